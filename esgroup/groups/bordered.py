@@ -1,0 +1,238 @@
+"""Block triangular and Heisenberg groups: a diagonal with dense borders, O(k dim) numbers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.groups import linalg
+from esgroup.groups.base import Group
+from esgroup.groups.diagonal import nonzero_diagonal
+from esgroup.kernels import bordered as kernels
+
+
+class Layout(NamedTuple):
+    """Sizes of the blocks F, D, L and the first coordinate of each."""
+
+    k: int
+    mid: int
+    q: int
+    first: int
+    middle: int
+    last: int
+
+
+class Blocks(NamedTuple):
+    """Views of a packed element [[F, 0, 0], [P, D, 0], [X, Q, L]]; P is held transposed, D as a vector."""
+
+    f: Array
+    p_t: Array
+    d: Array
+    q: Array
+    x: Array
+    l: Array  # noqa: E741
+
+
+class Bordered(Group):
+    """[[F, 0, 0], [P, D, 0], [X, Q, L]] with diagonal D, up to the order of the three blocks of coordinates.
+
+    Lower and upper, block triangular and Heisenberg differ only in `layout`; the transpose has the blocks in reverse.
+    """
+
+    @cached_property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """Where the blocks lie."""
+
+    @property
+    def size(self) -> int:
+        k, mid, q = self.layout[:3]
+        return k * k + (k + 1 + q) * mid + q * k + q * q
+
+    @property
+    def dof(self) -> int:
+        k, mid, q = self.layout[:3]
+        return k * (k + 1) // 2 + (k + 1 + q) * mid + q * k + q * (q + 1) // 2
+
+    @cached_property
+    def hub(self) -> NDArray[np.int64]:
+        k, _, q, first, _, last = self.layout
+        return checks.read_only(np.concatenate([np.arange(first, first + k), np.arange(last, last + q)]))
+
+    def blocks(self, a: Array) -> Blocks:
+        """The blocks of a packed element, as views."""
+        k, mid, q = self.layout[:3]
+        cuts = np.cumsum([k * k, k * mid, mid, q * mid, q * k])
+        f, p_t, d, q_rows, x, last = np.split(a, cuts)
+        return Blocks(
+            f.reshape(k, k), p_t.reshape(k, mid), d, q_rows.reshape(q, mid), x.reshape(q, k), last.reshape(q, q)
+        )
+
+    def _pack(self, f: Array, p_t: Array, d: Array, q: Array, x: Array, last: Array) -> Array:
+        return np.concatenate([f.ravel(), p_t.ravel(), d, q.ravel(), x.ravel(), last.ravel()])
+
+    def _identity(self) -> Array:
+        k, mid, q = self.layout[:3]
+        return self._pack(np.eye(k), np.zeros((k, mid)), np.ones(mid), np.zeros((q, mid)), np.zeros((q, k)), np.eye(q))
+
+    def _product(self, a: Array, b: Array) -> Array:
+        out = np.empty(self.size)
+        kernels.product(a, b, *self.layout[:3], out)
+        return out
+
+    def _apply(self, a: Array, x: Array) -> Array:
+        out = np.empty(x.shape)
+        kernels.apply(a, x, *self.layout, out)
+        return out
+
+    def _solve(self, a: Array, x: Array) -> Array:
+        k, _, q, first, _, last = self.layout
+        b = self.blocks(a)
+        nonzero_diagonal(b.d)
+        out = np.empty(x.shape)
+        out[:, first : first + k] = linalg.solve_rows(b.f, x[:, first : first + k], "a")
+        kernels.eliminate(a, x, *self.layout, out)
+        out[:, last : last + q] = linalg.solve_rows(b.l, out[:, last : last + q], "a")
+        return out
+
+    def _inverse(self, a: Array) -> Array:
+        b = self.blocks(a)
+        f, last, d = linalg.inverse(b.f, "a"), linalg.inverse(b.l, "a"), 1.0 / nonzero_diagonal(b.d)
+        p_t = -(f.T @ b.p_t) * d  # P' = -D^-1 P F^-1
+        q = -(last @ b.q) * d  # Q' = -L^-1 Q D^-1
+        x = -(last @ (b.x @ f + b.q @ p_t.T))  # from X F' + Q P' + L X' = 0
+        return self._pack(f, p_t, d, q, x, last)
+
+    def _log_abs_det(self, a: Array) -> float:
+        b = self.blocks(a)
+        with np.errstate(divide="ignore"):
+            middle = float(np.log(np.abs(b.d)).sum())
+        return middle + linalg.log_abs_det(b.f) + linalg.log_abs_det(b.l)
+
+    def _transpose(self, a: Array) -> Array:
+        b = self.blocks(a)
+        return self._pack(b.l.T, b.q, b.d, b.p_t, b.x.T, b.f.T)
+
+    def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
+        out = np.empty(self.size)
+        kernels.project(left, right, weights, shift, *self.layout, out)
+        return out
+
+    def _project_columns(self, columns: Array, diagonal: Array) -> Array:
+        k, mid, q, first, middle, last = self.layout
+        rows = slice(middle, middle + mid)
+        return self._pack(
+            columns[first : first + k, :k] / 2,
+            columns[rows, :k].T,
+            diagonal[rows] / 2,
+            columns[rows, k:].T,
+            columns[last : last + q, :k],
+            columns[last : last + q, k:] / 2,
+        )
+
+    def _from_dense(self, matrix: Array) -> Array:
+        f, c, l = self._coordinates()  # noqa: E741
+        diagonal = np.diagonal(matrix)[c]
+        return self._pack(
+            matrix[f, f], matrix[c, f].T, diagonal, matrix[l, c], matrix[l, f], matrix[l, l]
+        )
+
+    def _coordinates(self) -> tuple[slice, slice, slice]:
+        k, mid, q, first, middle, last = self.layout
+        return slice(first, first + k), slice(middle, middle + mid), slice(last, last + q)
+
+    def _from_covariance(self, covariance: Array) -> Array:
+        """Maximum likelihood, block after block: x_f free, x_c regressed on x_f with independent residuals,
+        x_l regressed on both."""
+        k, mid, q, first, middle, last = self.layout
+        f_at, c_at, l_at = self._coordinates()
+        f = np.linalg.cholesky(covariance[f_at, f_at])
+        p_t = linalg.solve_rows(f, np.ascontiguousarray(covariance[c_at, f_at]), "covariance").T  # P = S_cf F^-T
+        d = np.sqrt(np.diagonal(covariance)[c_at] - (p_t**2).sum(axis=0))
+        before = np.r_[first : first + k, middle : middle + mid]
+        # coefficients W of x_l on (x_f, x_c); then [X, Q] = W [[F, 0], [P, D]]
+        w = np.linalg.solve(covariance[np.ix_(before, before)], covariance[before, l_at]).T if q else np.zeros((0, k + mid))
+        residual = covariance[l_at, l_at] - w @ covariance[before, l_at]
+        x = w[:, :k] @ f + w[:, k:] @ p_t.T
+        return self._pack(f, p_t, d, w[:, k:] * d, x, np.linalg.cholesky((residual + residual.T) / 2))
+
+
+def _default_width(dim: int) -> int:
+    return min(4, dim // 2)
+
+
+@dataclass(frozen=True)
+class BlockTriangular(Bordered):
+    """A dense block of k hub coordinates, coupled to independent others: (k + 1) dim numbers.
+
+        lower  [[A, 0],       upper  [[A, B],
+                [C, D]]               [0, D]]          A is k x k, D diagonal
+
+    As a covariance root, lower is "rank k plus diagonal" and upper an arrowhead (a precision of rank k plus
+    diagonal). k = 0 is Diagonal, k = dim is Full (Lin et al. 2021, section 4).
+    """
+
+    dim: int
+    k: int = -1  # -1 stands for min(4, dim // 2)
+    lower: bool = True
+
+    def __post_init__(self) -> None:
+        checks.whole_number("dim", self.dim, least=1)
+        if self.k == -1:
+            object.__setattr__(self, "k", _default_width(self.dim))
+        checks.whole_number("k", self.k, most=self.dim)
+        checks.flag("lower", self.lower)
+
+    @cached_property
+    def layout(self) -> Layout:
+        k, dim = self.k, self.dim
+        return Layout(k, dim - k, 0, 0, k, dim) if self.lower else Layout(0, dim - k, k, dim, k, 0)
+
+    @property
+    def transposed(self) -> BlockTriangular:
+        return BlockTriangular(self.dim, self.k, not self.lower)
+
+
+@dataclass(frozen=True)
+class Heisenberg(Bordered):
+    """Two dense hubs, one at each end of a diagonal: (k1 + k2 + 1) dim numbers.
+
+        lower  [[A,  0, 0],       upper  [[A, B, C],
+                [B,  D, 0],               [0, D, E],
+                [C,  E, F]]               [0, 0, F]]       A is k1 x k1, D diagonal, F is k2 x k2
+
+    k2 = 0 is BlockTriangular(k1) (Lin et al. 2021, section 4 and the appendix on the Heisenberg group).
+    """
+
+    dim: int
+    k1: int = -1  # -1 stands for min(4, dim // 2)
+    k2: int = -1
+    lower: bool = True
+
+    def __post_init__(self) -> None:
+        checks.whole_number("dim", self.dim, least=1)
+        for name in ("k1", "k2"):
+            if getattr(self, name) == -1:
+                object.__setattr__(self, name, _default_width(self.dim))
+            checks.whole_number(name, getattr(self, name), most=self.dim)
+        if self.k1 + self.k2 > self.dim:
+            raise ValueError(f"k1 + k2 must be at most dim = {self.dim}, got {self.k1} + {self.k2}")
+        checks.flag("lower", self.lower)
+
+    @cached_property
+    def layout(self) -> Layout:
+        k1, k2, mid = self.k1, self.k2, self.dim - self.k1 - self.k2
+        if self.lower:
+            return Layout(k1, mid, k2, 0, k1, k1 + mid)
+        return Layout(k2, mid, k1, k1 + mid, k1, 0)
+
+    @property
+    def transposed(self) -> Heisenberg:
+        return Heisenberg(self.dim, self.k1, self.k2, not self.lower)

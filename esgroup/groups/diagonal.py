@@ -1,0 +1,94 @@
+"""Diagonal matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.groups.base import Group
+from esgroup.groups.linalg import SingularElementError
+from esgroup.kernels import diagonal as kernels
+
+
+@dataclass(frozen=True)
+class Diagonal(Group):
+    """diag(a): every coordinate by itself, dim numbers.
+
+        [[a1,  0,  0],
+         [ 0, a2,  0],
+         [ 0,  0, a3]]
+    """
+
+    dim: int
+
+    def __post_init__(self) -> None:
+        checks.whole_number("dim", self.dim, least=1)
+
+    @property
+    def size(self) -> int:
+        return self.dim
+
+    @property
+    def dof(self) -> int:
+        return self.dim
+
+    @property
+    def transposed(self) -> Diagonal:
+        return self
+
+    @cached_property
+    def hub(self) -> NDArray[np.int64]:
+        return checks.read_only(np.arange(0))
+
+    def _identity(self) -> Array:
+        return np.ones(self.dim)
+
+    def _product(self, a: Array, b: Array) -> Array:
+        return a * b
+
+    def _apply(self, a: Array, x: Array) -> Array:
+        return x * a
+
+    def _solve(self, a: Array, x: Array) -> Array:
+        return x / nonzero_diagonal(a)
+
+    def _inverse(self, a: Array) -> Array:
+        return 1.0 / nonzero_diagonal(a)
+
+    def _log_abs_det(self, a: Array) -> float:
+        with np.errstate(divide="ignore"):
+            return float(np.log(np.abs(a)).sum())
+
+    def _transpose(self, a: Array) -> Array:
+        return a.copy()
+
+    def _h(self, m: Array) -> Array:
+        return 1.0 + m * (1.0 + 0.5 * m)
+
+    def _exp(self, m: Array) -> Array:
+        return np.exp(m)
+
+    def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
+        half = np.empty(self.dim)
+        kernels.project(left, right, weights, shift, half)
+        return half
+
+    def _project_columns(self, columns: Array, diagonal: Array) -> Array:
+        return 0.5 * diagonal
+
+    def _from_dense(self, matrix: Array) -> Array:
+        return np.diagonal(matrix).copy()
+
+    def _from_covariance(self, covariance: Array) -> Array:
+        return np.sqrt(np.diagonal(covariance))
+
+
+def nonzero_diagonal(a: Array) -> Array:
+    if not a.all():
+        raise SingularElementError(f"a must be invertible, but its diagonal entry {int(np.argmin(np.abs(a)))} is 0")
+    return a

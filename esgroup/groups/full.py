@@ -1,0 +1,101 @@
+"""All invertible matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.blas import dgemm
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.groups import linalg
+from esgroup.groups.base import Group
+
+
+@dataclass(frozen=True)
+class Full(Group):
+    """Any invertible matrix, with symmetric local steps: xNES (Glasmachers et al. 2010), C = J/2.
+
+        [[a, b],
+         [c, d]]
+    """
+
+    dim: int
+    uses_images = True
+
+    def __post_init__(self) -> None:
+        checks.whole_number("dim", self.dim, least=1)
+
+    @property
+    def size(self) -> int:
+        return self.dim**2
+
+    @property
+    def dof(self) -> int:
+        return self.dim * (self.dim + 1) // 2
+
+    @property
+    def transposed(self) -> Full:
+        return self
+
+    def _square(self, a: Array) -> Array:
+        return a.reshape(self.dim, self.dim)
+
+    def _identity(self) -> Array:
+        return np.eye(self.dim).ravel()
+
+    def _product(self, a: Array, b: Array) -> Array:
+        return (self._square(a) @ self._square(b)).ravel()
+
+    def _apply(self, a: Array, x: Array) -> Array:
+        return x @ self._square(a).T
+
+    def _apply_transposed(self, a: Array, x: Array) -> Array:
+        return x @ self._square(a)
+
+    def _solve(self, a: Array, x: Array) -> Array:
+        return linalg.solve_rows(self._square(a), x, "a")
+
+    def _solve_transposed(self, a: Array, x: Array) -> Array:
+        return linalg.solve_rows(self._square(a), x, "a", transposed=True)
+
+    def _inverse(self, a: Array) -> Array:
+        return linalg.inverse(self._square(a), "a").ravel()
+
+    def _log_abs_det(self, a: Array) -> float:
+        return linalg.log_abs_det(self._square(a))
+
+    def _transpose(self, a: Array) -> Array:
+        return self._square(a).T.ravel()
+
+    def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
+        m = left.T @ (right * (0.5 * weights)[:, None])
+        m.ravel()[:: self.dim + 1] -= 0.5 * shift
+        return m.ravel()
+
+    def _product_h_samples(
+        self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
+    ) -> Array:
+        """A h(M) for M = (Z^T W Z - s I)/2 of rank n plus identity, without forming M or any d x d x d product.
+
+        M^2 = (Z^T W (Z Z^T) W Z - 2 s Z^T W Z + s^2 I)/4, so that A h(M) = (1 - s/2 + s^2/8) A + Y^T K Z with
+        Y = Z A^T and K = (1/2 - s/4) W + W Z Z^T W / 8: one gemm, in place.
+        """
+        if out is None:
+            out = a.copy()
+        elif out is not a:
+            out[:] = a
+        y = self._apply(a, z) if images is None else images
+        core = (z @ z.T) * (weights[:, None] * (0.125 * weights))
+        core.ravel()[:: len(z) + 1] += (0.5 - 0.25 * shift) * weights
+        keep = 1.0 - 0.5 * shift + 0.125 * shift**2
+        # LAPACK's order is the transpose: A^T <- keep A^T + (K Z)^T Y
+        dgemm(1.0, (core @ z).T, y.T, beta=keep, c=self._square(out).T, trans_b=True, overwrite_c=True)
+        return out
+
+    def _from_dense(self, matrix: Array) -> Array:
+        return matrix.ravel().copy()
+
+    def _from_covariance(self, covariance: Array) -> Array:
+        return np.linalg.cholesky(covariance).ravel()

@@ -1,0 +1,20 @@
+"""Loops of the diagonal group."""
+
+from esgroup.kernels.jit import kernel
+
+
+@kernel("in2, in2, in1, float, out1")
+def project(left, right, weights, shift, out):  # type: ignore[no-untyped-def]
+    """out_j = (sum_i weights_i left_ij right_ij - shift) / 2, by strips that stay in the first cache."""
+    n, dim = left.shape
+    strip = 1024
+    for start in range(0, dim, strip):
+        stop = min(start + strip, dim)
+        total = out[start:stop]
+        for j in range(stop - start):
+            total[j] = -0.5 * shift
+        for i in range(n):
+            w = 0.5 * weights[i]
+            x, y = left[i, start:stop], right[i, start:stop]
+            for j in range(stop - start):
+                total[j] += w * x[j] * y[j]
