@@ -126,6 +126,10 @@ class Group(ABC):
     def _scale(self, a: Array, factor: float) -> Array:
         return a * factor
 
+    def _squared_norm(self, a: Array) -> float:
+        """tr(A^T A); as it stands, for groups that store every entry once."""
+        return float(a @ a)
+
     def _dense(self, a: Array) -> Array:
         return np.ascontiguousarray(self._apply(a, np.eye(self.dim)).T)
 
@@ -197,6 +201,10 @@ class Group(ABC):
         if value == -np.inf:
             raise SingularElementError("a must be invertible, but its determinant is 0")
         return value
+
+    def squared_norm(self, a: Any) -> float:
+        """tr(A^T A), the squared Frobenius norm."""
+        return self._squared_norm(self._element("a", a))
 
     def project(self, z: Any, weights: Any, shift: float = 0.0) -> Array:
         """C (.) kappa(sum_i weights_i z_i z_i^T - shift I), the natural gradient in local coordinates.

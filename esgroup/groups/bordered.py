@@ -15,6 +15,7 @@ from esgroup.checks import Array
 from esgroup.groups import linalg
 from esgroup.groups.base import Group
 from esgroup.groups.diagonal import nonzero_diagonal
+from esgroup.groups.spelling import register
 from esgroup.kernels import bordered as kernels
 
 
@@ -164,10 +165,17 @@ class Bordered(Group):
         return self._pack(f, p_t, d, w[:, k:] * d, x, np.linalg.cholesky((residual + residual.T) / 2))
 
 
-def _default_width(dim: int) -> int:
-    return min(4, dim // 2)
+def _check_widths(group: BlockTriangular | Heisenberg, *names: str) -> None:
+    """Check the sizes of a frozen group and fill in those that were left out."""
+    checks.whole_number("dim", group.dim, least=1)
+    for name in names:
+        if getattr(group, name) is None:
+            object.__setattr__(group, name, min(4, group.dim // 2))
+        checks.whole_number(name, getattr(group, name), most=group.dim)
+    checks.flag("lower", group.lower)
 
 
+@register
 @dataclass(frozen=True)
 class BlockTriangular(Bordered):
     """A dense block of k hub coordinates, coupled to independent others: (k + 1) dim numbers.
@@ -180,15 +188,11 @@ class BlockTriangular(Bordered):
     """
 
     dim: int
-    k: int = -1  # -1 stands for min(4, dim // 2)
+    k: int = None  # type: ignore[assignment]  # min(4, dim // 2)
     lower: bool = True
 
     def __post_init__(self) -> None:
-        checks.whole_number("dim", self.dim, least=1)
-        if self.k == -1:
-            object.__setattr__(self, "k", _default_width(self.dim))
-        checks.whole_number("k", self.k, most=self.dim)
-        checks.flag("lower", self.lower)
+        _check_widths(self, "k")
 
     @cached_property
     def layout(self) -> Layout:
@@ -200,6 +204,7 @@ class BlockTriangular(Bordered):
         return BlockTriangular(self.dim, self.k, not self.lower)
 
 
+@register
 @dataclass(frozen=True)
 class Heisenberg(Bordered):
     """Two dense hubs, one at each end of a diagonal: (k1 + k2 + 1) dim numbers.
@@ -212,19 +217,14 @@ class Heisenberg(Bordered):
     """
 
     dim: int
-    k1: int = -1  # -1 stands for min(4, dim // 2)
-    k2: int = -1
+    k1: int = None  # type: ignore[assignment]  # min(4, dim // 2)
+    k2: int = None  # type: ignore[assignment]  # min(4, dim // 2)
     lower: bool = True
 
     def __post_init__(self) -> None:
-        checks.whole_number("dim", self.dim, least=1)
-        for name in ("k1", "k2"):
-            if getattr(self, name) == -1:
-                object.__setattr__(self, name, _default_width(self.dim))
-            checks.whole_number(name, getattr(self, name), most=self.dim)
+        _check_widths(self, "k1", "k2")
         if self.k1 + self.k2 > self.dim:
             raise ValueError(f"k1 + k2 must be at most dim = {self.dim}, got {self.k1} + {self.k2}")
-        checks.flag("lower", self.lower)
 
     @cached_property
     def layout(self) -> Layout:

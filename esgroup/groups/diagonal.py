@@ -12,9 +12,11 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups.base import Group
 from esgroup.groups.linalg import SingularElementError
+from esgroup.groups.spelling import register
 from esgroup.kernels import diagonal as kernels
 
 
+@register
 @dataclass(frozen=True)
 class Diagonal(Group):
     """diag(a): every coordinate by itself, dim numbers.

@@ -11,8 +11,10 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import linalg
 from esgroup.groups.base import Group
+from esgroup.groups.spelling import register
 
 
+@register
 @dataclass(frozen=True)
 class Full(Group):
     """Any invertible matrix, with symmetric local steps: xNES (Glasmachers et al. 2010), C = J/2.

@@ -1,0 +1,58 @@
+"""The Hessian in local coordinates from a few of its products with vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.groups import Group
+
+
+def local_curvature(
+    group: Group, root: Array, hvp: Callable[[Array], Any], hessian_diagonal: Array | None, *, precision: bool
+) -> Array:
+    """C (.) kappa(X) of X = T^T H T, with T = A, or T = B^-T in precision form, from len(hub) products with H.
+
+    X's hub columns are T^T H (T e_j). A column outside the hub J is T e_j = d_j e_j + T_J q_j with
+    d_j = 1 / (T^-1)_jj and q_j = -d_j (T^-1)_Jj, so that
+    X_jj = d_j^2 H_jj + 2 d_j (H T_J)_j q_j + q_j^T X_JJ q_j.
+    For the block triangular groups these are the paper's formulas (eq. upper_hvp); they hold for every group.
+    """
+    hub = group.hub
+    units = np.zeros((len(hub), group.dim))
+    units[np.arange(len(hub)), hub] = 1.0
+    outward = group._solve_transposed if precision else group._apply
+    pull = group._solve if precision else group._apply_transposed
+    products = _products(hvp, outward(root, units))  # rows H T e_j
+    columns = pull(root, products)  # rows X_j
+    diagonal = np.zeros(group.dim)
+    if len(hub) < group.dim:
+        if hessian_diagonal is None:
+            raise ValueError(f"hessian_diagonal must be given for {group}: {len(hub)} products do not determine it")
+        diagonal = _outer_diagonal(group, root, units, products, columns, hessian_diagonal, precision)
+    return group._project_columns(np.ascontiguousarray(columns.T), diagonal)
+
+
+def _outer_diagonal(
+    group: Group, root: Array, units: Array, products: Array, columns: Array, hessian_diagonal: Array, precision: bool
+) -> Array:
+    inverse_rows = (group._apply if precision else group._solve_transposed)(root, units)  # (T^-1)_J, as rows
+    outside = np.ones((1, group.dim))
+    outside[0, group.hub] = 0.0
+    # outside the hub T^-1 is diagonal, so it maps the indicator of the outside to its own diagonal there
+    inverse_diagonal = (group._apply_transposed if precision else group._solve)(root, outside)[0]
+    d = np.divide(1.0, inverse_diagonal, out=np.zeros(group.dim), where=outside[0] > 0)
+    q = -d * inverse_rows
+    corner = columns[:, group.hub]
+    return d**2 * hessian_diagonal + 2 * d * (products * q).sum(axis=0) + (q * (corner @ q)).sum(axis=0)
+
+
+def _products(hvp: Callable[[Array], Any], rows: Array) -> Array:
+    rows.flags.writeable = False
+    if len(rows) == 0:
+        return rows
+    return checks.real_array("hvp(rows)", hvp(rows), rows.shape)

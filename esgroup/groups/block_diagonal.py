@@ -1,0 +1,159 @@
+"""Direct sums of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.groups.base import Group
+
+
+@dataclass(frozen=True)
+class BlockDiagonal(Group):
+    """Blocks on the diagonal, each in a group of its own: coordinates that fall apart into independent parts.
+
+        [[A1,  0],
+         [ 0, A2]]
+    """
+
+    groups: tuple[Group, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.groups, Iterable):
+            raise TypeError(f"groups must be a sequence of groups, got {self.groups!r}")
+        object.__setattr__(self, "groups", tuple(self.groups))
+        if not self.groups:
+            raise ValueError("groups must hold at least one group, got none")
+        for i, group in enumerate(self.groups):
+            if not isinstance(group, Group):
+                raise TypeError(f"groups[{i}] must be a group, got {group!r}")
+
+    @cached_property
+    def dim(self) -> int:  # type: ignore[override]
+        return sum(g.dim for g in self.groups)
+
+    @cached_property
+    def size(self) -> int:  # type: ignore[override]
+        return sum(g.size for g in self.groups)
+
+    @property
+    def dof(self) -> int:
+        return sum(g.dof for g in self.groups)
+
+    @property
+    def transposed(self) -> BlockDiagonal:
+        return BlockDiagonal(tuple(g.transposed for g in self.groups))
+
+    @cached_property
+    def _cuts(self) -> NDArray[np.int64]:
+        return np.cumsum([g.size for g in self.groups])[:-1]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """First coordinate of each block, and the end."""
+        return [0, *np.cumsum([g.dim for g in self.groups]).tolist()]
+
+    def blocks(self, a: Array) -> list[Array]:
+        """The packed blocks, as views."""
+        return np.split(a, self._cuts)
+
+    def _columns(self, x: Array) -> list[Array]:
+        return [np.ascontiguousarray(x[:, i:j]) for i, j in zip(self._starts, self._starts[1:], strict=False)]
+
+    def _each(self, hook: str, *elements: Array) -> Array:
+        """Concatenated results of a hook that maps packed elements to a packed element."""
+        parts = zip(self.groups, *(self.blocks(a) for a in elements), strict=True)
+        return np.concatenate([getattr(g, hook)(*block) for g, *block in parts])
+
+    def _on_columns(self, hook: str, a: Array, x: Array) -> Array:
+        parts = zip(self.groups, self.blocks(a), self._columns(x), strict=True)
+        return np.concatenate([getattr(g, hook)(block, column) for g, block, column in parts], axis=1)
+
+    def _identity(self) -> Array:
+        return self._each("_identity")
+
+    def _local_identity(self) -> Array:
+        return self._each("_local_identity")
+
+    def _product(self, a: Array, b: Array) -> Array:
+        return self._each("_product", a, b)
+
+    def _inverse(self, a: Array) -> Array:
+        return self._each("_inverse", a)
+
+    def _transpose(self, a: Array) -> Array:
+        return self._each("_transpose", a)
+
+    def _h(self, m: Array) -> Array:
+        return self._each("_h", m)
+
+    def _exp(self, m: Array) -> Array:
+        return self._each("_exp", m)
+
+    def _product_h(self, a: Array, m: Array) -> Array:
+        return self._each("_product_h", a, m)
+
+    def _apply(self, a: Array, x: Array) -> Array:
+        return self._on_columns("_apply", a, x)
+
+    def _apply_transposed(self, a: Array, x: Array) -> Array:
+        return self._on_columns("_apply_transposed", a, x)
+
+    def _solve(self, a: Array, x: Array) -> Array:
+        return self._on_columns("_solve", a, x)
+
+    def _solve_transposed(self, a: Array, x: Array) -> Array:
+        return self._on_columns("_solve_transposed", a, x)
+
+    def _scale(self, a: Array, factor: float) -> Array:
+        return np.concatenate([g._scale(b, factor) for g, b in zip(self.groups, self.blocks(a), strict=True)])
+
+    def _squared_norm(self, a: Array) -> float:
+        return sum(g._squared_norm(b) for g, b in zip(self.groups, self.blocks(a), strict=True))
+
+    def _log_abs_det(self, a: Array) -> float:
+        return sum(g._log_abs_det(b) for g, b in zip(self.groups, self.blocks(a), strict=True))
+
+    def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
+        lefts = self._columns(left)
+        rights = lefts if right is left else self._columns(right)
+        parts = zip(self.groups, lefts, rights, strict=True)
+        return np.concatenate([g._project(x, y, weights, shift) for g, x, y in parts])
+
+    @cached_property
+    def hub(self) -> NDArray[np.int64]:
+        hubs = [g.hub + start for g, start in zip(self.groups, self._starts, strict=False)]
+        return checks.read_only(np.concatenate(hubs))
+
+    def _project_columns(self, columns: Array, diagonal: Array) -> Array:
+        parts, at = [], 0
+        for g, i, j in zip(self.groups, self._starts, self._starts[1:], strict=False):
+            width = len(g.hub)
+            own = np.ascontiguousarray(columns[i:j, at : at + width])
+            parts.append(g._project_columns(own, diagonal[i:j].copy()))
+            at += width
+        return np.concatenate(parts)
+
+    def _dense_local(self, m: Array) -> Array:
+        out = np.zeros((self.dim, self.dim))
+        for g, block, i in zip(self.groups, self.blocks(m), self._starts, strict=False):
+            out[i : i + g.dim, i : i + g.dim] = g._dense_local(block)
+        return out
+
+    def _own_blocks(self, matrix: Array) -> list[Array]:
+        cuts = zip(self._starts, self._starts[1:], strict=False)
+        return [np.ascontiguousarray(matrix[i:j, i:j]) for i, j in cuts]
+
+    def _from_dense(self, matrix: Array) -> Array:
+        parts = zip(self.groups, self._own_blocks(matrix), strict=True)
+        return np.concatenate([g._from_dense(block) for g, block in parts])
+
+    def _from_covariance(self, covariance: Array) -> Array:
+        parts = zip(self.groups, self._own_blocks(covariance), strict=True)
+        return np.concatenate([g._from_covariance(block) for g, block in parts])

@@ -1,0 +1,178 @@
+"""Groups seen in other coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.groups.base import Group
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Conjugate(Group):
+    """Q A' Q^T with A' in `group` and a fixed orthogonal Q: the same structure in rotated or reordered coordinates.
+
+    `by` is Q as a matrix, or a permutation as a vector: its i-th entry is the coordinate that `group` sees as its i-th,
+    so that Conjugate(BlockTriangular(10, k=2), [7, 3, ...]) has coordinates 7 and 3 as its hub. Packed: A'.
+    Since Q is orthogonal the Fisher matrix keeps its form, C (.) kappa(G) = Q C' (.) kappa'(Q^T G Q) Q^T; for another
+    similarity it would not.
+    """
+
+    group: Group
+    by: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.group, Group):
+            raise TypeError(f"group must be a group, got {self.group!r}")
+        by = np.asarray(self.by)
+        by = _orthogonal(self.by, self.group.dim) if by.ndim == 2 else _permutation(by, self.group.dim)
+        object.__setattr__(self, "by", checks.read_only(by))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Conjugate) and self.group == other.group and np.array_equal(self.by, other.by)
+
+    def __hash__(self) -> int:
+        return hash((self.group, self.by.tobytes()))
+
+    def __repr__(self) -> str:
+        kind = "permutation" if self._permutes else "orthogonal matrix"
+        return f"Conjugate({self.group!r}, by {kind})"
+
+    @property
+    def _permutes(self) -> bool:
+        return self.by.ndim == 1
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        return self.group.dim
+
+    @property
+    def size(self) -> int:
+        return self.group.size
+
+    @property
+    def dof(self) -> int:
+        return self.group.dof
+
+    @property
+    def transposed(self) -> Conjugate:
+        return Conjugate(self.group.transposed, self.by)
+
+    def _inward(self, x: Array) -> Array:
+        """Rows Q^T x_i."""
+        return np.ascontiguousarray(x[:, self.by]) if self._permutes else x @ self.by
+
+    def _outward(self, x: Array) -> Array:
+        """Rows Q x_i."""
+        return np.ascontiguousarray(x[:, self._back]) if self._permutes else x @ self.by.T
+
+    @cached_property
+    def _back(self) -> NDArray[np.int64]:
+        return np.argsort(self.by)
+
+    def _both_inward(self, matrix: Array) -> Array:
+        """Q^T X Q."""
+        return np.ascontiguousarray(self._inward(np.ascontiguousarray(self._inward(matrix).T)).T)
+
+    def _both_outward(self, matrix: Array) -> Array:
+        """Q X Q^T."""
+        return np.ascontiguousarray(self._outward(np.ascontiguousarray(self._outward(matrix).T)).T)
+
+    def _identity(self) -> Array:
+        return self.group._identity()
+
+    def _local_identity(self) -> Array:
+        return self.group._local_identity()
+
+    def _product(self, a: Array, b: Array) -> Array:
+        return self.group._product(a, b)
+
+    def _apply(self, a: Array, x: Array) -> Array:
+        return self._outward(self.group._apply(a, self._inward(x)))
+
+    def _apply_transposed(self, a: Array, x: Array) -> Array:
+        return self._outward(self.group._apply_transposed(a, self._inward(x)))
+
+    def _solve(self, a: Array, x: Array) -> Array:
+        return self._outward(self.group._solve(a, self._inward(x)))
+
+    def _solve_transposed(self, a: Array, x: Array) -> Array:
+        return self._outward(self.group._solve_transposed(a, self._inward(x)))
+
+    def _inverse(self, a: Array) -> Array:
+        return self.group._inverse(a)
+
+    def _transpose(self, a: Array) -> Array:
+        return self.group._transpose(a)
+
+    def _h(self, m: Array) -> Array:
+        return self.group._h(m)
+
+    def _exp(self, m: Array) -> Array:
+        return self.group._exp(m)
+
+    def _product_h(self, a: Array, m: Array) -> Array:
+        return self.group._product_h(a, m)
+
+    def _product_h_samples(
+        self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
+    ) -> Array:
+        images = self._inward(images) if images is not None and self.group.uses_images else None
+        return self.group._product_h_samples(a, self._inward(z), weights, shift, images, out)
+
+    def _scale(self, a: Array, factor: float) -> Array:
+        return self.group._scale(a, factor)
+
+    def _squared_norm(self, a: Array) -> float:
+        return self.group._squared_norm(a)
+
+    def _log_abs_det(self, a: Array) -> float:
+        return self.group._log_abs_det(a)
+
+    def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
+        inner = self._inward(left)
+        return self.group._project(inner, inner if right is left else self._inward(right), weights, shift)
+
+    @cached_property
+    def hub(self) -> NDArray[np.int64]:
+        # a rotation mixes all coordinates: the diagonal of Q^T X Q needs all of X
+        return checks.read_only(self.by[self.group.hub] if self._permutes else np.arange(self.dim))
+
+    def _project_columns(self, columns: Array, diagonal: Array) -> Array:
+        if self._permutes:
+            return self.group._project_columns(np.ascontiguousarray(columns[self.by]), diagonal[self.by])
+        inner = self._both_inward(columns)
+        return self.group._project_columns(np.ascontiguousarray(inner[:, self.group.hub]), np.diagonal(inner).copy())
+
+    def _dense_local(self, m: Array) -> Array:
+        return self._both_outward(self.group._dense_local(m))
+
+    def _from_dense(self, matrix: Array) -> Array:
+        return self.group._from_dense(self._both_inward(matrix))
+
+    def _from_covariance(self, covariance: Array) -> Array:
+        inner = self._both_inward(covariance)
+        return self.group._from_covariance((inner + inner.T) / 2)
+
+
+def _orthogonal(by: Any, dim: int) -> Array:
+    q = checks.real_array("by", by, (dim, dim)).copy()
+    gap = np.abs(q.T @ q - np.eye(dim)).max()
+    if gap > 1e-12:
+        raise ValueError(f"by must be orthogonal, but by.T @ by differs from the identity by {gap:.3g}")
+    return q
+
+
+def _permutation(by: NDArray[Any], dim: int) -> NDArray[np.int64]:
+    if by.dtype.kind not in "iu" or by.shape != (dim,) or not np.array_equal(np.sort(by), np.arange(dim)):
+        raise ValueError(
+            f"by must be an orthogonal ({dim}, {dim}) matrix or a permutation of 0 ... {dim - 1}, "
+            f"got an array of shape {by.shape} and dtype {by.dtype}"
+        )
+    return by.astype(np.int64)

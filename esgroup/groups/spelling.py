@@ -1,0 +1,83 @@
+"""Spellings of groups: the class name in snake_case, then sizes, such as "heisenberg:k1=4,k2=4,upper"."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from typing import Any
+
+from esgroup import checks
+from esgroup.groups.base import Group
+
+#: Spelled name to class, in the order of registration.
+SPELLINGS: dict[str, type[Group]] = {}
+
+
+def register(group: type[Group]) -> type[Group]:
+    """Give a group whose fields are sizes and the flag `lower` a spelling; usable as a class decorator."""
+    SPELLINGS[re.sub(r"(?<=[a-z])(?=[A-Z])", "_", group.__name__).lower()] = group
+    return group
+
+
+def spell(group: Group) -> str:
+    """The spelling of a group, without its dimension; an error for one that sizes do not determine."""
+    for name, cls in SPELLINGS.items():
+        if type(group) is cls:
+            words = [word for field in _fields(cls) if (word := _word(field, getattr(group, field.name)))]
+            return name + (":" + ",".join(words) if words else "")
+    raise ValueError(f"{group} has no spelling: only {', '.join(SPELLINGS)} have one")
+
+
+def parse(text: str, dim: int) -> Group:
+    """The group of dimension `dim` that a spelling names; "lower" and sizes may be left out."""
+    dim = checks.whole_number("dim", dim, least=1)
+    name, _, rest = text.strip().partition(":")
+    if name not in SPELLINGS:
+        raise ValueError(f"unknown structure {name!r}{_hint(name)}: the structures are {', '.join(SPELLINGS)}")
+    cls = SPELLINGS[name]
+    known = {field.name: field for field in _fields(cls)}
+    sizes: dict[str, Any] = {}
+    for word in filter(None, (w.strip() for w in rest.split(","))):
+        key, value = _value(word, text)
+        if key not in known or key in sizes:
+            wanted = ", ".join("lower or upper" if k == "lower" else f"{k}=<size>" for k in known) or "no sizes"
+            problem = "given twice" if key in sizes else "not understood"
+            raise ValueError(f"{word!r} in structure {text!r} is {problem}: {name} takes {wanted}")
+        sizes[key] = value
+    return cls(dim, **sizes)  # type: ignore[call-arg]
+
+
+def as_group(structure: Group | str, dim: int) -> Group:
+    """A group, or the group that a spelling names, of the given dimension."""
+    if isinstance(structure, str):
+        return parse(structure, dim)
+    if not isinstance(structure, Group):
+        raise TypeError(f"structure must be a group or a spelling such as 'full', got {structure!r}")
+    if structure.dim != dim:
+        raise ValueError(f"structure must have dimension {dim}, got {structure} of dimension {structure.dim}")
+    return structure
+
+
+def _fields(cls: type[Group]) -> list[dataclasses.Field[Any]]:
+    return [field for field in dataclasses.fields(cls) if field.name != "dim"]  # type: ignore[arg-type]
+
+
+def _word(field: dataclasses.Field[Any], value: Any) -> str:
+    if field.name == "lower":
+        return "" if value else "upper"
+    return "" if value == field.default else f"{field.name}={value}"
+
+
+def _value(word: str, text: str) -> tuple[str, int | bool]:
+    if word in ("lower", "upper"):
+        return "lower", word == "lower"
+    key, equals, number = (part.strip() for part in word.partition("="))
+    if not equals or not re.fullmatch(r"[+-]?\d+", number):
+        raise ValueError(f"{word!r} in structure {text!r} must be lower, upper or a size such as k=4")
+    return key, int(number)
+
+
+def _hint(name: str) -> str:
+    near = difflib.get_close_matches(name, SPELLINGS, n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
