@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -11,20 +12,25 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def real_array(name: str, value: Any, shape: tuple[int | None, ...]) -> Array:
+def real_array(name: str, value: Any, shape: tuple[int | None, ...], *, finite: bool = True) -> Array:
     """`value` as a C-contiguous float64 array of finite numbers; None in `shape` admits any length.
 
-    An array that is already of this kind is returned as it is, never copied and never modified.
+    An array that is already of this kind is returned as it is, never copied and never modified. `finite=False` leaves
+    out the pass over all numbers, for callers that see a NaN in what they compute anyway.
     """
     array = _as_float64(name, value)
-    wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
-    if array.ndim != len(shape) or any(s not in (None, got) for s, got in zip(shape, array.shape, strict=True)):
+    if array.shape != shape and not _fits(array.shape, shape):
+        wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
         raise ValueError(f"{name} must have shape {wanted}, got {array.shape}")
-    if not np.isfinite(array).all():
+    if finite and not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         at = where[0] if len(where) == 1 else where
         raise ValueError(f"{name} must be finite, got {array[where]} at index {at}")
     return array
+
+
+def _fits(got: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
+    return len(got) == len(shape) and all(s is None or s == g for s, g in zip(shape, got, strict=True))
 
 
 def _as_float64(name: str, value: Any) -> Array:
@@ -41,19 +47,22 @@ def _as_float64(name: str, value: Any) -> Array:
 
 def points(name: str, value: Any, dim: int) -> Array:
     """One point of shape (dim,) or several as rows (n, dim)."""
-    ndim = np.ndim(value) if not isinstance(value, np.ndarray) else value.ndim
-    if ndim not in (1, 2):
-        raise ValueError(f"{name} must have shape ({dim},) or (n, {dim}), got {np.shape(value)}")
-    return real_array(name, value, (dim,) if ndim == 1 else (None, dim))
+    array = _as_float64(name, value)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} must have shape ({dim},) or (n, {dim}), got {array.shape}")
+    return real_array(name, array, (dim,) if array.ndim == 1 else (None, dim))
 
 
 def real_number(name: str, value: Any, *, positive: bool = False) -> float:
     """`value` as a finite float, greater than zero if `positive`."""
-    array = _as_float64(name, value)
-    wanted = "a positive finite number" if positive else "a finite number"
-    if array.size != 1 or not np.isfinite(array).all() or (positive and array.item() <= 0):
-        raise ValueError(f"{name} must be {wanted}, got {value!r}")
-    return array.item()
+    number = value if type(value) is float else _only_number(_as_float64(name, value))
+    if not math.isfinite(number) or (positive and number <= 0):
+        raise ValueError(f"{name} must be {'a positive' if positive else 'a'} finite number, got {value!r}")
+    return number
+
+
+def _only_number(array: Array) -> float:
+    return array.item() if array.size == 1 else math.nan
 
 
 def whole_number(name: str, value: Any, *, least: int = 0, most: int | None = None) -> int:
@@ -77,13 +86,27 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def covariance(name: str, value: Any, dim: int) -> Array:
-    """`value` as a symmetric positive-definite (dim, dim) matrix."""
+def symmetric(name: str, value: Any, dim: int) -> Array:
+    """`value` as a symmetric (dim, dim) matrix."""
     matrix = real_array(name, value, (dim, dim))
     gap = np.abs(matrix - matrix.T).max(initial=0.0)
     if gap > 1e-10 * np.abs(matrix).max(initial=0.0):
         raise ValueError(f"{name} must be symmetric, but differs from its transpose by {gap:.3g}")
-    matrix = (matrix + matrix.T) / 2
+    return (matrix + matrix.T) / 2
+
+
+def writeable(name: str, array: Any, shape: tuple[int, ...]) -> Array:
+    """The array that a caller lends for a result."""
+    good = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.shape == shape
+    if not (good and array.flags.c_contiguous and array.flags.writeable):
+        raise ValueError(f"{name} must be a writeable contiguous float64 array of shape {shape}")
+    lent: Array = array
+    return lent
+
+
+def covariance(name: str, value: Any, dim: int) -> Array:
+    """`value` as a symmetric positive-definite (dim, dim) matrix."""
+    matrix = symmetric(name, value, dim)
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,8 @@ from esgroup.groups import Group, as_group
 
 Form = Literal["covariance", "precision"]
 Map = Literal["h", "exp", "linear"]
+
+_CACHED = 2**16  # numbers of a generation that are drawn and mapped at a time, while they are in the second cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +60,14 @@ class Gaussian:
             return len(np.atleast_1d(self.covariance))
         return self.structure.dim if isinstance(self.structure, Group) else None
 
-    @property
+    @cached_property
     def group(self) -> Group:
         """The group of the square root."""
         if not isinstance(self.structure, Group):
             raise ValueError(f"the dimension of {self} is not known: give mean=, or a group instead of a spelling")
         return self.structure
 
-    @property
+    @cached_property
     def dim(self) -> int:
         """The number of coordinates."""
         return self.group.dim
@@ -103,17 +106,26 @@ class Gaussian:
 
     # ---- density ------------------------------------------------------------------------------------------------
 
-    def sample(self, state: State, n: int, rng: np.random.Generator) -> Samples:
-        """n points, drawn in one call."""
+    def sample(self, state: State, n: int, rng: np.random.Generator, *, out: Samples | None = None) -> Samples:
+        """n points, a whole generation in one call; `out` are samples whose arrays may be used again."""
         if not isinstance(rng, np.random.Generator):
             raise TypeError(f"rng must be a numpy.random.Generator, got {rng!r}")
-        state = self._checked(state)
-        z = rng.standard_normal((checks.whole_number("n", n), self.dim))  # ~ N(0, I)
-        images = self._outward(state.root, z)  # ~ N(0, Sigma)
-        if self.form == "covariance" and self.group.uses_images:
-            return Samples(z, state.mean + images, images)
-        images += state.mean
-        return Samples(z, images)
+        state = self._checked(state, finite=False)
+        shape = checks.whole_number("n", n), self.dim
+        if out is None:
+            z, x = np.empty(shape), np.empty(shape)
+        else:
+            z, x = checks.writeable("out.z", out.z, shape), checks.writeable("out.x", out.x, shape)
+        keep = self.form == "covariance" and self.group.uses_images
+        rows = n if keep else max(1, _CACHED // self.dim)
+        images = None
+        for i in range(0, n, rows):
+            part = slice(i, i + rows)
+            rng.standard_normal(out=z[part])  # ~ N(0, I)
+            images = self._outward(state.root, z[part])  # ~ N(0, Sigma)
+            np.add(images, state.mean, out=x[part])
+        _must_be_finite("state", x[:1])  # a NaN anywhere in the state is in every sample
+        return Samples(z, x, images if keep else None)
 
     def local(self, state: State, x: Any) -> Array:
         """z with x = mean + A z (mean + B^-T z): the local coordinates of any points."""
@@ -160,7 +172,7 @@ class Gaussian:
         m = self.group._project(z, z, self._sign * weights, self._sign * float(weights.sum()))
         return Step(weights @ z, m)
 
-    @property
+    @cached_property
     def _sign(self) -> float:
         return 1.0 if self.form == "covariance" else -1.0
 
@@ -172,7 +184,7 @@ class Gaussian:
         """
         state = self._checked(state)
         g_mean = checks.real_array("g_mean", g_mean, (self.dim,))
-        g_covariance = self.group._symmetric("g_covariance", g_covariance)
+        g_covariance = checks.symmetric("g_covariance", g_covariance, self.dim)
         pull = self._by_form(self.group._apply_transposed, self.group._solve)
         half = np.ascontiguousarray(pull(state.root, g_covariance).T)
         m = self.group.project_dense(_symmetrised(2 * self._sign * pull(state.root, half)))
@@ -236,24 +248,26 @@ class Gaussian:
 
         `out` is a state whose arrays may be overwritten, `state` itself for a move in place.
         """
-        state, group = self._checked(state), self.group
-        z = checks.real_array("samples.z", samples.z, (None, self.dim))
+        state, group = self._checked(state, finite=False), self.group
+        z = checks.real_array("samples.z", samples.z, (None, self.dim), finite=False)
         weights = checks.real_array("weights", weights, (len(z),))
         mean_rate = checks.real_number("mean_rate", mean_rate)
         factor = self._sign * checks.real_number("root_rate", root_rate)
         mean = mean_rate * self._mean_shift(state, samples, weights)
         mean += state.mean
+        _must_be_finite("samples and state", mean)  # a NaN anywhere in them is in the new mean
         shift = factor * float(weights.sum())
         root = None
         if out is not None:
-            group._check_out(out.root)
-            out.mean[:], root = mean, out.root
-            mean = out.mean
+            root = checks.writeable("out.root", out.root, (group.size,))
+            own = checks.writeable("out.mean", out.mean, (self.dim,))
+            own[:] = mean
+            mean = own
         return State(mean, group._product_h_samples(state.root, z, factor * weights, shift, samples.images, root))
 
     def _mean_shift(self, state: State, samples: Samples, weights: Array) -> Array:
         if samples.images is not None:
-            return weights @ checks.real_array("samples.images", samples.images, samples.z.shape)
+            return weights @ checks.real_array("samples.images", samples.images, samples.z.shape, finite=False)
         return self._outward(state.root, (weights @ samples.z)[None])[0]
 
     def standard_ngd(self, state: State, g_mean: Any, g_covariance: Any, rate: float) -> State:
@@ -276,9 +290,14 @@ class Gaussian:
         mean = state.mean + self._outward(state.root, step.delta[None])[0]
         return State(mean, self.group._product(state.root, factor))
 
-    def _checked(self, state: State) -> State:
-        mean = checks.real_array("state.mean", state.mean, (self.dim,))
-        return State(mean, checks.real_array("state.root", state.root, (self.group.size,)))
+    def _checked(self, state: State, *, finite: bool = True) -> State:
+        mean = checks.real_array("state.mean", state.mean, (self.dim,), finite=finite)
+        return State(mean, checks.real_array("state.root", state.root, (self.group.size,), finite=finite))
+
+
+def _must_be_finite(name: str, result: Array) -> None:
+    if not np.logical_and.reduce(np.isfinite(result), axis=None):
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
 
 
 def _symmetrised(matrix: Array) -> Array:

@@ -226,7 +226,7 @@ class Group(ABC):
 
     def project_dense(self, matrix: Any) -> Array:
         """C (.) kappa of a dense symmetric matrix."""
-        matrix = self._symmetric("matrix", matrix)
+        matrix = checks.symmetric("matrix", matrix, self.dim)
         return self._project_columns(np.ascontiguousarray(matrix[:, self.hub]), np.diagonal(matrix).copy())
 
     def h(self, m: Any) -> Array:
@@ -262,7 +262,7 @@ class Group(ABC):
         if images is not None:
             images = checks.real_array("images", images, z.shape)
         if out is not None:
-            self._check_out(out)
+            checks.writeable("out", out, (self.size,))
         return self._product_h_samples(a, z, weights, shift, images, out)
 
     def dense(self, a: Any) -> Array:
@@ -296,18 +296,6 @@ class Group(ABC):
 
     def _element(self, name: str, value: Any) -> Array:
         return checks.real_array(name, value, (self.size,))
-
-    def _symmetric(self, name: str, value: Any) -> Array:
-        matrix = checks.real_array(name, value, (self.dim, self.dim))
-        gap = np.abs(matrix - matrix.T).max(initial=0.0)
-        if gap > 1e-10 * np.abs(matrix).max(initial=0.0):
-            raise ValueError(f"{name} must be symmetric, but differs from its transpose by {gap:.3g}")
-        return (matrix + matrix.T) / 2
-
-    def _check_out(self, out: Any) -> None:
-        good = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == (self.size,)
-        if not (good and out.flags.c_contiguous and out.flags.writeable):
-            raise ValueError(f"out must be a writeable contiguous float64 array of shape ({self.size},)")
 
     def _on_rows(self, hook: Callable[[Array, Array], Array], a: Any, x: Any) -> Array:
         a, x = self._element("a", a), checks.points("x", x, self.dim)

@@ -52,8 +52,8 @@ class Bordered(Group):
     def layout(self) -> Layout:
         """Where the blocks lie."""
 
-    @property
-    def size(self) -> int:
+    @cached_property
+    def size(self) -> int:  # type: ignore[override]
         k, mid, q = self.layout[:3]
         return k * k + (k + 1 + q) * mid + q * k + q * q
 
@@ -85,7 +85,12 @@ class Bordered(Group):
 
     def _product(self, a: Array, b: Array) -> Array:
         out = np.empty(self.size)
-        kernels.product(a, b, *self.layout[:3], out)
+        kernels.product(a, b, 1.0, 0.0, 0.0, *self.layout[:3], out)
+        return out
+
+    def _h(self, m: Array) -> Array:
+        out = np.empty(self.size)
+        kernels.product(m, m, 0.5, 1.0, 1.0, *self.layout[:3], out)
         return out
 
     def _apply(self, a: Array, x: Array) -> Array:

@@ -69,7 +69,7 @@ class Full(Group):
         return linalg.log_abs_det(self._square(a))
 
     def _transpose(self, a: Array) -> Array:
-        return self._square(a).T.ravel()
+        return self._square(a).T.flatten()
 
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
         m = left.T @ (right * (0.5 * weights)[:, None])

@@ -138,9 +138,12 @@ def project(left, right, weights, shift, k, mid, q, f, c, l, out):  # noqa: E741
                     row[j] += factor * ys[j]
 
 
-@kernel("in1, in1, int, int, int, out1")
-def product(a, b, k, mid, q, out):
-    """out = A B: F F', P F' + D P', D D', Q D' + L Q', X F' + Q P' + L X', L L'."""
+@kernel("in1, in1, float, float, float, int, int, int, out1")
+def product(a, b, scale, add, shift, k, mid, q, out):
+    """out = scale A B + add B + shift I, so that one loop serves products and h(M) = M M / 2 + M + I.
+
+    A B has the blocks F F', P F' + D P', D D', Q D' + L Q', X F' + Q P' + L X', L L'.
+    """
     at_p, at_d = k * k, k * k + k * mid
     at_q = at_d + mid
     at_x = at_q + q * mid
@@ -150,44 +153,47 @@ def product(a, b, k, mid, q, out):
             total = 0.0
             for t in range(k):
                 total += a[r * k + t] * b[t * k + s]
-            out[r * k + s] = total
+            out[r * k + s] = scale * total + add * b[r * k + s]
+        out[r * k + r] += shift
     for r in range(q):
         for s in range(q):
             total = 0.0
             for t in range(q):
                 total += a[at_l + r * q + t] * b[at_l + t * q + s]
-            out[at_l + r * q + s] = total
+            out[at_l + r * q + s] = scale * total + add * b[at_l + r * q + s]
+        out[at_l + r * q + r] += shift
         for s in range(k):
             total = 0.0
             for t in range(k):
                 total += a[at_x + r * k + t] * b[t * k + s]
             for t in range(q):
                 total += a[at_l + r * q + t] * b[at_x + t * k + s]
-            out[at_x + r * k + s] = total
+            out[at_x + r * k + s] = scale * total + add * b[at_x + r * k + s]
     for start in range(0, mid, STRIP):
         width = min(STRIP, mid - start)
         d_a = a[at_d + start : at_d + start + width]
         d_b = b[at_d + start : at_d + start + width]
         d_out = out[at_d + start : at_d + start + width]
         for j in range(width):
-            d_out[j] = d_a[j] * d_b[j]
+            d_out[j] = (scale * d_a[j] + add) * d_b[j] + shift
         for s in range(k):
             p_b = b[at_p + s * mid + start : at_p + s * mid + start + width]
             p_out = out[at_p + s * mid + start : at_p + s * mid + start + width]
             for j in range(width):
-                p_out[j] = d_a[j] * p_b[j]
+                p_out[j] = (scale * d_a[j] + add) * p_b[j]
             for t in range(k):
-                factor = b[t * k + s]
+                factor = scale * b[t * k + s]
                 p_a = a[at_p + t * mid + start : at_p + t * mid + start + width]
                 for j in range(width):
                     p_out[j] += factor * p_a[j]
         for r in range(q):
             q_a = a[at_q + r * mid + start : at_q + r * mid + start + width]
+            q_b = b[at_q + r * mid + start : at_q + r * mid + start + width]
             q_out = out[at_q + r * mid + start : at_q + r * mid + start + width]
             for j in range(width):
-                q_out[j] = q_a[j] * d_b[j]
+                q_out[j] = scale * d_b[j] * q_a[j] + add * q_b[j]
             for t in range(q):
-                factor = a[at_l + r * q + t]
+                factor = scale * a[at_l + r * q + t]
                 q_b = b[at_q + t * mid + start : at_q + t * mid + start + width]
                 for j in range(width):
                     q_out[j] += factor * q_b[j]
@@ -196,4 +202,4 @@ def product(a, b, k, mid, q, out):
                 total = 0.0
                 for j in range(width):
                     total += q_a[j] * p_b[j]
-                out[at_x + r * k + s] += total
+                out[at_x + r * k + s] += scale * total

@@ -136,7 +136,7 @@ def invert_blocks(a, indptr, indices, inside_ptr, inside, out, log_dets, rconds)
 def solve(a, blocks, indptr, indices, inside_ptr, inside, order, x, out):
     """A out_i = x_i by substitution, class after class; `blocks` holds the inverses of the classes' blocks."""
     n, dim = x.shape
-    rest = np.empty((4, dim))  # x less what the classes before explain
+    rest = np.empty((np.diff(inside_ptr).max(), 4))  # x less what the classes before explain
     for i in range(0, n, 4):
         i1, i2, i3 = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
         y0, y1, y2, y3 = out[i], out[i1], out[i2], out[i3]
@@ -155,16 +155,17 @@ def solve(a, blocks, indptr, indices, inside_ptr, inside, order, x, out):
                     s1 -= a[t] * y1[c]
                     s2 -= a[t] * y2[c]
                     s3 -= a[t] * y3[c]
-                rest[0, r], rest[1, r], rest[2, r], rest[3, r] = s0, s1, s2, s3
+                k = p - start
+                rest[k, 0], rest[k, 1], rest[k, 2], rest[k, 3] = s0, s1, s2, s3
             for p in range(start, stop):
                 r = order[p]
                 s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-                for u in range(inside_ptr[r], inside_ptr[r + 1]):
-                    c, factor = indices[inside[u]], blocks[inside[u]]
-                    s0 += factor * rest[0, c]
-                    s1 += factor * rest[1, c]
-                    s2 += factor * rest[2, c]
-                    s3 += factor * rest[3, c]
+                for k in range(stop - start):
+                    factor = blocks[inside[inside_ptr[r] + k]]
+                    s0 += factor * rest[k, 0]
+                    s1 += factor * rest[k, 1]
+                    s2 += factor * rest[k, 2]
+                    s3 += factor * rest[k, 3]
                 y0[r], y1[r], y2[r], y3[r] = s0, s1, s2, s3
             start = stop
 

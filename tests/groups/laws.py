@@ -1,0 +1,170 @@
+"""The laws that every group obeys, against dense NumPy: stated once, run on every group."""
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from esgroup.groups import Group
+from tests.groups import oracle
+from tests.groups.elements import covariance, element, frozen, local
+
+Rng = np.random.Generator
+
+
+def close(actual: object, expected: object, tolerance: float = 1e-10) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+class GroupLaws:
+    """Subclasses provide the fixture-like arguments `group` and `rng`."""
+
+    def the_identity_is_the_identity(self, group: Group, rng: Rng) -> None:
+        close(group.dense(group.identity()), np.eye(group.dim))
+
+    def a_product_is_the_matrix_product(self, group: Group, rng: Rng) -> None:
+        a, b = element(group, rng), element(group, rng)
+        close(group.dense(group.product(a, b)), group.dense(a) @ group.dense(b))
+
+    def apply_and_solve_and_their_transposes_act_as_matrices(self, group: Group, rng: Rng) -> None:
+        a = element(group, rng)
+        dense = group.dense(a)
+        for x in (frozen(rng.standard_normal((3, group.dim))), frozen(rng.standard_normal(group.dim))):
+            close(group.apply(a, x), x @ dense.T)
+            close(group.apply_transposed(a, x), x @ dense)
+            close(group.solve(a, x) @ dense.T, x)
+            close(group.solve_transposed(a, x) @ dense, x)
+
+    def no_points_give_no_points(self, group: Group, rng: Rng) -> None:
+        a, none = element(group, rng), np.zeros((0, group.dim))
+        for act in (group.apply, group.apply_transposed, group.solve, group.solve_transposed):
+            assert act(a, none).shape == (0, group.dim)
+
+    def the_inverse_undoes_the_element(self, group: Group, rng: Rng) -> None:
+        a = element(group, rng)
+        close(group.dense(group.inverse(a)) @ group.dense(a), np.eye(group.dim))
+        close(group.dense(group.product(a, group.inverse(a))), np.eye(group.dim))
+
+    def log_abs_det_and_squared_norm_are_those_of_the_matrix(self, group: Group, rng: Rng) -> None:
+        a = element(group, rng)
+        dense = group.dense(a)
+        close(group.log_abs_det(a), np.linalg.slogdet(dense)[1])
+        close(group.squared_norm(a), (dense**2).sum())
+
+    def the_transpose_lies_in_the_transposed_group(self, group: Group, rng: Rng) -> None:
+        a = element(group, rng)
+        transposed = group.transpose(a)
+        close(group.transposed.dense(transposed), group.dense(a).T)
+        assert group.transposed.transposed == group
+        close(group.transposed.transpose(transposed), a)
+
+    def scaling_multiplies_the_matrix(self, group: Group, rng: Rng) -> None:
+        a = element(group, rng)
+        close(group.dense(group.scale(a, 2.5)), 2.5 * group.dense(a))
+
+    def elements_have_the_structure_and_no_more(self, group: Group, rng: Rng) -> None:
+        """Products and inverses stay in the group, which from_dense checks."""
+        a, b = element(group, rng), element(group, rng)
+        for dense in (group.dense(a) @ group.dense(b), np.linalg.inv(group.dense(a))):
+            close(group.dense(group.from_dense(dense)), dense)
+        if group.dof < group.dim * (group.dim + 1) // 2:
+            with pytest.raises(ValueError, match="matrix must have the structure of"):
+                group.from_dense(rng.standard_normal((group.dim, group.dim)))
+
+    def the_local_space_has_dof_dimensions(self, group: Group, rng: Rng) -> None:
+        assert group.dof == len(oracle.local_basis(group))
+
+    def projections_lie_in_the_local_space(self, group: Group, rng: Rng) -> None:
+        basis = np.array([b.ravel() for b in oracle.local_basis(group)]).T
+        m = group.dense_local(local(group, rng)).ravel()
+        close(basis @ np.linalg.lstsq(basis, m, rcond=None)[0], m)
+
+    def project_solves_the_fisher_system(self, group: Group, rng: Rng) -> None:
+        """F n = g on a basis B_i: F_ij = <B_i + B_i^T, B_j + B_j^T>/2, g_i = <B_i, G>."""
+        z, weights, shift = rng.standard_normal((4, group.dim)), rng.standard_normal(4), rng.standard_normal()
+        g = (z.T * weights) @ z - shift * np.eye(group.dim)
+        basis = np.array(oracle.local_basis(group))
+        symmetric = (basis + basis.transpose(0, 2, 1)).reshape(len(basis), -1)
+        solution = np.linalg.solve(symmetric @ symmetric.T / 2, basis.reshape(len(basis), -1) @ g.ravel())
+        expected = np.tensordot(solution, basis, 1)
+        close(group.dense_local(group.project(frozen(z), frozen(weights), shift)), expected)
+        close(group.dense_local(group.project_dense(g)), expected)
+
+    def projecting_pairs_is_projecting_their_symmetric_sum(self, group: Group, rng: Rng) -> None:
+        x, y, w = rng.standard_normal((3, group.dim)), rng.standard_normal((3, group.dim)), rng.standard_normal(3)
+        g = (x.T * w) @ y
+        close(group.project_pairs(x, y, w, 0.3), group.project_dense((g + g.T) / 2 - 0.3 * np.eye(group.dim)))
+
+    def the_identity_projects_to_half_of_itself(self, group: Group, rng: Rng) -> None:
+        close(group.dense_local(group.project_dense(np.eye(group.dim))), np.eye(group.dim) / 2)
+
+    def h_is_the_second_order_polynomial(self, group: Group, rng: Rng) -> None:
+        m = local(group, rng)
+        dense = group.dense_local(m)
+        if not oracle.has_kronecker(group):
+            close(group.dense(group.h(m)), np.eye(group.dim) + dense + dense @ dense / 2)
+        # to first order this holds factor by factor too
+        tiny = 1e-6
+        close(group.dense(group.h(tiny * m)), np.eye(group.dim) + tiny * dense, 10 * group.dim * tiny**2)
+
+    def h_lies_in_the_group_with_positive_determinant(self, group: Group, rng: Rng) -> None:
+        """The paper's lemmas on h, for steps of any size."""
+        for size in (0.1, 1.0, 3.0):
+            h = group.dense(group.h(local(group, rng, size)))
+            assert np.linalg.slogdet(h)[0] > 0
+            group.from_dense(h)
+
+    def exp_is_the_matrix_exponential(self, group: Group, rng: Rng) -> None:
+        m = local(group, rng)
+        close(group.dense(group.exp(m)), expm(group.dense_local(m)))
+
+    def h_agrees_with_exp_to_second_order(self, group: Group, rng: Rng) -> None:
+        m = 1e-3 * local(group, rng)
+        close(group.dense(group.h(m)), group.dense(group.exp(m)), 1e-9 * group.dim**2)
+
+    def fused_products_equal_the_separate_ones(self, group: Group, rng: Rng) -> None:
+        a = element(group, rng)
+        z, weights = frozen(rng.standard_normal((5, group.dim))), frozen(0.1 * rng.standard_normal(5))
+        m = group.project(z, weights, 0.2)
+        expected = group.product(a, group.h(m))
+        close(group.product_h(a, m), expected)
+        close(group.product_h_samples(a, z, weights, 0.2), expected)
+        close(group.product_h_samples(a, z, weights, 0.2, images=group.apply(a, z)), expected)
+        own = a.copy()
+        assert group.product_h_samples(own, z, weights, 0.2, out=own) is own
+        close(own, expected)
+
+    def from_covariance_recovers_a_covariance_of_the_family(self, group: Group, rng: Rng) -> None:
+        dense = group.dense(element(group, rng))
+        found = group.dense(group.from_covariance(dense @ dense.T))
+        close(found @ found.T, dense @ dense.T, 1e-7)
+
+    def from_covariance_is_the_minimum_of_the_divergence(self, group: Group, rng: Rng) -> None:
+        sigma = covariance(group.dim, rng)
+        best = group.from_covariance(sigma)
+
+        def divergence(a: np.ndarray) -> float:
+            inverse = np.linalg.inv(group.dense(a))
+            return 0.5 * float(np.trace(inverse @ sigma @ inverse.T)) + group.log_abs_det(a)
+
+        for _ in range(5):
+            away = group.product_h(best, 1e-3 * local(group, rng, 1.0))
+            assert divergence(away) > divergence(best) - 1e-12
+
+    def the_hub_reaches_every_other_column(self, group: Group, rng: Rng) -> None:
+        """T e_j is a combination of e_j and the hub's columns, for T in the group or in its transpose."""
+        for dense in (group.dense(element(group, rng)), group.dense(element(group, rng)).T):
+            for j in sorted(set(range(group.dim)) - set(group.hub.tolist())):
+                span = np.column_stack([np.eye(group.dim)[:, j], dense[:, group.hub]])
+                close(span @ np.linalg.lstsq(span, dense[:, j], rcond=None)[0], dense[:, j])
+
+    def results_share_no_memory_with_arguments(self, group: Group, rng: Rng) -> None:
+        a = element(group, rng)
+        x = rng.standard_normal((2, group.dim))
+        results = [group.transpose(a), group.inverse(a), group.product(a, group.identity()), group.h(a), group.scale(a, 1)]
+        assert not any(np.shares_memory(result, a) for result in results)
+        for act in (group.apply, group.solve, group.apply_transposed, group.solve_transposed):
+            assert not np.shares_memory(act(a, x), x)
+        assert all(result.flags.writeable for result in results)
+
+
+LAWS = [name for name in vars(GroupLaws) if not name.startswith("_")]

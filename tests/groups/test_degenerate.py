@@ -1,0 +1,88 @@
+"""A degenerate case equals the simpler thing."""
+
+import numpy as np
+import pytest
+
+from esgroup.groups import (
+    BlockDiagonal,
+    BlockTriangular,
+    Circulant,
+    Conjugate,
+    Diagonal,
+    Full,
+    Group,
+    Heisenberg,
+    Kronecker,
+    ToeplitzTriangular,
+    Triangular,
+)
+from tests.groups.elements import covariance
+from tests.groups.laws import close
+
+PAIRS = [
+    (BlockTriangular(5, 0), Diagonal(5)),
+    (BlockTriangular(5, 0, lower=False), Diagonal(5)),
+    (BlockTriangular(5, 5), Full(5)),
+    (BlockTriangular(5, 5, lower=False), Full(5)),
+    (Heisenberg(5, 0, 0), Diagonal(5)),
+    (Heisenberg(5, 2, 0), BlockTriangular(5, 2)),
+    (Heisenberg(5, 2, 0, lower=False), BlockTriangular(5, 2, lower=False)),
+    (Heisenberg(5, 0, 2), Conjugate(BlockTriangular(5, 2, lower=False), [3, 4, 0, 1, 2])),
+    (Heisenberg(5, 0, 5), Full(5)),
+    (Heisenberg(3, 1, 1), Triangular(3)),
+    (Heisenberg(3, 1, 1, lower=False), Triangular(3, lower=False)),
+    (Kronecker(Full(1), Heisenberg(5, 1, 2)), Heisenberg(5, 1, 2)),
+    (Kronecker(Triangular(4), Diagonal(1)), Triangular(4)),
+    (Conjugate(Heisenberg(5, 1, 2), np.arange(5)), Heisenberg(5, 1, 2)),
+    (Conjugate(Heisenberg(5, 1, 2), np.eye(5)), Heisenberg(5, 1, 2)),
+    (Conjugate(Triangular(5), [4, 3, 2, 1, 0]), Triangular(5, lower=False)),
+    (BlockDiagonal([Triangular(4)]), Triangular(4)),
+    (BlockDiagonal([Diagonal(2), Diagonal(3)]), Diagonal(5)),
+    (ToeplitzTriangular(4, block=4), Full(4)),
+    (Circulant(4, block=4), Full(4)),
+    (Circulant(1), Diagonal(1)),
+]
+
+
+@pytest.mark.parametrize(("special", "simple"), PAIRS, ids=[f"{a} is {b}" for a, b in PAIRS])
+def test_special_case(special: Group, simple: Group) -> None:
+    """Same matrices, same projections, same fits, same steps."""
+    rng = np.random.default_rng(4)
+    d = simple.dim
+    assert (special.dim, special.dof) == (simple.dim, simple.dof)
+    z, weights = rng.standard_normal((6, d)), 0.1 * rng.standard_normal(6)
+    m, n = special.project(z, weights, 0.3), simple.project(z, weights, 0.3)
+    close(special.dense_local(m), simple.dense_local(n))
+    a = special.from_dense(simple.dense(simple.h(n)))
+    b = simple.h(n)
+    close(special.dense(special.product(a, a)), simple.dense(simple.product(b, b)))
+    close(special.dense(special.inverse(a)), simple.dense(simple.inverse(b)))
+    close(special.apply(a, z), simple.apply(b, z))
+    close(special.solve(a, z), simple.solve(b, z))
+    moved = special.dense(special.product_h_samples(a, z, weights, 0.3))
+    if isinstance(special, Kronecker):  # h acts factor by factor: equal to first order
+        tiny = 1e-5 * weights
+        moved = special.dense(special.product_h_samples(a, z, tiny, 0.0))
+        close(moved, simple.dense(simple.product_h_samples(b, z, tiny, 0.0)), 1e-8)
+    else:
+        close(moved, simple.dense(simple.product_h_samples(b, z, weights, 0.3)))
+    sigma = covariance(d, rng)
+    fit, plain = special.dense(special.from_covariance(sigma)), simple.dense(simple.from_covariance(sigma))
+    close(fit @ fit.T, plain @ plain.T, 1e-7)
+
+
+def test_a_permuted_group_has_its_hub_where_the_permutation_says() -> None:
+    group = Conjugate(BlockTriangular(6, 2), [4, 1, 0, 2, 3, 5])
+    dense = group.dense(group.h(group.project(np.random.default_rng(0).standard_normal((9, 6)), np.ones(9))))
+    off_diagonal = dense - np.diag(np.diagonal(dense))
+    assert np.flatnonzero(np.abs(off_diagonal).sum(axis=0)).tolist() == [1, 4]
+
+
+def test_the_fallback_fit_finds_the_closed_forms() -> None:
+    from esgroup.groups.fit import fit_covariance
+
+    rng = np.random.default_rng(8)
+    for group in (Diagonal(5), Full(5), Triangular(5, False), BlockTriangular(6, 2), Heisenberg(7, 2, 1, False)):
+        sigma = covariance(group.dim, rng)
+        a, b = group.dense(group.from_covariance(sigma)), group.dense(fit_covariance(group, sigma))
+        close(a @ a.T, b @ b.T, 1e-7)
