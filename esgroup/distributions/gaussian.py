@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -145,11 +146,12 @@ class Gaussian:
         """log N(x | mean, Sigma) of a point or of rows of points."""
         z = self.local(state, x)
         constant = 0.5 * self.dim * np.log(2 * np.pi) + self._half_log_det(state.root)
-        return -0.5 * np.vecdot(z, z) - constant
+        density: Array = -0.5 * np.vecdot(z, z) - constant
+        return density
 
     def entropy(self, state: State) -> float:
         """-E[log N(x | mean, Sigma)]."""
-        return 0.5 * self.dim * (1 + np.log(2 * np.pi)) + self._half_log_det(self._checked(state).root)
+        return 0.5 * self.dim * (1 + math.log(2 * math.pi)) + self._half_log_det(self._checked(state).root)
 
     def kl(self, p: State, q: State) -> float:
         """KL(p || q) of two members of this family."""
@@ -253,7 +255,7 @@ class Gaussian:
         weights = checks.real_array("weights", weights, (len(z),))
         mean_rate = checks.real_number("mean_rate", mean_rate)
         factor = self._sign * checks.real_number("root_rate", root_rate)
-        mean = mean_rate * self._mean_shift(state, samples, weights)
+        mean = mean_rate * self._mean_shift(state.root, z, samples.images, weights)
         mean += state.mean
         _must_be_finite("samples and state", mean)  # a NaN anywhere in them is in the new mean
         shift = factor * float(weights.sum())
@@ -265,10 +267,14 @@ class Gaussian:
             mean = own
         return State(mean, group._product_h_samples(state.root, z, factor * weights, shift, samples.images, root))
 
-    def _mean_shift(self, state: State, samples: Samples, weights: Array) -> Array:
-        if samples.images is not None:
-            return weights @ checks.real_array("samples.images", samples.images, samples.z.shape, finite=False)
-        return self._outward(state.root, (weights @ samples.z)[None])[0]
+    def _mean_shift(self, root: Array, z: Array, images: Array | None, weights: Array) -> Array:
+        if images is None:
+            drift: Array = self._outward(root, (weights @ z)[None])[0]
+            return drift
+        if not math.isfinite(z.sum()):
+            raise ValueError("samples.z must be finite, got NaN or infinity")
+        drift = weights.dot(checks.real_array("samples.images", images, z.shape, finite=False))
+        return drift
 
     def standard_ngd(self, state: State, g_mean: Any, g_covariance: Any, rate: float) -> State:
         """Standard natural-gradient descent in (mean, Sigma), or in (mean, Sigma^-1) in precision form.

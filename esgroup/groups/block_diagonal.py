@@ -39,7 +39,7 @@ class BlockDiagonal(Group):
         return sum(g.dim for g in self.groups)
 
     @cached_property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return sum(g.size for g in self.groups)
 
     @property

@@ -38,7 +38,7 @@ class Blocks(NamedTuple):
     d: Array
     q: Array
     x: Array
-    l: Array  # noqa: E741
+    last: Array
 
 
 class Bordered(Group):
@@ -53,7 +53,7 @@ class Bordered(Group):
         """Where the blocks lie."""
 
     @cached_property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         k, mid, q = self.layout[:3]
         return k * k + (k + 1 + q) * mid + q * k + q * q
 
@@ -105,12 +105,12 @@ class Bordered(Group):
         out = np.empty(x.shape)
         out[:, first : first + k] = linalg.solve_rows(b.f, x[:, first : first + k], "a")
         kernels.eliminate(a, x, *self.layout, out)
-        out[:, last : last + q] = linalg.solve_rows(b.l, out[:, last : last + q], "a")
+        out[:, last : last + q] = linalg.solve_rows(b.last, out[:, last : last + q], "a")
         return out
 
     def _inverse(self, a: Array) -> Array:
         b = self.blocks(a)
-        f, last, d = linalg.inverse(b.f, "a"), linalg.inverse(b.l, "a"), 1.0 / nonzero_diagonal(b.d)
+        f, last, d = linalg.inverse(b.f, "a"), linalg.inverse(b.last, "a"), 1.0 / nonzero_diagonal(b.d)
         p_t = -(f.T @ b.p_t) * d  # P' = -D^-1 P F^-1
         q = -(last @ b.q) * d  # Q' = -L^-1 Q D^-1
         x = -(last @ (b.x @ f + b.q @ p_t.T))  # from X F' + Q P' + L X' = 0
@@ -120,11 +120,11 @@ class Bordered(Group):
         b = self.blocks(a)
         with np.errstate(divide="ignore"):
             middle = float(np.log(np.abs(b.d)).sum())
-        return middle + linalg.log_abs_det(b.f) + linalg.log_abs_det(b.l)
+        return middle + linalg.log_abs_det(b.f) + linalg.log_abs_det(b.last)
 
     def _transpose(self, a: Array) -> Array:
         b = self.blocks(a)
-        return self._pack(b.l.T, b.q, b.d, b.p_t, b.x.T, b.f.T)
+        return self._pack(b.last.T, b.q, b.d, b.p_t, b.x.T, b.f.T)
 
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
         out = np.empty(self.size)
@@ -144,11 +144,9 @@ class Bordered(Group):
         )
 
     def _from_dense(self, matrix: Array) -> Array:
-        f, c, l = self._coordinates()  # noqa: E741
+        f, c, end = self._coordinates()
         diagonal = np.diagonal(matrix)[c]
-        return self._pack(
-            matrix[f, f], matrix[c, f].T, diagonal, matrix[l, c], matrix[l, f], matrix[l, l]
-        )
+        return self._pack(matrix[f, f], matrix[c, f].T, diagonal, matrix[end, c], matrix[end, f], matrix[end, end])
 
     def _coordinates(self) -> tuple[slice, slice, slice]:
         k, mid, q, first, middle, last = self.layout
@@ -157,17 +155,19 @@ class Bordered(Group):
     def _from_covariance(self, covariance: Array) -> Array:
         """Maximum likelihood, block after block: x_f free, x_c regressed on x_f with independent residuals,
         x_l regressed on both."""
-        k, mid, q, first, middle, last = self.layout
-        f_at, c_at, l_at = self._coordinates()
-        f = np.linalg.cholesky(covariance[f_at, f_at])
+        k, mid, q = self.layout[:3]
+        f_at, c_at, end = self._coordinates()
+        f = linalg.cholesky(covariance[f_at, f_at])
         p_t = linalg.solve_rows(f, np.ascontiguousarray(covariance[c_at, f_at]), "covariance").T  # P = S_cf F^-T
         d = np.sqrt(np.diagonal(covariance)[c_at] - (p_t**2).sum(axis=0))
-        before = np.r_[first : first + k, middle : middle + mid]
+        if q == 0:
+            return self._pack(f, p_t, d, np.zeros((0, mid)), np.zeros((0, k)), np.zeros((0, 0)))
+        before = np.r_[f_at, c_at]
         # coefficients W of x_l on (x_f, x_c); then [X, Q] = W [[F, 0], [P, D]]
-        w = np.linalg.solve(covariance[np.ix_(before, before)], covariance[before, l_at]).T if q else np.zeros((0, k + mid))
-        residual = covariance[l_at, l_at] - w @ covariance[before, l_at]
-        x = w[:, :k] @ f + w[:, k:] @ p_t.T
-        return self._pack(f, p_t, d, w[:, k:] * d, x, np.linalg.cholesky((residual + residual.T) / 2))
+        w: Array = np.linalg.solve(covariance[np.ix_(before, before)], covariance[before, end]).T
+        residual = covariance[end, end] - w @ covariance[before, end]
+        last = linalg.cholesky((residual + residual.T) / 2)
+        return self._pack(f, p_t, d, w[:, k:] * d, w[:, :k] @ f + w[:, k:] @ p_t.T, last)
 
 
 def _check_widths(group: BlockTriangular | Heisenberg, *names: str) -> None:

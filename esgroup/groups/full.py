@@ -100,4 +100,4 @@ class Full(Group):
         return matrix.ravel().copy()
 
     def _from_covariance(self, covariance: Array) -> Array:
-        return np.linalg.cholesky(covariance).ravel()
+        return linalg.cholesky(covariance).ravel()

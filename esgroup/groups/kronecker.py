@@ -15,8 +15,9 @@ class Kronecker(Group):
     """A1 (x) A2 with A1 in `first` and A2 in `second`: rows and columns of a matrix, each with its own structure.
 
     A point is a p1 x p2 matrix read row by row; A1 acts on its p1 rows and A2 on its p2 columns' entries, as in
-    numpy.kron. Packed: A1, then A2. A local vector (M1, M2) stands for M1 (x) I + I (x) M2, and h acts factor by factor,
-    A1 h(M1) (x) A2 h(M2), since h of the sum would leave the group. (cI, -cI) stands for 0: dof is dof1 + dof2 - 1.
+    numpy.kron. Packed: A1, then A2. A local vector (M1, M2) stands for M1 (x) I + I (x) M2, and h acts factor by
+    factor, A1 h(M1) (x) A2 h(M2), since h of the sum would leave the group. (cI, -cI) stands for 0, so dof is
+    dof1 + dof2 - 1.
     """
 
     first: Group

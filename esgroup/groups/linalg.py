@@ -37,6 +37,11 @@ def inverse(matrix: Array, what: str) -> Array:
     return np.ascontiguousarray(solve_rows(matrix, np.eye(len(matrix)), what).T)
 
 
+def cholesky(covariance: Array) -> Array:
+    """The lower triangular root of a positive-definite matrix."""
+    return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+
+
 def log_abs_det(matrix: Array) -> float:
     """log|det|, -inf for a singular matrix."""
     return float(np.linalg.slogdet(matrix)[1])

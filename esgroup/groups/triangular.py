@@ -10,6 +10,7 @@ from scipy.linalg.blas import dtrmm, dtrsm
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.groups import linalg
 from esgroup.groups.base import Group
 from esgroup.groups.diagonal import nonzero_diagonal
 from esgroup.groups.spelling import register
@@ -88,7 +89,8 @@ class Triangular(Group):
 
     def _substitute(self, a: Array, x: Array, *, transposed: bool) -> Array:
         nonzero_diagonal(self._diagonal(a))
-        return self._flip(dtrsm(1.0, self._square(a).T, self._flip(x).T, trans_a=not transposed).T)
+        solution: Array = dtrsm(1.0, self._square(a).T, self._flip(x).T, trans_a=not transposed).T
+        return self._flip(solution)
 
     def _inverse(self, a: Array) -> Array:
         nonzero_diagonal(self._diagonal(a))
@@ -96,7 +98,8 @@ class Triangular(Group):
 
     def _diagonal(self, a: Array) -> Array:
         rows = np.arange(self.dim)
-        return a[rows * (rows + 3) // 2]
+        diagonal: Array = a[rows * (rows + 3) // 2]
+        return diagonal
 
     def _log_abs_det(self, a: Array) -> float:
         with np.errstate(divide="ignore"):
@@ -134,7 +137,7 @@ class Triangular(Group):
         return self._pack(self._flip_both(matrix))
 
     def _from_covariance(self, covariance: Array) -> Array:
-        return self._pack(np.linalg.cholesky(self._flip_both(covariance)))
+        return self._pack(linalg.cholesky(self._flip_both(covariance)))
 
 
 def _blocks(dim: int) -> Iterator[slice]:

@@ -13,7 +13,7 @@ STRIP = 512  # of 8 bytes: 4 kB a row, a strip of nine rows and two samples fits
 
 
 @kernel("in1, in2, int, int, int, int, int, int, out2")
-def apply(a, x, k, mid, q, f, c, l, out):  # noqa: E741
+def apply(a, x, k, mid, q, f, c, l, out):
     """out_i = A x_i."""
     n = x.shape[0]
     at_p, at_d = k * k, k * k + k * mid
@@ -55,7 +55,7 @@ def apply(a, x, k, mid, q, f, c, l, out):  # noqa: E741
 
 
 @kernel("in1, in2, int, int, int, int, int, int, out2")
-def eliminate(a, x, k, mid, q, f, c, l, out):  # noqa: E741
+def eliminate(a, x, k, mid, q, f, c, l, out):
     """Middle part of A out_i = x_i, given the first block of out; leaves x - X y_f - Q y_c in the last block of out."""
     n = x.shape[0]
     at_p, at_d = k * k, k * k + k * mid
@@ -91,7 +91,7 @@ def eliminate(a, x, k, mid, q, f, c, l, out):  # noqa: E741
 
 
 @kernel("in2, in2, in1, float, int, int, int, int, int, int, out1")
-def project(left, right, weights, shift, k, mid, q, f, c, l, out):  # noqa: E741
+def project(left, right, weights, shift, k, mid, q, f, c, l, out):
     """out = C (.) kappa(sum_i weights_i left_i right_i^T - shift I); C is 1/2 on F, D, L and 1 on P, Q, X."""
     n = left.shape[0]
     at_p, at_d = k * k, k * k + k * mid

@@ -117,7 +117,8 @@ def test_the_natural_score_is_the_fisher_inverse_of_differences_of_the_log_densi
     def score(mean: np.ndarray, moved_root: np.ndarray) -> float:
         return float(weights @ np.atleast_1d(multivariate_normal(mean, sigma_of(form, moved_root)).logpdf(x)))
 
-    slope = [(score(state.mean, root @ expm(step * b)) - score(state.mean, root @ expm(-step * b))) / (2 * step) for b in basis]
+    moved = [(root @ expm(step * b), root @ expm(-step * b)) for b in basis]
+    slope = [(score(state.mean, up) - score(state.mean, down)) / (2 * step) for up, down in moved]
     symmetric = np.array([(b + b.T).ravel() for b in basis])
     expected = np.tensordot(np.linalg.solve(symmetric @ symmetric.T / 2, slope), basis, 1)
     found = family.natural_score(family.local(state, x), weights)
@@ -282,8 +283,10 @@ def test_block_triangular_roots_induce_low_rank_plus_diagonal_and_arrowheads() -
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("group", [Full(3), Heisenberg(5, 1, 2), BlockTriangular(4, 1, False), Kronecker(Full(2), Diagonal(2)),
-                                   Circulant(4), ToeplitzTriangular(4)], ids=repr)  # fmt: skip
+@pytest.mark.parametrize("group", [
+    Full(3), Heisenberg(5, 1, 2), BlockTriangular(4, 1, False), Kronecker(Full(2), Diagonal(2)), Circulant(4),
+    ToeplitzTriangular(4),
+], ids=repr)  # fmt: skip
 def test_the_sampled_natural_gradient_is_unbiased(form: str, group: Group) -> None:
     """E[natural_score weighted by f] is the natural gradient of E f = c mean + m^T Q m / 2 + tr(Q Sigma)/2 + cubic."""
     rng = np.random.default_rng(11)
@@ -376,8 +379,8 @@ BAD = [
     (lambda f, s: Gaussian("full", mean=[1.0, np.nan]), "mean must be finite, got nan at index 1"),
     (lambda f, s: Gaussian("full", mean=[1j, 2]), "mean must be an array of real numbers, got dtype complex128"),
     (lambda f, s: Gaussian("full", mean=np.zeros(2), sigma0=0), "sigma0 must be a positive finite number, got 0"),
-    (lambda f, s: Gaussian("full", mean=np.zeros(2), sigma0=np.nan), "sigma0 must be a positive finite number, got nan"),
-    (lambda f, s: Gaussian("full", np.zeros(2), covariance=[[1, 2], [2, 1]]), "covariance must be positive definite.*-1"),
+    (lambda f, s: Gaussian("full", np.zeros(2), np.nan), "sigma0 must be a positive finite number, got nan"),
+    (lambda f, s: Gaussian("full", np.zeros(2), covariance=[[1, 2], [2, 1]]), "must be positive definite.*-1"),
     (lambda f, s: Gaussian("full", np.zeros(2), covariance=[[1, 2], [0, 9]]), "covariance must be symmetric"),
     (lambda f, s: Gaussian("full", np.zeros(2), form="root"), "form must be 'covariance' or 'precision', got 'root'"),
     (lambda f, s: Gaussian(Full(3), np.zeros(2)), "structure must have dimension 2"),
@@ -428,7 +431,7 @@ def test_nothing_given_in_is_modified() -> None:
     frozen(samples.z)
     moved = family.move_samples(state, samples, frozen(np.ones(3)))
     assert not np.shares_memory(moved.root, state.root)
-    with pytest.raises(ValueError, match="out.root must be a writeable"):
+    with pytest.raises(ValueError, match=r"out.root must be a writeable"):
         family.move_samples(state, samples, np.ones(3), out=state)
 
 
@@ -443,12 +446,14 @@ def test_a_nan_in_state_or_samples_is_refused_and_nothing_is_written(group: Grou
     for at in range(group.size):
         bad = State(state.mean.copy(), state.root.copy())
         bad.root[at] = np.nan
-        with pytest.raises(ValueError, match="state must be finite|must be invertible"):
+        with pytest.raises(ValueError, match=r"state must be finite|must be invertible"):
             family.sample(bad, 5, rng)
     samples.z[2, 1] = np.inf
     before = state.root.copy()
     for root_rate in (1.0, 0.0):
         with pytest.raises(ValueError, match="samples and state must be finite"):
             family.move_samples(state, samples._replace(images=None), np.ones(5) / 5, 1.0, root_rate, out=state)
+    with pytest.raises(ValueError, match="must be finite"):
+        family.move_samples(state, samples, np.ones(5) / 5, out=state)
     close(state.root, before)
     assert not state.mean.any()

@@ -19,13 +19,14 @@ from esgroup.groups import (
 )
 
 dims = st.integers(1, 7)
+flags = st.booleans()
 
 
 @st.composite
 def heisenbergs(draw: st.DrawFn) -> Heisenberg:
     dim = draw(dims)
     k1 = draw(st.integers(0, dim))
-    return Heisenberg(dim, k1, draw(st.integers(0, dim - k1)), draw(st.booleans()))
+    return Heisenberg(dim, k1, draw(st.integers(0, dim - k1)), draw(flags))
 
 
 @st.composite
@@ -59,10 +60,10 @@ def of_blocks(cls: type, *flags: st.SearchStrategy) -> st.SearchStrategy:
 SIMPLE = {
     "diagonal": sized(Diagonal),
     "full": sized(Full),
-    "triangular": sized(Triangular, st.booleans()),
-    "block_triangular": dims.flatmap(lambda d: st.builds(BlockTriangular, st.just(d), st.integers(0, d), st.booleans())),
+    "triangular": sized(Triangular, flags),
+    "block_triangular": dims.flatmap(lambda d: st.builds(BlockTriangular, st.just(d), st.integers(0, d), flags)),
     "heisenberg": heisenbergs(),
-    "toeplitz_triangular": of_blocks(ToeplitzTriangular, st.booleans()),
+    "toeplitz_triangular": of_blocks(ToeplitzTriangular, flags),
     "circulant": of_blocks(Circulant),
     "sparse": sparse(),
 }

@@ -214,7 +214,7 @@ def test_bad_edges_are_refused_with_a_reason(edges: object, message: str) -> Non
 def test_a_bad_dimension_or_flag_is_refused() -> None:
     with pytest.raises(ValueError, match="dim must be an integer >= 1, got 0"):
         Sparse.from_edges(0, [])
-    with pytest.raises(TypeError, match="dim must be an integer >= 1, got 2.5"):
+    with pytest.raises(TypeError, match=r"dim must be an integer >= 1, got 2\.5"):
         Sparse.from_edges(2.5, [])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="close must be True or False, got 'yes'"):
         Sparse(np.eye(2), close="yes")  # type: ignore[arg-type]

@@ -1,0 +1,136 @@
+"""Break the core on purpose, one fault at a time, and see whether the fast tests notice.
+
+Each fault replaces one piece of text in a copy of the package; the tests then run against the copy. A fault that no
+test notices is a hole in the tests: the script names it and ends with status 1.
+
+    python scripts/mutation_check.py               all faults, a few minutes
+    python scripts/mutation_check.py --sample 3    three of them, chosen anew every day (or by --seed)
+    python scripts/mutation_check.py --only kl     those whose name contains "kl"
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = ["tests/groups", "tests/distributions", "tests/kernels/test_kernels.py"]
+
+
+class Fault(NamedTuple):
+    """A piece of text in a file of the package, and what it is replaced with."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+FAULTS = [
+    Fault("full: -I is missing", "groups/full.py", "-= 0.5 * shift", "-= 0.0 * shift"),
+    Fault("full: factor 2 in C", "groups/full.py", "right * (0.5 * weights)", "right * (1.0 * weights)"),
+    Fault("full: lost transpose in apply", "groups/full.py", "return x @ self._square(a).T", "return x @ self._square(a)"),
+    Fault("full: M^2/2 dropped from the fused step", "groups/full.py", "0.125 * weights", "0.0 * weights"),
+    Fault("full: identity term of the fused step", "groups/full.py", "+ 0.125 * shift**2", "+ 0.25 * shift**2"),
+    Fault("h: M^2/2 dropped", "groups/base.py", " + 0.5 * self._product(m, m)", ""),
+    Fault("h: on the wrong side", "groups/base.py", "self._product(a, self._h(m))", "self._product(self._h(m), a)"),
+    Fault("diagonal: factor 2", "kernels/diagonal.py", "w = 0.5 * weights[i]", "w = weights[i]"),
+    Fault("bordered: C is 1/2 beside the block", "kernels/bordered.py", "factor = w * left[i, f + s]", "factor = half * left[i, f + s]"),
+    Fault("bordered: sign in elimination", "kernels/bordered.py", "out[i, l + r] -= total", "out[i, l + r] += total"),
+    Fault("bordered: corner of a product", "kernels/bordered.py", "] += scale * total", "] += 0.5 * scale * total"),
+    Fault("bordered: h without 1/2", "groups/bordered.py", "kernels.product(m, m, 0.5,", "kernels.product(m, m, 1.0,"),
+    Fault("bordered: determinant without the last block", "groups/bordered.py", " + linalg.log_abs_det(b.l)", ""),
+    Fault("bordered: transpose forgets a block", "groups/bordered.py", "b.x.T, b.f.T)", "b.x.T, b.f)"),
+    Fault("triangular: diagonal not halved", "groups/triangular.py", "= 0.5 * (block[diagonal, diagonal]", "= 1.0 * (block[diagonal, diagonal]"),
+    Fault("triangular: solve is transposed", "groups/triangular.py", "trans_a=not transposed", "trans_a=transposed"),
+    Fault("toeplitz: summed, not averaged", "groups/toeplitz.py", "sums / self._lengths[:, None, None]", "sums / self.count"),
+    Fault("circulant: frequencies counted once", "groups/circulant.py", "np.full(len(logs), 2)", "np.full(len(logs), 1)"),
+    Fault("circulant: local step not symmetric", "groups/circulant.py", "(sums + _reflected(sums)) / (2 *", "(sums + sums) / (2 *"),
+    Fault("sparse: wrong mask entry", "groups/sparse.py", "1.0 - 0.5 * self._mutual", "1.0 - 0.5 * (self._rows == self.indices)"),
+    Fault("kronecker: scale taken twice", "groups/kronecker.py", "n1 -= t / 4 *", "n1 -= 0 * t / 4 *"),
+    Fault("kronecker: sizes of the factors swapped", "groups/kronecker.py", "np.repeat(weights / p2, p2)", "np.repeat(weights / p1, p2)"),
+    Fault("conjugate: the wrong way round", "groups/conjugate.py", "x @ self.by.T", "x @ self.by"),
+    Fault("conjugate: permutation inverted", "groups/conjugate.py", "x[:, self._back]) if", "x[:, self.by]) if"),
+    Fault("block diagonal: hub not shifted", "groups/block_diagonal.py", "g.hub + start", "g.hub + 0 * start"),
+    Fault("fit: -I is missing", "groups/fit.py", "gradient -= 0.5 *", "gradient -= 0.0 *"),
+    Fault("linalg: solve is transposed", "groups/linalg.py", "trans=0 if transposed else 1", "trans=1 if transposed else 0"),
+    Fault("gaussian: sign of the precision form", "distributions/gaussian.py", 'self.form == "covariance" else -1.0', 'self.form == "covariance" else 1.0'),
+    Fault("gaussian: apply for solve", "distributions/gaussian.py", "(self.group._solve, self.group._apply_transposed)\n        return whiten", "(self.group._apply, self.group._apply_transposed)\n        return whiten"),
+    Fault("gaussian: shift of the score", "distributions/gaussian.py", "self._sign * float(weights.sum())", "0.0 * float(weights.sum())"),
+    Fault("gaussian: factor 2 of the gradient", "distributions/gaussian.py", "2 * self._sign * pull", "self._sign * pull"),
+    Fault("gaussian: divergence the wrong way", "distributions/gaussian.py", "(q.root, p.root) if self.form", "(p.root, q.root) if self.form"),
+    Fault("gaussian: sign of the entropy weight", "distributions/gaussian.py", "m -= 0.5 * checks", "m += 0.5 * checks"),
+    Fault("gaussian: mean moves backwards", "distributions/gaussian.py", "return State(state.mean + self._outward(state.root, delta", "return State(state.mean - self._outward(state.root, delta"),
+    Fault("curvature: cross term once", "distributions/curvature.py", "+ 2 * d * (products", "+ d * (products"),
+    Fault("curvature: sign of the combination", "distributions/curvature.py", "q = -d * inverse_rows", "q = d * inverse_rows"),
+]  # fmt: skip
+
+
+def mutate(fault: Fault, tree: Path) -> None:
+    """A copy of the package and its tests with the fault in it."""
+    for name in ("esgroup", "tests"):
+        shutil.copytree(ROOT / name, tree / name)  # with modification times, so that compiled kernels are found
+    shutil.copy2(ROOT / "pyproject.toml", tree)
+    path = tree / "esgroup" / fault.file
+    text = path.read_text()
+    if text.count(fault.old) != 1:
+        raise SystemExit(f"{fault.name}: {fault.old!r} stands {text.count(fault.old)} times in {fault.file}, not once")
+    path.write_text(text.replace(fault.old, fault.new))
+
+
+def test_that_notices(fault: Fault) -> tuple[str, float]:
+    """The first test that fails on the fault, empty if none does; and the seconds it took."""
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        mutate(fault, tree)
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *TESTS]
+        environment = os.environ | {"PYTHONPATH": str(tree), "OPENBLAS_NUM_THREADS": "1"}
+        run = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
+        if run.returncode not in (0, 1):  # neither passed nor failed: the tests did not run
+            raise SystemExit(f"{fault.name}: the tests did not run\n{run.stdout}\n{run.stderr}")
+        found = re.search(r"^FAILED (\S+)", run.stdout, re.MULTILINE)
+        name = found[1] if found else ("a test" if run.returncode else "")
+    return name, time.perf_counter() - start
+
+
+def chosen(arguments: argparse.Namespace) -> list[Fault]:
+    faults = [fault for fault in FAULTS if arguments.only in fault.name]
+    if arguments.sample is None:
+        return faults
+    seed = datetime.date.today().toordinal() if arguments.seed is None else arguments.seed
+    print(f"{arguments.sample} of {len(faults)} faults, --seed {seed}")
+    return random.Random(seed).sample(faults, min(arguments.sample, len(faults)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, help="how many faults to try, chosen at random")
+    parser.add_argument("--seed", type=int, help="seed of the choice; by default today's date")
+    parser.add_argument("--only", default="", help="try the faults whose name contains this text")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
+    arguments = parser.parse_args()
+    faults = chosen(arguments)
+    missed = []
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for fault, (test, seconds) in zip(faults, pool.map(test_that_notices, faults), strict=True):
+            print(f"{'caught' if test else 'MISSED':7} {fault.name:48} {seconds:5.0f} s  {test}", flush=True)
+            if not test:
+                missed.append(fault.name)
+    print(f"{len(faults) - len(missed)} of {len(faults)} faults caught" + "".join(f"\n  missed: {m}" for m in missed))
+    sys.exit(1 if missed or not faults else 0)
+
+
+if __name__ == "__main__":
+    main()
