@@ -15,14 +15,14 @@ from esgroup.groups import linalg
 from esgroup.groups.spelling import register
 from esgroup.kernels import toeplitz as kernels
 
-# Up to this dim loops beat the FFT in `apply` and `project`. Measured with 8 to 32 points, block 1, 2, 4, one thread:
-# they meet at dim 130 to 250 for block 1, at 200 to 330 for larger ones; at dim 64 the loop takes a fifth to a half.
+# Up to this dim loops take the place of the FFT in `apply` and `project`. Measured with 8 to 32 points, block 1, 2, 4,
+# one thread: the two meet at dim 115 to 290 for block 1 and 130 to 390 for the others, the sooner the more points.
 DIRECT_DIM = 192
 
 # Up to this dim forward substitution is one loop, beyond it goes by halves. Measured with 16 points: equal at dim 512,
-# twice as fast at 2048, four times at 4096; the inverse takes 25 to 75 % of the time of Newton's iteration.
+# twice as fast at 2048, four times at 4096; an inverse takes 20 to 70 % of the time of Newton's iteration.
 # The price: an entry of the solution is accurate relative to the largest one, no longer to itself. The residual stays
-# at rounding, 1e-16, also where the inverse grows like 1.1^j and Newton's iteration loses three digits.
+# at rounding (below 1e-15 of |A| |y|), also where the inverse grows like 1.1^j and Newton's iteration loses 3 digits.
 LEAF_DIM = 512
 
 

@@ -1,0 +1,27 @@
+"""The README's examples run as they stand."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("code", EXAMPLES, ids=[f"example{i}" for i in range(len(EXAMPLES))])
+def test_an_example_runs(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    exec(compile(code, str(README), "exec"), names)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_first_example_finds_the_minimum() -> None:
+    names: dict = {}
+    exec(compile(EXAMPLES[0], str(README), "exec"), names)
+    np.testing.assert_allclose(names["state"].mean, np.ones(20), atol=1e-3)
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 2
