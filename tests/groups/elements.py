@@ -17,8 +17,10 @@ def local(group: Group, rng: np.random.Generator, size: float = 0.6) -> np.ndarr
 
 
 def element(group: Group, rng: np.random.Generator) -> np.ndarray:
-    size = 0.6 / np.sqrt(group.dim)
-    a = group.product(group.h(local(group, rng, size)), group.h(local(group, rng, size)))
+    """A product of h(M) and of an element outside the range of h: that of a circulant group is symmetric."""
+    size = 0.5 / np.sqrt(group.dim)
+    noise = group.identity() + size * rng.uniform(-1, 1, group.size) / np.sqrt(group.dim)
+    a = group.product(group.h(local(group, rng, size)), noise)
     return frozen(group.scale(a, rng.uniform(0.5, 2.0)))
 
 
