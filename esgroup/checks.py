@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+_FLOAT64 = np.dtype(np.float64)  # NumPy has one object for it, so that `is` will do
+
 
 def real_array(name: str, value: Any, shape: tuple[int | None, ...], *, finite: bool = True) -> Array:
     """`value` as a C-contiguous float64 array of finite numbers; None in `shape` admits any length.
@@ -22,11 +24,16 @@ def real_array(name: str, value: Any, shape: tuple[int | None, ...], *, finite: 
     if array.shape != shape and not _fits(array.shape, shape):
         wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
         raise ValueError(f"{name} must have shape {wanted}, got {array.shape}")
-    if finite and not np.isfinite(array).all():
+    if finite and not all_finite(array):
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         at = where[0] if len(where) == 1 else where
         raise ValueError(f"{name} must be finite, got {array[where]} at index {at}")
     return array
+
+
+def all_finite(array: Array) -> bool:
+    """Whether every number is finite: seen from one dot product, unless that overflows."""
+    return math.isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
 
 
 def _fits(got: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
@@ -34,7 +41,7 @@ def _fits(got: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
 
 
 def _as_float64(name: str, value: Any) -> Array:
-    if type(value) is np.ndarray and value.dtype == np.float64 and value.flags.c_contiguous:
+    if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.flags.c_contiguous:
         return value
     try:
         array = np.asarray(value)
@@ -97,7 +104,7 @@ def symmetric(name: str, value: Any, dim: int) -> Array:
 
 def writeable(name: str, array: Any, shape: tuple[int, ...]) -> Array:
     """The array that a caller lends for a result."""
-    good = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.shape == shape
+    good = isinstance(array, np.ndarray) and array.dtype is _FLOAT64 and array.shape == shape
     if not (good and array.flags.c_contiguous and array.flags.writeable):
         raise ValueError(f"{name} must be a writeable contiguous float64 array of shape {shape}")
     lent: Array = array

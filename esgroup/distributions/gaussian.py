@@ -14,10 +14,11 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.base import Samples, State, Step
 from esgroup.distributions.curvature import local_curvature
-from esgroup.groups import Group, as_group
+from esgroup.groups import Group, as_group, linalg
 
 Form = Literal["covariance", "precision"]
 Map = Literal["h", "exp", "linear"]
+Hook = Callable[[Array, Array], Array]
 
 _CACHED = 2**16  # numbers of a generation that are drawn and mapped at a time, while they are in the second cache
 
@@ -73,8 +74,19 @@ class Gaussian:
         """The number of coordinates."""
         return self.group.dim
 
-    def _by_form(self, covariance: Callable[..., Array], precision: Callable[..., Array]) -> Callable[..., Array]:
-        return covariance if self.form == "covariance" else precision
+    # With T = A, or T = B^-T in precision form: T x, T^T x and T^-1 x, as functions of the root and of rows x.
+
+    @cached_property
+    def _outward(self) -> Hook:
+        return self.group._apply if self.form == "covariance" else self.group._solve_transposed
+
+    @cached_property
+    def _pull(self) -> Hook:
+        return self.group._apply_transposed if self.form == "covariance" else self.group._solve
+
+    @cached_property
+    def _whiten(self) -> Hook:
+        return self.group._solve if self.form == "covariance" else self.group._apply_transposed
 
     # ---- parameters ---------------------------------------------------------------------------------------------
 
@@ -88,14 +100,14 @@ class Gaussian:
             scale = self.sigma0 if self.form == "covariance" else 1.0 / self.sigma0
             root = self.group._scale(self.group._identity(), scale)
         else:
-            root = self.group.from_covariance(self._by_form(np.asarray, np.linalg.inv)(self.covariance))
+            wanted = self.covariance if self.form == "covariance" else linalg.inverse(self.covariance, "covariance")
+            root = self.group.from_covariance(_symmetrised(wanted))
         return State(self.mean.copy(), root)
 
     def dense_covariance(self, state: State) -> Array:
         """Sigma as a (dim, dim) matrix."""
         state = self._checked(state)
-        outer = self._by_form(self.group._apply, self.group._solve_transposed)
-        root_t = outer(state.root, np.eye(self.dim))
+        root_t = self._outward(state.root, np.eye(self.dim))
         return root_t.T @ root_t
 
     def converted(self, state: State) -> tuple[Gaussian, State]:
@@ -125,17 +137,14 @@ class Gaussian:
             rng.standard_normal(out=z[part])  # ~ N(0, I)
             images = self._outward(state.root, z[part])  # ~ N(0, Sigma)
             np.add(images, state.mean, out=x[part])
-        _must_be_finite("state", x[:1])  # a NaN anywhere in the state is in every sample
+        if n > 0:
+            _must_be_finite("state", x[0])  # a NaN anywhere in the state is in every sample
         return Samples(z, x, images if keep else None)
 
     def local(self, state: State, x: Any) -> Array:
         """z with x = mean + A z (mean + B^-T z): the local coordinates of any points."""
         state, x = self._checked(state), checks.points("x", x, self.dim)
-        whiten = self._by_form(self.group._solve, self.group._apply_transposed)
-        return whiten(state.root, (x - state.mean).reshape(-1, self.dim)).reshape(x.shape)
-
-    def _outward(self, root: Array, z: Array) -> Array:
-        return self._by_form(self.group._apply, self.group._solve_transposed)(root, z)
+        return self._whiten(state.root, (x - state.mean).reshape(-1, self.dim)).reshape(x.shape)
 
     def _half_log_det(self, root: Array) -> float:
         """log|Sigma| / 2."""
@@ -187,10 +196,9 @@ class Gaussian:
         state = self._checked(state)
         g_mean = checks.real_array("g_mean", g_mean, (self.dim,))
         g_covariance = checks.symmetric("g_covariance", g_covariance, self.dim)
-        pull = self._by_form(self.group._apply_transposed, self.group._solve)
-        half = np.ascontiguousarray(pull(state.root, g_covariance).T)
-        m = self.group.project_dense(_symmetrised(2 * self._sign * pull(state.root, half)))
-        return Step(pull(state.root, g_mean[None])[0], m)
+        half = np.ascontiguousarray(self._pull(state.root, g_covariance).T)
+        m = self.group.project_dense(_symmetrised(2 * self._sign * self._pull(state.root, half)))
+        return Step(self._pull(state.root, g_mean[None])[0], m)
 
     def natural_gradient_hvp(
         self,
@@ -212,8 +220,7 @@ class Gaussian:
             hessian_diagonal = checks.real_array("hessian_diagonal", hessian_diagonal, (self.dim,))
         m = local_curvature(self.group, state.root, hvp, hessian_diagonal, precision=self.form == "precision")
         m -= 0.5 * checks.real_number("entropy_weight", entropy_weight) * self.group._local_identity()
-        pull = self._by_form(self.group._apply_transposed, self.group._solve)
-        return Step(pull(state.root, g_mean[None])[0], self._sign * m)
+        return Step(self._pull(state.root, g_mean[None])[0], self._sign * m)
 
     # ---- moves --------------------------------------------------------------------------------------------------
 
@@ -255,7 +262,7 @@ class Gaussian:
         weights = checks.real_array("weights", weights, (len(z),))
         mean_rate = checks.real_number("mean_rate", mean_rate)
         factor = self._sign * checks.real_number("root_rate", root_rate)
-        mean = mean_rate * self._mean_shift(state.root, z, samples.images, weights)
+        mean = self._mean_shift(state.root, z, samples.images, mean_rate * weights)
         mean += state.mean
         _must_be_finite("samples and state", mean)  # a NaN anywhere in them is in the new mean
         shift = factor * float(weights.sum())
@@ -271,8 +278,7 @@ class Gaussian:
         if images is None:
             drift: Array = self._outward(root, (weights @ z)[None])[0]
             return drift
-        if not math.isfinite(z.sum()):
-            raise ValueError("samples.z must be finite, got NaN or infinity")
+        _must_be_finite("samples.z", z)
         drift = weights.dot(checks.real_array("samples.images", images, z.shape, finite=False))
         return drift
 
@@ -302,7 +308,7 @@ class Gaussian:
 
 
 def _must_be_finite(name: str, result: Array) -> None:
-    if not np.logical_and.reduce(np.isfinite(result), axis=None):
+    if not checks.all_finite(result):
         raise ValueError(f"{name} must be finite, got NaN or infinity")
 
 

@@ -86,3 +86,17 @@ def test_the_fallback_fit_finds_the_closed_forms() -> None:
         sigma = covariance(group.dim, rng)
         a, b = group.dense(group.from_covariance(sigma)), group.dense(fit_covariance(group, sigma))
         close(a @ a.T, b @ b.T, 1e-7)
+
+
+@pytest.mark.parametrize("dim", [3, 60])
+def test_the_fused_step_of_the_full_group_is_exact_on_both_of_its_ways(dim: int) -> None:
+    """A h(M) without M: by a loop in small dimensions, by one gemm in larger ones."""
+    rng = np.random.default_rng(1)
+    group = Full(dim)
+    a, z, weights = rng.standard_normal((dim, dim)), rng.standard_normal((7, dim)), 0.1 * rng.standard_normal(7)
+    m = ((z.T * weights) @ z - 0.3 * np.eye(dim)) / 2
+    expected = a @ (np.eye(dim) + m + m @ m / 2)
+    close(group.product_h_samples(a.ravel(), z, weights, 0.3).reshape(dim, dim), expected)
+    out = np.empty(dim * dim)
+    group.product_h_samples(a.ravel(), z, weights, 0.3, images=z @ a.T, out=out)
+    close(out.reshape(dim, dim), expected)

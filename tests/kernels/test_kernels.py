@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from esgroup.kernels import bordered, diagonal, triangular
+from esgroup.kernels import bordered, diagonal, full, triangular
 from tests.groups.laws import close
 from tests.kernels import naive
 
@@ -80,6 +80,18 @@ def test_bordered_product(sizes: tuple[int, int, int]) -> None:
         expected = scale * dense_a @ dense_b + add * dense_b + shift * np.eye(sum(sizes))
         bordered.product(a, b, scale, add, shift, *sizes, out)
         close(out, naive.packed_bordered(expected, sizes[0], sizes[1]))
+
+
+def test_full_product_h_samples() -> None:
+    rng = np.random.default_rng(7)
+    for n, dim in ((3, 1), (4, 5), (7, 3)):
+        a, z = rng.standard_normal((dim, dim)), rng.standard_normal((n, dim))
+        weights, shift = rng.standard_normal(n), 0.4
+        m = naive.weighted_outer_products(z, z, weights, shift) / 2
+        expected = a @ (np.eye(dim) + m + m @ m / 2)
+        out = a.ravel().copy()
+        full.product_h_samples(out, z, z @ a.T, weights, shift, out)
+        close(out.reshape(dim, dim), expected)
 
 
 def test_diagonal_project() -> None:
