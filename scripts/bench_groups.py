@@ -110,10 +110,10 @@ def _timed(function: Callable[[], None], calls: int) -> float:
     return time.process_time() - start
 
 
-def table(seconds: float, largest: int) -> bool:
+def table(seconds: float, largest: int, only: str) -> bool:
     print(f"{'group':24}{'d':>9}{'lambda':>8}{'us/sample':>12}{'limit us':>11}{'ratio':>8}{'goal':>8}")
     good = True
-    for name, (make, dims) in GROUPS.items():
+    for name, (make, dims) in ((name, group) for name, group in GROUPS.items() if only in name):
         measured = {}
         for dim in (d for d in dims if d <= largest):
             ours, theirs = compare(step(make(dim)), limit(dim, name in ("full", "triangular")), seconds)
@@ -150,6 +150,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="dimensions up to 1000, half a second each")
     parser.add_argument("--memory", action="store_true", help="only the peak memory of a step at d = 10^6")
     parser.add_argument("--seconds", type=float, default=8.0, help="wall time of each comparison")
+    parser.add_argument("--only", default="", help="only groups whose name contains this text")
     parser.add_argument("--one-step", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one_step:
@@ -158,7 +159,7 @@ def main() -> None:
         memory()
     else:
         seconds, largest = (0.5, 1000) if arguments.quick else (arguments.seconds, 10**6)
-        good = table(seconds, largest)
+        good = table(seconds, largest, arguments.only)
         if not arguments.quick:
             memory()
         print("every goal is met" if good else "not every goal is met")

@@ -20,8 +20,6 @@ Form = Literal["covariance", "precision"]
 Map = Literal["h", "exp", "linear"]
 Hook = Callable[[Array, Array], Array]
 
-_CACHED = 2**16  # numbers of a generation that are drawn and mapped at a time, while they are in the second cache
-
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
@@ -129,17 +127,16 @@ class Gaussian:
             z, x = np.empty(shape), np.empty(shape)
         else:
             z, x = checks.writeable("out.z", out.z, shape), checks.writeable("out.x", out.x, shape)
-        keep = self.form == "covariance" and self.group.uses_images
-        rows = n if keep else max(1, _CACHED // self.dim)
+        rng.standard_normal(out=z)  # ~ N(0, I)
         images = None
-        for i in range(0, n, rows):
-            part = slice(i, i + rows)
-            rng.standard_normal(out=z[part])  # ~ N(0, I)
-            images = self._outward(state.root, z[part])  # ~ N(0, Sigma)
-            np.add(images, state.mean, out=x[part])
+        if self.form == "covariance" and not self.group.uses_images:
+            self.group._affine(state.root, z, state.mean, x)  # ~ N(mean, Sigma)
+        else:
+            images = self._outward(state.root, z)
+            np.add(images, state.mean, out=x)
         if n > 0:
             _must_be_finite("state", x[0])  # a NaN anywhere in the state is in every sample
-        return Samples(z, x, images if keep else None)
+        return Samples(z, x, images if self.form == "covariance" else None)
 
     def local(self, state: State, x: Any) -> Array:
         """z with x = mean + A z (mean + B^-T z): the local coordinates of any points."""

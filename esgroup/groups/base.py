@@ -89,6 +89,10 @@ class Group(ABC):
 
     # ---- may: correct as they stand, replaced where a group has a faster way ----------------------------------------
 
+    def _affine(self, a: Array, x: Array, offset: Array, out: Array) -> None:
+        """out = rows A x_i + offset."""
+        np.add(self._apply(a, x), offset, out=out)
+
     def _apply_transposed(self, a: Array, x: Array) -> Array:
         return self.transposed._apply(self._transpose(a), x)
 

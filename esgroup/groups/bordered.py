@@ -95,8 +95,11 @@ class Bordered(Group):
 
     def _apply(self, a: Array, x: Array) -> Array:
         out = np.empty(x.shape)
-        kernels.apply(a, x, *self.layout, out)
+        kernels.affine(a, x, np.zeros(self.dim), *self.layout, out)
         return out
+
+    def _affine(self, a: Array, x: Array, offset: Array, out: Array) -> None:
+        kernels.affine(a, x, offset, *self.layout, out)
 
     def _solve(self, a: Array, x: Array) -> Array:
         k, _, q, first, _, last = self.layout

@@ -56,6 +56,9 @@ class Diagonal(Group):
     def _apply(self, a: Array, x: Array) -> Array:
         return x * a
 
+    def _affine(self, a: Array, x: Array, offset: Array, out: Array) -> None:
+        kernels.affine(a, x, offset, out)
+
     def _solve(self, a: Array, x: Array) -> Array:
         return x / nonzero_diagonal(a)
 

@@ -12,9 +12,9 @@ from esgroup.kernels.jit import kernel
 STRIP = 512  # of 8 bytes: 4 kB a row, a strip of nine rows and two samples fits in 48 kB
 
 
-@kernel("in1, in2, int, int, int, int, int, int, out2")
-def apply(a, x, k, mid, q, f, c, l, out):
-    """out_i = A x_i."""
+@kernel("in1, in2, in1, int, int, int, int, int, int, out2")
+def affine(a, x, offset, k, mid, q, f, c, l, out):
+    """out_i = A x_i + offset."""
     n = x.shape[0]
     at_p, at_d = k * k, k * k + k * mid
     at_q = at_d + mid
@@ -22,12 +22,12 @@ def apply(a, x, k, mid, q, f, c, l, out):
     at_l = at_x + q * k
     for i in range(n):
         for r in range(k):
-            total = 0.0
+            total = offset[f + r]
             for s in range(k):
                 total += a[r * k + s] * x[i, f + s]
             out[i, f + r] = total
         for r in range(q):
-            total = 0.0
+            total = offset[l + r]
             for s in range(k):
                 total += a[at_x + r * k + s] * x[i, f + s]
             for s in range(q):
@@ -36,11 +36,12 @@ def apply(a, x, k, mid, q, f, c, l, out):
     for start in range(0, mid, STRIP):
         width = min(STRIP, mid - start)
         diagonal = a[at_d + start : at_d + start + width]
+        base = offset[c + start : c + start + width]
         for i in range(n):
             xs = x[i, c + start : c + start + width]
             ys = out[i, c + start : c + start + width]
             for j in range(width):
-                ys[j] = diagonal[j] * xs[j]
+                ys[j] = diagonal[j] * xs[j] + base[j]
             for s in range(k):
                 factor = x[i, f + s]
                 row = a[at_p + s * mid + start : at_p + s * mid + start + width]

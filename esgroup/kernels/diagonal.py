@@ -3,6 +3,15 @@
 from esgroup.kernels.jit import kernel
 
 
+@kernel("in1, in2, in1, out2")
+def affine(a, x, offset, out):  # type: ignore[no-untyped-def]
+    """out_i = a x_i + offset."""
+    for i in range(x.shape[0]):
+        source, target = x[i], out[i]
+        for j in range(a.shape[0]):
+            target[j] = a[j] * source[j] + offset[j]
+
+
 @kernel("in2, in2, in1, float, out1")
 def project(left, right, weights, shift, out):  # type: ignore[no-untyped-def]
     """out_j = (sum_i weights_i left_ij right_ij - shift) / 2, by strips that stay in the first cache."""

@@ -25,13 +25,13 @@ def packed(rng: np.random.Generator, k: int, mid: int, q: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_bordered_apply(sizes: tuple[int, int, int]) -> None:
+def test_bordered_affine(sizes: tuple[int, int, int]) -> None:
     rng = np.random.default_rng(0)
-    a, x = packed(rng, *sizes), rng.standard_normal((3, sum(sizes)))
+    a, x, offset = packed(rng, *sizes), rng.standard_normal((3, sum(sizes))), rng.standard_normal(sum(sizes))
     for layout in layouts(*sizes):
         out, at = np.empty(x.shape), order(*layout)
-        bordered.apply(a, x, *layout, out)
-        close(out[:, at], x[:, at] @ naive.bordered(a, *sizes).T)
+        bordered.affine(a, x, offset, *layout, out)
+        close(out[:, at], x[:, at] @ naive.bordered(a, *sizes).T + offset[at])
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
@@ -102,6 +102,13 @@ def test_diagonal_project() -> None:
         close(out, [(sum(weights * x[:, j] * y[:, j]) - 0.3) / 2 for j in range(dim)])
 
 
+def test_diagonal_affine() -> None:
+    rng = np.random.default_rng(8)
+    (a, offset), x, out = rng.standard_normal((2, 5)), rng.standard_normal((3, 5)), np.empty((3, 5))
+    diagonal.affine(a, x, offset, out)
+    close(out, [[a[j] * row[j] + offset[j] for j in range(5)] for row in x])
+
+
 def test_triangular_pack_and_unpack() -> None:
     rng = np.random.default_rng(5)
     dense = np.tril(rng.standard_normal((6, 6)))
@@ -119,6 +126,6 @@ def test_the_loops_do_the_same_without_the_compiler() -> None:
     sizes = (2, 3, 1)
     a, x = packed(rng, *sizes), rng.standard_normal((3, 6))
     compiled, plain = np.empty(x.shape), np.empty(x.shape)
-    bordered.apply(a, x, *layouts(*sizes)[0], compiled)
-    bordered.apply.python(a, x, *layouts(*sizes)[0], plain)
+    bordered.affine(a, x, x[0], *layouts(*sizes)[0], compiled)
+    bordered.affine.python(a, x, x[0], *layouts(*sizes)[0], plain)
     close(compiled, plain)
