@@ -14,7 +14,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.base import Samples, State, Step
 from esgroup.distributions.curvature import local_curvature
-from esgroup.groups import Group, as_group, linalg
+from esgroup.groups import Group, as_group
 
 Form = Literal["covariance", "precision"]
 Map = Literal["h", "exp", "linear"]
@@ -96,11 +96,12 @@ class Gaussian:
             raise ValueError(f"mean must be given, either to {type(self).__name__}(...) or to state(mean)")
         if self.covariance is None:
             scale = self.sigma0 if self.form == "covariance" else 1.0 / self.sigma0
-            root = self.group._scale(self.group._identity(), scale)
-        else:
-            wanted = self.covariance if self.form == "covariance" else linalg.inverse(self.covariance, "covariance")
-            root = self.group.from_covariance(_symmetrised(wanted))
-        return State(self.mean.copy(), root)
+            return State(self.mean.copy(), self.group._scale(self.group._identity(), scale))
+        if self.form == "covariance":
+            return State(self.mean.copy(), self.group.from_covariance(self.covariance))
+        transposed = self.group.transposed  # of A = B^-T
+        a = transposed.from_covariance(self.covariance)
+        return State(self.mean.copy(), transposed._transpose(transposed._inverse(a)))
 
     def dense_covariance(self, state: State) -> Array:
         """Sigma as a (dim, dim) matrix."""

@@ -125,7 +125,10 @@ class Triangular(Group):
         z = self._flip(z)
         square = self._square(a)
         first = _times_local(square, z, weights, shift)
-        square += first + 0.5 * _times_local(first, z, weights, shift)
+        second = _times_local(first, z, weights, shift)
+        square += first
+        second *= 0.5
+        square += second
         out = np.empty(self.size) if out is None else out
         kernels.pack(square, 0, out)
         return out

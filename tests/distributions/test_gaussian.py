@@ -22,7 +22,7 @@ from esgroup.groups import (
 )
 from tests.groups import oracle
 from tests.groups.cases import CASES
-from tests.groups.elements import element, frozen, local
+from tests.groups.elements import covariance, element, frozen, local
 from tests.groups.laws import close
 
 FORMS = ("covariance", "precision")
@@ -368,6 +368,11 @@ def test_a_family_begins_where_it_is_told() -> None:
         sigma = family.dense_covariance(some_state(family, rng))
         close(Gaussian(family.group, mean, covariance=sigma, form=form).dense_covariance(
             Gaussian(family.group, mean, covariance=sigma, form=form).state()), sigma, 1e-8)  # fmt: skip
+    # any covariance: the nearest member of the family, whatever the form
+    sigma = covariance(6, rng)
+    one = Gaussian(BlockTriangular(6, 2, False), mean, covariance=sigma)
+    two = Gaussian(BlockTriangular(6, 2, True), mean, covariance=sigma, form="precision")
+    close(two.dense_covariance(two.state()), one.dense_covariance(one.state()), 1e-8)
     late = Gaussian("diagonal", sigma0=2.0)
     close(late.state(mean).root, 2 * np.ones(6))
     kron = Gaussian(Kronecker(Full(2), Diagonal(3)), mean=mean, sigma0=0.1)

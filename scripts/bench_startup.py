@@ -1,0 +1,60 @@
+"""How long a new installation compiles, and how long later processes take to start.
+
+    python scripts/bench_startup.py
+
+Each figure is the wall time of a fresh process; the compiled loops go to a temporary folder, so that the first one
+finds nothing. What the first process prints while it compiles is shown as well.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+COMPILE_ALL = """
+import importlib, pkgutil, time
+import esgroup.kernels
+from esgroup.kernels.jit import Kernel
+start, count = time.perf_counter(), 0
+for module in pkgutil.iter_modules(esgroup.kernels.__path__):
+    for thing in vars(importlib.import_module("esgroup.kernels." + module.name)).values():
+        if isinstance(thing, Kernel):
+            thing.compile()
+            count += 1
+print(f"{count} loops in {time.perf_counter() - start:.2f} s")
+"""
+ONE_STEP = """
+import numpy as np
+from esgroup import Gaussian
+family = Gaussian("heisenberg", mean=np.zeros(100))
+samples = family.sample(family.state(), 10, np.random.default_rng(0))
+family.move_samples(family.state(), samples, np.linspace(1, -1, 10))
+"""
+
+
+def timed(code: str, cache: str) -> tuple[float, str]:
+    start = time.perf_counter()
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    return time.perf_counter() - start, (run.stderr + run.stdout).strip()
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as cache:
+        for name, code, goal in (
+            ("compile every loop, nothing on disk", COMPILE_ALL, "< 60"),
+            ("load every loop from disk", COMPILE_ALL, ""),
+            ("one step of a Heisenberg search, later process", ONE_STEP, "< 1.5"),
+            ("import esgroup.distributions", "import esgroup.distributions", ""),
+            ("import esgroup", "import esgroup", ""),
+            ("import numpy, for comparison", "import numpy", ""),
+        ):
+            seconds, text = timed(code, cache)
+            print(f"{name:50}{seconds:7.2f} s  {goal:6}", flush=True)
+            for line in text.splitlines():
+                print(f"    | {line}")
+
+
+if __name__ == "__main__":
+    main()
