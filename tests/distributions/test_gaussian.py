@@ -26,8 +26,21 @@ from tests.groups.elements import covariance, element, frozen, local
 from tests.groups.laws import close
 
 FORMS = ("covariance", "precision")
-groups = st.one_of(*CASES.values()).filter(lambda g: g.dim <= 9)
-seeds = st.integers(0, 2**32 - 1)
+Rng = np.random.Generator
+
+
+def on_every_group(test):
+    """Run a test (form, group, rng) in both forms on groups of every kind."""
+
+    @pytest.mark.parametrize("form", FORMS)
+    @pytest.mark.parametrize("name", CASES)
+    @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+    def run(form: str, name: str, data: st.DataObject, seed: int) -> None:
+        group = data.draw(CASES[name].filter(lambda g: g.dim <= 9))
+        test(form, group, np.random.default_rng(seed))
+
+    run.__name__ = test.__name__
+    return run
 
 
 def some_state(family: Gaussian, rng: np.random.Generator) -> State:
@@ -38,10 +51,8 @@ def sigma_of(form: str, root: np.ndarray) -> np.ndarray:
     return root @ root.T if form == "covariance" else np.linalg.inv(root @ root.T)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@given(group=groups, seed=seeds)
-def test_density_entropy_and_divergence_are_those_of_the_dense_normal(form: str, group: Group, seed: int) -> None:
-    rng = np.random.default_rng(seed)
+@on_every_group
+def test_density_entropy_and_divergence_are_those_of_the_dense_normal(form: str, group: Group, rng: Rng) -> None:
     family = Gaussian(group, form=form)
     p, q = some_state(family, rng), some_state(family, rng)
     sigma_p, sigma_q = (sigma_of(form, group.dense(s.root)) for s in (p, q))
@@ -59,10 +70,8 @@ def test_density_entropy_and_divergence_are_those_of_the_dense_normal(form: str,
     close(family.kl(p, p), 0.0)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@given(group=groups, seed=seeds)
-def test_local_coordinates_undo_sampling(form: str, group: Group, seed: int) -> None:
-    rng = np.random.default_rng(seed)
+@on_every_group
+def test_local_coordinates_undo_sampling(form: str, group: Group, rng: Rng) -> None:
     family = Gaussian(group, form=form)
     state = some_state(family, rng)
     samples = family.sample(state, 4, rng)
@@ -73,13 +82,9 @@ def test_local_coordinates_undo_sampling(form: str, group: Group, seed: int) -> 
     close(family.local(state, samples.x[1]), samples.z[1], 1e-8)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@given(group=groups, seed=seeds)
-def test_the_natural_gradient_solves_the_fisher_matrix_rebuilt_from_the_density(
-    form: str, group: Group, seed: int
-) -> None:
+@on_every_group
+def test_the_natural_gradient_solves_the_fisher_matrix_of_the_density(form: str, group: Group, rng: Rng) -> None:
     """F_ij = tr(S^-1 dS_i S^-1 dS_j)/2 of the normal, with dS by differences along a basis of the local space."""
-    rng = np.random.default_rng(seed)
     family = Gaussian(group, form=form)
     state = some_state(family, rng)
     root, basis, step = group.dense(state.root), oracle.local_basis(group), 1e-6
@@ -102,12 +107,8 @@ def test_the_natural_gradient_solves_the_fisher_matrix_rebuilt_from_the_density(
     close(found.delta, outward.T @ g_mean, 1e-8)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@given(group=groups, seed=seeds)
-def test_the_natural_score_is_the_fisher_inverse_of_differences_of_the_log_density(
-    form: str, group: Group, seed: int
-) -> None:
-    rng = np.random.default_rng(seed)
+@on_every_group
+def test_the_natural_score_is_the_slope_of_the_log_density_over_fisher(form: str, group: Group, rng: Rng) -> None:
     family = Gaussian(group, form=form)
     state = some_state(family, rng)
     root, basis, step = group.dense(state.root), oracle.local_basis(group), 1e-5
@@ -128,10 +129,8 @@ def test_the_natural_score_is_the_fisher_inverse_of_differences_of_the_log_densi
     close(found.delta / scale, np.array(shifts) / scale, 1e-5)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@given(group=groups, seed=seeds)
-def test_hessian_vector_products_give_the_step_of_the_dense_hessian(form: str, group: Group, seed: int) -> None:
-    rng = np.random.default_rng(seed)
+@on_every_group
+def test_hessian_vector_products_give_the_step_of_the_dense_hessian(form: str, group: Group, rng: Rng) -> None:
     family = Gaussian(group, form=form)
     state = some_state(family, rng)
     hessian = rng.standard_normal((group.dim, group.dim))
@@ -161,10 +160,8 @@ def test_block_groups_need_as_many_hessian_products_as_the_paper_says(form: str)
     assert len(Conjugate(Heisenberg(9, 2, 3), np.arange(9)[::-1]).hub) == 5
 
 
-@pytest.mark.parametrize("form", FORMS)
-@given(group=groups, seed=seeds)
-def test_a_fused_move_is_the_move_along_the_natural_score(form: str, group: Group, seed: int) -> None:
-    rng = np.random.default_rng(seed)
+@on_every_group
+def test_a_fused_move_is_the_move_along_the_natural_score(form: str, group: Group, rng: Rng) -> None:
     family = Gaussian(group, form=form)
     state = some_state(family, rng)
     samples, weights = family.sample(state, 6, rng), rng.standard_normal(6)
@@ -180,35 +177,24 @@ def test_a_fused_move_is_the_move_along_the_natural_score(form: str, group: Grou
     close(own.root, expected.root)
 
 
-@given(group=groups, seed=seeds)
-def test_moves_follow_their_maps(group: Group, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    family = Gaussian(group)
+@on_every_group
+def test_moves_follow_their_maps(form: str, group: Group, rng: Rng) -> None:
+    family = Gaussian(group, form=form)
     state = some_state(family, rng)
     step = Step(rng.standard_normal(group.dim), local(group, rng, 0.3))
     root, m = group.dense(state.root), group.dense_local(step.m)
     close(group.dense(family.move(state, step, "exp").root), root @ expm(m))
-    close(family.move(state, step).mean, state.mean + root @ step.delta)
+    outward = root if form == "covariance" else np.linalg.inv(root).T
+    close(family.move(state, step).mean, state.mean + outward @ step.delta)
     if not oracle.has_kronecker(group):
         close(group.dense(family.move(state, step).root), root @ (np.eye(group.dim) + m + m @ m / 2))
         close(group.dense(family.move(state, step, "linear").root), root @ (np.eye(group.dim) + m))
 
 
-@given(group=groups, seed=seeds)
-def test_the_precision_form_moves_the_mean_by_the_inverse_transpose(group: Group, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    family = Gaussian(group, form="precision")
-    state = some_state(family, rng)
-    step = Step(rng.standard_normal(group.dim), 0 * group.identity())
-    expected = state.mean + np.linalg.solve(group.dense(state.root).T, step.delta)
-    close(family.move(state, step).mean, expected, 1e-8)
-
-
-@given(group=groups, seed=seeds)
-def test_both_forms_make_the_same_step_to_first_order(group: Group, seed: int) -> None:
+@on_every_group
+def test_both_forms_make_the_same_step_to_first_order(form: str, group: Group, rng: Rng) -> None:
     """B = A^-T lies in the transposed group; the two updates of Sigma differ by O(rate^2) only."""
-    rng = np.random.default_rng(seed)
-    family = Gaussian(group)
+    family = Gaussian(group, form=form)
     state = some_state(family, rng)
     other, other_state = family.converted(state)
     close(other.dense_covariance(other_state), family.dense_covariance(state), 1e-8)
