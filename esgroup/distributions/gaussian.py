@@ -280,26 +280,6 @@ class Gaussian:
         drift = weights.dot(checks.real_array("samples.images", images, z.shape, finite=False))
         return drift
 
-    def standard_ngd(self, state: State, g_mean: Any, g_covariance: Any, rate: float) -> State:
-        """Standard natural-gradient descent in (mean, Sigma), or in (mean, Sigma^-1) in precision form.
-
-        mean - rate Sigma g and Sigma - 2 rate Sigma g_Sigma Sigma, or S + 2 rate g_Sigma: the local map
-        theta_t + eta, with I + M + M^T in place of h(M) h(M)^T (paper, appendix "Standard NGD is a Special Case").
-        It is defined for groups whose covariances are closed under addition, and leaves them for too large a rate.
-        """
-        step = self.natural_gradient(state, g_mean, g_covariance).scaled(-checks.real_number("rate", rate))
-        m = self.group._dense_local(step.m)
-        target = np.eye(self.dim) + m + m.T
-        try:
-            factor = self.group.from_covariance(target)
-        except ValueError as error:
-            raise ValueError(f"rate must be smaller than {rate}: the step left the positive-definite cone") from error
-        reached = self.group._dense(factor)
-        if np.abs(reached @ reached.T - target).max() > 1e-9 * np.abs(target).max():
-            raise ValueError(f"structure {self.group} must have covariances that are closed under addition")
-        mean = state.mean + self._outward(state.root, step.delta[None])[0]
-        return State(mean, self.group._product(state.root, factor))
-
     def _checked(self, state: State, *, finite: bool = True) -> State:
         mean = checks.real_array("state.mean", state.mean, (self.dim,), finite=finite)
         return State(mean, checks.real_array("state.root", state.root, (self.group.size,), finite=finite))

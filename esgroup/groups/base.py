@@ -1,167 +1,29 @@
-"""What a group of structured matrices must offer, and what follows from it.
+"""Groups as their users see them: every argument checked, then handed to the hooks.
 
 An element of a group is a packed float64 vector of length `group.size`; a group itself is a frozen description
 (sizes, a pattern) without numbers. The vectors of the *local space* (symmetric where the group is, so that its
 Fisher matrix is not singular) are packed in the same way. All functions are pure.
-
-A new group writes the hooks under "must" below on trusted arrays; the public methods check their arguments and call
-the hooks. A hook of the form `f(a, x)` takes points as rows.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.groups.hooks import Hooks
 from esgroup.groups.linalg import SingularElementError
 
 
-class Group(ABC):
+class Group(Hooks):
     """Invertible matrices of one structure, closed under products and inverses.
 
-    `dim` is the number of rows, `size` the length of a packed element, `dof` the dimension of the local space.
+    `dim` is the number of rows, `size` the length of a packed element, `dof` the dimension of the local space. A new
+    group derives from this class and writes the hooks under "must" in hooks.py.
     """
-
-    dim: int
-
-    #: True if `product_h_samples` is faster when handed the images A z_i.
-    uses_images: ClassVar[bool] = False
-
-    # ---- must ---------------------------------------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Length of a packed element."""
-
-    @property
-    @abstractmethod
-    def dof(self) -> int:
-        """Degrees of freedom: the dimension of the local space."""
-
-    @abstractmethod
-    def _identity(self) -> Array:
-        """The packed identity."""
-
-    @abstractmethod
-    def _product(self, a: Array, b: Array) -> Array:
-        """A B."""
-
-    @abstractmethod
-    def _apply(self, a: Array, x: Array) -> Array:
-        """Rows A x_i, a new array."""
-
-    @abstractmethod
-    def _solve(self, a: Array, x: Array) -> Array:
-        """Rows A^-1 x_i, a new array."""
-
-    @abstractmethod
-    def _inverse(self, a: Array) -> Array:
-        """A^-1."""
-
-    @abstractmethod
-    def _log_abs_det(self, a: Array) -> float:
-        """log|det A|, -inf if A is singular."""
-
-    @abstractmethod
-    def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
-        """C (.) kappa(G) of the symmetric G = sum_i weights_i left_i right_i^T - shift I (left is right, mostly)."""
-
-    @property
-    @abstractmethod
-    def transposed(self) -> Group:
-        """The group of the transposed matrices."""
-
-    @abstractmethod
-    def _transpose(self, a: Array) -> Array:
-        """A^T, packed as an element of `transposed`."""
-
-    @abstractmethod
-    def _from_dense(self, matrix: Array) -> Array:
-        """The packed element nearest to a dense matrix; `from_dense` checks that it is the matrix."""
-
-    # ---- may: correct as they stand, replaced where a group has a faster way ----------------------------------------
-
-    def _affine(self, a: Array, x: Array, offset: Array, out: Array) -> None:
-        """out = rows A x_i + offset."""
-        np.add(self._apply(a, x), offset, out=out)
-
-    def _apply_transposed(self, a: Array, x: Array) -> Array:
-        return self.transposed._apply(self._transpose(a), x)
-
-    def _solve_transposed(self, a: Array, x: Array) -> Array:
-        return self.transposed._solve(self._transpose(a), x)
-
-    def _h(self, m: Array) -> Array:
-        return self._identity() + m + 0.5 * self._product(m, m)
-
-    def _product_h(self, a: Array, m: Array) -> Array:
-        return self._product(a, self._h(m))
-
-    def _product_h_samples(
-        self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
-    ) -> Array:
-        moved = self._product_h(a, self._project(z, z, weights, shift))
-        if out is None:
-            return moved
-        out[:] = moved
-        return out
-
-    def _exp(self, m: Array) -> Array:
-        # scaling and squaring of the Taylor series, in packed form: norm / 2^s < 1/2, then 0.5^18 / 18! < 1e-21
-        norm = np.abs(m).max(initial=0.0) * max(1, self.dim)
-        squarings = max(0, int(np.ceil(np.log2(2 * norm)))) if norm > 0 else 0
-        small, total = m / 2.0**squarings, self._identity()
-        term = total
-        for order in range(1, 19):
-            term = self._product(term, small) / order
-            total = total + term
-        for _ in range(squarings):
-            total = self._product(total, total)
-        return total
-
-    def _scale(self, a: Array, factor: float) -> Array:
-        return a * factor
-
-    def _squared_norm(self, a: Array) -> float:
-        """tr(A^T A); as it stands, for groups that store every entry once."""
-        return float(a @ a)
-
-    def _dense(self, a: Array) -> Array:
-        return np.ascontiguousarray(self._apply(a, np.eye(self.dim)).T)
-
-    def _dense_local(self, m: Array) -> Array:
-        return self._dense(m)
-
-    def _local_identity(self) -> Array:
-        """The packed local vector of the matrix I."""
-        return self._identity()
-
-    @cached_property
-    def hub(self) -> NDArray[np.int64]:
-        """Columns of X that C (.) kappa(X) depends on beside X's diagonal: as many Hessian-vector products.
-
-        Every column T e_j outside the hub is a combination of e_j and the hub's columns of T, for T in the group.
-        """
-        return checks.read_only(np.arange(self.dim))
-
-    def _project_columns(self, columns: Array, diagonal: Array) -> Array:
-        """C (.) kappa(X) from the hub's columns of the symmetric X, (dim, len(hub)), and its diagonal."""
-        return self._project(np.eye(self.dim), columns, np.ones(self.dim), 0.0)
-
-    def _from_covariance(self, covariance: Array) -> Array:
-        from esgroup.groups.fit import fit_covariance
-
-        return fit_covariance(self, covariance)
-
-    # ---- public -------------------------------------------------------------------------------------------------
 
     def identity(self) -> Array:
         """The packed identity matrix."""

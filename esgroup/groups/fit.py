@@ -11,12 +11,12 @@ import numpy as np
 from esgroup.checks import Array
 
 if TYPE_CHECKING:
-    from esgroup.groups.base import Group
+    from esgroup.groups.hooks import Hooks
 
 Pair = tuple[Array, Array]
 
 
-def fit_covariance(group: Group, covariance: Array, *, tolerance: float = 1e-12, max_iters: int = 5_000) -> Array:
+def fit_covariance(group: Hooks, covariance: Array, *, tolerance: float = 1e-12, max_iters: int = 5_000) -> Array:
     """A <- A h(beta D) until the natural gradient C (.) kappa(A^-1 Sigma A^-T - I) is below `tolerance`.
 
     It minimises L(A) = tr(A^-1 Sigma A^-T) / 2 + log|det A|, which is KL(N(0, Sigma) || N(0, A A^T)) up to a constant.
@@ -55,7 +55,7 @@ def fit_covariance(group: Group, covariance: Array, *, tolerance: float = 1e-12,
     return a
 
 
-def _gradient(group: Group, a: Array, covariance: Array) -> tuple[Array, float]:
+def _gradient(group: Hooks, a: Array, covariance: Array) -> tuple[Array, float]:
     """C (.) kappa(A^-1 Sigma A^-T - I), the direction in which L falls, and L(A)."""
     half = group._solve(a, covariance)  # rows A^-1 sigma_i: this is Sigma A^-T
     whitened = group._solve(a, np.ascontiguousarray(half.T))
