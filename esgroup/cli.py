@@ -40,16 +40,22 @@ def list_structures(
     from rich.table import Table
     from rich.text import Text
 
-    from esgroup.groups import SPELLINGS, parse
+    from esgroup.groups import SPELLINGS, parse, spell
 
-    table = Table(title=f"Structures, and how many numbers each stores in dimension {dim:,}", title_justify="left")
+    table = Table(title=f"Structures in dimension {dim:,}, by the numbers that each stores", title_justify="left")
     table.add_column("spelling", no_wrap=True)
     table.add_column("what it is")
     table.add_column("numbers", justify="right")
-    for spelling, group in SPELLINGS.items():
+    for group in sorted((parse(name, dim) for name in SPELLINGS), key=lambda group: group.size):
         summary = Text((group.__doc__ or "").strip().partition("\n")[0])  # brackets are matrices, not markup
-        table.add_row(spelling, summary, f"{parse(spelling, dim).size:,}")
-    Console().print(table)
+        table.add_row(spell(group), summary, f"{group.size:,}")
+    console = Console()
+    console.print(table)
+    console.print(
+        "Sizes may be left out; ',upper' turns a triangle round. Sparse, Kronecker, BlockDiagonal and Conjugate are "
+        "composed in Python, from esgroup.groups.",
+        highlight=False,
+    )
 
 
 @app.command()

@@ -186,13 +186,13 @@ def _check_widths(group: BlockTriangular | Heisenberg, *names: str) -> None:
 @register
 @dataclass(frozen=True)
 class BlockTriangular(Bordered):
-    """A dense block of k hub coordinates, coupled to independent others: (k + 1) dim numbers.
+    """A dense block of k hub coordinates, coupled to all others, which are otherwise independent.
 
         lower  [[A, 0],       upper  [[A, B],
                 [C, D]]               [0, D]]          A is k x k, D diagonal
 
-    As a covariance root, lower is "rank k plus diagonal" and upper an arrowhead (a precision of rank k plus
-    diagonal). k = 0 is Diagonal, k = dim is Full (Lin et al. 2021, section 4).
+    It holds (k + 1) dim numbers. As a covariance root, lower is "rank k plus diagonal" and upper an arrowhead (a
+    precision of rank k plus diagonal). k = 0 is Diagonal, k = dim is Full (Lin et al. 2021, section 4).
     """
 
     dim: int
@@ -215,13 +215,14 @@ class BlockTriangular(Bordered):
 @register
 @dataclass(frozen=True)
 class Heisenberg(Bordered):
-    """Two dense hubs, one at each end of a diagonal: (k1 + k2 + 1) dim numbers.
+    """Two dense hubs, one at each end of a diagonal.
 
         lower  [[A,  0, 0],       upper  [[A, B, C],
                 [B,  D, 0],               [0, D, E],
                 [C,  E, F]]               [0, 0, F]]       A is k1 x k1, D diagonal, F is k2 x k2
 
-    k2 = 0 is BlockTriangular(k1) (Lin et al. 2021, section 4 and the appendix on the Heisenberg group).
+    It holds (k1 + k2 + 1) dim numbers. k2 = 0 is BlockTriangular(k1) (Lin et al. 2021, section 4 and the appendix on
+    the Heisenberg group).
     """
 
     dim: int

@@ -19,7 +19,7 @@ DIRECT_DIM = 64
 @register
 @dataclass(frozen=True)
 class Circulant(fourier.BlockColumn):
-    """The same block all along each diagonal, going round: block * dim numbers.
+    """The same block all along each diagonal, going round: a ring.
 
         [[A0, A2, A1],
          [A1, A0, A2],

@@ -19,7 +19,7 @@ from esgroup.kernels import diagonal as kernels
 @register
 @dataclass(frozen=True)
 class Diagonal(Group):
-    """diag(a): every coordinate by itself, dim numbers.
+    """Every coordinate by itself.
 
         [[a1,  0,  0],
          [ 0, a2,  0],

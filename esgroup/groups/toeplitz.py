@@ -29,7 +29,7 @@ LEAF_DIM = 512
 @register
 @dataclass(frozen=True)
 class ToeplitzTriangular(fourier.BlockColumn):
-    """The same block all along each diagonal, on one side of the main one: block * dim numbers.
+    """The same block all along each diagonal, on one side of the main one: a filter.
 
         lower  [[T0,  0,  0],       upper  [[T0, T1, T2],
                 [T1, T0,  0],               [ 0, T0, T1],

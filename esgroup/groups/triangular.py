@@ -22,18 +22,18 @@ _BLOCK = 64  # columns that are multiplied at once where M is used without being
 @register
 @dataclass(frozen=True)
 class Triangular(Group):
-    """Dense triangular matrices: every covariance has exactly one such root with a positive diagonal (Cholesky).
+    """Dense triangular matrices, such as Cholesky factors.
 
         lower  [[a, 0],       upper  [[a, b],
                 [b, c]]               [0, c]]
 
-    Packed row by row, dim (dim + 1) / 2 numbers. An upper triangular matrix is packed as the lower triangular one that
-    it becomes when the coordinates are counted backwards; so every operation is the lower one between two flips.
+    Every covariance has exactly one such root with a positive diagonal. Packed row by row, dim (dim + 1) / 2 numbers.
+    An upper triangular matrix is packed as the lower triangular one that it becomes when the coordinates are counted
+    backwards; so every operation is the lower one between two flips.
     """
 
     dim: int
     lower: bool = True
-    uses_images = False
 
     def __post_init__(self) -> None:
         checks.whole_number("dim", self.dim, least=1)
