@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-_FLOAT64 = np.dtype(np.float64)  # NumPy has one object for it, so that `is` will do
+_FLOAT64 = np.dtype(np.float64)  # comparing two dtypes is faster than comparing one with a type
 
 
 def real_array(name: str, value: Any, shape: tuple[int | None, ...], *, finite: bool = True) -> Array:
@@ -41,8 +41,10 @@ def _fits(got: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
 
 
 def _as_float64(name: str, value: Any) -> Array:
-    if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.flags.c_contiguous:
+    if type(value) is np.ndarray and value.dtype == _FLOAT64 and value.flags.c_contiguous:
         return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"{name} must be a plain array, got a masked one")
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -62,13 +64,17 @@ def points(name: str, value: Any, dim: int) -> Array:
 
 def real_number(name: str, value: Any, *, positive: bool = False) -> float:
     """`value` as a finite float, greater than zero if `positive`."""
-    number = value if type(value) is float else _only_number(_as_float64(name, value))
+    number = value if type(value) is float else _only_number(value)
     if not math.isfinite(number) or (positive and number <= 0):
         raise ValueError(f"{name} must be {'a positive' if positive else 'a'} finite number, got {value!r}")
     return number
 
 
-def _only_number(array: Array) -> float:
+def _only_number(value: Any) -> float:
+    try:
+        array = _as_float64("", value)
+    except ValueError:
+        return math.nan
     return array.item() if array.size == 1 else math.nan
 
 
@@ -84,6 +90,22 @@ def whole_number(name: str, value: Any, *, least: int = 0, most: int | None = No
     if number < least or (most is not None and number > most):
         raise ValueError(f"{name} must be {wanted}, got {number}")
     return number
+
+
+def instance(name: str, value: Any, kind: type) -> None:
+    """Check that `value` is an object of a kind."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__}, got {value!r}")
+
+
+def store_whole_number(frozen: Any, name: str, *, least: int = 0, most: int | None = None) -> None:
+    """Check a field of a frozen dataclass and store it as an int: a NumPy integer would overflow in products."""
+    object.__setattr__(frozen, name, whole_number(name, getattr(frozen, name), least=least, most=most))
+
+
+def store_flag(frozen: Any, name: str) -> None:
+    """Check a field of a frozen dataclass and store it as a bool."""
+    object.__setattr__(frozen, name, flag(name, getattr(frozen, name)))
 
 
 def flag(name: str, value: Any) -> bool:
@@ -104,11 +126,19 @@ def symmetric(name: str, value: Any, dim: int) -> Array:
 
 def writeable(name: str, array: Any, shape: tuple[int, ...]) -> Array:
     """The array that a caller lends for a result."""
-    good = isinstance(array, np.ndarray) and array.dtype is _FLOAT64 and array.shape == shape
+    good = isinstance(array, np.ndarray) and array.dtype == _FLOAT64 and array.shape == shape
     if not (good and array.flags.c_contiguous and array.flags.writeable):
-        raise ValueError(f"{name} must be a writeable contiguous float64 array of shape {shape}")
+        raise ValueError(f"{name} must be a writeable contiguous float64 array of shape {shape}, got {_described(array)}")
     lent: Array = array
     return lent
+
+
+def _described(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    kind = "" if value.flags.writeable else "read-only "
+    kind += "" if value.flags.c_contiguous else "non-contiguous "
+    return f"a {kind}{value.dtype} array of shape {value.shape}"
 
 
 def covariance(name: str, value: Any, dim: int) -> Array:

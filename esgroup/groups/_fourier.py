@@ -24,8 +24,8 @@ class BlockColumn(Group):
     block: int
 
     def _check_sizes(self) -> None:
-        checks.whole_number("dim", self.dim, least=1)
-        checks.whole_number("block", self.block, least=1)
+        checks.store_whole_number(self, "dim", least=1)
+        checks.store_whole_number(self, "block", least=1)
         if self.dim % self.block:
             raise ValueError(f"dim must be a multiple of block = {self.block}, got {self.dim}")
 

@@ -175,12 +175,13 @@ class Bordered(Group):
 
 def _check_widths(group: BlockTriangular | Heisenberg, *names: str) -> None:
     """Check the sizes of a frozen group and fill in those that were left out."""
-    checks.whole_number("dim", group.dim, least=1)
+    checks.store_whole_number(group, "dim", least=1)
+    free = group.dim - sum(getattr(group, name) for name in names if isinstance(getattr(group, name), int))
     for name in names:
         if getattr(group, name) is None:
-            object.__setattr__(group, name, min(4, group.dim // 2))
-        checks.whole_number(name, getattr(group, name), most=group.dim)
-    checks.flag("lower", group.lower)
+            object.__setattr__(group, name, max(0, min(4, group.dim // 2, free)))
+        checks.store_whole_number(group, name, most=group.dim)
+    checks.store_flag(group, "lower")
 
 
 @register

@@ -29,7 +29,7 @@ class Diagonal(Group):
     dim: int
 
     def __post_init__(self) -> None:
-        checks.whole_number("dim", self.dim, least=1)
+        checks.store_whole_number(self, "dim", least=1)
 
     @property
     def size(self) -> int:

@@ -32,7 +32,7 @@ class Full(Group):
     uses_images = True
 
     def __post_init__(self) -> None:
-        checks.whole_number("dim", self.dim, least=1)
+        checks.store_whole_number(self, "dim", least=1)
 
     @property
     def size(self) -> int:

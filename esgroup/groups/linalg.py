@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import lapack
 
@@ -12,24 +14,45 @@ class SingularElementError(ValueError):
     """An element without an inverse was given where one is needed."""
 
 
-def _factor(matrix: Array, what: str) -> tuple[Array, Array]:
-    # LU of the transpose: a C-ordered matrix is its transpose in LAPACK's order, so nothing is copied twice
-    lu, pivots, info = lapack.dgetrf(matrix.T)
+class _Factors(NamedTuple):
+    """LU factors of R M C in LAPACK's order, R and C diagonal powers of two that make its rows and columns alike."""
+
+    lu: Array
+    pivots: Array
+    rows: Array
+    columns: Array
+
+
+def _factor(matrix: Array, what: str) -> _Factors:
+    rows = _scales(matrix, axis=1)
+    columns = _scales(matrix * rows[:, None], axis=0)
+    scaled = matrix * rows[:, None] * columns
+    # LU of the transpose: a C-ordered matrix is its transpose in LAPACK's order
+    lu, pivots, info = lapack.dgetrf(scaled.T)
     if info == 0:
-        rcond, _ = lapack.dgecon(lu, np.abs(matrix).sum(axis=1).max(initial=0.0))
+        rcond, _ = lapack.dgecon(lu, np.abs(scaled).sum(axis=1).max(initial=0.0))
     if info != 0 or not rcond >= np.finfo(float).eps / 4:
         size = len(matrix)
         raise SingularElementError(f"{what} must be invertible, but is singular to rounding ({size} x {size} block)")
-    return lu, pivots
+    return _Factors(lu, pivots, rows, columns)
+
+
+def _scales(matrix: Array, axis: int) -> Array:
+    """Powers of two that bring the largest entry of each row or column near 1: exact, and units do not matter."""
+    largest = np.abs(matrix).max(axis=axis, initial=0.0)
+    scales: Array = np.exp2(-np.rint(np.log2(np.where(largest > 0, largest, 1.0))))
+    return scales
 
 
 def solve_rows(matrix: Array, rows: Array, what: str, *, transposed: bool = False) -> Array:
     """Rows y with matrix @ y = row (matrix.T @ y = row if transposed), by LU with a condition estimate."""
     if matrix.size == 0 or rows.size == 0:
         return np.zeros(rows.shape)
-    lu, pivots = _factor(matrix, what)
-    solution, _ = lapack.dgetrs(lu, pivots, rows.T, trans=0 if transposed else 1)
-    return np.ascontiguousarray(solution.T)
+    factors = _factor(matrix, what)
+    before, after = (factors.columns, factors.rows) if transposed else (factors.rows, factors.columns)
+    scaled = rows * before
+    solution, _ = lapack.dgetrs(factors.lu, factors.pivots, scaled.T, trans=0 if transposed else 1)
+    return np.ascontiguousarray(solution.T * after)
 
 
 def inverse(matrix: Array, what: str) -> Array:
@@ -43,5 +66,12 @@ def cholesky(covariance: Array) -> Array:
 
 
 def log_abs_det(matrix: Array) -> float:
-    """log|det|, -inf for a singular matrix."""
-    return float(np.linalg.slogdet(matrix)[1])
+    """log|det|, -inf for a matrix that `solve_rows` would refuse."""
+    if matrix.size == 0:
+        return 0.0
+    try:
+        factors = _factor(matrix, "")
+    except SingularElementError:
+        return -np.inf
+    pivots = np.log(np.abs(np.diagonal(factors.lu))).sum()
+    return float(pivots - np.log(factors.rows).sum() - np.log(factors.columns).sum())

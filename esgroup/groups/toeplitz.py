@@ -45,7 +45,7 @@ class ToeplitzTriangular(fourier.BlockColumn):
 
     def __post_init__(self) -> None:
         self._check_sizes()
-        checks.flag("lower", self.lower)
+        checks.store_flag(self, "lower")
 
     @property
     def dof(self) -> int:

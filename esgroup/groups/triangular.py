@@ -36,8 +36,8 @@ class Triangular(Group):
     lower: bool = True
 
     def __post_init__(self) -> None:
-        checks.whole_number("dim", self.dim, least=1)
-        checks.flag("lower", self.lower)
+        checks.store_whole_number(self, "dim", least=1)
+        checks.store_flag(self, "lower")
 
     @property
     def size(self) -> int:

@@ -14,7 +14,7 @@ STRIP = 512  # of 8 bytes: 4 kB a row, a strip of nine rows and two samples fits
 
 @kernel("in1, in2, in1, int, int, int, int, int, int, out2")
 def affine(a, x, offset, k, mid, q, f, c, l, out):
-    """out_i = A x_i + offset."""
+    """out_i = A x_i + offset; the offset comes last, so that a large one does not swallow the small terms."""
     n = x.shape[0]
     at_p, at_d = k * k, k * k + k * mid
     at_q = at_d + mid
@@ -22,12 +22,12 @@ def affine(a, x, offset, k, mid, q, f, c, l, out):
     at_l = at_x + q * k
     for i in range(n):
         for r in range(k):
-            total = offset[f + r]
+            total = 0.0
             for s in range(k):
                 total += a[r * k + s] * x[i, f + s]
-            out[i, f + r] = total
+            out[i, f + r] = total + offset[f + r]
         for r in range(q):
-            total = offset[l + r]
+            total = 0.0
             for s in range(k):
                 total += a[at_x + r * k + s] * x[i, f + s]
             for s in range(q):
@@ -41,18 +41,23 @@ def affine(a, x, offset, k, mid, q, f, c, l, out):
             xs = x[i, c + start : c + start + width]
             ys = out[i, c + start : c + start + width]
             for j in range(width):
-                ys[j] = diagonal[j] * xs[j] + base[j]
+                ys[j] = diagonal[j] * xs[j]
             for s in range(k):
                 factor = x[i, f + s]
                 row = a[at_p + s * mid + start : at_p + s * mid + start + width]
                 for j in range(width):
                     ys[j] += factor * row[j]
+            for j in range(width):
+                ys[j] += base[j]
             for r in range(q):
                 row = a[at_q + r * mid + start : at_q + r * mid + start + width]
                 total = 0.0
                 for j in range(width):
                     total += row[j] * xs[j]
                 out[i, l + r] += total
+    for i in range(n):
+        for r in range(q):
+            out[i, l + r] += offset[l + r]
 
 
 @kernel("in1, in2, int, int, int, int, int, int, out2")
