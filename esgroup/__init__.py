@@ -6,19 +6,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from esgroup import distributions as distributions
+    from esgroup import groups as groups
     from esgroup.distributions import Gaussian as Gaussian
 
-# names of the package and where they live: loaded when first used, so that the command starts at once
+# public names and the modules they live in: loaded when first used, so that the command starts at once
 _HOMES = {"Gaussian": "esgroup.distributions"}
+_MODULES = ("distributions", "groups")
 
-__all__ = ["Gaussian", "__version__"]
+__all__ = ["Gaussian", "__version__", "distributions", "groups"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version
-
-        return version("esgroup")
+        return _version()
+    if name in _MODULES:
+        return import_module(f"esgroup.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'esgroup' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("esgroup")
+    except PackageNotFoundError:  # a source tree that is not installed
+        return "0+unknown"

@@ -128,7 +128,8 @@ def writeable(name: str, array: Any, shape: tuple[int, ...]) -> Array:
     """The array that a caller lends for a result."""
     good = isinstance(array, np.ndarray) and array.dtype == _FLOAT64 and array.shape == shape
     if not (good and array.flags.c_contiguous and array.flags.writeable):
-        raise ValueError(f"{name} must be a writeable contiguous float64 array of shape {shape}, got {_described(array)}")
+        wanted = f"a writeable contiguous float64 array of shape {shape}"
+        raise ValueError(f"{name} must be {wanted}, got {_described(array)}")
     lent: Array = array
     return lent
 

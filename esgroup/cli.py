@@ -16,9 +16,9 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from esgroup import __version__
 
-        typer.echo(f"esgroup {version('esgroup')}")
+        typer.echo(f"esgroup {__version__}")
         raise typer.Exit
 
 
@@ -35,7 +35,7 @@ def _options(
 def list_structures(
     dim: Annotated[int, typer.Option(min=1, help="Dimension for which the stored numbers are counted.")] = 100,
 ) -> None:
-    """List the structures a search distribution can have."""
+    """List the structures that have a spelling."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

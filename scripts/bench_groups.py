@@ -163,6 +163,7 @@ def main() -> None:
         if not arguments.quick:
             memory()
         print("every goal is met" if good else "not every goal is met")
+        sys.exit(not good)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ def _outer_diagonal(
 
 
 def _products(hvp: Callable[[Array], Any], rows: Array) -> Array:
+    if not callable(hvp):
+        raise TypeError(f"hvp must be a function of rows, got {hvp!r}")
     rows.flags.writeable = False
     if len(rows) == 0:
         return rows

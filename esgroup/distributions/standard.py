@@ -19,6 +19,7 @@ def standard_ngd(family: Gaussian, state: State, g_mean: Any, g_covariance: Any,
     It is defined for groups whose covariances are closed under addition, and leaves them for too large a rate.
     """
     group = family.group
+    state = family._checked(state)
     step = family.natural_gradient(state, g_mean, g_covariance).scaled(-checks.real_number("rate", rate))
     m = group.dense_local(step.m)
     target = np.eye(group.dim) + m + m.T

@@ -7,6 +7,7 @@ Fisher matrix is not singular) are packed in the same way. All functions are pur
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,10 @@ class Group(Hooks):
     `dim` is the number of rows, `size` the length of a packed element, `dof` the dimension of the local space. A new
     group derives from this class and writes the hooks under "must" in hooks.py.
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # from its fields, through the constructor: a plain pickle would forget which arrays are read-only
+        return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))  # type: ignore[arg-type]
 
     def identity(self) -> Array:
         """The packed identity matrix."""

@@ -99,6 +99,19 @@ class BlockDiagonal(Group):
     def _product_h(self, a: Array, m: Array) -> Array:
         return self._each("_product_h", a, m)
 
+    def _product_h_samples(
+        self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
+    ) -> Array:
+        zs = self._columns(z)
+        ys = [None] * len(zs) if images is None else self._columns(images)
+        parts = zip(self.groups, self.blocks(a), zs, ys, strict=True)
+        moved = [g._product_h_samples(block, x, weights, shift, y, None) for g, block, x, y in parts]
+        return np.concatenate(moved, out=out)
+
+    @cached_property
+    def uses_images(self) -> bool:  # type: ignore[override]
+        return any(g.uses_images for g in self.groups)
+
     def _apply(self, a: Array, x: Array) -> Array:
         return self._on_columns("_apply", a, x)
 

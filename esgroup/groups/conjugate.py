@@ -126,6 +126,10 @@ class Conjugate(Group):
         images = self._inward(images) if images is not None and self.group.uses_images else None
         return self.group._product_h_samples(a, self._inward(z), weights, shift, images, out)
 
+    @property
+    def uses_images(self) -> bool:  # type: ignore[override]
+        return self.group.uses_images
+
     def _scale(self, a: Array, factor: float) -> Array:
         return self.group._scale(a, factor)
 
@@ -162,7 +166,7 @@ class Conjugate(Group):
 
 
 def _orthogonal(by: Any, dim: int) -> Array:
-    q = checks.real_array("by", by, (dim, dim)).copy()
+    q = checks.real_array("by", by, (dim, dim)) + 0.0  # a copy; -0.0 becomes 0.0, which has the same hash as 0.0
     gap = np.abs(q.T @ q - np.eye(dim)).max()
     if gap > 1e-12:
         raise ValueError(f"by must be orthogonal, but by.T @ by differs from the identity by {gap:.3g}")

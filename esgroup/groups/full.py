@@ -11,6 +11,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import linalg
 from esgroup.groups.base import Group
+from esgroup.groups.hooks import check_samples_bounded
 from esgroup.groups.spelling import register
 from esgroup.kernels import full as kernels
 
@@ -89,6 +90,9 @@ class Full(Group):
         M^2 = (Z^T W (Z Z^T) W Z - 2 s Z^T W Z + s^2 I)/4, so that A h(M) = (1 - s/2 + s^2/8) A + Y^T K Z with
         Y = Z A^T and K = (1/2 - s/4) W + W Z Z^T W / 8: one gemm, in place.
         """
+        check_samples_bounded(z, weights, shift)
+        if len(z) > self.dim:  # M is no longer of low rank
+            return super()._product_h_samples(a, z, weights, shift, images, out)
         y = self._apply(a, z) if images is None else images
         if self.dim <= _SMALL:
             out = np.empty(self.size) if out is None else out

@@ -20,6 +20,18 @@ if TYPE_CHECKING:
     from esgroup.groups.base import Group
 
 
+def check_bounded(squared_size: float) -> None:
+    """Refuse a step that would overflow, before anything is written."""
+    if not squared_size < 1e100:
+        raise ValueError("z and weights must give a step of size below 1e50: are they finite?")
+
+
+def check_samples_bounded(z: Array, weights: Array, shift: float) -> None:
+    """The same, from a bound on |sum_i weights_i z_i z_i^T - shift I| that needs no matrix."""
+    size = float(np.vdot(z, z))
+    check_bounded(size * size * float(np.vdot(weights, weights)) + shift * shift)
+
+
 class Hooks(ABC):
     """The arithmetic of a group; `dim` is the number of rows of its matrices."""
 
@@ -99,10 +111,13 @@ class Hooks(ABC):
     def _product_h(self, a: Array, m: Array) -> Array:
         return self._product(a, self._h(m))
 
+    #: A h(project(z, weights, shift)), to `out` if given; raises before it writes if the step is not bounded.
     def _product_h_samples(
         self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
     ) -> Array:
-        moved = self._product_h(a, self._project(z, z, weights, shift))
+        m = self._project(z, z, weights, shift)
+        check_bounded(float(np.vdot(m, m)))
+        moved = self._product_h(a, m)
         if out is None:
             return moved
         out[:] = moved

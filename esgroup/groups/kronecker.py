@@ -108,7 +108,11 @@ class Kronecker(Group):
 
     def _squared_norm(self, a: Array) -> float:
         a1, a2 = self.factors(a)
-        return self.first._squared_norm(a1) * self.second._squared_norm(a2)
+        # each may be huge where their product is not
+        size1, size2 = float(np.abs(a1).max()) or 1.0, float(np.abs(a2).max()) or 1.0
+        norm1 = self.first._squared_norm(self.first._scale(a1, 1 / size1))
+        norm2 = self.second._squared_norm(self.second._scale(a2, 1 / size2))
+        return (size1 * size2) ** 2 * norm1 * norm2
 
     def _log_abs_det(self, a: Array) -> float:
         a1, a2 = self.factors(a)
@@ -129,6 +133,18 @@ class Kronecker(Group):
         n1 -= t / 4 * self.first._local_identity()
         n2 -= t / 4 * self.second._local_identity()
         return np.concatenate([n1, n2])
+
+    def _product_h_samples(
+        self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
+    ) -> Array:
+        p1, p2 = self.first.dim, self.second.dim
+        # what `_project` takes off both factors, t/4 I, is a further shift by t/2
+        common = shift + (weights @ np.vecdot(z, z) / self.dim - shift) / 2
+        a1, a2 = self.factors(a)
+        rows1, rows2 = self._rows_of_first(z), z.reshape(-1, p2)
+        moved1 = self.first._product_h_samples(a1, rows1, np.repeat(weights / p2, p2), common, None, None)
+        moved2 = self.second._product_h_samples(a2, rows2, np.repeat(weights / p1, p1), common, None, None)
+        return np.concatenate([moved1, moved2], out=out)
 
     def _dense_local(self, m: Array) -> Array:
         m1, m2 = self.factors(m)

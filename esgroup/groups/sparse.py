@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -45,6 +47,8 @@ class Sparse(Group):
     def from_edges(cls, dim: int, edges: Any, close: bool = False) -> Sparse:
         """From the pairs (row, column) of entries off the diagonal; those on it go without saying."""
         dim = checks.whole_number("dim", dim, least=1)
+        if not isinstance(edges, Iterable):
+            raise TypeError(f"edges must be pairs (row, column), got {edges!r}")
         pairs = checks.real_array("edges", list(edges) or np.zeros((0, 2)), (None, 2))
         wrong = ((pairs < 0) | (pairs >= dim) | (pairs % 1 != 0)).any(axis=1)
         if wrong.any():
@@ -122,8 +126,22 @@ class Sparse(Group):
         A class is in it as a whole: with one column less, a block like [[0, 1], [1, 0]] would not give back e_j.
         """
         covered = np.diff(self._classes[0]) > 1
-        while (loose := ~(covered[self._rows] | covered[self.indices] | (self._rows == self.indices))).any():
-            covered[np.bincount(np.append(self._rows[loose], self.indices[loose])).argmax()] = True
+        loose = ~(covered[self._rows] | covered[self.indices] | (self._rows == self.indices))
+        both = np.concatenate([self._rows[loose], self.indices[loose]])
+        ends = np.concatenate([self.indices[loose], self._rows[loose]])
+        degree = np.bincount(both, minlength=self.dim)
+        neighbours = np.split(ends[np.argsort(both, kind="stable")], np.cumsum(degree)[:-1])
+        queue = [(-count, i) for i, count in enumerate(degree.tolist()) if count]
+        heapq.heapify(queue)
+        while queue:
+            count, i = heapq.heappop(queue)
+            if covered[i] or degree[i] == 0:
+                continue
+            if -count != degree[i]:  # some of its edges were covered since
+                heapq.heappush(queue, (-int(degree[i]), i))
+                continue
+            covered[i] = True
+            degree[neighbours[i]] -= 1
         return checks.read_only(np.flatnonzero(covered))
 
     def _identity(self) -> Array:

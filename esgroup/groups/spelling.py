@@ -16,7 +16,10 @@ SPELLINGS: dict[str, type[Group]] = {}
 
 def register(group: type[Group]) -> type[Group]:
     """Give a group whose fields are sizes and the flag `lower` a spelling; usable as a class decorator."""
-    SPELLINGS[re.sub(r"(?<=[a-z])(?=[A-Z])", "_", group.__name__).lower()] = group
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", group.__name__).lower()
+    if name in SPELLINGS:
+        raise ValueError(f"the spelling {name!r} is taken by {SPELLINGS[name]}")
+    SPELLINGS[name] = group
     return group
 
 
@@ -32,10 +35,8 @@ def spell(group: Group) -> str:
 def parse(text: str, dim: int) -> Group:
     """The group of dimension `dim` that a spelling names; "lower" and sizes may be left out."""
     dim = checks.whole_number("dim", dim, least=1)
+    cls = named(text)
     name, _, rest = text.strip().partition(":")
-    if name not in SPELLINGS:
-        raise ValueError(f"unknown structure {name!r}{_hint(name)}: the structures are {', '.join(SPELLINGS)}")
-    cls = SPELLINGS[name]
     known = {field.name: field for field in _fields(cls)}
     sizes: dict[str, Any] = {}
     for word in filter(None, (w.strip() for w in rest.split(","))):
@@ -46,6 +47,15 @@ def parse(text: str, dim: int) -> Group:
             raise ValueError(f"{word!r} in structure {text!r} is {problem}: {name} takes {wanted}")
         sizes[key] = value
     return cls(dim, **sizes)  # type: ignore[call-arg]
+
+
+def named(text: str) -> type[Group]:
+    """The class that a spelling begins with."""
+    checks.instance("structure", text, str)
+    name = text.strip().partition(":")[0]
+    if name not in SPELLINGS:
+        raise ValueError(f"unknown structure {name!r}{_hint(name)}: the structures are {', '.join(SPELLINGS)}")
+    return SPELLINGS[name]
 
 
 def as_group(structure: Group | str, dim: int) -> Group:

@@ -121,6 +121,27 @@ class ToeplitzTriangular(fourier.BlockColumn):
         y = x if right is left else self._points(right)
         return fourier.correlate(x, y, weights, self._padded)[: self.count]
 
+    def _from_covariance(self, covariance: Array) -> Array:
+        """B = A^-1 has block rows that begin with ..., B_1, B_0: L = tr(B Q B^T)/2 - q log|det B_0| in the row
+        B = [B_0, B_1, ...], with Q_jk = sum_i Sigma_[i-j, i-k]. So B Q = q [B_0^-T, 0, ...]: B_0^T B_0 = q (Q^-1)_00
+        and B = q B_0^-T (Q^-1)_0."""
+        q, b = self.count, self.block
+        first = np.zeros((self.dim, b))
+        first[:b] = np.eye(b)
+        column = np.linalg.solve(self._overlaps(covariance), first)  # of Q^-1
+        root = linalg.cholesky(q * (column[:b] + column[:b].T) / 2).T
+        row = np.linalg.solve(root.T, q * column.T)
+        return self._inverse(row.reshape(b, q, b).swapaxes(0, 1).flatten())
+
+    def _overlaps(self, covariance: Array) -> Array:
+        """Q_jk = sum_i Sigma_[i-j, i-k]: each diagonal summed from its end."""
+        turned = covariance.reshape(self.count, self.block, self.count, self.block)
+        # coordinates of the lower triangular matrix, counted backwards
+        sums = (turned[::-1, :, ::-1] if self.lower else turned).copy()
+        for j in range(self.count - 2, -1, -1):
+            sums[j, :, :-1] += sums[j + 1, :, 1:]
+        return sums.reshape(self.dim, self.dim)
+
     def _dense(self, a: Array) -> Array:
         blocks = self._blocks(a)
         zeros = np.zeros((self.count - 1, self.block, self.block))

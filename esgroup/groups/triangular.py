@@ -13,6 +13,7 @@ from esgroup.checks import Array
 from esgroup.groups import linalg
 from esgroup.groups.base import Group
 from esgroup.groups.diagonal import nonzero_diagonal
+from esgroup.groups.hooks import check_samples_bounded
 from esgroup.groups.spelling import register
 from esgroup.kernels import triangular as kernels
 
@@ -122,6 +123,7 @@ class Triangular(Group):
         self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
     ) -> Array:
         """A h(M) in O(n dim^2) without forming M, which is the lower triangle of a matrix of rank n."""
+        check_samples_bounded(z, weights, shift)
         z = self._flip(z)
         square = self._square(a)
         first = _times_local(square, z, weights, shift)

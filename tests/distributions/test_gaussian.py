@@ -1,5 +1,7 @@
 """Gaussians against scipy.stats and against the Fisher matrix rebuilt from first principles."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from scipy.stats import multivariate_normal
 
 from esgroup.distributions import Gaussian, State, Step, standard_ngd
 from esgroup.groups import (
+    BlockDiagonal,
     BlockTriangular,
     Circulant,
     Conjugate,
@@ -17,6 +20,7 @@ from esgroup.groups import (
     Group,
     Heisenberg,
     Kronecker,
+    Sparse,
     ToeplitzTriangular,
     Triangular,
 )
@@ -270,8 +274,9 @@ def test_block_triangular_roots_induce_low_rank_plus_diagonal_and_arrowheads() -
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("group", [
-    Full(3), Heisenberg(5, 1, 2), BlockTriangular(4, 1, False), Kronecker(Full(2), Diagonal(2)), Circulant(4),
-    ToeplitzTriangular(4),
+    Full(3), Diagonal(3), Triangular(3), Heisenberg(5, 1, 2), BlockTriangular(4, 1, False), Circulant(4),
+    ToeplitzTriangular(4), Sparse.from_edges(4, [(1, 0), (3, 1)], close=True), Kronecker(Full(2), Diagonal(2)),
+    BlockDiagonal([Full(2), Triangular(2)]), Conjugate(Heisenberg(4, 1, 1), [2, 0, 3, 1]),
 ], ids=repr)  # fmt: skip
 def test_the_sampled_natural_gradient_is_unbiased(form: str, group: Group) -> None:
     """E[natural_score weighted by f] is the natural gradient of E f = c mean + m^T Q m / 2 + tr(Q Sigma)/2 + cubic."""
@@ -375,6 +380,10 @@ BAD = [
     (lambda f, s: Gaussian("full", np.zeros(2), covariance=[[1, 2], [0, 9]]), "covariance must be symmetric"),
     (lambda f, s: Gaussian("full", np.zeros(2), form="root"), "form must be 'covariance' or 'precision', got 'root'"),
     (lambda f, s: Gaussian(Full(3), np.zeros(2)), "structure must have dimension 2"),
+    (lambda f, s: Gaussian("fulll"), "unknown structure 'fulll'"),
+    (lambda f, s: Gaussian("full", []), "mean must have at least one coordinate, got none"),
+    (lambda f, s: Gaussian("full", [0.0], 2.0, covariance=[[1.0]]), "sigma0 or covariance must be given, not both"),
+    (lambda f, s: Gaussian("full", [0.0], 10**400), "sigma0 must be a positive finite number, got 1000"),
     (lambda f, s: Gaussian("full").dim, "dimension of .* is not known"),
     (lambda f, s: Gaussian(Full(2)).state(), "mean must be given"),
     (lambda f, s: f.sample(s, -1, np.random.default_rng()), "n must be an integer >= 0, got -1"),
@@ -422,29 +431,100 @@ def test_nothing_given_in_is_modified() -> None:
     frozen(samples.z)
     moved = family.move_samples(state, samples, frozen(np.ones(3)))
     assert not np.shares_memory(moved.root, state.root)
-    with pytest.raises(ValueError, match=r"out.root must be a writeable"):
+    with pytest.raises(ValueError, match=r"out.mean must be a writeable .* got a read-only float64 array"):
         family.move_samples(state, samples, np.ones(3), out=state)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")  # NumPy's own word on inf - inf, before ours
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("group", [Diagonal(4), Full(4), Triangular(4), Heisenberg(4, 1, 1, False)], ids=repr)
-def test_a_nan_in_state_or_samples_is_refused_and_nothing_is_written(group: Group, form: str) -> None:
+@pytest.mark.parametrize("group", [Diagonal(4), Full(4), Full(60), Triangular(4), Heisenberg(4, 1, 1, False)], ids=repr)
+def test_what_is_not_finite_is_refused_and_nothing_is_written(group: Group, form: str) -> None:
+    family = Gaussian(group, mean=np.zeros(group.dim), form=form)
+    state, rng = family.state(), np.random.default_rng(0)
+    samples, weights = family.sample(state, 5, rng), np.full(5, 0.2)
+    before, drawn = State(state.mean.copy(), state.root.copy()), rng.bit_generator.state
+    for value in (np.nan, np.inf):
+        for at in (0, group.size // 2, group.size - 1):
+            bad = State(state.mean, state.root.copy())
+            bad.root[at] = value
+            with pytest.raises(ValueError, match=r"state.root must be finite"):
+                family.sample(bad, 5, rng, out=samples)
+            with pytest.raises(ValueError, match=r"state.root must be finite"):
+                family.move_samples(bad, samples, weights, out=state)
+        z = samples.z.copy()
+        z[2, 1] = value
+        for images in (None, samples.images):
+            with pytest.raises(ValueError, match="are they finite"):
+                family.move_samples(state, samples._replace(z=z, images=images), weights, out=state)
+    with pytest.raises(ValueError, match="are they finite"):
+        family.move_samples(state, samples, weights * 1e200, out=state)
+    with pytest.raises(ValueError, match="are they finite"):
+        family.move_samples(state, samples._replace(z=1e200 * samples.z), weights, out=state)
+    assert rng.bit_generator.state == drawn
+    assert np.array_equal(state.root, before.root)
+    assert np.array_equal(state.mean, before.mean)
+
+
+def test_lent_arrays_must_not_overlap() -> None:
+    family = Gaussian("diagonal", mean=np.zeros(3))
+    state, rng = family.state(), np.random.default_rng(0)
+    samples = family.sample(state, 4, rng)
+    with pytest.raises(ValueError, match=r"out.x must not overlap out.z"):
+        family.sample(state, 4, rng, out=samples._replace(x=samples.z))
+    room = np.ones(4)
+    with pytest.raises(ValueError, match=r"out.root must not overlap state.root"):
+        family.move_samples(State(state.mean, room[:3]), samples, np.zeros(4), out=State(np.zeros(3), room[1:]))
+
+
+def test_families_and_states_survive_a_pickle() -> None:
+    family = Gaussian("heisenberg:k1=1,k2=1", mean=np.arange(4.0), covariance=np.diag(np.arange(1.0, 5.0)))
+    copy = pickle.loads(pickle.dumps(family))
+    assert copy == family
+    assert hash(copy) == hash(family)
+    assert family != Gaussian("heisenberg:k1=1,k2=1", mean=np.arange(4.0))
+    assert not copy.mean.flags.writeable
+    assert not copy.covariance.flags.writeable
+    state = pickle.loads(pickle.dumps(family.state()))
+    samples = copy.sample(state, 3, np.random.default_rng(0))
+    copy.move_samples(state, samples, np.ones(3), out=state)  # unpickled arrays are as good as others
+
+
+def test_points_are_the_inverse_of_local_coordinates() -> None:
     rng = np.random.default_rng(0)
-    family = Gaussian(group, mean=np.zeros(4), form=form)
-    state = family.state()
-    samples = family.sample(state, 5, rng)
-    for at in range(group.size):
-        bad = State(state.mean.copy(), state.root.copy())
-        bad.root[at] = np.nan
-        with pytest.raises(ValueError, match=r"state must be finite|must be invertible"):
-            family.sample(bad, 5, rng)
-    samples.z[2, 1] = np.inf
-    before = state.root.copy()
-    for root_rate in (1.0, 0.0):
-        with pytest.raises(ValueError, match="samples and state must be finite"):
-            family.move_samples(state, samples._replace(images=None), np.ones(5) / 5, 1.0, root_rate, out=state)
-    with pytest.raises(ValueError, match="must be finite"):
-        family.move_samples(state, samples, np.ones(5) / 5, out=state)
-    close(state.root, before)
-    assert not state.mean.any()
+    for form in FORMS:
+        for group in (Full(4), Heisenberg(4, 1, 1)):
+            family = Gaussian(group, form=form)
+            state, z = some_state(family, rng), frozen(rng.standard_normal((3, 4)))
+            samples = family.points(state, z)
+            close(family.local(state, samples.x), z)
+            close(family.move_samples(state, samples, np.ones(3), 1.0, 0.01).root,
+                  family.move(state, family.natural_score(z, np.ones(3)).scaled(1.0, 0.01)).root)  # fmt: skip
+
+
+def test_a_large_mean_does_not_swallow_the_spread() -> None:
+    """Terms of the size of the mean's last digit are added up before they meet the mean."""
+    group = BlockTriangular(400, 20)
+    root = group.product_h(group.identity(), group.project(np.ones((1, 400)), [0.5]))
+    mean = np.full(400, 2.0**53)
+    samples = Gaussian(group).sample(State(mean, root), 200, np.random.default_rng(0))
+    exact = samples.z @ group.dense(root).T
+    assert np.abs(samples.x - mean - exact).max() <= 1.5
+
+
+TYPES = [
+    (lambda f, s: f.sample((s.mean, s.root), 3, np.random.default_rng()), "state must be a State, got"),
+    (lambda f, s: f.entropy(None), "state must be a State, got None"),
+    (lambda f, s: f.move(s, (np.zeros(3), np.zeros(9))), "step must be a Step, got"),
+    (lambda f, s: f.move_samples(s, np.zeros((2, 3)), [1, 2]), "samples must be a Samples, got"),
+    (lambda f, s: f.sample(s, 2, np.random.default_rng(), out=3), "out must be a Samples, got 3"),
+    (lambda f, s: f.natural_gradient_hvp(s, np.zeros(3), None), "hvp must be a function of rows, got None"),
+    (lambda f, s: Gaussian(3), "structure must be a str, got 3"),
+    (lambda f, s: Gaussian(3, np.zeros(2)), "structure must be a group or a spelling"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), TYPES, ids=[m for _, m in TYPES])
+def test_a_bad_type_is_named(call, message: str) -> None:
+    family = Gaussian("full", mean=np.zeros(3))
+    with pytest.raises(TypeError, match=message):
+        call(family, family.state())

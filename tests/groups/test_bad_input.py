@@ -1,5 +1,8 @@
 """An error names the argument, what it must be and what it was."""
 
+import dataclasses
+import pickle
+
 import numpy as np
 import pytest
 
@@ -13,12 +16,14 @@ from esgroup.groups import (
     Heisenberg,
     Kronecker,
     SingularElementError,
+    Sparse,
     ToeplitzTriangular,
     Triangular,
     as_group,
     parse,
     spell,
 )
+from tests.groups.laws import close
 
 full, heisenberg = Full(3), Heisenberg(6, 1, 2)
 
@@ -81,6 +86,7 @@ TYPES = [
     (lambda: BlockDiagonal([full, 3]), r"groups\[1\] must be a group, got 3"),
     (lambda: BlockDiagonal(full), "groups must be a sequence of groups"),
     (lambda: Conjugate("full", [0]), "group must be a group, got 'full'"),
+    (lambda: parse(3, 3), "structure must be a str, got 3"),
     (lambda: as_group(3, 3), "structure must be a group or a spelling such as 'full', got 3"),
 ]
 
@@ -113,6 +119,37 @@ def test_a_matrix_that_is_singular_only_to_rounding_is_refused() -> None:
         full.inverse((rows @ rows.T).ravel())
 
 
+def test_units_do_not_make_a_matrix_singular() -> None:
+    rows, columns, plain = np.array([1e-150, 1, 1e150]), np.array([1e20, 1e-20, 1]), np.add(np.eye(3), [0.1, 0.2, 0.3])
+    graded = rows[:, None] * plain * columns
+    close(full.solve(graded.ravel(), rows * (plain @ np.ones(3))) * columns, np.ones(3))
+    close(full.solve_transposed(graded.ravel(), columns * (plain.T @ np.ones(3))) * rows, np.ones(3))
+    close(full.log_abs_det(graded.ravel()), np.log(np.linalg.det(plain)))
+    assert full.from_covariance(np.diag([1e-20, 1.0, 1e20])).reshape(3, 3)[2, 2] == pytest.approx(1e10)
+
+
+def test_sizes_of_any_integer_type_become_ints() -> None:
+    """A size of eight bits would overflow in the number of packed entries, and a loop would write past its end."""
+    group = Triangular(np.uint8(20), lower=np.True_)
+    assert (group.size, type(group.dim), type(group.lower)) == (210, int, bool)
+    assert Kronecker(Diagonal(np.int8(100)), Diagonal(np.int8(100))).dim == 10_000
+    assert BlockTriangular(2000, k=np.int8(100)).size == 100**2 + 101 * 1900
+    assert Full(np.int32(50_000)).size == 2_500_000_000
+    assert {type(v) for v in dataclasses.astuple(Heisenberg(np.int64(9), np.int64(1), np.int16(2)))} == {int, bool}
+    assert type(Circulant(np.int8(4), np.int8(2)).block) is int
+
+
+@pytest.mark.parametrize("group", [*SINGULAR, Sparse([[1, 0], [1, 1]])], ids=repr)
+def test_groups_survive_a_pickle(group) -> None:
+    assert group.hub is group.hub  # cached, and shared
+    copy = pickle.loads(pickle.dumps(group))
+    assert copy == group
+    assert hash(copy) == hash(group)
+    assert not copy.hub.flags.writeable
+    if isinstance(group, Conjugate):
+        assert not copy.by.flags.writeable
+
+
 def test_integer_and_nested_list_input_is_welcome() -> None:
     assert full.apply(list(range(9)), [1, 0, 0]).tolist() == [0.0, 3.0, 6.0]
 
@@ -141,10 +178,12 @@ def test_sizes_left_out_are_four_or_half_the_dimension() -> None:
     assert parse("heisenberg", 20) == Heisenberg(20, 4, 4)
     assert parse("block_triangular: upper", 5) == BlockTriangular(5, 2, False)
     assert parse("heisenberg:lower", 1) == Heisenberg(1, 0, 0)
+    assert parse("heisenberg:k1=6", 8) == Heisenberg(8, 6, 2)
 
 
 def test_groups_are_equal_by_their_description_and_read_well() -> None:
     assert Conjugate(full, [2, 0, 1]) == Conjugate(full, [2, 0, 1]) != Conjugate(full, [0, 1, 2])
+    assert len({Conjugate(Full(2), [[1.0, 0.0], [0.0, 1.0]]), Conjugate(Full(2), [[1.0, -0.0], [0.0, 1.0]])}) == 1
     assert len({Heisenberg(9, 1, 2), Heisenberg(9, 1, 2), Conjugate(full, [2, 0, 1])}) == 2
     assert repr(Heisenberg(9, 1, 2)) == "Heisenberg(dim=9, k1=1, k2=2, lower=True)"
     assert repr(Conjugate(full, [2, 0, 1])) == "Conjugate(Full(dim=3), by permutation)"

@@ -100,3 +100,38 @@ def test_the_fused_step_of_the_full_group_is_exact_on_both_of_its_ways(dim: int)
     out = np.empty(dim * dim)
     group.product_h_samples(a.ravel(), z, weights, 0.3, images=z @ a.T, out=out)
     close(out.reshape(dim, dim), expected)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_a_triangular_group_of_several_blocks_is_exact(lower: bool) -> None:
+    """Beyond 64 rows projections and fused steps go block by block."""
+    rng = np.random.default_rng(2)
+    group = Triangular(150, lower)
+    z, weights = rng.standard_normal((7, 150)), 0.01 * rng.standard_normal(7)
+    g = (z.T * weights) @ z - 0.3 * np.eye(150)
+    m = (np.tril(g, -1) if lower else np.triu(g, 1)) + np.diag(np.diagonal(g)) / 2
+    close(group.dense(group.project(z, weights, 0.3)), m)
+    a = group.h(0.1 * group.project(rng.standard_normal((9, 150)), 0.1 * rng.standard_normal(9)))
+    expected = group.dense(a) @ (np.eye(150) + m + m @ m / 2)
+    close(group.dense(group.product_h_samples(a, z, weights, 0.3)), expected)
+
+
+@pytest.mark.parametrize("group", [ToeplitzTriangular(12), ToeplitzTriangular(12, 2, False), Circulant(12, 3)])
+def test_fits_are_exact_for_covariances_of_very_different_scales(group: Group) -> None:
+    rng = np.random.default_rng(3)
+    scales = np.logspace(-5, 5, 12)
+    sigma = covariance(12, rng) * np.outer(scales, scales)
+    a = group.from_covariance(sigma)
+    inverse = np.linalg.inv(group.dense(a))
+    whitened = inverse @ sigma @ inverse.T
+    close(group.dense_local(group.project_dense((whitened + whitened.T) / 2)), np.eye(12) / 2, 1e-5)
+
+
+def test_a_composed_group_takes_the_fused_way_of_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    z, weights = rng.standard_normal((3, 14)), 0.1 * rng.standard_normal(3)
+    monkeypatch.setattr(Full, "_product_h", None)  # the way through a dense M is closed
+    for group in (BlockDiagonal([Full(7), Full(7)]), Conjugate(Full(14), np.arange(14)[::-1])):
+        assert group.uses_images
+        group.product_h_samples(group.identity(), z, weights)
+    Kronecker(Full(14), Diagonal(1)).product_h_samples(np.append(np.eye(14).ravel(), 1.0), z, weights)
