@@ -20,8 +20,12 @@ def real_array(name: str, value: Any, shape: tuple[int | None, ...], *, finite: 
     An array that is already of this kind is returned as it is, never copied and never modified. `finite=False` leaves
     out the pass over all numbers, for callers that see a NaN in what they compute anyway.
     """
+    plain = type(value) is np.ndarray and value.shape == shape and value.dtype == _FLOAT64
+    if plain and value.flags.c_contiguous and (not finite or math.isfinite(np.vdot(value, value))):
+        ready: Array = value  # the common case, at once
+        return ready
     array = _as_float64(name, value)
-    if array.shape != shape and not _fits(array.shape, shape):
+    if not _fits(array.shape, shape):
         wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
         raise ValueError(f"{name} must have shape {wanted}, got {array.shape}")
     if finite and not all_finite(array):

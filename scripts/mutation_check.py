@@ -1,7 +1,8 @@
 """Break the core on purpose, one fault at a time, and see whether the fast tests notice.
 
 Each fault replaces one piece of text in a copy of the package; the tests then run against the copy. A fault that no
-test notices is a hole in the tests: the script names it and ends with status 1.
+test notices is a hole in the tests: the script names it and ends with status 1. A copy without any fault is the
+control: there the tests must pass.
 
     python scripts/mutation_check.py               all faults, a few minutes
     python scripts/mutation_check.py --sample 3    three of them, chosen anew every day (or by --seed)
@@ -37,6 +38,7 @@ class Fault(NamedTuple):
     new: str
 
 
+CONTROL = Fault("no fault: the control", "groups/full.py", "-= 0.5 * shift", "-= 0.5 * shift")
 FAULTS = [
     Fault("full: -I is missing", "groups/full.py", "-= 0.5 * shift", "-= 0.0 * shift"),
     Fault("full: factor 2 in C", "groups/full.py", "right * (0.5 * weights)", "right * (1.0 * weights)"),
@@ -48,8 +50,10 @@ FAULTS = [
     Fault("diagonal: factor 2", "kernels/diagonal.py", "w = 0.5 * weights[i]", "w = weights[i]"),
     Fault("bordered: C is 1/2 beside the block", "kernels/bordered.py", "factor = w * left[i, f + s]", "factor = half * left[i, f + s]"),
     Fault("bordered: sign in elimination", "kernels/bordered.py", "out[i, l + r] -= total", "out[i, l + r] += total"),
-    Fault("bordered: corner of a product", "kernels/bordered.py", "] += scale * total", "] += 0.5 * scale * total"),
-    Fault("bordered: h without 1/2", "groups/bordered.py", "kernels.product(m, m, 0.5,", "kernels.product(m, m, 1.0,"),
+    Fault("bordered: corner of a product", "kernels/bordered_products.py", "out[at_x + r * k + s] += total", "out[at_x + r * k + s] += 0.5 * total"),
+    Fault("bordered: fused step without M^2/2 beside the block", "kernels/bordered_products.py", "factor, row = 0.5 * m_f[t, s]", "factor, row = 0.0 * m_f[t, s]"),
+    Fault("bordered: fused step forgets a corner", "kernels/bordered_products.py", "total = corner_m[r, s]", "total = 0.0 * corner_m[r, s]"),
+    Fault("bordered: h without 1/2", "kernels/bordered_products.py", "h_f[r, s] += 0.5 * m_f[r, t]", "h_f[r, s] += m_f[r, t]"),
     Fault("bordered: determinant without the last block", "groups/bordered.py", " + linalg.log_abs_det(b.last)", ""),
     Fault("bordered: transpose forgets a block", "groups/bordered.py", "b.x.T, b.f.T)", "b.x.T, b.f)"),
     Fault("triangular: diagonal not halved", "groups/triangular.py", "= 0.5 * (block[diagonal, diagonal]", "= 1.0 * (block[diagonal, diagonal]"),
@@ -132,11 +136,14 @@ def main() -> None:
     arguments = parser.parse_args()
     check_texts()
     faults = chosen(arguments)
-    missed = []
+    missed, runs = [], [CONTROL, *faults]
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for fault, (test, seconds) in zip(faults, pool.map(test_that_notices, faults), strict=True):
-            print(f"{'caught' if test else 'MISSED':7} {fault.name:48} {seconds:5.0f} s  {test}", flush=True)
-            if not test:
+        for fault, (test, seconds) in zip(runs, pool.map(test_that_notices, runs), strict=True):
+            if fault is CONTROL and test:
+                sys.exit(f"the tests fail without any fault: {test}")
+            verdict = "passed" if fault is CONTROL else "caught" if test else "MISSED"
+            print(f"{verdict:7} {fault.name:48} {seconds:5.0f} s  {test}", flush=True)
+            if not test and fault is not CONTROL:
                 missed.append(fault.name)
     print(f"{len(faults) - len(missed)} of {len(faults)} faults caught" + "".join(f"\n  missed: {m}" for m in missed))
     sys.exit(1 if missed or not faults else 0)

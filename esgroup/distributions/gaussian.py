@@ -114,16 +114,18 @@ class Gaussian(GaussianFamily):
     ) -> State:
         """move(state, natural_score(samples.z, weights).scaled(mean_rate, root_rate)) in one fused call.
 
-        `out` is a state whose arrays may be overwritten, `state` itself for a move in place.
+        `out` is a state whose arrays may be overwritten, `state` itself for a move in place. A move in place along
+        samples with images trusts the root, which `sample` has checked.
         """
-        state, group = self._checked(state), self.group
         checks.instance("samples", samples, Samples)
-        z = checks.real_array("samples.z", samples.z, (None, self.dim), finite=False)
+        group, in_place = self.group, out is state
+        state = self._checked(state, finite=not in_place or samples.images is None)
+        z = checks.real_array("samples.z", samples.z, (len(samples.z), self.dim), finite=False)
         weights = checks.real_array("weights", weights, (len(z),))
         mean_rate = checks.real_number("mean_rate", mean_rate)
         factor = self._sign * checks.real_number("root_rate", root_rate)
         if out is not None:
-            self._check_lent(out, state)
+            self._check_lent(out, None if in_place else state)
         mean = self._mean_shift(state.root, z, samples.images, mean_rate * weights)
         mean += state.mean
         if not checks.all_finite(mean):  # as it is not if there is a NaN anywhere in z
@@ -136,12 +138,13 @@ class Gaussian(GaussianFamily):
         out.mean[:] = mean
         return out
 
-    def _check_lent(self, out: State, state: State) -> None:
+    def _check_lent(self, out: State, state: State | None) -> None:
         checks.instance("out", out, State)
-        for name, lent, own in (("mean", out.mean, state.mean), ("root", out.root, state.root)):
-            checks.writeable(f"out.{name}", lent, own.shape)
-            if lent is not own:
-                must_not_overlap(f"out.{name}", lent, f"state.{name}", own)
+        checks.writeable("out.mean", out.mean, (self.dim,))
+        checks.writeable("out.root", out.root, (self.group.size,))
+        if state is not None:
+            must_not_overlap("out.mean", out.mean, "state.mean", state.mean)
+            must_not_overlap("out.root", out.root, "state.root", state.root)
 
     def _mean_shift(self, root: Array, z: Array, images: Array | None, weights: Array) -> Array:
         if images is None:

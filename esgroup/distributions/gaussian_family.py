@@ -197,10 +197,10 @@ class GaussianFamily:
         determinants = self._half_log_det(q.root) - self._half_log_det(p.root)
         return 0.5 * (spread + float(z @ z) - self.dim) + determinants
 
-    def _checked(self, state: State) -> State:
+    def _checked(self, state: State, *, finite: bool = True) -> State:
         checks.instance("state", state, State)
-        mean = checks.real_array("state.mean", state.mean, (self.dim,))
-        return State(mean, checks.real_array("state.root", state.root, (self.group.size,)))
+        mean = checks.real_array("state.mean", state.mean, (self.dim,), finite=finite)
+        return State(mean, checks.real_array("state.root", state.root, (self.group.size,), finite=finite))
 
 
 def must_not_overlap(name: str, array: Array, other_name: str, other: Array) -> None:

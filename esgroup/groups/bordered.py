@@ -15,8 +15,10 @@ from esgroup.checks import Array
 from esgroup.groups import linalg
 from esgroup.groups.base import Group
 from esgroup.groups.diagonal import nonzero_diagonal
+from esgroup.groups.hooks import check_bounded
 from esgroup.groups.spelling import register
 from esgroup.kernels import bordered as kernels
+from esgroup.kernels import bordered_products as products
 
 
 class Layout(NamedTuple):
@@ -85,12 +87,24 @@ class Bordered(Group):
 
     def _product(self, a: Array, b: Array) -> Array:
         out = np.empty(self.size)
-        kernels.product(a, b, 1.0, 0.0, 0.0, *self.layout[:3], out)
+        products.product(a, b, *self.layout[:3], out)
         return out
 
     def _h(self, m: Array) -> Array:
+        return self._product_h(self._identity(), m)
+
+    def _product_h(self, a: Array, m: Array) -> Array:
         out = np.empty(self.size)
-        kernels.product(m, m, 0.5, 1.0, 1.0, *self.layout[:3], out)
+        products.product_h(a, m, *self.layout[:3], out)
+        return out
+
+    def _product_h_samples(
+        self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
+    ) -> Array:
+        m = self._project(z, z, weights, shift)
+        check_bounded(float(np.vdot(m, m)))
+        out = np.empty(self.size) if out is None else out
+        products.product_h(a, m, *self.layout[:3], out)
         return out
 
     def _apply(self, a: Array, x: Array) -> Array:

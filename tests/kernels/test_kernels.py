@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from esgroup.kernels import bordered, diagonal, full, triangular
+from esgroup.kernels import bordered, bordered_products, diagonal, full, triangular
 from tests.groups.laws import close
 from tests.kernels import naive
 
@@ -75,11 +75,21 @@ def test_bordered_project(sizes: tuple[int, int, int]) -> None:
 def test_bordered_product(sizes: tuple[int, int, int]) -> None:
     rng = np.random.default_rng(3)
     a, b = packed(rng, *sizes), packed(rng, *sizes)
-    dense_a, dense_b, out = naive.bordered(a, *sizes), naive.bordered(b, *sizes), np.empty(len(a))
-    for scale, add, shift in ((1.0, 0.0, 0.0), (0.5, 1.0, 1.0), (-0.3, 0.7, 2.0)):
-        expected = scale * dense_a @ dense_b + add * dense_b + shift * np.eye(sum(sizes))
-        bordered.product(a, b, scale, add, shift, *sizes, out)
-        close(out, naive.packed_bordered(expected, sizes[0], sizes[1]))
+    out = np.empty(len(a))
+    bordered_products.product(a, b, *sizes, out)
+    close(out, naive.packed_bordered(naive.bordered(a, *sizes) @ naive.bordered(b, *sizes), sizes[0], sizes[1]))
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_bordered_product_h(sizes: tuple[int, int, int]) -> None:
+    rng = np.random.default_rng(9)
+    a, m = packed(rng, *sizes), 0.3 * packed(rng, *sizes)
+    dense, out = naive.bordered(m, *sizes), np.empty(len(a))
+    expected = naive.bordered(a, *sizes) @ (np.eye(sum(sizes)) + dense + dense @ dense / 2)
+    bordered_products.product_h(a, m, *sizes, out)
+    close(out, naive.packed_bordered(expected, sizes[0], sizes[1]))
+    bordered_products.product_h(a, m, *sizes, a)  # in place
+    close(a, out)
 
 
 def test_full_product_h_samples() -> None:
