@@ -141,7 +141,9 @@ class GaussianFamily:
         """n points, a whole generation in one call; `out` are samples whose arrays may be used again."""
         if not isinstance(rng, np.random.Generator):
             raise TypeError(f"rng must be a numpy.random.Generator, got {rng!r}")
-        state = self._checked(state)
+        # reading a large dense root once more would cost a tenth of a generation: its samples show what it holds
+        large = self.group.uses_images and self.form == "covariance" and self.group.size > 2**18 and n > 0
+        state = self._checked(state, finite=not large)
         shape = checks.whole_number("n", n), self.dim
         if out is None:
             z, x = np.empty(shape), np.empty(shape)
@@ -149,8 +151,13 @@ class GaussianFamily:
             checks.instance("out", out, Samples)
             z, x = checks.writeable("out.z", out.z, shape), checks.writeable("out.x", out.x, shape)
             must_not_overlap("out.x", x, "out.z", z)
+        before = rng.bit_generator.state if large else {}
         rng.standard_normal(out=z)  # ~ N(0, I)
-        return Samples(z, x, self._map(state, z, x))
+        samples = Samples(z, x, self._map(state, z, x))
+        if large and not checks.all_finite(x[0]):
+            rng.bit_generator.state = before
+            self._checked(state)
+        return samples
 
     def points(self, state: State, z: Any) -> Samples:
         """The points x = mean + A z (mean + B^-T z) for given local coordinates, as samples; undoes `local`."""

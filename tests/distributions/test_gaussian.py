@@ -437,7 +437,9 @@ def test_nothing_given_in_is_modified() -> None:
 
 @pytest.mark.filterwarnings("ignore:invalid value")  # NumPy's own word on inf - inf, before ours
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("group", [Diagonal(4), Full(4), Full(60), Triangular(4), Heisenberg(4, 1, 1, False)], ids=repr)
+@pytest.mark.parametrize("group", [
+    Diagonal(4), Full(4), Full(60), Full(520), Triangular(4), Heisenberg(4, 1, 1, False)
+], ids=repr)  # fmt: skip
 def test_what_is_not_finite_is_refused_and_nothing_is_written(group: Group, form: str) -> None:
     family = Gaussian(group, mean=np.zeros(group.dim), form=form)
     state, rng = family.state(), np.random.default_rng(0)
