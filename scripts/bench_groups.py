@@ -6,7 +6,7 @@ that load on the machine meets both. BLAS runs on one thread.
 
     python scripts/bench_groups.py                 the whole table, about ten minutes
     python scripts/bench_groups.py --quick         small dimensions, short runs
-    python scripts/bench_groups.py --memory        peak memory of a step at d = 10^6
+    python scripts/bench_groups.py --memory        peak memory of a step at d = 10^6 (Linux)
 """
 
 import os
@@ -15,11 +15,11 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_variable] = "1"
 
 import argparse
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from scipy.linalg.blas import daxpy
@@ -142,7 +142,9 @@ def one_step(name: str) -> None:
     generation = step(GROUPS[name][0](10**6))
     generation()
     generation()
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)  # kB on Linux
+    # the peak of this process alone; getrusage would count what its parent had when it was forked
+    status = Path("/proc/self/status").read_text()
+    print(float(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9)
 
 
 def main() -> None:
