@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
-from scipy.fft import irfft, rfft
 
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups.base import Group
 from esgroup.kernels import toeplitz as kernels
+from esgroup.lazy import fft
 
 Spectrum = NDArray[np.complexfloating[Any, Any]]
 
@@ -87,29 +87,29 @@ def dense(diagonals: Array) -> Array:
 
 def spectrum(blocks: Array, length: int) -> Spectrum:
     """The blocks' Fourier transform, padded with zeros to `length`."""
-    out: Spectrum = rfft(blocks, length, axis=0)
+    out: Spectrum = fft.rfft(blocks, length, axis=0)
     return out
 
 
 def series(hat: Spectrum, length: int) -> Array:
     """The blocks that have this spectrum."""
-    out: Array = irfft(hat, length, axis=0)
+    out: Array = fft.irfft(hat, length, axis=0)
     return out
 
 
 def convolve(hat: Spectrum, points: Array, length: int) -> Array:
     """y_i = sum_j A_j x_{i-j}, indices modulo `length`, for points (n, at most length, block); hat is A's spectrum."""
-    x = rfft(points, length, axis=1)
+    x = fft.rfft(points, length, axis=1)
     # a product per frequency; a plain one is two to three times faster than matmul for 1 x 1 blocks
     y = x * hat[:, :, 0] if points.shape[2] == 1 else (x.swapaxes(0, 1) @ hat.swapaxes(1, 2)).swapaxes(0, 1)
-    out: Array = irfft(y, length, axis=1)
+    out: Array = fft.irfft(y, length, axis=1)
     return out
 
 
 def correlate(left: Array, right: Array, weights: Array, length: int) -> Array:
     """C_j = sum_k weights_k sum_i left_k[i + j] right_k[i]^T, indices modulo `length`, points as in `convolve`."""
-    x = rfft(left, length, axis=1)
-    y = (x if right is left else rfft(right, length, axis=1)).conj()
+    x = fft.rfft(left, length, axis=1)
+    y = (x if right is left else fft.rfft(right, length, axis=1)).conj()
     if left.shape[2] == 1:
         return series((weights @ (x * y)[:, :, 0])[:, None, None], length)
     return series((x * weights[:, None, None]).transpose(1, 2, 0) @ y.swapaxes(0, 1), length)

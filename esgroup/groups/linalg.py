@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
 
 from esgroup.checks import Array
+from esgroup.lazy import lapack
 
 
 class SingularElementError(ValueError):

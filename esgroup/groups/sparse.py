@@ -6,17 +6,22 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups.base import Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.kernels import sparse as kernels
+from esgroup.lazy import Lazy
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = Lazy("scipy.sparse")
 
 Index = NDArray[np.int64]
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import next_fast_len
 
 from esgroup import checks
 from esgroup.checks import Array
@@ -14,6 +13,7 @@ from esgroup.groups import _fourier as fourier
 from esgroup.groups import linalg
 from esgroup.groups.spelling import register
 from esgroup.kernels import toeplitz as kernels
+from esgroup.lazy import fft
 
 # Up to this dim loops take the place of the FFT in `apply` and `project`. Measured with 8 to 32 points, block 1, 2, 4,
 # one thread: the two meet at dim 115 to 290 for block 1 and 130 to 390 for the others, the sooner the more points.
@@ -78,7 +78,7 @@ class ToeplitzTriangular(fourier.BlockColumn):
     @property
     def _padded(self) -> int:
         """A length at which nothing wraps round."""
-        return int(next_fast_len(2 * self.count - 1, real=True))
+        return int(fft.next_fast_len(2 * self.count - 1, real=True))
 
     def _solve(self, a: Array, x: Array) -> Array:
         return self._turn(self._divide(a, self._turn(x)))
@@ -174,7 +174,7 @@ def _substitute(blocks: Array, y: Array, start: int, stop: int) -> None:
     points = y.reshape(len(y), len(blocks), block)
     _substitute(blocks, y, start, start + half)
     # at length `width` only the first half wraps round, and that is not used
-    length = int(next_fast_len(width, real=True))
+    length = int(fft.next_fast_len(width, real=True))
     effect = fourier.convolve(fourier.spectrum(blocks[:width], length), points[:, start : start + half], length)
     points[:, start + half : stop] -= effect[:, half:width]
     _substitute(blocks, y, start + half, stop)

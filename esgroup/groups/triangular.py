@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import dtrmm, dtrsm
 
 from esgroup import checks
 from esgroup.checks import Array
@@ -16,6 +15,7 @@ from esgroup.groups.diagonal import nonzero_diagonal
 from esgroup.groups.hooks import check_samples_bounded
 from esgroup.groups.spelling import register
 from esgroup.kernels import triangular as kernels
+from esgroup.lazy import blas
 
 _BLOCK = 64  # columns that are multiplied at once where M is used without being formed
 
@@ -74,13 +74,13 @@ class Triangular(Group):
 
     def _product(self, a: Array, b: Array) -> Array:
         # in BLAS's order the matrices are transposed: (A B)^T = B^T A^T with A^T upper triangular
-        return self._pack(dtrmm(1.0, self._square(a).T, self._square(b).T, side=1, overwrite_b=True).T)
+        return self._pack(blas.dtrmm(1.0, self._square(a).T, self._square(b).T, side=1, overwrite_b=True).T)
 
     def _apply(self, a: Array, x: Array) -> Array:
-        return self._flip(dtrmm(1.0, self._square(a).T, self._flip(x).T, trans_a=True).T)
+        return self._flip(blas.dtrmm(1.0, self._square(a).T, self._flip(x).T, trans_a=True).T)
 
     def _apply_transposed(self, a: Array, x: Array) -> Array:
-        return self._flip(dtrmm(1.0, self._square(a).T, self._flip(x).T).T)
+        return self._flip(blas.dtrmm(1.0, self._square(a).T, self._flip(x).T).T)
 
     def _solve(self, a: Array, x: Array) -> Array:
         return self._substitute(a, x, transposed=False)
@@ -90,12 +90,12 @@ class Triangular(Group):
 
     def _substitute(self, a: Array, x: Array, *, transposed: bool) -> Array:
         nonzero_diagonal(self._diagonal(a))
-        solution: Array = dtrsm(1.0, self._square(a).T, self._flip(x).T, trans_a=not transposed).T
+        solution: Array = blas.dtrsm(1.0, self._square(a).T, self._flip(x).T, trans_a=not transposed).T
         return self._flip(solution)
 
     def _inverse(self, a: Array) -> Array:
         nonzero_diagonal(self._diagonal(a))
-        return self._pack(dtrsm(1.0, self._square(a).T, np.eye(self.dim).T, overwrite_b=True).T)
+        return self._pack(blas.dtrsm(1.0, self._square(a).T, np.eye(self.dim).T, overwrite_b=True).T)
 
     def _diagonal(self, a: Array) -> Array:
         rows = np.arange(self.dim)

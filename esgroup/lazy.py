@@ -1,0 +1,25 @@
+"""Modules that are loaded with their first use: SciPy's take longer to import than a small search takes to run."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class Lazy:
+    """Stands for a module; an attribute is looked up once and kept."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what copy and inspect ask for
+            raise AttributeError(name)
+        value = getattr(import_module(self._module), name)
+        setattr(self, name, value)
+        return value
+
+
+blas: Any = Lazy("scipy.linalg.blas")
+lapack: Any = Lazy("scipy.linalg.lapack")
+fft: Any = Lazy("scipy.fft")
