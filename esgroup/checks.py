@@ -138,6 +138,12 @@ def writeable(name: str, array: Any, shape: tuple[int, ...]) -> Array:
     return lent
 
 
+def must_not_overlap(name: str, array: Array, other_name: str, other: Array) -> None:
+    """Refuse two arrays that may share memory."""
+    if np.may_share_memory(array, other):
+        raise ValueError(f"{name} must not overlap {other_name} in memory")
+
+
 def _described(value: Any) -> str:
     if not isinstance(value, np.ndarray):
         return repr(value)

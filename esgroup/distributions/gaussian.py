@@ -13,7 +13,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.base import Samples, State, Step
 from esgroup.distributions.curvature import local_curvature
-from esgroup.distributions.gaussian_family import GaussianFamily, must_not_overlap
+from esgroup.distributions.gaussian_family import GaussianFamily
 
 Map = Literal["h", "exp", "linear"]
 
@@ -143,8 +143,8 @@ class Gaussian(GaussianFamily):
         checks.writeable("out.mean", out.mean, (self.dim,))
         checks.writeable("out.root", out.root, (self.group.size,))
         if state is not None:
-            must_not_overlap("out.mean", out.mean, "state.mean", state.mean)
-            must_not_overlap("out.root", out.root, "state.root", state.root)
+            checks.must_not_overlap("out.mean", out.mean, "state.mean", state.mean)
+            checks.must_not_overlap("out.root", out.root, "state.root", state.root)
 
     def _mean_shift(self, root: Array, z: Array, images: Array | None, weights: Array) -> Array:
         if images is None:

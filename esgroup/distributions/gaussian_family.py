@@ -150,7 +150,7 @@ class GaussianFamily:
         else:
             checks.instance("out", out, Samples)
             z, x = checks.writeable("out.z", out.z, shape), checks.writeable("out.x", out.x, shape)
-            must_not_overlap("out.x", x, "out.z", z)
+            checks.must_not_overlap("out.x", x, "out.z", z)
         before = rng.bit_generator.state if large else {}
         rng.standard_normal(out=z)  # ~ N(0, I)
         samples = Samples(z, x, self._map(state, z, x))
@@ -208,9 +208,3 @@ class GaussianFamily:
         checks.instance("state", state, State)
         mean = checks.real_array("state.mean", state.mean, (self.dim,), finite=finite)
         return State(mean, checks.real_array("state.root", state.root, (self.group.size,), finite=finite))
-
-
-def must_not_overlap(name: str, array: Array, other_name: str, other: Array) -> None:
-    """Refuse two arrays that may share memory."""
-    if np.may_share_memory(array, other):
-        raise ValueError(f"{name} must not overlap {other_name} in memory")

@@ -134,6 +134,8 @@ class Group(Hooks):
             images = checks.real_array("images", images, z.shape)
         if out is not None:
             checks.writeable("out", out, (self.size,))
+            if out is not a:
+                checks.must_not_overlap("out", out, "a", a)
         return self._product_h_samples(a, z, weights, shift, images, out)
 
     def dense(self, a: Any) -> Array:

@@ -119,6 +119,12 @@ def test_a_matrix_that_is_singular_only_to_rounding_is_refused() -> None:
         full.inverse((rows @ rows.T).ravel())
 
 
+def test_a_lent_array_is_the_element_itself_or_apart_from_it() -> None:
+    room = np.ones(heisenberg.size + 1)
+    with pytest.raises(ValueError, match="out must not overlap a in memory"):
+        heisenberg.product_h_samples(room[:-1], np.ones((1, 6)), [0.1], out=room[1:])
+
+
 def test_units_do_not_make_a_matrix_singular() -> None:
     rows, columns, plain = np.array([1e-150, 1, 1e150]), np.array([1e20, 1e-20, 1]), np.add(np.eye(3), [0.1, 0.2, 0.3])
     graded = rows[:, None] * plain * columns
