@@ -141,10 +141,10 @@ class GaussianFamily:
         """n points, a whole generation in one call; `out` are samples whose arrays may be used again."""
         if not isinstance(rng, np.random.Generator):
             raise TypeError(f"rng must be a numpy.random.Generator, got {rng!r}")
+        shape = checks.whole_number("n", n), self.dim
         # reading a large dense root once more would cost a tenth of a generation: its samples show what it holds
         large = self.group.uses_images and self.form == "covariance" and self.group.size > 2**18 and n > 0
         state = self._checked(state, finite=not large)
-        shape = checks.whole_number("n", n), self.dim
         if out is None:
             z, x = np.empty(shape), np.empty(shape)
         else:
@@ -157,6 +157,7 @@ class GaussianFamily:
         if large and not checks.all_finite(x[0]):
             rng.bit_generator.state = before
             self._checked(state)
+            raise ValueError("state must give finite points, but they overflow")
         return samples
 
     def points(self, state: State, z: Any) -> Samples:

@@ -116,13 +116,13 @@ class Bordered(Group):
         kernels.affine(a, x, offset, *self.layout, out)
 
     def _solve(self, a: Array, x: Array) -> Array:
-        k, _, q, first, _, last = self.layout
+        first, _, last = self._coordinates()
         b = self.blocks(a)
         nonzero_diagonal(b.d)
         out = np.empty(x.shape)
-        out[:, first : first + k] = linalg.solve_rows(b.f, x[:, first : first + k], "a")
+        out[:, first] = linalg.solve_rows(b.f, x[:, first], "a")
         kernels.eliminate(a, x, *self.layout, out)
-        out[:, last : last + q] = linalg.solve_rows(b.last, out[:, last : last + q], "a")
+        out[:, last] = linalg.solve_rows(b.last, out[:, last], "a")
         return out
 
     def _inverse(self, a: Array) -> Array:
@@ -149,16 +149,10 @@ class Bordered(Group):
         return out
 
     def _project_columns(self, columns: Array, diagonal: Array) -> Array:
-        k, mid, q, first, middle, last = self.layout
-        rows = slice(middle, middle + mid)
-        return self._pack(
-            columns[first : first + k, :k] / 2,
-            columns[rows, :k].T,
-            diagonal[rows] / 2,
-            columns[rows, k:].T,
-            columns[last : last + q, :k],
-            columns[last : last + q, k:] / 2,
-        )
+        k = self.layout.k
+        f, c, end = self._coordinates()
+        ours, theirs = columns[:, :k], columns[:, k:]  # of F's coordinates, and of L's
+        return self._pack(ours[f] / 2, ours[c].T, diagonal[c] / 2, theirs[c].T, ours[end], theirs[end] / 2)
 
     def _from_dense(self, matrix: Array) -> Array:
         f, c, end = self._coordinates()
@@ -190,11 +184,13 @@ class Bordered(Group):
 def _check_widths(group: BlockTriangular | Heisenberg, *names: str) -> None:
     """Check the sizes of a frozen group and fill in those that were left out."""
     checks.store_whole_number(group, "dim", least=1)
-    free = group.dim - sum(getattr(group, name) for name in names if isinstance(getattr(group, name), int))
-    for name in names:
-        if getattr(group, name) is None:
-            object.__setattr__(group, name, max(0, min(4, group.dim // 2, free)))
+    given = [name for name in names if getattr(group, name) is not None]
+    for name in given:
         checks.store_whole_number(group, name, most=group.dim)
+    free = group.dim - sum(getattr(group, name) for name in given)
+    for name in names:
+        if name not in given:
+            object.__setattr__(group, name, max(0, min(4, group.dim // 2, free)))
     checks.store_flag(group, "lower")
 
 

@@ -184,7 +184,8 @@ def test_sizes_left_out_are_four_or_half_the_dimension() -> None:
     assert parse("heisenberg", 20) == Heisenberg(20, 4, 4)
     assert parse("block_triangular: upper", 5) == BlockTriangular(5, 2, False)
     assert parse("heisenberg:lower", 1) == Heisenberg(1, 0, 0)
-    assert parse("heisenberg:k1=6", 8) == Heisenberg(8, 6, 2)
+    assert parse("heisenberg:k1=6", 8) == Heisenberg(8, 6, 2) == Heisenberg(8, np.int64(6))
+    assert Heisenberg(8, k2=7) == Heisenberg(8, 1, 7)
 
 
 def test_groups_are_equal_by_their_description_and_read_well() -> None:
