@@ -31,6 +31,7 @@ class Full(Group):
 
     dim: int
     uses_images = True
+    carries_inverse = True
 
     def __post_init__(self) -> None:
         checks.store_whole_number(self, "dim", least=1)
@@ -58,6 +59,9 @@ class Full(Group):
 
     def _apply(self, a: Array, x: Array) -> Array:
         return x @ self._square(a).T
+
+    def _apply_into(self, a: Array, x: Array, out: Array) -> None:
+        np.matmul(x, self._square(a).T, out=out)
 
     def _apply_transposed(self, a: Array, x: Array) -> Array:
         return x @ self._square(a)
@@ -109,6 +113,30 @@ class Full(Group):
         # BLAS sees the transposes: A^T <- keep A^T + (K Z)^T Y
         blas.dgemm(0.125, (core @ weighted).T, y.T, beta=keep, c=self._square(out).T, trans_b=True, overwrite_c=True)
         return out
+
+    def _inverse_h_samples(self, inverse: Array, z: Array, pulled: Array, weights: Array, shift: float) -> None:
+        """h(M)^-1 = (I - Z^T S Z) / alpha for h(M) = alpha I + Z^T K Z, with S = (alpha I + K Z Z^T)^-1 K (Woodbury).
+
+        alpha and K are those of `_product_h_samples`; S is symmetric.
+        """
+        gram = z @ z.T
+        core = gram * (0.125 * np.outer(weights, weights))
+        core.ravel()[:: len(z) + 1] += (0.5 - 0.25 * shift) * weights
+        keep = 1.0 - 0.5 * shift + 0.125 * shift**2
+        left = core @ gram
+        left.ravel()[:: len(z) + 1] += keep
+        right = np.linalg.solve(left, core) @ pulled
+        square = self._square(inverse)
+        blas.dgemm(-1.0 / keep, right.T, z.T, beta=1.0 / keep, c=square.T, trans_b=True, overwrite_c=True)
+
+    def _squared_row_norms(self, a: Array) -> Array:
+        square = self._square(a)
+        return np.vecdot(square, square)
+
+    def _squared_column_norms(self, a: Array) -> Array:
+        square = self._square(a)
+        norms: Array = np.einsum("ij,ij->j", square, square)
+        return norms
 
     def _from_dense(self, matrix: Array) -> Array:
         return matrix.ravel().copy()

@@ -39,6 +39,8 @@ class Hooks(ABC):
 
     #: True if `product_h_samples` is faster when handed the images A z_i.
     uses_images: ClassVar[bool] = False
+    #: True if a search keeps A^-1 beside A, because `_inverse_h_samples` is cheaper than solving.
+    carries_inverse: ClassVar[bool] = False
 
     # ---- must ---------------------------------------------------------------------------------------------------
 
@@ -99,6 +101,10 @@ class Hooks(ABC):
         """out = rows A x_i + offset."""
         np.add(self._apply(a, x), offset, out=out)
 
+    def _apply_into(self, a: Array, x: Array, out: Array) -> None:
+        """out = rows A x_i."""
+        out[:] = self._apply(a, x)
+
     def _apply_transposed(self, a: Array, x: Array) -> Array:
         return self.transposed._apply(self._transpose(a), x)
 
@@ -138,6 +144,19 @@ class Hooks(ABC):
 
     def _scale(self, a: Array, factor: float) -> Array:
         return a * factor
+
+    def _inverse_h_samples(self, inverse: Array, z: Array, pulled: Array, weights: Array, shift: float) -> None:
+        """inverse <- h(M)^-1 inverse for M = project(z, weights, shift), in place; `pulled` are the rows A^-T z_i."""
+        raise NotImplementedError(f"{self} does not carry its inverse along")
+
+    def _squared_row_norms(self, a: Array) -> Array:
+        """The diagonal of A A^T."""
+        dense = self._dense(a)
+        return np.vecdot(dense, dense)
+
+    def _squared_column_norms(self, a: Array) -> Array:
+        """The diagonal of A^T A."""
+        return self.transposed._squared_row_norms(self._transpose(a))
 
     def _squared_norm(self, a: Array) -> float:
         """tr(A^T A); as it stands, for groups that store every entry once."""

@@ -1,0 +1,93 @@
+"""Loops of the search itself, the same for every group: from ranks to a step in local coordinates."""
+# mypy: disable-error-code="no-untyped-def"
+
+import numpy as np
+
+from esgroup.kernels.jit import kernel
+
+
+@kernel("in1, float, in1, in2, out2")
+def place(mean, sigma, scale, y, x):
+    """x_i = mean + sigma scale (.) y_i for the rows of x; y may have more."""
+    n, dim = x.shape
+    for i in range(n):
+        for c in range(dim):
+            x[i, c] = mean[c] + sigma * scale[c] * y[i, c]
+
+
+@kernel("idx1, in1, in1, in1, in1, out2, out2, out1, out1, out1, out1, out1")
+def evolve(order, mean_weights, root_weights, constants, scale, z, y, path_s, path_c, mean, weights, scalars):
+    """One generation of everything but the square root; the formulas are those of `Evolution` in strategies.
+
+    In: ranks, the weights by rank, `constants` (c_s, c_s / d_s, chi, c_c, c_1, c_mu, mu_eff of the mean, h_sigma's
+    threshold, whether negative weights are rescaled, rates of the mean and of sigma) and the samples z with their images y = A z,
+    whose last row is the path. In and out: both paths, the mean, `scalars` = (sigma, (1 - c_s)^(2 t), ...). Out:
+    weights of the rows of z in the step of the root, and scalars[2:] = (the coefficient of -I, h_sigma's correction of
+    c_1, the factor of the clipping, the step of log sigma). Nothing is written but scalars[4] = 0 if a sample is not
+    finite.
+    """
+    n, dim = len(order), z.shape[1]
+    c_s, drive, chi, c_c, c_1, c_mu, mass, threshold, rescaled, rate, root_rate = constants
+    size, delta, image = np.zeros(dim), np.zeros(dim), np.zeros(dim)
+    pull = 0.0
+    for r in range(n):
+        i = order[r]
+        w, u = c_mu * root_weights[r], mean_weights[r]
+        pull += w
+        if w < 0.0 and rescaled > 0.0:
+            norm = 0.0
+            for c in range(dim):
+                norm += z[i, c] * z[i, c]
+            w *= dim / max(norm, 1e-300)
+        weights[i] = w
+        for c in range(dim):
+            size[c] += abs(w) * z[i, c] * z[i, c]
+            delta[c] += u * z[i, c]
+            image[c] += u * y[i, c]
+    check = 0.0
+    for c in range(dim):
+        check += size[c] + abs(image[c])
+    if not check < 1e100:
+        scalars[4] = 0.0
+        return
+    gain, length = np.sqrt(c_s * (2.0 - c_s) * mass), 0.0
+    for c in range(dim):
+        path_s[c] = (1.0 - c_s) * path_s[c] + gain * delta[c]
+        length += path_s[c] * path_s[c]
+    length = np.sqrt(length)
+    scalars[1] *= (1.0 - c_s) * (1.0 - c_s)
+    steady = 1.0 if length < threshold * chi * np.sqrt(1.0 - scalars[1]) else 0.0
+    gain, largest = steady * np.sqrt(c_c * (2.0 - c_c) * mass), 0.0
+    for c in range(dim):
+        path_c[c] = (1.0 - c_c) * path_c[c] + gain * delta[c]
+        z[n, c] = path_c[c]
+        y[n, c] = (1.0 - c_c) * y[n, c] + gain * image[c]
+        largest = max(largest, size[c] + c_1 * path_c[c] * path_c[c])
+        mean[c] += rate * scalars[0] * scale[c] * image[c]
+    clip = 1.0 / max(1.0, largest)
+    for i in range(n):
+        weights[i] *= clip
+    weights[n] = clip * c_1
+    damped = 1.0 - (1.0 - steady) * c_c * (2.0 - c_c)
+    scalars[2] = clip * (c_1 * damped + pull)
+    scalars[3] = damped
+    scalars[4] = clip
+    scalars[5] = min(1.0, drive * (length / chi - 1.0))
+    scalars[0] *= np.exp(root_rate * scalars[5])
+
+
+@kernel("in2, in2, in1, in1, float, float, float, out1")
+def decode(v, y, weights, fisher, ratio_mu, ratio_1, pull, scale):
+    """scale_c <- scale_c exp((sum_i w_i v_ic y_ic - pull) / fisher_c), the exponent between -1 and 1.
+
+    w_i = ratio_mu weights_i for samples and ratio_1 weights_n for the path, the last row.
+    """
+    n, dim = v.shape
+    gradient = np.zeros(dim)
+    for i in range(n):
+        w = weights[i] * (ratio_1 if i == n - 1 else ratio_mu)
+        for c in range(dim):
+            gradient[c] += w * v[i, c] * y[i, c]
+    for c in range(dim):
+        step = (gradient[c] - pull) / fisher[c]
+        scale[c] *= np.exp(min(1.0, max(-1.0, step)))

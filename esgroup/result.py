@@ -1,0 +1,60 @@
+"""What a search found, in SciPy's form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from esgroup import stopping
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+    from esgroup.searcher import Searcher
+
+
+def status_of(reasons: dict[str, str]) -> int:
+    """-1 still running, 0 a tolerance, 1 the target, 2 a budget, 3 anything else."""
+    if not reasons:
+        return -1
+    if stopping.TARGET in reasons:
+        return 1
+    if any(name in reasons for name in stopping.TOLERANCES):
+        return 0
+    return 2 if any(name in reasons for name in stopping.BUDGETS) else 3
+
+
+def result(search: Searcher) -> OptimizeResult:
+    """Best point, value, counts and why the search stopped."""
+    from scipy.optimize import OptimizeResult
+
+    reasons = search.stop()
+    status = status_of(reasons)
+    x = search.best_x
+    return OptimizeResult(
+        x=search.mean if x is None else x.copy(),
+        fun=search.best_f,
+        nfev=search.nfev,
+        nit=search.nit,
+        success=status in (0, 1),
+        status=status,
+        message=message(search, reasons),
+        xmean=search.mean,
+        stds=search.stds,
+        stop=reasons,
+        nfailed=search.nfailed,
+        structure=repr(search.structure),
+    )
+
+
+def message(search: Searcher, reasons: dict[str, str]) -> str:
+    """The reasons as a sentence, what failed, and which structure was chosen."""
+    parts = ["; ".join(f"{name}: {text}" for name, text in reasons.items()) or "the search is still running"]
+    if search.nfev == 0:
+        parts.append("no value was told yet")
+    elif search.best_x is None:
+        parts.append(f"all {search.nfailed:,} evaluations failed: x is the mean of the search distribution")
+    elif search.nfailed:
+        parts.append(f"{search.nfailed:,} of {search.nfev:,} evaluations failed (NaN)")
+    if search.structure_note:
+        parts.append(search.structure_note)
+    return ". ".join(part[0].upper() + part[1:] for part in parts)

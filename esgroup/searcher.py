@@ -1,0 +1,289 @@
+"""Ask and tell: the one object that changes."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from esgroup import checks, setup, stopping, told
+from esgroup.checks import Array
+from esgroup.groups import Group
+from esgroup.strategies.evolution import Generation
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from scipy.optimize import OptimizeResult
+
+
+class Asked(NamedTuple):
+    """Points that were handed out, with the local coordinates that they came from and the generation they belong to."""
+
+    x: Array
+    generation: Generation
+    nit: int
+
+
+class Searcher:
+    """Search for the minimum of a function by asking for points and telling their values.
+
+        search = Searcher(x0, sigma0=0.5)
+        while not search.stop():
+            X = search.ask()                               # (popsize, dim), read-only
+            search.tell([f(x) for x in X])                 # NaN = that run failed
+        search.result                                      # scipy.optimize.OptimizeResult
+
+    Arguments: `start`, a point, a `Gaussian`, or another Searcher to go on from; `sigma0`, the standard deviation of
+    the first points, one number or one for each coordinate (by default a quarter of the bounds, else 0.3 max|x0|);
+    `structure`, a group or its spelling; `popsize`, values in a generation; `bounds`, SciPy's Bounds, a pair of numbers
+    or d pairs; `algorithm`, "default" or "paper" (the plain published update); `decoding`, whether scales of single
+    coordinates are learnt apart ("auto": for dense structures); `mirrored`, samples in pairs +-z; `noise="adapt"`,
+    learning rates from the signal-to-noise ratio, for noisy or multimodal functions; `cov0`, a first covariance,
+    multiplied by sigma0^2; `fixed`, coordinates that stay at x0 (indices or mask) or at values (mapping); `integer`,
+    coordinates that are whole numbers; `rng`, a seed or generator; and what ends the search.
+
+    All values told count, those of points never asked as well: the distribution moves as soon as `popsize` values are
+    there.
+    """
+
+    def __init__(
+        self,
+        start: Any,
+        sigma0: Any = None,
+        *,
+        structure: Group | str = "auto",
+        popsize: int | None = None,
+        bounds: Any = None,
+        algorithm: str = "default",
+        decoding: bool | str = "auto",
+        mirrored: bool = False,
+        noise: str | None = None,
+        cov0: Any = None,
+        fixed: Any = None,
+        integer: Any = None,
+        rng: Any = None,
+        max_evals: int | None = None,
+        max_iters: int | None = None,
+        max_time: float | None = None,
+        target: float | None = None,
+    ) -> None:
+        self._limits = stopping.limits(max_evals, max_iters, max_time, target)
+        begin = setup.begin(start, sigma0, bounds, fixed, integer, cov0)
+        made = setup.configure(
+            begin,
+            structure=structure,
+            popsize=popsize,
+            algorithm=algorithm,
+            decoding=decoding,
+            mirrored=mirrored,
+            noise=noise,
+        )
+        self._space, self._options, self._evolution, self._state, self.popsize, self.structure_note = made
+        self.rng = np.random.default_rng(rng)
+        self._first_stds = np.sqrt(self._evolution.variances(self._state))
+        self._least_steps = self._space.least_steps(self.popsize)
+        self._clear()
+
+    def _clear(self) -> None:
+        self.nfev = self.nit = self.nfailed = 0
+        self.best_x: Array | None = None
+        self.best_f = math.nan
+        self._record = stopping.Record()
+        self._asked: list[Asked] = []  # from the present distribution; the last one for tell(fitness)
+        self._last: Asked | None = None
+        self._spare: Generation | None = None  # arrays to use again
+        self._pool: list[tuple[Array, Array]] = []  # local coordinates and values of less than a generation
+        self._injected = np.empty((0, self._space.dim))
+        self._seconds, self._since = 0.0, time.monotonic()
+
+    # ---- ask ----------------------------------------------------------------------------------------------------
+
+    def ask(self, n: int | None = None) -> Array:
+        """n points (popsize by default), read-only and feasible; earlier ones may still be out."""
+        n = self.popsize if n is None else checks.whole_number("n", n, least=1)
+        dim = self._evolution.dim
+        generation, self._spare = self._spare, None
+        if generation is None or len(generation.z) != n + 1:
+            generation = Generation.empty(n, dim)
+        points = np.empty((n, dim))
+        self._evolution.sample(self._state, n, self.rng, generation, points)
+        if len(self._injected):
+            self._take_injected(generation, points)
+        x = points if self._space.plain else self._space.decode(points)
+        x.flags.writeable = False
+        self._last = Asked(x, generation, self.nit)
+        self._asked.append(self._last)
+        return x
+
+    def inject(self, X: Any) -> None:
+        """Put points into the next asks, in place of samples; they must be feasible."""
+        points = told.points(X, self._space.dim)
+        self._space.check_feasible("X", points)
+        self._injected = np.concatenate([self._injected, points])
+
+    def _take_injected(self, generation: Generation, points: Array) -> None:
+        taken, self._injected = self._injected[: len(points)], self._injected[len(points) :]
+        generation.z[: len(taken)] = self._local(taken)
+        self._evolution.place(self._state, generation, points)
+        points[: len(taken)] = self._space.encode(taken)  # exactly, although a long step counts as a shorter one
+
+    # ---- tell ---------------------------------------------------------------------------------------------------
+
+    def tell(self, *told_values: Any) -> None:
+        """tell(fitness) for the last ask, tell(X, fitness) for any points, or tell([(x, f), ...]); NaN = failed."""
+        if len(told_values) == 1 and not told.are_pairs(told_values[0]):
+            self._tell_last(told_values[0])
+        elif len(told_values) in (1, 2):
+            X, fitness = told_values if len(told_values) == 2 else told.from_pairs(told_values[0])
+            self._tell_points(told.points(X, self._space.dim), fitness)
+        else:
+            raise TypeError(f"tell() takes fitness, or X and fitness, got {len(told_values)} arguments")
+
+    def _tell_last(self, fitness: Any) -> None:
+        last = self._last
+        if last is None:
+            again = "tell() was called twice for one ask(): ask() again, or tell(X, fitness)"
+            raise RuntimeError(again if self.nfev else "tell() was called before ask()")
+        values = told.values(fitness, len(last.x))
+        if self._pool or last.nit != self.nit or len(values) < self.popsize:
+            z = last.generation.z[:-1] if last.nit == self.nit else self._local(last.x)
+            self._add(last.x, z, values)
+        else:
+            self._move(last.x, last.generation, values)
+            self._spare = last.generation
+        self._last = None
+
+    def _tell_points(self, x: Array, fitness: Any) -> None:
+        if self._last is not None and np.array_equal(self._last.x, x):
+            self._tell_last(fitness)
+        else:
+            self._add(x, self._recalled(x), told.values(fitness, len(x)))
+
+    def _recalled(self, x: Array) -> Array:
+        """The local coordinates that points were asked with; those of others are computed."""
+        known = {p.tobytes(): z for asked in self._asked for p, z in zip(asked.x, asked.generation.z, strict=False)}
+        found = [known.get(point.tobytes()) for point in x]
+        missing = [i for i, z in enumerate(found) if z is None]
+        computed = dict(zip(missing, self._local(x[missing]) if missing else (), strict=True))
+        return np.array([computed[i] if z is None else z for i, z in enumerate(found)])
+
+    def _local(self, x: Array) -> Array:
+        """Local coordinates of any points, no longer than sqrt(n) + 2 n / (n + 2) (Hansen 2011, injected points)."""
+        z = self._evolution.local(self._state, x if self._space.plain else self._space.encode(x))
+        dim = z.shape[1]
+        longest = math.sqrt(dim) + 2 * dim / (dim + 2)
+        return z * np.minimum(1.0, longest / np.maximum(np.linalg.norm(z, axis=1), 1e-300))[:, None]
+
+    def _add(self, x: Array, z: Array, values: Array) -> None:
+        """Keep less than a generation; move with all that is there once it is one."""
+        pool = [*self._pool, (z.copy(), values.copy())]
+        count = sum(len(v) for _, v in pool)
+        if count < self.popsize:
+            self._note(x, values)
+            self._pool = pool
+            return
+        generation = Generation.empty(count, self._evolution.dim)
+        generation.z[:-1] = np.concatenate([z for z, _ in pool])
+        self._evolution.place(self._state, generation, np.empty((count, self._evolution.dim)))
+        self._move(x, generation, np.concatenate([v for _, v in pool]), values)
+        self._pool = []
+
+    def _move(self, x: Array, generation: Generation, values: Array, new: Array | None = None) -> None:
+        """One generation; a generation of failed runs moves nothing."""
+        order = values.argsort(kind="stable")  # NaN last
+        if values[order[0]] == values[order[0]]:
+            self._evolution.update(self._state, generation, order)
+            if self._least_steps is not None:
+                self._evolution.widen(self._state, self._least_steps)
+        self._note(x, values if new is None else new)
+        self._record.add(values, order)
+        self.nit += 1
+        self._asked.clear()
+
+    def _note(self, x: Array, values: Array) -> None:
+        self.nfev += len(values)
+        i = int(values.argmin())  # the first NaN if there is one
+        if values[i] != values[i]:
+            failed = np.isnan(values)
+            self.nfailed += int(failed.sum())
+            i = int(np.where(failed, math.inf, values).argmin())
+            if failed[i]:
+                return
+        if not values[i] >= self.best_f:
+            self.best_x, self.best_f = x[i].copy(), float(values[i])
+
+    # ---- what is known ------------------------------------------------------------------------------------------
+
+    @property
+    def dim(self) -> int:
+        """Coordinates of a point."""
+        return self._space.dim
+
+    @property
+    def structure(self) -> Group:
+        """The group of the square root A."""
+        return self._evolution.group
+
+    @property
+    def mean(self) -> Array:
+        """The mean of the distribution, as a feasible point."""
+        return self._space.decode(self._state.mean[None])[0]
+
+    @property
+    def stds(self) -> Array:
+        """Standard deviation of every coordinate, 0 where it is fixed."""
+        return self._space.to_user_stds(self._state.mean, np.sqrt(self._evolution.variances(self._state)))
+
+    @property
+    def sigma(self) -> float:
+        """The overall step size: the geometric mean of the standard deviations of the searched coordinates."""
+        return math.exp(0.5 * float(np.log(self._evolution.variances(self._state)).mean()))
+
+    @property
+    def axis_ratio(self) -> float:
+        """Longest to shortest axis of the distribution; beyond 100 coordinates that of single coordinates."""
+        return self._evolution.axis_ratio(self._state)
+
+    @property
+    def seconds(self) -> float:
+        """Time since the search began, that before `save` included and that between `save` and `load` not."""
+        return self._seconds + time.monotonic() - self._since
+
+    def stop(self) -> dict[str, str]:
+        """Why the search should end: empty while it runs; asking and telling still work afterwards."""
+        reasons = stopping.budget_reasons(self._limits, self.nfev, self.nit, self.seconds, self.best_f)
+        reasons |= stopping.value_reasons(self._record, self.nit, self._evolution.dim, self.popsize)
+        if self.nit:
+            reasons |= stopping.spread_reasons(
+                self._evolution, self._state, self._first_stds, self._least_steps, self.nit
+            )
+        return reasons
+
+    @property
+    def result(self) -> OptimizeResult:
+        """Best point, value, counts and why the search stopped."""
+        from esgroup.result import result
+
+        return result(self)
+
+    def __repr__(self) -> str:
+        state = f"{self.nfev:,} evaluations, best value {self.best_f:.6g}" if self.nfev else "no values yet"
+        return f"<Searcher over {self.dim} coordinates, {self.structure!r}, popsize {self.popsize}: {state}>"
+
+    # ---- files --------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write all that is needed to go on to one .npz without pickle, whole or not at all."""
+        from esgroup import checkpoint, snapshot
+
+        checkpoint.write(path, "searcher", *snapshot.parts(self))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """The search that was saved; it goes on as if it had not been interrupted, bit by bit."""
+        from esgroup import checkpoint, snapshot
+
+        return snapshot.restored(cls, *checkpoint.read(path, "searcher"))

@@ -1,0 +1,134 @@
+"""Why a search should end: budgets that the caller sets, and signs that going on is of no use."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.strategies.evolution import Evolution, SearchState
+
+TOL_X = 1e-12  # of the first standard deviations: the tutorial's TolX
+TOL_FUN = 1e-13  # of the values: a thousand times their resolution
+CONDITION = 1e14  # of A A^T: the tutorial's ConditionCov
+DIVERGENCE = 1e10  # times the first standard deviations
+FAILED = 10  # generations in a row without a value
+_MOST_HISTORY = 20_000
+
+#: Reasons by what they mean for a result: OptimizeResult.status and whether it is a success.
+TARGET, TOLERANCES = "target", ("tolx", "tolfun")
+BUDGETS = ("max_evals", "max_iters", "max_time")
+
+
+class Limits(NamedTuple):
+    """Budgets and the value to reach, None where there is none."""
+
+    max_evals: int | None = None
+    max_iters: int | None = None
+    max_time: float | None = None
+    target: float | None = None
+
+
+def limits(max_evals: Any, max_iters: Any, max_time: Any, target: Any) -> Limits:
+    """The limits that a caller gave, checked."""
+    return Limits(
+        None if max_evals is None else checks.whole_number("max_evals", max_evals, least=1),
+        None if max_iters is None else checks.whole_number("max_iters", max_iters, least=1),
+        None if max_time is None else checks.real_number("max_time", max_time, positive=True),
+        None if target is None else checks.real_number("target", target),
+    )
+
+
+@dataclass
+class Record:
+    """Best and median value of the generations so far, as many as the criteria look at."""
+
+    best: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_HISTORY))
+    median: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_HISTORY))
+    worst: float = math.nan  # of the last generation, failed runs apart
+    failed_in_a_row: int = 0
+
+    def add(self, values: Array, order: NDArray[np.int64]) -> None:
+        """Note a generation, whose values `order` sorts."""
+        best = values[order[0]].item()
+        if best != best:
+            self.failed_in_a_row += 1
+            return
+        self.failed_in_a_row = 0
+        self.best.append(best)
+        self.median.append(values[order[len(order) // 2]].item())
+        worst = values[order[-1]].item()
+        self.worst = worst if worst == worst else float(np.nanmax(values))
+
+
+def budget_reasons(limits: Limits, nfev: int, nit: int, seconds: float, best_f: float) -> dict[str, str]:
+    """Which limits are reached."""
+    reasons = {}
+    if limits.target is not None and best_f <= limits.target:
+        reasons["target"] = f"the best value {best_f:.6g} is at or below the target {limits.target:.6g}"
+    if limits.max_evals is not None and nfev >= limits.max_evals:
+        reasons["max_evals"] = f"{nfev:,} evaluations were made, max_evals is {limits.max_evals:,}"
+    if limits.max_iters is not None and nit >= limits.max_iters:
+        reasons["max_iters"] = f"{nit:,} generations were made, max_iters is {limits.max_iters:,}"
+    if limits.max_time is not None and seconds >= limits.max_time:
+        reasons["max_time"] = f"{seconds:.3g} s have passed, max_time is {limits.max_time:.3g}"
+    return reasons
+
+
+def value_reasons(record: Record, nit: int, dim: int, popsize: int) -> dict[str, str]:
+    """What the values say: they differ no more, get better no more, or there are none."""
+    reasons = {}
+    if record.failed_in_a_row >= FAILED:
+        reasons["failed"] = f"no evaluation of the last {record.failed_in_a_row} generations gave a value"
+    span = 10 + math.ceil(30 * dim / popsize)  # the tutorial's TolHistFun
+    if nit >= span and len(record.best) >= span:
+        recent = [*itertools.islice(reversed(record.best), span), record.worst]
+        low, high = min(recent), max(recent)
+        if high - low <= TOL_FUN * max(abs(low), abs(high)):
+            reasons["tolfun"] = f"the values of {span} generations differ by {high - low:.3g}, no more than rounding"
+    if _stagnates(record, dim, popsize):
+        reasons["stagnation"] = f"neither best nor median value got better in {len(record.best)} generations"
+    return reasons
+
+
+def _stagnates(record: Record, dim: int, popsize: int) -> bool:
+    """The tutorial's Stagnation: medians of the first and last 30 per cent of a long history."""
+    span = max(120 + math.ceil(30 * dim / popsize), len(record.best) // 5)
+    if len(record.best) < span or len(record.best) % 10:  # sorting a long history each time would be dear
+        return False
+    return all(_no_better(values, span) for values in (record.best, record.median))
+
+
+def _no_better(values: deque[float], span: int) -> bool:
+    recent = np.array(list(itertools.islice(reversed(values), span)))[::-1]
+    part = max(1, int(0.3 * span))
+    return bool(np.median(recent[-part:]) >= np.median(recent[:part]))
+
+
+def spread_reasons(
+    evolution: Evolution, state: SearchState, first: Array, least: Array | None, nit: int
+) -> dict[str, str]:
+    """What the distribution says: it is a point, beyond all bounds, or as flat as numbers can be."""
+    reasons: dict[str, str] = {}
+    period = max(1, evolution.dim // 10)  # these are passes over the whole root
+    if nit % period:
+        return reasons
+    stds = np.sqrt(evolution.variances(state))
+    free = slice(None) if least is None else least == 0.0
+    relative = (stds / first)[free]
+    if relative.size and relative.max() < TOL_X:
+        reasons["tolx"] = f"the standard deviations fell below {TOL_X:g} times the first ones"
+    elif (state.mean + 0.2 * stds == state.mean)[free].any():  # the tutorial's NoEffectCoord
+        reasons["precision"] = "a fifth of a standard deviation no longer changes the mean: it is at full precision"
+    if not np.isfinite(stds).all() or (stds / first).max() > DIVERGENCE:
+        reasons["divergence"] = f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"
+    elif nit % (100 * period) == 0 and (condition := evolution.condition(state)) > CONDITION:
+        reasons["condition"] = f"the condition number of the covariance is {condition:.3g}, above {CONDITION:g}"
+    return reasons

@@ -1,0 +1,83 @@
+"""Diagonal decoding: a diagonal D to the left of A that learns the scales of single coordinates quickly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from esgroup.checks import Array
+from esgroup.groups import Group
+from esgroup.kernels import full as full_kernels
+from esgroup.kernels import search as kernels
+
+_SMALL = 48  # up to here one loop over all small matrices beats BLAS
+
+
+class DecodingStep(NamedTuple):
+    """Numbers of one step: factors that make rates of D of the weights, for samples and path, and the coefficient of -1."""
+
+    ratio_mu: float
+    ratio_1: float
+    pull: float
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """Sigma = sigma^2 D A A^T D with a natural-gradient step for log D of its own.
+
+    The score of log D_j is (A^-T z)_j (A z)_j - 1 and its Fisher information F_j = 1 + C_jj (C^-1)_jj with C = A A^T:
+    2 for independent coordinates, more where they are correlated. Steps are divided by F_j sqrt(max F / 2), so that D
+    stands back where the scales of single coordinates are not what there is to learn (the idea is dd-CMA-ES's, Akimoto
+    and Hansen 2020; its formulas there start from the inverse square root of C).
+    """
+
+    def refresh(self, group: Group, root: Array, inverse: Array, fisher: Array) -> None:
+        """Write F sqrt(max F / 2) for the current A and A^-1."""
+        fisher[:] = group._squared_row_norms(root)
+        fisher *= group._squared_column_norms(inverse)
+        fisher += 1.0
+        fisher *= np.sqrt(fisher.max() / 2.0)
+
+    def move(
+        self,
+        group: Group,
+        root: Array,
+        inverse: Array,
+        z: Array,
+        y: Array,
+        weights: Array,
+        shift: float,
+        fisher: Array,
+        scale: Array,
+        step: DecodingStep,
+    ) -> None:
+        """D, A and the carried A^-1 of the next generation, in place."""
+        if group.carries_inverse and group.dim <= _SMALL:
+            full_kernels.decode_and_step(fisher, z, y, weights, scale, shift, *step, scale, inverse, root)
+            return
+        v = self.move_scale(group, root, inverse, z, y, weights, fisher, scale, step)
+        if group.carries_inverse:
+            group._inverse_h_samples(inverse, z, v, weights, shift)
+        group._product_h_samples(root, z, weights, shift, y, root)
+
+    def move_scale(
+        self,
+        group: Group,
+        root: Array,
+        inverse: Array,
+        z: Array,
+        y: Array,
+        weights: Array,
+        fisher: Array,
+        scale: Array,
+        step: DecodingStep,
+    ) -> Array:
+        """D of the next generation in place; returns the rows A^-T z_i."""
+        if group.carries_inverse:
+            v = group._apply_transposed(inverse, z)
+        else:
+            v = group._solve_transposed(root, z)
+        kernels.decode(v, y, weights, fisher, *step, scale)
+        return v

@@ -1,0 +1,274 @@
+"""The search update: natural gradients in local coordinates, with the devices of evolution strategies beside them.
+
+With x = mu + sigma D A z, A in a group, D diagonal, z ~ N(0, I), ranked by their values, and weights u, w by rank
+(rates.py), one generation is
+
+    delta = sum_i u_i z_i,                          mu <- mu + sigma D A delta
+    p_s   <- (1 - c_s) p_s + sqrt(c_s (2 - c_s) mu_eff) delta
+    sigma <- sigma exp((c_s / d_s) (|p_s| / chi - 1))                                  step size, exponent at most 1
+    p_c   <- (1 - c_c) p_c + h_sigma sqrt(c_c (2 - c_c) mu_eff) delta                  evolution path
+    M     =  C (.) kappa(c_1 (p_c p_c^T - I) + c_mu sum_i w_i (z_i z_i^T - I))         natural gradient of the group
+    A     <- A h(M)
+
+where the z_i z_i^T of negative w_i are scaled to |z_i|^2 = n, c_1's identity is reduced while h_sigma = 0, and M is
+scaled down when a bound on its largest entry, max_j (c_1 p_cj^2 + c_mu sum_i |w_i| z_ij^2), exceeds 1. Both paths live
+in local coordinates, so that a group enters through its projection and its degrees of freedom alone. The full group is
+CMA-ES to first order (with p_s for p_c: MA-ES, Beyer and Sendhoff 2017), the diagonal one sep-CMA-ES.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup.checks import Array
+from esgroup.groups import Group
+from esgroup.groups.linalg import SingularElementError
+from esgroup.kernels import search as kernels
+from esgroup.strategies.adaptation import RateAdaptation
+from esgroup.strategies.decoding import Decoding, DecodingStep
+from esgroup.strategies.recombination import Constants, Cumulative, Recombination
+
+SIGMA, FADE, SHIFT, DAMPED, CLIP, LOG_STEP, AGE = range(7)
+
+
+class SearchState(NamedTuple):
+    """All that the next generation needs; the arrays belong to the search and change in place."""
+
+    mean: Array
+    scale: Array  # the diagonal of D
+    root: Array  # the packed A
+    path_s: Array
+    path_c: Array
+    scalars: Array  # sigma, (1 - c_s)^(2 t), then what the last generation reported, and the generations since a refresh
+    inverse: Array  # the packed A^-1 where the group carries it along, else empty
+    fisher: Array  # of log D, else empty
+    rates: Array  # of the adaptation of learning rates, else empty: rates and averages of squared steps
+    average_delta: Array
+    average_m: Array
+
+
+class Generation(NamedTuple):
+    """Samples in local coordinates z and their images y = A z; one more row, the last, is for the path."""
+
+    z: Array
+    y: Array
+
+    @classmethod
+    def empty(cls, n: int, dim: int) -> Generation:
+        return cls(np.empty((n + 1, dim)), np.empty((n + 1, dim)))
+
+
+@dataclass(frozen=True, eq=False)
+class Evolution:
+    """One rule for all groups; decoding and adaptation may be left out."""
+
+    group: Group
+    recombination: Recombination = Cumulative()
+    decoding: Decoding | None = None
+    adaptation: RateAdaptation | None = None
+    mirrored: bool = False
+    _constants: dict[int, Constants] = field(default_factory=dict, repr=False)
+
+    @property
+    def dim(self) -> int:
+        return self.group.dim
+
+    def constants(self, n: int) -> Constants:
+        """Weights and rates for n values in a generation."""
+        found = self._constants.get(n)
+        if found is None:
+            found = self._constants[n] = self.recombination.constants(n, self.dim, self.group.dof)
+        return found
+
+    # ---- state --------------------------------------------------------------------------------------------------
+
+    def start(self, mean: Array, steps: Array, correlation: Array | None = None) -> SearchState:
+        """The state with a mean, standard deviations, and a correlation matrix as far as the group can hold it."""
+        dim, group = self.dim, self.group
+        root = group._identity() if correlation is None else group.from_covariance(correlation)
+        scalars = np.zeros(7)
+        scalars[SIGMA], scalars[FADE] = math.exp(np.log(steps).mean()), 1.0
+        carried = self.decoding is not None and group.carries_inverse
+        adapted = self.adaptation is not None
+        state = SearchState(
+            mean=mean.astype(np.float64),
+            scale=steps / scalars[SIGMA],
+            root=root,
+            path_s=np.zeros(dim),
+            path_c=np.zeros(dim),
+            scalars=scalars,
+            inverse=group._inverse(root) if carried else np.zeros(0),
+            fisher=np.zeros(dim if self.decoding is not None else 0),
+            rates=np.array([1.0, 1.0, 0.0, 0.0]) if adapted else np.zeros(0),
+            average_delta=np.zeros(dim if adapted else 0),
+            average_m=np.zeros(group.size if adapted else 0),
+        )
+        self.refresh(state)
+        return state
+
+    def variances(self, state: SearchState) -> Array:
+        """The diagonal of sigma^2 D A A^T D."""
+        return self.group._squared_row_norms(state.root) * (state.scalars[SIGMA] * state.scale) ** 2
+
+    def widen(self, state: SearchState, least: Array) -> None:
+        """Raise standard deviations that are below the least that is allowed."""
+        state.scale[:] *= np.maximum(1.0, least / np.sqrt(self.variances(state)))
+
+    def axis_ratio(self, state: SearchState) -> float:
+        """Longest to shortest axis of sigma D A; for more than 100 coordinates the ratio of standard deviations."""
+        if self.dim <= 100:
+            return float(np.linalg.cond(state.scale[:, None] * self.group._dense(state.root)))
+        variances = self.variances(state)
+        return math.sqrt(variances.max() / variances.min())
+
+    def condition(self, state: SearchState) -> float:
+        """Condition number of A A^T, or tr(C) tr(C^-1) / n^2, which is not larger, for more than 1000 coordinates."""
+        inverse = state.inverse if len(state.inverse) else self.group._inverse(state.root)
+        bound = self.group._squared_norm(state.root) * self.group._squared_norm(inverse)
+        if self.dim > 1000:
+            return bound / self.dim**2
+        return bound if bound < 1e12 else float(np.linalg.cond(self.group._dense(state.root))) ** 2
+
+    def refresh(self, state: SearchState) -> None:
+        """Set sigma to the geometric mean of the standard deviations, A and D accordingly; renew what is derived."""
+        group, scalars = self.group, state.scalars
+        scalars[AGE] = 0.0
+        try:
+            inverse = group._inverse(state.root) if self.decoding is not None else None
+        except SingularElementError:
+            inverse = self._forget_correlations(state)
+        norms = np.sqrt(group._squared_row_norms(state.root))
+        rows, columns = _geometric_mean(norms), _geometric_mean(state.scale)
+        state.root[:] = group._scale(state.root, 1 / rows)
+        state.scale[:] /= columns
+        scalars[SIGMA] *= rows * columns
+        if inverse is not None and self.decoding is not None:
+            inverse = group._scale(inverse, rows)
+            if group.carries_inverse:
+                state.inverse[:] = inverse
+            self.decoding.refresh(group, state.root, inverse, state.fisher)
+
+    def _forget_correlations(self, state: SearchState) -> Array:
+        """A <- I with the same standard deviations: where A is singular to rounding there is no other way on."""
+        state.scale[:] *= np.sqrt(self.group._squared_row_norms(state.root))
+        state.root[:] = self.group._identity()
+        state.path_c[:] = 0.0
+        return state.root.copy()
+
+    # ---- samples ------------------------------------------------------------------------------------------------
+
+    def sample(self, state: SearchState, n: int, rng: np.random.Generator, generation: Generation, x: Array) -> None:
+        """Fill a generation and its points x = mu + sigma D A z."""
+        z, y = generation
+        if self.mirrored:
+            half = (n + 1) // 2
+            rng.standard_normal(out=z[:half])
+            np.negative(z[: n - half], out=z[half:n])
+        else:
+            rng.standard_normal(out=z[:n])  # ~ N(0, I)
+        self.place(state, generation, x)
+
+    def place(self, state: SearchState, generation: Generation, x: Array) -> None:
+        """Complete a generation whose z is given: the path as its last row, images, points."""
+        z, y = generation
+        z[-1] = state.path_c
+        self.group._apply_into(state.root, z, y)
+        kernels.place(state.mean, state.scalars[SIGMA], state.scale, y, x)
+
+    def local(self, state: SearchState, x: Array) -> Array:
+        """z with x = mu + sigma D A z for any points."""
+        white = (x - state.mean) / (state.scalars[SIGMA] * state.scale)
+        return self.group._solve(state.root, white)
+
+    # ---- update -------------------------------------------------------------------------------------------------
+
+    def update(self, state: SearchState, generation: Generation, order: NDArray[np.int64]) -> None:
+        """Move the state by one generation, whose samples `order` lists from best to worst."""
+        if self.adaptation is not None:
+            self._update_adapted(state, generation, order, self.adaptation)
+            return
+        constants = self.constants(len(order))
+        weights = self._evolve(state, generation, order, constants, constants.numbers)
+        z, y = generation
+        shift = state.scalars[SHIFT].item()
+        if self.decoding is not None:
+            step = self._decoding_step(state, constants, 1.0)
+            root, inverse, scale = state.root, state.inverse, state.scale
+            self.decoding.move(self.group, root, inverse, z, y, weights, shift, state.fisher, scale, step)
+        else:
+            self.group._product_h_samples(state.root, z, weights, shift, y, state.root)
+        self._grow_old(state)
+
+    def _evolve(
+        self, state: SearchState, generation: Generation, order: NDArray[np.int64], constants: Constants, numbers: Array
+    ) -> Array:
+        weights = np.empty(len(order) + 1)
+        kernels.evolve(
+            order,
+            constants.mean_weights,
+            constants.root_weights,
+            numbers,
+            state.scale,
+            generation.z,
+            generation.y,
+            state.path_s,
+            state.path_c,
+            state.mean,
+            weights,
+            state.scalars,
+        )
+        if state.scalars[CLIP] == 0.0:
+            raise ValueError("the points told must be within 1e50 standard deviations of the mean")
+        return weights
+
+    def _decoding_step(self, state: SearchState, constants: Constants, rate: float) -> DecodingStep:
+        damped, clip = state.scalars[DAMPED].item(), state.scalars[CLIP].item()
+        ratio_mu, ratio_1, pull_mu, pull_1 = constants.decoding
+        factor = rate / clip  # the weights were clipped for A; D has a clipping of its own
+        return DecodingStep(factor * ratio_mu, factor * ratio_1, rate * (pull_mu + damped * pull_1))
+
+    def _grow_old(self, state: SearchState) -> None:
+        """Renew what is derived from A, now and then: F every max(10, n/4) generations, the rest less often."""
+        scalars = state.scalars
+        age = scalars[AGE].item() + 1.0
+        scalars[AGE] = age
+        if self.decoding is not None and age % max(10, self.dim // 4) == 0.0 or age >= 100.0:
+            self._renew(state, age)
+
+    def _renew(self, state: SearchState, age: float) -> None:
+        if age >= max(100, self.dim // 4) or self.decoding is None or not self.group.carries_inverse:
+            self.refresh(state)
+        else:
+            self.decoding.refresh(self.group, state.root, state.inverse, state.fisher)
+
+    def _update_adapted(
+        self, state: SearchState, generation: Generation, order: NDArray[np.int64], adaptation: RateAdaptation
+    ) -> None:
+        """The same with both learning rates from the signal-to-noise ratio of their steps."""
+        constants, group = self.constants(len(order)), self.group
+        rate_mean, rate_root = float(state.rates[0]), float(state.rates[1])
+        numbers, before = constants.numbers.copy(), state.path_s.copy()
+        numbers[-2:] = rate_mean, rate_root
+        weights = self._evolve(state, generation, order, constants, numbers)
+        m = group._project(generation.z, generation.z, weights, float(state.scalars[SHIFT]))
+        if self.decoding is not None:
+            step = self._decoding_step(state, constants, rate_root)
+            root, inverse = state.root, state.inverse
+            self.decoding.move_scale(group, root, inverse, *generation, weights, state.fisher, state.scale, step)
+        state.root[:] = group._product_h(state.root, rate_root * m)
+        if self.decoding is not None and group.carries_inverse:
+            state.inverse[:] = group._inverse(state.root)
+        delta = (state.path_s - (1 - constants.c_s) * before) / constants.gain_s
+        m += state.scalars[LOG_STEP] * group._local_identity()
+        adaptation.update(group, state.rates, state.average_delta, state.average_m, delta, m)
+        state.scalars[SIGMA] *= rate_mean / state.rates[0]  # the best step size grows as the rate of the mean falls
+        self._grow_old(state)
+
+
+def _geometric_mean(positive: Array) -> float:
+    return math.exp(float(np.log(positive).mean()))

@@ -1,0 +1,117 @@
+"""Learning rates and rank weights: what an evolution strategy adds to a natural gradient, as functions of sizes.
+
+The letters are those of the CMA-ES tutorial (Hansen 2016, arXiv 1604.00772, table 1); n is the number of searched
+coordinates, lambda the number of values in a generation, m the degrees of freedom of the group.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from esgroup import checks
+from esgroup.checks import Array
+
+
+class RankWeights(NamedTuple):
+    """Weights by rank, best first: of the mean and of the square root."""
+
+    mean: Array
+    root: Array
+    mu_eff: float  # of the positive root weights, which the rates of the square root depend on
+    mean_mu_eff: float  # 1 / sum of squares of the mean weights: sum_i u_i z_i sqrt(mu_eff) ~ N(0, I) without selection
+
+
+def log_ranks(popsize: int) -> Array:
+    """ln((lambda + 1) / 2) - ln rank: positive for the better half (tutorial, eq. 49)."""
+    ranks: Array = math.log((popsize + 1) / 2) - np.log(np.arange(1, popsize + 1))
+    return ranks
+
+
+def effective(weights: Array) -> float:
+    """(sum |w|)^2 / sum w^2, the number of samples that weights amount to."""
+    square = float(weights @ weights)
+    return float(np.abs(weights).sum() ** 2) / square if square > 0 else 0.0
+
+
+def path_rate(dim: int, mu_eff: float) -> float:
+    """c_c = (4 + mu_eff / n) / (n + 4 + 2 mu_eff / n)  (tutorial, eq. 56)."""
+    return (4 + mu_eff / dim) / (dim + 4 + 2 * mu_eff / dim)
+
+
+def root_rates(dim: int, dof: int, mu_eff: float) -> tuple[float, float]:
+    """c_1 = 2 / (2 m + 1.6 n + 1.7 + mu_eff), c_mu = 2 (mu_eff - 1.75 + 1/mu_eff) / (2 m + 3 n + 4 + mu_eff).
+
+    For the full group, 2 m = n^2 + n, these are the tutorial's 2 / ((n + 1.3)^2 + mu_eff) and
+    2 (mu_eff - 1.75 + 1/mu_eff) / ((n + 2)^2 + mu_eff) (eqs. 57, 58); a group with fewer degrees of freedom learns as
+    much faster as it has less to learn.
+    """
+    c_1 = 2 / (2 * dof + 1.6 * dim + 1.7 + mu_eff)
+    c_mu = 2 * (mu_eff - 1.75 + 1 / mu_eff) / (2 * dof + 3 * dim + 4 + mu_eff)
+    return c_1, max(0.0, min(1 - c_1, c_mu))
+
+
+def expected_norm(dim: int) -> float:
+    """E|z| of z ~ N(0, I): sqrt(2) Gamma((n + 1) / 2) / Gamma(n / 2)."""
+    return math.sqrt(2) * math.exp(math.lgamma((dim + 1) / 2) - math.lgamma(dim / 2))
+
+
+def recombination(popsize: int, dim: int, dof: int, negative_mean: float) -> RankWeights:
+    """The weights of CMA-ES for the square root; for the mean its positive ones less `negative_mean` times the others.
+
+    Root: w_i = ln-ranks, the positive ones scaled to sum 1, the negative ones to sum
+    -min(1 + c_1/c_mu, 1 + 2 mu_eff^- / (mu_eff + 2), (1 - c_1 - c_mu) / (n c_mu))  (tutorial, eqs. 49-53).
+    Mean: the positive ones, and the negative ones scaled to sum -negative_mean; a mean that also flees from the worst
+    points makes use of samples that CMA-ES leaves to the covariance.
+    """
+    ranks = log_ranks(popsize)
+    better, worse = np.maximum(ranks, 0.0), np.minimum(ranks, 0.0)
+    better, worse = better / better.sum(), worse / max(1e-300, -worse.sum())
+    mu_eff, mu_eff_worse = effective(better), effective(worse)
+    c_1, c_mu = root_rates(dim, dof, mu_eff)
+    total = 1 + 2 * mu_eff_worse / (mu_eff + 2)
+    if c_mu > 0:
+        total = min(total, 1 + c_1 / c_mu, (1 - c_1 - c_mu) / (dim * c_mu))
+    mean = better + negative_mean * worse
+    return RankWeights(
+        checks.read_only(mean), checks.read_only(better + total * worse), mu_eff, 1 / float(mean @ mean)
+    )
+
+
+def utilities(popsize: int) -> Array:
+    """u_i = max(0, ln(lambda/2 + 1) - ln rank_i), scaled to sum 1, less 1/lambda (Wierstra et al. 2014)."""
+    by_rank = np.maximum(0.0, math.log(popsize / 2 + 1) - np.log(np.arange(1, popsize + 1)))
+    scaled: Array = by_rank / by_rank.sum() - 1 / popsize
+    return scaled
+
+
+def utility_rate(dim: int, dof: int) -> float:
+    """(3 + ln n) / (5 sqrt n) min(1, 3 (n + 1) / (2 m)).
+
+    This is the rate of SNES for the diagonal group, m = n, and that of xNES, (9 + 3 ln n) / (5 n sqrt n), for the
+    full one, m = n (n + 1) / 2 (defaults of Wierstra et al. 2014); between them the rate falls as 1 / m.
+    """
+    return float((3 + math.log(dim)) / (5 * math.sqrt(dim)) * min(1.0, 1.5 * (dim + 1) / dof))
+
+
+def step_size_rates(dim: int, mu_eff: float) -> tuple[float, float]:
+    """c_s = (mu_eff + 2) / (n + mu_eff + 5), d_s = 1 + 2 max(0, sqrt((mu_eff - 1) / (n + 1)) - 1) + c_s.
+
+    Tutorial, eq. 55; mu_eff is that of the weights of the mean.
+    """
+    c_s = (mu_eff + 2) / (dim + mu_eff + 5)
+    return c_s, 1 + 2 * max(0.0, math.sqrt(max(0.0, mu_eff - 1) / (dim + 1)) - 1) + c_s
+
+
+def decoding_rates(dim: int, mu_eff: float) -> tuple[float, float]:
+    """Rates of log D: max(1, (n + 1) / 3) times the full group's, at most 1/2 each.
+
+    D has n numbers to learn where the full group has n (n + 1) / 2 (Akimoto and Hansen 2020, dd-CMA-ES, use the same
+    idea with other constants).
+    """
+    factor = max(1.0, (dim + 1) / 3)
+    c_1, c_mu = root_rates(dim, dim * (dim + 1) // 2, mu_eff)
+    c_1d = min(0.5, factor * c_1)
+    return c_1d, min(0.5, 1 - c_1d, factor * c_mu)

@@ -1,0 +1,73 @@
+"""From sizes to the numbers of one generation: how many values, how many coordinates, how much to learn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.strategies import rates
+
+
+class Constants(NamedTuple):
+    """Weights by rank and rates of one generation."""
+
+    mean_weights: Array
+    root_weights: Array
+    numbers: Array  # as the kernel `evolve` takes them
+    decoding: tuple[float, float, float, float]  # rates of D over those of A, for samples and path; coefficients of -1
+    c_s: float
+    gain_s: float
+
+
+class Recombination(Protocol):
+    """What ranks are worth, and how fast to learn."""
+
+    def constants(self, n: int, dim: int, dof: int) -> Constants:
+        """For n values, dim coordinates and dof degrees of freedom of the root."""
+        ...
+
+
+@dataclass(frozen=True)
+class Cumulative:
+    """The update of CMA-ES in local coordinates: paths, cumulative step size, negative weights, rates by dof.
+
+    `negative_mean` is the weight of the worse half in the mean, `damping` the factor of d_s that goes with it.
+    """
+
+    negative_mean: float = 0.5
+    damping: float = 0.7
+
+    def constants(self, n: int, dim: int, dof: int) -> Constants:
+        weights = rates.recombination(n, dim, dof, self.negative_mean)
+        mu_eff, mass = weights.mu_eff, weights.mean_mu_eff
+        c_1, c_mu = rates.root_rates(dim, dof, mu_eff)
+        c_c = rates.path_rate(dim, mu_eff)
+        c_s, d_s = rates.step_size_rates(dim, mass)
+        drive = c_s / (self.damping * d_s)
+        chi, threshold = rates.expected_norm(dim), 1.4 + 2 / (dim + 1)  # tutorial, below eq. 42
+        numbers = [c_s, drive, chi, c_c, c_1, c_mu, mass, threshold, 1.0, 1.0, 1.0]
+        c_1d, c_mud = rates.decoding_rates(dim, mu_eff)
+        ratios = (c_mud / c_mu if c_mu > 0 else 0.0, c_1d / c_1)
+        pulls = (c_mud * float(weights.root.sum()), c_1d)
+        gain = math.sqrt(c_s * (2 - c_s) * mass)
+        return Constants(weights.mean, weights.root, _frozen(numbers), ratios + pulls, c_s, gain)
+
+
+@dataclass(frozen=True)
+class Published:
+    """The paper's plain update with ranks for values: utilities, one rate, no paths; xNES for the full group."""
+
+    def constants(self, n: int, dim: int, dof: int) -> Constants:
+        weights = checks.read_only(rates.utilities(n))
+        # c_s = c_1 = 0: no paths; the step size is learnt with A
+        numbers = [0.0, 0.0, 1.0, 0.0, 0.0, rates.utility_rate(dim, dof), 0.0, 0.0, 0.0, 1.0, 1.0]
+        return Constants(weights, weights, _frozen(numbers), (0.0, 0.0, 0.0, 0.0), 0.0, 1.0)
+
+
+def _frozen(numbers: list[float]) -> Array:
+    return checks.read_only(np.array(numbers))
