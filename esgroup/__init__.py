@@ -8,13 +8,32 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from esgroup import distributions as distributions
     from esgroup import groups as groups
+    from esgroup.checkpoint import CheckpointError as CheckpointError
     from esgroup.distributions import Gaussian as Gaussian
+    from esgroup.minimize import minimize as minimize
+    from esgroup.minimize import scipy_method as scipy_method
+    from esgroup.searcher import Searcher as Searcher
 
 # public names and the modules they live in: loaded when first used, so that the command starts at once
-_HOMES = {"Gaussian": "esgroup.distributions"}
+_HOMES = {
+    "CheckpointError": "esgroup.checkpoint",
+    "Gaussian": "esgroup.distributions",
+    "Searcher": "esgroup.searcher",
+    "minimize": "esgroup.minimize",
+    "scipy_method": "esgroup.minimize",
+}
 _MODULES = ("distributions", "groups")
 
-__all__ = ["Gaussian", "__version__", "distributions", "groups"]
+__all__ = [
+    "CheckpointError",
+    "Gaussian",
+    "Searcher",
+    "__version__",
+    "distributions",
+    "groups",
+    "minimize",
+    "scipy_method",
+]
 
 
 def __getattr__(name: str) -> Any:

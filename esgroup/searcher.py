@@ -84,8 +84,12 @@ class Searcher:
         self._space, self._options, self._evolution, self._state, self.popsize, self.structure_note = made
         self.rng = np.random.default_rng(rng)
         self._first_stds = np.sqrt(self._evolution.variances(self._state))
-        self._least_steps = self._space.least_steps(self.popsize)
+        self._find_step_limits()
         self._clear()
+
+    def _find_step_limits(self) -> None:
+        self._least_steps, self._most_steps = self._space.least_steps(self.popsize), self._space.most_steps()
+        self._limited = self._least_steps is not None or self._most_steps is not None
 
     def _clear(self) -> None:
         self.nfev = self.nit = self.nfailed = 0
@@ -128,7 +132,7 @@ class Searcher:
         taken, self._injected = self._injected[: len(points)], self._injected[len(points) :]
         generation.z[: len(taken)] = self._local(taken)
         self._evolution.place(self._state, generation, points)
-        points[: len(taken)] = self._space.encode(taken)  # exactly, although a long step counts as a shorter one
+        points[: len(taken)] = self._space.encode(taken, self._state.mean)  # exactly, although a long step counts as a shorter one
 
     # ---- tell ---------------------------------------------------------------------------------------------------
 
@@ -172,7 +176,7 @@ class Searcher:
 
     def _local(self, x: Array) -> Array:
         """Local coordinates of any points, no longer than sqrt(n) + 2 n / (n + 2) (Hansen 2011, injected points)."""
-        z = self._evolution.local(self._state, x if self._space.plain else self._space.encode(x))
+        z = self._evolution.local(self._state, x if self._space.plain else self._space.encode(x, self._state.mean))
         dim = z.shape[1]
         longest = math.sqrt(dim) + 2 * dim / (dim + 2)
         return z * np.minimum(1.0, longest / np.maximum(np.linalg.norm(z, axis=1), 1e-300))[:, None]
@@ -196,8 +200,8 @@ class Searcher:
         order = values.argsort(kind="stable")  # NaN last
         if values[order[0]] == values[order[0]]:
             self._evolution.update(self._state, generation, order)
-            if self._least_steps is not None:
-                self._evolution.widen(self._state, self._least_steps)
+            if self._limited:
+                self._evolution.limit_steps(self._state, self._least_steps, self._most_steps)
         self._note(x, values if new is None else new)
         self._record.add(values, order)
         self.nit += 1
@@ -277,13 +281,24 @@ class Searcher:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write all that is needed to go on to one .npz without pickle, whole or not at all."""
-        from esgroup import checkpoint, snapshot
+        from esgroup import checkpoint
 
-        checkpoint.write(path, "searcher", *snapshot.parts(self))
+        checkpoint.write(path, "searcher", *self._parts())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """The search that was saved; it goes on as if it had not been interrupted, bit by bit."""
-        from esgroup import checkpoint, snapshot
+        from esgroup import checkpoint
 
-        return snapshot.restored(cls, *checkpoint.read(path, "searcher"))
+        return cls._from_parts(*checkpoint.read(path, "searcher"))
+
+    def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        from esgroup import snapshot
+
+        return snapshot.parts(self)
+
+    @classmethod
+    def _from_parts(cls, header: dict[str, Any], arrays: dict[str, Any]) -> Self:
+        from esgroup import snapshot
+
+        return snapshot.restored(cls, header, arrays)

@@ -17,6 +17,7 @@ from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, SearchState
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
+from esgroup.strategies.sampling import Sampling
 from esgroup.strategies.space import Space
 from esgroup.strategies.space import space as make_space
 
@@ -48,7 +49,7 @@ class Options:
             recombination,
             Decoding() if self.decoding else None,
             RateAdaptation() if self.noise == "adapt" else None,
-            self.mirrored,
+            Sampling(orthogonal=self.algorithm != "paper", mirrored=self.mirrored),
         )
 
 
@@ -190,16 +191,15 @@ def at_search(start: Searcher, sigma0: Any, bounds: Any, fixed: Any, integer: An
 
 def at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Start:
     """A start at a point; with cov0 the covariance is sigma0^2 cov0 (sigma0 = 1 if left out)."""
-    where = make_space(x0, bounds=bounds, fixed=fixed, integer=integer)
-    mean = where.encode(where.x0[None])[0]
-    if cov0 is None:
-        return Start(where, mean, where.initial_steps(sigma0), None)
-    free = where.free
-    covariance = checks.covariance("cov0", cov0, where.dim)[np.ix_(free, free)]
-    steps = np.sqrt(np.diagonal(covariance))
-    correlation = covariance / np.outer(steps, steps)
-    factor = where.initial_steps(1.0 if sigma0 is None else sigma0)
-    return Start(where, mean, steps * factor, correlation)
+    correlation = None
+    if cov0 is not None:
+        covariance = checks.covariance("cov0", cov0, len(np.atleast_1d(x0)))
+        stds = np.sqrt(np.diagonal(covariance))
+        sigma0, correlation = stds * (1.0 if sigma0 is None else sigma0), covariance / np.outer(stds, stds)
+    where = make_space(x0, bounds, fixed, integer, sigma0)
+    if correlation is not None:
+        correlation = correlation[np.ix_(where.free, where.free)]
+    return Start(where, where.encode(where.x0[None])[0], where.initial_steps(), correlation)
 
 
 def at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Start:
@@ -207,8 +207,9 @@ def at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer: 
     if fixed is not None or cov0 is not None:
         raise ValueError("fixed and cov0 cannot be combined with a distribution as start: its covariance is known")
     state = start.state()
-    where = make_space(state.mean, bounds=bounds, integer=integer)
     if start.form == "precision":
         start, state = start.converted(state)
-    steps = np.ones(start.dim) if sigma0 is None else where.initial_steps(sigma0)
+    stds = np.sqrt(start.group._squared_row_norms(state.root))
+    where = make_space(state.mean, bounds, None, integer, stds if sigma0 is None else sigma0)
+    steps = where.initial_steps() / stds
     return Start(where, where.encode(state.mean[None])[0], steps, None, start.group, state.root)

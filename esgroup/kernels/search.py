@@ -15,6 +15,31 @@ def place(mean, sigma, scale, y, x):
             x[i, c] = mean[c] + sigma * scale[c] * y[i, c]
 
 
+@kernel("int, out2")
+def orthogonalise(n, z):
+    """Make the first n rows orthogonal in blocks of at most dim rows, without changing their lengths (Gram-Schmidt)."""
+    dim = z.shape[1]
+    squares = np.empty(n)
+    for i in range(n):
+        total = 0.0
+        for c in range(dim):
+            total += z[i, c] * z[i, c]
+        squares[i] = total
+        for j in range(i - i % dim, i):
+            dot = 0.0
+            for c in range(dim):
+                dot += z[i, c] * z[j, c]
+            dot /= squares[j]
+            for c in range(dim):
+                z[i, c] -= dot * z[j, c]
+        rest = 0.0
+        for c in range(dim):
+            rest += z[i, c] * z[i, c]
+        factor = np.sqrt(total / rest)
+        for c in range(dim):
+            z[i, c] *= factor
+
+
 @kernel("idx1, in1, in1, in1, in1, out2, out2, out1, out1, out1, out1, out1")
 def evolve(order, mean_weights, root_weights, constants, scale, z, y, path_s, path_c, mean, weights, scalars):
     """One generation of everything but the square root; the formulas are those of `Evolution` in strategies.

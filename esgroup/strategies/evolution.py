@@ -32,6 +32,7 @@ from esgroup.kernels import search as kernels
 from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.decoding import Decoding, DecodingStep
 from esgroup.strategies.recombination import Constants, Cumulative, Recombination
+from esgroup.strategies.sampling import Sampling
 
 SIGMA, FADE, SHIFT, DAMPED, CLIP, LOG_STEP, AGE = range(7)
 
@@ -71,7 +72,7 @@ class Evolution:
     recombination: Recombination = Cumulative()
     decoding: Decoding | None = None
     adaptation: RateAdaptation | None = None
-    mirrored: bool = False
+    sampling: Sampling = Sampling()
     _constants: dict[int, Constants] = field(default_factory=dict, repr=False)
 
     @property
@@ -115,9 +116,10 @@ class Evolution:
         """The diagonal of sigma^2 D A A^T D."""
         return self.group._squared_row_norms(state.root) * (state.scalars[SIGMA] * state.scale) ** 2
 
-    def widen(self, state: SearchState, least: Array) -> None:
-        """Raise standard deviations that are below the least that is allowed."""
-        state.scale[:] *= np.maximum(1.0, least / np.sqrt(self.variances(state)))
+    def limit_steps(self, state: SearchState, least: Array | None, most: Array | None) -> None:
+        """Bring standard deviations that are out of their limits back to them."""
+        stds = np.sqrt(self.variances(state))
+        state.scale[:] *= np.clip(stds, least, most) / stds
 
     def axis_ratio(self, state: SearchState) -> float:
         """Longest to shortest axis of sigma D A; for more than 100 coordinates the ratio of standard deviations."""
@@ -164,13 +166,7 @@ class Evolution:
 
     def sample(self, state: SearchState, n: int, rng: np.random.Generator, generation: Generation, x: Array) -> None:
         """Fill a generation and its points x = mu + sigma D A z."""
-        z, y = generation
-        if self.mirrored:
-            half = (n + 1) // 2
-            rng.standard_normal(out=z[:half])
-            np.negative(z[: n - half], out=z[half:n])
-        else:
-            rng.standard_normal(out=z[:n])  # ~ N(0, I)
+        self.sampling.fill(generation.z, n, rng)
         self.place(state, generation, x)
 
     def place(self, state: SearchState, generation: Generation, x: Array) -> None:

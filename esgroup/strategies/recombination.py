@@ -36,14 +36,16 @@ class Recombination(Protocol):
 class Cumulative:
     """The update of CMA-ES in local coordinates: paths, cumulative step size, negative weights, rates by dof.
 
-    `negative_mean` is the weight of the worse half in the mean, `damping` the factor of d_s that goes with it.
+    `negative_mean` is the weight of the worse half in the mean, by default max(0, 1/2 - 1/n), and `damping` the factor
+    of d_s that goes with it (both tuned on bbob instances 1-5).
     """
 
-    negative_mean: float = 0.5
+    negative_mean: float | None = None
     damping: float = 0.7
 
     def constants(self, n: int, dim: int, dof: int) -> Constants:
-        weights = rates.recombination(n, dim, dof, self.negative_mean)
+        flight = max(0.0, 0.5 - 1 / dim) if self.negative_mean is None else self.negative_mean
+        weights = rates.recombination(n, dim, dof, flight)
         mu_eff, mass = weights.mu_eff, weights.mean_mu_eff
         c_1, c_mu = rates.root_rates(dim, dof, mu_eff)
         c_c = rates.path_rate(dim, mu_eff)

@@ -1,0 +1,144 @@
+"""Groups as JSON and arrays, for files that hold no code: a description names a known class and its fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import reprlib
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup.groups.base import Group
+from esgroup.groups.sparse import Sparse
+
+Arrays = dict[str, NDArray[Any]]
+GroupType = TypeVar("GroupType", bound=type[Group])
+
+
+class Known(NamedTuple):
+    """A class that a description may name, and what makes a group of it from its fields."""
+
+    cls: type[Group]
+    build: Callable[..., Group]
+
+
+_registered: dict[str, Known] = {}
+
+
+def describe(group: Group, name: str = "group") -> tuple[dict[str, Any], Arrays]:
+    """What `build` needs: a dict that JSON can say, and the arrays, named `name`/field/field/..."""
+    arrays: Arrays = {}
+    return _describe_group(group, name, arrays), arrays
+
+
+def build(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Group:
+    """The group of a description; `arrays` may hold others too. ValueError if it describes none.
+
+    Only the groups of `esgroup.groups` and those given to `register_serial` are built, through their own checks.
+    """
+    try:
+        return _build_group(description, arrays)
+    except RecursionError:
+        raise ValueError("a stored group is nested too deeply") from None
+
+
+def register_serial(cls: GroupType, build: Callable[..., Group] | None = None) -> GroupType:
+    """Let groups of a class of one's own be stored, under its name; usable as a class decorator.
+
+    The class is a dataclass whose fields are numbers, flags, texts, arrays, groups, or tuples of these. It is built by
+    calling `build`, or else the class, with the fields by name.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, Group) and dataclasses.is_dataclass(cls)):
+        raise TypeError(f"cls must be a dataclass derived from Group, got {cls!r}")
+    taken = _known().get(cls.__name__)
+    # a notebook may define its class anew
+    if taken and (taken.cls.__module__, taken.cls.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"the name {cls.__name__!r} is taken by {taken.cls}")
+    _registered[cls.__name__] = Known(cls, build or cls)
+    return cls
+
+
+def _known() -> dict[str, Known]:
+    """The groups that `esgroup.groups` exports, so that a new one need not be listed again, and registered ones."""
+    from esgroup import groups
+
+    classes = (cls for cls in vars(groups).values() if isinstance(cls, type) and issubclass(cls, Group))
+    ours = {cls.__name__: Known(cls, cls) for cls in classes if cls is not Group}
+    return ours | {"Sparse": Known(Sparse, _build_sparse)} | _registered
+
+
+def _fields(cls: type[Group]) -> list[str]:
+    return [field.name for field in dataclasses.fields(cls) if field.init]  # type: ignore[arg-type]
+
+
+# ---- groups to JSON ---------------------------------------------------------------------------------------------
+
+
+def _describe_group(group: Group, path: str, arrays: Arrays) -> dict[str, Any]:
+    name = type(group).__name__
+    known = _known().get(name)
+    if known is None or known.cls is not type(group):
+        raise TypeError(f"{group!r} cannot be stored: give its class {type(group)} to register_serial first")
+    fields = {field: _describe(getattr(group, field), f"{path}/{field}", arrays) for field in _fields(known.cls)}
+    return {"class": name, "fields": fields}
+
+
+def _describe(value: Any, path: str, arrays: Arrays) -> Any:
+    if isinstance(value, np.ndarray):
+        arrays[path] = value
+        return {"array": path}
+    if isinstance(value, Group):
+        return _describe_group(value, path, arrays)
+    if isinstance(value, (tuple, list)):
+        return [_describe(part, f"{path}/{i}", arrays) for i, part in enumerate(value)]
+    if isinstance(value, np.generic):
+        return _describe(value.item(), path, arrays)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise TypeError(f"{path} cannot be stored: it must be a number, text, array, group or tuple, got {value!r}")
+
+
+# ---- and back ---------------------------------------------------------------------------------------------------
+
+
+def _build_group(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Group:
+    if not isinstance(description, dict) or description.keys() != {"class", "fields"}:
+        raise ValueError(f"a stored group must have a class and fields, got {reprlib.repr(description)}")
+    name, stored = description["class"], description["fields"]
+    known = _known().get(name) if isinstance(name, str) else None
+    if known is None:
+        raise ValueError(f"a stored group must be one of {', '.join(_known())}, got {reprlib.repr(name)}")
+    if not isinstance(stored, dict) or stored.keys() != set(_fields(known.cls)):
+        raise ValueError(f"a stored {name} must have the fields {_fields(known.cls)}, got {reprlib.repr(stored)}")
+    values = {field: _build(value, arrays) for field, value in stored.items()}
+    try:
+        return known.build(**values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"a stored {name} is not valid: {error}") from error
+
+
+def _build(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    if isinstance(value, list):
+        return tuple(_build(part, arrays) for part in value)
+    if isinstance(value, dict) and value.keys() == {"array"}:
+        name = value["array"]
+        if not isinstance(name, str) or name not in arrays:
+            raise ValueError(f"the array {reprlib.repr(name)} of a stored group is missing")
+        return arrays[name]
+    return _build_group(value, arrays) if isinstance(value, dict) else value
+
+
+def _build_sparse(dim: int, indptr: NDArray[Any], indices: NDArray[Any]) -> Sparse:
+    """Through every check there is: the kernels trust the pattern."""
+    from scipy import sparse
+
+    if not all(isinstance(part, np.ndarray) and part.dtype == np.int64 for part in (indptr, indices)):
+        raise ValueError("indptr and indices must be int64 arrays")
+    pattern = sparse.csr_array((np.ones(indices.size, dtype=bool), indices, indptr), shape=(dim, dim))
+    pattern.check_format(full_check=True)
+    group = Sparse(pattern)
+    if not (np.array_equal(group.indptr, indptr) and np.array_equal(group.indices, indices)):
+        raise ValueError("indptr and indices must be those of a pattern sorted by row and column, without repetitions")
+    return group

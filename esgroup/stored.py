@@ -1,0 +1,128 @@
+"""What is taken from a checkpoint, checked: entries of the header, arrays, generators of random numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import reprlib
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+T = TypeVar("T")
+
+
+class CheckpointError(ValueError):
+    """A file that is no checkpoint, a damaged one, or one of another kind or version."""
+
+
+def entry(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    """A value of the header that is a bool, int, float, str, list or dict; an int will do for a float."""
+    if name not in header:
+        raise CheckpointError(f"the header lacks {name!r}")
+    value = header[name]
+    if kind is float and type(value) is int:
+        with contextlib.suppress(OverflowError):
+            value = float(value)
+    if type(value) is not kind:
+        raise CheckpointError(f"{name!r} in the header must be of type {kind.__name__}, got {reprlib.repr(value)}")
+    return value
+
+
+def optional_entry(header: Mapping[str, Any], name: str, kind: type[T]) -> T | None:
+    """A value of the header that may be None, but not missing."""
+    return None if header.get(name, ...) is None else entry(header, name, kind)
+
+
+def array(
+    arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int | None, ...], dtype: DTypeLike = np.float64
+) -> NDArray[Any]:
+    """An array of this dtype and shape, where None admits any length."""
+    if name not in arrays:
+        raise CheckpointError(f"the array {name!r} is missing")
+    found = arrays[name]
+    fits = len(found.shape) == len(shape) and all(s in (None, n) for n, s in zip(found.shape, shape, strict=True))
+    if found.dtype != np.dtype(dtype) or not fits:
+        wanted = f"{np.dtype(dtype)} of shape {shape}".replace("None", "n")
+        raise CheckpointError(f"the array {name!r} must be {wanted}, got {found.dtype} of shape {found.shape}")
+    return found
+
+
+# ---- generators of random numbers ---------------------------------------------------------------------------------
+
+_BIT_GENERATORS = {
+    cls.__name__: cls
+    for cls in (
+        np.random.PCG64,
+        np.random.PCG64DXSM,
+        np.random.MT19937,
+        np.random.Philox,
+        np.random.SFC64,
+    )
+}
+# the largest values of the numbers in a state: NumPy would index its buffers with what it is told
+_MOST = {"state": 2**128 - 1, "inc": 2**128 - 1, "has_uint32": 1, "uinteger": 2**32 - 1, "pos": 624, "buffer_pos": 4}
+
+
+def generator_to_json(rng: np.random.Generator) -> dict[str, Any]:
+    """Everything a generator's future depends on: the state of its bits, and the seeds that `spawn` hands out."""
+    bits = rng.bit_generator
+    if _BIT_GENERATORS.get(type(bits).__name__) is not type(bits):
+        raise TypeError(f"rng must use one of {', '.join(_BIT_GENERATORS)} to be stored, got {type(bits).__name__}")
+    return {"state": _listed(bits.state), "seeds": _seeds_to_json(bits.seed_seq)}
+
+
+def generator_from_json(stored: Any) -> np.random.Generator:
+    """A generator that goes on where the stored one was; CheckpointError if this is not the state of one."""
+    try:
+        state = entry(stored, "state", dict)
+        name = entry(state, "bit_generator", str)
+        if name not in _BIT_GENERATORS:
+            raise CheckpointError(f"it must use one of {', '.join(_BIT_GENERATORS)}, got {reprlib.repr(name)}")
+        bits = _BIT_GENERATORS[name](_seeds_from_json(stored["seeds"]))
+        bits.state = _like(bits.state, state, "state")
+    except (ValueError, TypeError, LookupError, OverflowError) as error:
+        raise CheckpointError(f"the stored generator is not valid: {error}") from error
+    return np.random.Generator(bits)
+
+
+def _listed(state: Any) -> Any:
+    """NumPy's numbers and arrays as Python's, in dicts and lists."""
+    if isinstance(state, Mapping):
+        return {name: _listed(value) for name, value in state.items()}
+    if isinstance(state, (list, tuple)):
+        return [_listed(value) for value in state]
+    return state.tolist() if isinstance(state, (np.ndarray, np.generic)) else state
+
+
+def _like(model: Any, value: Any, name: str) -> Any:
+    """`value` with the keys, types and shapes of `model`, which is a state of the same bit generator."""
+    if isinstance(model, dict):
+        return {key: _like(part, entry(value, key, _stored_type(part)), key) for key, part in model.items()}
+    if isinstance(model, np.ndarray):
+        if not all(type(word) is int for word in value):
+            raise CheckpointError(f"{name} must be a list of integers, got {reprlib.repr(value)}")
+        return array({name: np.array(value, dtype=model.dtype)}, name, model.shape, model.dtype)
+    if isinstance(model, int) and not 0 <= value <= _MOST[name]:
+        raise CheckpointError(f"{name} must be from 0 to {_MOST[name]}, got {value}")
+    return value
+
+
+def _stored_type(model: Any) -> type[Any]:
+    return list if isinstance(model, np.ndarray) else type(model)
+
+
+def _seeds_to_json(seeds: Any) -> dict[str, Any] | None:
+    """What `SeedSequence` is made of, or None for other sources of seeds and sizes of the pool."""
+    if type(seeds) is not np.random.SeedSequence or seeds.pool_size != 4:
+        return None
+    parts = {"entropy": seeds.entropy, "spawn_key": seeds.spawn_key, "n_children_spawned": seeds.n_children_spawned}
+    return {name: _listed(part) for name, part in parts.items()}
+
+
+def _seeds_from_json(stored: Any) -> np.random.SeedSequence:
+    if stored is None:
+        return np.random.SeedSequence()
+    children = entry(stored, "n_children_spawned", int)
+    return np.random.SeedSequence(stored["entropy"], spawn_key=tuple(stored["spawn_key"]), n_children_spawned=children)

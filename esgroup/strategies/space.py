@@ -1,0 +1,289 @@
+"""Where a search lives: what lies between the points that users see and the coordinates that are searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.strategies.bend import Bend
+from esgroup.strategies.bounds import parse_bounds, whole_bounds
+
+Mask = NDArray[np.bool_]
+
+_MARGIN = 0.05  # of the range is bent at most: smaller and larger ones cost up to a fifth more at a sloping bound
+_WIDEST = 1 / 3  # of the range is the largest useful standard deviation; that of the uniform distribution is 0.29
+_NO_RANGE = 1e20  # bounds as far apart as this are obeyed, but say nothing of the scale
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Bounds, fixed and integer coordinates between the user's x and the search's y, which is free of all of them.
+
+    y has the coordinates that are not fixed. Bounds are met by a bend (`Bend`): x = y where it is further inside than a
+    margin of min(range / 20, max(sigma0, |x0 - bound|) / 2). Integers are rounded, with mirrors at their bounds, so
+    that each has an interval of length 1 in y.
+    """
+
+    x0: Array  # (dim,), feasible
+    lower: Array  # (dim,), -inf where open
+    upper: Array
+    fixed: Mask  # (dim,), at x0
+    integer: Mask
+    steps0: Array  # (dim,), standard deviations of x that a search begins with unless told otherwise
+
+    def __post_init__(self) -> None:
+        if self.fixed.all():
+            raise ValueError("fixed and bounds must leave a coordinate to search, but all are fixed")
+        self.check_feasible("x0", self.x0)
+
+    # ---- sizes --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def dim(self) -> int:
+        """The user's coordinates."""
+        return len(self.x0)
+
+    @cached_property
+    def free(self) -> NDArray[np.int64]:
+        """The coordinates that are searched."""
+        return np.flatnonzero(~self.fixed)
+
+    @cached_property
+    def free_dim(self) -> int:
+        """How many coordinates are searched."""
+        return len(self.free)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether x = y: no bounds, nothing fixed, no integers."""
+        bounded = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
+        return not (bounded or self.fixed.any() or self.integer.any())
+
+    # ---- points -------------------------------------------------------------------------------------------------
+
+    def decode(self, y: Array) -> Array:
+        """Feasible points (n, dim) for any finite (n, free_dim), a new array."""
+        x = self._bend.out(y)
+        if self._whole.size:
+            x[:, self._whole] = np.rint(x[:, self._whole])
+        if self.free_dim == self.dim:
+            return x
+        full = np.tile(self.x0, (len(x), 1))
+        full[:, self.free] = x
+        return full
+
+    def encode(self, x: Array, near: Array | None = None) -> Array:
+        """(n, free_dim) with decode(y) = x for feasible points (n, dim), others are moved to the nearest feasible one.
+
+        Of the mirror images y between the mirrors, or those nearest to the point `near` (free_dim,), say the mean of
+        the search. Integers are the middle of their interval; fixed coordinates are not looked at.
+        """
+        y = self._bend.back(self.feasible(x)[:, self.free])
+        return y if near is None else self._bend.nearest_image(y, near)
+
+    def feasible(self, x: Array) -> Array:
+        """The nearest feasible points."""
+        whole = np.where(self.integer, np.rint(x), x)
+        inside: Array = np.clip(whole, self.lower, self.upper)
+        return np.where(self.fixed, self.x0, inside)
+
+    def check_feasible(self, name: str, x: Array) -> None:
+        """Refuse points, (dim,) or (n, dim), that are out of bounds, not integer, or elsewhere than fixed."""
+        lower, upper, x0 = self.lower, self.upper, self.x0
+        if (at := _first((x < lower) | (x > upper))) is not None:
+            j = at[-1]
+            raise ValueError(f"{_name(name, at)} must be from {lower[j]} to {upper[j]}, got {x[at]}")
+        if (at := _first(self.integer & (x != np.rint(x)))) is not None:
+            raise ValueError(f"{_name(name, at)} must be an integer, got {x[at]}: round it")
+        if (at := _first(self.fixed & (x != x0))) is not None:
+            raise ValueError(f"{_name(name, at)} must be {x0[at[-1]]}, where it is fixed, got {x[at]}")
+
+    def random_point(self, rng: np.random.Generator, spread: Any) -> Array:
+        """A feasible point (dim,) to start anew: uniform between two finite bounds, else x0 + spread N(0, I), mirrored.
+
+        `spread` is a number or (dim,).
+        """
+        normal = self.x0 + spread * rng.standard_normal(self.dim)
+        point = self.decode(normal[None, self.free])[0]
+        share, ranged = rng.random(self.dim), self._ranged
+        grown = self.integer[ranged] * 0.5  # every integer has the same chance
+        low, high = self.lower[ranged] - grown, self.upper[ranged] + grown
+        point[ranged] = low + share[ranged] * (high - low)
+        return self.feasible(point[None])[0]
+
+    def with_bounds(self, x0: Array, bounds: Any) -> Space:
+        """The same coordinates, fixed and integer ones included, with other bounds; x0 is moved to within them."""
+        lower, upper, hint = parse_bounds(bounds, self.dim)
+        lower, upper = whole_bounds(lower, upper, self.integer)
+        if (same := (lower == upper) & ~self.fixed).any():
+            raise ValueError(f"bounds must leave room, got lower = upper for coordinate {int(same.argmax())}{hint}")
+        x0 = np.where(self.fixed, self.x0, np.clip(x0, lower, upper))
+        return Space(x0, lower, upper, self.fixed, self.integer, self.steps0)
+
+    # ---- standard deviations ------------------------------------------------------------------------------------
+
+    def initial_steps(self, sigma0: Any = None) -> Array:
+        """First standard deviations of y (free_dim,): sigma0, a positive number or (dim,), or those `space` was given.
+
+        They are at most `most_steps`, and larger than sigma0 where x0 lies in the margin of a bound, so that the points
+        nevertheless spread by sigma0.
+        """
+        steps = self.steps0 if sigma0 is None else _parse_steps(sigma0, self.fixed)
+        steps = np.minimum(steps[self.free], self._most_steps)
+        return self._bend.steps(self.x0[self.free], steps)
+
+    def least_steps(self, popsize: int) -> Array | None:
+        """The smallest standard deviations that y may have (free_dim,), 0 where not integer; None without integers.
+
+        A sample leaves the interval of the present integer, from its middle at worst, with probability
+        P(|N(0, s^2)| > 1/2) >= alpha = 1 / (free_dim popsize), so that a generation changes about one coordinate when
+        all are at their smallest (the margin of Hamano et al. 2022, CMA-ES with margin): s = 1 / (2 q) with the
+        (1 - alpha / 2)-quantile q of the normal distribution; alpha is at most 0.3, s below 1/2.
+        """
+        if not self._whole.size:
+            return None
+        alpha = min(0.3, 1 / (self.free_dim * popsize))
+        least = 0.5 / NormalDist().inv_cdf(1 - alpha / 2)
+        return np.where(self.integer[self.free], least, 0.0)
+
+    def most_steps(self) -> Array | None:
+        """The largest standard deviations that y should have (free_dim,), inf where open; None if all are.
+
+        A third of the range (1/2 for integers if that is more). Beyond, samples are all but uniform whatever y is: a
+        search between mirrors would no longer notice that its step size grows without end.
+        """
+        return None if np.isinf(self._most_steps).all() else self._most_steps
+
+    def to_user_stds(self, mean_y: Array, stds_y: Array) -> Array:
+        """Standard deviations (dim,) of x, of integers before rounding, 0 where fixed."""
+        stds = np.zeros(self.dim)
+        stds[self.free] = self._bend.stds(mean_y, stds_y)
+        return stds
+
+    # ---- derived ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _whole(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.integer[self.free])
+
+    @cached_property
+    def _ranged(self) -> Mask:
+        return _ranged(self.lower, self.upper) & ~self.fixed
+
+    @cached_property
+    def _most_steps(self) -> Array:
+        most = _WIDEST * (self.upper - self.lower)
+        return checks.read_only(np.where(self.integer, np.maximum(most, 0.5), most)[self.free])
+
+    @cached_property
+    def _bend(self) -> Bend:
+        lower, upper, x0, free = self.lower, self.upper, self.x0, self.free
+        most = np.where(self.integer, 0.0, _MARGIN * (upper - lower))
+        steps = np.minimum(self.steps0, _WIDEST * (upper - lower))
+        low, high = (np.minimum(most, 0.5 * np.maximum(steps, gap)) for gap in (x0 - lower, upper - x0))
+        low, high = np.where(np.isfinite(lower), low, 0.0), np.where(np.isfinite(upper), high, 0.0)
+        return Bend(lower[free], upper[free], low[free], high[free])
+
+
+# ---- from arguments ---------------------------------------------------------------------------------------------
+
+
+def space(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None, sigma0: Any = None) -> Space:
+    """The space that a user describes.
+
+    `x0` is a feasible point; `bounds` are scipy.optimize.Bounds, a pair of numbers for all coordinates or a pair for
+    each, None or infinite where open; `fixed` are indices or a mask of coordinates that stay at x0, or a mapping of
+    indices to values; `integer` is True, indices or a mask. Coordinates whose bounds are equal are fixed.
+
+    `sigma0`, a positive number or one for each coordinate, is what `initial_steps` starts from and sets the scale of
+    margins at the bounds. By default it is a quarter of the range where both bounds are finite, elsewhere 0.3 max|x0|
+    over such coordinates, or 1 if they are all zero; for integers at least 0.5.
+    """
+    point: Array = np.array(checks.real_array("x0", x0, (None,)))
+    dim = len(point)
+    if dim == 0:
+        raise ValueError("x0 must have at least one coordinate, got none")
+    whole = np.full(dim, integer) if isinstance(integer, (bool, np.bool_)) else _parse_mask("integer", integer, dim)
+    stays = _parse_fixed(fixed, point)
+    lower, upper, hint = parse_bounds(bounds, dim)
+    stays |= lower == upper
+    steps = None if sigma0 is None else _parse_steps(sigma0, stays)
+    try:
+        lower, upper = whole_bounds(lower, upper, whole)
+        stays |= lower == upper
+        if steps is None:
+            steps = _default_steps(point, lower, upper, stays, whole)
+        return Space(point, lower, upper, stays, whole, steps)
+    except ValueError as error:
+        raise ValueError(f"{error}{hint}") from None
+
+
+def _parse_fixed(fixed: Any, point: Array) -> Mask:
+    """The mask of fixed coordinates; values of a mapping are written to the point."""
+    if not isinstance(fixed, Mapping):
+        return _parse_mask("fixed", fixed, len(point))
+    mask = np.zeros(len(point), dtype=bool)
+    for index, value in fixed.items():
+        j = _parse_index("fixed", index, len(point))
+        if mask[j]:
+            raise ValueError(f"fixed must name a coordinate once, got coordinate {j} twice")
+        point[j], mask[j] = checks.real_number(f"fixed[{index!r}]", value), True
+    return mask
+
+
+def _parse_mask(name: str, value: Any, dim: int) -> Mask:
+    """A mask from None, a mask, or indices."""
+    mask = np.zeros(dim, dtype=bool)
+    if value is None:
+        return mask
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)):
+        raise TypeError(f"{name} must be None, indices of coordinates or a mask, got {value!r}")
+    entries = list(value)
+    if entries and all(isinstance(entry, (bool, np.bool_)) for entry in entries):
+        if len(entries) != dim:
+            raise ValueError(f"{name} must have {dim} entries if it is a mask, got {len(entries)}")
+        return np.array(entries, dtype=bool)
+    mask[[_parse_index(name, entry, dim) for entry in entries]] = True
+    return mask
+
+
+def _parse_index(name: str, value: Any, dim: int) -> int:
+    return checks.whole_number(f"an index in {name}", value, least=-dim, most=dim - 1) % dim
+
+
+def _parse_steps(sigma0: Any, fixed: Mask) -> Array:
+    if not isinstance(sigma0, (list, tuple)) and np.ndim(sigma0) == 0:
+        return np.full(len(fixed), checks.real_number("sigma0", sigma0, positive=True))
+    steps = np.array(checks.real_array("sigma0", sigma0, (len(fixed),)))
+    if (at := _first((steps <= 0) & ~fixed)) is not None:
+        raise ValueError(f"sigma0 must be positive, got {steps[at]} at index {at[0]}")
+    return steps
+
+
+def _default_steps(x0: Array, lower: Array, upper: Array, fixed: Mask, integer: Mask) -> Array:
+    ranged = _ranged(lower, upper)
+    typical = 0.3 * float(np.abs(x0[~ranged & ~fixed]).max(initial=0.0))
+    steps = np.where(ranged, 0.25 * (upper - lower), typical if typical > 0 else 1.0)
+    return np.where(integer, np.maximum(steps, 0.5), steps)
+
+
+def _ranged(lower: Array, upper: Array) -> Mask:
+    wide: Mask = upper - lower < _NO_RANGE
+    return wide
+
+
+def _first(bad: Mask) -> tuple[int, ...] | None:
+    """Where the first fault is."""
+    return tuple(int(i) for i in np.argwhere(bad)[0]) if bad.any() else None
+
+
+def _name(name: str, at: tuple[int, ...]) -> str:
+    return f"{name}[{', '.join(map(str, at))}]"
