@@ -86,7 +86,7 @@ def _esgroup_version() -> str:
 def _storable(name: str, value: Any) -> NDArray[Any]:
     if not re.fullmatch(r"[\w./-]+", name, re.ASCII) or name == "header":
         raise ValueError(f"names of arrays must be letters, digits and _ . / - and not 'header', got {name!r}")
-    array = np.asarray(value, order="C")
+    array = np.asarray(value)
     if not _is_plain(array.dtype):
         raise ValueError(f"the array {name!r} must hold booleans, integers or floats, got dtype {array.dtype}")
     return array

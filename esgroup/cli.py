@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -10,8 +11,11 @@ app = typer.Typer(
     help="Black-box search with evolution strategies whose search distributions have structure.",
     no_args_is_help=True,
     add_completion=False,
-    pretty_exceptions_show_locals=False,
+    pretty_exceptions_enable=False,
 )
+
+FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+_SEARCH, _END, _FILES = "How to search", "When to end", "Files and output"
 
 
 def _print_version(wanted: bool) -> None:
@@ -31,39 +35,118 @@ def _options(
     pass
 
 
-@app.command("list")
-def list_structures(
-    dim: Annotated[int, typer.Option(min=1, help="Dimension for which the stored numbers are counted.")] = 100,
-) -> None:
-    """List the structures that have a spelling."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _fail(message: object, code: int = WRONG_INPUT) -> NoReturn:
+    """One red line, and out."""
+    typer.secho(f"error: {' '.join(str(message).split())}", fg="red", err=True)
+    raise typer.Exit(code)
 
-    from esgroup.groups import SPELLINGS, parse, spell
 
-    table = Table(title=f"Structures in dimension {dim:,}, by the numbers that each stores", title_justify="left")
-    table.add_column("spelling", no_wrap=True)
-    table.add_column("what it is")
-    table.add_column("numbers", justify="right")
-    for group in sorted((parse(name, dim) for name in SPELLINGS), key=lambda group: group.size):
-        summary = Text((group.__doc__ or "").strip().partition("\n")[0])  # brackets are matrices, not markup
-        table.add_row(spell(group), summary, f"{group.size:,}")
-    console = Console()
-    console.print(table)
-    console.print(
-        "Sizes may be left out; ',upper' turns a triangle round. Sparse, Kronecker, BlockDiagonal and Conjugate are "
-        "composed in Python, from esgroup.groups.",
-        highlight=False,
-    )
+# ---- run --------------------------------------------------------------------------------------------------------
+
+
+def _option(panel: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, rich_help_panel=panel, **more)
 
 
 @app.command()
-def demo(
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 1,
-    max_evals: Annotated[int, typer.Option(min=1, help="Evaluations that each structure may use.")] = 40_000,
+def run(
+    problem: Annotated[str, typer.Argument(help="A problem of `esgroup list`, or MODULE:FUNCTION for your own f(x).")],
+    dim: Annotated[int | None, typer.Option(min=1, help="Number of variables; the problem's usual one.")] = None,
+    x0: Annotated[str | None, typer.Option(help="Start, as 0.5,1,-2; the problem's own, or zeros.")] = None,
+    bounds: Annotated[str | None, typer.Option(help="LOW,HIGH for all variables, or a pair each: 0,1;-5,5.")] = None,
+    structure: Annotated[str, _option(_SEARCH, help="A structure of `esgroup list`.")] = "auto",
+    sigma0: Annotated[float | None, _option(_SEARCH, help="Standard deviation of the first points.")] = None,
+    popsize: Annotated[int | None, _option(_SEARCH, help="Points in a generation.")] = None,
+    algorithm: Annotated[Literal["default", "paper"], _option(_SEARCH, help="paper: the plain update.")] = "default",
+    mirrored: Annotated[bool, _option(_SEARCH, "--mirrored", help="Draw points in opposite pairs.")] = False,
+    noise: Annotated[Literal["adapt"] | None, _option(_SEARCH, help="For noisy or rugged functions.")] = None,
+    restarts: Annotated[Literal["ipop", "bipop"] | None, _option(_SEARCH, help="Begin anew when stuck.")] = None,
+    seed: Annotated[int | None, _option(_SEARCH, min=0, help="Seed: the same one gives the same search.")] = None,
+    workers: Annotated[int | None, _option(_SEARCH, help="Processes that evaluate; -1: one per core.")] = None,
+    max_evals: Annotated[int | None, _option(_END, min=1, help="Evaluations of the function.")] = None,
+    max_iters: Annotated[int | None, _option(_END, min=1, help="Generations.")] = None,
+    max_time: Annotated[float | None, _option(_END, help="Seconds.")] = None,
+    target: Annotated[float | None, _option(_END, help="A value that is good enough.")] = None,
+    checkpoint: Annotated[Path | None, _option(_FILES, help="Keep the state of the search here (.npz).")] = None,
+    resume: Annotated[bool, _option(_FILES, "--resume", help="Go on from the checkpoint.")] = False,
+    history: Annotated[Path | None, _option(_FILES, help="Write a line of JSON per generation here.")] = None,
+    plot: Annotated[Path | None, _option(_FILES, help="Draw the run: a .png, .svg or .pdf.")] = None,
+    as_json: Annotated[bool, _option(_FILES, "--json", help="Print the result as one JSON object.")] = False,
 ) -> None:
-    """Search one narrow valley with three structures: a first look, a few seconds."""
-    from esgroup.demo import main
+    """Minimise a function. Ctrl-C leaves the checkpoint, if there is one, and prints the best point so far."""
+    from esgroup.run_command import Job
 
-    main(seed=seed, max_evals=max_evals)
+    options = {
+        "structure": structure,
+        "popsize": popsize,
+        "algorithm": algorithm,
+        "mirrored": mirrored,
+        "noise": noise,
+        "restarts": restarts,
+        "rng": seed,
+        "max_evals": max_evals,
+        "max_iters": max_iters,
+        "max_time": max_time,
+        "target": target,
+    }
+    _run(Job(problem, dim, x0, sigma0, bounds, workers, checkpoint, resume, history, plot, options), as_json)
+
+
+def _run(job: Any, as_json: bool) -> None:
+    from esgroup import run_command
+
+    try:
+        outcome = run_command.run(job)
+    except run_command.InputError as error:
+        _fail(error)
+    except run_command.ObjectiveError as error:
+        typer.echo(str(error), err=True, nl=False)
+        left = "" if job.checkpoint is None else f"; {job.checkpoint} has what was told before"
+        _fail(f"{job.problem} has raised an exception{left}", FAILED)
+    except KeyboardInterrupt:
+        _fail("interrupted before the search began", INTERRUPTED)
+    _print(outcome, as_json)
+    if outcome.trouble:
+        _fail(outcome.trouble, INTERRUPTED if outcome.interrupted else FAILED)
+    if outcome.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _print(outcome: Any, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(outcome.json(), allow_nan=False))
+        return
+    for label, text in outcome.lines():
+        typer.echo(typer.style(f"{label:<9}", bold=True) + text)
+
+
+# ---- plot and list ----------------------------------------------------------------------------------------------
+
+
+@app.command()
+def plot(
+    history: Annotated[Path, typer.Argument(help="A file that `esgroup run --history` has written.")],
+    out: Annotated[Path | None, typer.Option(help="The figure: .png, .svg or .pdf; beside the history.")] = None,
+) -> None:
+    """Draw a history: best value, step size, axis ratio, mean and standard deviations over evaluations."""
+    from esgroup import report
+
+    try:
+        path = report.plot(history, history.with_suffix(".png") if out is None else out)
+    except FileNotFoundError:
+        _fail(f"there is no file {history}")
+    except (ValueError, OSError, ImportError) as error:
+        _fail(error)
+    typer.echo(f"figure   {path}")
+
+
+@app.command("list")
+def list_all(
+    dim: Annotated[int, typer.Option(min=1, help="Dimension for which the stored numbers are counted.")] = 100,
+) -> None:
+    """List problems, structures and methods."""
+    from esgroup import listing
+
+    listing.show(dim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from esgroup import stopping
@@ -35,7 +36,7 @@ def result(search: Searcher) -> OptimizeResult:
         fun=search.best_f,
         nfev=search.nfev,
         nit=search.nit,
-        success=status in (0, 1),
+        success=status in (0, 1) and search.best_f < math.inf,
         status=status,
         message=message(search, reasons),
         xmean=search.mean,
@@ -48,13 +49,13 @@ def result(search: Searcher) -> OptimizeResult:
 
 def message(search: Searcher, reasons: dict[str, str]) -> str:
     """The reasons as a sentence, what failed, and which structure was chosen."""
-    parts = ["; ".join(f"{name}: {text}" for name, text in reasons.items()) or "the search is still running"]
+    parts = ["; ".join(f"{name}: {text}" for name, text in reasons.items()) or "The search is still running"]
     if search.nfev == 0:
-        parts.append("no value was told yet")
+        parts.append("No value was told yet")
     elif search.best_x is None:
-        parts.append(f"all {search.nfailed:,} evaluations failed: x is the mean of the search distribution")
+        parts.append(f"All {search.nfailed:,} evaluations failed: x is the mean of the search distribution")
     elif search.nfailed:
         parts.append(f"{search.nfailed:,} of {search.nfev:,} evaluations failed (NaN)")
     if search.structure_note:
         parts.append(search.structure_note)
-    return ". ".join(part[0].upper() + part[1:] for part in parts)
+    return ". ".join(parts)  # the names of reasons as they are spelled

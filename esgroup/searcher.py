@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 
+_FAR = 1e150  # points further out are taken to be there, so that nothing overflows
+_STEPS = np.array(1e-120), np.array(1e120)  # smallest and largest standard deviation, for the same reason
+
+
 class Asked(NamedTuple):
     """Points that were handed out, with the local coordinates that they came from and the generation they belong to."""
 
@@ -82,10 +86,24 @@ class Searcher:
             noise=noise,
         )
         self._space, self._options, self._evolution, self._state, self.popsize, self.structure_note = made
-        self.rng = np.random.default_rng(rng)
+        self.rng = setup.generator(rng)
         self._first_stds = np.sqrt(self._evolution.variances(self._state))
         self._find_step_limits()
         self._clear()
+
+    @classmethod
+    def from_data(cls, X: Any, f: Any, sigma0: Any = None, **options: Any) -> Self:
+        """A search from where the best of evaluated points are and as they are spread (warm.py); options as above.
+
+        The best feasible point counts as found, but not as an evaluation.
+        """
+        from esgroup import warm
+
+        x0, sigma0, cov0 = warm.start_from_data(X, f, sigma0)
+        x0 = warm.moved_inside(x0, options.get("bounds"), options.get("integer"))
+        search = cls(x0, sigma0, cov0=cov0, **options)
+        search.best_x, search.best_f = warm.best_feasible(search._space, X, f)
+        return search
 
     def _find_step_limits(self) -> None:
         self._least_steps, self._most_steps = self._space.least_steps(self.popsize), self._space.most_steps()
@@ -114,9 +132,10 @@ class Searcher:
             generation = Generation.empty(n, dim)
         points = np.empty((n, dim))
         self._evolution.sample(self._state, n, self.rng, generation, points)
-        if len(self._injected):
-            self._take_injected(generation, points)
+        taken = self._take_injected(generation, points) if len(self._injected) else None
         x = points if self._space.plain else self._space.decode(points)
+        if taken is not None:
+            x[: len(taken)] = taken  # exactly, although a long step counts as a shorter one
         x.flags.writeable = False
         self._last = Asked(x, generation, self.nit)
         self._asked.append(self._last)
@@ -128,11 +147,11 @@ class Searcher:
         self._space.check_feasible("X", points)
         self._injected = np.concatenate([self._injected, points])
 
-    def _take_injected(self, generation: Generation, points: Array) -> None:
+    def _take_injected(self, generation: Generation, points: Array) -> Array:
         taken, self._injected = self._injected[: len(points)], self._injected[len(points) :]
         generation.z[: len(taken)] = self._local(taken)
         self._evolution.place(self._state, generation, points)
-        points[: len(taken)] = self._space.encode(taken, self._state.mean)  # exactly, although a long step counts as a shorter one
+        return taken
 
     # ---- tell ---------------------------------------------------------------------------------------------------
 
@@ -149,7 +168,7 @@ class Searcher:
     def _tell_last(self, fitness: Any) -> None:
         last = self._last
         if last is None:
-            again = "tell() was called twice for one ask(): ask() again, or tell(X, fitness)"
+            again = "tell(fitness) was called twice for one ask(), or without one: ask() again, or tell(X, fitness)"
             raise RuntimeError(again if self.nfev else "tell() was called before ask()")
         values = told.values(fitness, len(last.x))
         if self._pool or last.nit != self.nit or len(values) < self.popsize:
@@ -161,25 +180,37 @@ class Searcher:
         self._last = None
 
     def _tell_points(self, x: Array, fitness: Any) -> None:
-        if self._last is not None and np.array_equal(self._last.x, x):
+        last = self._last
+        if last is not None and np.array_equal(last.x, x):
             self._tell_last(fitness)
-        else:
-            self._add(x, self._recalled(x), told.values(fitness, len(x)))
+            return
+        values = told.values(fitness, len(x))
+        if len(x):
+            self._add(x, self._recalled(x), values)
+        if last is not None and told.have_a_row_in_common(last.x, x):
+            self._last = None  # its values are not to be told again
 
     def _recalled(self, x: Array) -> Array:
         """The local coordinates that points were asked with; those of others are computed."""
-        known = {p.tobytes(): z for asked in self._asked for p, z in zip(asked.x, asked.generation.z, strict=False)}
-        found = [known.get(point.tobytes()) for point in x]
+        known = {k: z for asked in self._asked for k, z in zip(told.keys(asked.x), asked.generation.z, strict=False)}
+        found = [known.get(key) for key in told.keys(x)]
         missing = [i for i, z in enumerate(found) if z is None]
+        if missing:
+            self._space.check_feasible("X", x)
         computed = dict(zip(missing, self._local(x[missing]) if missing else (), strict=True))
         return np.array([computed[i] if z is None else z for i, z in enumerate(found)])
 
     def _local(self, x: Array) -> Array:
         """Local coordinates of any points, no longer than sqrt(n) + 2 n / (n + 2) (Hansen 2011, injected points)."""
-        z = self._evolution.local(self._state, x if self._space.plain else self._space.encode(x, self._state.mean))
+        y = x if self._space.plain else self._space.encode(x, self._state.mean)
+        mean = self._state.mean
+        z = self._evolution.local(self._state, y.clip(mean - _FAR, mean + _FAR))
         dim = z.shape[1]
         longest = math.sqrt(dim) + 2 * dim / (dim + 2)
-        return z * np.minimum(1.0, longest / np.maximum(np.linalg.norm(z, axis=1), 1e-300))[:, None]
+        largest = np.abs(z).max(axis=1, initial=1.0, keepdims=True)  # squares of large numbers overflow
+        length = largest * np.linalg.norm(z / largest, axis=1, keepdims=True)
+        z *= np.minimum(1.0, longest / np.maximum(length, 1.0))
+        return z
 
     def _add(self, x: Array, z: Array, values: Array) -> None:
         """Keep less than a generation; move with all that is there once it is one."""
@@ -200,8 +231,12 @@ class Searcher:
         order = values.argsort(kind="stable")  # NaN last
         if values[order[0]] == values[order[0]]:
             self._evolution.update(self._state, generation, order)
+            if values[order[0]] == values[order[int(0.7 * len(order))]]:
+                self._evolution.leave_plateau(self._state, len(order))
             if self._limited:
                 self._evolution.limit_steps(self._state, self._least_steps, self._most_steps)
+            elif self.nit % 100 == 99:  # whoever goes on for ever, whatever stop() says, goes on with numbers
+                self._evolution.limit_steps(self._state, *_STEPS)
         self._note(x, values if new is None else new)
         self._record.add(values, order)
         self.nit += 1
@@ -213,11 +248,12 @@ class Searcher:
         if values[i] != values[i]:
             failed = np.isnan(values)
             self.nfailed += int(failed.sum())
-            i = int(np.where(failed, math.inf, values).argmin())
-            if failed[i]:
+            told_ones = np.flatnonzero(~failed)
+            if not len(told_ones):
                 return
+            i = int(told_ones[values[told_ones].argmin()])
         if not values[i] >= self.best_f:
-            self.best_x, self.best_f = x[i].copy(), float(values[i])
+            self.best_x, self.best_f = checks.read_only(x[i].copy()), float(values[i])
 
     # ---- what is known ------------------------------------------------------------------------------------------
 
@@ -259,7 +295,10 @@ class Searcher:
     def stop(self) -> dict[str, str]:
         """Why the search should end: empty while it runs; asking and telling still work afterwards."""
         reasons = stopping.budget_reasons(self._limits, self.nfev, self.nit, self.seconds, self.best_f)
-        reasons |= stopping.value_reasons(self._record, self.nit, self._evolution.dim, self.popsize)
+        patient = self._evolution.adaptation is not None
+        reasons |= stopping.value_reasons(
+            self._record, self.nit, self._evolution.dim, self.popsize, patient=patient
+        )
         if self.nit:
             reasons |= stopping.spread_reasons(
                 self._evolution, self._state, self._first_stds, self._least_steps, self.nit
@@ -290,7 +329,15 @@ class Searcher:
         """The search that was saved; it goes on as if it had not been interrupted, bit by bit."""
         from esgroup import checkpoint
 
-        return cls._from_parts(*checkpoint.read(path, "searcher"))
+        with checkpoint.reading(path, "searcher") as parts:
+            return cls._from_parts(*parts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_seconds": self.seconds}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._since = time.monotonic()  # the clock of another machine means nothing here
 
     def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         from esgroup import snapshot

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from esgroup.searcher import Searcher
 
 FULL_UP_TO = 500  # coordinates up to which "auto" is the full group
+STEPS = 1e-100, 1e100  # smallest and largest standard deviation to begin with: squares and products stay numbers
+MOST_POPSIZE = 10**7
 MEMORY_SHARE = 0.5  # of the machine's memory that a search may use for its matrices
 
 
@@ -87,8 +89,7 @@ def configure(
 ) -> Setup:
     """Check everything and build the first state."""
     dim = len(start.mean)
-    _one_of("algorithm", algorithm, "default", "paper")
-    _one_of("noise", noise, None, "adapt")
+    check_names(algorithm, noise)
     _one_of("decoding", decoding, "auto", True, False)
     mirrored = checks.flag("mirrored", mirrored)
     if algorithm == "paper" and (decoding is True or noise is not None):
@@ -100,14 +101,29 @@ def configure(
     evolution = options.evolution(group)
     if popsize is None:
         popsize = default_popsize(dim)
-    popsize = checks.whole_number("popsize", popsize, least=2)
+    popsize = checks.whole_number("popsize", popsize, least=2, most=MOST_POPSIZE)
+    _check_steps(start.steps)
     state = _first_state(evolution, start)
     return Setup(start.space, options, evolution, state, popsize, note)
+
+
+def check_names(algorithm: Any, noise: Any) -> None:
+    """Refuse what does not name an algorithm or a treatment of noise."""
+    _one_of("algorithm", algorithm, "default", "paper")
+    _one_of("noise", noise, None, "adapt")
 
 
 def default_popsize(dim: int) -> int:
     """4 + floor(3 ln n), that of CMA-ES."""
     return 4 + int(3 * math.log(dim))
+
+
+def generator(rng: Any) -> np.random.Generator:
+    """The generator of random numbers that a seed or generator stands for."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"rng must be None, a seed (an integer >= 0) or a generator, got {rng!r}") from None
 
 
 def _one_of(name: str, value: Any, *choices: Any) -> None:
@@ -122,9 +138,16 @@ def _structure(structure: Group | str, dim: int, inherited: Group | None) -> tup
     if inherited is not None:
         return inherited, ""
     if dim <= FULL_UP_TO:
-        return Full(dim), "structure 'full' was chosen"
+        return Full(dim), "Structure 'full' was chosen"
     group = Heisenberg(dim, 4, 4)
-    return group, f"structure {spell(group)!r} was chosen, because 'full' learns slowly beyond {FULL_UP_TO} coordinates"
+    return group, f"Structure {spell(group)!r} was chosen, because 'full' learns slowly beyond {FULL_UP_TO} coordinates"
+
+
+def _check_steps(steps: Array) -> None:
+    least, most = STEPS
+    if (bad := (steps < least) | (steps > most)).any():
+        wanted = f"from {least:g} to {most:g}: choose other units"
+        raise ValueError(f"sigma0 must lead to standard deviations {wanted}, got {steps[bad.argmax()]:g}")
 
 
 def _check_memory(group: Group, options: Options) -> None:
@@ -193,9 +216,10 @@ def at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: 
     """A start at a point; with cov0 the covariance is sigma0^2 cov0 (sigma0 = 1 if left out)."""
     correlation = None
     if cov0 is not None:
-        covariance = checks.covariance("cov0", cov0, len(np.atleast_1d(x0)))
+        factors = make_space(x0, None, fixed, None, 1.0 if sigma0 is None else sigma0).steps0
+        covariance = checks.covariance("cov0", cov0, len(factors))
         stds = np.sqrt(np.diagonal(covariance))
-        sigma0, correlation = stds * (1.0 if sigma0 is None else sigma0), covariance / np.outer(stds, stds)
+        sigma0, correlation = stds * factors, covariance / stds[:, None] / stds
     where = make_space(x0, bounds, fixed, integer, sigma0)
     if correlation is not None:
         correlation = correlation[np.ix_(where.free, where.free)]

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esgroup import checks, stopping
+from esgroup.checks import Array
 from esgroup.groups import serial
-from esgroup.setup import Options
+from esgroup.setup import MOST_POPSIZE, Options, check_names
 from esgroup.stored import (
     CheckpointError,
     array,
@@ -73,34 +74,45 @@ def _asked_arrays(name: str, asked: Asked) -> Arrays:
 
 
 def restored(cls: type[S], header: dict[str, Any], arrays: Arrays) -> S:
-    """The search that was stored; CheckpointError if the parts do not make one."""
-    try:
-        return _restored(cls, header, arrays)
-    except CheckpointError:
-        raise
-    except (ValueError, TypeError) as error:  # the constructors' own checks
-        raise CheckpointError(f"the checkpoint holds no valid search: {error}") from error
-
-
-def _restored(cls: type[S], header: dict[str, Any], arrays: Arrays) -> S:
+    """The search that was stored; ValueError or one of its kind if the parts do not make one."""
     search = cls.__new__(cls)
-    search._space = Space(**{name: array(arrays, f"space/{name}", (None,), kind) for name, kind in _SPACE.items()})
+    search._space = _space(arrays)
+    description = entry(header, "group", dict)
+    group = serial.build(description, arrays)
+    if group.dim != search._space.free_dim:  # before anything of that size is made
+        raise CheckpointError(f"the group has dimension {group.dim}, but {search._space.free_dim} coordinates are free")
     search._options = _options(entry(header, "options", dict))
-    group = serial.build(entry(header, "group", dict), arrays)
     search._evolution = search._options.evolution(group)
     search._state = _state(search._evolution, arrays)
     search._limits = stopping.limits(**_only(entry(header, "limits", dict), stopping.Limits._fields))
     search.structure_note = entry(header, "structure_note", str)
     search.rng = generator_from_json(entry(header, "rng", dict))
-    search._first_stds = array(arrays, "first_stds", (group.dim,))
+    search._first_stds = _finite(arrays, "first_stds", (group.dim,))
     search._clear()
     for name in _COUNTS:
         setattr(search, name, checks.whole_number(name, entry(header, name, int)))
+    search.popsize = checks.whole_number("popsize", search.popsize, least=2, most=MOST_POPSIZE)
     search._find_step_limits()
-    search._injected = array(arrays, "injected", (None, search.dim))
-    search._seconds, search._since = entry(header, "seconds", float), time.monotonic()
+    search._injected = _finite(arrays, "injected", (None, search.dim))
+    search._seconds, search._since = _seconds(header), time.monotonic()
     _restore_told(search, header, arrays)
     return search
+
+
+def _space(arrays: Arrays) -> Space:
+    dim = len(array(arrays, "space/x0", (None,)))
+    return Space(**{name: array(arrays, f"space/{name}", (dim,), kind) for name, kind in _SPACE.items()})
+
+
+def _seconds(header: dict[str, Any]) -> float:
+    seconds = checks.real_number("seconds", entry(header, "seconds", float))
+    if seconds < 0:
+        raise CheckpointError(f"seconds must not be negative, got {seconds}")
+    return seconds
+
+
+def _finite(arrays: Arrays, name: str, shape: tuple[int | None, ...]) -> Array:
+    return checks.real_array(name, array(arrays, name, shape), shape)
 
 
 def _restore_told(search: Searcher, header: dict[str, Any], arrays: Arrays) -> None:
@@ -110,14 +122,18 @@ def _restore_told(search: Searcher, header: dict[str, Any], arrays: Arrays) -> N
     record = search._record
     record.best = deque(array(arrays, "record/best", (None,)).tolist(), maxlen=record.best.maxlen)
     record.median = deque(array(arrays, "record/median", (len(record.best),)).tolist(), maxlen=record.median.maxlen)
-    record.worst, record.failed_in_a_row = entry(header, "worst", float), entry(header, "failed_in_a_row", int)
+    record.worst, record.failed_in_a_row = entry(header, "worst", float), _count(header, "failed_in_a_row")
     search._asked = [_asked(search, f"asked/{i}", nit, arrays) for i, nit in enumerate(entry(header, "asked", list))]
     last = optional_entry(header, "last", int)
     if last is not None:
         search._last = _asked(search, "last", last, arrays)
-    for i in range(entry(header, "pool", int)):
-        z = array(arrays, f"pool/{i}/z", (None, search._evolution.dim))
+    for i in range(_count(header, "pool")):
+        z = _finite(arrays, f"pool/{i}/z", (None, search._evolution.dim))
         search._pool.append((z, array(arrays, f"pool/{i}/values", (len(z),))))
+
+
+def _count(header: dict[str, Any], name: str) -> int:
+    return checks.whole_number(name, entry(header, name, int))
 
 
 def _asked(search: Searcher, name: str, nit: Any, arrays: Arrays) -> Asked:
@@ -125,24 +141,20 @@ def _asked(search: Searcher, name: str, nit: Any, arrays: Arrays) -> Asked:
 
     x = checks.read_only(array(arrays, f"{name}/x", (None, search.dim)))
     shape = (len(x) + 1, search._evolution.dim)
-    generation = Generation(array(arrays, f"{name}/z", shape), array(arrays, f"{name}/y", shape))
-    return Asked(x, generation, checks.whole_number(f"{name} in the header", nit))
+    generation = Generation(_finite(arrays, f"{name}/z", shape), _finite(arrays, f"{name}/y", shape))
+    return Asked(x, generation, checks.whole_number(f"{name} in the header", nit, most=search.nit))
 
 
 def _options(stored: dict[str, Any]) -> Options:
-    return Options(
-        entry(stored, "algorithm", str),
-        entry(stored, "decoding", bool),
-        entry(stored, "mirrored", bool),
-        optional_entry(stored, "noise", str),
-    )
+    algorithm, noise = entry(stored, "algorithm", str), optional_entry(stored, "noise", str)
+    check_names(algorithm, noise)
+    return Options(algorithm, entry(stored, "decoding", bool), entry(stored, "mirrored", bool), noise)
 
 
 def _state(evolution: Evolution, arrays: Arrays) -> SearchState:
-    """The stored arrays, each with the shape that it has at the start of such a search."""
-    stored = {name: array(arrays, f"state/{name}", (None,)) for name in SearchState._fields}
-    shapes = evolution.start(np.zeros(evolution.dim), np.ones(evolution.dim))._asdict()
-    return SearchState(**{name: array(stored, name, shapes[name].shape) for name in stored})
+    """The stored arrays, each with the shape that it has in such a search."""
+    shapes = evolution.shapes()
+    return SearchState(**{name: _finite(arrays, f"state/{name}", (shapes[name],)) for name in SearchState._fields})
 
 
 def _only(stored: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

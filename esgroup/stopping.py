@@ -63,7 +63,8 @@ class Record:
             return
         self.failed_in_a_row = 0
         self.best.append(best)
-        self.median.append(values[order[len(order) // 2]].item())
+        median = values[order[len(order) // 2]].item()
+        self.median.append(median if median == median else math.inf)  # failed runs rank last
         worst = values[order[-1]].item()
         self.worst = worst if worst == worst else float(np.nanmax(values))
 
@@ -82,8 +83,11 @@ def budget_reasons(limits: Limits, nfev: int, nit: int, seconds: float, best_f: 
     return reasons
 
 
-def value_reasons(record: Record, nit: int, dim: int, popsize: int) -> dict[str, str]:
-    """What the values say: they differ no more, get better no more, or there are none."""
+def value_reasons(record: Record, nit: int, dim: int, popsize: int, *, patient: bool) -> dict[str, str]:
+    """What the values say: they differ no more, get better no more, or there are none.
+
+    A search that adapts its learning rates is patient: standing still for long is its way of averaging.
+    """
     reasons = {}
     if record.failed_in_a_row >= FAILED:
         reasons["failed"] = f"no evaluation of the last {record.failed_in_a_row} generations gave a value"
@@ -91,17 +95,21 @@ def value_reasons(record: Record, nit: int, dim: int, popsize: int) -> dict[str,
     if nit >= span and len(record.best) >= span:
         recent = [*itertools.islice(reversed(record.best), span), record.worst]
         low, high = min(recent), max(recent)
-        if high - low <= TOL_FUN * max(abs(low), abs(high)):
-            reasons["tolfun"] = f"the values of {span} generations differ by {high - low:.3g}, no more than rounding"
-    if _stagnates(record, dim, popsize):
+        gap = 0.0 if low == high else high - low  # also of infinite ones
+        if gap == 0.0 or gap <= TOL_FUN * max(abs(low), abs(high)) < math.inf:
+            reasons["tolfun"] = f"the values of {span} generations differ by {gap:.3g}, no more than rounding"
+    if not patient and _stagnates(record, nit, dim, popsize):
         reasons["stagnation"] = f"neither best nor median value got better in {len(record.best)} generations"
     return reasons
 
 
-def _stagnates(record: Record, dim: int, popsize: int) -> bool:
-    """The tutorial's Stagnation: medians of the first and last 30 per cent of a long history."""
-    span = max(120 + math.ceil(30 * dim / popsize), len(record.best) // 5)
-    if len(record.best) < span or len(record.best) % 10:  # sorting a long history each time would be dear
+def _stagnates(record: Record, nit: int, dim: int, popsize: int) -> bool:
+    """The tutorial's Stagnation: medians of the first and last 30 per cent of a long history.
+
+    Its length, 100 + 100 n^1.5 / lambda generations or a fifth of all, is that of pycma: rugged functions need it.
+    """
+    span = max(math.ceil(100 + 100 * dim**1.5 / popsize), len(record.best) // 5)
+    if len(record.best) < span or nit % 10:  # sorting a long history each time would be dear
         return False
     return all(_no_better(values, span) for values in (record.best, record.median))
 
@@ -109,7 +117,13 @@ def _stagnates(record: Record, dim: int, popsize: int) -> bool:
 def _no_better(values: deque[float], span: int) -> bool:
     recent = np.array(list(itertools.islice(reversed(values), span)))[::-1]
     part = max(1, int(0.3 * span))
-    return bool(np.median(recent[-part:]) >= np.median(recent[:part]))
+    return _median(recent[-part:]) >= _median(recent[:part])
+
+
+def _median(values: Array) -> float:
+    """The upper median: an average of two could overflow or not exist."""
+    middle = len(values) // 2
+    return float(np.partition(values, middle)[middle])
 
 
 def spread_reasons(
@@ -122,10 +136,10 @@ def spread_reasons(
         return reasons
     stds = np.sqrt(evolution.variances(state))
     free = slice(None) if least is None else least == 0.0
-    relative = (stds / first)[free]
-    if relative.size and relative.max() < TOL_X:
-        reasons["tolx"] = f"the standard deviations fell below {TOL_X:g} times the first ones"
-    elif (state.mean + 0.2 * stds == state.mean)[free].any():  # the tutorial's NoEffectCoord
+    still = (state.mean + 0.2 * stds == state.mean)[free]  # the tutorial's NoEffectCoord
+    if still.size and (still | (stds < TOL_X * first)[free]).all():
+        reasons["tolx"] = f"the standard deviations fell below {TOL_X:g} times the first ones, or the mean's precision"
+    elif still.any():
         reasons["precision"] = "a fifth of a standard deviation no longer changes the mean: it is at full precision"
     if not np.isfinite(stds).all() or (stds / first).max() > DIVERGENCE:
         reasons["divergence"] = f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"

@@ -16,17 +16,18 @@ _FAR = 1e306  # what is further out is taken to be there: sums cannot overflow
 
 
 class Frame(NamedTuple):
-    """A coordinate seen from a finite bound `low`; `high` is infinite if that is its only one."""
+    """Coordinates seen from a finite bound `low`, turned round if that is the upper one."""
 
-    sign: Array  # -1 where x was turned round because only its upper bound is finite
+    sign: Array  # -1 where turned
     low: Array
-    high: Array
+    high: Array  # the other bound, perhaps infinite
     near: Array  # margin at low
     far: Array  # margin at high
-    width: Array  # from mirror to mirror
 
-    def at(self, columns: NDArray[np.int64]) -> Frame:
-        return Frame(*(part[columns] for part in self))
+    @property
+    def width(self) -> Array:
+        """From mirror to mirror."""
+        return self.high - self.low + (self.near + self.far)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,28 +48,30 @@ class Bend:
 
     lower: Array  # (dim,), -inf where open
     upper: Array
-    lower_margin: Array  # at most half the range; any number where open
+    lower_margin: Array  # less than half the range; 0 where open
     upper_margin: Array
 
     def out(self, y: Array) -> Array:
         """Rows x for rows y, within the bounds exactly; always a new array."""
-        x, bent = y.copy(), self._in_margin(y)
-        if bent.any():
-            columns = np.nonzero(bent)[-1]
-            x[bent] = _bent(self._frame.at(columns), y[bent]).clip(self.lower[columns], self.upper[columns])
+        x = y.copy()
+        bent, columns, frame = self._margins(y)
+        if columns.size:
+            x[bent] = _bent(frame, y[bent]).clip(self.lower[columns], self.upper[columns])
         return x
 
     def back(self, x: Array) -> Array:
         """Rows y between the mirrors with out(y) = x, for x within the bounds; always a new array."""
-        y, bent = x.copy(), self._in_margin(x)
-        if bent.any():
-            y[bent] = _unbent(self._frame.at(np.nonzero(bent)[-1]), x[bent])
+        y = x.copy()
+        bent, columns, (sign, low, _, near, _) = self._margins(x)
+        if columns.size:
+            depth = sign * x[bent] - low
+            y[bent] = sign * (low + (2 * near * np.sqrt(depth / near) - near))
         return y
 
     def nearest_image(self, y: Array, to: Array) -> Array:
         """Of all y' with out(y') = out(y) the one nearest to a point, for rows y."""
-        columns = np.nonzero(np.isfinite(self._frame.low))[0]
-        frame = self._frame.at(columns)
+        columns = np.nonzero(np.isfinite(self.lower) | np.isfinite(self.upper))[0]
+        frame = self._seen(columns, np.isneginf(self.lower)[columns])
         image = y.copy()
         image[..., columns] = _nearest_image(frame, y[..., columns], to[columns])
         return image
@@ -76,7 +79,7 @@ class Bend:
     def steps(self, x: Array, steps: Array) -> Array:
         """Standard deviations of y at a point that take x as far inwards as `steps` say; the same but for margins."""
         inwards = np.where(x - self.lower < self.upper - x, x + steps, x - steps)
-        return np.where(self._in_margin(x), np.abs(self.back(inwards) - self.back(x)), steps)
+        return np.where(self._margins(x)[0], np.abs(self.back(inwards) - self.back(x)), steps)
 
     def stds(self, mean: Array, stds: Array) -> Array:
         """Standard deviations of x for y ~ N(mean, stds^2), by the quadrature of three nodes, exact on the parabola."""
@@ -87,50 +90,46 @@ class Bend:
             bent = np.sqrt(weights @ (x - weights @ x) ** 2)
         return np.where((x == nodes).all(axis=0), stds, bent)
 
-    def _in_margin(self, y: Array) -> NDArray[np.bool_]:
+    def _margins(self, y: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64], Frame]:
+        """Which numbers are in a margin or beyond, their coordinates, and these seen from the bound in question."""
         inner_low, inner_high = self._inner
-        touched: NDArray[np.bool_] = (y < inner_low) | (y > inner_high)
-        return touched
+        above = y > inner_high
+        bent = (y < inner_low) | above
+        columns = np.nonzero(bent)[-1]
+        return bent, columns, self._seen(columns, above[bent])
 
     @cached_property
     def _inner(self) -> tuple[Array, Array]:
         return self.lower + self.lower_margin, self.upper - self.upper_margin
 
-    @cached_property
-    def _frame(self) -> Frame:
-        turned = np.isneginf(self.lower)
-        low, high = np.where(turned, -self.upper, self.lower), np.where(turned, -self.lower, self.upper)
-        near = np.where(turned, self.upper_margin, self.lower_margin)
-        far = np.where(turned, self.lower_margin, self.upper_margin)
-        return Frame(np.where(turned, -1.0, 1.0), low, high, near, far, high - low + (near + far))
+    def _seen(self, columns: NDArray[np.int64], turned: NDArray[np.bool_]) -> Frame:
+        lower, upper = self.lower[columns], self.upper[columns]
+        at_lower, at_upper = self.lower_margin[columns], self.upper_margin[columns]
+        return Frame(
+            np.where(turned, -1.0, 1.0),
+            np.where(turned, -upper, lower),
+            np.where(turned, -lower, upper),
+            np.where(turned, at_upper, at_lower),
+            np.where(turned, at_lower, at_upper),
+        )
 
 
 def _bent(frame: Frame, y: Array) -> Array:
-    sign, low, high, near, far, width = frame
-    s = np.fmod(sign * y.clip(-_FAR, _FAR) - low + near, 2 * width)  # y - low first: it is exact nearby
-    s = np.abs(s)
-    s = np.minimum(s, 2 * width - s)
-    x = low + (s - near)
-    # a margin as large as it may be overlaps nothing; near = 0 and high = inf are not looked at
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        x = np.where(s < 2 * near, np.minimum(low + near * (s / (2 * near)) ** 2, low + near), x)
+    (sign, low, high, near, far), width = frame, frame.width
+    s = np.abs(sign * y.clip(-_FAR, _FAR) - low + near)  # the distance from the mirror: y - low is exact nearby
+    if (s > width).any():
+        s = np.fmod(s, 2 * width)
+        s = np.minimum(s, 2 * width - s)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # of values that are not chosen
         r = width - s
-        x = np.where(r < 2 * far, np.maximum(high - far * (r / (2 * far)) ** 2, high - far), x)
+        x = np.where(r < 2 * far, np.maximum(high - far * (r / (2 * far)) ** 2, high - far), low + (s - near))
+        x = np.where(s < 2 * near, np.minimum(low + near * (s / (2 * near)) ** 2, low + near), x)
     turned_back: Array = sign * x
     return turned_back
 
 
-def _unbent(frame: Frame, x: Array) -> Array:
-    sign, low, high, near, far, _ = frame
-    depth, height = sign * x - low, high - sign * x
-    with np.errstate(divide="ignore", invalid="ignore"):
-        y_low = low + (2 * near * np.sqrt(depth / near) - near)
-        y_high = high - (2 * far * np.sqrt(height / far) - far)
-    return sign * np.where(depth < height, y_low, y_high)
-
-
 def _nearest_image(frame: Frame, y: Array, to: Array) -> Array:
-    sign, low, _, near, _, width = frame
+    (sign, low, _, near, _), width = frame, frame.width
     mirror = low - near
     s, t = sign * y - mirror, sign * to - mirror
     period = np.where(np.isinf(width), 0.0, 2 * width)

@@ -88,27 +88,36 @@ class Evolution:
 
     # ---- state --------------------------------------------------------------------------------------------------
 
+    def shapes(self) -> dict[str, int]:
+        """The lengths of the arrays of a state."""
+        dim, size = self.dim, self.group.size
+        decoded, adapted = self.decoding is not None, self.adaptation is not None
+        carried = decoded and self.group.carries_inverse
+        return {
+            "mean": dim,
+            "scale": dim,
+            "root": size,
+            "path_s": dim,
+            "path_c": dim,
+            "scalars": 7,
+            "inverse": size * carried,
+            "fisher": dim * decoded,
+            "rates": 4 * adapted,
+            "average_delta": dim * adapted,
+            "average_m": size * adapted,
+        }
+
     def start(self, mean: Array, steps: Array, correlation: Array | None = None) -> SearchState:
         """The state with a mean, standard deviations, and a correlation matrix as far as the group can hold it."""
-        dim, group = self.dim, self.group
+        group = self.group
         root = group._identity() if correlation is None else group.from_covariance(correlation)
         scalars = np.zeros(7)
         scalars[SIGMA], scalars[FADE] = math.exp(np.log(steps).mean()), 1.0
-        carried = self.decoding is not None and group.carries_inverse
-        adapted = self.adaptation is not None
-        state = SearchState(
-            mean=mean.astype(np.float64),
-            scale=steps / scalars[SIGMA],
-            root=root,
-            path_s=np.zeros(dim),
-            path_c=np.zeros(dim),
-            scalars=scalars,
-            inverse=group._inverse(root) if carried else np.zeros(0),
-            fisher=np.zeros(dim if self.decoding is not None else 0),
-            rates=np.array([1.0, 1.0, 0.0, 0.0]) if adapted else np.zeros(0),
-            average_delta=np.zeros(dim if adapted else 0),
-            average_m=np.zeros(group.size if adapted else 0),
-        )
+        state = SearchState(**{name: np.zeros(size) for name, size in self.shapes().items()})
+        state.mean[:], state.root[:], state.scalars[:] = mean, root, scalars
+        state.scale[:] = steps / scalars[SIGMA]
+        if self.adaptation is not None:
+            state.rates[:2] = 1.0
         self.refresh(state)
         return state
 
@@ -120,6 +129,10 @@ class Evolution:
         """Bring standard deviations that are out of their limits back to them."""
         stds = np.sqrt(self.variances(state))
         state.scale[:] *= np.clip(stds, least, most) / stds
+
+    def leave_plateau(self, state: SearchState, n: int) -> None:
+        """sigma <- sigma exp(0.2 + c_s / d_s), for a generation most of whose values are equal (tutorial, B.3)."""
+        state.scalars[SIGMA] *= math.exp(0.2 + float(self.constants(n).numbers[1]))
 
     def axis_ratio(self, state: SearchState) -> float:
         """Longest to shortest axis of sigma D A; for more than 100 coordinates the ratio of standard deviations."""

@@ -18,7 +18,7 @@ from esgroup.strategies.bounds import parse_bounds, whole_bounds
 
 Mask = NDArray[np.bool_]
 
-_MARGIN = 0.05  # of the range is bent at most: smaller and larger ones cost up to a fifth more at a sloping bound
+_MARGIN = 0.1  # of the range is bent at most; half and twice as much change the evaluations by 3 per cent
 _WIDEST = 1 / 3  # of the range is the largest useful standard deviation; that of the uniform distribution is 0.29
 _NO_RANGE = 1e20  # bounds as far apart as this are obeyed, but say nothing of the scale
 
@@ -28,7 +28,7 @@ class Space:
     """Bounds, fixed and integer coordinates between the user's x and the search's y, which is free of all of them.
 
     y has the coordinates that are not fixed. Bounds are met by a bend (`Bend`): x = y where it is further inside than a
-    margin of min(range / 20, max(sigma0, |x0 - bound|) / 2). Integers are rounded, with mirrors at their bounds, so
+    margin of min(range / 10, max(sigma0, |x0 - bound|) / 2). Integers are rounded, with mirrors at their bounds, so
     that each has an interval of length 1 in y.
     """
 
@@ -40,6 +40,11 @@ class Space:
     steps0: Array  # (dim,), standard deviations of x that a search begins with unless told otherwise
 
     def __post_init__(self) -> None:
+        arrays = (self.x0, self.lower, self.upper, self.fixed, self.integer, self.steps0)
+        if {array.shape for array in arrays} != {(len(self.x0),)}:
+            raise ValueError(f"the arrays of a space must have one shape, got {[array.shape for array in arrays]}")
+        if not np.isfinite(self.x0).all() or not (self.steps0 > 0)[~self.fixed].all():
+            raise ValueError("x0 must be finite and steps0 positive")
         if self.fixed.all():
             raise ValueError("fixed and bounds must leave a coordinate to search, but all are fixed")
         self.check_feasible("x0", self.x0)
@@ -117,7 +122,8 @@ class Space:
         grown = self.integer[ranged] * 0.5  # every integer has the same chance
         low, high = self.lower[ranged] - grown, self.upper[ranged] + grown
         point[ranged] = low + share[ranged] * (high - low)
-        return self.feasible(point[None])[0]
+        start: Array = self.feasible(point[None])[0]
+        return start
 
     def with_bounds(self, x0: Array, bounds: Any) -> Space:
         """The same coordinates, fixed and integer ones included, with other bounds; x0 is moved to within them."""

@@ -133,6 +133,35 @@ class GroupLaws:
         assert group.product_h_samples(own, z, weights, 0.2, out=own) is own
         close(own, expected)
 
+    def images_may_be_written_to_an_array_of_the_callers(self, group: Group, rng: Rng) -> None:
+        a, x = element(group, rng), frozen(rng.standard_normal((4, group.dim)))
+        out = np.full(x.shape, np.nan)
+        group._apply_into(a, x, out)
+        close(out, x @ group.dense(a).T)
+
+    def norms_of_rows_and_columns_are_those_of_the_matrix(self, group: Group, rng: Rng) -> None:
+        a = element(group, rng)
+        dense = group.dense(a)
+        close(group._squared_row_norms(a), np.diagonal(dense @ dense.T))
+        close(group._squared_column_norms(a), np.diagonal(dense.T @ dense))
+
+    def the_local_identity_stands_for_the_identity(self, group: Group, rng: Rng) -> None:
+        close(group.dense_local(group._local_identity()), np.eye(group.dim))
+
+    def a_carried_inverse_follows_the_step_of_the_element(self, group: Group, rng: Rng) -> None:
+        """h(M)^-1 A^-1 in place, from fewer samples than coordinates and from more."""
+        for n in (1, group.dim, 2 * group.dim + 3):
+            a, z = element(group, rng), frozen(rng.standard_normal((n, group.dim)))
+            weights = frozen(0.4 * rng.standard_normal(n) / np.sqrt(n))
+            carried = group.inverse(a)
+            if not group.carries_inverse:
+                with pytest.raises(NotImplementedError, match="does not carry its inverse along"):
+                    group._inverse_h_samples(carried, z, group.solve_transposed(a, z), weights, 0.3)
+                return
+            group._inverse_h_samples(carried, z, frozen(group.solve_transposed(a, z)), weights, 0.3)
+            moved = group.dense(group.product_h_samples(a, z, weights, 0.3))
+            close(group.dense(carried), np.linalg.inv(moved), 1e-8)
+
     def from_covariance_recovers_a_covariance_of_the_family(self, group: Group, rng: Rng) -> None:
         dense = group.dense(element(group, rng))
         found = group.dense(group.from_covariance(dense @ dense.T))

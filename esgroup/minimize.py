@@ -1,0 +1,305 @@
+"""The search as one call, in SciPy's shape."""
+
+from __future__ import annotations
+
+import inspect
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from esgroup import campaign as campaigns
+from esgroup import checks, stopping
+from esgroup.campaign import Campaign, Keeper
+from esgroup.checkpoint import Path
+from esgroup.checks import Array
+from esgroup.groups import Group
+from esgroup.parallel import Evaluate, evaluator
+from esgroup.restarts import Plan, Restarts, as_restarts
+from esgroup.searcher import Searcher
+from esgroup.stopping import Limits
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+Observe = Callable[[Campaign], bool]
+
+
+def minimize(
+    fun: Callable[..., Any],
+    x0: Any,
+    sigma0: Any = None,
+    *,
+    args: tuple[Any, ...] = (),
+    structure: Group | str = "auto",
+    popsize: int | None = None,
+    bounds: Any = None,
+    algorithm: str = "default",
+    decoding: bool | str = "auto",
+    mirrored: bool = False,
+    noise: str | None = None,
+    cov0: Any = None,
+    fixed: Any = None,
+    integer: Any = None,
+    rng: Any = None,
+    max_evals: int | None = None,
+    max_iters: int | None = None,
+    max_time: float | None = None,
+    target: float | None = None,
+    restarts: str | Restarts | None = None,
+    vectorized: bool = False,
+    workers: int | Callable[..., Iterable[Any]] | None = None,
+    executor: Any = None,
+    callback: Callable[[Searcher], Any] | None = None,
+    progress: bool = False,
+    history: Path | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+) -> OptimizeResult:
+    """Minimize fun(x, *args) and return a `scipy.optimize.OptimizeResult`.
+
+    `x0` to `target` are the arguments of `Searcher`. NaN is the value of a failed evaluation. The objective gets an
+    array of its own, which it may change and keep. If it raises, the values that had arrived are told, and the
+    exception reaches the caller as it is.
+
+    `restarts`: "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: when a search ends short of the
+    target and of its budgets, another one begins elsewhere. The budgets and counts are those of all runs together;
+    `xmean` and `stds` of the result belong to the last one.
+
+    Where to evaluate: `vectorized=True`, fun gets the whole generation (n, dim) and returns n values; `workers`, a
+    number of processes (-1: one per core) or a function like `map`, which returns values in the order of the points;
+    `executor`, anything with a method `submit`: a pool of threads or processes of concurrent.futures, or a Dask Client.
+    Processes need a function that is defined at the top level of a module. The result does not depend on the order in
+    which values arrive.
+
+    After every generation `callback(search)` gets the present Searcher; if it returns something true or raises
+    StopIteration, the run ends. `progress=True` shows a line on a terminal. `history` is a file of JSON lines, one per
+    generation, for plots.
+
+    `checkpoint` is a file that is replaced after generations, as often as a tenth of the time allows, and always in the
+    end, whatever ends the run; `Searcher.load` reads it too. `resume=True` goes on from it, and with the same arguments
+    comes to what the uninterrupted run would have come to, bit for bit; limits that are given replace the saved ones.
+    A KeyboardInterrupt carries the result so far as its attribute `result`.
+    """
+    limits = stopping.limits(max_evals, max_iters, max_time, target)
+    options: dict[str, Any] = {
+        "structure": structure,
+        "bounds": bounds,
+        "algorithm": algorithm,
+        "decoding": decoding,
+        "mirrored": mirrored,
+        "noise": noise,
+        "cov0": cov0,
+        "fixed": fixed,
+        "integer": integer,
+    }
+    first = Searcher(x0, sigma0, popsize=popsize, rng=rng, **limits._asdict(), **options)
+    strategy = _strategy(restarts, x0)
+    campaign = Campaign(first, limits, strategy, partial(_begin, _sigma(first, sigma0, cov0), options))
+    if checks.flag("resume", resume):
+        campaigns.resume(campaign, checkpoint)
+    with ExitStack() as stack:
+        evaluate = stack.enter_context(evaluator(fun, args, vectorized=vectorized, workers=workers, executor=executor))
+        observe = _observer(stack, callback, checks.flag("progress", progress), history, resume)
+        return _run(campaign, evaluate, observe, Keeper(checkpoint))
+
+
+def _strategy(restarts: Any, x0: Any) -> Restarts | None:
+    strategy = as_restarts(restarts)
+    if strategy is not None and np.ndim(x0) != 1:
+        raise ValueError(f"restarts begin at points like x0, which must be a point then, got {x0!r}")
+    return strategy
+
+
+def _sigma(first: Searcher, sigma0: Any, cov0: Any) -> Any:
+    """The sigma0 of restarts: that of the first run, which depends on x0 unless it is given."""
+    if cov0 is None:
+        return first._space.steps0
+    return 1.0 if sigma0 is None else np.asarray(sigma0)
+
+
+def _begin(sigma: Any, options: dict[str, Any], x0: Array, plan: Plan, rng: Any, limits: Limits) -> Searcher:
+    limited = {**options, **limits._asdict()}
+    return Searcher(x0, sigma * plan.sigma_factor, popsize=plan.popsize, rng=rng, **limited)
+
+
+# ---- the run ----------------------------------------------------------------------------------------------------
+
+
+def _run(campaign: Campaign, evaluate: Evaluate, observe: Observe, keeper: Keeper) -> OptimizeResult:
+    """All generations of all runs; what is known is on file whatever happens."""
+    keeper.write(campaign)  # a path that does not work is noticed before the first evaluation
+    with _Interrupts() as interrupts:
+        try:
+            _search(campaign, evaluate, observe, keeper, interrupts)
+            campaign.tell_torn()  # if new limits have ended the run before the generation was whole
+            keeper.write(campaign)
+            interrupts.let_through()
+        except BaseException as error:
+            keeper.write_after(error, campaign)
+            if isinstance(error, KeyboardInterrupt):
+                error.result = campaign.result  # type: ignore[attr-defined]
+            raise
+    return campaign.result
+
+
+def _search(campaign: Campaign, evaluate: Evaluate, observe: Observe, keeper: Keeper, interrupts: _Interrupts) -> None:
+    while True:
+        while not (reasons := campaign.stop()):
+            _generation(campaign, evaluate, interrupts)
+            with interrupts.allowed():
+                wanted = observe(campaign)
+            if not wanted:
+                campaign.ended["callback"] = "the callback asked for it"
+            keeper.write_if_cheap(campaign)
+        if not campaign.go_on(reasons):
+            return
+
+
+def _generation(campaign: Campaign, evaluate: Evaluate, interrupts: _Interrupts) -> None:
+    X = campaign.ask()
+    arrived: dict[int, Any] = {}
+    try:
+        with interrupts.allowed():
+            values = evaluate(X, arrived)
+        campaign.tell(values)
+    except BaseException:
+        campaign.rescue(arrived)
+        raise
+
+
+class _Interrupts:
+    """Ctrl-C is let through while the objective or the callback runs, and waits while the search itself changes.
+
+    So what an interrupt leaves behind can be saved. A second one does not wait. Outside the main thread there are none.
+    """
+
+    def __init__(self) -> None:
+        self._previous: Any = None
+        self._waiting = False
+        self._allowed = False
+
+    def __enter__(self) -> Self:
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler) and threading.current_thread() is threading.main_thread():
+            self._previous = handler
+            signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._previous is None:
+            return
+        signal.signal(signal.SIGINT, self._previous)
+        if self._waiting and kind is None:
+            self._previous(signal.SIGINT, None)
+
+    @contextmanager
+    def allowed(self) -> Iterator[None]:
+        self._allowed = True
+        try:
+            self.let_through()
+            yield
+        finally:
+            self._allowed = False
+
+    def let_through(self) -> None:
+        """Act on an interrupt that waits."""
+        if self._waiting:
+            self._handle(signal.SIGINT, None)
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if not (self._allowed or self._waiting):
+            self._waiting = True
+            return
+        self._waiting = False
+        self._previous(number, frame)
+
+
+def _observer(stack: ExitStack, callback: Any, progress: bool, history: Path | None, resume: bool) -> Observe:
+    """What happens after a generation: history, progress, callback; false if the callback wants no more."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function of a Searcher, got {callback!r}")
+    shows: list[Callable[[Campaign], None]] = []
+    if history is not None:
+        from esgroup.history import History
+
+        shows.append(stack.enter_context(History(history, append=resume)).record)  # type: ignore[arg-type]
+    if progress:
+        from esgroup.progress import Progress
+
+        line = stack.enter_context(Progress())
+        shows.append(lambda c: line.update(c, c.limits.max_evals, c.limits.target, c.limits.max_time))  # type: ignore[arg-type]
+    return partial(_observe, shows, callback)
+
+
+def _observe(shows: list[Callable[[Campaign], None]], callback: Any, campaign: Campaign) -> bool:
+    for show in shows:
+        show(campaign)
+    try:
+        return callback is None or not callback(campaign.search)
+    except StopIteration:
+        return False
+
+
+# ---- SciPy ------------------------------------------------------------------------------------------------------
+
+
+def scipy_method(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: tuple[Any, ...] = (),
+    *,
+    bounds: Any = None,
+    callback: Callable[..., Any] | None = None,
+    maxiter: int | None = None,
+    disp: bool = False,
+    **options: Any,
+) -> OptimizeResult:
+    """`scipy.optimize.minimize(fun, x0, method=esgroup.scipy_method, options={"sigma0": 0.5, "max_evals": 1000})`.
+
+    Options are the arguments of `esgroup.minimize`, and SciPy's maxiter (max_iters) and disp (progress). As SciPy has
+    it, callback(x) gets the best point of the present search, callback(intermediate_result) an OptimizeResult, and
+    StopIteration ends the run. Derivatives, constraints and tol are refused: they would not be used.
+    """
+    for name in ("jac", "hess", "hessp", "constraints", "tol"):
+        given = options.pop(name, None)
+        if given is not None and given is not False and not _is_empty(given):
+            raise ValueError(f"esgroup.scipy_method does not use {name}: leave it out, got {given!r}")
+    if maxiter is not None:
+        options.setdefault("max_iters", maxiter)
+    options.setdefault("progress", bool(disp))
+    return minimize(fun, x0, args=args, bounds=bounds, callback=_scipy_callback(callback), **options)
+
+
+def _is_empty(given: Any) -> bool:
+    return isinstance(given, (tuple, list, dict)) and not given
+
+
+def _scipy_callback(callback: Callable[..., Any] | None) -> Callable[[Searcher], None] | None:
+    if callback is None:
+        return None
+    by_result = set(inspect.signature(callback).parameters) == {"intermediate_result"}
+
+    def tell(search: Searcher) -> None:
+        if by_result:
+            callback(intermediate_result=search.result)
+        else:
+            callback(search.mean if search.best_x is None else search.best_x.copy())
+
+    return tell
+
+
+class _Module(ModuleType):
+    """This module, which may be called: importing it binds it to the name `esgroup.minimize`, a function to users."""
+
+    __call__ = staticmethod(minimize)
+    __signature__ = inspect.signature(minimize)
+
+
+sys.modules[__name__].__class__ = _Module

@@ -1,0 +1,87 @@
+"""Where to start when points are already evaluated."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from esgroup import checks, told
+from esgroup.checks import Array
+from esgroup.strategies.bounds import parse_bounds, whole_bounds
+from esgroup.strategies.space import Space, space
+
+_ALPHA = 0.1  # of the range of the points is a standard deviation at least (Nomura et al. 2021, in the unit cube)
+_DENSE = 2000  # coordinates up to which correlations are estimated as well: a matrix of 32 MB
+
+
+def start_from_data(X: Any, f: Any, sigma0: Any = None, quantile: float = 0.25) -> tuple[Array, Any, Array | None]:
+    """x0, sigma0 and cov0 of a search that goes on from evaluated points.
+
+    The mean m and the covariance of the best points, regularised as in warm-started CMA-ES (Nomura et al. 2021):
+
+        x0 = m,   cov0 = 1/k sum (x_i - m)(x_i - m)^T + diag((0.1 (max_i x_i - min_i x_i))^2)
+
+    where the sum is over the best `quantile` of the points and the range is that of all. `sigma0` gives the first
+    standard deviations another size: a number their geometric mean, one for each coordinate all of them, so that only
+    the correlations are the data's. Points whose value is NaN or infinite are left out. Beyond 2000 coordinates only
+    standard deviations are estimated: cov0 is None and sigma0 holds them.
+    """
+    points, values = usable(X, f)
+    quantile = checks.real_number("quantile", quantile, positive=True)
+    best = points[values.argsort(kind="stable")[: max(2, math.ceil(quantile * len(points)))]]
+    spread = np.ptp(points, axis=0)
+    if not spread.any():
+        raise ValueError(f"X must have points that differ, got {len(points)} times the same")
+    constant = spread == 0.0
+    mean = np.where(constant, points[0], best.mean(axis=0))
+    least = _ALPHA * np.where(constant, spread.max(), spread)
+    variances = best.var(axis=0) + least**2
+    if points.shape[1] > _DENSE:
+        return mean, _sized(np.sqrt(variances), sigma0), None
+    centred = best - mean
+    covariance = centred.T @ centred / len(best) + np.diag(least**2)
+    if sigma0 is None:
+        return mean, None, covariance
+    if np.ndim(sigma0) == 0:
+        return mean, sigma0, covariance / math.exp(np.log(variances).mean())
+    stds = np.sqrt(np.diagonal(covariance))
+    return mean, sigma0, covariance / stds[:, None] / stds
+
+
+def _sized(stds: Array, sigma0: Any) -> Any:
+    if sigma0 is None:
+        return stds
+    if np.ndim(sigma0):
+        return sigma0
+    number = checks.real_number("sigma0", sigma0, positive=True)
+    return stds * (number / math.exp(np.log(stds).mean()))
+
+
+def usable(X: Any, f: Any) -> tuple[Array, Array]:
+    """The points that have a value, with it; at least two."""
+    points = checks.real_array("X", X, (None, None))
+    values = told.values(f, len(points))
+    good = values < math.inf
+    if good.sum() < 2:
+        raise ValueError(f"X and f must hold at least 2 points with a value below infinity, got {good.sum()}")
+    return points[good], values[good]
+
+
+def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
+    """The nearest point within bounds that is whole where it must be."""
+    whole = space(np.zeros(len(x)), integer=integer).integer
+    lower, upper, _ = parse_bounds(bounds, len(x))
+    inside: Array = np.clip(np.where(whole, np.rint(x), x), *whole_bounds(lower, upper, whole))
+    return inside
+
+
+def best_feasible(where: Space, X: Any, f: Any) -> tuple[Array | None, float]:
+    """The best of the points that are in the space of a search, and its value; None and NaN if none is."""
+    points, values = usable(X, f)
+    inside = np.flatnonzero((where.feasible(points) == points).all(axis=1))
+    if not inside.size:
+        return None, math.nan
+    best = inside[values[inside].argmin()]
+    return checks.read_only(points[best].copy()), float(values[best])

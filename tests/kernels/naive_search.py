@@ -1,0 +1,64 @@
+"""Slow, obvious twins of the loops of the search: the formulas on whole arrays, with dense inverses."""
+
+import numpy as np
+
+Array = np.ndarray
+
+
+def place(mean: Array, sigma: float, scale: Array, y: Array) -> Array:
+    return np.array([mean + sigma * scale * row for row in y])
+
+
+def orthogonalised(z: Array) -> Array:
+    """Each row less its projections on those before it in its block, at its old length."""
+    dim, rows = z.shape[1], []
+    for i, row in enumerate(z):
+        basis = np.array(rows[i - i % dim : i]).reshape(-1, dim)
+        rest = row - basis.T @ np.linalg.lstsq(basis.T, row, rcond=None)[0] if len(basis) else row
+        rows.append(rest * (np.linalg.norm(row) / np.linalg.norm(rest)))
+    return np.array(rows)
+
+
+def evolve(
+    order: Array, u: Array, w: Array, constants: Array, scale: Array, z: Array, y: Array, state: dict[str, Array]
+) -> dict[str, Array]:
+    """What `evolve` writes, by name: paths, the mean, weights, scalars, the path's rows of z and y."""
+    c_s, drive, chi, c_c, c_1, c_mu, mass, threshold, rescaled, rate, root_rate = constants
+    n, dim = len(order), z.shape[1]
+    ranks = np.argsort(order)  # of the rows of z
+    samples, images = z[:n], y[:n]
+    weights = c_mu * w[ranks]
+    if rescaled:
+        weights = np.where(weights < 0, weights * dim / (samples**2).sum(axis=1), weights)
+    delta, image = u[ranks] @ samples, u[ranks] @ images
+    sigma, fade = state["scalars"][:2]
+    fade = fade * (1 - c_s) ** 2
+    path_s = (1 - c_s) * state["path_s"] + np.sqrt(c_s * (2 - c_s) * mass) * delta
+    length = np.sqrt((path_s**2).sum())
+    steady = length < threshold * chi * np.sqrt(1 - fade)
+    gain = steady * np.sqrt(c_c * (2 - c_c) * mass)
+    path_c = (1 - c_c) * state["path_c"] + gain * delta
+    clip = 1 / max(1, (c_1 * path_c**2 + np.abs(weights) @ samples**2).max())
+    damped = 1.0 if steady else (1 - c_c) ** 2
+    log_step = min(1, drive * (length / chi - 1))
+    shift = clip * (c_1 * damped + c_mu * w.sum())
+    return {
+        "path_s": path_s,
+        "path_c": path_c,
+        "mean": state["mean"] + rate * sigma * scale * image,
+        "weights": clip * np.append(weights, c_1),
+        "scalars": np.array([sigma * np.exp(root_rate * log_step), fade, shift, damped, clip, log_step]),
+        "z": np.vstack([samples, path_c]),
+        "y": np.vstack([images, (1 - c_c) * y[n] + gain * image]),
+    }
+
+
+def decode(v: Array, y: Array, weights: Array, fisher: Array, ratios: tuple[float, float], pull: float) -> Array:
+    """The factor of D."""
+    of_rows = weights * np.append(np.full(len(v) - 1, ratios[0]), ratios[1])
+    return np.exp(np.clip((of_rows @ (v * y) - pull) / fisher, -1, 1))
+
+
+def h(z: Array, weights: Array, shift: float) -> Array:
+    m = ((z.T * weights) @ z - shift * np.eye(z.shape[1])) / 2
+    return np.eye(len(m)) + m + m @ m / 2

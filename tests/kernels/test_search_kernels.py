@@ -1,0 +1,171 @@
+"""The loops of the search, and of small full matrices under decoding, against their slow twins."""
+
+import numpy as np
+import pytest
+
+from esgroup.kernels import full, search
+from tests.groups.elements import frozen
+from tests.groups.laws import close
+from tests.kernels import naive_search as naive
+
+Rng = np.random.Generator
+SIZES = [(6, 4), (9, 1), (4, 9), (12, 3), (2, 2)]  # samples, coordinates
+# c_s, c_s / d_s, chi, c_c, c_1, c_mu, mu_eff, threshold, rescaled, rates of the mean and of sigma
+ORDINARY = [0.3, 0.25, 2.1, 0.4, 0.04, 0.03, 3.0, 3.0, 1.0, 0.6, 0.8]
+
+
+def changed(**numbers: float) -> np.ndarray:
+    names = ["c_s", "drive", "chi", "c_c", "c_1", "c_mu", "mass", "threshold", "rescaled", "rate", "root_rate"]
+    return frozen(np.array([numbers.get(name, value) for name, value in zip(names, ORDINARY, strict=True)]))
+
+
+# one case of every branch: ordinary; h_sigma = 0; no rescaling; M scaled down; log sigma grows by 1
+CASES = {
+    "ordinary": changed(),
+    "unsteady": changed(threshold=0.01),
+    "not rescaled": changed(rescaled=0.0),
+    "clipped": changed(c_mu=5.0),
+    "clipped by the path": changed(c_1=40.0, threshold=100.0),
+    "longest step": changed(drive=50.0, mass=30.0, chi=0.1),
+    "no paths": changed(c_s=0.0, drive=0.0, chi=1.0, c_c=0.0, c_1=0.0, mass=0.0, threshold=0.0),
+}
+
+
+def arguments(n: int, dim: int, constants: np.ndarray, rng: Rng) -> dict[str, np.ndarray]:
+    return {
+        "order": frozen(rng.permutation(n)),
+        "mean_weights": frozen(np.sort(rng.standard_normal(n))[::-1].copy()),
+        "root_weights": frozen(np.sort(rng.standard_normal(n))[::-1].copy()),
+        "constants": constants,
+        "scale": frozen(rng.uniform(0.5, 2.0, dim)),
+        "z": rng.standard_normal((n + 1, dim)),
+        "y": rng.standard_normal((n + 1, dim)),
+        "path_s": rng.standard_normal(dim),
+        "path_c": rng.standard_normal(dim),
+        "mean": rng.standard_normal(dim),
+        "weights": np.full(n + 1, np.nan),
+        "scalars": np.array([1.3, 0.2, np.nan, np.nan, np.nan, np.nan, 5.0]),
+    }
+
+
+def expected_of(given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    inputs = [given[name].copy() for name in ("order", "mean_weights", "root_weights", "constants", "scale", "z", "y")]
+    return naive.evolve(*inputs, {name: given[name].copy() for name in ("path_s", "path_c", "mean", "scalars")})
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("n", "dim"), SIZES)
+def test_evolve(case: str, n: int, dim: int) -> None:
+    given = arguments(n, dim, CASES[case], np.random.default_rng(n * dim))
+    expected = expected_of(given)
+    search.evolve(*given.values())
+    assert given["scalars"][6] == 5.0
+    given["scalars"] = given["scalars"][:6]
+    for name, value in expected.items():
+        close(given[name], value)
+
+
+def test_the_cases_of_evolve_are_what_they_are_called() -> None:
+    found = {}
+    for case, constants in CASES.items():
+        given = arguments(6, 4, constants, np.random.default_rng(24))
+        found[case] = expected_of(given)["scalars"]
+    assert found["ordinary"][3] == 1 > found["unsteady"][3]
+    assert found["ordinary"][4] == 1 > max(found["clipped"][4], found["clipped by the path"][4])
+    assert found["ordinary"][5] < 1 == found["longest step"][5]
+    assert (arguments(6, 4, ORDINARY, np.random.default_rng(24))["root_weights"] < 0).any()
+
+
+@pytest.mark.parametrize("array", ["z", "y"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e120])
+def test_evolve_writes_nothing_but_a_sign_if_a_sample_is_not_finite(array: str, bad: float) -> None:
+    given = arguments(6, 4, CASES["ordinary"], np.random.default_rng(1))
+    given[array][given["order"][0], 2] = bad
+    before = {name: value.copy() for name, value in given.items()}
+    search.evolve(*given.values())
+    assert given["scalars"][4] == 0.0
+    for name in ("path_s", "path_c", "mean", "z", "y"):
+        assert np.array_equal(given[name], before[name], equal_nan=True), name
+    assert np.array_equal(given["scalars"][[0, 1]], before["scalars"][[0, 1]])
+
+
+@pytest.mark.parametrize(("n", "dim"), SIZES)
+def test_place(n: int, dim: int) -> None:
+    rng = np.random.default_rng(2)
+    mean, scale, y = rng.standard_normal(dim), rng.uniform(0.5, 2.0, dim), rng.standard_normal((n + 1, dim))
+    x = np.empty((n, dim))
+    search.place(frozen(mean), 0.7, frozen(scale), frozen(y), x)
+    close(x, naive.place(mean, 0.7, scale, y[:n]))
+
+
+@pytest.mark.parametrize(("n", "dim"), [(6, 4), (4, 9), (12, 3), (9, 2)])
+def test_orthogonalise(n: int, dim: int) -> None:
+    z = np.random.default_rng(3).standard_normal((n + 2, dim))
+    expected = np.vstack([naive.orthogonalised(z[:n]), z[n:]])
+    search.orthogonalise(n, z)
+    close(z, expected, 1e-9)
+
+
+@pytest.mark.parametrize(("n", "dim"), SIZES)
+def test_decode(n: int, dim: int) -> None:
+    rng = np.random.default_rng(4)
+    v, y, weights = rng.standard_normal((n + 1, dim)), rng.standard_normal((n + 1, dim)), rng.standard_normal(n + 1)
+    for size in (0.1, 10.0):  # small steps, and such as are cut off
+        fisher, scale = rng.uniform(2.0, 5.0, dim), rng.uniform(0.5, 2.0, dim)
+        expected = scale * naive.decode(v, y, size * weights, fisher, (0.6, 1.4), 0.3)
+        search.decode(frozen(v), frozen(y), size * weights, fisher, 0.6, 1.4, 0.3, scale)
+        close(scale, expected)
+
+
+@pytest.mark.parametrize(("n", "dim"), [*SIZES, (30, 5), (7, 40)])
+def test_decode_and_step(n: int, dim: int) -> None:
+    """D, A h(M) and its inverse, M = (Z^T W Z - s I) / 2, with as many samples as there may be."""
+    rng = np.random.default_rng(5)
+    a, z = np.eye(dim) + 0.3 * rng.standard_normal((dim, dim)) / np.sqrt(dim), rng.standard_normal((n, dim))
+    fisher, scale_in = frozen(rng.uniform(2.0, 5.0, dim)), frozen(rng.uniform(0.5, 2.0, dim))
+    weights, shift, ratios, pull = 0.4 * rng.standard_normal(n) / np.sqrt(n), 0.35, (0.6, 1.4), 0.2
+    inverse, step = np.linalg.inv(a), naive.h(z, weights, shift)
+    root, scale = a.ravel().copy(), np.empty(dim)
+    carried = inverse.ravel().copy()
+    full.decode_and_step(
+        fisher, frozen(z), frozen(z @ a.T), frozen(weights), scale_in, shift, *ratios, pull, scale, carried, root
+    )
+    close(scale, scale_in * naive.decode(z @ inverse, z @ a.T, weights, fisher, ratios, pull))
+    close(root.reshape(dim, dim), a @ step, 1e-9)
+    close(carried.reshape(dim, dim), np.linalg.inv(a @ step), 1e-8)
+    # D in place
+    own, again, root = scale_in.copy(), inverse.ravel().copy(), a.ravel().copy()
+    full.decode_and_step(fisher, z, z @ a.T, weights, own, shift, *ratios, pull, own, again, root)
+    assert np.array_equal(own, scale)
+
+
+def test_decode_and_step_exchanges_rows_where_it_must() -> None:
+    """A weight w that makes the first pivot of alpha I + K G vanish, by which elimination must not divide.
+
+    K = (1/2 - s/4) W + W G W / 8 with W = diag(w, 10), so that the pivot is a quadratic function of w.
+    """
+    z, shift = np.array([[2.0, 0.0], [1.5, 1.0]]), 0.3
+    gram, keep = z @ z.T, 1 - shift / 2 + shift**2 / 8
+    pivot = [gram[0, 0] ** 2 / 8, (0.5 - shift / 4) * gram[0, 0] + 10 * gram[0, 1] ** 2 / 8, keep]
+    weights = np.array([np.roots(pivot).max(), 10.0])
+    core = (0.5 - shift / 4) * np.diag(weights) + gram * np.outer(weights, weights) / 8
+    assert abs((keep * np.eye(2) + core @ gram)[0, 0]) < 1e-14
+    root, carried = np.eye(2).ravel(), np.eye(2).ravel()
+    full.decode_and_step(np.ones(2), z, z, weights, np.ones(2), shift, 0.0, 0.0, 0.0, np.ones(2), carried, root)
+    close(carried.reshape(2, 2), np.linalg.inv(naive.h(z, weights, shift)))
+
+
+def test_the_loops_do_the_same_without_the_compiler() -> None:
+    compiled, plain = (arguments(5, 3, CASES["ordinary"], np.random.default_rng(6)) for _ in range(2))
+    search.evolve(*compiled.values())
+    search.evolve.python(*plain.values())
+    for name, value in compiled.items():
+        close(value, plain[name])
+    rng = np.random.default_rng(7)
+    z, a = rng.standard_normal((5, 3)), np.eye(3) + 0.1 * rng.standard_normal((3, 3))
+    results = []
+    for run in (full.decode_and_step, full.decode_and_step.python):
+        scale, carried, root = np.ones(3), np.linalg.inv(a).ravel(), a.ravel().copy()
+        run(np.full(3, 2.0), z, z @ a.T, np.full(5, 0.1), scale, 0.3, 0.5, 0.6, 0.2, scale, carried, root)
+        results.append(np.concatenate([scale, carried, root]))
+    close(*results)

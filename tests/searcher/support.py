@@ -1,0 +1,130 @@
+"""What the tests of the searcher share: problems, structures, and a look at the whole of a search."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from esgroup import Searcher
+from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Full, Group, Kronecker, Sparse, Triangular
+
+Array = np.ndarray
+Function = Callable[[Array], float]
+
+STRUCTURES: dict[str, Group | str] = {
+    name: name
+    for name in (
+        "auto",
+        "full",
+        "diagonal",
+        "triangular",
+        "triangular:upper",
+        "block_triangular:k=2",
+        "block_triangular:k=2,upper",
+        "heisenberg:k1=2,k2=1",
+        "heisenberg:k1=1,k2=2,upper",
+        "toeplitz_triangular",
+        "circulant",
+    )
+} | {
+    "kronecker": Kronecker(Full(2), Diagonal(3)),
+    "block_diagonal": BlockDiagonal([Full(2), Diagonal(1), Triangular(3)]),
+    "conjugate": Conjugate(Triangular(6), np.array([3, 1, 0, 5, 2, 4])),
+    "rotated": Conjugate(Diagonal(6), np.linalg.qr(np.random.default_rng(5).standard_normal((6, 6)))[0]),
+    "sparse": Sparse.from_edges(6, [(1, 0), (3, 2), (5, 4)], close=True),
+}
+
+#: Every option that changes how a search goes on, for six coordinates.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "paper": {"algorithm": "paper"},
+    "paper_mirrored": {"algorithm": "paper", "mirrored": True},
+    "decoding": {"decoding": True, "structure": "heisenberg:k1=2,k2=1"},
+    "no_decoding": {"decoding": False},
+    "mirrored": {"mirrored": True, "popsize": 7},
+    "adapted": {"noise": "adapt"},
+    "adapted_diagonal": {"noise": "adapt", "structure": "diagonal"},
+    "popsize": {"popsize": 13},
+    "bounds": {"bounds": (-2.0, 3.5)},
+    "half_bounds": {"bounds": [(0, None), (None, 4), (-3, 3), (None, None), (0, 9), (1, 2)]},
+    "fixed": {"fixed": {1: 0.25}},
+    "integer": {"integer": [0, 4]},
+    "mixed": {"integer": [0], "bounds": (-4, 4), "fixed": [5]},
+    "covariance": {"cov0": np.diag([1.0, 2, 3, 4, 5, 6]) + 0.5},
+    "limits": {"max_evals": 10**6, "max_iters": 10**5, "max_time": 1e4, "target": -1.0},
+}
+
+X0 = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 1.0])
+
+
+def searcher(dim: int = 3, sigma0: Any = 0.5, **options: Any) -> Searcher:
+    """A search from a point that is whole, positive and not symmetric."""
+    return Searcher(X0[:dim], sigma0, rng=options.pop("rng", 1), **options)
+
+
+def sphere(x: Array) -> float:
+    return float(x @ x)
+
+
+def valley(x: Array) -> float:
+    """Not symmetric, not separable, with a minimum at (0.3, 0.3, ...)."""
+    y = x - 0.3
+    return float(y @ y + 30 * (y[1:] - y[:-1]) @ (y[1:] - y[:-1]) + abs(y[0]) ** 3)
+
+
+def generation(search: Searcher, f: Function = sphere) -> Array:
+    """One ask and tell; returns the points."""
+    X = search.ask()
+    search.tell([f(x) for x in X])
+    return X
+
+
+def run(search: Searcher, f: Function = sphere, generations: int = 1000) -> Searcher:
+    """Ask and tell until the search stops, or that often."""
+    for _ in range(generations):
+        if search.stop():
+            break
+        generation(search, f)
+    return search
+
+
+def evaluations(f: Function, x0: Any, sigma0: Any, target: float, seed: int, **options: Any) -> float:
+    """How many it takes to get to a target; infinite if the search stops before."""
+    search = run(Searcher(x0, sigma0, rng=seed, target=target, max_evals=20_000, **options), f, 10**5)
+    return search.nfev if "target" in search.stop() else float("inf")
+
+
+# ---- the whole of a search ----------------------------------------------------------------------------------------
+
+
+def everything(search: Searcher) -> tuple[str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
+    """All that the future of a search depends on, bit by bit, apart from the time."""
+    header, arrays = search._parts()
+    header = {name: value for name, value in header.items() if name != "seconds"}
+    bits = {name: (str(a.dtype), a.shape, np.ascontiguousarray(a).tobytes()) for name, a in arrays.items()}
+    return json.dumps(header, sort_keys=True), bits
+
+
+def same(first: Searcher, second: Searcher) -> bool:
+    return everything(first) == everything(second)
+
+
+@contextmanager
+def unchanged(search: Searcher) -> Iterator[None]:
+    """Whatever happens within, the search is exactly as it was."""
+    before = everything(search)
+    yield
+    assert everything(search) == before
+
+
+@contextmanager
+def refused(search: Searcher, error: type[Exception], text: str) -> Iterator[None]:
+    """The call raises this error with this text, leaves the search as it was, and the search can go on."""
+    with unchanged(search), pytest.raises(error, match=text):
+        yield
+    before = search.nit
+    generation(search)
+    assert search.nit == before + 1 and np.isfinite(search.mean).all() and (search.stds > 0).all()

@@ -1,0 +1,404 @@
+"""The space of a search: from the user's coordinates to those that are searched, and back."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from esgroup.searcher import Searcher
+from esgroup.strategies.space import Space, space
+
+INF = math.inf
+
+
+@st.composite
+def spaces(draw) -> Space:
+    """Spaces of one to six coordinates of all kinds, at least one of which is free."""
+    dim = draw(st.integers(1, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    scale = 10.0 ** rng.integers(-12, 13, dim)
+    integer = rng.random(dim) < 0.3
+    scale[integer] = 10.0 ** rng.integers(0, 4, integer.sum())
+    x0 = scale * rng.choice([0.0, 1.0, -0.7, 12.3], dim)
+    lower = x0 - scale * rng.choice([INF, 0.0, 0.01, 1.0, 30.0], dim)
+    upper = x0 + scale * rng.choice([INF, 0.02, 1.0, 30.0], dim)
+    x0[integer] = np.clip(np.rint(x0), np.ceil(lower), np.floor(upper))[integer]
+    room = np.where(integer, np.ceil(lower) < np.floor(upper), True)
+    lower, upper = np.where(room, lower, -INF), np.where(room, upper, INF)
+    fixed = rng.random(dim) < 0.25
+    fixed[rng.integers(dim)] = False
+    sigma0 = scale * rng.uniform(0.01, 10) if rng.random() < 0.5 else None
+    return space(x0, list(zip(lower, upper, strict=True)), fixed, integer, sigma0)
+
+
+def searched(where: Space, rng: np.random.Generator, n: int = 300) -> np.ndarray:
+    """Points y from far inside to far beyond the bounds."""
+    sizes = where.initial_steps() * 10.0 ** rng.uniform(-3, 3, (n, 1))
+    return where.encode(where.x0[None]) + sizes * rng.standard_normal((n, where.free_dim))
+
+
+def assert_feasible(where: Space, x: np.ndarray) -> None:
+    assert np.isfinite(x).all()
+    assert (x >= where.lower).all() and (x <= where.upper).all()
+    assert (x == np.rint(x))[:, where.integer].all()
+    assert (x == where.x0)[:, where.fixed].all()
+
+
+def size(where: Space) -> np.ndarray:
+    """The size of the numbers of each coordinate."""
+    sides = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (where.lower, where.upper)]
+    return np.max([*sides, np.abs(where.x0), where.steps0], axis=0)
+
+
+# ---- laws -------------------------------------------------------------------------------------------------------
+
+
+@given(spaces(), st.integers(0, 2**32 - 1))
+def test_whatever_is_searched_every_point_is_feasible(where, seed) -> None:
+    y = searched(where, np.random.default_rng(seed))
+    far = 10.0 ** np.arange(-300.0, 301.0, 20.0)[:, None] * np.ones(where.free_dim)
+    for rows in (y, far, -far):
+        before = rows.copy()
+        x = where.decode(rows)
+        assert x.shape == (len(rows), where.dim)
+        assert_feasible(where, x)
+        where.check_feasible("x", x)
+        assert np.array_equal(rows, before) and not np.shares_memory(x, rows)
+
+
+@given(spaces(), st.integers(0, 2**32 - 1))
+def test_feasible_points_come_back_from_the_search_unchanged(where, seed) -> None:
+    rng = np.random.default_rng(seed)
+    x = np.concatenate([where.x0[None], where.decode(searched(where, rng))])
+    x = np.where(np.isfinite(where.lower) & (rng.random(x.shape) < 0.1) & ~where.fixed, where.lower, x)
+    x = x[(np.abs(x) <= 100 * size(where)).all(axis=1)]
+    for y in (where.encode(x), where.encode(x, searched(where, rng, 1)[0])):
+        assert y.shape == (len(x), where.free_dim)
+        again = where.decode(y)
+        assert (np.abs(again - x) <= 1e-12 * size(where)).all()
+        exact = where.integer | where.fixed
+        assert np.array_equal(again[:, exact], x[:, exact])
+
+
+@given(spaces(), st.integers(0, 2**32 - 1))
+def test_what_is_far_from_all_bounds_is_searched_as_it_is(where, seed) -> None:
+    continuous = ~where.integer[where.free]
+    lower, upper = where.lower[where.free], where.upper[where.free]
+    y = np.random.default_rng(seed).uniform(0.11, 0.89, (50, where.free_dim))
+    for j in range(where.free_dim):
+        if math.isfinite(upper[j] - lower[j]):
+            y[:, j] = lower[j] + y[:, j] * (upper[j] - lower[j])
+        elif math.isfinite(lower[j]):
+            gap = max(where.x0[where.free[j]] - lower[j], where.steps0[where.free[j]])
+            y[:, j] = lower[j] + (0.5 + y[:, j]) * gap
+    open_above = np.isfinite(lower) == np.isfinite(upper)
+    same = (where.decode(y)[:, where.free] == y)[:, continuous & (open_above | np.isfinite(lower))]
+    assert same.all()
+
+
+@given(spaces(), st.integers(0, 2**32 - 1))
+def test_a_foreign_point_is_moved_to_the_nearest_feasible_one(where, seed) -> None:
+    rng = np.random.default_rng(seed)
+    x = where.x0 + 50 * size(where) * rng.standard_normal((100, where.dim))
+    near = where.feasible(x)
+    assert_feasible(where, near)
+    others = where.decode(searched(where, rng))
+    gap = np.abs(x - near)[:, None]
+    assert (gap <= np.abs(x[:, None] - others) + 1e-12 * size(where)).all()
+    again = where.decode(where.encode(x))
+    assert (np.abs(again - near) <= 1e-12 * np.maximum(size(where), np.abs(near))).all()
+
+
+@given(spaces(), st.integers(0, 2**32 - 1))
+def test_random_starts_are_feasible_and_the_generator_decides(where, seed) -> None:
+    points = np.array([where.random_point(np.random.default_rng([seed, i]), where.steps0) for i in range(20)])
+    assert_feasible(where, points)
+    again = where.random_point(np.random.default_rng([seed, 3]), where.steps0)
+    assert np.array_equal(again, points[3])
+
+
+@given(spaces())
+def test_a_space_is_copied_with_all_that_it_is(where) -> None:
+    y = searched(where, np.random.default_rng(1))
+    for other in (copy.deepcopy(where), pickle.loads(pickle.dumps(where))):
+        assert np.array_equal(other.decode(y), where.decode(y))
+    names = ("x0", "lower", "upper", "fixed", "integer", "steps0")
+    rebuilt = Space(**{name: getattr(where, name).copy() for name in names})
+    assert np.array_equal(rebuilt.decode(y), where.decode(y))
+
+
+# ---- single facts -----------------------------------------------------------------------------------------------
+
+
+def test_a_space_without_bounds_fixed_or_integer_coordinates_is_plain() -> None:
+    assert space([1.0, 2.0]).plain and space([1.0, 2.0], (None, INF), [], False).plain
+    for options in ({"bounds": (None, 5)}, {"bounds": (0, None)}, {"fixed": [0]}, {"integer": [1]}):
+        assert not space([1.0, 2.0], **options).plain
+    y = np.random.default_rng(1).standard_normal((3, 2))
+    assert np.array_equal(space([1.0, 2.0]).decode(y), y) and np.array_equal(space([1.0, 2.0]).encode(y), y)
+
+
+def test_margins_are_as_documented() -> None:
+    """min(range / 10, max(sigma0, |x0 - bound|) / 2), none for integers."""
+    bounds = [(0, 10), (0, 10), (0, None), (None, 9), (0, 10), (0, 1e30), (None, None), (0, 1)]
+    where = space([5, 0, 3, 8, 5, 1, 0, 0.5], bounds, integer=[4], sigma0=[2, 0.5, 0.1, 4, 2, 0.3, 1, 8])
+    bend = where._bend
+    assert bend.lower_margin.tolist() == [1.0, 0.25, 1.5, 0.0, 0.0, 0.5, 0.0, 0.1]
+    assert bend.upper_margin.tolist() == [1.0, 1.0, 0.0, 2.0, 0.0, 0.1 * 1e30, 0.0, 0.1]
+
+
+def test_fixed_coordinates_are_indices_a_mask_or_values() -> None:
+    for fixed in ([0, 2], [-3, -1], (0, 2, 2), np.array([0, 2]), {0, 2}, [True, False, True], np.array([1, 0, 1]) > 0):
+        where = space([1.0, 2.0, 3.0], fixed=fixed)
+        assert where.free.tolist() == [1] and where.free_dim == 1 and where.dim == 3
+        assert where.decode(np.array([[7.0], [8.0]])).tolist() == [[1, 7, 3], [1, 8, 3]]
+        assert where.encode(np.array([[4.0, 5.0, 6.0]])).tolist() == [[5.0]]
+    where = space([1.0, 2.0, 3.0], fixed={0: 5, -1: 7.5})
+    assert where.x0.tolist() == [5, 2, 7.5]
+    assert where.decode(np.array([[0.0]])).tolist() == [[5, 0, 7.5]]
+
+
+def test_a_value_for_a_fixed_coordinate_counts_in_place_of_x0() -> None:
+    where = space([99.0, 2.5], (0, 5), fixed={0: 3}, integer=[0])
+    assert where.x0.tolist() == [3, 2.5]
+    with pytest.raises(ValueError, match=r"x0\[0\] must be from 0.0 to 5.0, got 7.0"):
+        space([1.0, 2.5], (0, 5), fixed={0: 7})
+    with pytest.raises(ValueError, match=r"x0\[0\] must be an integer, got 3.5"):
+        space([1.0, 2.5], (0, 5), fixed={0: 3.5}, integer=[0])
+
+
+def test_equal_bounds_fix_a_coordinate() -> None:
+    where = space([1.0, 2.0, 3.0], [(0, 5), (2, 2), (2.7, 3.4)], integer=[2])
+    assert where.fixed.tolist() == [False, True, True]
+    assert where.decode(np.array([[4.0]])).tolist() == [[4, 2, 3]]
+    with pytest.raises(ValueError, match=r"x0\[1\] must be from 3.0 to 3.0, got 2.0"):
+        space([1.0, 2.0, 3.0], [(0, 5), (3, 3), (0, 5)])
+
+
+def test_every_integer_has_an_interval_of_length_one() -> None:
+    where = space([1.0], (-0.4, 3.9), integer=True)  # 0, 1, 2, 3
+    edges = np.arange(-9.5, 10)
+    expected = [abs((k + 3) % 6 - 3) for k in range(-9, 10)]  # 3 2 1 0 1 2 3 2 ...
+    for share in (1e-9, 0.3, 0.5, 1 - 1e-9):
+        assert where.decode((edges[:-1] + share)[:, None])[:, 0].tolist() == expected
+    assert where.encode(np.array([[-7.0], [0.0], [2.4], [3.0], [99.0]]))[:, 0].tolist() == [0, 0, 2, 3, 3]
+
+
+def test_the_kinds_of_integer_arguments() -> None:
+    for integer in (True, [0, 1], [True, True], np.array([0, -1]), range(2)):
+        assert space([1.0, 2.0], integer=integer).integer.all()
+    for integer in (None, False, [], [False, False]):
+        assert not space([1.0, 2.0], integer=integer).integer.any()
+
+
+@pytest.mark.parametrize(
+    "x0, options, kind, message",
+    [
+        ([], {}, ValueError, "x0 must have at least one coordinate"),
+        ([1, math.nan], {}, ValueError, "x0 must be finite, got nan at index 1"),
+        ([1, INF], {}, ValueError, "x0 must be finite, got inf at index 1"),
+        ([[1.0, 2.0]], {}, ValueError, r"x0 must have shape \(n,\), got \(1, 2\)"),
+        (1.0, {}, ValueError, r"x0 must have shape \(n,\), got \(\)"),
+        ("ab", {}, ValueError, "x0 must be an array of real numbers"),
+        ([1, 9], {"bounds": (0, 5)}, ValueError, r"^x0\[1\] must be from 0.0 to 5.0, got 9.0$"),
+        ([1, -9], {"bounds": (0, None)}, ValueError, r"^x0\[1\] must be from 0.0 to inf, got -9.0$"),
+        ([0, 0], {"bounds": [[-5, -5], [5, 5]]}, ValueError, r"write bounds=\[\(-5, 5\), \(-5, 5\)\]$"),
+        ([0, 0], {"bounds": [[-5, -4], [5, 5]]}, ValueError, r"write bounds=\[\(-5, 5\), \(-4, 5\)\]$"),
+        ([0, 0], {"bounds": (-5, 5), "sigma0": -1}, ValueError, "^sigma0 must be a positive finite number, got -1$"),
+        ([1, 2], {"fixed": [2]}, ValueError, "an index in fixed must be an integer from -2 to 1, got 2"),
+        ([1, 2], {"fixed": [-3]}, ValueError, "an index in fixed must be an integer from -2 to 1, got -3"),
+        ([1, 2], {"fixed": [0, 1]}, ValueError, "must leave a coordinate to search"),
+        ([1, 2], {"fixed": [0], "bounds": [(0, 5), (2, 2)]}, ValueError, "must leave a coordinate to search"),
+        ([1, 2], {"fixed": [True]}, ValueError, "fixed must have 2 entries if it is a mask, got 1"),
+        ([1, 2], {"fixed": [True, 1]}, TypeError, "an index in fixed must be an integer"),
+        ([1, 2], {"fixed": [0.0]}, TypeError, "an index in fixed must be an integer from -2 to 1, got 0.0"),
+        ([1, 2], {"fixed": 1}, TypeError, "fixed must be None, indices of coordinates or a mask, got 1"),
+        ([1, 2], {"fixed": "0"}, TypeError, "fixed must be None, indices of coordinates or a mask, got '0'"),
+        ([1, 2], {"fixed": {0: math.nan}}, ValueError, r"fixed\[0\] must be a finite number, got nan"),
+        ([1, 2], {"fixed": {0: 1, -2: 1}}, ValueError, "got coordinate 0 twice"),
+        ([1, 2], {"fixed": {5: 1}}, ValueError, "an index in fixed"),
+        ([1, 2.5], {"integer": True}, ValueError, r"^x0\[1\] must be an integer, got 2.5: round it$"),
+        ([1, 2], {"integer": 1.5}, TypeError, "integer must be None, indices of coordinates or a mask, got 1.5"),
+        ([1, 2], {"integer": [7]}, ValueError, "an index in integer must be an integer from -2 to 1, got 7"),
+        ([0, 0], {"integer": [1], "bounds": (0.1, 0.9)}, ValueError, r"got \(0.1, 0.9\) for coordinate 1"),
+        ([1, 2], {"sigma0": 0}, ValueError, "sigma0 must be a positive finite number, got 0"),
+        ([1, 2], {"sigma0": math.nan}, ValueError, "sigma0 must be a positive finite number, got nan"),
+        ([1, 2], {"sigma0": "1"}, ValueError, "sigma0 must be a positive finite number, got '1'"),
+        ([1, 2], {"sigma0": [1, 0]}, ValueError, "sigma0 must be positive, got 0.0 at index 1"),
+        ([1, 2], {"sigma0": [1, INF]}, ValueError, "sigma0 must be finite, got inf at index 1"),
+        ([1, 2], {"sigma0": [1, 2, 3]}, ValueError, r"sigma0 must have shape \(2,\), got \(3,\)"),
+        ([1, 2], {"sigma0": [1, [2]]}, ValueError, "sigma0 must be an array of real numbers"),
+    ],
+)
+def test_bad_arguments_are_refused_with_what_is_wrong(x0, options, kind, message) -> None:
+    with pytest.raises(kind, match=message):
+        space(x0, **options)
+
+
+def test_infeasible_points_are_refused_with_where_they_are() -> None:
+    where = space([0.0, 1.0, 2.0], (-3, 3), fixed=[0], integer=[1])
+    where.check_feasible("x", np.array([0.0, -3.0, 3.0]))
+    good = [0.0, 1.0, 2.5]
+    for bad, message in [
+        ([0.0, 1.0, 3.5], r"^X\[1, 2\] must be from -3.0 to 3.0, got 3.5$"),
+        ([0.0, -4.0, 3.0], r"^X\[1, 1\] must be from -3.0 to 3.0, got -4.0$"),
+        ([0.0, 1.5, 3.0], r"^X\[1, 1\] must be an integer, got 1.5: round it$"),
+        ([0.1, 1.0, 3.0], r"^X\[1, 0\] must be 0.0, where it is fixed, got 0.1$"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            where.check_feasible("X", np.array([good, bad, bad]))
+
+
+def test_arrays_that_do_not_describe_a_space_are_refused() -> None:
+    good = space([0.0, 1.0], (-3, 3))
+    names = ("x0", "lower", "upper", "fixed", "integer", "steps0")
+    for name, bad in [
+        ("x0", np.array([0.0])),
+        ("x0", np.array([0.0, math.nan])),
+        ("x0", np.array([0.0, 4.0])),
+        ("lower", np.array([[0.0, 0.0]])),
+        ("lower", np.array([4.0, 4.0])),
+        ("fixed", np.array([True, True])),
+        ("steps0", np.array([1.0, 0.0])),
+        ("steps0", np.array([1.0, math.nan])),
+    ]:
+        with pytest.raises(ValueError):
+            Space(**{key: bad if key == name else getattr(good, key) for key in names})
+
+
+def test_the_arguments_are_not_touched_and_not_kept() -> None:
+    x0, sigma0 = np.array([1.0, 2.0]), np.array([0.5, 0.5])
+    where = space(x0, (0, 5), {0: 3.0}, sigma0=sigma0)
+    assert x0.tolist() == [1, 2]
+    x0[:], sigma0[:] = 9, 9
+    assert where.x0.tolist() == [3, 2] and where.steps0.tolist() == [0.5, 0.5]
+
+
+def test_other_bounds_keep_what_is_fixed_and_integer() -> None:
+    where = space([1.0, 2.0, 3.0], fixed=[0], integer=[1])
+    other = where.with_bounds(np.array([1.0, 7.0, -8.0]), (-4.5, 4.5))
+    assert other.x0.tolist() == [1, 4, -4.5] and other.free.tolist() == [1, 2] and other.integer.tolist() == [0, 1, 0]
+    with pytest.raises(ValueError, match=r"got lower = upper for coordinate 2"):
+        where.with_bounds(where.x0, [(0, 5), (0, 5), (3, 3)])
+    with pytest.raises(ValueError, match=r"x0\[0\] must be from 2.0 to 5.0, got 1.0"):
+        where.with_bounds(where.x0, (2, 5))
+
+
+# ---- standard deviations ----------------------------------------------------------------------------------------
+
+
+def test_default_steps_come_from_the_range_else_from_x0() -> None:
+    bounds = [(0, 8), (None, 99), (None, None), (0, 1), (0, 1e30)]
+    assert space([4, -2, 10, 0, 1], bounds, integer=[3]).steps0.tolist() == [2, 3, 3, 0.5, 3]
+    assert space([4, -2, 10, 0, 9], bounds, integer=[3]).initial_steps().tolist() == [2, 3, 3, 0.5, 3]
+    assert space([0.0, 0.0]).initial_steps().tolist() == [1, 1]
+    assert space([100.0, 4.0], fixed=[0]).initial_steps().tolist() == [1.2]  # fixed coordinates have no say
+    assert space([100.0, 4.0], [(0, 200), (None, None)]).initial_steps().tolist() == [50, 1.2]
+
+
+def test_given_steps_are_taken_but_for_those_beyond_a_third_of_the_range() -> None:
+    where = space([5.0, 5.0, 5.0], [(0, 9), (None, None), (4, 6)], fixed=[2], sigma0=0.7)
+    assert where.initial_steps().tolist() == [0.7, 0.7]
+    assert where.initial_steps([1.0, 2.0, 0.0]).tolist() == [1.0, 2.0]
+    assert where.initial_steps(50.0).tolist() == [3.0, 50.0]
+    with pytest.raises(ValueError, match=r"sigma0 must be positive, got 0\.0 at index 0"):
+        where.initial_steps([0.0, 1.0, 1.0])
+
+
+def test_points_spread_by_sigma0_from_a_start_at_a_bound_as_well() -> None:
+    rng = np.random.default_rng(2)
+    for x0 in (0.0, 0.2, 5.0, 9.9, 10.0):
+        where = space([x0], (0, 10), sigma0=0.3)
+        y = where.encode(where.x0[None]) + where.initial_steps() * rng.standard_normal((20_000, 1))
+        distance = np.sqrt(np.mean((where.decode(y) - x0) ** 2))
+        assert 0.2 < distance < 0.55
+
+
+@pytest.mark.parametrize("popsize", [2, 10, 100])
+@pytest.mark.parametrize("dim", [1, 8, 300])
+def test_integers_keep_their_chance_to_change(popsize, dim) -> None:
+    where = space(np.zeros(dim + 1), integer=range(dim))
+    least = where.least_steps(popsize)
+    assert least.shape == (dim + 1,) and least[-1] == 0.0 and len(set(least[:-1])) == 1
+    leaves = 2 * norm.sf(0.5 / least[0])
+    assert leaves == pytest.approx(min(0.3, 1 / ((dim + 1) * popsize)), rel=1e-9)
+    assert least[0] < 0.5
+
+
+def test_only_free_integers_have_least_and_only_ranges_have_most_steps() -> None:
+    assert space([1.0, 2.0]).least_steps(10) is None and space([1.0, 2.0]).most_steps() is None
+    assert space([1.0, 2.0], (0, None), fixed=[0], integer=[0]).least_steps(10) is None
+    assert space([1.0, 2.0], (0, None)).most_steps() is None
+    bounds = [(0, 9), (0, 1), (0, None), (0, 60), (0, 9)]
+    where = space([1.0] * 5, bounds, fixed=[4], integer=[1, 3])
+    assert where.most_steps().tolist() == [3.0, 0.5, INF, 20.0]
+    assert (where.least_steps(2) <= where.most_steps()).all()
+
+
+def test_standard_deviations_are_shown_in_the_users_coordinates() -> None:
+    where = space([1.0, 5.0, 3.0, 0.0], [(0, 10), (0, 10), (None, None), (0, 4)], fixed=[0], integer=[3])
+    shown = where.to_user_stds(np.array([5.0, 2.0, 1.0]), np.array([0.25, 40.0, 0.1]))
+    assert shown.tolist() == [0.0, 0.25, 40.0, 0.1]
+    at_bound = where.to_user_stds(where.encode(np.array([[1.0, 10.0, 3.0, 0.0]]))[0], np.array([0.1, 1.0, 0.1]))
+    assert at_bound[1] == pytest.approx(math.sqrt(2) * 0.1**2 / 4)  # that of t^2 / (4 a), margin a = 1
+
+
+# ---- random starts ----------------------------------------------------------------------------------------------
+
+
+def test_random_starts_are_uniform_between_bounds_and_normal_elsewhere() -> None:
+    bounds = [(-1, 3), (0, 2), (None, None), (0, None), (0, 1e30), (5, 5)]
+    where = space([0.0, 1.0, 5.0, 0.0, 10.0, 5.0], bounds, integer=[1], sigma0=1.0)
+    rng = np.random.default_rng(1)
+    points = np.array([where.random_point(rng, np.array([9, 9, 2.0, 3.0, 0.5, 9])) for _ in range(4000)])
+    assert_feasible(where, points)
+    error = 5 / math.sqrt(len(points))
+    assert abs(points[:, 0].mean() - 1) < error * 4 / math.sqrt(12)
+    assert abs(points[:, 0].std() - 4 / math.sqrt(12)) < error * 0.5
+    counts = np.bincount(points[:, 1].astype(int), minlength=3) / len(points)
+    assert np.abs(counts - 1 / 3).max() < error * math.sqrt(2 / 9)
+    assert abs(points[:, 2].mean() - 5) < error * 2 and abs(points[:, 2].std() - 2) < error * 2
+    assert points[:, 3].max() > 3 and np.median(points[:, 3]) < 3  # mirrored at the bound
+    assert abs(points[:, 4].mean() - 10) < error * 0.5  # 1e30 stands for infinity
+    assert (points[:, 5] == 5).all()
+
+
+# ---- integers in a search -----------------------------------------------------------------------------------------
+
+
+def test_a_search_over_integers_and_real_numbers_finds_both() -> None:
+    dim, weights = 8, 10.0 ** np.linspace(0, 3, 8)
+    centre = np.array([3.0, -7.0, 10.0, 0.0, 0.3, -0.2, 5.5, 1.0])
+    for seed in range(3):
+        search = Searcher(np.zeros(dim), bounds=(-10, 10), integer=range(4), rng=seed)
+        while not search.best_f <= 1e-8:
+            points = search.ask()
+            assert np.array_equal(points[:, :4], np.rint(points[:, :4]))
+            search.tell(((points - centre) ** 2) @ weights)
+            assert search.nfev < 4000
+        assert search.best_x[:4].tolist() == [3, -7, 10, 0]
+
+
+def test_integer_steps_do_not_collapse_while_others_converge() -> None:
+    search = Searcher(np.zeros(4), 1.0, integer=[0, 1], rng=1)
+    for _ in range(400):
+        search.tell((search.ask() ** 2).sum(axis=1))
+    least = search._space.least_steps(search.popsize)[0]
+    assert (search.stds[:2] >= 0.999 * least).all() and (search.stds[2:] < 1e-8).all()
+    changed = [np.abs(search.ask()[:, :2]).max() for _ in range(50)]
+    assert 0 < np.count_nonzero(changed) < 50
+
+
+def test_yes_or_no_coordinates_are_found() -> None:
+    dim = 16
+    wanted = np.arange(dim) % 3 == 0
+    for seed in range(3):
+        search = Searcher(np.zeros(dim), bounds=(0, 1), integer=True, rng=seed)
+        while search.best_f != 0:
+            search.tell(np.abs(search.ask() - wanted).sum(axis=1))
+            assert search.nfev < 1500
