@@ -284,7 +284,7 @@ def _is_empty(given: Any) -> bool:
 def _scipy_callback(callback: Callable[..., Any] | None) -> Callable[[Searcher], None] | None:
     if callback is None:
         return None
-    by_result = set(inspect.signature(callback).parameters) == {"intermediate_result"}
+    by_result = _parameters(callback) == ["intermediate_result"]
 
     def tell(search: Searcher) -> None:
         if by_result:
@@ -293,6 +293,13 @@ def _scipy_callback(callback: Callable[..., Any] | None) -> Callable[[Searcher],
             callback(search.mean if search.best_x is None else search.best_x.copy())
 
     return tell
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    try:
+        return list(inspect.signature(function).parameters)
+    except ValueError:  # some that are written in C do not say
+        return []
 
 
 class _Module(ModuleType):

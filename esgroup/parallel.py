@@ -215,11 +215,12 @@ class _Generation:
                 self._receive(future, self._out.pop(future))
 
     def call_back(self) -> None:
-        """Take back what has not begun."""
+        """Take back what has not begun.
+
+        Where few are out they stay there: a cancelled future makes a standard pool stumble when it breaks.
+        """
         self._waiting.clear()
-        if (
-            self._most == math.inf
-        ):  # few are out otherwise; a cancelled one makes a standard pool stumble when it breaks
+        if self._most == math.inf:
             for future in list(self._out):
                 future.cancel()
 

@@ -17,9 +17,8 @@ class Progress:
 
     def __init__(self) -> None:
         self._live: Any = None
-        self._start = time.monotonic()
         self._shown = -INTERVAL
-        self._before: int | None = None  # evaluations of earlier sessions, which are no measure of this one's speed
+        self._since: tuple[float, int] | None = None  # time and evaluations from which the speed is measured
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -43,11 +42,12 @@ class Progress:
         if self._live is None:
             return
         now = time.monotonic()
-        if self._before is None:
-            self._before = search.nfev - search.popsize
+        if self._since is None:  # earlier sessions and what is compiled before the first generation say nothing
+            self._since = now, search.nfev
         if now >= self._shown + INTERVAL:
             self._shown = now
-            speed = (search.nfev - self._before) / max(now - self._start, 1e-9)
+            then, before = self._since
+            speed = (search.nfev - before) / (now - then) if now > then else None
             self._show(line(search, speed, max_evals, target, max_time))
 
     def _show(self, text: str) -> None:
@@ -58,18 +58,18 @@ class Progress:
 
 def line(
     search: Searcher,
-    speed: float,
+    speed: float | None,
     max_evals: int | None = None,
     target: float | None = None,
     max_time: float | None = None,
 ) -> str:
-    """What the line says; `speed` is in evaluations per second."""
+    """What the line says; `speed` is in evaluations per second, None if it is not known yet."""
     restart = getattr(search, "restart", 0)  # a plain Searcher has none
     parts = [
         f"{search.nfev:,}" + (f" of {max_evals:,}" if max_evals else "") + " evaluations",
         f"best {search.best_f:.4g}" + (f" (target {target:.4g})" if target is not None else ""),
         f"step {search.sigma:.2g}",
-        f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.2g}/s",
+        *([] if speed is None else [f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.2g}/s"]),
         f"{search.seconds:,.0f} s" + (f" of {max_time:,.0f} s" if max_time else ""),
     ]
     return " · ".join(parts + [f"restart {restart}"] * (restart > 0))

@@ -270,7 +270,8 @@ class Searcher:
     @property
     def mean(self) -> Array:
         """The mean of the distribution, as a feasible point."""
-        return self._space.decode(self._state.mean[None])[0]
+        mean: Array = self._space.decode(self._state.mean[None])[0].copy()  # decode may return what it was given
+        return mean
 
     @property
     def stds(self) -> Array:

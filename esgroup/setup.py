@@ -101,7 +101,7 @@ def configure(
     evolution = options.evolution(group)
     if popsize is None:
         popsize = default_popsize(dim)
-    popsize = checks.whole_number("popsize", popsize, least=2, most=MOST_POPSIZE)
+    popsize = checks.whole_number("popsize", popsize, least=2)
     _check_steps(start.steps)
     state = _first_state(evolution, start)
     return Setup(start.space, options, evolution, state, popsize, note)

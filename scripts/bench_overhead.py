@@ -193,11 +193,14 @@ class Sphere:
     def __call__(self, points: Any) -> np.ndarray:
         self.center += self.rng.normal(scale=DRIFT, size=len(self.center))
         self.fallen += len(self.center)
-        away = np.asarray(points) - self.center
-        squares = np.einsum("ij,ij->i", away, away)
+        squares = np.array([self.square(point) for point in points])
         self.nearest = float(squares.min())
-        values: np.ndarray = squares - self.fallen
-        return values
+        return squares - self.fallen
+
+    def square(self, point: np.ndarray) -> float:
+        """Of one point, so that the objective needs no memory to speak of."""
+        away = point - self.center
+        return float(away @ away)
 
 
 class Runner:

@@ -26,7 +26,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-TESTS = ["tests/groups", "tests/distributions", "tests/kernels/test_kernels.py"]
+TESTS = [
+    "tests/groups",
+    "tests/distributions",
+    "tests/kernels/test_kernels.py",
+    "tests/kernels/test_search_kernels.py",
+    "tests/strategies",
+]
 
 
 class Fault(NamedTuple):
@@ -44,7 +50,7 @@ FAULTS = [
     Fault("full: factor 2 in C", "groups/full.py", "right * (0.5 * weights)", "right * (1.0 * weights)"),
     Fault("full: lost transpose in apply", "groups/full.py", "return x @ self._square(a).T", "return x @ self._square(a)"),
     Fault("full: M^2/2 dropped from the fused step", "groups/full.py", "core = weighted @ z.T", "core = 0 * weighted @ z.T"),
-    Fault("full: identity term of the fused step", "groups/full.py", "+ 0.125 * shift**2", "+ 0.25 * shift**2"),
+    Fault("full: identity term of the fused step", "groups/full.py", "+ 0.125 * shift**2\n        # BLAS", "+ 0.25 * shift**2\n        # BLAS"),
     Fault("h: M^2/2 dropped", "groups/hooks.py", " + 0.5 * self._product(m, m)", ""),
     Fault("h: on the wrong side", "groups/hooks.py", "self._product(a, self._h(m))", "self._product(self._h(m), a)"),
     Fault("diagonal: factor 2", "kernels/diagonal.py", "w = 0.5 * weights[i]", "w = weights[i]"),
@@ -82,6 +88,19 @@ FAULTS = [
     Fault("gaussian: mean moves backwards", "distributions/gaussian.py", "return State(state.mean + self._outward(state.root, delta", "return State(state.mean - self._outward(state.root, delta"),
     Fault("curvature: cross term once", "distributions/curvature.py", "+ 2 * d * (products", "+ d * (products"),
     Fault("curvature: sign of the combination", "distributions/curvature.py", "q = -d * inverse_rows", "q = d * inverse_rows"),
+    Fault("full: sign of the carried inverse", "groups/full.py", "blas.dgemm(-1.0 / keep", "blas.dgemm(1.0 / keep"),
+    Fault("full: carried inverse is transposed in the loop", "kernels/full.py", "v[i, c] += factor * inverse[r * dim + c]", "v[i, c] += factor * inverse[c * dim + r]"),
+    Fault("rates: d_s without the square root", "strategies/rates.py", "max(0.0, math.sqrt(max(0.0, mu_eff - 1) / (dim + 1)) - 1)", "max(0.0, max(0.0, mu_eff - 1) / (dim + 1) - 1)"),
+    Fault("rates: sign of the mean's negative weights", "strategies/rates.py", "better + negative_mean * worse", "better - negative_mean * worse"),
+    Fault("rates: mu_eff of the root in the paths", "strategies/recombination.py", "c_1, c_mu, mass, threshold", "c_1, c_mu, mu_eff, threshold"),
+    Fault("evolution: weights of D stay clipped", "strategies/evolution.py", "factor = rate / clip", "factor = rate"),
+    Fault("evolution: step size corrected the wrong way", "strategies/evolution.py", "*= rate_mean / state.rates[0]", "*= state.rates[0] / rate_mean"),
+    Fault("decoding: information of rows for columns", "strategies/decoding.py", "group._squared_column_norms(inverse)", "group._squared_row_norms(inverse)"),
+    Fault("adaptation: bias of the signal", "strategies/adaptation.py", "beta / (2 - beta) *", "beta *"),
+    Fault("sampling: mirror images are copies", "strategies/sampling.py", "np.negative(z[", "np.positive(z["),
+    Fault("search: negative weights not scaled", "kernels/search.py", "w < 0.0 and rescaled > 0.0", "w < 0.0 and rescaled > 1.0"),
+    Fault("search: h_sigma without its correction", "kernels/search.py", "clip * (c_1 * damped + pull)", "clip * (c_1 + pull)"),
+    Fault("search: orthogonal samples of other lengths", "kernels/search.py", "factor = np.sqrt(total / rest)", "factor = total / rest"),
 ]  # fmt: skip
 
 
@@ -100,7 +119,8 @@ def test_that_notices(fault: Fault) -> tuple[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
         mutate(fault, tree)
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *TESTS]
+        nearest_first = sorted(TESTS, key=lambda test: fault.file.split("/")[0] not in test)
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *nearest_first]
         environment = os.environ | {"PYTHONPATH": str(tree), "OPENBLAS_NUM_THREADS": "1"}
         run = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
         if run.returncode not in (0, 1):  # neither passed nor failed: the tests did not run

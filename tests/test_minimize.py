@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -364,6 +364,8 @@ class TestRestarts:
                 small.append(run)
                 limit = large[-1].nfev // 2
                 assert run.nfev < limit + run.popsize
+                assert run._limits.max_evals is not None
+                assert run._limits.max_evals <= limit  # the search itself knows
                 assert first.popsize <= run.popsize <= max(first.popsize, large[-1].popsize // 2)
                 factors = run._first_stds / first._first_stds
                 assert np.allclose(factors, factors[0])
@@ -641,6 +643,38 @@ class TestCheckpoints:
         for name in ("x", "xmean", "stds"):
             assert np.array_equal(result[name], expected[name])
 
+    def test_of_equal_values_the_same_point_is_the_best(self, tmp_path: Path) -> None:
+        """The first point is evaluated last, after the run was broken off; uninterrupted it would have been first."""
+        calls: list[int] = []
+
+        def constant(x: Array) -> float:
+            calls.append(1)
+            if len(calls) == 1:
+                raise RuntimeError("broken off")
+            return 1.0
+
+        class AtOnce(Executor):
+            def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+                future: Future[Any] = Future()
+                try:
+                    future.set_result(fn(*args))
+                except RuntimeError as error:
+                    future.set_exception(error)
+                return future
+
+        options: dict[str, Any] = {**self.OPTIONS, "popsize": 7, "max_iters": 2}
+        path = tmp_path / "run.npz"
+        expected = esgroup.minimize(lambda x: 1.0, X0, **options)
+        with pytest.raises(RuntimeError, match="broken off"):
+            esgroup.minimize(constant, X0, **options, executor=AtOnce(), checkpoint=path)
+        search = Searcher.load(path)
+        assert search.nfev == 6
+        assert search.best_x is not None
+        assert not np.array_equal(search.best_x, expected.x)
+        result = esgroup.minimize(constant, X0, **options, checkpoint=path, resume=True)
+        assert np.array_equal(result.x, expected.x)
+        assert result.nfev == 14 == len(calls) - 1
+
     def test_new_limits_may_end_a_torn_generation_and_lose_nothing(self, tmp_path: Path) -> None:
         path = tmp_path / "run.npz"
         fun = Recorder(ellipsoid, 17, fail(RuntimeError("broken off")))
@@ -729,7 +763,7 @@ class TestInterrupts:
             "if __name__ == '__main__':\n"
             "    try:\n"
             "        print('begin', flush=True)\n"
-            "        esgroup.minimize(slow, [1.0, 2.0], 0.5, workers=2, checkpoint='run.npz')\n"
+            "        esgroup.minimize(slow, [1.0, 2.0], 0.5, popsize=2, workers=4, checkpoint='run.npz')\n"
             "    except KeyboardInterrupt as error:\n"
             "        print('nfev', error.result.nfev)\n"
         )

@@ -127,6 +127,9 @@ class BlockDiagonal(Group):
     def _scale(self, a: Array, factor: float) -> Array:
         return np.concatenate([g._scale(b, factor) for g, b in zip(self.groups, self.blocks(a), strict=True)])
 
+    def _squared_row_norms(self, a: Array) -> Array:
+        return self._each("_squared_row_norms", a)
+
     def _squared_norm(self, a: Array) -> float:
         return sum(g._squared_norm(b) for g, b in zip(self.groups, self.blocks(a), strict=True))
 

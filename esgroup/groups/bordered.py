@@ -112,6 +112,18 @@ class Bordered(Group):
         kernels.affine(a, x, np.zeros(self.dim), *self.layout, out)
         return out
 
+    def _apply_into(self, a: Array, x: Array, out: Array) -> None:
+        kernels.affine(a, x, np.zeros(self.dim), *self.layout, out)
+
+    def _squared_row_norms(self, a: Array) -> Array:
+        first, middle, last = self._coordinates()
+        b = self.blocks(a)
+        norms = np.empty(self.dim)
+        norms[first] = (b.f**2).sum(axis=1)
+        norms[middle] = (b.p_t**2).sum(axis=0) + b.d**2
+        norms[last] = (b.x**2).sum(axis=1) + (b.q**2).sum(axis=1) + (b.last**2).sum(axis=1)
+        return norms
+
     def _affine(self, a: Array, x: Array, offset: Array, out: Array) -> None:
         kernels.affine(a, x, offset, *self.layout, out)
 

@@ -74,6 +74,10 @@ class Circulant(fourier.BlockColumn):
             times[-1] = 1  # and the highest one of an even ring
         return float(times @ logs)
 
+    def _squared_row_norms(self, a: Array) -> Array:
+        norms: Array = (self._blocks(a) ** 2).sum(axis=(0, 2))
+        return np.tile(norms, self.count)
+
     def _squared_norm(self, a: Array) -> float:
         return self.count * float(a @ a)
 

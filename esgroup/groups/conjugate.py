@@ -133,6 +133,13 @@ class Conjugate(Group):
     def _scale(self, a: Array, factor: float) -> Array:
         return self.group._scale(a, factor)
 
+    def _squared_row_norms(self, a: Array) -> Array:
+        if self._permutes:
+            return self.group._squared_row_norms(a)[self._back]
+        rows = self.group._apply_transposed(a, self.by)  # of Q A'
+        norms: Array = np.vecdot(rows, rows)
+        return norms
+
     def _squared_norm(self, a: Array) -> float:
         return self.group._squared_norm(a)
 

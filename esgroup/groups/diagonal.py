@@ -59,6 +59,12 @@ class Diagonal(Group):
     def _affine(self, a: Array, x: Array, offset: Array, out: Array) -> None:
         kernels.affine(a, x, offset, out)
 
+    def _apply_into(self, a: Array, x: Array, out: Array) -> None:
+        np.multiply(x, a, out=out)
+
+    def _squared_row_norms(self, a: Array) -> Array:
+        return a * a
+
     def _solve(self, a: Array, x: Array) -> Array:
         return x / nonzero_diagonal(a)
 

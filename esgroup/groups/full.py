@@ -131,7 +131,8 @@ class Full(Group):
 
     def _squared_row_norms(self, a: Array) -> Array:
         square = self._square(a)
-        return np.vecdot(square, square)
+        norms: Array = np.vecdot(square, square)
+        return norms
 
     def _squared_column_norms(self, a: Array) -> Array:
         square = self._square(a)

@@ -152,7 +152,8 @@ class Hooks(ABC):
     def _squared_row_norms(self, a: Array) -> Array:
         """The diagonal of A A^T."""
         dense = self._dense(a)
-        return np.vecdot(dense, dense)
+        norms: Array = np.vecdot(dense, dense)
+        return norms
 
     def _squared_column_norms(self, a: Array) -> Array:
         """The diagonal of A^T A."""

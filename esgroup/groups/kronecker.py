@@ -106,6 +106,14 @@ class Kronecker(Group):
         root = np.sqrt(factor)
         return np.concatenate([self.first._scale(a1, root), self.second._scale(a2, root)])
 
+    def _squared_row_norms(self, a: Array) -> Array:
+        a1, a2 = self.factors(a)
+        # each may be huge where their product is not
+        size1, size2 = float(np.abs(a1).max()) or 1.0, float(np.abs(a2).max()) or 1.0
+        norms1 = self.first._squared_row_norms(self.first._scale(a1, 1 / size1))
+        norms2 = self.second._squared_row_norms(self.second._scale(a2, 1 / size2))
+        return (size1 * size2) ** 2 * np.outer(norms1, norms2).ravel()
+
     def _squared_norm(self, a: Array) -> float:
         a1, a2 = self.factors(a)
         # each may be huge where their product is not

@@ -106,6 +106,9 @@ class Sparse(Group):
     def _rows(self) -> Index:
         return np.repeat(np.arange(self.dim), np.diff(self.indptr))
 
+    def _squared_row_norms(self, a: Array) -> Array:
+        return np.add.reduceat(a * a, self.indptr[:-1])  # no row is empty
+
     @cached_property
     def _mutual(self) -> NDArray[np.bool_]:
         """Whether the mirror image of an entry is in the pattern too: these are the classes' dense blocks."""

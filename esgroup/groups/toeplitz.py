@@ -99,6 +99,10 @@ class ToeplitzTriangular(fourier.BlockColumn):
     def _log_abs_det(self, a: Array) -> float:
         return self.count * linalg.log_abs_det(self._blocks(a)[0])
 
+    def _squared_row_norms(self, a: Array) -> Array:
+        norms = (self._blocks(a) ** 2).sum(axis=2).cumsum(axis=0)  # of T0, then T1 and T0, ...
+        return np.ascontiguousarray(norms if self.lower else norms[::-1]).ravel()
+
     def _squared_norm(self, a: Array) -> float:
         return float((self._blocks(a) ** 2).sum(axis=(1, 2)) @ self._lengths)
 

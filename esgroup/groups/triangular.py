@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
@@ -68,6 +70,14 @@ class Triangular(Group):
         out = np.empty(self.size)
         kernels.pack(square, 0, out)
         return out
+
+    def _squared_row_norms(self, a: Array) -> Array:
+        norms: Array = np.add.reduceat(a * a, self._row_starts)
+        return norms if self.lower else norms[::-1].copy()
+
+    @cached_property
+    def _row_starts(self) -> NDArray[np.int64]:
+        return np.arange(self.dim) * np.arange(1, self.dim + 1) // 2
 
     def _identity(self) -> Array:
         return self._pack(np.eye(self.dim))

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -69,10 +70,10 @@ class Evolution:
     """One rule for all groups; decoding and adaptation may be left out."""
 
     group: Group
-    recombination: Recombination = Cumulative()
+    recombination: Recombination = field(default_factory=Cumulative)
     decoding: Decoding | None = None
     adaptation: RateAdaptation | None = None
-    sampling: Sampling = Sampling()
+    sampling: Sampling = field(default_factory=Sampling)
     _constants: dict[int, Constants] = field(default_factory=dict, repr=False)
 
     @property
@@ -123,7 +124,8 @@ class Evolution:
 
     def variances(self, state: SearchState) -> Array:
         """The diagonal of sigma^2 D A A^T D."""
-        return self.group._squared_row_norms(state.root) * (state.scalars[SIGMA] * state.scale) ** 2
+        scales: Array = state.scalars[SIGMA] * state.scale
+        return self.group._squared_row_norms(state.root) * scales**2
 
     def limit_steps(self, state: SearchState, least: Array | None, most: Array | None) -> None:
         """Bring standard deviations that are out of their limits back to them."""
@@ -242,18 +244,18 @@ class Evolution:
         return DecodingStep(factor * ratio_mu, factor * ratio_1, rate * (pull_mu + damped * pull_1))
 
     def _grow_old(self, state: SearchState) -> None:
-        """Renew what is derived from A, now and then: F every max(10, n/4) generations, the rest less often."""
-        scalars = state.scalars
-        age = scalars[AGE].item() + 1.0
-        scalars[AGE] = age
-        if self.decoding is not None and age % max(10, self.dim // 4) == 0.0 or age >= 100.0:
-            self._renew(state, age)
+        """Renew what is derived from A, now and then: F every max(10, n/4) generations, all every max(100, n/4)."""
+        age = state.scalars[AGE].item() + 1.0
+        state.scalars[AGE] = age
+        if age % self._period == 0.0:
+            if self.decoding is None or not self.group.carries_inverse or age >= max(100, self.dim // 4):
+                self.refresh(state)
+            else:
+                self.decoding.refresh(self.group, state.root, state.inverse, state.fisher)
 
-    def _renew(self, state: SearchState, age: float) -> None:
-        if age >= max(100, self.dim // 4) or self.decoding is None or not self.group.carries_inverse:
-            self.refresh(state)
-        else:
-            self.decoding.refresh(self.group, state.root, state.inverse, state.fisher)
+    @cached_property
+    def _period(self) -> int:
+        return max(100 if self.decoding is None else 10, self.dim // 4)
 
     def _update_adapted(
         self, state: SearchState, generation: Generation, order: NDArray[np.int64], adaptation: RateAdaptation

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
+import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -122,7 +124,7 @@ def test_the_period_of_eigendecompositions_is_that_of_the_tutorials_rates() -> N
 def test_values_are_those_of_a_sphere_that_wanders_and_falls() -> None:
     sphere = bench.Sphere(4, np.random.default_rng(1))
     points = np.random.default_rng(2).normal(size=(6, 4))
-    first = sphere(points.tolist())
+    first = sphere(list(points))
     center = bench.DRIFT * np.random.default_rng(1).normal(size=4)
     assert np.allclose(first, ((points - center) ** 2).sum(axis=1) - 4, rtol=1e-14, atol=0)
     assert sphere.nearest == pytest.approx(first.min() + 4)
@@ -146,6 +148,31 @@ def test_figures_are_medians_over_rounds() -> None:
     assert found[:2] == ("fake", 10)
     assert found[2:7] == pytest.approx((3.0, 2.5, 31.5, 9.0, 1.5))
     assert found[7:] == (3, 3, 1)
+
+
+def test_every_contender_has_its_turns_between_those_of_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, turns = Clock(), []  # type: tuple[Clock, list[Any]]
+
+    def limit(dim: int, full: bool) -> Callable[[], None]:
+        def generation() -> None:
+            turns.append("full limit" if full else "linear limit")
+            clock.now += 20.0 if full else 10.0
+
+        return generation
+
+    monkeypatch.setattr(bench, "limit", limit)
+    monkeypatch.setattr(bench, "turn_length", lambda *arguments: 1)
+    full = fake_contender(clock, turns)
+    linear = dataclasses.replace(full, name="linear", full=False)
+    found = list(bench.measure([full, linear], 10, 2, 0.0, clock))
+    assert [(m.name, m.ratio, m.rounds) for m in found] == [("fake", 0.4, 2), ("linear", 0.8, 2)]
+    kinds = [kind for kind, _ in itertools.groupby(turns, key=kind_of_turn)]
+    around = ["full limit", "told", "full limit", "linear limit", "told", "linear limit"]
+    assert kinds[-12:] == [*around, *around]
+
+
+def kind_of_turn(turn: Any) -> str:
+    return turn if isinstance(turn, str) else "told"
 
 
 @pytest.mark.parametrize(
@@ -190,6 +217,11 @@ def test_to_be_behind_a_peer_in_one_dimension_is_a_miss(peer: str, dim: int, tex
     (missed,) = [goal for goal in bench.ahead_goals(ratios) if goal.outcome == "missed"]
     assert missed.text == f"{bench.FULL} : {peer} {text}"
     assert missed.value == pytest.approx(ratios[bench.FULL, dim] / 0.5)
+
+
+def test_a_tie_is_not_ahead() -> None:
+    ratios = every_goal_met() | {(bench.SEPCMA, 10**4): 1.6}
+    assert [goal.outcome for goal in bench.ahead_goals(ratios)] == ["met", "met", "missed", "met"]
 
 
 def test_to_be_behind_compiled_code_in_small_dimensions_is_no_miss() -> None:

@@ -294,6 +294,16 @@ def test_the_nearest_image_leads_to_the_same_point_and_none_is_nearer(bend, wher
     np.testing.assert_allclose(np.abs(image - to), best, rtol=0, atol=1e-12 * (reach(bend) + np.abs(to).max()))
 
 
+def test_of_all_images_between_two_mirrors_the_nearest_is_found() -> None:
+    bend = Bend(np.zeros(1), np.ones(1), np.full(1, 0.1), np.full(1, 0.2))
+    y = np.linspace(-0.1, 1.2, 27)[:, None]
+    every = np.stack([side + 2.6 * k for side in (y, -0.2 - y) for k in range(-6, 7)])  # a period is 2 (1 + 0.3)
+    for to in np.linspace(-9, 9, 41):
+        image = bend.nearest_image(y, np.array([to]))
+        np.testing.assert_allclose(np.abs(image - to), np.abs(every - to).min(axis=0), atol=1e-13)
+        np.testing.assert_allclose(bend.out(image), bend.out(y), atol=1e-13)
+
+
 def test_the_nearest_image_of_a_point_that_is_nearest_is_itself_bit_by_bit() -> None:
     bend = Bend(np.array([0.1, -INF]), np.array([0.7, INF]), np.array([0.05, 0.0]), np.array([0.05, 0.0]))
     y = np.random.default_rng(1).uniform(0.1, 0.7, (50, 2))
@@ -337,6 +347,11 @@ def test_a_margin_of_zero_is_a_mirror() -> None:
     bend = Bend(np.zeros(1), np.full(1, 2.0), np.zeros(1), np.zeros(1))
     y = np.array([-5.5, -0.5, 0.0, 0.25, 2.0, 2.5, 4.25])[:, None]
     assert bend.out(y)[:, 0].tolist() == [1.5, 0.5, 0.0, 0.25, 2.0, 1.5, 0.25]
+    low, width = np.random.default_rng(1).uniform(-1, 1, (2, 1000))
+    other = Bend(low, low + np.abs(width), np.zeros(1000), np.zeros(1000))
+    for turns in range(-9, 10):  # images of the bounds, where rounding leads out
+        x = other.out((low + turns * np.abs(width))[None])[0]
+        assert (x >= other.lower).all() and (x <= other.upper).all()
 
 
 # ---- it does no harm ----------------------------------------------------------------------------------------------

@@ -131,6 +131,17 @@ def test_the_numbers_of_a_generation_follow_from_sizes_and_degrees_of_freedom(
     assert not found.numbers.flags.writeable
 
 
+@pytest.mark.parametrize("n", [2, 7, 40])
+def test_rates_of_a_group_follow_from_its_degrees_of_freedom(n: int) -> None:
+    """2 m for n (n + 1) in the tutorial's squares, and up to twice c_mu where there is less to learn."""
+    for dof in {1, n, 2 * n - 1, full(n) - 1, full(n)}:
+        c_1, c_mu = rates.root_rates(n, dof, 3.5)
+        assert c_1 == pytest.approx(2 / (2 * dof + 1.6 * n + 1.7 + 3.5), rel=1e-13)
+        more = min(2, n * (n + 1) / (2 * dof))
+        raw = 2 * more * (0.25 + 3.5 + 1 / 3.5 - 2) / (2 * dof + 3 * n + 4 + 3.5)
+        assert c_mu == pytest.approx(min(1 - c_1, raw), rel=1e-13)
+
+
 def test_fewer_degrees_of_freedom_are_learnt_faster_and_never_too_fast() -> None:
     for n in (1, 4, 30):
         for popsize in (2, 3, 8, 60, 3000):
