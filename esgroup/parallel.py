@@ -67,7 +67,9 @@ def evaluator(
         yield _private(partial(_through_map, workers, _sendable(workers, call)))
     elif (n := _number_of_workers(workers)) > 1:
         with _own_processes(call, n) as submit:
-            yield _private(partial(_on_executor, submit, most=2 * n))  # one that runs and one in store for each worker
+            # one that runs and one in store for each worker: the pool has begun them all, so that none is cancelled,
+            # which would make it stumble when it breaks
+            yield _private(partial(_on_executor, submit, most=2 * n))
     else:
         yield _private(partial(_in_one_call if vectorized else _in_a_loop, call))
 
@@ -170,10 +172,19 @@ def _task_of_a_process(call: Call, x: Array, name: str) -> Any:
     try:
         return call(x)
     except Exception as error:
-        if not _survives_pickle(error):  # it would break the pool on its way home
-            text = f"{type(error).__qualname__} in the objective: {error} (it cannot be sent between processes)"
-            raise RuntimeError(text) from error
-        raise
+        if _survives_pickle(error):
+            raise
+        stand_in = _stand_in(error)
+    raise stand_in  # out here, where nothing ties it to the exception that would break the pool on its way home
+
+
+def _stand_in(error: Exception) -> RuntimeError:
+    import traceback
+
+    text = f"{type(error).__qualname__} in the objective: {error} (it cannot be sent between processes)"
+    stand_in = RuntimeError(text)
+    stand_in.add_note("".join(traceback.format_exception(error)))
+    return stand_in
 
 
 def _survives_pickle(error: Exception) -> bool:
@@ -215,14 +226,10 @@ class _Generation:
                 self._receive(future, self._out.pop(future))
 
     def call_back(self) -> None:
-        """Take back what has not begun.
-
-        Where few are out they stay there: a cancelled future makes a standard pool stumble when it breaks.
-        """
+        """Take back what has not begun."""
         self._waiting.clear()
-        if self._most == math.inf:
-            for future in list(self._out):
-                future.cancel()
+        for future in list(self._out):
+            future.cancel()
 
     def _send(self, i: int) -> None:
         self._tries[i] += 1

@@ -82,7 +82,7 @@ def _best_value(axes: Any, run: Recorded) -> None:
     _log_scale(axes, run.best_f - shift)
     axes.set_ylabel(label)
     if len(axes.lines) > 1:
-        axes.legend(loc="best", frameon=False, fontsize=8.5, labelcolor="#444444")
+        axes.legend(loc="best", framealpha=0.85, edgecolor="none", fontsize=8.5, labelcolor="#444444")
     if not np.isfinite(run.best_f).any():
         axes.text(0.5, 0.5, "no finite value so far", transform=axes.transAxes, ha="center", color="#777777")
 
@@ -137,6 +137,20 @@ def _positive(values: Array) -> Array:
 def _log_scale(axes: Any, values: Array) -> None:
     if (values[np.isfinite(values)] > 0).any():
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(_log_formatter())
+        axes.yaxis.set_minor_formatter(_log_formatter())
+
+
+def _log_formatter() -> Any:
+    """Powers of ten where they are shorter: 0.05 and 20, but 10^-6."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class Formatter(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: Any = None) -> str:
+            text = super().__call__(x, pos)  # empty where there would be too many
+            return f"{x:g}" if text and 0.01 <= x < 10_000 else text
+
+    return Formatter(labelOnlyBase=False, minor_thresholds=(1.0, 0.4))
 
 
 def _select(run: Recorded, rows: Array) -> Recorded:

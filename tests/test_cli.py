@@ -205,6 +205,14 @@ def test_a_resumed_run_comes_to_what_the_whole_run_comes_to() -> None:
     np.testing.assert_array_equal(read("parts.jsonl").mean, read("whole.jsonl").mean)
 
 
+def test_the_first_look_solves_rosenbrock_and_names_its_figure(here: Path) -> None:
+    words = (ROOT / "scripts" / "run").read_text().partition("set -- ")[2].splitlines()[0].split()
+    result = command(*words)
+    assert words[:4] == ["run", "rosenbrock", "--dim", "20"]
+    assert "stopped  target: " in result.stdout and result.stdout.endswith("files    figure rosenbrock.png\n")
+    assert (here / "rosenbrock.png").read_bytes().startswith(b"\x89PNG")
+
+
 # ---- wrong input ------------------------------------------------------------------------------------------------
 
 

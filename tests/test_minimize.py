@@ -1,8 +1,10 @@
 """`minimize` is a loop over Searcher, however it evaluates, whatever ends it, and wherever it is taken up again."""
 
+import contextlib
 import inspect
 import json
 import math
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -689,6 +691,39 @@ class TestCheckpoints:
         assert result.nfev == whole.nfev == len(fun.points) == 42
         assert np.array_equal(result.xmean, whole.xmean)
 
+    @pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.slow)])
+    def test_a_run_that_is_killed_again_and_again_loses_nothing_that_was_written(
+        self, kills: int, tmp_path: Path
+    ) -> None:
+        """kill -9 at random moments, most of them in the middle of writing: the file is whole after each."""
+        path, random = tmp_path / "run.npz", np.random.default_rng(11)
+        options: dict[str, Any] = {**self.OPTIONS, "restarts": "ipop", "max_evals": 500 * kills}
+        expected = esgroup.minimize(rastrigin, X0, **options)
+        fork, known = multiprocessing.get_context("fork"), 0
+        for _ in range(kills):
+            arguments = {**options, "checkpoint": path, "resume": path.exists()}
+            child = fork.Process(target=minimize_and_write_always, args=(arguments,))
+            child.start()
+            for _ in range(3):  # it is at work
+                seen = path.stat().st_mtime_ns if path.exists() else 0
+                wait_for(path, lambda path, seen=seen: path.stat().st_mtime_ns != seen)
+            child.join(0.02 * random.random())
+            child.kill()
+            child.join()
+            header, _ = files.read(path, "searcher")
+            nfev = Searcher.load(path).nfev + header["campaign"]["past"]["nfev"]
+            assert nfev >= known + 7
+            known = nfev
+        result = esgroup.minimize(rastrigin, X0, **options, checkpoint=path, resume=True)
+        assert (result.nfev, result.restarts, result.fun) == (expected.nfev, expected.restarts, expected.fun)
+        assert np.array_equal(result.xmean, expected.xmean)
+        assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]
+
+
+def minimize_and_write_always(arguments: dict[str, Any]) -> None:
+    campaign_module.WRITING = math.inf  # type: ignore[misc]
+    esgroup.minimize(rastrigin, X0, **arguments)
+
 
 class TestInterrupts:
     def test_the_result_so_far_comes_with_the_interrupt(self, tmp_path: Path) -> None:
@@ -753,47 +788,57 @@ class TestInterrupts:
         assert result.nit == 6
 
     def test_workers_are_gone_after_an_interrupt(self, tmp_path: Path) -> None:
-        """Ctrl-C reaches the whole process group: one clean exit, no noise of the workers, a checkpoint."""
-        script = tmp_path / "script.py"
+        """Ctrl-C reaches the whole process group: no noise of workers, idle or with points in store, a checkpoint."""
+        runs = [self.started(tmp_path / name, *sizes) for name, sizes in {"idle": (2, 4), "busy": (12, 2)}.items()]
+        try:
+            for path, process in runs:
+                wait_for(path, lambda path: Searcher.load(path).nfev > 20)
+                os.killpg(process.pid, signal.SIGINT)
+                out, err = process.communicate(timeout=30)
+                assert out.startswith("nfev "), err
+                assert not [line for line in err.splitlines() if "compiling" not in line]
+                assert Searcher.load(path).nfev == int(out.split()[1])
+                with pytest.raises(ProcessLookupError):
+                    os.killpg(process.pid, 0)
+        finally:
+            for _, process in runs:
+                with process, contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+    def started(self, place: Path, popsize: int, workers: int) -> tuple[Path, "subprocess.Popen[str]"]:
+        place.mkdir()
+        script = place / "script.py"
         script.write_text(
-            "import esgroup, sys, time\n"
+            "import esgroup, time\n"
             "def slow(x):\n"
             "    time.sleep(0.02)\n"
             "    return float(x @ x)\n"
             "if __name__ == '__main__':\n"
             "    try:\n"
-            "        print('begin', flush=True)\n"
-            "        esgroup.minimize(slow, [1.0, 2.0], 0.5, popsize=2, workers=4, checkpoint='run.npz')\n"
+            f"        how = dict(popsize={popsize}, workers={workers}, checkpoint='run.npz')\n"
+            "        esgroup.minimize(slow, [1.0, 2.0], 0.5, **how)\n"
             "    except KeyboardInterrupt as error:\n"
             "        print('nfev', error.result.nfev)\n"
         )
         environment = {"PYTHONPATH": str(Path(esgroup.__file__).parents[1]), "PATH": ""}
+        pipe = subprocess.PIPE
         process = subprocess.Popen(
             [sys.executable, script],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            cwd=place,
+            stdout=pipe,
+            stderr=pipe,
             text=True,
             start_new_session=True,
             env=environment,
         )
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begin\n"
-        wait_for(tmp_path / "run.npz", lambda path: Searcher.load(path).nfev > 20)
-        os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-        assert out.startswith("nfev "), err
-        assert not [line for line in err.splitlines() if "compiling" not in line]
-        assert Searcher.load(tmp_path / "run.npz").nfev == int(out.split()[1])
-        with pytest.raises(ProcessLookupError):
-            os.killpg(process.pid, 0)
+        return place / "run.npz", process
 
 
 def wait_for(path: Path, good: Callable[[Path], bool]) -> None:
     end = time.monotonic() + 30
     while not (path.exists() and good(path)):
         assert time.monotonic() < end
-        time.sleep(0.05)
+        time.sleep(0.002)
 
 
 class TestHistoryAndProgress:

@@ -280,7 +280,8 @@ class TestObjectivesThatRaise:
     ) -> None:
         where: dict[str, Any] = {"workers": 2} if own else {"executor": processes}
         caught, _ = arrived_before(RuntimeError, unhappy, **where)
-        assert "Unhappy in the objective: no luck" in str(caught)
+        assert str(caught) == "Unhappy in the objective: no luck (it cannot be sent between processes)"
+        assert 'raise Unhappy("no luck")' in caught.__notes__[0]  # the place is known
         assert processes.submit(int).result() == 0
 
     def test_a_generator_of_values_that_is_too_short_is_refused(self) -> None:
@@ -431,7 +432,7 @@ class TestInterrupts:
         timer = threading.Timer(1.0, signal.raise_signal, (signal.SIGINT,))
         timer.start()
         with pytest.raises(KeyboardInterrupt), evaluator(sleeps, workers=2) as evaluate:
-            evaluate(X, {})
+            evaluate(np.zeros((30, 3)), {})
         timer.join()
         while set(multiprocessing.active_children()) - before:
             assert time.monotonic() - begin < 10

@@ -95,10 +95,11 @@ class Full(Group):
         Y = Z A^T and K = (1/2 - s/4) W + W Z Z^T W / 8: one gemm, in place.
         """
         check_samples_bounded(z, weights, shift)
-        if len(z) > self.dim:  # M is no longer of low rank
+        small = self.dim <= _SMALL and len(z) <= 2 * _SMALL
+        if len(z) > self.dim and not small:  # M is no longer of low rank
             return super()._product_h_samples(a, z, weights, shift, images, out)
         y = self._apply(a, z) if images is None else images
-        if self.dim <= _SMALL:
+        if small:
             out = np.empty(self.size) if out is None else out
             kernels.product_h_samples(a, z, y, weights, shift, out)
             return out

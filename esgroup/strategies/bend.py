@@ -122,8 +122,8 @@ def _bent(frame: Frame, y: Array) -> Array:
         s = np.minimum(s, 2 * width - s)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # of values that are not chosen
         r = width - s
-        x = np.where(r < 2 * far, np.maximum(high - far * (r / (2 * far)) ** 2, high - far), low + (s - near))
-        x = np.where(s < 2 * near, np.minimum(low + near * (s / (2 * near)) ** 2, low + near), x)
+        x = np.where(r < 2 * far, high - far * (r / (2 * far)) ** 2, low + (s - near))
+        x = np.where(s < 2 * near, low + near * (s / (2 * near)) ** 2, x)  # of squares of 1 at most: it never falls
     turned_back: Array = sign * x
     return turned_back
 

@@ -14,7 +14,7 @@ from tests.groups.laws import close
 from tests.strategies import dense
 
 # (n, lambda): even and odd, few and many values
-SIZES = [(2, 6), (3, 7), (10, 10), (10, 11), (20, 12), (40, 100), (5, 2), (1, 4)]
+SIZES = [(2, 6), (2, 40), (3, 7), (10, 10), (10, 11), (20, 12), (40, 100), (5, 2), (1, 4)]
 
 # Hansen, The CMA Evolution Strategy: A Tutorial, arXiv 1604.00772 (2023), table 1, worked out by hand for n = 10,
 # lambda = 10: eqs. 49 (raw weights), 53 (positive ones), 8 (mu_eff), 55-58
