@@ -702,7 +702,7 @@ class TestCheckpoints:
         fork, known = multiprocessing.get_context("fork"), 0
         for _ in range(kills):
             arguments = {**options, "checkpoint": path, "resume": path.exists()}
-            child = fork.Process(target=minimize_and_write_always, args=(arguments,))
+            child = fork.Process(target=minimize_and_write_always, args=(arguments,), daemon=True)
             child.start()
             for _ in range(3):  # it is at work
                 seen = path.stat().st_mtime_ns if path.exists() else 0

@@ -25,12 +25,14 @@ class _Factors(NamedTuple):
 
 def _factor(matrix: Array, what: str) -> _Factors:
     rows = _scales(matrix, axis=1)
-    columns = _scales(matrix * rows[:, None], axis=0)
-    scaled = matrix * rows[:, None] * columns
-    # LU of the transpose: a C-ordered matrix is its transpose in LAPACK's order
-    lu, pivots, info = lapack.dgetrf(scaled.T)
+    scaled = matrix * rows[:, None]
+    columns = _scales(scaled, axis=0)
+    scaled *= columns
+    norm = np.abs(scaled).sum(axis=1).max(initial=0.0)
+    # LU of the transpose, in place: a C-ordered matrix is its transpose in LAPACK's order
+    lu, pivots, info = lapack.dgetrf(scaled.T, overwrite_a=True)
     if info == 0:
-        rcond, _ = lapack.dgecon(lu, np.abs(scaled).sum(axis=1).max(initial=0.0))
+        rcond, _ = lapack.dgecon(lu, norm)
     if info != 0 or not rcond >= np.finfo(float).eps / 4:
         size = len(matrix)
         raise SingularElementError(f"{what} must be invertible, but is singular to rounding ({size} x {size} block)")
@@ -57,7 +59,13 @@ def solve_rows(matrix: Array, rows: Array, what: str, *, transposed: bool = Fals
 
 def inverse(matrix: Array, what: str) -> Array:
     """The inverse of a dense matrix."""
-    return np.ascontiguousarray(solve_rows(matrix, np.eye(len(matrix)), what).T)
+    if matrix.size == 0:
+        return np.zeros(matrix.shape)
+    factors = _factor(matrix, what)
+    result: Array = lapack.dgetri(factors.lu, factors.pivots, overwrite_lu=True)[0].T  # of R M C
+    result *= factors.columns[:, None]
+    result *= factors.rows
+    return result
 
 
 def cholesky(covariance: Array) -> Array:

@@ -330,6 +330,10 @@ def test_integers_keep_their_chance_to_change(popsize, dim) -> None:
     assert least[0] < 0.5
 
 
+def test_even_the_smallest_search_has_a_least_step_below_one_half() -> None:
+    assert 2 * norm.sf(0.5 / space([0.0], integer=True).least_steps(2).item()) == pytest.approx(0.3)
+
+
 def test_only_free_integers_have_least_and_only_ranges_have_most_steps() -> None:
     assert space([1.0, 2.0]).least_steps(10) is None and space([1.0, 2.0]).most_steps() is None
     assert space([1.0, 2.0], (0, None), fixed=[0], integer=[0]).least_steps(10) is None
