@@ -82,6 +82,8 @@ def _objective(fun: Any, args: Any) -> Call:
 
 
 def _check_one_way(vectorized: bool, workers: Any, executor: Any) -> None:
+    if getattr(workers, "__name__", "") == "imap_unordered":
+        raise ValueError("workers must return values in the order of the points: give imap, not imap_unordered")
     if workers is not None and executor is not None:
         raise ValueError("workers and executor both say where to evaluate: give one of them")
     if vectorized and (executor is not None or workers not in (None, 1)):

@@ -229,31 +229,37 @@ class Searcher:
     def _move(self, x: Array, generation: Generation, values: Array, new: Array | None = None) -> None:
         """One generation; a generation of failed runs moves nothing."""
         order = values.argsort(kind="stable")  # NaN last
-        if values[order[0]] == values[order[0]]:
+        ranked = values[order].tolist()  # a list is quicker to look into
+        if ranked[0] == ranked[0]:
             self._evolution.update(self._state, generation, order)
-            if values[order[0]] == values[order[int(0.7 * len(order))]]:
-                self._evolution.leave_plateau(self._state, len(order))
+            if ranked[0] == ranked[int(0.7 * len(ranked))]:
+                self._evolution.leave_plateau(self._state, len(ranked))
             if self._limited:
                 self._evolution.limit_steps(self._state, self._least_steps, self._most_steps)
             elif self.nit % 100 == 99:  # whoever goes on for ever, whatever stop() says, goes on with numbers
                 self._evolution.limit_steps(self._state, *_STEPS)
-        self._note(x, values if new is None else new)
-        self._record.add(values, order)
+        self._record.add(ranked)
         self.nit += 1
         self._asked.clear()
+        if new is None and ranked[-1] == ranked[-1]:
+            self.nfev += len(ranked)
+            self._note_best(x, order[0], ranked[0])
+        else:
+            self._note(x, values if new is None else new)
 
     def _note(self, x: Array, values: Array) -> None:
+        """Count values, of which some may be NaN, and keep the best point."""
+        failed = np.isnan(values)
         self.nfev += len(values)
-        i = int(values.argmin())  # the first NaN if there is one
-        if values[i] != values[i]:
-            failed = np.isnan(values)
-            self.nfailed += int(failed.sum())
-            told_ones = np.flatnonzero(~failed)
-            if not len(told_ones):
-                return
-            i = int(told_ones[values[told_ones].argmin()])
-        if not values[i] >= self.best_f:
-            self.best_x, self.best_f = checks.read_only(x[i].copy()), float(values[i])
+        self.nfailed += int(failed.sum())
+        told_ones = np.flatnonzero(~failed)
+        if len(told_ones):
+            i = told_ones[values[told_ones].argmin()]
+            self._note_best(x, i, values[i].item())
+
+    def _note_best(self, x: Array, i: Any, value: float) -> None:
+        if not value >= self.best_f:  # which may be NaN
+            self.best_x, self.best_f = checks.read_only(x[i].copy()), value
 
     # ---- what is known ------------------------------------------------------------------------------------------
 

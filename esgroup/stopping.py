@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
@@ -55,18 +54,16 @@ class Record:
     worst: float = math.nan  # of the last generation, failed runs apart
     failed_in_a_row: int = 0
 
-    def add(self, values: Array, order: NDArray[np.int64]) -> None:
-        """Note a generation, whose values `order` sorts."""
-        best = values[order[0]].item()
-        if best != best:
+    def add(self, ranked: list[float]) -> None:
+        """Note the values of a generation, from best to worst, failed ones (NaN) last."""
+        if ranked[0] != ranked[0]:
             self.failed_in_a_row += 1
             return
         self.failed_in_a_row = 0
-        self.best.append(best)
-        median = values[order[len(order) // 2]].item()
-        self.median.append(median if median == median else math.inf)  # failed runs rank last
-        worst = values[order[-1]].item()
-        self.worst = worst if worst == worst else float(np.nanmax(values))
+        self.best.append(ranked[0])
+        self.median.append(ranked[len(ranked) // 2])
+        worst = ranked[-1]
+        self.worst = worst if worst == worst else max(value for value in ranked if value == value)
 
 
 def budget_reasons(limits: Limits, nfev: int, nit: int, seconds: float, best_f: float) -> dict[str, str]:

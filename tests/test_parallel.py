@@ -449,6 +449,7 @@ class TestArguments:
             (TypeError, "workers must be a number of processes, .* function like map, got True", {"workers": True}),
             (ValueError, "workers must be at least 1, or -1 for one process per core, got 0", {"workers": 0}),
             (ValueError, "workers must be an integer >= -1, got -2", {"workers": -2}),
+            (ValueError, "give imap, not imap_unordered", {"workers": ThreadPool.imap_unordered}),
             (ValueError, "workers and executor both say where", {"workers": 2, "executor": map}),
             (ValueError, "vectorized=True hands the whole generation to one call", {"workers": 2, "vectorized": True}),
             (ValueError, "vectorized=True hands", {"executor": map, "vectorized": True}),

@@ -63,7 +63,8 @@ def evolve(order, mean_weights, root_weights, constants, scale, z, y, path_s, pa
             norm = 0.0
             for c in range(dim):
                 norm += z[i, c] * z[i, c]
-            w *= dim / max(norm, 1e-300)
+            if norm > 1e-8 * dim:  # a point at the mean, which only callers can put there, has no direction
+                w *= dim / norm
         weights[i] = w
         for c in range(dim):
             size[c] += abs(w) * z[i, c] * z[i, c]

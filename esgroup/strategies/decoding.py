@@ -9,6 +9,7 @@ import numpy as np
 
 from esgroup.checks import Array
 from esgroup.groups import Group
+from esgroup.groups.linalg import SingularElementError
 from esgroup.kernels import full as full_kernels
 from esgroup.kernels import search as kernels
 
@@ -16,7 +17,7 @@ _SMALL = 48  # up to here one loop over all small matrices beats BLAS
 
 
 class DecodingStep(NamedTuple):
-    """Numbers of one step: factors that make rates of D of the weights, for samples and path, and the coefficient of -1."""
+    """Numbers of one step: factors from weights of A to weights of D, for samples and path; the coefficient of -1."""
 
     ratio_mu: float
     ratio_1: float
@@ -58,7 +59,7 @@ class Decoding:
             full_kernels.decode_and_step(fisher, z, y, weights, scale, shift, *step, scale, inverse, root)
             return
         v = self.move_scale(group, root, inverse, z, y, weights, fisher, scale, step)
-        if group.carries_inverse:
+        if v is not None and group.carries_inverse:
             group._inverse_h_samples(inverse, z, v, weights, shift)
         group._product_h_samples(root, z, weights, shift, y, root)
 
@@ -73,11 +74,11 @@ class Decoding:
         fisher: Array,
         scale: Array,
         step: DecodingStep,
-    ) -> Array:
-        """D of the next generation in place; returns the rows A^-T z_i."""
-        if group.carries_inverse:
-            v = group._apply_transposed(inverse, z)
-        else:
-            v = group._solve_transposed(root, z)
+    ) -> Array | None:
+        """D of the next generation in place; returns the rows A^-T z_i, None if A is singular to rounding."""
+        try:
+            v = group._apply_transposed(inverse, z) if group.carries_inverse else group._solve_transposed(root, z)
+        except SingularElementError:  # the next refresh sees to it
+            return None
         kernels.decode(v, y, weights, fisher, *step, scale)
         return v

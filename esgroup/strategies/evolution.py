@@ -46,7 +46,7 @@ class SearchState(NamedTuple):
     root: Array  # the packed A
     path_s: Array
     path_c: Array
-    scalars: Array  # sigma, (1 - c_s)^(2 t), then what the last generation reported, and the generations since a refresh
+    scalars: Array  # sigma, (1 - c_s)^(2 t), then what the last generation reported, and its distance to a refresh
     inverse: Array  # the packed A^-1 where the group carries it along, else empty
     fisher: Array  # of log D, else empty
     rates: Array  # of the adaptation of learning rates, else empty: rates and averages of squared steps
@@ -269,11 +269,11 @@ class Evolution:
         m = group._project(generation.z, generation.z, weights, float(state.scalars[SHIFT]))
         if self.decoding is not None:
             step = self._decoding_step(state, constants, rate_root)
-            root, inverse = state.root, state.inverse
-            self.decoding.move_scale(group, root, inverse, *generation, weights, state.fisher, state.scale, step)
+            root, inverse, shift = state.root, state.inverse, rate_root * float(state.scalars[SHIFT])
+            v = self.decoding.move_scale(group, root, inverse, *generation, weights, state.fisher, state.scale, step)
+            if v is not None and group.carries_inverse:
+                group._inverse_h_samples(inverse, generation.z, v, rate_root * weights, shift)
         state.root[:] = group._product_h(state.root, rate_root * m)
-        if self.decoding is not None and group.carries_inverse:
-            state.inverse[:] = group._inverse(state.root)
         delta = (state.path_s - (1 - constants.c_s) * before) / constants.gain_s
         m += state.scalars[LOG_STEP] * group._local_identity()
         adaptation.update(group, state.rates, state.average_delta, state.average_m, delta, m)
