@@ -15,6 +15,7 @@ from esgroup.checks import Array
 from esgroup.strategies.evolution import Evolution, SearchState
 
 TOL_X = 1e-12  # of the first standard deviations: the tutorial's TolX
+TOL_X_PRECISE = 1e-6  # the same where a coordinate cannot be told more precisely
 TOL_FUN = 1e-13  # of the values: a thousand times their resolution
 CONDITION = 1e14  # of A A^T: the tutorial's ConditionCov
 DIVERGENCE = 1e10  # times the first standard deviations
@@ -133,10 +134,13 @@ def spread_reasons(
         return reasons
     stds = np.sqrt(evolution.variances(state))
     free = slice(None) if least is None else least == 0.0
-    still = (state.mean + 0.2 * stds == state.mean)[free]  # the tutorial's NoEffectCoord
-    if still.size and (still | (stds < TOL_X * first)[free]).all():
-        reasons["tolx"] = f"the standard deviations fell below {TOL_X:g} times the first ones, or the mean's precision"
-    elif still.any():
+    relative = (stds / first)[free]
+    precise = (state.mean + 0.2 * stds == state.mean)[free].any()  # the tutorial's NoEffectCoord
+    small = TOL_X_PRECISE if precise else TOL_X
+    if relative.size and relative.max() < small:
+        reasons["tolx"] = f"the standard deviations fell below {small:g} times the first ones"
+        reasons["tolx"] += " and the mean is at full precision" if precise else ""
+    elif precise:
         reasons["precision"] = "a fifth of a standard deviation no longer changes the mean: it is at full precision"
     if not np.isfinite(stds).all() or (stds / first).max() > DIVERGENCE:
         reasons["divergence"] = f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"

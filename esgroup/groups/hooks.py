@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.kernels import search as search_kernels
 
 if TYPE_CHECKING:
     from esgroup.groups.base import Group
@@ -39,7 +40,7 @@ class Hooks(ABC):
 
     #: True if `product_h_samples` is faster when handed the images A z_i.
     uses_images: ClassVar[bool] = False
-    #: True if a search keeps A^-1 beside A, because `_inverse_h_samples` is cheaper than solving.
+    #: True if a search keeps A^-1 beside A, because `_step_with_inverse` is cheaper than solving.
     carries_inverse: ClassVar[bool] = False
 
     # ---- must ---------------------------------------------------------------------------------------------------
@@ -145,8 +146,18 @@ class Hooks(ABC):
     def _scale(self, a: Array, factor: float) -> Array:
         return a * factor
 
-    def _inverse_h_samples(self, inverse: Array, z: Array, pulled: Array, weights: Array, shift: float) -> None:
-        """inverse <- h(M)^-1 inverse for M = project(z, weights, shift), in place; `pulled` are the rows A^-T z_i."""
+    def _place(self, a: Array, z: Array, mean: Array, sigma: float, scale: Array, y: Array, x: Array) -> None:
+        """y = rows A z_i, and x = rows mean + sigma scale (.) y_i for as many rows as x has."""
+        self._apply_into(a, z, y)
+        search_kernels.place(mean, sigma, scale, y, x)
+
+    def _step_with_inverse(
+        self, a: Array, inverse: Array, z: Array, images: Array, pulled: Array, weights: Array, shift: float
+    ) -> None:
+        """a <- A h(M), inverse <- h(M)^-1 A^-1 for M = project(z, weights, shift), in place.
+
+        `images` are the rows A z_i, `pulled` the rows A^-T z_i. For groups that carry their inverse along.
+        """
         raise NotImplementedError(f"{self} does not carry its inverse along")
 
     def _squared_row_norms(self, a: Array) -> Array:

@@ -32,14 +32,25 @@ def product_h_samples(a, z, y, weights, shift, out):
                 row[c] += factor * kz[i, c]
 
 
-@kernel("in1, in2, in2, in1, in1, float, float, float, float, out1, out1, out1")
-def decode_and_step(fisher, z, y, weights, scale_in, shift, ratio_mu, ratio_1, pull, scale, inverse, out):
-    """The steps of D, A^-1 and A in one pass over small matrices; scale_in may be scale.
+@kernel("in2, in2, in1, float, float, float, float, out1, out1, out1, out1")
+def decode_and_step(z, y, weights, shift, ratio_mu, ratio_1, pull, fisher, scale, inverse, out):
+    """The steps of D, A^-1 and A (`out`) in one pass over small matrices, in place.
 
-    V = Z A^-1, then D as in `decode`, then A h(M) = alpha A + Y^T K Z with K = (1/2 - s/4) W + W G W / 8, G = Z Z^T,
-    and h(M)^-1 A^-1 = (A^-1 - Z^T S V) / alpha with S = (alpha I + K G)^-1 K (Woodbury).
+    F_j sqrt(max F / 2) with F_j = 1 + (A A^T)_jj (A A^T)^-1_jj to `fisher`; V = Z A^-1, then D as in `decode`; then
+    A h(M) = alpha A + Y^T K Z with K = (1/2 - s/4) W + W G W / 8, G = Z Z^T, and
+    h(M)^-1 A^-1 = (A^-1 - Z^T S V) / alpha with S = (alpha I + K G)^-1 K (Woodbury).
     """
     n, dim = z.shape
+    largest = 0.0
+    for c in range(dim):
+        row, column = 0.0, 0.0
+        for r in range(dim):
+            row += out[c * dim + r] * out[c * dim + r]
+            column += inverse[r * dim + c] * inverse[r * dim + c]
+        fisher[c] = 1.0 + row * column
+        largest = max(largest, fisher[c])
+    for c in range(dim):
+        fisher[c] *= np.sqrt(largest / 2.0)
     v = np.zeros((n, dim))
     for i in range(n):
         for r in range(dim):
@@ -50,7 +61,7 @@ def decode_and_step(fisher, z, y, weights, scale_in, shift, ratio_mu, ratio_1, p
         gradient = -pull
         for i in range(n):
             gradient += weights[i] * (ratio_1 if i == n - 1 else ratio_mu) * v[i, c] * y[i, c]
-        scale[c] = scale_in[c] * np.exp(min(1.0, max(-1.0, gradient / fisher[c])))
+        scale[c] *= np.exp(min(1.0, max(-1.0, gradient / fisher[c])))
     gram, core = np.empty((n, n)), np.empty((n, n))
     for i in range(n):
         for j in range(i + 1):
@@ -111,3 +122,67 @@ def decode_and_step(fisher, z, y, weights, scale_in, shift, ratio_mu, ratio_1, p
                 inverse_row[c] -= down * kv[i, c]
         for c in range(dim):
             inverse_row[c] /= keep
+
+
+@kernel("in1, in2, in1, float, in1, out2, out2")
+def place(a, z, mean, sigma, scale, y, x):
+    """y_i = A z_i for all rows, x_i = mean + sigma scale (.) y_i for the rows of x; y may have more."""
+    n, dim = z.shape
+    for i in range(n):
+        for r in range(dim):
+            total = 0.0
+            for c in range(dim):
+                total += a[r * dim + c] * z[i, c]
+            y[i, r] = total
+    for i in range(x.shape[0]):
+        for c in range(dim):
+            x[i, c] = mean[c] + sigma * scale[c] * y[i, c]
+
+
+@kernel("in2, in1, float, out2, out2")
+def cores(z, weights, shift, up, down):
+    """up = K = (1/2 - s/4) W + W G W / 8 and down = S = (alpha I + K G)^-1 K with G = Z Z^T, alpha = 1 - s/2 + s^2/8.
+
+    alpha I + K G has the eigenvalues of h(M), or alpha; rows are exchanged for accuracy alone.
+    """
+    n, dim = z.shape
+    gram, left = np.empty((n, n)), np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            total = 0.0
+            for c in range(dim):
+                total += z[i, c] * z[j, c]
+            gram[i, j] = total
+            gram[j, i] = total
+            up[i, j] = 0.125 * weights[i] * weights[j] * total
+            up[j, i] = up[i, j]
+        up[i, i] += (0.5 - 0.25 * shift) * weights[i]
+    for i in range(n):
+        left[i, i] = 1.0 - 0.5 * shift + 0.125 * shift * shift
+        for j in range(n):
+            down[i, j] = up[i, j]
+            for c in range(n):
+                left[i, c] += up[i, j] * gram[j, c]
+    for i in range(n):
+        p = i
+        for j in range(i + 1, n):
+            if abs(left[j, i]) > abs(left[p, i]):
+                p = j
+        if p != i:
+            for c in range(n):
+                left[i, c], left[p, c] = left[p, c], left[i, c]
+                down[i, c], down[p, c] = down[p, c], down[i, c]
+        for j in range(i + 1, n):
+            factor = left[j, i] / left[i, i]
+            for c in range(i + 1, n):
+                left[j, c] -= factor * left[i, c]
+            for c in range(n):
+                down[j, c] -= factor * down[i, c]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            factor = left[i, j]
+            for c in range(n):
+                down[i, c] -= factor * down[j, c]
+        factor = 1.0 / left[i, i]
+        for c in range(n):
+            down[i, c] *= factor

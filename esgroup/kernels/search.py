@@ -63,7 +63,7 @@ def evolve(order, mean_weights, root_weights, constants, scale, z, y, path_s, pa
             norm = 0.0
             for c in range(dim):
                 norm += z[i, c] * z[i, c]
-            if norm > 1e-8 * dim:  # a point at the mean, which only callers can put there, has no direction
+            if norm > 1e-8 * dim:  # a point at the mean has no direction; only callers can put one there
                 w *= dim / norm
         weights[i] = w
         for c in range(dim):

@@ -34,8 +34,12 @@ class Decoding:
     and Hansen 2020; its formulas there start from the inverse square root of C).
     """
 
+    def period(self, group: Group) -> int:
+        """Generations after which F is renewed, if not at every step."""
+        return 100 if group.carries_inverse and group.dim <= _SMALL else max(10, group.dim // 4)
+
     def refresh(self, group: Group, root: Array, inverse: Array, fisher: Array) -> None:
-        """Write F sqrt(max F / 2) for the current A and A^-1."""
+        """Write F sqrt(max F / 2) for the current A and A^-1; small dense matrices do so at every step."""
         fisher[:] = group._squared_row_norms(root)
         fisher *= group._squared_column_norms(inverse)
         fisher += 1.0
@@ -56,12 +60,13 @@ class Decoding:
     ) -> None:
         """D, A and the carried A^-1 of the next generation, in place."""
         if group.carries_inverse and group.dim <= _SMALL:
-            full_kernels.decode_and_step(fisher, z, y, weights, scale, shift, *step, scale, inverse, root)
+            full_kernels.decode_and_step(z, y, weights, shift, *step, fisher, scale, inverse, root)
             return
         v = self.move_scale(group, root, inverse, z, y, weights, fisher, scale, step)
         if v is not None and group.carries_inverse:
-            group._inverse_h_samples(inverse, z, v, weights, shift)
-        group._product_h_samples(root, z, weights, shift, y, root)
+            group._step_with_inverse(root, inverse, z, y, v, weights, shift)
+        else:
+            group._product_h_samples(root, z, weights, shift, y, root)
 
     def move_scale(
         self,

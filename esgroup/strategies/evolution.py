@@ -188,8 +188,7 @@ class Evolution:
         """Complete a generation whose z is given: the path as its last row, images, points."""
         z, y = generation
         z[-1] = state.path_c
-        self.group._apply_into(state.root, z, y)
-        kernels.place(state.mean, state.scalars[SIGMA], state.scale, y, x)
+        self.group._place(state.root, z, state.mean, state.scalars[SIGMA], state.scale, y, x)
 
     def local(self, state: SearchState, x: Array) -> Array:
         """z with x = mu + sigma D A z for any points."""
@@ -244,7 +243,7 @@ class Evolution:
         return DecodingStep(factor * ratio_mu, factor * ratio_1, rate * (pull_mu + damped * pull_1))
 
     def _grow_old(self, state: SearchState) -> None:
-        """Renew what is derived from A, now and then: F every max(10, n/4) generations, all every max(100, n/4)."""
+        """Renew what is derived from A, now and then: F as decoding wants it, all every max(100, n/4) generations."""
         age = state.scalars[AGE].item() + 1.0
         state.scalars[AGE] = age
         if age % self._period == 0.0:
@@ -255,7 +254,7 @@ class Evolution:
 
     @cached_property
     def _period(self) -> int:
-        return max(100 if self.decoding is None else 10, self.dim // 4)
+        return 100 if self.decoding is None else self.decoding.period(self.group)
 
     def _update_adapted(
         self, state: SearchState, generation: Generation, order: NDArray[np.int64], adaptation: RateAdaptation
@@ -272,8 +271,9 @@ class Evolution:
             root, inverse, shift = state.root, state.inverse, rate_root * float(state.scalars[SHIFT])
             v = self.decoding.move_scale(group, root, inverse, *generation, weights, state.fisher, state.scale, step)
             if v is not None and group.carries_inverse:
-                group._inverse_h_samples(inverse, generation.z, v, rate_root * weights, shift)
-        state.root[:] = group._product_h(state.root, rate_root * m)
+                group._step_with_inverse(root, inverse, *generation, v, rate_root * weights, shift)
+        if self.decoding is None or not group.carries_inverse:
+            state.root[:] = group._product_h(state.root, rate_root * m)
         delta = (state.path_s - (1 - constants.c_s) * before) / constants.gain_s
         m += state.scalars[LOG_STEP] * group._local_identity()
         adaptation.update(group, state.rates, state.average_delta, state.average_m, delta, m)

@@ -118,7 +118,7 @@ class Space:
         """
         normal = self.x0 + spread * rng.standard_normal(self.dim)
         point = self.decode(normal[None, self.free])[0]
-        share, ranged = rng.random(self.dim), self._ranged
+        share, ranged = rng.random(self.dim), _ranged(self.lower, self.upper)
         grown = self.integer[ranged] * 0.5  # every integer has the same chance
         low, high = self.lower[ranged] - grown, self.upper[ranged] + grown
         point[ranged] = low + share[ranged] * (high - low)
@@ -179,10 +179,6 @@ class Space:
     @cached_property
     def _whole(self) -> NDArray[np.int64]:
         return np.flatnonzero(self.integer[self.free])
-
-    @cached_property
-    def _ranged(self) -> Mask:
-        return _ranged(self.lower, self.upper) & ~self.fixed
 
     @cached_property
     def _most_steps(self) -> Array:

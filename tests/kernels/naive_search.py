@@ -29,7 +29,9 @@ def evolve(
     samples, images = z[:n], y[:n]
     weights = c_mu * w[ranks]
     if rescaled:
-        weights = np.where(weights < 0, weights * dim / (samples**2).sum(axis=1), weights)
+        squares = (samples**2).sum(axis=1)
+        squares[squares <= 1e-8 * dim] = dim  # at the mean, without a direction
+        weights = np.where(weights < 0, weights * dim / squares, weights)
     delta, image = u[ranks] @ samples, u[ranks] @ images
     sigma, fade = state["scalars"][:2]
     fade = fade * (1 - c_s) ** 2

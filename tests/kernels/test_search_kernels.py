@@ -65,6 +65,16 @@ def test_evolve(case: str, n: int, dim: int) -> None:
         close(given[name], value)
 
 
+@pytest.mark.parametrize("length", [0.0, 1e-100, 1e-5, 1e-3])
+def test_evolve_takes_samples_at_the_mean_as_they_are(length: float) -> None:
+    given = arguments(6, 4, CASES["ordinary"], np.random.default_rng(24))
+    worst = given["order"][-1]
+    given["z"][worst] *= length / np.linalg.norm(given["z"][worst])
+    expected = expected_of(given)
+    search.evolve(*given.values())
+    close(given["weights"], expected["weights"])
+
+
 def test_the_cases_of_evolve_are_what_they_are_called() -> None:
     found = {}
     for case, constants in CASES.items():
@@ -122,21 +132,41 @@ def test_decode_and_step(n: int, dim: int) -> None:
     """D, A h(M) and its inverse, M = (Z^T W Z - s I) / 2, with as many samples as there may be."""
     rng = np.random.default_rng(5)
     a, z = np.eye(dim) + 0.3 * rng.standard_normal((dim, dim)) / np.sqrt(dim), rng.standard_normal((n, dim))
-    fisher, scale_in = frozen(rng.uniform(2.0, 5.0, dim)), frozen(rng.uniform(0.5, 2.0, dim))
+    before = rng.uniform(0.5, 2.0, dim)
     weights, shift, ratios, pull = 0.4 * rng.standard_normal(n) / np.sqrt(n), 0.35, (0.6, 1.4), 0.2
     inverse, step = np.linalg.inv(a), naive.h(z, weights, shift)
-    root, scale = a.ravel().copy(), np.empty(dim)
-    carried = inverse.ravel().copy()
+    information = 1 + np.diagonal(a @ a.T) * np.diagonal(np.linalg.inv(a @ a.T))
+    information *= np.sqrt(information.max() / 2)
+    root, scale, carried, fisher = a.ravel().copy(), before.copy(), inverse.ravel().copy(), np.empty(dim)
     full.decode_and_step(
-        fisher, frozen(z), frozen(z @ a.T), frozen(weights), scale_in, shift, *ratios, pull, scale, carried, root
+        frozen(z), frozen(z @ a.T), frozen(weights), shift, *ratios, pull, fisher, scale, carried, root
     )
-    close(scale, scale_in * naive.decode(z @ inverse, z @ a.T, weights, fisher, ratios, pull))
+    close(fisher, information)
+    close(scale, before * naive.decode(z @ inverse, z @ a.T, weights, information, ratios, pull))
     close(root.reshape(dim, dim), a @ step, 1e-9)
     close(carried.reshape(dim, dim), np.linalg.inv(a @ step), 1e-8)
-    # D in place
-    own, again, root = scale_in.copy(), inverse.ravel().copy(), a.ravel().copy()
-    full.decode_and_step(fisher, z, z @ a.T, weights, own, shift, *ratios, pull, own, again, root)
-    assert np.array_equal(own, scale)
+
+
+@pytest.mark.parametrize(("n", "dim"), SIZES)
+def test_place_of_small_dense_roots(n: int, dim: int) -> None:
+    rng = np.random.default_rng(8)
+    a, z, mean = rng.standard_normal((dim, dim)), rng.standard_normal((n + 1, dim)), rng.standard_normal(dim)
+    scale, y, x = rng.uniform(0.5, 2.0, dim), np.empty((n + 1, dim)), np.empty((n, dim))
+    full.place(frozen(a.ravel()), frozen(z), frozen(mean), 0.7, frozen(scale), y, x)
+    close(y, z @ a.T)
+    close(x, naive.place(mean, 0.7, scale, (z @ a.T)[:n]))
+
+
+@pytest.mark.parametrize(("n", "dim"), [*SIZES, (30, 5), (7, 40)])
+def test_cores_of_the_step_and_of_its_inverse(n: int, dim: int) -> None:
+    """h(M) = alpha I + Z^T K Z and h(M)^-1 = (I - Z^T S Z) / alpha."""
+    rng = np.random.default_rng(9)
+    z, weights, shift = rng.standard_normal((n, dim)), 0.4 * rng.standard_normal(n) / np.sqrt(n), 0.35
+    up, down = np.empty((n, n)), np.empty((n, n))
+    full.cores(frozen(z), frozen(weights), shift, up, down)
+    keep, step = 1 - shift / 2 + shift**2 / 8, naive.h(z, weights, shift)
+    close(keep * np.eye(dim) + z.T @ up @ z, step, 1e-9)
+    close((np.eye(dim) - z.T @ down @ z) / keep, np.linalg.inv(step), 1e-8)
 
 
 def test_decode_and_step_exchanges_rows_where_it_must() -> None:
@@ -151,8 +181,11 @@ def test_decode_and_step_exchanges_rows_where_it_must() -> None:
     core = (0.5 - shift / 4) * np.diag(weights) + gram * np.outer(weights, weights) / 8
     assert abs((keep * np.eye(2) + core @ gram)[0, 0]) < 1e-14
     root, carried = np.eye(2).ravel(), np.eye(2).ravel()
-    full.decode_and_step(np.ones(2), z, z, weights, np.ones(2), shift, 0.0, 0.0, 0.0, np.ones(2), carried, root)
+    full.decode_and_step(z, z, weights, shift, 0.0, 0.0, 0.0, np.ones(2), np.ones(2), carried, root)
     close(carried.reshape(2, 2), np.linalg.inv(naive.h(z, weights, shift)))
+    up, down = np.empty((2, 2, 2))
+    full.cores(z, weights, shift, up, down)
+    close((np.eye(2) - z.T @ down @ z) / keep, np.linalg.inv(naive.h(z, weights, shift)))
 
 
 def test_the_loops_do_the_same_without_the_compiler() -> None:
@@ -166,6 +199,6 @@ def test_the_loops_do_the_same_without_the_compiler() -> None:
     results = []
     for run in (full.decode_and_step, full.decode_and_step.python):
         scale, carried, root = np.ones(3), np.linalg.inv(a).ravel(), a.ravel().copy()
-        run(np.full(3, 2.0), z, z @ a.T, np.full(5, 0.1), scale, 0.3, 0.5, 0.6, 0.2, scale, carried, root)
+        run(z, z @ a.T, np.full(5, 0.1), 0.3, 0.5, 0.6, 0.2, np.ones(3), scale, carried, root)
         results.append(np.concatenate([scale, carried, root]))
     close(*results)

@@ -152,8 +152,9 @@ class Dense:
         gain = math.sqrt(k.c_c * (2 - k.c_c) * k.mean_mu_eff) if steady else 0.0
         self.p_c = (1 - k.c_c) * self.p_c + gain * delta
         pull = 1 if steady else 1 - k.c_c * (2 - k.c_c)
-        # negative weights are those of samples of length sqrt(n)
-        w = np.array([w * n / (s @ s) if w < 0 else w for w, s in zip(k.w, best_first, strict=True)])
+        # negative weights are those of samples of length sqrt(n), but for points at the mean, which have no direction
+        squares = [s @ s if s @ s > 1e-8 * n else n for s in best_first]
+        w = np.array([w * n / square if w < 0 else w for w, square in zip(k.w, squares, strict=True)])
         g = k.c_1 * (np.outer(self.p_c, self.p_c) - pull * np.eye(n))
         g += k.c_mu * ((best_first.T * w) @ best_first - k.w.sum() * np.eye(n))
         clip = 1 / max(1, (k.c_1 * self.p_c**2 + k.c_mu * np.abs(w) @ best_first**2).max())

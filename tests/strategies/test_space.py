@@ -189,6 +189,14 @@ def test_every_integer_has_an_interval_of_length_one() -> None:
     assert where.encode(np.array([[-7.0], [0.0], [2.4], [3.0], [99.0]]))[:, 0].tolist() == [0, 0, 2, 3, 3]
 
 
+def test_a_point_is_searched_where_it_is_nearest_to_the_mean() -> None:
+    where = space([5.0, 1.0], [(0, 10), (0, 3)], integer=[1])  # mirrors at -1 and 11, and at 0 and 3
+    x = np.array([[2.0, 2.0]])
+    assert where.encode(x).tolist() == [[2.0, 2.0]]
+    assert where.encode(x, np.array([-2.5, -1.4])).tolist() == [[-4.0, -2.0]]
+    assert where.encode(x, np.array([19.0, 8.9])).tolist() == [[20.0, 8.0]]
+
+
 def test_the_kinds_of_integer_arguments() -> None:
     for integer in (True, [0, 1], [True, True], np.array([0, -1]), range(2)):
         assert space([1.0, 2.0], integer=integer).integer.all()
@@ -283,6 +291,7 @@ def test_other_bounds_keep_what_is_fixed_and_integer() -> None:
     where = space([1.0, 2.0, 3.0], fixed=[0], integer=[1])
     other = where.with_bounds(np.array([1.0, 7.0, -8.0]), (-4.5, 4.5))
     assert other.x0.tolist() == [1, 4, -4.5] and other.free.tolist() == [1, 2] and other.integer.tolist() == [0, 1, 0]
+    assert where.with_bounds(where.x0, [(1, 1), (0, 5), (0, 5)]).free.tolist() == [1, 2]
     with pytest.raises(ValueError, match=r"got lower = upper for coordinate 2"):
         where.with_bounds(where.x0, [(0, 5), (0, 5), (3, 3)])
     with pytest.raises(ValueError, match=r"x0\[0\] must be from 2.0 to 5.0, got 1.0"):
