@@ -118,7 +118,7 @@ def _finite(arrays: Arrays, name: str, shape: tuple[int | None, ...]) -> Array:
 def _restore_told(search: Searcher, header: dict[str, Any], arrays: Arrays) -> None:
     search.best_f = entry(header, "best_f", float)
     if not math.isnan(search.best_f):
-        search.best_x = array(arrays, "best_x", (search.dim,))
+        search.best_x = checks.read_only(array(arrays, "best_x", (search.dim,)))
     record = search._record
     record.best = deque(array(arrays, "record/best", (None,)).tolist(), maxlen=record.best.maxlen)
     record.median = deque(array(arrays, "record/median", (len(record.best),)).tolist(), maxlen=record.median.maxlen)

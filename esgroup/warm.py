@@ -29,7 +29,8 @@ def start_from_data(X: Any, f: Any, sigma0: Any = None, quantile: float = 0.25) 
     standard deviations are estimated: cov0 is None and sigma0 holds them.
     """
     points, values = usable(X, f)
-    quantile = checks.real_number("quantile", quantile, positive=True)
+    if not 0.0 < checks.real_number("quantile", quantile) <= 1.0:
+        raise ValueError(f"quantile must be above 0 and at most 1, got {quantile!r}")
     best = points[values.argsort(kind="stable")[: max(2, math.ceil(quantile * len(points)))]]
     spread = np.ptp(points, axis=0)
     if not spread.any():
@@ -62,6 +63,8 @@ def _sized(stds: Array, sigma0: Any) -> Any:
 def usable(X: Any, f: Any) -> tuple[Array, Array]:
     """The points that have a value, with it; at least two."""
     points = checks.real_array("X", X, (None, None))
+    if not points.shape[1]:
+        raise ValueError("X must have at least one coordinate, got none")
     values = told.values(f, len(points))
     good = values < math.inf
     if good.sum() < 2:

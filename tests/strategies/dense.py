@@ -128,9 +128,13 @@ class Dense:
         self.p_s, self.p_c = np.zeros(n), np.zeros(n)
         self.project = projection(self.group)
         self.of_mean, self.of_root = Rates(0.1), Rates(0.03)
+        self.fisher = self.information()
+
+    def information(self) -> Array:
+        """F sqrt(max F / 2) with the Fisher information F of log D."""
         covariance = self.a @ self.a.T
         fisher = 1 + np.diagonal(covariance) * np.diagonal(np.linalg.inv(covariance))
-        self.fisher = fisher * math.sqrt(fisher.max() / 2)
+        return fisher * math.sqrt(fisher.max() / 2)
 
     def copy(self) -> "Dense":
         return copy.deepcopy(self)
@@ -161,6 +165,8 @@ class Dense:
         m = self.project(clip * g)
         exponent = np.zeros(n)
         if self.decoded:
+            if isinstance(self.group, Full) and n <= 48 and not self.adapted:  # renewed at every step, else now and then
+                self.fisher = self.information()
             exponent = eta_root * self.score(best_first, w, pull) / self.fisher
             self.d = self.d * np.exp(np.clip(exponent, -1, 1))
         self.a = self.a @ h(self.group, eta_root * m)
