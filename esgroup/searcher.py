@@ -236,7 +236,7 @@ class Searcher:
                 self._evolution.leave_plateau(self._state, len(ranked))
             if self._limited:
                 self._evolution.limit_steps(self._state, self._least_steps, self._most_steps)
-            elif self.nit % 100 == 99:  # whoever goes on for ever, whatever stop() says, goes on with numbers
+            if self.nit % 100 == 99:  # whoever goes on for ever, whatever stop() says, goes on with numbers
                 self._evolution.limit_steps(self._state, *_STEPS)
         self._record.add(ranked)
         self.nit += 1

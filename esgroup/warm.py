@@ -12,7 +12,7 @@ from esgroup.checks import Array
 from esgroup.strategies.bounds import parse_bounds, whole_bounds
 from esgroup.strategies.space import Space, space
 
-_ALPHA = 0.1  # of the range of the points is a standard deviation at least (Nomura et al. 2021, in the unit cube)
+_ALPHA = 0.1  # of the spread of all points is a standard deviation at least: Nomura et al.'s, of the unit cube
 _DENSE = 2000  # coordinates up to which correlations are estimated as well: a matrix of 32 MB
 
 
@@ -21,43 +21,46 @@ def start_from_data(X: Any, f: Any, sigma0: Any = None, quantile: float = 0.25) 
 
     The mean m and the covariance of the best points, regularised as in warm-started CMA-ES (Nomura et al. 2021):
 
-        x0 = m,   cov0 = 1/k sum (x_i - m)(x_i - m)^T + diag((0.1 (max_i x_i - min_i x_i))^2)
+        x0 = m,   cov0 = 1/k sum (x_i - m)(x_i - m)^T + diag((0.1 s)^2)
 
-    where the sum is over the best `quantile` of the points and the range is that of all. `sigma0` gives the first
-    standard deviations another size: a number their geometric mean, one for each coordinate all of them, so that only
-    the correlations are the data's. Points whose value is NaN or infinite are left out. Beyond 2000 coordinates only
+    where the sum is over the best `quantile` of the points and s are the standard deviations of all. `sigma0` gives the
+    first standard deviations another size: a number their geometric mean, one for each coordinate all of them, so that
+    only the correlations are the data's. Points whose value is NaN or inf are left out. Beyond 2000 coordinates only
     standard deviations are estimated: cov0 is None and sigma0 holds them.
     """
     points, values = usable(X, f)
     if not 0.0 < checks.real_number("quantile", quantile) <= 1.0:
         raise ValueError(f"quantile must be above 0 and at most 1, got {quantile!r}")
     best = points[values.argsort(kind="stable")[: max(2, math.ceil(quantile * len(points)))]]
-    spread = np.ptp(points, axis=0)
-    if not spread.any():
+    constant = (points == points[0]).all(axis=0)
+    if constant.all():
         raise ValueError(f"X must have points that differ, got {len(points)} times the same")
-    constant = spread == 0.0
     mean = np.where(constant, points[0], best.mean(axis=0))
+    spread = points.std(axis=0)
     least = _ALPHA * np.where(constant, spread.max(), spread)
-    variances = best.var(axis=0) + least**2
     if points.shape[1] > _DENSE:
-        return mean, _sized(np.sqrt(variances), sigma0), None
+        return mean, _stds(np.sqrt(best.var(axis=0) + least**2), sigma0), None
     centred = best - mean
-    covariance = centred.T @ centred / len(best) + np.diag(least**2)
+    return mean, sigma0, _sized(centred.T @ centred / len(best) + np.diag(least**2), sigma0)
+
+
+def _sized(covariance: Array, sigma0: Any) -> Array:
+    """The covariance to multiply by sigma0^2."""
     if sigma0 is None:
-        return mean, None, covariance
-    if np.ndim(sigma0) == 0:
-        return mean, sigma0, covariance / math.exp(np.log(variances).mean())
+        return covariance
     stds = np.sqrt(np.diagonal(covariance))
-    return mean, sigma0, covariance / stds[:, None] / stds
+    scale = stds if np.ndim(sigma0) else np.full(len(stds), _geometric_mean(stds))
+    return covariance / scale[:, None] / scale
 
 
-def _sized(stds: Array, sigma0: Any) -> Any:
-    if sigma0 is None:
-        return stds
-    if np.ndim(sigma0):
-        return sigma0
-    number = checks.real_number("sigma0", sigma0, positive=True)
-    return stds * (number / math.exp(np.log(stds).mean()))
+def _stds(stds: Array, sigma0: Any) -> Any:
+    if sigma0 is None or np.ndim(sigma0):
+        return stds if sigma0 is None else sigma0
+    return stds * (checks.real_number("sigma0", sigma0, positive=True) / _geometric_mean(stds))
+
+
+def _geometric_mean(positive: Array) -> float:
+    return math.exp(float(np.log(positive).mean()))
 
 
 def usable(X: Any, f: Any) -> tuple[Array, Array]:

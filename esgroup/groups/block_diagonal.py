@@ -47,6 +47,10 @@ class BlockDiagonal(Group):
         return sum(g.dof for g in self.groups)
 
     @property
+    def gathered(self) -> int:
+        return max(g.gathered for g in self.groups)
+
+    @property
     def transposed(self) -> BlockDiagonal:
         return BlockDiagonal(tuple(g.transposed for g in self.groups))
 

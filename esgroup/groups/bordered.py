@@ -69,6 +69,10 @@ class Bordered(Group):
         k, _, q, first, _, last = self.layout
         return checks.read_only(np.concatenate([np.arange(first, first + k), np.arange(last, last + q)]))
 
+    @property
+    def gathered(self) -> int:
+        return self.layout.mid if self.layout.q else 0
+
     def blocks(self, a: Array) -> Blocks:
         """The blocks of a packed element, as views."""
         k, mid, q = self.layout[:3]

@@ -61,6 +61,10 @@ class Conjugate(Group):
         return self.group.dof
 
     @property
+    def gathered(self) -> int:
+        return self.group.gathered
+
+    @property
     def transposed(self) -> Conjugate:
         return Conjugate(self.group.transposed, self.by)
 

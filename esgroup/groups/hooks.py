@@ -192,6 +192,11 @@ class Hooks(ABC):
         """
         return checks.read_only(np.arange(self.dim))
 
+    @property
+    def gathered(self) -> int:
+        """The largest number of coordinates, independent of each other in this group, that one other depends on."""
+        return 0
+
     def _project_columns(self, columns: Array, diagonal: Array) -> Array:
         """C (.) kappa(X) from the hub's columns of the symmetric X, (dim, len(hub)), and its diagonal."""
         return self._project(np.eye(self.dim), columns, np.ones(self.dim), 0.0)

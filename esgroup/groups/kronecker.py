@@ -41,6 +41,10 @@ class Kronecker(Group):
         return self.first.dof + self.second.dof - 1
 
     @property
+    def gathered(self) -> int:
+        return max(self.first.gathered, self.second.gathered)
+
+    @property
     def transposed(self) -> Kronecker:
         return Kronecker(self.first.transposed, self.second.transposed)
 

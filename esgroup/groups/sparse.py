@@ -106,6 +106,11 @@ class Sparse(Group):
     def _rows(self) -> Index:
         return np.repeat(np.arange(self.dim), np.diff(self.indptr))
 
+    @cached_property
+    def gathered(self) -> int:  # type: ignore[override]
+        one_way = np.add.reduceat(~self._mutual, self.indptr[:-1], dtype=np.int64)
+        return int(one_way.max())
+
     def _squared_row_norms(self, a: Array) -> Array:
         return np.add.reduceat(a * a, self.indptr[:-1])  # no row is empty
 

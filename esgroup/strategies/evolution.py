@@ -84,7 +84,7 @@ class Evolution:
         """Weights and rates for n values in a generation."""
         found = self._constants.get(n)
         if found is None:
-            found = self._constants[n] = self.recombination.constants(n, self.dim, self.group.dof)
+            found = self._constants[n] = self.recombination.constants(n, self.dim, self.group.dof, self.group.gathered)
         return found
 
     # ---- state --------------------------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ class Constants(NamedTuple):
 class Recombination(Protocol):
     """What ranks are worth, and how fast to learn."""
 
-    def constants(self, n: int, dim: int, dof: int) -> Constants:
-        """For n values, dim coordinates and dof degrees of freedom of the root."""
+    def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
+        """For n values, dim coordinates, dof degrees of freedom of the root and what a row of it may gather."""
         ...
 
 
@@ -43,11 +43,11 @@ class Cumulative:
     negative_mean: float | None = None
     damping: float = 0.7
 
-    def constants(self, n: int, dim: int, dof: int) -> Constants:
+    def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
         flight = max(0.0, 0.5 - 1 / dim) if self.negative_mean is None else self.negative_mean
-        weights = rates.recombination(n, dim, dof, flight)
+        weights = rates.recombination(n, dim, dof, flight, gathered)
         mu_eff, mass = weights.mu_eff, weights.mean_mu_eff
-        c_1, c_mu = rates.root_rates(dim, dof, mu_eff)
+        c_1, c_mu = rates.root_rates(dim, dof, mu_eff, gathered)
         c_c = rates.path_rate(dim, mu_eff)
         c_s, d_s = rates.step_size_rates(dim, mass)
         drive = c_s / (self.damping * d_s)
@@ -64,7 +64,7 @@ class Cumulative:
 class Published:
     """The paper's plain update with ranks for values: utilities, one rate, no paths; xNES for the full group."""
 
-    def constants(self, n: int, dim: int, dof: int) -> Constants:
+    def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
         weights = checks.read_only(rates.utilities(n))
         # c_s = c_1 = 0: no paths; the step size is learnt with A
         numbers = [0.0, 0.0, 1.0, 0.0, 0.0, rates.utility_rate(dim, dof), 0.0, 0.0, 0.0, 1.0, 1.0]

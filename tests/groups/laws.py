@@ -139,6 +139,16 @@ class GroupLaws:
         group._apply_into(a, x, out)
         close(out, x @ group.dense(a).T)
 
+    def points_and_images_are_placed_by_the_matrix(self, group: Group, rng: Rng) -> None:
+        """One row of images more than points, as a search has it."""
+        a, z = element(group, rng), frozen(rng.standard_normal((4, group.dim)))
+        mean, scale = frozen(rng.standard_normal(group.dim)), frozen(rng.uniform(0.5, 2.0, group.dim))
+        y, x = np.full(z.shape, np.nan), np.full((3, group.dim), np.nan)
+        group._place(a, z, mean, 0.7, scale, y, x)
+        images = z @ group.dense(a).T
+        close(y, images)
+        close(x, mean + 0.7 * scale * images[:3])
+
     def norms_of_rows_and_columns_are_those_of_the_matrix(self, group: Group, rng: Rng) -> None:
         a = element(group, rng)
         dense = group.dense(a)

@@ -372,7 +372,9 @@ def test_small_dimensions_and_generations_work(dim: int, popsize: int) -> None:
     assert "target" in search.stop()
 
 
-@pytest.mark.parametrize("structure", ["auto", "full", "diagonal", "triangular", "heisenberg", "block_triangular", "circulant"])
+@pytest.mark.parametrize(
+    "structure", ["auto", "full", "diagonal", "triangular", "heisenberg", "block_triangular", "circulant"]
+)
 @pytest.mark.parametrize("options", [{}, {"noise": "adapt"}, {"mirrored": True}, {"algorithm": "paper"}], ids=str)
 def test_one_coordinate_will_do(structure: str, options: dict[str, object]) -> None:
     search = run(Searcher([3.0], 0.5, structure=structure, rng=1, target=1e-8, max_evals=4000, **options))

@@ -390,7 +390,7 @@ def test_wild_values_make_no_trouble(values: tuple[float, float]) -> None:
     assert np.isfinite(search.mean).all() and np.isfinite(search.stds).all() and search.result.status in (0, 3)
 
 
-@pytest.mark.parametrize("bounds", [None, (0, None), (0, 5)])
+@pytest.mark.parametrize("bounds", [None, [(None, None), (0, 9), (0, None)], (0, 5)])
 @pytest.mark.parametrize("f", [lambda x: -x[0], lambda x: abs(x).max(), lambda x: 1.0], ids=["slope", "norm", "flat"])
 def test_whoever_never_stops_goes_on_with_finite_points(f: Any, bounds: Any) -> None:
     search = searcher(bounds=bounds, popsize=4)

@@ -21,7 +21,7 @@ F = ((X - [2.5, -6.0, 10.1]) ** 2 / [1.0, 25.0, 0.04]).sum(axis=1)
 def test_mean_and_covariance_are_those_of_the_best_quarter() -> None:
     best = X[np.argsort(F)[:20]]
     mean = best.mean(axis=0)
-    spread = X.max(axis=0) - X.min(axis=0)
+    spread = X.std(axis=0)
     cov = sum(np.outer(x - mean, x - mean) for x in best) / 20 + np.diag((0.1 * spread) ** 2)
     x0, sigma0, cov0 = start_from_data(X, F, None)
     assert np.allclose(x0, mean) and sigma0 is None and np.allclose(cov0, cov, rtol=1e-12)
@@ -174,7 +174,7 @@ def test_many_coordinates_take_the_standard_deviations_only() -> None:
     x0, sigma0, cov0 = start_from_data(points, range(12), None)
     assert cov0 is None and sigma0.shape == (2500,)
     best = points[:3]
-    spread = 0.1 * np.ptp(points, axis=0)
+    spread = 0.1 * points.std(axis=0)
     assert np.allclose(sigma0, np.sqrt(best.var(axis=0) + spread**2)) and np.allclose(x0, best.mean(axis=0))
     search = Searcher.from_data(points, range(12), 0.5, rng=1)
     assert search.sigma == pytest.approx(0.5) and search.ask().shape[1] == 2500
@@ -211,7 +211,11 @@ def test_wrong_data_is_refused(points: Any, values: Any, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("sigma0", "text"),
-    [(0.0, "sigma0 must be a positive finite number"), ([1.0, 2.0], r"sigma0 must have shape \(3,\)"), ("a", "sigma0 must")],
+    [
+        (0.0, "sigma0 must be a positive finite number"),
+        ([1.0, 2.0], r"sigma0 must have shape \(3,\)"),
+        ("a", "sigma0 must"),
+    ],
 )
 def test_a_wrong_sigma0_is_refused(sigma0: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):

@@ -287,7 +287,7 @@ def test_a_generator_that_cannot_be_stored_is_named(tmp_path: Path) -> None:
         pass
 
     search = searcher(rng=np.random.Generator(Bits(1)))
-    with pytest.raises(TypeError, match="rng must use one of PCG64, .* to be stored, got Bits"):
+    with pytest.raises(TypeError, match=r"rng must use one of PCG64, .* to be stored, got Bits"):
         search.save(tmp_path / "run.npz")
     assert list(tmp_path.iterdir()) == []
 
@@ -337,7 +337,10 @@ FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
     (lambda h, a: h.update(group={"class": "Evil", "fields": {}}), "Evil"),
     (lambda h, a: h.update(group={"class": "Full", "fields": {"dim": 5}}), "the group has dimension 5, but 6 "),
     (lambda h, a: a.pop("state/mean"), "the array 'state/mean' is missing"),
-    (lambda h, a: a.update({"state/mean": np.zeros(7)}), r"must be float64 of shape \(6,\), got float64 of shape \(7,\)"),
+    (
+        lambda h, a: a.update({"state/mean": np.zeros(7)}),
+        r"must be float64 of shape \(6,\), got float64 of shape \(7,\)",
+    ),
     (lambda h, a: a.update({"state/root": np.zeros(36, dtype=int)}), "'state/root' must be float64"),
     (lambda h, a: a.update({"state/scalars": np.zeros((2, 2))}), "'state/scalars' must be float64 of shape"),
     (lambda h, a: a.update({"space/lower": np.full(6, 9.0)}), r"x0\[0\] must be from 9.0 to inf, got 1.0"),

@@ -246,7 +246,7 @@ def test_memory_is_counted_with_what_the_options_need(
     monkeypatch.setattr(setup, "machine_memory", lambda: 2.0 * needed)
     assert Searcher(np.ones(50), 1.0, **options).structure == Full(50)
     monkeypatch.setattr(setup, "machine_memory", lambda: 2.0 * needed - 1)
-    with pytest.raises(ValueError, match="structure Full needs .* use structure='heisenberg:k1=4,k2=4' or 'diagonal'"):
+    with pytest.raises(ValueError, match=r"structure Full needs .* use structure='heisenberg:k1=4,k2=4' or 'diagonal'"):
         Searcher(np.ones(50), 1.0, **options)
 
 

@@ -58,7 +58,9 @@ def test_generations_are_counted_to_max_iters() -> None:
     assert run(searcher(max_iters=12)).nit == 12
 
 
-@pytest.mark.parametrize(("value", "stops"), [(2.0, True), (1.5, True), (2.1, False), (-math.inf, True), (math.inf, False)])
+@pytest.mark.parametrize(
+    ("value", "stops"), [(2.0, True), (1.5, True), (2.1, False), (-math.inf, True), (math.inf, False)]
+)
 def test_the_target_may_be_met_exactly(value: float, stops: bool) -> None:
     search = searcher(target=2.0)
     search.tell([[1, 2, 3]], [value])
@@ -227,7 +229,8 @@ def test_the_result_has_all_fields() -> None:
     search = run(searcher(target=1e-3))
     result = search.result
     assert isinstance(result, OptimizeResult)
-    assert set(result) >= set("x fun nfev nit success status message xmean stds stop nfailed".split())
+    names = {"x", "fun", "nfev", "nit", "success", "status", "message", "xmean", "stds", "stop", "nfailed"}
+    assert set(result) >= names
     assert np.array_equal(result.x, search.best_x) and result.fun == search.best_f == sphere(result.x)
     assert (result.nfev, result.nit, result.nfailed) == (search.nfev, search.nit, 0)
     assert np.array_equal(result.xmean, search.mean) and np.array_equal(result.stds, search.stds)
@@ -292,7 +295,10 @@ def test_the_message_names_the_reasons_as_they_are_spelled() -> None:
 
 @pytest.mark.parametrize(
     ("dim", "text"),
-    [(3, "Structure 'full' was chosen"), (600, "Structure 'heisenberg:k1=4,k2=4' was chosen, because 'full' learns slowly beyond")],
+    [
+        (3, "Structure 'full' was chosen"),
+        (600, "Structure 'heisenberg:k1=4,k2=4' was chosen, because 'full' learns slowly beyond"),
+    ],
 )
 def test_the_message_names_the_structure_that_auto_chose(dim: int, text: str) -> None:
     search = Searcher(np.ones(dim), 0.5, rng=1)

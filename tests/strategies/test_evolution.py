@@ -1,5 +1,7 @@
 """Generations of the search against the published formulas on dense matrices, for every group."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -87,6 +89,18 @@ def test_rates_adapt_in_a_kronecker_product_as_in_any_group() -> None:
 def test_large_and_small_matrices_take_the_same_step(dim: int, popsize: int, options: tuple) -> None:
     """Above 48 coordinates BLAS does what loops do below; with more samples than coordinates there is another way."""
     follow(Full(dim), options, popsize, np.random.default_rng(dim + popsize))
+
+
+@pytest.mark.xfail(reason="matrices of samples by samples are formed and inverted")
+@pytest.mark.parametrize("dim", [5, 60])
+def test_many_samples_do_not_cost_more_than_their_number(dim: int) -> None:
+    """A thousand, as after a few restarts: 1000^3 operations would take most of a second, 1000 dim^2 take none."""
+    rng, evolution = np.random.default_rng(15), evolution_of(Full(dim), DECODED)
+    state = some_state(evolution, rng)
+    generation, _ = placed(evolution, state, rng.standard_normal((1000, dim)))
+    start = time.perf_counter()
+    evolution.update(state, generation, np.arange(1000))
+    assert time.perf_counter() - start < 0.1
 
 
 def test_the_generations_above_meet_every_case_of_the_formulas() -> None:
