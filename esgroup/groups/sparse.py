@@ -107,7 +107,7 @@ class Sparse(Group):
         return np.repeat(np.arange(self.dim), np.diff(self.indptr))
 
     @cached_property
-    def gathered(self) -> int:  # type: ignore[override]
+    def gathered(self) -> int:
         one_way = np.add.reduceat(~self._mutual, self.indptr[:-1], dtype=np.int64)
         return int(one_way.max())
 

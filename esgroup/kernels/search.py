@@ -45,11 +45,11 @@ def evolve(order, mean_weights, root_weights, constants, scale, z, y, path_s, pa
     """One generation of everything but the square root; the formulas are those of `Evolution` in strategies.
 
     In: ranks, the weights by rank, `constants` (c_s, c_s / d_s, chi, c_c, c_1, c_mu, mu_eff of the mean, h_sigma's
-    threshold, whether negative weights are rescaled, rates of the mean and of sigma) and the samples z with their images y = A z,
-    whose last row is the path. In and out: both paths, the mean, `scalars` = (sigma, (1 - c_s)^(2 t), ...). Out:
-    weights of the rows of z in the step of the root, and scalars[2:] = (the coefficient of -I, h_sigma's correction of
-    c_1, the factor of the clipping, the step of log sigma). Nothing is written but scalars[4] = 0 if a sample is not
-    finite.
+    threshold, whether negative weights are rescaled, rates of the mean and of sigma) and the samples z with their
+    images y = A z, whose last row is the path. In and out: both paths, the mean, `scalars` = (sigma, (1 - c_s)^(2 t),
+    ...). Out: weights of the rows of z in the step of the root, and scalars[2:] = (the coefficient of -I, h_sigma's
+    correction of c_1, the factor of the clipping, the step of log sigma). Nothing is written but scalars[4] = 0 if a
+    sample is not finite.
     """
     n, dim = len(order), z.shape[1]
     c_s, drive, chi, c_c, c_1, c_mu, mass, threshold, rescaled, rate, root_rate = constants

@@ -141,7 +141,7 @@ class MaEs:
     def __init__(self, epsilon: float) -> None:
         self.epsilon = epsilon
 
-    def constants(self, n: int, dim: int, dof: int) -> Constants:
+    def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
         k = dense.numbers(dim, n, dof)
         u = np.maximum(k.u, 0.0)
         c_1, c_mu = self.epsilon * k.c_1, self.epsilon * k.c_mu
