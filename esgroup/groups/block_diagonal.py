@@ -137,6 +137,9 @@ class BlockDiagonal(Group):
     def _squared_norm(self, a: Array) -> float:
         return sum(g._squared_norm(b) for g, b in zip(self.groups, self.blocks(a), strict=True))
 
+    def _squared_local_norm(self, m: Array) -> float:
+        return sum(g._squared_local_norm(b) for g, b in zip(self.groups, self.blocks(m), strict=True))
+
     def _log_abs_det(self, a: Array) -> float:
         return sum(g._log_abs_det(b) for g, b in zip(self.groups, self.blocks(a), strict=True))
 

@@ -147,6 +147,9 @@ class Conjugate(Group):
     def _squared_norm(self, a: Array) -> float:
         return self.group._squared_norm(a)
 
+    def _squared_local_norm(self, m: Array) -> float:
+        return self.group._squared_local_norm(m)
+
     def _log_abs_det(self, a: Array) -> float:
         return self.group._log_abs_det(a)
 

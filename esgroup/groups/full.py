@@ -121,6 +121,11 @@ class Full(Group):
         The second is Woodbury's identity; S is symmetric.
         """
         check_samples_bounded(z, weights, shift)
+        if len(z) > max(32, 2 * self.dim):  # M is cheaper than matrices of samples by samples
+            step = self._square(self._h(self._project(z, z, weights, shift)))
+            a[:] = (self._square(a) @ step).ravel()
+            inverse[:] = np.linalg.solve(step, self._square(inverse)).ravel()  # h(M) is positive definite
+            return
         up, down = np.empty((2, len(z), len(z)))
         kernels.cores(z, weights, shift, up, down)
         keep = 1.0 - 0.5 * shift + 0.125 * shift**2

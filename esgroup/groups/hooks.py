@@ -174,6 +174,10 @@ class Hooks(ABC):
         """tr(A^T A); as it stands, for groups that store every entry once."""
         return float(a @ a)
 
+    def _squared_local_norm(self, m: Array) -> float:
+        """tr(M^T M) of a local vector."""
+        return self._squared_norm(m)
+
     def _dense(self, a: Array) -> Array:
         return np.ascontiguousarray(self._apply(a, np.eye(self.dim)).T)
 

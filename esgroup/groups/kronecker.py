@@ -126,6 +126,13 @@ class Kronecker(Group):
         norm2 = self.second._squared_norm(self.second._scale(a2, 1 / size2))
         return (size1 * size2) ** 2 * norm1 * norm2
 
+    def _squared_local_norm(self, m: Array) -> float:
+        """|M1 (x) I + I (x) M2|^2 = p2 |M1|^2 + p1 |M2|^2 + 2 tr M1 tr M2."""
+        m1, m2 = self.factors(m)
+        norm1, norm2 = self.first._squared_local_norm(m1), self.second._squared_local_norm(m2)
+        cross = 2 * _trace(self.first, m1) * _trace(self.second, m2)
+        return self.second.dim * norm1 + self.first.dim * norm2 + cross
+
     def _log_abs_det(self, a: Array) -> float:
         a1, a2 = self.factors(a)
         return self.second.dim * self.first._log_abs_det(a1) + self.first.dim * self.second._log_abs_det(a2)
@@ -172,3 +179,9 @@ class Kronecker(Group):
         a1 = self.first._from_dense((rows[:, j] / balance).reshape(p1, p1))
         a2 = self.second._from_dense((rows[i] / balance * np.sign(rows[i, j])).reshape(p2, p2))
         return np.concatenate([a1, a2])
+
+
+def _trace(group: Group, m: Array) -> float:
+    """tr M of a local vector, from |M + I|^2 = |M|^2 + 2 tr M + p."""
+    shifted = group._squared_local_norm(m + group._local_identity())
+    return 0.5 * (shifted - group._squared_local_norm(m) - group.dim)

@@ -31,9 +31,9 @@ class RateAdaptation:
         """Update averages and rates = (eta of the mean, eta of the root, V of the mean, V of the root) in place."""
         average_delta += self.beta_mean * (delta - average_delta)
         average_m += self.beta_root * (m - average_m)
-        signal_mean, signal_root = float(average_delta @ average_delta), group._squared_norm(average_m)
+        signal_mean, signal_root = float(average_delta @ average_delta), group._squared_local_norm(average_m)
         rates[2] += self.beta_mean * (float(delta @ delta) - rates[2])
-        rates[3] += self.beta_root * (group._squared_norm(m) - rates[3])
+        rates[3] += self.beta_root * (group._squared_local_norm(m) - rates[3])
         rates[0] = self._next(float(rates[0]), signal_mean, float(rates[2]), self.beta_mean)
         rates[1] = self._next(float(rates[1]), signal_root, float(rates[3]), self.beta_root)
 

@@ -59,7 +59,7 @@ class Decoding:
         step: DecodingStep,
     ) -> None:
         """D, A and the carried A^-1 of the next generation, in place."""
-        if group.carries_inverse and group.dim <= _SMALL:
+        if group.carries_inverse and group.dim <= _SMALL and len(z) <= max(32, 2 * group.dim):
             full_kernels.decode_and_step(z, y, weights, shift, *step, fisher, scale, inverse, root)
             return
         v = self.move_scale(group, root, inverse, z, y, weights, fisher, scale, step)
@@ -81,6 +81,8 @@ class Decoding:
         step: DecodingStep,
     ) -> Array | None:
         """D of the next generation in place; returns the rows A^-T z_i, None if A is singular to rounding."""
+        if group.carries_inverse and group.dim <= _SMALL:
+            self.refresh(group, root, inverse, fisher)
         try:
             v = group._apply_transposed(inverse, z) if group.carries_inverse else group._solve_transposed(root, z)
         except SingularElementError:  # the next refresh sees to it

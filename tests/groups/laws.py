@@ -155,6 +155,10 @@ class GroupLaws:
         close(group._squared_row_norms(a), np.diagonal(dense @ dense.T))
         close(group._squared_column_norms(a), np.diagonal(dense.T @ dense))
 
+    def the_norm_of_a_local_vector_is_that_of_its_matrix(self, group: Group, rng: Rng) -> None:
+        m = group.project(rng.standard_normal((3, group.dim)), rng.standard_normal(3))
+        close(group._squared_local_norm(m), (group.dense_local(m) ** 2).sum())
+
     def the_local_identity_stands_for_the_identity(self, group: Group, rng: Rng) -> None:
         close(group.dense_local(group._local_identity()), np.eye(group.dim))
 

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
-from esgroup.groups import BlockDiagonal, BlockTriangular, Conjugate, Diagonal, Full, Group, Heisenberg, Kronecker, Sparse
+from esgroup.groups import (
+    BlockDiagonal,
+    BlockTriangular,
+    Conjugate,
+    Diagonal,
+    Full,
+    Group,
+    Heisenberg,
+    Kronecker,
+    Sparse,
+)
 from esgroup.strategies import rates
 
 

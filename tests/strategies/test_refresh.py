@@ -91,7 +91,6 @@ def test_fisher_information_is_renewed_often_and_all_else_seldom(group: Group, o
     assert rescaled == ([100] if often == 1 else renewed)
 
 
-@pytest.mark.xfail(reason="the loop that renews F of small dense roots is not used with adaptation")
 def test_fisher_information_is_not_forgotten_with_adaptation() -> None:
     rng, evolution = np.random.default_rng(16), evolution_of(Full(3), BOTH)
     state, generation, x = some_state(evolution, rng), Generation.empty(8, 3), np.empty((8, 3))
