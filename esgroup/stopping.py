@@ -62,7 +62,8 @@ class Record:
             return
         self.failed_in_a_row = 0
         self.best.append(ranked[0])
-        self.median.append(ranked[len(ranked) // 2])
+        median = ranked[len(ranked) // 2]
+        self.median.append(median if median == median else math.inf)  # NaN would never compare
         worst = ranked[-1]
         self.worst = worst if worst == worst else max(value for value in ranked if value == value)
 

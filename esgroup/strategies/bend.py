@@ -53,17 +53,18 @@ class Bend:
 
     def out(self, y: Array) -> Array:
         """Rows x for rows y, within the bounds exactly; always a new array."""
-        x = y.copy()
-        bent, columns, frame = self._margins(y)
-        if columns.size:
+        x, (bent, above) = y.copy(), self._margins(y)
+        if bent.any():
+            columns = np.nonzero(bent)[-1]
+            frame = self._seen(columns, above[bent])
             x[bent] = _bent(frame, y[bent]).clip(self.lower[columns], self.upper[columns])
         return x
 
     def back(self, x: Array) -> Array:
         """Rows y between the mirrors with out(y) = x, for x within the bounds; always a new array."""
-        y = x.copy()
-        bent, columns, (sign, low, _, near, _) = self._margins(x)
-        if columns.size:
+        y, (bent, above) = x.copy(), self._margins(x)
+        if bent.any():
+            sign, low, _, near, _ = self._seen(np.nonzero(bent)[-1], above[bent])
             depth = sign * x[bent] - low
             y[bent] = sign * (low + (2 * near * np.sqrt(depth / near) - near))
         return y
@@ -90,19 +91,18 @@ class Bend:
             bent = np.sqrt(weights @ (x - weights @ x) ** 2)
         return np.where((x == nodes).all(axis=0), stds, bent)
 
-    def _margins(self, y: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64], Frame]:
-        """Which numbers are in a margin or beyond, their coordinates, and these seen from the bound in question."""
+    def _margins(self, y: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which numbers are in a margin or beyond, and which of them at the upper bound."""
         inner_low, inner_high = self._inner
         above = y > inner_high
-        bent = (y < inner_low) | above
-        columns = np.nonzero(bent)[-1]
-        return bent, columns, self._seen(columns, above[bent])
+        return (y < inner_low) | above, above
 
     @cached_property
     def _inner(self) -> tuple[Array, Array]:
         return self.lower + self.lower_margin, self.upper - self.upper_margin
 
     def _seen(self, columns: NDArray[np.int64], turned: NDArray[np.bool_]) -> Frame:
+        """Coordinates seen from their lower bounds, from the upper ones where turned."""
         lower, upper = self.lower[columns], self.upper[columns]
         at_lower, at_upper = self.lower_margin[columns], self.upper_margin[columns]
         return Frame(

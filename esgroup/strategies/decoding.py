@@ -34,12 +34,16 @@ class Decoding:
     and Hansen 2020; its formulas there start from the inverse square root of C).
     """
 
+    def is_prompt(self, group: Group) -> bool:
+        """Whether F is renewed at every step: for small dense matrices, where it costs nothing."""
+        return group.carries_inverse and group.dim <= _SMALL
+
     def period(self, group: Group) -> int:
         """Generations after which F is renewed, if not at every step."""
-        return 100 if group.carries_inverse and group.dim <= _SMALL else max(10, group.dim // 4)
+        return 100 if self.is_prompt(group) else max(10, group.dim // 4)
 
     def refresh(self, group: Group, root: Array, inverse: Array, fisher: Array) -> None:
-        """Write F sqrt(max F / 2) for the current A and A^-1; small dense matrices do so at every step."""
+        """Write F sqrt(max F / 2) for the current A and A^-1."""
         fisher[:] = group._squared_row_norms(root)
         fisher *= group._squared_column_norms(inverse)
         fisher += 1.0
@@ -59,9 +63,11 @@ class Decoding:
         step: DecodingStep,
     ) -> None:
         """D, A and the carried A^-1 of the next generation, in place."""
-        if group.carries_inverse and group.dim <= _SMALL and len(z) <= max(32, 2 * group.dim):
-            full_kernels.decode_and_step(z, y, weights, shift, *step, fisher, scale, inverse, root)
-            return
+        if self.is_prompt(group):
+            if len(z) <= max(32, 2 * group.dim):
+                full_kernels.decode_and_step(z, y, weights, shift, *step, fisher, scale, inverse, root)
+                return
+            self.refresh(group, root, inverse, fisher)
         v = self.move_scale(group, root, inverse, z, y, weights, fisher, scale, step)
         if v is not None and group.carries_inverse:
             group._step_with_inverse(root, inverse, z, y, v, weights, shift)
@@ -81,8 +87,6 @@ class Decoding:
         step: DecodingStep,
     ) -> Array | None:
         """D of the next generation in place; returns the rows A^-T z_i, None if A is singular to rounding."""
-        if group.carries_inverse and group.dim <= _SMALL:
-            self.refresh(group, root, inverse, fisher)
         try:
             v = group._apply_transposed(inverse, z) if group.carries_inverse else group._solve_transposed(root, z)
         except SingularElementError:  # the next refresh sees to it

@@ -269,6 +269,8 @@ class Evolution:
         if self.decoding is not None:
             step = self._decoding_step(state, constants, rate_root)
             root, inverse, shift = state.root, state.inverse, rate_root * float(state.scalars[SHIFT])
+            if self.decoding.is_prompt(group):
+                self.decoding.refresh(group, root, inverse, state.fisher)
             v = self.decoding.move_scale(group, root, inverse, *generation, weights, state.fisher, state.scale, step)
             if v is not None and group.carries_inverse:
                 group._step_with_inverse(root, inverse, *generation, v, rate_root * weights, shift)

@@ -196,11 +196,16 @@ def test_the_smallest_step_changes_one_coordinate_in_a_generation() -> None:
 
 
 def test_points_with_integers_can_be_told_back_as_integers() -> None:
+    """Where a sample was rounded to -0.0 as well, and in another order."""
     search, reference = searcher(integer=True), searcher(integer=True)
-    for _ in range(8):
-        X = search.ask()
+    zeros = 0
+    for _ in range(12):
+        X = search.ask()[::-1]
+        zeros += int((np.signbit(X) & (X == 0)).sum())
         search.tell(X.astype(int), [sphere(x) for x in X])
-        generation(reference)
+        X = reference.ask()[::-1]
+        reference.tell(X, [sphere(x) for x in X])
+    assert zeros > 5
     assert np.array_equal(search.mean, reference.mean) and np.array_equal(search.stds, reference.stds)
 
 

@@ -208,7 +208,7 @@ def test_auto_is_full_up_to_a_dimension_and_cheap_beyond() -> None:
     limit = setup.FULL_UP_TO
     assert searcher().structure == Full(3)
     assert Searcher(np.ones(limit), 1.0).structure == Full(limit)
-    assert Searcher(np.ones(limit + 1), 1.0).structure == Heisenberg(limit + 1, 4, 4)
+    assert Searcher(np.ones(limit + 1), 1.0).structure == Diagonal(limit + 1)
 
 
 def test_fixed_coordinates_do_not_count_for_the_structure() -> None:

@@ -149,6 +149,12 @@ def test_noise_that_hides_everything_is_stagnation() -> None:
     assert search.nit >= 120
 
 
+def test_noise_that_hides_everything_is_stagnation_even_if_most_runs_fail() -> None:
+    rng = np.random.default_rng(0)
+    search = run(searcher(), lambda x: rng.normal() if rng.random() < 0.4 else math.nan, 3000)
+    assert list(search.stop()) == ["stagnation"]
+
+
 def test_adapted_learning_rates_are_patient_with_noise() -> None:
     rng = np.random.default_rng(0)
     search = run(searcher(noise="adapt"), lambda x: rng.normal(), 600)
@@ -297,13 +303,13 @@ def test_the_message_names_the_reasons_as_they_are_spelled() -> None:
     ("dim", "text"),
     [
         (3, "Structure 'full' was chosen"),
-        (600, "Structure 'heisenberg:k1=4,k2=4' was chosen, because 'full' learns slowly beyond"),
+        (1200, "Structure 'diagonal' was chosen, because 'full' is slow beyond 1,000 coordinates"),
     ],
 )
 def test_the_message_names_the_structure_that_auto_chose(dim: int, text: str) -> None:
     search = Searcher(np.ones(dim), 0.5, rng=1)
     assert text in search.result.message
-    assert text not in Searcher(np.ones(dim), 0.5, structure="diagonal").result.message
+    assert text not in Searcher(np.ones(dim), 0.5, structure="block_triangular").result.message
 
 
 def test_repr_says_what_the_search_is_and_how_far() -> None:

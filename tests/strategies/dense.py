@@ -165,7 +165,7 @@ class Dense:
         m = self.project(clip * g)
         exponent = np.zeros(n)
         if self.decoded:
-            if isinstance(self.group, Full) and n <= 48 and not self.adapted:  # at every step, else now and then
+            if isinstance(self.group, Full) and n <= 48:  # at every step, else now and then
                 self.fisher = self.information()
             exponent = eta_root * self.score(best_first, w, pull) / self.fisher
             self.d = self.d * np.exp(np.clip(exponent, -1, 1))
