@@ -1,15 +1,18 @@
 """What the tests of the searcher share: problems, structures, and a look at the whole of a search."""
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pytest
 
-from esgroup import Searcher
+from esgroup import Searcher, stopping
 from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Full, Group, Kronecker, Sparse, Triangular
+from esgroup.strategies.space import Space
 
 Array = np.ndarray
 Function = Callable[[Array], float]
@@ -108,8 +111,23 @@ def everything(search: Searcher) -> tuple[str, dict[str, tuple[str, tuple[int, .
     return json.dumps(header, sort_keys=True), bits
 
 
+def anatomy(part: Any) -> Any:
+    """The attributes themselves, all the way down: what a search holds, whether its snapshot tells or not."""
+    if isinstance(part, np.ndarray):
+        return str(part.dtype), part.shape, np.ascontiguousarray(part).tobytes()
+    if isinstance(part, np.random.Generator):
+        return repr(part.bit_generator.state)
+    if isinstance(part, (list, tuple, deque)):
+        return [anatomy(one) for one in part]
+    if isinstance(part, (Searcher, stopping.Record, Space)):
+        derived = {name for name, what in vars(type(part)).items() if isinstance(what, cached_property)}
+        skipped = derived | {"_since", "_seconds", "_spare", "_evolution"}
+        return {name: anatomy(one) for name, one in vars(part).items() if name not in skipped}
+    return repr(part)
+
+
 def same(first: Searcher, second: Searcher) -> bool:
-    return everything(first) == everything(second)
+    return everything(first) == everything(second) and anatomy(first) == anatomy(second)
 
 
 @contextmanager

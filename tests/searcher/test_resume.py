@@ -12,7 +12,7 @@ import pytest
 
 from esgroup import CheckpointError, Searcher, checkpoint
 
-from .support import OPTIONS, STRUCTURES, everything, generation, run, same, searcher, unchanged, valley
+from .support import OPTIONS, STRUCTURES, anatomy, everything, generation, run, same, searcher, unchanged, valley
 
 Way = Callable[[Searcher, Path], Searcher]
 
@@ -392,5 +392,8 @@ def test_everything_is_seen_by_the_comparison() -> None:
     search.nfailed += 1
     assert everything(search) != before
     search.nfailed -= 1
+    deep = anatomy(search)
+    assert {"_record", "_pool", "_injected", "_first_stds", "_limits", "_space", "_state", "best_x", "rng"} < deep.keys()
+    assert {"best", "median", "worst", "failed_in_a_row"} == deep["_record"].keys() and "lower" in deep["_space"]
     search.rng.random()
     assert everything(search) != before

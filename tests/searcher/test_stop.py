@@ -319,7 +319,7 @@ def test_repr_says_what_the_search_is_and_how_far() -> None:
     search.tell([[1, 2, 3]] * 7000, np.full(7000, 2.5))
     text = "<Searcher over 3 coordinates, Diagonal(dim=3), popsize 7: 7,000 evaluations, best value 2.5>"
     assert repr(search) == text
-    assert "Heisenberg(dim=600" in repr(Searcher(np.ones(600), 0.5))
+    assert "Diagonal(dim=1200" in repr(Searcher(np.ones(1200), 0.5))
 
 
 def test_what_is_known_has_the_right_meaning() -> None:
