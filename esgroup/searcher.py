@@ -344,6 +344,8 @@ class Searcher:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        if self.best_x is not None:
+            checks.read_only(self.best_x)  # as copies of arrays are not
         self._since = time.monotonic()  # the clock of another machine means nothing here
 
     def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Points go out and values come back in every order that the interface allows."""
 
 import math
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -193,6 +194,17 @@ def test_more_than_a_generation_is_one_large_generation() -> None:
     search = searcher()
     search.tell([sphere(x) for x in search.ask(40)])
     assert (search.nfev, search.nit) == (40, 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"noise": "adapt"}, {"decoding": False}], ids=str)
+def test_a_very_large_generation_is_no_trouble(options: dict[str, object]) -> None:
+    """The cost is linear in the number of values: cubic, 3000 would take a minute."""
+    search = searcher(**options)
+    generation(search)
+    X = search.ask(3000)
+    begin = time.process_time()
+    search.tell([valley(x) for x in X])
+    assert search.nit == 2 and time.process_time() - begin < 3.0
 
 
 def test_part_told_counts_with_the_rest() -> None:
