@@ -202,17 +202,17 @@ class Evolution:
         if self.adaptation is not None:
             self._update_adapted(state, generation, order, self.adaptation)
             return
-        constants = self.constants(len(order))
+        constants, scalars = self.constants(len(order)), state.scalars
         weights = self._evolve(state, generation, order, constants, constants.numbers)
         z, y = generation
-        shift = state.scalars[SHIFT].item()
+        _, _, shift, damped, clip, _, age = scalars.tolist()  # quicker than one by one
         if self.decoding is not None:
-            step = self._decoding_step(state, constants, 1.0)
             root, inverse, scale = state.root, state.inverse, state.scale
+            step = _decoding_step(constants, damped, clip, 1.0)
             self.decoding.move(self.group, root, inverse, z, y, weights, shift, state.fisher, scale, step)
         else:
             self.group._product_h_samples(state.root, z, weights, shift, y, state.root)
-        self._grow_old(state)
+        self._grow_old(state, age + 1.0)
 
     def _evolve(
         self, state: SearchState, generation: Generation, order: NDArray[np.int64], constants: Constants, numbers: Array
@@ -236,15 +236,8 @@ class Evolution:
             raise ValueError("the points told must be within 1e50 standard deviations of the mean")
         return weights
 
-    def _decoding_step(self, state: SearchState, constants: Constants, rate: float) -> DecodingStep:
-        damped, clip = state.scalars[DAMPED].item(), state.scalars[CLIP].item()
-        ratio_mu, ratio_1, pull_mu, pull_1 = constants.decoding
-        factor = rate / clip  # the weights were clipped for A; D has a clipping of its own
-        return DecodingStep(factor * ratio_mu, factor * ratio_1, rate * (pull_mu + damped * pull_1))
-
-    def _grow_old(self, state: SearchState) -> None:
+    def _grow_old(self, state: SearchState, age: float) -> None:
         """Renew what is derived from A, now and then: F as decoding wants it, all every max(100, n/4) generations."""
-        age = state.scalars[AGE].item() + 1.0
         state.scalars[AGE] = age
         if age % self._period == 0.0:
             if self.decoding is None or not self.group.carries_inverse or age >= max(100, self.dim // 4):
@@ -267,7 +260,7 @@ class Evolution:
         weights = self._evolve(state, generation, order, constants, numbers)
         m = group._project(generation.z, generation.z, weights, float(state.scalars[SHIFT]))
         if self.decoding is not None:
-            step = self._decoding_step(state, constants, rate_root)
+            step = _decoding_step(constants, float(state.scalars[DAMPED]), float(state.scalars[CLIP]), rate_root)
             root, inverse, shift = state.root, state.inverse, rate_root * float(state.scalars[SHIFT])
             if self.decoding.is_prompt(group):
                 self.decoding.refresh(group, root, inverse, state.fisher)
@@ -280,7 +273,14 @@ class Evolution:
         m += state.scalars[LOG_STEP] * group._local_identity()
         adaptation.update(group, state.rates, state.average_delta, state.average_m, delta, m)
         state.scalars[SIGMA] *= rate_mean / state.rates[0]  # the best step size grows as the rate of the mean falls
-        self._grow_old(state)
+        self._grow_old(state, float(state.scalars[AGE]) + 1.0)
+
+
+def _decoding_step(constants: Constants, damped: float, clip: float, rate: float) -> DecodingStep:
+    """Weights of D from those of A, which were clipped; D has a clipping of its own."""
+    ratio_mu, ratio_1, pull_mu, pull_1 = constants.decoding
+    factor = rate / clip
+    return DecodingStep(factor * ratio_mu, factor * ratio_1, rate * (pull_mu + damped * pull_1))
 
 
 def _geometric_mean(positive: Array) -> float:

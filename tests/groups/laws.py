@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from esgroup.groups import Group
+from esgroup.groups import Conjugate, Group
 from tests.groups import oracle
 from tests.groups.elements import covariance, element, frozen, local
 
@@ -150,10 +150,13 @@ class GroupLaws:
         close(x, mean + 0.7 * scale * images[:3])
 
     def norms_of_rows_and_columns_are_those_of_the_matrix(self, group: Group, rng: Rng) -> None:
-        a = element(group, rng)
-        dense = group.dense(a)
-        close(group._squared_row_norms(a), np.diagonal(dense @ dense.T))
-        close(group._squared_column_norms(a), np.diagonal(dense.T @ dense))
+        """Of rotated matrices too, whose norms have no short way."""
+        rotation = np.linalg.qr(rng.standard_normal((group.dim, group.dim)))[0]
+        for any_group in (group, Conjugate(group, rotation)):
+            a = element(any_group, rng)
+            dense = any_group.dense(a)
+            close(any_group._squared_row_norms(a), np.diagonal(dense @ dense.T))
+            close(any_group._squared_column_norms(a), np.diagonal(dense.T @ dense))
 
     def the_norm_of_a_local_vector_is_that_of_its_matrix(self, group: Group, rng: Rng) -> None:
         m = group.project(rng.standard_normal((3, group.dim)), rng.standard_normal(3))
