@@ -15,8 +15,9 @@ import numpy as np
 from esgroup import checkpoint as files
 from esgroup import checks, stopping, stored, told
 from esgroup.checks import Array
+from esgroup.late import Asked
 from esgroup.restarts import Plan, Restarts, Schedule
-from esgroup.searcher import Asked, Searcher
+from esgroup.searcher import Searcher
 from esgroup.stopping import Limits
 
 if TYPE_CHECKING:

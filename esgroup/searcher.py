@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from esgroup import checks, setup, stopping, told
+from esgroup import checks, late, setup, stopping, told
 from esgroup.checks import Array
 from esgroup.groups import Group
+from esgroup.late import Asked
 from esgroup.strategies.evolution import Generation
 
 if TYPE_CHECKING:
@@ -19,16 +20,7 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 
-_FAR = 1e150  # points further out are taken to be there, so that nothing overflows
 _STEPS = np.array(1e-120), np.array(1e120)  # smallest and largest standard deviation, for the same reason
-
-
-class Asked(NamedTuple):
-    """Points that were handed out, with the local coordinates that they came from and the generation they belong to."""
-
-    x: Array
-    generation: Generation
-    nit: int
 
 
 class Searcher:
@@ -149,7 +141,7 @@ class Searcher:
 
     def _take_injected(self, generation: Generation, points: Array) -> Array:
         taken, self._injected = self._injected[: len(points)], self._injected[len(points) :]
-        generation.z[: len(taken)] = self._local(taken)
+        generation.z[: len(taken)] = self._whitened(taken)
         self._evolution.place(self._state, generation, points)
         return taken
 
@@ -172,7 +164,7 @@ class Searcher:
             raise RuntimeError(again if self.nfev else "tell() was called before ask()")
         values = told.values(fitness, len(last.x))
         if self._pool or last.nit != self.nit or len(values) < self.popsize:
-            z = last.generation.z[:-1] if last.nit == self.nit else self._local(last.x)
+            z = last.generation.z[:-1] if last.nit == self.nit else self._whitened(last.x)
             self._add(last.x, z, values)
         else:
             self._move(last.x, last.generation, values)
@@ -186,31 +178,12 @@ class Searcher:
             return
         values = told.values(fitness, len(x))
         if len(x):
-            self._add(x, self._recalled(x), values)
+            self._add(x, late.recalled(self._space, self._evolution, self._state, self._asked, x), values)
         if last is not None and told.have_a_row_in_common(last.x, x):
             self._last = None  # its values are not to be told again
 
-    def _recalled(self, x: Array) -> Array:
-        """The local coordinates that points were asked with; those of others are computed."""
-        known = {k: z for asked in self._asked for k, z in zip(told.keys(asked.x), asked.generation.z, strict=False)}
-        found = [known.get(key) for key in told.keys(x)]
-        missing = [i for i, z in enumerate(found) if z is None]
-        if missing:
-            self._space.check_feasible("X", x)
-        computed = dict(zip(missing, self._local(x[missing]) if missing else (), strict=True))
-        return np.array([computed[i] if z is None else z for i, z in enumerate(found)])
-
-    def _local(self, x: Array) -> Array:
-        """Local coordinates of any points, no longer than sqrt(n) + 2 n / (n + 2) (Hansen 2011, injected points)."""
-        y = x if self._space.plain else self._space.encode(x, self._state.mean)
-        mean = self._state.mean
-        z = self._evolution.local(self._state, y.clip(mean - _FAR, mean + _FAR))
-        dim = z.shape[1]
-        longest = math.sqrt(dim) + 2 * dim / (dim + 2)
-        largest = np.abs(z).max(axis=1, initial=1.0, keepdims=True)  # squares of large numbers overflow
-        length = largest * np.linalg.norm(z / largest, axis=1, keepdims=True)
-        z *= np.minimum(1.0, longest / np.maximum(length, 1.0))
-        return z
+    def _whitened(self, x: Array) -> Array:
+        return late.whitened(self._space, self._evolution, self._state, x)
 
     def _add(self, x: Array, z: Array, values: Array) -> None:
         """Keep less than a generation; move with all that is there once it is one."""
@@ -301,16 +274,7 @@ class Searcher:
 
     def stop(self) -> dict[str, str]:
         """Why the search should end: empty while it runs; asking and telling still work afterwards."""
-        reasons = stopping.budget_reasons(self._limits, self.nfev, self.nit, self.seconds, self.best_f)
-        patient = self._evolution.adaptation is not None
-        reasons |= stopping.value_reasons(
-            self._record, self.nit, self._evolution.dim, self.popsize, patient=patient
-        )
-        if self.nit:
-            reasons |= stopping.spread_reasons(
-                self._evolution, self._state, self._first_stds, self._least_steps, self.nit
-            )
-        return reasons
+        return stopping.reasons(self)
 
     @property
     def result(self) -> OptimizeResult:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # sphere, ellipsoids, Rosenbrock and cigar, for 0.4 ms each; above, time and memory grow with the square.
 FULL_UP_TO = 1000
 STEPS = 1e-100, 1e100  # smallest and largest standard deviation to begin with: squares and products stay numbers
-MOST_POPSIZE = 10**7
 MEMORY_SHARE = 0.5  # of the machine's memory that a search may use for its matrices
 
 
@@ -174,11 +173,14 @@ def machine_memory() -> float:
 
 def _first_state(evolution: Evolution, start: Start) -> SearchState:
     if start.root is None or start.group != evolution.group:
-        correlation = start.correlation
+        correlation, steps = start.correlation, start.steps
         if start.root is not None and start.group is not None:  # another structure: the nearest element
-            dense = start.group._dense(start.root)
-            correlation = dense @ dense.T
-        return evolution.start(start.mean, start.steps, correlation)
+            if evolution.dim > FULL_UP_TO:  # the matrices would be large: standard deviations alone are kept
+                steps = steps * np.sqrt(start.group._squared_row_norms(start.root))
+            else:
+                dense = start.group._dense(start.root)
+                correlation = dense @ dense.T
+        return evolution.start(start.mean, steps, correlation)
     state = evolution.start(start.mean, start.steps)
     state.root[:] = start.root
     evolution.refresh(state)

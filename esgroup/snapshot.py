@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from esgroup import checks, stopping
 from esgroup.checks import Array
 from esgroup.groups import serial
-from esgroup.setup import MOST_POPSIZE, Options, check_names
+from esgroup.late import Asked
+from esgroup.setup import Options, check_names
 from esgroup.stored import (
     CheckpointError,
     array,
@@ -26,7 +27,7 @@ from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.space import Space
 
 if TYPE_CHECKING:
-    from esgroup.searcher import Asked, Searcher
+    from esgroup.searcher import Searcher
 
 Arrays = dict[str, NDArray[Any]]
 S = TypeVar("S", bound="Searcher")
@@ -91,7 +92,7 @@ def restored(cls: type[S], header: dict[str, Any], arrays: Arrays) -> S:
     search._clear()
     for name in _COUNTS:
         setattr(search, name, checks.whole_number(name, entry(header, name, int)))
-    search.popsize = checks.whole_number("popsize", search.popsize, least=2, most=MOST_POPSIZE)
+    search.popsize = checks.whole_number("popsize", search.popsize, least=2)
     search._find_step_limits()
     search._injected = _finite(arrays, "injected", (None, search.dim))
     search._seconds, search._since = _seconds(header), time.monotonic()
@@ -137,8 +138,6 @@ def _count(header: dict[str, Any], name: str) -> int:
 
 
 def _asked(search: Searcher, name: str, nit: Any, arrays: Arrays) -> Asked:
-    from esgroup.searcher import Asked
-
     x = checks.read_only(array(arrays, f"{name}/x", (None, search.dim)))
     shape = (len(x) + 1, search._evolution.dim)
     generation = Generation(_finite(arrays, f"{name}/z", shape), _finite(arrays, f"{name}/y", shape))

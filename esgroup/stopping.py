@@ -6,13 +6,16 @@ import itertools
 import math
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.strategies.evolution import Evolution, SearchState
+
+if TYPE_CHECKING:
+    from esgroup.searcher import Searcher
 
 TOL_X = 1e-12  # of the first standard deviations: the tutorial's TolX
 TOL_X_PRECISE = 1e-6  # the same where a coordinate cannot be told more precisely
@@ -66,6 +69,17 @@ class Record:
         self.median.append(median if median == median else math.inf)  # NaN would never compare
         worst = ranked[-1]
         self.worst = worst if worst == worst else max(value for value in ranked if value == value)
+
+
+def reasons(search: Searcher) -> dict[str, str]:
+    """All reasons why a search should end."""
+    evolution = search._evolution
+    found = budget_reasons(search._limits, search.nfev, search.nit, search.seconds, search.best_f)
+    patient = evolution.adaptation is not None
+    found |= value_reasons(search._record, search.nit, evolution.dim, search.popsize, patient=patient)
+    if search.nit:
+        found |= spread_reasons(evolution, search._state, search._first_stds, search._least_steps, search.nit)
+    return found
 
 
 def budget_reasons(limits: Limits, nfev: int, nit: int, seconds: float, best_f: float) -> dict[str, str]:

@@ -430,7 +430,7 @@ def ahead_goals(ratios: Ratios) -> list[Goal]:
 def memory_goals(memory: dict[tuple[str, int], Memory], growth: float) -> list[Goal]:
     unknown = Memory(math.nan, math.nan)
     goals = [
-        Goal(f"{name}, d = {dim}, memory in MB", memory.get((name, dim), unknown).peak, goal)
+        Goal(f"{name}, d = {dim}, growth of memory in MB", memory.get((name, dim), unknown).kept, goal)
         for (name, dim), goal in MEMORY_GOALS.items()
     ]
     text = f"{FULL}, d = {GROWTH_DIM}, growth in MB over {GROWTH_GENERATIONS:,} generations"
@@ -534,7 +534,7 @@ def measured_memory(contenders: Sequence[Contender]) -> dict[tuple[str, int], Me
     memory = {}
     for name, dim in (case for case in MEMORY_CASES if case[0] in names):
         memory[name, dim] = in_new_process(search_memory, name, dim)
-        say(f"memory of {name}, d = {dim}: {number(memory[name, dim].peak)} MB")
+        say(f"memory of {name}, d = {dim}: {number(memory[name, dim].kept)} MB")
     return memory
 
 

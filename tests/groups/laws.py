@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import expm
 
 from esgroup.groups import Conjugate, Group
+from esgroup.groups.hooks import Hooks
 from tests.groups import oracle
 from tests.groups.elements import covariance, element, frozen, local
 
@@ -150,12 +151,13 @@ class GroupLaws:
         close(x, mean + 0.7 * scale * images[:3])
 
     def norms_of_rows_and_columns_are_those_of_the_matrix(self, group: Group, rng: Rng) -> None:
-        """Of rotated matrices too, whose norms have no short way."""
+        """By the groups' own ways, those of rotated matrices among them, and by the long way for groups without one."""
         rotation = np.linalg.qr(rng.standard_normal((group.dim, group.dim)))[0]
         for any_group in (group, Conjugate(group, rotation)):
             a = element(any_group, rng)
             dense = any_group.dense(a)
             close(any_group._squared_row_norms(a), np.diagonal(dense @ dense.T))
+            close(Hooks._squared_row_norms(any_group, a), np.diagonal(dense @ dense.T))
             close(any_group._squared_column_norms(a), np.diagonal(dense.T @ dense))
 
     def the_norm_of_a_local_vector_is_that_of_its_matrix(self, group: Group, rng: Rng) -> None:

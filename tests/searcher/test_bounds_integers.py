@@ -80,7 +80,7 @@ def test_late_points_within_bounds_have_the_coordinates_that_they_were_sampled_w
     inside = (X > 0.5).all(axis=1) & (X < 4.5).all(axis=1)  # beyond, a mirror image may be nearer
     assert inside.sum() > 20
     short = np.linalg.norm(z, axis=1) < 2.5
-    assert np.allclose(search._local(X)[inside & short], z[inside & short], atol=1e-9)
+    assert np.allclose(search._whitened(X)[inside & short], z[inside & short], atol=1e-9)
 
 
 # ---- bounds do no harm --------------------------------------------------------------------------------------------
