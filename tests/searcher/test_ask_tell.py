@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from esgroup import Searcher
+from esgroup import Searcher, late
 
 from .support import OPTIONS, STRUCTURES, everything, generation, run, same, searcher, sphere, unchanged, valley
 
@@ -224,8 +224,9 @@ def test_late_points_have_the_local_coordinates_that_they_would_be_sampled_with(
         generation(search, valley)
     X = search.ask()
     asked = search._asked[-1].generation.z[:-1]
-    assert np.allclose(search._local(X), asked, rtol=1e-8, atol=1e-10)
-    assert np.array_equal(search._recalled(X), asked)
+    assert np.allclose(search._whitened(X), asked, rtol=1e-8, atol=1e-10)
+    recalled = late.recalled(search._space, search._evolution, search._state, search._asked, X)
+    assert np.array_equal(recalled, asked)
 
 
 def test_late_points_are_whitened_with_the_present_distribution() -> None:
@@ -233,7 +234,7 @@ def test_late_points_are_whitened_with_the_present_distribution() -> None:
     late = search.ask()
     for _ in range(10):
         generation(search, valley)
-    z = search._local(late)
+    z = search._whitened(late)
     dense = search.structure._dense(search._state.root)
     root = (search._state.scalars[0] * search._state.scale)[:, None] * dense
     longest = math.sqrt(3) + 2 * 3 / (3 + 2)
