@@ -67,8 +67,7 @@ def evaluator(
         yield _private(partial(_through_map, workers, _sendable(workers, call)))
     elif (n := _number_of_workers(workers)) > 1:
         with _own_processes(call, n) as submit:
-            # one that runs and one in store for each worker: the pool has begun them all, so that none is cancelled,
-            # which would make it stumble when it breaks
+            # one that runs and one in store for each worker
             yield _private(partial(_on_executor, submit, most=2 * n))
     else:
         yield _private(partial(_in_one_call if vectorized else _in_a_loop, call))
@@ -228,9 +227,9 @@ class _Generation:
                 self._receive(future, self._out.pop(future))
 
     def call_back(self) -> None:
-        """Take back what has not begun."""
+        """Take back what has not begun; a pool of our own, which bounds what is out, would stumble if it breaks then."""
         self._waiting.clear()
-        for future in list(self._out):
+        for future in list(self._out) if self._most == math.inf else ():
             future.cancel()
 
     def _send(self, i: int) -> None:
