@@ -315,11 +315,24 @@ def resume(campaign: Campaign, path: files.Path | None) -> None:
     if not os.path.exists(path):
         text = "there is no checkpoint to resume from; without resume=True the search starts afresh"
         raise FileNotFoundError(errno.ENOENT, text, os.fspath(path))
-    dim = campaign.dim
     with files.reading(path, "searcher") as (header, arrays):
         search = Searcher._from_parts(header, arrays)
-        if search.dim == dim:
+        differences = _differences(search, campaign.search)
+        if not differences:
             campaign.restore(search, header.get("campaign"))
-    if search.dim != dim:
-        wanted = f"a search over {dim} coordinates like x0"
-        raise ValueError(f"the checkpoint {os.fspath(path)!r} must hold {wanted}, got {search.dim}")
+    if differences:
+        raise ValueError(f"the checkpoint {os.fspath(path)!r} must be of the same search, but {differences[0]}")
+
+
+def _differences(saved: Searcher, given: Searcher) -> list[str]:
+    """What makes another search of it; where it starts and when it ends do not."""
+    if saved.dim != given.dim:
+        return [f"it has {saved.dim} coordinates and x0 has {given.dim}"]
+    names = ("lower", "upper", "fixed", "integer")
+    spaces = [name for name in names if not np.array_equal(getattr(saved._space, name), getattr(given._space, name))]
+    found = [f"its {name} {'coordinates' if name in ('fixed', 'integer') else 'bounds'} are others" for name in spaces]
+    if saved.structure != given.structure:
+        found.append(f"its structure is {saved.structure} and not {given.structure}")
+    if saved._options != given._options:
+        found.append(f"its options are {saved._options} and not {given._options}")
+    return found

@@ -35,9 +35,8 @@ def whitened(space: Space, evolution: Evolution, state: SearchState, x: Array) -
     return z
 
 
-def recalled(space: Space, evolution: Evolution, state: SearchState, asked: list[Asked], x: Array) -> Array:
+def recalled(space: Space, evolution: Evolution, state: SearchState, known: dict[bytes, Array], x: Array) -> Array:
     """The local coordinates that points were asked with; those of others, which must be feasible, are computed."""
-    known = {k: z for one in asked for k, z in zip(told.keys(one.x), one.generation.z, strict=False)}
     found = [known.get(key) for key in told.keys(x)]
     missing = [i for i, z in enumerate(found) if z is None]
     if missing:

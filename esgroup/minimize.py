@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
+import os
 import signal
 import sys
 import threading
@@ -104,6 +106,9 @@ def minimize(
     campaign = Campaign(first, limits, strategy, partial(_begin, _sigma(first, sigma0, cov0), options))
     if checks.flag("resume", resume):
         campaigns.resume(campaign, checkpoint)
+    elif checkpoint is not None and os.path.exists(checkpoint):
+        text = "there is a file of this name: resume=True goes on from a checkpoint, another name keeps it"
+        raise FileExistsError(errno.EEXIST, text, os.fspath(checkpoint))
     with ExitStack() as stack:
         evaluate = stack.enter_context(evaluator(fun, args, vectorized=vectorized, workers=workers, executor=executor))
         observe = _observer(stack, callback, checks.flag("progress", progress), history, resume)
@@ -258,14 +263,16 @@ def scipy_method(
     bounds: Any = None,
     callback: Callable[..., Any] | None = None,
     maxiter: int | None = None,
+    maxfev: int | None = None,
     disp: bool = False,
     **options: Any,
 ) -> OptimizeResult:
     """`scipy.optimize.minimize(fun, x0, method=esgroup.scipy_method, options={"sigma0": 0.5, "max_evals": 1000})`.
 
-    Options are the arguments of `esgroup.minimize`, and SciPy's maxiter (max_iters) and disp (progress). As SciPy has
-    it, callback(x) gets the best point of the present search, callback(intermediate_result) an OptimizeResult, and
-    StopIteration ends the run. Derivatives, constraints and tol are refused: they would not be used.
+    Options are the arguments of `esgroup.minimize`, and SciPy's maxiter (max_iters), maxfev (max_evals) and disp
+    (progress). As SciPy has it, callback(x) gets the best point of the present search,
+    callback(intermediate_result) an OptimizeResult, and StopIteration ends the run. Derivatives, constraints and tol
+    are refused: they would not be used.
     """
     for name in ("jac", "hess", "hessp", "constraints", "tol"):
         given = options.pop(name, None)
@@ -273,6 +280,8 @@ def scipy_method(
             raise ValueError(f"esgroup.scipy_method does not use {name}: leave it out, got {given!r}")
     if maxiter is not None:
         options.setdefault("max_iters", maxiter)
+    if maxfev is not None:
+        options.setdefault("max_evals", maxfev)
     options.setdefault("progress", bool(disp))
     return minimize(fun, x0, args=args, bounds=bounds, callback=_scipy_callback(callback), **options)
 

@@ -227,7 +227,7 @@ class _Generation:
                 self._receive(future, self._out.pop(future))
 
     def call_back(self) -> None:
-        """Take back what has not begun; a pool of our own, which bounds what is out, would stumble if it breaks then."""
+        """Take back what has not begun; but a pool of our own, which bounds what is out, would stumble if it broke."""
         self._waiting.clear()
         for future in list(self._out) if self._most == math.inf else ():
             future.cancel()

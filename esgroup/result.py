@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from scipy.optimize import OptimizeResult
+
 from esgroup import stopping
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
-
     from esgroup.searcher import Searcher
+
+
+class Result(OptimizeResult):  # type: ignore[misc]  # SciPy has no types
+    """SciPy's, which cannot print an empty dict: that of the reasons while a search runs."""
+
+    def __repr__(self) -> str:
+        return repr(OptimizeResult((k, "none yet" if isinstance(v, dict) and not v else v) for k, v in self.items()))
 
 
 def status_of(reasons: dict[str, str]) -> int:
@@ -26,12 +33,10 @@ def status_of(reasons: dict[str, str]) -> int:
 
 def result(search: Searcher) -> OptimizeResult:
     """Best point, value, counts and why the search stopped."""
-    from scipy.optimize import OptimizeResult
-
     reasons = search.stop()
     status = status_of(reasons)
     x = search.best_x
-    return OptimizeResult(
+    return Result(
         x=search.mean if x is None else x.copy(),
         fun=search.best_f,
         nfev=search.nfev,
@@ -50,7 +55,7 @@ def result(search: Searcher) -> OptimizeResult:
 def message(search: Searcher, reasons: dict[str, str]) -> str:
     """The reasons as a sentence, what failed, and which structure was chosen."""
     parts = ["; ".join(f"{name}: {text}" for name, text in reasons.items()) or "The search is still running"]
-    if search.nfev == 0:
+    if search.nfev == 0 and search.best_x is None:
         parts.append("No value was told yet")
     elif search.best_x is None:
         parts.append(f"All {search.nfailed:,} evaluations failed: x is the mean of the search distribution")

@@ -32,8 +32,9 @@ class Searcher:
             search.tell([f(x) for x in X])                 # NaN = that run failed
         search.result                                      # scipy.optimize.OptimizeResult
 
-    Arguments: `start`, a point, a `Gaussian`, or another Searcher to go on from; `sigma0`, the standard deviation of
-    the first points, one number or one for each coordinate (by default a quarter of the bounds, else 0.3 max|x0|);
+    Arguments: `start`, a point, a `Gaussian`, or another Searcher, whose distribution and space are taken; `sigma0`,
+    the standard deviation of the first points, one number or one for each coordinate (by default a quarter of the
+    bounds, else 0.3 max|x0|);
     `structure`, a group or its spelling; `popsize`, values in a generation; `bounds`, SciPy's Bounds, a pair of numbers
     or d pairs; `algorithm`, "default" or "paper" (the plain published update); `decoding`, whether scales of single
     coordinates are learnt apart ("auto": for dense structures); `mirrored`, samples in pairs +-z; `noise="adapt"`,
@@ -107,6 +108,8 @@ class Searcher:
         self.best_f = math.nan
         self._record = stopping.Record()
         self._asked: list[Asked] = []  # from the present distribution; the last one for tell(fitness)
+        self._known: dict[bytes, Array] = {}  # points of the first asks to local coordinates, if they were looked for
+        self._known_asks = 0
         self._last: Asked | None = None
         self._spare: Generation | None = None  # arrays to use again
         self._pool: list[tuple[Array, Array]] = []  # local coordinates and values of less than a generation
@@ -131,7 +134,7 @@ class Searcher:
         x.flags.writeable = False
         self._last = Asked(x, generation, self.nit)
         self._asked.append(self._last)
-        return x
+        return x[:]  # a view, which cannot be made writeable again
 
     def inject(self, X: Any) -> None:
         """Put points into the next asks, in place of samples; they must be feasible."""
@@ -178,9 +181,15 @@ class Searcher:
             return
         values = told.values(fitness, len(x))
         if len(x):
-            self._add(x, late.recalled(self._space, self._evolution, self._state, self._asked, x), values)
+            self._add(x, late.recalled(self._space, self._evolution, self._state, self._known_points(), x), values)
         if last is not None and told.have_a_row_in_common(last.x, x):
             self._last = None  # its values are not to be told again
+
+    def _known_points(self) -> dict[bytes, Array]:
+        for asked in self._asked[self._known_asks :]:
+            self._known.update(zip(told.keys(asked.x), asked.generation.z, strict=False))
+        self._known_asks = len(self._asked)
+        return self._known
 
     def _whitened(self, x: Array) -> Array:
         return late.whitened(self._space, self._evolution, self._state, x)
@@ -205,20 +214,27 @@ class Searcher:
         ranked = values[order].tolist()  # a list is quicker to look into
         if ranked[0] == ranked[0]:
             self._evolution.update(self._state, generation, order)
-            if ranked[0] == ranked[int(0.7 * len(ranked))]:
+            if ranked[0] == ranked[int(0.7 * len(ranked))] and self._may_leave_plateau():
                 self._evolution.leave_plateau(self._state, len(ranked))
             if self._limited:
                 self._evolution.limit_steps(self._state, self._least_steps, self._most_steps)
-            if self.nit % 100 == 99:  # whoever goes on for ever, whatever stop() says, goes on with numbers
+            if self.nit % 20 == 19:  # whoever goes on for ever, whatever stop() says, goes on with numbers
                 self._evolution.limit_steps(self._state, *_STEPS)
         self._record.add(ranked)
         self.nit += 1
         self._asked.clear()
+        if self._known_asks:
+            self._known, self._known_asks = {}, 0
         if new is None and ranked[-1] == ranked[-1]:
             self.nfev += len(ranked)
             self._note_best(x, order[0], ranked[0])
         else:
             self._note(x, values if new is None else new)
+
+    def _may_leave_plateau(self) -> bool:
+        """Not the plain published update, and not for ever: a constant function is no reason to diverge."""
+        first = math.exp(float(np.log(self._first_stds).mean()))
+        return self._options.algorithm != "paper" and self.sigma < 1e5 * first
 
     def _note(self, x: Array, values: Array) -> None:
         """Count values, of which some may be NaN, and keep the best point."""

@@ -164,11 +164,16 @@ def _check_memory(group: Group, options: Options) -> None:
 
 
 def machine_memory() -> float:
-    """Bytes of memory; unlimited where the system does not say."""
+    """Bytes of memory, of the container if there is one; unlimited where the system does not say."""
     try:
-        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+        memory = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        return math.inf
+        memory = math.inf
+    try:
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
+            return min(memory, float(file.read()))
+    except (OSError, ValueError):  # no container, or "max"
+        return memory
 
 
 def _first_state(evolution: Evolution, start: Start) -> SearchState:

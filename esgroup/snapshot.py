@@ -32,6 +32,14 @@ if TYPE_CHECKING:
 Arrays = dict[str, NDArray[Any]]
 S = TypeVar("S", bound="Searcher")
 
+_REASONS: dict[str, type] = {
+    "stagnation": str,
+    "stagnation_at": int,
+    "spread": dict,
+    "spread_at": int,
+    "condition": str,
+    "condition_at": int,
+}
 _COUNTS = ("popsize", "nfev", "nit", "nfailed")
 
 
@@ -59,6 +67,7 @@ def parts(search: Searcher) -> tuple[dict[str, Any], Arrays]:
         "structure_note": search.structure_note,
         "worst": search._record.worst,
         "failed_in_a_row": search._record.failed_in_a_row,
+        "reasons": {name: getattr(search._record, name) for name in _REASONS},
         "asked": [asked.nit for asked in search._asked],
         "last": None if search._last is None else search._last.nit,
         "pool": len(search._pool),
@@ -124,6 +133,9 @@ def _restore_told(search: Searcher, header: dict[str, Any], arrays: Arrays) -> N
     record.best = deque(array(arrays, "record/best", (None,)).tolist(), maxlen=record.best.maxlen)
     record.median = deque(array(arrays, "record/median", (len(record.best),)).tolist(), maxlen=record.median.maxlen)
     record.worst, record.failed_in_a_row = entry(header, "worst", float), _count(header, "failed_in_a_row")
+    reasons = entry(header, "reasons", dict)
+    for name, kind in _REASONS.items():
+        setattr(record, name, entry(reasons, name, kind))
     search._asked = [_asked(search, f"asked/{i}", nit, arrays) for i, nit in enumerate(entry(header, "asked", list))]
     last = optional_entry(header, "last", int)
     if last is not None:

@@ -12,13 +12,13 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.strategies.evolution import Evolution, SearchState
+from esgroup.groups.linalg import SingularElementError
 
 if TYPE_CHECKING:
     from esgroup.searcher import Searcher
 
 TOL_X = 1e-12  # of the first standard deviations: the tutorial's TolX
-TOL_X_PRECISE = 1e-6  # the same where a coordinate cannot be told more precisely
+TOL_X_PRECISE = 1e-4  # the same where a coordinate cannot be told more precisely
 TOL_FUN = 1e-13  # of the values: a thousand times their resolution
 CONDITION = 1e14  # of A A^T: the tutorial's ConditionCov
 DIVERGENCE = 1e10  # times the first standard deviations
@@ -42,11 +42,23 @@ class Limits(NamedTuple):
 def limits(max_evals: Any, max_iters: Any, max_time: Any, target: Any) -> Limits:
     """The limits that a caller gave, checked."""
     return Limits(
-        None if max_evals is None else checks.whole_number("max_evals", max_evals, least=1),
-        None if max_iters is None else checks.whole_number("max_iters", max_iters, least=1),
-        None if max_time is None else checks.real_number("max_time", max_time, positive=True),
-        None if target is None else checks.real_number("target", target),
+        _whole("max_evals", max_evals),
+        _whole("max_iters", max_iters),
+        None if _is(math.inf, max_time) else checks.real_number("max_time", max_time, positive=True),
+        None if _is(-math.inf, target) else checks.real_number("target", target),
     )
+
+
+def _whole(name: str, value: Any) -> int | None:
+    """A budget; 1e4 is a whole number too."""
+    if _is(math.inf, value):
+        return None
+    value = int(value) if isinstance(value, float) and value.is_integer() else value
+    return checks.whole_number(name, value, least=1)
+
+
+def _is(unlimited: float, value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value == unlimited)
 
 
 @dataclass
@@ -57,6 +69,13 @@ class Record:
     median: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_HISTORY))
     worst: float = math.nan  # of the last generation, failed runs apart
     failed_in_a_row: int = 0
+    # reasons that are dear to find out are looked at now and then, and stand until the next look
+    stagnation: str = ""
+    stagnation_at: int = 0
+    spread: dict[str, str] = field(default_factory=dict)
+    spread_at: int = 0
+    condition: str = ""
+    condition_at: int = 0
 
     def add(self, ranked: list[float]) -> None:
         """Note the values of a generation, from best to worst, failed ones (NaN) last."""
@@ -77,9 +96,7 @@ def reasons(search: Searcher) -> dict[str, str]:
     found = budget_reasons(search._limits, search.nfev, search.nit, search.seconds, search.best_f)
     patient = evolution.adaptation is not None
     found |= value_reasons(search._record, search.nit, evolution.dim, search.popsize, patient=patient)
-    if search.nit:
-        found |= spread_reasons(evolution, search._state, search._first_stds, search._least_steps, search.nit)
-    return found
+    return found | spread_reasons(search)
 
 
 def budget_reasons(limits: Limits, nfev: int, nit: int, seconds: float, best_f: float) -> dict[str, str]:
@@ -111,20 +128,22 @@ def value_reasons(record: Record, nit: int, dim: int, popsize: int, *, patient: 
         gap = 0.0 if low == high else high - low  # also of infinite ones
         if gap == 0.0 or gap <= TOL_FUN * max(abs(low), abs(high)) < math.inf:
             reasons["tolfun"] = f"the values of {span} generations differ by {gap:.3g}, no more than rounding"
-    if not patient and _stagnates(record, nit, dim, popsize):
-        reasons["stagnation"] = f"neither best nor median value got better in {len(record.best)} generations"
+    if not patient and nit - record.stagnation_at >= 10:  # sorting a long history each time would be dear
+        record.stagnation, record.stagnation_at = _stagnation(record, dim, popsize), nit
+    if record.stagnation:
+        reasons["stagnation"] = record.stagnation
     return reasons
 
 
-def _stagnates(record: Record, nit: int, dim: int, popsize: int) -> bool:
+def _stagnation(record: Record, dim: int, popsize: int) -> str:
     """The tutorial's Stagnation: medians of the first and last 30 per cent of a long history.
 
     Its length, 100 + 100 n^1.5 / lambda generations or a fifth of all, is that of pycma: rugged functions need it.
     """
     span = max(math.ceil(100 + 100 * dim**1.5 / popsize), len(record.best) // 5)
-    if len(record.best) < span or nit % 10:  # sorting a long history each time would be dear
-        return False
-    return all(_no_better(values, span) for values in (record.best, record.median))
+    if len(record.best) < span or not all(_no_better(values, span) for values in (record.best, record.median)):
+        return ""
+    return f"neither best nor median value got better in {span} generations"
 
 
 def _no_better(values: deque[float], span: int) -> bool:
@@ -139,26 +158,38 @@ def _median(values: Array) -> float:
     return float(np.partition(values, middle)[middle])
 
 
-def spread_reasons(
-    evolution: Evolution, state: SearchState, first: Array, least: Array | None, nit: int
-) -> dict[str, str]:
-    """What the distribution says: it is a point, beyond all bounds, or as flat as numbers can be."""
+def spread_reasons(search: Searcher) -> dict[str, str]:
+    """What the distribution says, at the last look: each is a pass over the whole root, or a decomposition of it."""
+    record, nit, dim = search._record, search.nit, search._evolution.dim
+    if nit - record.spread_at >= max(1, dim // 10):
+        record.spread, record.spread_at = _spread(search), nit
+    if nit - record.condition_at >= max(100, dim // 10):
+        record.condition, record.condition_at = _condition(search), nit
+    return record.spread | ({"condition": record.condition} if record.condition else {})
+
+
+def _spread(search: Searcher) -> dict[str, str]:
+    """Whether it is a point, or beyond all bounds."""
+    state, first, least = search._state, search._first_stds, search._least_steps
     reasons: dict[str, str] = {}
-    period = max(1, evolution.dim // 10)  # these are passes over the whole root
-    if nit % period:
-        return reasons
-    stds = np.sqrt(evolution.variances(state))
+    stds = np.sqrt(search._evolution.variances(state))
     free = slice(None) if least is None else least == 0.0
     relative = (stds / first)[free]
-    precise = (state.mean + 0.2 * stds == state.mean)[free].any()  # the tutorial's NoEffectCoord
-    small = TOL_X_PRECISE if precise else TOL_X
-    if relative.size and relative.max() < small:
-        reasons["tolx"] = f"the standard deviations fell below {small:g} times the first ones"
-        reasons["tolx"] += " and the mean is at full precision" if precise else ""
-    elif precise:
+    precise = (state.mean + 0.2 * stds == state.mean)[free]  # the tutorial's NoEffectCoord
+    small = TOL_X_PRECISE if precise.any() else TOL_X
+    if relative.size and (relative.max() < small or precise.all()):
+        reasons["tolx"] = f"the standard deviations fell to {relative.max():.1g} times the first ones"
+        reasons["tolx"] += " and the mean is at full precision" if precise.any() else ""
+    elif precise.any():
         reasons["precision"] = "a fifth of a standard deviation no longer changes the mean: it is at full precision"
     if not np.isfinite(stds).all() or (stds / first).max() > DIVERGENCE:
         reasons["divergence"] = f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"
-    elif nit % (100 * period) == 0 and (condition := evolution.condition(state)) > CONDITION:
-        reasons["condition"] = f"the condition number of the covariance is {condition:.3g}, above {CONDITION:g}"
     return reasons
+
+
+def _condition(search: Searcher) -> str:
+    try:
+        condition = search._evolution.condition(search._state)
+    except SingularElementError:
+        condition = math.inf
+    return f"the condition number of the covariance is {condition:.3g}, above {CONDITION:g}" * (condition > CONDITION)

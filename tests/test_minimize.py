@@ -534,8 +534,23 @@ class TestCheckpoints:
     def test_other_searches_are_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "run.npz"
         Searcher(np.ones(4), 0.5).save(path)
-        with pytest.raises(ValueError, match=r"run.npz' must hold a search over 3 coordinates like x0, got 4"):
+        with pytest.raises(ValueError, match=r"run.npz' must be of the same search, but it has 4 coordinates"):
             esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True)
+        Searcher(X0, 0.5, bounds=(-9, 9)).save(path)
+        with pytest.raises(ValueError, match="but its lower bounds are others"):
+            esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True)
+        with pytest.raises(ValueError, match=r"but its structure is Full\(dim=3\) and not Diagonal\(dim=3\)"):
+            esgroup.minimize(ellipsoid, X0, 0.5, bounds=(-9, 9), structure="diagonal", checkpoint=path, resume=True)
+        with pytest.raises(ValueError, match="but its options are"):
+            esgroup.minimize(ellipsoid, X0, 0.5, bounds=(-9, 9), noise="adapt", checkpoint=path, resume=True)
+
+    def test_an_existing_file_is_not_overwritten(self, tmp_path: Path) -> None:
+        path = tmp_path / "run.npz"
+        esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, max_iters=3)
+        before = path.read_bytes()
+        with pytest.raises(FileExistsError, match="resume=True goes on from a checkpoint"):
+            esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, max_iters=3)
+        assert path.read_bytes() == before
 
     def test_nothing_to_resume_from_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError, match="there is no checkpoint to resume from"):

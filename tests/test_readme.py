@@ -27,5 +27,9 @@ def test_the_first_examples_find_the_minimum() -> None:
     np.testing.assert_allclose(two["search"].result.x, [3.0, 3.0, 3.0], atol=1e-4)
 
 
+def test_nothing_is_left_to_be_filled_in() -> None:
+    assert not re.search(r"@[A-Z0-9]+@", README.read_text())
+
+
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 2

@@ -45,11 +45,11 @@ def evolve(order, mean_weights, root_weights, constants, scale, z, y, path_s, pa
     """One generation of everything but the square root; the formulas are those of `Evolution` in strategies.
 
     In: ranks, the weights by rank, `constants` (c_s, c_s / d_s, chi, c_c, c_1, c_mu, mu_eff of the mean, h_sigma's
-    threshold, whether negative weights are rescaled, rates of the mean and of sigma) and the samples z with their
-    images y = A z, whose last row is the path. In and out: both paths, the mean, `scalars` = (sigma, (1 - c_s)^(2 t),
-    ...). Out: weights of the rows of z in the step of the root, and scalars[2:] = (the coefficient of -I, h_sigma's
-    correction of c_1, the factor of the clipping, the step of log sigma). Nothing is written but scalars[4] = 0 if a
-    sample is not finite.
+    threshold, whether negative weights are rescaled and large steps clipped, rates of the mean and of sigma) and the
+    samples z with their images y = A z, whose last row is the path. In and out: both paths, the mean, `scalars` =
+    (sigma, (1 - c_s)^(2 t), ...). Out: weights of the rows of z in the step of the root, and scalars[2:] = (the
+    coefficient of -I, h_sigma's correction of c_1, the factor of the clipping, the step of log sigma). Nothing is
+    written but scalars[4] = 0 if a sample is not finite.
     """
     n, dim = len(order), z.shape[1]
     c_s, drive, chi, c_c, c_1, c_mu, mass, threshold, rescaled, rate, root_rate = constants
@@ -90,7 +90,7 @@ def evolve(order, mean_weights, root_weights, constants, scale, z, y, path_s, pa
         y[n, c] = (1.0 - c_c) * y[n, c] + gain * image[c]
         largest = max(largest, size[c] + c_1 * path_c[c] * path_c[c])
         mean[c] += rate * scalars[0] * scale[c] * image[c]
-    clip = 1.0 / max(1.0, largest)
+    clip = 1.0 / max(1.0, largest) if rescaled > 0.0 else 1.0
     for i in range(n):
         weights[i] *= clip
     weights[n] = clip * c_1

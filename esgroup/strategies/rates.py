@@ -46,7 +46,7 @@ def root_rates(dim: int, dof: int, mu_eff: float, gathered: int = 0) -> tuple[fl
 
     k is 1 for the full group and min(2, n (n + 1) / (2 m)) for others: twice the rate of rank-mu updates does well with
     few degrees of freedom, twice c_1 does not (tuned on bbob f2, f8, f11, f12 at n = 40). For the full group,
-    2 m = n^2 + n, these are the tutorial's 2 / ((n + 1.3)^2 + mu_eff) and
+    2 m = n^2 + n, these are the tutorial's 2 / ((n + 1.3)^2 + mu_eff), with 1.7 for 1.69, and
     2 (mu_eff - 1.75 + 1/mu_eff) / ((n + 2)^2 + mu_eff) (eqs. 57, 58); a group with fewer degrees of freedom learns as
     much faster as it has less to learn.
 
@@ -102,7 +102,7 @@ def utility_rate(dim: int, dof: int) -> float:
     """(3 + ln n) / (5 sqrt n) min(1, 3 (n + 1) / (2 m)).
 
     This is the rate of SNES for the diagonal group, m = n, and that of xNES, (9 + 3 ln n) / (5 n sqrt n), for the
-    full one, m = n (n + 1) / 2 (defaults of Wierstra et al. 2014); between them the rate falls as 1 / m.
+    full one, m = n (n + 1) / 2, n > 2 (defaults of Wierstra et al. 2014); between them the rate falls as 1 / m.
     """
     return float((3 + math.log(dim)) / (5 * math.sqrt(dim)) * min(1.0, 1.5 * (dim + 1) / dof))
 

@@ -106,7 +106,7 @@ def evaluations(f: Function, x0: Any, sigma0: Any, target: float, seed: int, **o
 def everything(search: Searcher) -> tuple[str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
     """All that the future of a search depends on, bit by bit, apart from the time."""
     header, arrays = search._parts()
-    header = {name: value for name, value in header.items() if name != "seconds"}
+    header = {name: value for name, value in header.items() if name not in ("seconds", "reasons")}  # as asked for
     bits = {name: (str(a.dtype), a.shape, np.ascontiguousarray(a).tobytes()) for name, a in arrays.items()}
     return json.dumps(header, sort_keys=True), bits
 
@@ -121,7 +121,8 @@ def anatomy(part: Any) -> Any:
         return [anatomy(one) for one in part]
     if isinstance(part, (Searcher, stopping.Record, Space)):
         derived = {name for name, what in vars(type(part)).items() if isinstance(what, cached_property)}
-        skipped = derived | {"_since", "_seconds", "_spare", "_evolution"}
+        skipped = derived | {"_since", "_seconds", "_spare", "_evolution", "_known", "_known_asks"}
+        skipped |= {"stagnation", "stagnation_at", "spread", "spread_at", "condition", "condition_at"}
         return {name: anatomy(one) for name, one in vars(part).items() if name not in skipped}
     return repr(part)
 

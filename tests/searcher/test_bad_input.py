@@ -533,7 +533,7 @@ INTEGER = "{} must be an integer >= {}, got {}"
         ({"integer": "all"}, TypeError, "integer must be None, indices of coordinates or a mask, got 'all'"),
         ({"integer": [0], "bounds": [(0.2, 0.8), (0, 9), (0, 9)]}, ValueError, "bounds must have an integer between"),
         ({"max_evals": 0}, ValueError, INTEGER.format("max_evals", 1, 0)),
-        ({"max_evals": 1e3}, TypeError, INTEGER.format("max_evals", 1, 1000.0)),
+        ({"max_evals": 1e3 + 0.5}, TypeError, INTEGER.format("max_evals", 1, 1000.5)),
         ({"max_iters": -1}, ValueError, INTEGER.format("max_iters", 1, -1)),
         ({"max_time": 0}, ValueError, "max_time must be a positive finite number, got 0"),
         ({"max_time": math.nan}, ValueError, "max_time must be a positive finite number, got nan"),

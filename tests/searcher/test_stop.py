@@ -1,6 +1,7 @@
 """Why a search ends, and what its result says."""
 
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +117,48 @@ def test_a_point_that_is_found_to_rounding_ends_the_search() -> None:
 def test_a_point_that_is_found_to_the_precision_of_its_coordinates_is_a_success() -> None:
     at = np.array([3e5, -2e5, 1e5])
     search = run(Searcher(at + 0.5, 0.5, rng=1), lambda x: sphere(x - at))
-    text = "the standard deviations fell below 1e-06 times the first ones and the mean is at full precision"
+    text = "the standard deviations fell to 3e-10 times the first ones and the mean is at full precision"
     assert search.stop() == {"tolx": text} and search.result.success
     assert np.allclose(search.best_x, at, rtol=1e-14)
+    far = run(Searcher(np.full(3, 1e9 + 0.1), 0.3, rng=1), lambda x: sphere(x - 1e9))  # little room to shrink
+    assert list(far.stop()) == ["tolx"] and far.result.success
+
+
+@pytest.mark.parametrize("dim", [1, 2, 10, 40, 100])
+def test_a_constant_function_ends_alike_in_every_dimension(dim: int) -> None:
+    search = run(Searcher(np.zeros(dim), 1.0, rng=1), lambda x: 1.0)
+    assert list(search.stop()) == ["tolfun"]
+
+
+def test_a_reason_stands_until_the_next_look() -> None:
+    rng = np.random.default_rng(1)
+    search = run(Searcher(np.zeros(3), 1.0, rng=1), lambda x: float(rng.standard_normal()), 1000)
+    assert list(search.stop()) == ["stagnation"]
+    generation(search, lambda x: float(rng.standard_normal()))
+    assert "stagnation" in search.stop()
+    assert search.stop()["stagnation"].endswith(f"in {math.ceil(100 + 100 * 3**1.5 / search.popsize)} generations")
+
+
+@pytest.mark.parametrize("popsize", [None, 50, 500])
+def test_a_search_that_goes_on_for_ever_goes_on_with_numbers(popsize: int | None) -> None:
+    search = Searcher([1.0, 1.0], 1.0, popsize=popsize, rng=1)
+    for _ in range(600):
+        search.tell(search.ask()[:, 0])
+        search.stop()
+    assert "divergence" in search.stop() and np.isfinite(search.ask()).all() and np.isfinite(search.stds).all()
+
+
+def test_a_budget_may_be_a_whole_float_and_infinity_is_none() -> None:
+    search = Searcher(np.ones(3), max_evals=1e3, max_iters=math.inf, max_time=math.inf, target=-math.inf)
+    assert search._limits == stopping.Limits(1000, None, None, None)
+
+
+def test_a_result_can_be_printed_at_any_time() -> None:
+    search = searcher()
+    assert "none yet" in repr(search.result) and search.result.stop == {}
+    generation(search)
+    assert "still running" in str(search.result)
+    assert pickle.loads(pickle.dumps(search.result)).stop == {}
 
 
 def test_values_that_differ_no_more_than_rounding_end_the_search() -> None:
@@ -168,12 +208,16 @@ def test_a_slope_without_end_is_divergence() -> None:
 
 
 def test_a_condition_beyond_numbers_is_named() -> None:
-    state = (search := searcher(structure="full", decoding=False))._state
-    state.root[:] = np.diag([1.0, 1.0, 1e-8]).ravel()
-    reasons = stopping.spread_reasons(search._evolution, state, search._first_stds, None, 100)
-    assert reasons == {"condition": "the condition number of the covariance is 1e+16, above 1e+14"}
-    state.root[:] = np.diag([1.0, 1.0, 1e-6]).ravel()
-    assert stopping.spread_reasons(search._evolution, state, search._first_stds, None, 100) == {}
+    for axis, text in ((1e-8, "1e+16"), (0.0, "inf")):
+        search = searcher(structure="full", decoding=False)
+        search._state.root[:] = np.diag([1.0, 1.0, axis]).ravel()
+        search.nit = 100
+        assert search.stop()["condition"] == f"the condition number of the covariance is {text}, above 1e+14"
+        search.nit = 150  # it is not looked at that often, but stands until then
+        assert "condition" in search.stop()
+        search._state.root[:] = np.diag([1.0, 1.0, 1e-6]).ravel()
+        search.nit = 200
+        assert "condition" not in search.stop()
 
 
 def test_one_coordinate_at_full_precision_is_named() -> None:
