@@ -218,7 +218,7 @@ class Searcher:
                 self._evolution.leave_plateau(self._state, len(ranked))
             if self._limited:
                 self._evolution.limit_steps(self._state, self._least_steps, self._most_steps)
-            if self.nit % 20 == 19:  # whoever goes on for ever, whatever stop() says, goes on with numbers
+            if self.nit % 20 == 19 and not 1e-60 < self._state.scalars[0] < 1e60:  # to go on with numbers for ever
                 self._evolution.limit_steps(self._state, *_STEPS)
         self._record.add(ranked)
         self.nit += 1
