@@ -1,18 +1,14 @@
-"""One search after another under common limits, and its file."""
+"""One search after another under common limits."""
 
 from __future__ import annotations
 
-import errno
 import math
-import os
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from esgroup import checkpoint as files
 from esgroup import checks, stopping, stored, told
 from esgroup.checks import Array
 from esgroup.late import Asked
@@ -25,7 +21,6 @@ if TYPE_CHECKING:
 
 Begin = Callable[[Array, Plan, np.random.Generator, Limits], Searcher]
 
-WRITING = 0.1  # the share of the time that may go into checkpoints
 _LIMITS = (stopping.TARGET, *stopping.BUDGETS)
 
 
@@ -272,67 +267,3 @@ def _remaining(limits: Limits, past: Past, plan: Plan) -> Limits:
         None if seconds is None else max(1e-9, seconds - past.seconds),
         target,
     )
-
-
-# ---- its file ---------------------------------------------------------------------------------------------------
-
-
-class Keeper:
-    """Writes a campaign to its file, if it has one: that of its search, with the rest in the header."""
-
-    def __init__(self, path: files.Path | None) -> None:
-        self._path = path
-        self._begin = time.monotonic()
-        self._spent = self._last = 0.0
-
-    def write_if_cheap(self, campaign: Campaign) -> None:
-        """Write, unless all the writing would then have taken more than its share of the time."""
-        if self._spent + self._last <= WRITING * (time.monotonic() - self._begin):
-            self.write(campaign)
-
-    def write(self, campaign: Campaign) -> None:
-        """Write now."""
-        if self._path is None:
-            return
-        begin = time.monotonic()
-        header, arrays = campaign.search._parts()
-        files.write(self._path, "searcher", {**header, "campaign": campaign.to_json()}, arrays)
-        self._last = time.monotonic() - begin
-        self._spent += self._last
-
-    def write_after(self, error: BaseException, campaign: Campaign) -> None:
-        """Write after an exception, which stays the one that the caller sees."""
-        try:
-            self.write(campaign)
-        except Exception as failure:
-            error.add_note(f"the checkpoint could not be written: {failure}")
-
-
-def resume(campaign: Campaign, path: files.Path | None) -> None:
-    """Put a campaign that has not begun where its file says it was."""
-    if path is None:
-        raise ValueError("resume=True goes on from a file: say which one with checkpoint=")
-    if not os.path.exists(path):
-        text = "there is no checkpoint to resume from; without resume=True the search starts afresh"
-        raise FileNotFoundError(errno.ENOENT, text, os.fspath(path))
-    with files.reading(path, "searcher") as (header, arrays):
-        search = Searcher._from_parts(header, arrays)
-        differences = _differences(search, campaign.search)
-        if not differences:
-            campaign.restore(search, header.get("campaign"))
-    if differences:
-        raise ValueError(f"the checkpoint {os.fspath(path)!r} must be of the same search, but {differences[0]}")
-
-
-def _differences(saved: Searcher, given: Searcher) -> list[str]:
-    """What makes another search of it; where it starts and when it ends do not."""
-    if saved.dim != given.dim:
-        return [f"it has {saved.dim} coordinates and x0 has {given.dim}"]
-    names = ("lower", "upper", "fixed", "integer")
-    spaces = [name for name in names if not np.array_equal(getattr(saved._space, name), getattr(given._space, name))]
-    found = [f"its {name} {'coordinates' if name in ('fixed', 'integer') else 'bounds'} are others" for name in spaces]
-    if saved.structure != given.structure:
-        found.append(f"its structure is {saved.structure} and not {given.structure}")
-    if saved._options != given._options:
-        found.append(f"its options are {saved._options} and not {given._options}")
-    return found

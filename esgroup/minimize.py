@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import errno
 import inspect
-import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from esgroup import campaign as campaigns
 from esgroup import checks, stopping
-from esgroup.campaign import Campaign, Keeper
+from esgroup.campaign import Campaign
+from esgroup.campaign_file import Keeper, must_be_new, resume_from
 from esgroup.checkpoint import Path
 from esgroup.checks import Array
 from esgroup.groups import Group
+from esgroup.interrupts import Interrupts
 from esgroup.parallel import Evaluate, evaluator
 from esgroup.restarts import Plan, Restarts, as_restarts
 from esgroup.searcher import Searcher
@@ -105,10 +102,9 @@ def minimize(
     strategy = _strategy(restarts, x0)
     campaign = Campaign(first, limits, strategy, partial(_begin, _sigma(first, sigma0, cov0), options))
     if checks.flag("resume", resume):
-        campaigns.resume(campaign, checkpoint)
-    elif checkpoint is not None and os.path.exists(checkpoint):
-        text = "there is a file of this name: resume=True goes on from a checkpoint, another name keeps it"
-        raise FileExistsError(errno.EEXIST, text, os.fspath(checkpoint))
+        resume_from(checkpoint, campaign)
+    else:
+        must_be_new(checkpoint)
     with ExitStack() as stack:
         evaluate = stack.enter_context(evaluator(fun, args, vectorized=vectorized, workers=workers, executor=executor))
         observe = _observer(stack, callback, checks.flag("progress", progress), history, resume)
@@ -140,7 +136,7 @@ def _begin(sigma: Any, options: dict[str, Any], x0: Array, plan: Plan, rng: Any,
 def _run(campaign: Campaign, evaluate: Evaluate, observe: Observe, keeper: Keeper) -> OptimizeResult:
     """All generations of all runs; what is known is on file whatever happens."""
     keeper.write(campaign)  # a path that does not work is noticed before the first evaluation
-    with _Interrupts() as interrupts:
+    with Interrupts() as interrupts:
         try:
             _search(campaign, evaluate, observe, keeper, interrupts)
             campaign.tell_torn()  # if new limits have ended the run before the generation was whole
@@ -154,7 +150,7 @@ def _run(campaign: Campaign, evaluate: Evaluate, observe: Observe, keeper: Keepe
     return campaign.result
 
 
-def _search(campaign: Campaign, evaluate: Evaluate, observe: Observe, keeper: Keeper, interrupts: _Interrupts) -> None:
+def _search(campaign: Campaign, evaluate: Evaluate, observe: Observe, keeper: Keeper, interrupts: Interrupts) -> None:
     while True:
         while not (reasons := campaign.stop()):
             _generation(campaign, evaluate, interrupts)
@@ -167,7 +163,7 @@ def _search(campaign: Campaign, evaluate: Evaluate, observe: Observe, keeper: Ke
             return
 
 
-def _generation(campaign: Campaign, evaluate: Evaluate, interrupts: _Interrupts) -> None:
+def _generation(campaign: Campaign, evaluate: Evaluate, interrupts: Interrupts) -> None:
     X = campaign.ask()
     arrived: dict[int, Any] = {}
     try:
@@ -177,53 +173,6 @@ def _generation(campaign: Campaign, evaluate: Evaluate, interrupts: _Interrupts)
     except BaseException:
         campaign.rescue(arrived)
         raise
-
-
-class _Interrupts:
-    """Ctrl-C is let through while the objective or the callback runs, and waits while the search itself changes.
-
-    So what an interrupt leaves behind can be saved. A second one does not wait. Outside the main thread there are none.
-    """
-
-    def __init__(self) -> None:
-        self._previous: Any = None
-        self._waiting = False
-        self._allowed = False
-
-    def __enter__(self) -> Self:
-        handler = signal.getsignal(signal.SIGINT)
-        if callable(handler) and threading.current_thread() is threading.main_thread():
-            self._previous = handler
-            signal.signal(signal.SIGINT, self._handle)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._previous is None:
-            return
-        signal.signal(signal.SIGINT, self._previous)
-        if self._waiting and kind is None:
-            self._previous(signal.SIGINT, None)
-
-    @contextmanager
-    def allowed(self) -> Iterator[None]:
-        self._allowed = True
-        try:
-            self.let_through()
-            yield
-        finally:
-            self._allowed = False
-
-    def let_through(self) -> None:
-        """Act on an interrupt that waits."""
-        if self._waiting:
-            self._handle(signal.SIGINT, None)
-
-    def _handle(self, number: int, frame: Any) -> None:
-        if not (self._allowed or self._waiting):
-            self._waiting = True
-            return
-        self._waiting = False
-        self._previous(number, frame)
 
 
 def _observer(stack: ExitStack, callback: Any, progress: bool, history: Path | None, resume: bool) -> Observe:

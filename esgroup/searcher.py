@@ -12,15 +12,14 @@ from esgroup import checks, late, setup, stopping, told
 from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.late import Asked
-from esgroup.strategies.evolution import Generation
+from esgroup.strategies.evolution import SIGMA, Generation
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from scipy.optimize import OptimizeResult
 
-
-_STEPS = np.array(1e-120), np.array(1e120)  # smallest and largest standard deviation, for the same reason
+_STEPS = np.array(1e-120), np.array(1e120)  # standard deviations whose squares are numbers
 
 
 class Searcher:
@@ -32,15 +31,15 @@ class Searcher:
             search.tell([f(x) for x in X])                 # NaN = that run failed
         search.result                                      # scipy.optimize.OptimizeResult
 
-    Arguments: `start`, a point, a `Gaussian`, or another Searcher, whose distribution and space are taken; `sigma0`,
-    the standard deviation of the first points, one number or one for each coordinate (by default a quarter of the
-    bounds, else 0.3 max|x0|);
-    `structure`, a group or its spelling; `popsize`, values in a generation; `bounds`, SciPy's Bounds, a pair of numbers
-    or d pairs; `algorithm`, "default" or "paper" (the plain published update); `decoding`, whether scales of single
-    coordinates are learnt apart ("auto": for dense structures); `mirrored`, samples in pairs +-z; `noise="adapt"`,
-    learning rates from the signal-to-noise ratio, for noisy or multimodal functions; `cov0`, a first covariance,
-    multiplied by sigma0^2; `fixed`, coordinates that stay at x0 (indices or mask) or at values (mapping); `integer`,
-    coordinates that are whole numbers; `rng`, a seed or generator; and what ends the search.
+    Arguments: `start`, a point, a `Gaussian`, or another Searcher, whose distribution and space are taken;
+    `sigma0`, the standard deviation of the first points, one number or one for each coordinate (by default a
+    quarter of the bounds, else 0.3 max|x0|); `structure`, a group or its spelling; `popsize`, values in a
+    generation; `bounds`, SciPy's Bounds, a pair of numbers or d pairs; `algorithm`, "default" or "paper" (the plain
+    published update); `decoding`, whether scales of single coordinates are learnt apart ("auto": for dense
+    structures); `mirrored`, samples in pairs +-z; `noise="adapt"`, learning rates from the signal-to-noise ratio,
+    for noisy or multimodal functions; `cov0`, a first covariance, multiplied by sigma0^2; `fixed`, coordinates that
+    stay at x0 (indices or mask) or at values (mapping); `integer`, coordinates that are whole numbers; `rng`, a
+    seed or generator; and what ends the search.
 
     All values told count, those of points never asked as well: the distribution moves as soon as `popsize` values are
     there.
@@ -218,7 +217,7 @@ class Searcher:
                 self._evolution.leave_plateau(self._state, len(ranked))
             if self._limited:
                 self._evolution.limit_steps(self._state, self._least_steps, self._most_steps)
-            if self.nit % 20 == 19 and not 1e-60 < self._state.scalars[0] < 1e60:  # to go on with numbers for ever
+            if self.nit % 20 == 19 and not 1e-60 < self._state.scalars[SIGMA] < 1e60:  # past all reasons to stop
                 self._evolution.limit_steps(self._state, *_STEPS)
         self._record.add(ranked)
         self.nit += 1

@@ -15,7 +15,7 @@ from esgroup.distributions import Gaussian
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.decoding import Decoding
-from esgroup.strategies.evolution import Evolution, SearchState
+from esgroup.strategies.evolution import SIGMA, Evolution, SearchState
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
 from esgroup.strategies.sampling import Sampling
 from esgroup.strategies.space import Space
@@ -212,7 +212,7 @@ def at_search(start: Searcher, sigma0: Any, bounds: Any, fixed: Any, integer: An
         raise ValueError("fixed, integer and cov0 are taken from the search that is the start: leave them out")
     where = start._space if bounds is None else start._space.with_bounds(start.mean, bounds)
     evolution, state = start._evolution, start._state
-    scale = state.scalars[0] * state.scale
+    scale = state.scalars[SIGMA] * state.scale
     if sigma0 is not None:
         stds = np.sqrt(evolution.variances(state))
         scale = scale * where.initial_steps(sigma0) / stds

@@ -22,7 +22,7 @@ import pytest
 import scipy.optimize
 
 import esgroup
-from esgroup import campaign as campaign_module
+from esgroup import campaign_file
 from esgroup import checkpoint as files
 from esgroup.checks import Array
 from esgroup.restarts import BIPOP, IPOP
@@ -619,7 +619,7 @@ class TestCheckpoints:
             now[0] += seconds
             generations.append(1)
 
-        monkeypatch.setattr(campaign_module.time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(campaign_file.time, "monotonic", lambda: now[0])
         monkeypatch.setattr(files, "write", write)
         esgroup.minimize(ellipsoid, X0, 0.5, rng=1, max_iters=6, checkpoint=tmp_path / "run.npz", callback=callback)
         assert writes == [0, *written, 6]
@@ -736,7 +736,7 @@ class TestCheckpoints:
 
 
 def minimize_and_write_always(arguments: dict[str, Any]) -> None:
-    campaign_module.WRITING = math.inf  # type: ignore[misc]
+    campaign_file.WRITING = math.inf  # type: ignore[misc]
     esgroup.minimize(rastrigin, X0, **arguments)
 
 

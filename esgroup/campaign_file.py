@@ -1,0 +1,83 @@
+"""The checkpoint of a campaign: that of its search, with the rest in the header."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+
+import numpy as np
+
+from esgroup import checkpoint as files
+from esgroup.campaign import Campaign
+from esgroup.searcher import Searcher
+
+WRITING = 0.1  # the share of the time that may go into checkpoints
+
+
+class Keeper:
+    """Writes a campaign to its file, if it has one: that of its search, with the rest in the header."""
+
+    def __init__(self, path: files.Path | None) -> None:
+        self._path = path
+        self._begin = time.monotonic()
+        self._spent = self._last = 0.0
+
+    def write_if_cheap(self, campaign: Campaign) -> None:
+        """Write, unless all the writing would then have taken more than its share of the time."""
+        if self._spent + self._last <= WRITING * (time.monotonic() - self._begin):
+            self.write(campaign)
+
+    def write(self, campaign: Campaign) -> None:
+        """Write now."""
+        if self._path is None:
+            return
+        begin = time.monotonic()
+        header, arrays = campaign.search._parts()
+        files.write(self._path, "searcher", {**header, "campaign": campaign.to_json()}, arrays)
+        self._last = time.monotonic() - begin
+        self._spent += self._last
+
+    def write_after(self, error: BaseException, campaign: Campaign) -> None:
+        """Write after an exception, which stays the one that the caller sees."""
+        try:
+            self.write(campaign)
+        except Exception as failure:
+            error.add_note(f"the checkpoint could not be written: {failure}")
+
+
+def must_be_new(path: files.Path | None) -> None:
+    """Refuse to begin a run on a file that is there: it may be the only trace of another."""
+    if path is not None and os.path.exists(path):
+        text = "there is a file of this name: resume=True goes on from a checkpoint, another name keeps it"
+        raise FileExistsError(errno.EEXIST, text, os.fspath(path))
+
+
+def resume_from(path: files.Path | None, campaign: Campaign) -> None:
+    """Put a campaign that has not begun where its file says it was."""
+    if path is None:
+        raise ValueError("resume=True goes on from a file: say which one with checkpoint=")
+    if not os.path.exists(path):
+        text = "there is no checkpoint to resume from; without resume=True the search starts afresh"
+        raise FileNotFoundError(errno.ENOENT, text, os.fspath(path))
+    with files.reading(path, "searcher") as (header, arrays):
+        search = Searcher._from_parts(header, arrays)
+        differences = _differences(search, campaign.search)
+        if not differences:
+            campaign.restore(search, header.get("campaign"))
+    if differences:
+        raise ValueError(f"the checkpoint {os.fspath(path)!r} must be of the same search, but {differences[0]}")
+
+
+def _differences(saved: Searcher, given: Searcher) -> list[str]:
+    """What makes another search of it; where it starts and when it ends do not."""
+    if saved.dim != given.dim:
+        return [f"it has {saved.dim} coordinates and x0 has {given.dim}"]
+    names = ("lower", "upper", "fixed", "integer")
+    spaces = [name for name in names if not np.array_equal(getattr(saved._space, name), getattr(given._space, name))]
+    found = [f"its {name} {'coordinates' if name in ('fixed', 'integer') else 'bounds'} are others" for name in spaces]
+    if saved.structure != given.structure:
+        found.append(f"its structure is {saved.structure} and not {given.structure}")
+    if saved._options != given._options:
+        found.append(f"its options are {saved._options} and not {given._options}")
+    return found
