@@ -122,6 +122,49 @@ def _print(outcome: Any, as_json: bool) -> None:
         typer.echo(typer.style(f"{label:<9}", bold=True) + text)
 
 
+# ---- compare ----------------------------------------------------------------------------------------------------
+
+_WHAT = "What to compare"
+
+
+@app.command()
+def compare(
+    problems: Annotated[
+        list[str] | None, typer.Argument(help="Problems of `esgroup list`, or MODULE:FUNCTION for your own f(x).")
+    ] = None,
+    preset: Annotated[str | None, _option(_WHAT, help="quick, paper, bbob, largescale or spd.")] = None,
+    dims: Annotated[str | None, _option(_WHAT, help="Numbers of variables, as 10,40,200; the usual ones.")] = None,
+    methods: Annotated[str | None, _option(_WHAT, help="As esgroup,esgroup:diagonal,cma,bfgs.")] = None,
+    seeds: Annotated[str | None, _option(_WHAT, help="How many, or which, as 5-9; 5.")] = None,
+    starts: Annotated[
+        Literal["random", "default"] | None, _option(_WHAT, help="One for each seed, or the problem's own.")
+    ] = None,
+    reference: Annotated[str | None, _option(_WHAT, help="The method that ratios are taken to; cma.")] = None,
+    targets: Annotated[str | None, _option(_END, help="Distances to the minimum, as 1,1e-3,1e-8.")] = None,
+    max_evals: Annotated[int | None, _option(_END, min=1, help="Evaluations of a run; 3000 a variable.")] = None,
+    max_time: Annotated[float | None, _option(_END, help="Seconds of a run; 600.")] = None,
+    out: Annotated[Path | None, _option(_FILES, help="The folder for everything that is written.")] = None,
+    jobs: Annotated[int | None, _option(_FILES, help="Runs at a time; one per core.")] = None,
+    extend: Annotated[bool, _option(_FILES, "--extend", help="Add to the comparison in the folder.")] = False,
+) -> None:
+    """Compare methods on problems: a table, figures and a page. The same command again goes on where it stopped."""
+    from esgroup.compare import command
+
+    request = command.Request(
+        problems or (), preset, dims, methods, seeds, targets, max_evals, max_time, starts, reference, out, jobs, extend
+    )
+    try:
+        done = command.compare(request)
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        _fail(error)
+    if done.interrupted:
+        _fail(f"interrupted: {done.runs:,} runs are in {done.folder}, and the same command goes on", INTERRUPTED)
+    typer.echo(done.table)
+    typer.echo(typer.style(f"{'page':<9}", bold=True) + str(done.folder / "index.html"))
+    if done.failures:
+        typer.secho(f"{done.failures} of {done.runs} runs failed: the table says why", fg="yellow", err=True)
+
+
 # ---- plot and list ----------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""What `esgroup list` shows: problems, structures and methods."""
+"""What `esgroup list` shows: problems, structures, options of a search, and methods to compare it with."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from esgroup.compare import methods
+from esgroup.compare.presets import PRESETS
 from esgroup.groups import SPELLINGS, parse, spell
-from esgroup.problem_registry import known, summary
+from esgroup.problem_registry import families, known, summary
 
-METHODS = {
+OPTIONS = {
     "--algorithm default": "natural gradient with evolution path, step-size control and weights for bad points too",
     "--algorithm paper": "the plain published update; with structure full this is xNES",
     "--mirrored": "points in opposite pairs: fewer evaluations on smooth functions of few variables",
@@ -20,7 +22,7 @@ METHODS = {
 
 
 def show(dim: int) -> None:
-    """Print the three tables."""
+    """Print the tables."""
     console = Console()
     console.print(_problems())
     console.print(_structures(dim))
@@ -29,7 +31,9 @@ def show(dim: int) -> None:
         "composed in Python, from esgroup.groups.\n",
         highlight=False,
     )
+    console.print(_options())
     console.print(_methods())
+    console.print(_presets())
     for entry, why in known().failures.items():
         Console(stderr=True).print(Text(f"problems of {entry} could not be loaded: {why}", style="yellow"))
 
@@ -42,10 +46,12 @@ def _table(title: str, first: str) -> Table:
 
 
 def _problems() -> Table:
-    table = _table("Problems, for `esgroup run`", "name")
-    for name, maker in sorted(known().makers.items()):
-        table.add_row(name, Text(summary(maker)))
-    table.add_row("MODULE:FUNCTION", "your own f(x), with --dim")
+    table = _table("Problems, for `esgroup run` and `esgroup compare`", "name")
+    makers = known().makers
+    for name, group in families(makers).items():
+        text = " ... ".join(summary(makers[one]) for one in dict.fromkeys((group[0], group[-1])))
+        table.add_row(name, Text(text))
+    table.add_row("MODULE:FUNCTION", "your own f(x), with the number of variables")
     return table
 
 
@@ -58,8 +64,24 @@ def _structures(dim: int) -> Table:
     return table
 
 
-def _methods() -> Table:
-    table = _table("Methods", "option")
-    for option, text in METHODS.items():
+def _options() -> Table:
+    table = _table("Options of `esgroup run`", "option")
+    for option, text in OPTIONS.items():
         table.add_row(option, text)
+    return table
+
+
+def _methods() -> Table:
+    table = _table("Methods, for `esgroup compare --methods`", "name")
+    for name, method in methods.known().items():
+        missing = method.missing()
+        table.add_row(name, Text(method.about + (f" ({missing})" if missing else "")))
+    table.add_row("MODULE:NAME", "your own, an esgroup.compare.methods.Method")
+    return table
+
+
+def _presets() -> Table:
+    table = _table("Comparisons with a name, for `esgroup compare --preset`", "name")
+    for name, preset in PRESETS.items():
+        table.add_row(name, preset.about)
     return table

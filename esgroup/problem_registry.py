@@ -6,11 +6,12 @@ import difflib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+from inspect import signature
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -26,7 +27,10 @@ _ZOO = EntryPoint(name="zoo", value="esgroup_problems:PROBLEMS", group=GROUP)
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a search needs to know of a problem; None is not known."""
+    """What a search needs to know of a problem; None is not known.
+
+    The fields are those that a problem may have under the same names: see `esgroup_problems.Problem`.
+    """
 
     name: str
     fun: Callable[[Array], float]
@@ -35,6 +39,16 @@ class Task:
     bounds: Any = None
     batch: Callable[[Array], Array] | None = None
     minimum: float | None = None
+    space: str = "vector"
+    targets: tuple[float, ...] = ()
+    gradient: Callable[[Array], Array] | None = None
+    noiseless: Callable[[Array], Array] | None = None
+    start_box: tuple[float, float] | None = None
+    start: Callable[[np.random.Generator], Array] | None = None
+
+
+# what a problem need not have
+_OPTIONAL = tuple(field.name for field in fields(Task) if field.default is not MISSING)
 
 
 class Known(NamedTuple):
@@ -44,15 +58,18 @@ class Known(NamedTuple):
     failures: dict[str, str]
 
 
-def find(name: str, dim: int | None = None, x0: Sequence[float] | Array | None = None) -> Task:
+def find(
+    name: str, dim: int | None = None, x0: Sequence[float] | Array | None = None, *, seed: int | None = None
+) -> Task:
     """The problem of that name in `dim` dimensions, at its own start or at x0.
 
-    A function from a module needs `dim` or `x0`; it begins at 0 unless x0 is given.
+    A function from a module needs `dim` or `x0`; it begins at 0 unless x0 is given. The seed chooses the instance, if
+    the problem has several.
     """
     if x0 is not None:
         x0 = checks.real_array("x0", x0, (None,) if dim is None else (dim,))
         dim = len(x0)
-    task = _from_module(name, dim) if ":" in name else _from_table(name, dim)
+    task = _from_module(name, dim) if ":" in name else _from_table(name, dim, seed)
     return task if x0 is None else replace(task, x0=checks.real_array("x0", x0, (len(task.x0),)))
 
 
@@ -61,8 +78,9 @@ def known() -> Known:
     """All problems that installed packages offer.
 
     An entry point of the group is a mapping from names to makers, or one maker under its own name. A maker takes the
-    dimension, or nothing for its usual one, and returns an object with fun, x0 and, if it has them, sigma0, bounds,
-    batch and minimum. An entry point that cannot be loaded does not keep the others from being found.
+    dimension, or nothing for its usual one, and `seed=` if it has several instances. It returns an object with fun, x0
+    and what else it has of the fields of a Task. An entry point that cannot be loaded does not keep the others from
+    being found.
     """
     makers: dict[str, Callable[..., Any]] = {}
     failures = {}
@@ -88,17 +106,38 @@ def _entries() -> list[EntryPoint]:
     return list(entry_points(group=GROUP))
 
 
-def _from_table(name: str, dim: int | None) -> Task:
+def _from_table(name: str, dim: int | None, seed: int | None) -> Task:
     makers, failures = known()
     if name not in makers:
-        near = difflib.get_close_matches(name, makers, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
         missing = "".join(f"; {entry} could not be loaded ({why})" for entry, why in failures.items())
-        listed = ", ".join(makers) or "none installed"
-        raise ValueError(f"unknown problem {name!r}{hint}: the problems are {listed}, or MODULE:FUNCTION{missing}")
-    made = makers[name]() if dim is None else makers[name](dim)
-    optional = {field: getattr(made, field, None) for field in ("sigma0", "bounds", "batch", "minimum")}
-    return Task(name, made.fun, checks.real_array("x0", made.x0, (dim,)), **optional)
+        listed = ", ".join(families(makers)) or "none installed"
+        raise ValueError(f"unknown problem {name!r}{near(name, makers)}: the problems are {listed}, or MODULE:FUNCTION{missing}")
+    made = _made(makers[name], dim, seed)
+    known_of_it = {field: getattr(made, field) for field in _OPTIONAL if hasattr(made, field)}
+    space = known_of_it.get("space", "vector")
+    shape = {"spd": (dim, dim), "matrix": (dim, None)}.get(space, (dim,))
+    return Task(name, made.fun, checks.real_array("x0", made.x0, shape), **known_of_it)
+
+
+def _made(maker: Callable[..., Any], dim: int | None, seed: int | None) -> Any:
+    arguments = () if dim is None else (dim,)
+    if seed is not None and "seed" in signature(maker).parameters:
+        return maker(*arguments, seed=seed)
+    return maker(*arguments)
+
+
+def near(name: str, names: Iterable[str], n: int = 1) -> str:
+    """A hint at the names that look like it, or nothing."""
+    alike = difflib.get_close_matches(name, list(names), n=n)
+    return f" (did you mean {' or '.join(map(repr, alike))}?)" if alike else ""
+
+
+def families(names: Iterable[str]) -> dict[str, list[str]]:
+    """The names by what to call them: f1, f2 and f3 are "f1 ... f3", all others stand alone."""
+    by_stem: dict[str, list[str]] = {}
+    for name in names:
+        by_stem.setdefault(name.rstrip("0123456789"), []).append(name)
+    return {f"{group[0]} ... {group[-1]}" if len(group) > 2 else ", ".join(group): group for group in by_stem.values()}
 
 
 # ---- MODULE:FUNCTION --------------------------------------------------------------------------------------------
@@ -111,22 +150,25 @@ def _from_module(name: str, dim: int | None) -> Task:
 
 
 def load_function(name: str) -> Callable[[Array], float]:
-    """The function that MODULE:FUNCTION names; modules are looked for in the current folder too."""
-    module_name, _, function_name = name.partition(":")
-    if not module_name or not function_name:
-        raise ValueError(f"a function is written MODULE:FUNCTION, got {name!r}")
-    module = _imported(module_name)
-    try:
-        function = attrgetter(function_name)(module)
-    except AttributeError:
-        functions = [name for name, value in vars(module).items() if callable(value)]
-        near = difflib.get_close_matches(function_name, functions, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(f"module {module_name!r} has no function {function_name!r}{hint}") from None
+    """The function that MODULE:FUNCTION names."""
+    function = load(name)
     if not callable(function):
         raise ValueError(f"{name} must be a function of a point, got {type(function).__name__} {function!r}")
     found: Callable[[Array], float] = function
     return found
+
+
+def load(name: str) -> Any:
+    """What MODULE:NAME names; modules are looked for in the current folder too."""
+    module_name, _, inner = name.partition(":")
+    if not module_name or not inner:
+        raise ValueError(f"a function is written MODULE:FUNCTION, got {name!r}")
+    module = _imported(module_name)
+    try:
+        return attrgetter(inner)(module)
+    except AttributeError:
+        names = [name for name in vars(module) if not name.startswith("_")]
+        raise ValueError(f"module {module_name!r} has no function {inner!r}{near(inner, names)}") from None
 
 
 def _imported(name: str) -> Any:

@@ -102,7 +102,12 @@ def _prepared(job: Job) -> Task:
     if job.plot is not None:
         check_out(job.plot)
     _check_checkpoint(job.checkpoint, job.resume)
-    return find(job.problem, job.dim, None if job.x0 is None else numbers("--x0", job.x0))
+    task = find(job.problem, job.dim, None if job.x0 is None else numbers("--x0", job.x0))
+    if task.x0.ndim != 1:
+        kind = {"spd": "positive-definite matrices"}.get(task.space, "matrices")
+        advice = f"`esgroup compare {job.problem}` searches them through a chart"
+        raise ValueError(f"{job.problem} is a function of {kind}, and this searches vectors: {advice}")
+    return task
 
 
 def _check_checkpoint(path: Path | None, resume: bool) -> None:

@@ -359,11 +359,11 @@ def test_list_shows_problems_structures_and_methods(monkeypatch: pytest.MonkeyPa
     for name, maker in known().makers.items():
         assert name in text and (maker.__doc__ or "").partition("\n")[0] in text
     assert "heisenberg:k1=4,k2=4" in text and "Structures in dimension 12" in text
-    assert all(option in text for option in listing.METHODS)
+    assert all(option in text for option in listing.OPTIONS)
 
 
 def test_the_methods_that_are_listed_are_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    for option in listing.METHODS:
+    for option in listing.OPTIONS:
         run("sphere", "--dim", "2", "--max-evals", "20", *option.split())
 
 

@@ -1,0 +1,206 @@
+"""What `esgroup compare` does: plan, run what is missing, and write table, figures and page."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from esgroup.compare.execution import EVALS_PER_COORDINATE, installed
+from esgroup.compare.folder import Folder
+from esgroup.compare.methods import split
+from esgroup.compare.plan import Plan, plan
+from esgroup.compare.presets import PRESETS
+from esgroup.compare.watch import Watch, duration
+from esgroup.compare.workers import run_all
+from esgroup.problem_registry import near
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of the command, as they were typed; None was left out."""
+
+    problems: Sequence[str] = ()
+    preset: str | None = None
+    dims: str | None = None
+    methods: str | None = None
+    seeds: str | None = None
+    targets: str | None = None
+    max_evals: int | None = None
+    max_time: float | None = None
+    starts: str | None = None
+    reference: str | None = None
+    out: Path | None = None
+    jobs: int | None = None
+    extend: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"Comparison: {self.preset}" if self.preset else f"Comparison on {', '.join(self.problems)}"
+
+    @property
+    def command(self) -> str:
+        """What was typed, in one spelling."""
+        options = {
+            "--preset": self.preset,
+            "--dims": self.dims,
+            "--methods": self.methods,
+            "--seeds": self.seeds,
+            "--targets": self.targets,
+            "--max-evals": self.max_evals,
+            "--max-time": self.max_time,
+            "--starts": self.starts,
+            "--reference": self.reference,
+            "--out": self.out,
+        }
+        words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+        return shlex.join(["esgroup", "compare", *self.problems, *words, *["--extend"] * self.extend])
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of it: how many runs there are and how many went wrong, the files, and the table."""
+
+    runs: int
+    failures: int
+    interrupted: bool
+    files: tuple[Path, ...]
+    table: str
+    folder: Path
+
+
+def compare(request: Request) -> Done:
+    """Do what is asked. A ValueError or ImportError means that nothing was begun."""
+    from esgroup.compare import outputs
+
+    outputs.check_libraries()
+    jobs, wanted = _jobs(request.jobs), _plan(request)
+    out = Path(f"compare-{request.preset}" if request.preset else "comparison") if request.out is None else request.out
+    folder = Folder(out, wanted, request.command, extend=request.extend)
+    begin = time.monotonic()
+    interrupted = _run_missing(folder, jobs)
+    files: tuple[Path, ...] = ()
+    table = ""
+    if folder.runs and not interrupted:
+        about = _about(request, folder, jobs, time.monotonic() - begin)
+        files, table = outputs.write(folder, request.title, about)
+    failures = sum(run.failed for run in folder.runs)
+    return Done(len(folder.runs), failures, interrupted, files, table, folder.path)
+
+
+def _run_missing(folder: Folder, jobs: int) -> bool:
+    """Whether Ctrl-C came before the end."""
+    missing = folder.missing
+    try:
+        with Watch(len(folder.plan.cells), len(folder.plan.cells) - len(missing)) as watch:
+            for run in run_all(missing, folder.plan.settings, jobs):
+                folder.add(run)
+                watch.update(run)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _jobs(jobs: int | None) -> int:
+    if jobs is None:
+        return os.cpu_count() or 1
+    if jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, got {jobs}")
+    return jobs
+
+
+# ---- arguments ------------------------------------------------------------------------------------------------------
+
+
+def _plan(request: Request) -> Plan:
+    """The plan of a preset, with what was typed besides, or of what was typed alone."""
+    arguments: dict[str, Any] = {}
+    if request.preset is not None:
+        if request.preset not in PRESETS:
+            hint = near(request.preset, PRESETS)
+            raise ValueError(f"unknown preset {request.preset!r}{hint}: the presets are {', '.join(PRESETS)}")
+        arguments = {name: value for name, value in vars(PRESETS[request.preset]).items() if name != "about"}
+    typed = {
+        "problems": list(request.problems) or None,
+        "dims": _listed("--dims", request.dims, whole_numbers),
+        "methods": None if request.methods is None else split(request.methods),
+        "seeds": _listed("--seeds", request.seeds, seeds),
+        "targets": _listed("--targets", request.targets, real_numbers),
+        "max_evals": request.max_evals,
+        "max_time": request.max_time,
+        "starts": request.starts,
+        "reference": request.reference,
+    }
+    arguments |= {name: value for name, value in typed.items() if value is not None}
+    if "problems" not in arguments:
+        raise ValueError(f"name a problem of `esgroup list`, or a preset: --preset {' | '.join(PRESETS)}")
+    return plan(**arguments)
+
+
+def _listed(name: str, text: str | None, parse: Any) -> Any:
+    if text is None:
+        return None
+    try:
+        return parse(text)
+    except ValueError:
+        example = {"--targets": "1e1,1e-3,1e-8", "--seeds": "5 (the first five), 5-9 or 1,4,7"}.get(name, "10,40,200")
+        raise ValueError(f"{name} must be numbers such as {example}, got {text!r}") from None
+
+
+def real_numbers(text: str) -> list[float]:
+    """Numbers between commas."""
+    return [float(word) for word in text.split(",")]
+
+
+def whole_numbers(text: str) -> list[int]:
+    """Whole numbers and ranges of them between commas: 1,3-5 is 1, 3, 4, 5."""
+    numbers: list[int] = []
+    for word in text.split(","):
+        first, dash, last = word.strip().partition("-")
+        numbers += range(int(first), int(last) + 1) if dash else [int(first)]
+    return numbers
+
+
+def seeds(text: str) -> list[int]:
+    """A single number is how many: 5 is 0 to 4."""
+    return list(range(int(text))) if text.strip().isdigit() else whole_numbers(text)
+
+
+# ---- what is said of it ---------------------------------------------------------------------------------------------
+
+
+def _about(request: Request, folder: Folder, jobs: int, seconds: float) -> Any:
+    from esgroup.compare.page import About
+
+    settings, runs = folder.plan.settings, folder.runs
+    packages = ("esgroup", "numpy", "scipy")
+    versions = {"Python": platform.python_version(), **{name: installed(name) for name in packages}}
+    for run in runs:
+        for word in filter(None, run.versions.split(", ")):
+            name, _, number = word.partition(" ")
+            known = versions.setdefault(name, number)
+            if number not in known.split(" and "):
+                versions[name] = f"{known} and {number}"
+    budget = f"{EVALS_PER_COORDINATE:,} per coordinate" if settings.max_evals is None else f"{settings.max_evals:,}"
+    return About(
+        command=request.command,
+        versions=versions,
+        settings={
+            "evaluations of a run, at most": budget,
+            "seconds of a run, at most": f"{settings.max_time:g}",
+            "targets": ", ".join(f"{target:g}" for target in settings.targets),
+            "starts": settings.starts,
+            "seeds": ", ".join(map(str, folder.plan.seeds)),
+            "processes": str(jobs),
+        },
+        date=date.today().isoformat(),
+        elapsed=duration(seconds),
+        runs=len(runs),
+        failures=sum(run.failed for run in runs),
+    )

@@ -1,0 +1,242 @@
+"""One run: a method on a problem from one seed, and what came of it."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from esgroup import __version__
+from esgroup.checks import Array
+from esgroup.compare.charts import Chart, chart
+from esgroup.compare.methods import Chosen, Method, choose
+from esgroup.compare.records import Cell, Cost, Ended, Run
+from esgroup.compare.trial import Over, Recorder, Trial
+from esgroup.problem_registry import Task, find
+from esgroup.strategies.space import space
+
+Starts = Literal["random", "default"]
+
+EVALS_PER_COORDINATE = 3000  # of a run, unless a budget is given
+_WARM_UP = 60  # evaluations, enough for a generation or more of everyone
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs of a comparison share. `max_time` are seconds, `max_evals` count values and gradients."""
+
+    targets: tuple[float, ...]
+    max_evals: int | None = None
+    max_time: float = 600.0
+    starts: Starts = "random"
+
+
+class Set(NamedTuple):
+    """A problem made ready for a method that searches vectors."""
+
+    task: Task
+    chart: Chart
+    x0: Array
+    sigma0: float
+    bounds: Array | None
+    box: Array
+
+
+def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: None) -> Run:
+    """Do a run. Whatever goes wrong in it is kept in the record; `ready` is called when its time begins."""
+    try:
+        chosen = choose(cell.method)
+        stage = prepare(cell, chosen, settings)
+        _warm_up(chosen.method, len(stage.x0))
+    except Exception as error:
+        return failed(cell, settings, Ended.ERROR, _described(error))
+    ready()
+    recorder = _recorder(stage, settings)
+    begin = time.process_time()
+    ended, message = _searched(chosen.method, _trial(stage, recorder, cell.seed), recorder)
+    minimum = _minimum(stage.task)
+    return Run(
+        *cell,
+        ended=ended,
+        message=message,
+        evals=recorder.evals,
+        gradients=recorder.gradients,
+        size=len(stage.x0),
+        best=recorder.gap + (0.0 if math.isnan(minimum) else minimum),
+        minimum=minimum,
+        cost=chosen.method.counts(stage.task.gradient is not None),
+        cpu=time.process_time() - begin,
+        cpu_fun=recorder.cpu,
+        versions=versions_of(cell.method),
+        targets=recorder.targets,
+        hits=tuple(recorder.hits),
+        trajectory=recorder.trajectory,
+    )
+
+
+def failed(cell: Cell, settings: Settings, ended: Ended, message: str) -> Run:
+    """The record of a run that has not begun, or that nothing is known of."""
+    targets = _targets_if_known(cell, settings)
+    nothing = {"evals": 0, "gradients": 0, "size": cell.dim, "cpu": 0.0, "cpu_fun": 0.0, "trajectory": ()}
+    never = (math.inf,) * len(targets)
+    return Run(
+        *cell,
+        ended=ended,
+        message=message,
+        best=math.inf,
+        minimum=math.nan,
+        cost=Cost.VALUES,
+        versions=versions_of(cell.method),
+        targets=targets,
+        hits=never,
+        **nothing,  # type: ignore[arg-type]
+    )
+
+
+def _targets_if_known(cell: Cell, settings: Settings) -> tuple[float, ...]:
+    try:
+        return targets_of(find(cell.problem, cell.dim, seed=cell.seed), settings)
+    except Exception:
+        return settings.targets
+
+
+def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Set:
+    """The problem of a cell, at its start, in the coordinates of a chart."""
+    task = find(cell.problem, cell.dim, seed=cell.seed)
+    rng = np.random.default_rng([cell.seed, zlib.crc32(cell.problem.encode()), cell.dim])
+    point = task.x0 if settings.starts == "default" or task.start is None else task.start(rng)
+    coordinates = chart(chosen.chart, task.space, task.x0.shape)
+    where = _bounds(task)
+    if where is not None and not chosen.method.bounded:
+        raise ValueError(f"{chosen.method.name} takes no bounds, and {cell.problem} has some")
+    x0 = coordinates.vector(point)
+    described = space(x0, where, sigma0=task.sigma0)
+    limits = None if where is None else np.column_stack([described.lower, described.upper])
+    box = _box(task, described.steps0, x0, limits)
+    return Set(task, coordinates, x0, float(np.median(described.steps0)), limits, box)
+
+
+def _bounds(task: Task) -> list[tuple[float, float]] | tuple[float, float] | None:
+    """The bounds, as pairs: an array of two pairs could be read in two ways."""
+    if not isinstance(task.bounds, np.ndarray):
+        return task.bounds  # type: ignore[no-any-return]
+    return [(float(low), float(high)) for low, high in task.bounds]
+
+
+def _box(task: Task, steps: Array, x0: Array, limits: Array | None) -> Array:
+    """The finite bounds, else the box of random starts, else x0 +- 5 sigma0; the start is always in it."""
+    near = np.column_stack([x0 - 5 * steps, x0 + 5 * steps])
+    if task.start_box is not None and len(x0) == task.x0.size:
+        near[:] = task.start_box
+    box = near if limits is None else np.where(np.isfinite(limits), limits, near)
+    return np.column_stack([np.minimum(box[:, 0], x0), np.maximum(box[:, 1], x0)])
+
+
+def _recorder(stage: Set, settings: Settings) -> Recorder:
+    task, minimum = stage.task, _minimum(stage.task)
+    return Recorder(
+        _of_vectors(partial(_values, task), stage.chart),
+        gradient=None if task.gradient is None else partial(_gradient, task.gradient, stage.chart),
+        noiseless=None if task.noiseless is None else _of_vectors(task.noiseless, stage.chart),
+        minimum=0.0 if math.isnan(minimum) else minimum,
+        targets=targets_of(task, settings),
+        budget=EVALS_PER_COORDINATE * len(stage.x0) if settings.max_evals is None else settings.max_evals,
+        deadline=time.monotonic() + settings.max_time,
+    )
+
+
+def _of_vectors(values: Callable[[Array], Array], chart: Chart) -> Callable[[Array], Array]:
+    return lambda vectors: values(chart.points(vectors))
+
+
+def _values(task: Task, points: Array) -> Array:
+    if task.batch is not None:
+        return task.batch(points)
+    return np.array([task.fun(point) for point in points], dtype=np.float64)
+
+
+def _gradient(gradient: Callable[[Array], Array], chart: Chart, vector: Array) -> Array:
+    return chart.pull_back(vector, gradient(chart.points(vector)))
+
+
+def _minimum(task: Task) -> float:
+    return math.nan if task.minimum is None else float(task.minimum)
+
+
+def targets_of(task: Task, settings: Settings) -> tuple[float, ...]:
+    """Gaps to the minimum where it is known; else the values that the problem names, or the same numbers as values."""
+    own = task.targets if task.minimum is None and task.targets else settings.targets
+    return tuple(sorted((float(target) for target in own), reverse=True))
+
+
+def _trial(stage: Set, recorder: Recorder, seed: int) -> Trial:
+    return Trial(
+        x0=stage.x0.copy(),
+        sigma0=stage.sigma0,
+        bounds=stage.bounds,
+        box=stage.box,
+        budget=recorder.budget,
+        seed=seed,
+        fun=recorder.fun,
+        batch=recorder.batch,
+        gradient=None if stage.task.gradient is None else recorder.gradient,
+    )
+
+
+def _searched(method: Method, trial: Trial, recorder: Recorder) -> tuple[Ended, str]:
+    """Why the run has ended, in one word and in the method's own."""
+    message = ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a method complains of on its way is not for the terminal
+            message = method.run(trial)
+    except Over:
+        pass
+    except Exception as error:
+        if recorder.over is None:
+            return Ended.ERROR, _described(recorder.error or error)
+    if recorder.over is None and recorder.error is not None:  # the method has kept it to itself
+        return Ended.ERROR, _described(recorder.error)
+    if recorder.evals and not recorder.finite:
+        return Ended.NAN, f"none of {recorder.evals:,} values was a finite number"
+    if recorder.over is Ended.TIMEOUT:
+        return Ended.TIMEOUT, "the time for the run was spent"
+    return recorder.over or Ended.STOPPED, message
+
+
+@cache
+def _warm_up(method: Method, size: int) -> None:
+    """Load and compile what the method needs, on a sphere: that is no part of a run's time."""
+    recorder = Recorder(lambda x: (x**2).sum(axis=1), gradient=lambda x: 2 * x, targets=(-1.0,), budget=_WARM_UP)
+    x0, box = np.ones(size), np.tile([-5.0, 5.0], (size, 1))
+    trial = Trial(x0, 1.0, None, box, _WARM_UP, 0, recorder.fun, recorder.batch, recorder.gradient)
+    _searched(method, trial, recorder)
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def versions_of(spelling: str) -> str:
+    """The version of what a method comes with."""
+    try:
+        packages = choose(spelling).method.packages
+    except ValueError:
+        return ""
+    return ", ".join(f"{package} {installed(package)}" for package in packages)
+
+
+def installed(package: str) -> str:
+    """The version of a package; ours is known even where a source tree is used without being installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return __version__ if package == "esgroup" else "?"

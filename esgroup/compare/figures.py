@@ -1,0 +1,353 @@
+"""Figures of a comparison, made from its runs only: convergence, and runtime profiles."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from esgroup.checks import Array
+from esgroup.compare.records import Cost, Run
+from esgroup.compare.statistics import Curve, curve, ecdf
+from esgroup.compare.summary import Block, blocks, known, methods, pairs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK = "#22272b"  # of all that is not a method's: `to_svg` replaces it. Greys are this colour with less opacity
+# Okabe and Ito's colours without black and yellow, and a brown: they differ for all kinds of colour vision, and can be
+# seen on white and on black. The numbers of colours, dashes and markers have no common factor: pairs repeat late.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b5a2b")
+DASHES = ((), (5.0, 1.6), (1.3, 1.3), (6.0, 1.5, 1.3, 1.5), (3.0, 1.2, 1.0, 1.2, 1.0, 1.2))
+MARKERS = ("o", "s", "^", "D", "v", "P")
+MOST_PANELS = 24  # in a figure
+POINTS = 80  # on a line of convergence
+MOST_STEPS = 300  # on a profile
+GAP = "gap to the minimum"
+SUFFIXES = (".png", ".svg")
+
+Panels = list[tuple[tuple[str, int], Block]]
+
+
+class Style(NamedTuple):
+    """How the lines of a method look. Dashes and markers tell them apart without colour."""
+
+    colour: str
+    dashes: tuple[float, ...]  # lengths of lines and gaps, none for a solid line
+    marker: str
+
+
+def styles(names: Iterable[str]) -> dict[str, Style]:
+    """A style for each method: the same in all figures that are given the same methods in the same order."""
+    return {
+        name: Style(COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
+        for i, name in enumerate(dict.fromkeys(names))
+    }
+
+
+# ---- convergence ----------------------------------------------------------------------------------------------------
+
+
+def convergence(runs: Sequence[Run]) -> list[Figure]:
+    """Gaps over evaluations, a panel for each problem in each dimension, at most 24 in a figure.
+
+    A line is the median over runs of the best gap so far, a band is between the quartiles. A run that has ended keeps
+    its last gap, one without any value is at inf: there the band is open. A line ends, with a marker, where more than
+    half of the runs have ended and the median does not change any more: at the median cost of the table, if that is
+    finite. Where the minimum is not known, values are shown above the lowest median.
+
+    Figures are labelled convergence, or convergence-1, convergence-2, ... if there are several.
+    """
+    panels, looks = list(_blocks(runs).items()), styles(methods(runs))
+    parts = [panels[i : i + MOST_PANELS] for i in range(0, len(panels), MOST_PANELS)]
+    labels = ["convergence"] if len(parts) == 1 else [f"convergence-{k}" for k in range(1, len(parts) + 1)]
+    columns = min(_columns(panels), len(panels))
+    with _plain():
+        return [_convergence(part, label, columns, looks) for part, label in zip(parts, labels, strict=True)]
+
+
+def _blocks(runs: Sequence[Run]) -> dict[tuple[str, int], Block]:
+    if not runs:
+        raise ValueError("runs must have at least one run, got none")
+    return blocks(runs)
+
+
+def _columns(panels: Panels) -> int:
+    """A row for each problem, or for two of them, if all are there in the same few dimensions."""
+    dims = len({dim for (_, dim), _ in panels})
+    whole = len(panels) == dims * len({problem for (problem, _), _ in panels})
+    return 4 if whole and dims in (2, 4) else 3
+
+
+def _convergence(panels: Panels, label: str, columns: int, looks: dict[str, Style]) -> Figure:
+    rows, width = math.ceil(len(panels) / columns), {1: 6.5, 2: 8.0}.get(columns, 11.0)
+    note = "best so far: median of the runs, and quartiles; the horizontal line is the last target"
+    figure = _figure(label, width, (3.4 if columns == 1 else 2.45) * rows, "Convergence", note, looks)
+    for i, ((problem, dim), block) in enumerate(panels):
+        axes = figure.add_subplot(rows, columns, i + 1)
+        shown = _converge(axes, block, looks)
+        _notebook(axes, f"{problem}  ·  d = {dim:,}")
+        if i % columns == 0 or shown != GAP:
+            _name(axes.yaxis, shown)
+        if i + columns >= len(panels):
+            _name(axes.xaxis, _counted(panels))
+    return _settled(figure)
+
+
+def _counted(panels: Panels) -> str:
+    gradients = any(run.cost is Cost.GRADIENTS for _, block in panels for runs in block.values() for run in runs)
+    return "values and gradients" if gradients else "evaluations"
+
+
+def _converge(axes: Any, block: Block, looks: dict[str, Style]) -> str:
+    """Draw the curves of all methods; gives what is shown."""
+    curves = {method: _curve(runs) for method, runs in block.items()}
+    first, middle = next(iter(block.values()))[0], np.concatenate([one.middle for one in curves.values()])
+    height = _height(all(map(known, block.values())), first.targets[-1], middle[np.isfinite(middle)])
+    axes.set(xscale="log", yscale="log", ylim=(0.6 * height.floor, height.top), xlim=_span(curves.values()))
+    for method, one in curves.items():
+        _band(axes, one, height, looks[method], opacity=min(0.13, 0.8 / len(curves)), label=method)
+    if first.targets[-1] >= height.shift:
+        target = max(first.targets[-1] - height.shift, height.floor)
+        axes.axhline(target, color=INK, alpha=0.45, linewidth=0.8, zorder=1)
+    if not np.isfinite(middle).any():
+        axes.text(0.5, 0.5, "no median", transform=axes.transAxes, ha="center", color=INK, alpha=0.6, fontsize=9)
+    return height.label
+
+
+def _curve(runs: list[Run]) -> Curve:
+    costs, gaps = ([[getattr(p, name) for p in run.trajectory] for run in runs] for name in ("cost", "gap"))
+    return curve(costs, gaps, [run.used for run in runs], target=runs[0].targets[-1], points=POINTS)
+
+
+def _band(axes: Any, one: Curve, height: Height, look: Style, *, opacity: float, label: str) -> None:
+    low, middle, high = (np.maximum(part - height.shift, height.floor) for part in one[1:])
+    upper = np.minimum(high, height.top)  # where it is inf
+    axes.fill_between(one.cost, low, upper, where=low < upper, color=look.colour, alpha=opacity, linewidth=0)
+    _line(axes, one.cost, np.where(np.isfinite(middle), middle, np.nan), look, label=label)
+    axes.plot(one.cost[-1:], middle[-1:], look.marker, color=look.colour, markersize=4.2)
+
+
+class Height(NamedTuple):
+    """What is subtracted from gaps to show them on a logarithmic axis, and its ends."""
+
+    shift: float
+    floor: float
+    top: float
+    label: str
+
+
+def _height(minimum_known: bool, target: float, middle: Array) -> Height:
+    """From the target, or the smallest median above the lowest, to beyond the largest."""
+    lowest = 0.0 if minimum_known or not len(middle) else float(middle.min())
+    above = middle[middle > lowest] - lowest
+    largest = float(above.max(initial=0.0))
+    positive = minimum_known and target > 0
+    floor = target if positive else max(float(above.min(initial=largest or 1.0)), 1e-6 * largest)
+    label = GAP if minimum_known else f"value − lowest ({lowest:.4g})".replace("-", "−")
+    return Height(lowest, floor, 2.5 * max(largest, 4 * floor), label)
+
+
+def _span(curves: Iterable[Curve]) -> tuple[float, float]:
+    """Costs, from where the shortest line still has a good part of its length."""
+    ends = [float(one.cost[-1]) for one in curves if np.isfinite(one.middle).any()] or [100.0]
+    return max(min(ends) / 30, 0.8), 1.25 * max(ends)
+
+
+# ---- profiles -------------------------------------------------------------------------------------------------------
+
+
+def profile(runs: Sequence[Run]) -> Figure:
+    """Runtime profiles: the share of targets, in all runs, that are reached within so many evaluations per dimension.
+
+    The empirical distribution function of cost / size over all pairs of a run and a target (Hansen et al., COCO:
+    performance assessment, arXiv:1605.03560, 2016), for all problems together, and for each dimension if there are
+    several. A target that was not reached, or a run that is missing, counts as inf. A cross is where the longest run
+    of a method has ended: beyond it its line is thin, as nothing was tried.
+    """
+    all_blocks, looks = _blocks(runs), styles(methods(runs))
+    dims = sorted({dim for _, dim in all_blocks})
+    panels = {"all": list(all_blocks.values())}
+    if len(dims) > 1:
+        panels |= {f"d = {dim:,}": [block for (_, at), block in all_blocks.items() if at == dim] for dim in dims}
+    with _plain():
+        return _profile(panels, {1: 1, 4: 2}.get(len(panels), 3), looks)
+
+
+def _profile(panels: dict[str, list[Block]], columns: int, looks: dict[str, Style]) -> Figure:
+    rows, (width, high) = math.ceil(len(panels) / columns), {1: (7.5, 4.2), 2: (11.0, 3.1), 3: (11.0, 2.7)}[columns]
+    note = f"{sum(map(pairs, panels['all'])):,} pairs of a run and a target; × where a method's longest run has ended"
+    figure = _figure("profile", width, high * rows, "Runtime profiles", note, looks)
+    for i, (name, panel) in enumerate(panels.items()):
+        axes: Any = figure.add_subplot(rows, columns, i + 1)
+        axes.set(xscale="log", xlim=_reach(panels.values(), looks), ylim=(0, 1.03))
+        axes.set_yticks(np.linspace(0, 1, 5), ["0", "25 %", "50 %", "75 %", "100 %"])
+        for method, look in looks.items():
+            _distribution(axes, panel, method, look)
+        _notebook(axes, name if len(panels) == 1 else f"{name}  ·  {sum(map(pairs, panel)):,} pairs")
+        if i % columns == 0:
+            _name(axes.yaxis, "targets reached")
+        if i + columns >= len(panels):
+            _name(axes.xaxis, "evaluations / dimension")
+    return _settled(figure)
+
+
+def _distribution(axes: Any, panel: list[Block], method: str, look: Style) -> None:
+    runs = [run for block in panel for run in block.get(method, [])]
+    if not runs:
+        return
+    x, share = _thin(*ecdf([hit / run.size for run in runs for hit in run.hits], sum(map(pairs, panel))))
+    (left, right), end = axes.get_xlim(), _longest(runs)
+    x, share = np.concatenate([x[:1] if len(x) else [left], x]), np.append(0.0, share)  # up from zero
+    line = _line(axes, np.append(x, end), np.append(share, share[-1]), look, label=method, drawstyle="steps-post")
+    line.set(marker=look.marker, markersize=3.6, markevery=(0.1, 0.3))
+    axes.plot([end, right], [share[-1]] * 2, color=look.colour, linewidth=0.7)
+    if share[-1] < 1:
+        axes.plot([end], share[-1:], "x", color=look.colour, markersize=7, markeredgewidth=1.6, clip_on=False)
+
+
+def _reach(panels: Iterable[list[Block]], names: Iterable[str]) -> tuple[float, float]:
+    """From the first target that was reached to beyond the longest run, in evaluations per dimension."""
+    groups = [[run for block in panel for run in block.get(name, [])] for panel in panels for name in names]
+    ends = [_longest(runs) for runs in groups if runs]
+    return 0.8 * min([hit / run.size for runs in groups for run in runs for hit in run.hits] + ends), 2 * max(ends)
+
+
+def _longest(runs: list[Run]) -> float:
+    """Evaluations per dimension, at least one in all, for a logarithmic axis."""
+    return max(max(run.used, 1) / run.size for run in runs)
+
+
+def _thin(x: Array, share: Array) -> tuple[Array, Array]:
+    """As many steps as can be seen, the first and the last among them."""
+    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_STEPS)).astype(int))
+    return x[keep], share[keep]
+
+
+# ---- how things are drawn -------------------------------------------------------------------------------------------
+
+
+def _plain() -> AbstractContextManager[None]:
+    """Matplotlib's own settings, whatever the user's are; in SVG text stays text, and names do not change."""
+    try:
+        from matplotlib import style
+    except ImportError as error:
+        raise ImportError("the figures of a comparison need matplotlib: pip install 'esgroup[compare]'") from error
+    return style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "esgroup", "text.parse_math": False}])
+
+
+def _figure(label: str, width: float, body: float, title: str, note: str, looks: dict[str, Style]) -> Figure:
+    """A figure with a head above its body: title, what is shown, and the legend, at fixed distances from the top."""
+    from matplotlib.figure import Figure  # a figure of its own: pyplot would keep it, and might open a window
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    columns = max(1, min(len(looks), int(width / (0.75 + 0.078 * max(map(len, looks))))))  # 9 pt, the longest name
+    height = body + 0.64 + 0.19 * math.ceil(len(looks) / columns)
+    layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06, rect=(0.0, 0.0, 1.0, body / height))
+    figure = Figure(figsize=(width, height), layout=layout, facecolor="white")
+    figure.set_label(label)
+    figure.text(0.1 / width, 1 - 0.12 / height, title, va="top", fontsize=13, fontweight="bold", color=INK)
+    figure.text(0.1 / width, 1 - 0.37 / height, note, va="top", fontsize=9, color=INK, alpha=0.75)
+    look = {"frameon": False, "fontsize": 9, "labelcolor": INK, "handlelength": 3.2, "ncols": columns}
+    figure.legend(handles=_samples(looks), loc="upper left", bbox_to_anchor=(0.0, 1 - 0.52 / height), **look)
+    return figure
+
+
+def _samples(looks: dict[str, Style]) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    lines = [
+        Line2D([], [], color=look.colour, marker=look.marker, markersize=4, label=name) for name, look in looks.items()
+    ]
+    for line, look in zip(lines, looks.values(), strict=True):
+        line.set_dashes(look.dashes)
+    return lines
+
+
+def _line(axes: Any, x: Array, y: Array, look: Style, **style: Any) -> Any:
+    (line,) = axes.plot(x, y, color=look.colour, linewidth=1.5, **style)
+    line.set_dashes(look.dashes)
+    return line
+
+
+def _notebook(axes: Any, title: str) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axes.set_title(title, loc="left", fontsize=9.5, color=INK)
+    axes.grid(True, color=INK, alpha=0.1, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set(color=INK, alpha=0.5)
+    axes.tick_params(color=INK, labelcolor=INK, labelsize=8.5)
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            axis.set_major_locator(LogLocator(numticks=6))
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_formatter(lambda x, position: _power(x))
+
+
+def _name(axis: Any, text: str) -> None:
+    axis.set_label_text(text, fontsize=9, color=INK)
+
+
+def _power(x: float) -> str:
+    """Of ten, if that is shorter: 100, but 10⁻⁶."""
+    if 0.01 <= x < 10_000:
+        return f"{x:,g}"
+    return "10" + f"{math.log10(x):.0f}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def _settled(figure: Figure) -> Figure:
+    """Laid out once and for all: drawing again would move things by a hair."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def save(figure: Figure, path: str | PathLike[str]) -> Path:
+    """Write a figure as .png or .svg, on white; the same runs give the same bytes."""
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"the figure's file must end in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+    if path.suffix.lower() == ".svg":
+        path.write_text(_svg(figure, transparent=False), encoding="utf-8", newline="")
+    else:
+        with _plain():
+            figure.savefig(path, dpi=160)
+    return path
+
+
+def to_svg(figure: Figure) -> str:
+    """A figure as an element of a page: transparent, its ink in the colour of the text around it.
+
+    All names in it begin with the figure's label, so that figures on one page do not take each other's parts. Text is
+    text, in the page's sans-serif.
+    """
+    svg = _svg(figure, transparent=True)
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.get_label()}-", svg)
+
+
+def _svg(figure: Figure, *, transparent: bool) -> str:
+    """Without date, metadata, rules that would hold for a whole page, and digits that cannot be seen."""
+    file = io.StringIO()
+    with _plain():
+        figure.savefig(file, format="svg", transparent=transparent, metadata={"Date": None, "Creator": None})
+    svg = re.sub(r" *<(metadata|style)\b.*?</\1>\n", "", file.getvalue(), flags=re.DOTALL)
+    svg = svg.replace("<svg ", '<svg style="stroke-linejoin: round; stroke-linecap: butt" ', 1)
+    svg = re.sub(r"(font-family: |font: [^;\"']*px )[^;\"]*", r"\1sans-serif", svg)
+    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"\d+\.\d+", _rounded, path[0]), svg)
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")

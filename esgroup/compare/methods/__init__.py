@@ -1,0 +1,87 @@
+"""The methods by name. Other packages add theirs through the entry-point group "esgroup.methods"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import entry_points
+
+from esgroup.compare.methods import others, ours, with_cma, with_cmaes, with_scipy
+from esgroup.compare.methods.method import Method
+from esgroup.problem_registry import load, near
+
+__all__ = ["GROUP", "Chosen", "Method", "choose", "known", "split"]
+
+GROUP = "esgroup.methods"
+
+
+@cache
+def known() -> dict[str, Method]:
+    """All methods, installed or not. An entry point of the group is a Method or a sequence of them."""
+    found = [method for module in (ours, with_cma, with_cmaes, with_scipy, others) for method in module.METHODS]
+    for entry in entry_points(group=GROUP):
+        loaded = entry.load()
+        found += [loaded] if isinstance(loaded, Method) else loaded
+    return {method.name: method for method in found}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A method as it was spelled: NAME, NAME:STRUCTURE, either with @CHART for matrices."""
+
+    method: Method
+    structure: str | None
+    chart: str | None
+
+
+def choose(spelling: str) -> Chosen:
+    """The method of a spelling. MODULE:NAME is a Method of one's own."""
+    name, _, chart = spelling.partition("@")
+    name, _, structure = name.partition(":")
+    method = known().get(name)
+    if method is None and structure:
+        return Chosen(_own(spelling.partition("@")[0]), None, chart or None)
+    if method is None:
+        listed = ", ".join(known())
+        raise ValueError(f"unknown method {name!r}{near(name, known(), 3)}: the methods are {listed}, or MODULE:NAME")
+    if not structure:
+        return Chosen(method, None, chart or None)
+    if method.of_structure is None:
+        raise ValueError(f"the method {name} has no structures, got {spelling!r}")
+    run = method.of_structure(structure)
+    return Chosen(replace(method, name=f"{name}:{structure}", run=run), structure, chart or None)
+
+
+def _own(name: str) -> Method:
+    try:
+        method = load(name)
+    except ValueError as error:
+        hint = near(name.partition(":")[0], known())
+        raise ValueError(f"{name} is neither one of the methods{hint} nor one of your own: {error}") from error
+    if not isinstance(method, Method):
+        raise ValueError(f"{name} must be an esgroup.compare.methods.Method, got {type(method).__name__}")
+    return method
+
+
+def split(text: str) -> list[str]:
+    """Spellings that are separated by commas; a structure has commas too: esgroup:heisenberg:k1=4,k2=4,cma."""
+    words: list[str] = []
+    for word in text.split(","):
+        if words and _belongs_to_a_structure(word):
+            words[-1] += f",{word}"
+        else:
+            words.append(word)
+    return [word.strip() for word in words if word.strip()]
+
+
+def _belongs_to_a_structure(word: str) -> bool:
+    name = word.strip().partition("@")[0]
+    return ("=" in name and ":" not in name) or name in ("upper", "lower")
+
+
+def check_installed(methods: Iterable[Method]) -> None:
+    """Refuse methods whose packages are not there, naming what to install."""
+    missing = [text for method in methods if (text := method.missing())]
+    if missing:
+        raise ValueError("; ".join(dict.fromkeys(missing)))

@@ -1,0 +1,48 @@
+"""What a method is: a name, what it needs, and a function that runs it on a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Literal
+
+from esgroup.compare.records import Cost
+from esgroup.compare.trial import Trial
+
+Gradients = Literal["none", "given", "differences"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of the comparison: a plug-in.
+
+    `run` takes a Trial, searches by calling its functions, and returns why it has stopped, if it ever does: the trial
+    ends it when the last target is reached or the budget is spent. `packages` are the distributions it needs, which are
+    also the names of their modules, and `extra` is the extra of esgroup that brings them. `gradients`: whether it asks
+    for gradients where the problem has them (and else takes differences of values), or takes differences always.
+    A method with structures has `of_structure`, which makes its `run` for one of them.
+    """
+
+    name: str
+    run: Callable[[Trial], str]
+    about: str
+    packages: tuple[str, ...] = ()
+    extra: str = ""
+    bounded: bool = True  # whether it keeps to bounds
+    gradients: Gradients = "none"
+    of_structure: Callable[[str], Callable[[Trial], str]] | None = None
+
+    def missing(self) -> str | None:
+        """What must be installed for it, in words."""
+        absent = [package for package in self.packages if find_spec(package) is None]
+        if not absent:
+            return None
+        how = f"'esgroup[{self.extra}]'" if self.extra else " ".join(absent)
+        return f"the method {self.name} needs {' and '.join(absent)}: pip install {how}"
+
+    def counts(self, has_gradient: bool) -> Cost:
+        """What its evaluations count, on a problem with or without gradient."""
+        if self.gradients == "none":
+            return Cost.VALUES
+        return Cost.GRADIENTS if self.gradients == "given" and has_gradient else Cost.DIFFERENCES

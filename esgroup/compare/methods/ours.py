@@ -1,0 +1,52 @@
+"""Our own searches. A structure may follow the name: esgroup:diagonal, esgroup-paper:full."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from esgroup.compare.methods.method import Method
+from esgroup.compare.trial import Trial
+
+
+@dataclass(frozen=True)
+class Search:
+    """`esgroup.minimize` on whole generations, with some of its options."""
+
+    structure: str = "auto"
+    algorithm: str = "default"
+    noise: str | None = None
+    restarts: str | None = None
+
+    def __call__(self, trial: Trial) -> str:
+        from esgroup.minimize import minimize
+
+        result = minimize(
+            trial.batch,
+            trial.x0,
+            trial.sigma0,
+            vectorized=True,
+            structure=self.structure,
+            algorithm=self.algorithm,
+            noise=self.noise,
+            restarts=self.restarts,
+            bounds=None if trial.bounds is None else list(map(tuple, trial.bounds.tolist())),
+            max_evals=trial.budget,
+            rng=trial.seed,
+        )
+        return str(result.message)
+
+    def of_structure(self, structure: str) -> Search:
+        """The same search with another structure."""
+        return replace(self, structure=structure)
+
+
+def _method(name: str, about: str, search: Search) -> Method:
+    return Method(name, search, about, packages=("esgroup",), of_structure=search.of_structure)
+
+
+METHODS = (
+    _method("esgroup", "our search with its defaults; a structure may follow, as in esgroup:diagonal", Search()),
+    _method("esgroup-paper", "the plain published update; with full structure this is xNES", Search(algorithm="paper")),
+    _method("esgroup-adapt", "learning rates that follow the noise", Search(noise="adapt")),
+    _method("esgroup-bipop", "with restarts, BIPOP", Search(restarts="bipop")),
+)

@@ -1,0 +1,69 @@
+"""SciPy's minimisers, with tolerances so small that the targets decide when they end."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from esgroup.compare.methods.method import Gradients, Method
+from esgroup.compare.trial import Trial
+
+_ENDLESS = 10**9  # iterations: the trial ends the run
+
+
+@dataclass(frozen=True)
+class Minimise:
+    """`scipy.optimize.minimize` by one of its methods; `options` are pairs, so that this can be compared."""
+
+    method: str
+    options: tuple[tuple[str, Any], ...]
+    gradient: bool = False
+
+    def __call__(self, trial: Trial) -> str:
+        from scipy.optimize import minimize
+
+        bounds = None if trial.bounds is None else list(map(tuple, trial.bounds.tolist()))
+        result = minimize(
+            trial.fun,
+            trial.x0,
+            method=self.method,
+            jac=trial.gradient if self.gradient else None,
+            bounds=bounds,
+            options=dict(self.options),
+        )
+        return f"SciPy: {result.message}"
+
+
+def differential_evolution(trial: Trial) -> str:
+    """`scipy.optimize.differential_evolution` in the trial's box, with its defaults but for the tolerance."""
+    from scipy.optimize import differential_evolution as search
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = search(trial.fun, trial.box, maxiter=_ENDLESS, tol=1e-8, rng=trial.seed, x0=trial.x0)
+    return f"SciPy: {result.message}"
+
+
+_BFGS = (("gtol", 1e-11), ("maxiter", _ENDLESS))
+_LBFGSB = (("gtol", 1e-11), ("ftol", 0.0), ("maxiter", _ENDLESS), ("maxfun", _ENDLESS))
+_SIMPLEX = (("xatol", 1e-12), ("fatol", 1e-12), ("adaptive", True), ("maxiter", _ENDLESS), ("maxfev", _ENDLESS))
+
+
+def _method(
+    name: str, about: str, run: Callable[[Trial], str], gradients: Gradients = "none", bounded: bool = True
+) -> Method:
+    return Method(name, run, about, packages=("scipy",), bounded=bounded, gradients=gradients)
+
+
+_DIFFERENCES = "gradients by finite differences"
+
+METHODS = (
+    _method("bfgs", "SciPy's BFGS", Minimise("BFGS", _BFGS, gradient=True), "given", bounded=False),
+    _method("bfgs-fd", f"SciPy's BFGS, {_DIFFERENCES}", Minimise("BFGS", _BFGS), "differences", bounded=False),
+    _method("l-bfgs-b", "SciPy's L-BFGS-B", Minimise("L-BFGS-B", _LBFGSB, gradient=True), "given"),
+    _method("l-bfgs-b-fd", f"SciPy's L-BFGS-B, {_DIFFERENCES}", Minimise("L-BFGS-B", _LBFGSB), "differences"),
+    _method("nelder-mead", "SciPy's simplex, with adaptive parameters", Minimise("Nelder-Mead", _SIMPLEX)),
+    _method("differential-evolution", "SciPy's differential evolution, in a box", differential_evolution),
+)

@@ -1,0 +1,109 @@
+"""Which runs a comparison consists of, checked before the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
+
+from esgroup import checks
+from esgroup.compare.charts import CHARTS, chart
+from esgroup.compare.execution import Settings, Starts
+from esgroup.compare.methods import Chosen, check_installed, choose
+from esgroup.compare.records import Cell
+from esgroup.groups import parse
+from esgroup.problem_registry import Task, find
+
+TARGETS = (1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-5, 1e-8)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every method on every problem, given as (name, dimension), from every seed."""
+
+    problems: tuple[tuple[str, int], ...]
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+    reference: str
+    settings: Settings
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The runs, seed after seed: whenever it is interrupted, all methods have been treated alike."""
+        return [
+            Cell(problem, dim, method, seed)
+            for seed in self.seeds
+            for problem, dim in self.problems
+            for method in self.methods
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """What is compared with the plan of an earlier command; as JSON has it, with lists for tuples."""
+        return {
+            "problems": [list(pair) for pair in self.problems],
+            "methods": list(self.methods),
+            "seeds": list(self.seeds),
+            "reference": self.reference,
+            **asdict(self.settings),
+            "targets": list(self.settings.targets),
+        }
+
+
+def plan(
+    problems: Sequence[str],
+    dims: Sequence[int] = (),
+    methods: Sequence[str] = ("esgroup", "cma", "bfgs"),
+    seeds: Sequence[int] = range(5),
+    *,
+    reference: str | None = None,
+    targets: Sequence[float] = TARGETS,
+    max_evals: int | None = None,
+    max_time: float = 600.0,
+    starts: str = "random",
+) -> Plan:
+    """A plan, if it can be carried out; without `dims` each problem has its usual one.
+
+    The reference is cma if it is left out, or the first method where that is not among them.
+    """
+    settings = _settings(targets, max_evals, max_time, starts)
+    methods = _each_once("methods", methods)
+    chosen = [choose(method) for method in methods]
+    check_installed([one.method for one in chosen])
+    if reference is None:
+        names = [one.method.name for one in chosen]
+        reference = methods[names.index("cma") if "cma" in names else 0]
+    if reference not in methods:
+        raise ValueError(f"reference must be one of the methods {', '.join(methods)}, got {reference!r}")
+    whole = tuple(checks.whole_number("a seed", seed) for seed in _each_once("seeds", seeds))
+    sizes: Sequence[int | None] = dims or [None]
+    tasks = [find(name, dim) for name in _each_once("problems", problems) for dim in sizes]
+    for one in chosen:
+        _check_fits(one, tasks)
+    pairs = tuple(dict.fromkeys((task.name, len(task.x0)) for task in tasks))
+    return Plan(pairs, methods, whole, reference, settings)
+
+
+def _settings(targets: Sequence[float], max_evals: int | None, max_time: float, starts: str) -> Settings:
+    numbers = tuple(sorted({checks.real_number("a target", target) for target in targets}, reverse=True))
+    if not numbers:
+        raise ValueError("targets must have at least one number")
+    if starts not in get_args(Starts):
+        raise ValueError(f"starts must be one of {', '.join(get_args(Starts))}, got {starts!r}")
+    evals = None if max_evals is None else checks.whole_number("max_evals", max_evals, least=1)
+    seconds = checks.real_number("max_time", max_time, positive=True)
+    return Settings(numbers, evals, seconds, starts)  # type: ignore[arg-type]
+
+
+def _each_once(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
+    if not values:
+        raise ValueError(f"{name} must not be empty")
+    return tuple(dict.fromkeys(values))
+
+
+def _check_fits(chosen: Chosen, tasks: Sequence[Task]) -> None:
+    """Refuse a chart or a structure that none of the problems has: misspelled, most likely."""
+    if chosen.chart is not None and not any(chosen.chart in CHARTS[task.space] for task in tasks):
+        chart(chosen.chart, tasks[0].space, tasks[0].x0.shape)
+    if chosen.structure not in (None, "auto"):
+        for task in tasks:
+            parse(chosen.structure, len(chart(None, task.space, task.x0.shape).vector(task.x0)))

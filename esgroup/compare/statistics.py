@@ -1,0 +1,202 @@
+"""Statistics of runs. Costs are evaluations up to a target; inf means that a run has not reached it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from esgroup.checks import Array, real_array, real_number, whole_number
+
+
+class Ratio(NamedTuple):
+    """An estimate with its bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+# ---- of one method --------------------------------------------------------------------------------------------------
+
+
+def median(costs: ArrayLike) -> float:
+    """The middle cost, or the mean of the two in the middle: inf as soon as one of them is."""
+    return float(quantile(_costs("costs", costs), 0.5))
+
+
+def success_rate(costs: ArrayLike) -> float:
+    """The share of runs that reached the target."""
+    return float(np.isfinite(_costs("costs", costs)).mean())
+
+
+def expected_running_time(costs: ArrayLike, used: ArrayLike) -> float:
+    """Evaluations of all runs per success, inf without one.
+
+    ERT = (sum of the costs of runs that reached the target + sum of what the others have used) / number of successes:
+    what is to be expected if the method is run again and again until it succeeds (Hansen et al., COCO: performance
+    assessment, arXiv:1605.03560, 2016).
+    """
+    charged, reached = _charged("costs", costs, "used", used)
+    return float(_per_success(np.ones(len(charged)), charged, reached))
+
+
+def ecdf(costs: ArrayLike, total: int | None = None) -> tuple[Array, Array]:
+    """Steps of the share of runs that have reached their target at a cost of at most x: finite costs, and k / total.
+
+    Equal costs are one step. `total` is the number of runs where `costs` does not list all that failed.
+    """
+    array = np.asarray(costs, dtype=np.float64)
+    total = len(array) if total is None else whole_number("total", total, least=max(len(array), 1))
+    x, times = np.unique(array[np.isfinite(array)], return_counts=True)
+    return x, np.cumsum(times) / max(total, 1)
+
+
+# ---- one method against another -------------------------------------------------------------------------------------
+
+
+def ratio(
+    ours: ArrayLike,
+    ours_used: ArrayLike,
+    theirs: ArrayLike,
+    theirs_used: ArrayLike,
+    *,
+    paired: bool = True,
+    level: float = 0.95,
+    draws: int = 2000,
+    seed: int = 0,
+) -> Ratio:
+    """Our expected running time over theirs, with a bootstrap interval over runs; the same runs give the same interval.
+
+    `paired` says that run i of both had the same seed, hence the same start and instance. Then pairs are drawn: what
+    is hard for both cancels, which drawing both by themselves would not see; and nothing is lost if seeds do not matter.
+
+    The interval is the expanded percentile interval (Hesterberg, What teachers should know about the bootstrap, The
+    American Statistician 69, 2015): quantiles of the draws at Phi(-+ sqrt(n / (n - 1)) t), with t of n - 1 degrees of
+    freedom, which makes up for the bootstrap's variance being (n - 1) / n too small and for the normal tails. On
+    log-normal run lengths, with and without failures, 95 % intervals from pairs cover 0.90 to 0.96 at n = 5 and 0.93
+    to 0.95 at n = 10 and 15; plain percentiles 0.79 to 0.86, 0.87 to 0.91 and 0.90 to 0.93, and BCa hardly more. With
+    fewer runs it is too short, as it cannot reach beyond the most extreme run: 0.73 at n = 3. Of one it is [0, inf].
+
+    A draw in which we never succeed is inf, one in which they never do is 0; if neither does it says nothing, and
+    counts as 0 for the lower end and as inf for the upper one. So the upper end may be inf, and the lower one 0.
+    """
+    ours, ours_reached = _charged("ours", ours, "ours_used", ours_used)
+    theirs, theirs_reached = _charged("theirs", theirs, "theirs_used", theirs_used)
+    if paired and len(ours) != len(theirs):
+        raise ValueError(f"ours and theirs must have as many runs as each other, got {len(ours)} and {len(theirs)}")
+    rng = np.random.default_rng(seed)
+    our_times = _resampled(rng, len(ours), whole_number("draws", draws, least=1))
+    their_times = our_times if paired else _resampled(rng, len(theirs), draws)
+    with np.errstate(invalid="ignore"):  # inf / inf: neither succeeds
+        value = _per_success(np.ones(len(ours)), ours, ours_reached) / _per_success(
+            np.ones(len(theirs)), theirs, theirs_reached
+        )
+        drawn = _per_success(our_times, ours, ours_reached) / _per_success(their_times, theirs, theirs_reached)
+    return Ratio(float(value), *_interval(drawn, _tail(level, min(len(ours), len(theirs)))))
+
+
+def _resampled(rng: np.random.Generator, runs: int, draws: int) -> Array:
+    """How often each run is in each draw of as many runs with replacement, (draws, runs)."""
+    return rng.multinomial(runs, np.full(runs, 1 / runs), size=draws).astype(np.float64)
+
+
+def _tail(level: float, runs: int) -> float:
+    """The share of draws outside of the interval, at each end."""
+    if not 0 < real_number("level", level) < 1:
+        raise ValueError(f"level must be between 0 and 1, got {level!r}")
+    if runs == 1:
+        return 0.0
+    t = special.stdtrit(runs - 1, (1 + level) / 2)
+    return float(special.ndtr(-math.sqrt(runs / (runs - 1)) * t))
+
+
+def _interval(drawn: Array, tail: float) -> tuple[float, float]:
+    if tail == 0:
+        return 0.0, math.inf
+    unknown, outside = np.isnan(drawn), math.floor(tail * len(drawn))
+    low, high = np.sort(np.where(unknown, 0.0, drawn)), np.sort(np.where(unknown, math.inf, drawn))
+    return float(low[outside]), float(high[-1 - outside])
+
+
+def _per_success(times: Array, charged: Array, reached: Array) -> Array:
+    """Expected running times, if each run is there so many times."""
+    successes = times @ reached
+    return np.where(successes > 0, times @ charged / np.maximum(successes, 1.0), math.inf)
+
+
+def _charged(name: str, costs: ArrayLike, used_name: str, used: ArrayLike) -> tuple[Array, Array]:
+    """What each run is charged with, and 1 for those that reached the target."""
+    array = _costs(name, costs)
+    reached = np.isfinite(array)
+    return np.where(reached, array, real_array(used_name, used, array.shape)), reached.astype(np.float64)
+
+
+def _costs(name: str, costs: ArrayLike) -> Array:
+    array = real_array(name, costs, (None,), finite=False)
+    if not len(array):
+        raise ValueError(f"{name} must have at least one run, got none")
+    if not (array > 0).all():
+        raise ValueError(f"{name} must be positive numbers or inf, got {array[~(array > 0)][0]}")
+    return array
+
+
+# ---- of curves ------------------------------------------------------------------------------------------------------
+
+
+class Curve(NamedTuple):
+    """Quartiles over runs of the best gap so far, at some costs."""
+
+    cost: Array
+    low: Array
+    middle: Array
+    high: Array
+
+
+def curve(
+    costs: Sequence[Sequence[float]],
+    gaps: Sequence[Sequence[float]],
+    used: Sequence[float],
+    *,
+    target: float,
+    points: int,
+) -> Curve:
+    """The best gap so far of several runs, from the first point of any to where the median has come to its end.
+
+    A run that has ended keeps its last gap, one without points is at inf, and what is below the target is on it. The
+    end is where more than half of the runs have ended, or where the median improves for the last time, if that is
+    later: the median cost to the target if runs end there, and more than half of them do.
+    """
+    every = np.unique(np.concatenate([np.asarray(run, dtype=np.float64) for run in costs]))
+    if not len(every):
+        return Curve(*np.empty((4, 0)))
+
+    def quartiles(at: Array) -> list[Array]:
+        best = [np.maximum(best_so_far(*run, at), target) for run in zip(costs, gaps, strict=True)]
+        return [quantile(best, share) for share in (0.25, 0.5, 0.75)]
+
+    middle = quartiles(every)[1]
+    improved = every[1:][middle[1:] < middle[:-1]]
+    end = max(sorted(used)[len(used) // 2], improved.max(initial=every[0]))
+    at = np.unique(np.geomspace(every[0], end, points))
+    return Curve(at, *quartiles(at))
+
+
+def quantile(values: ArrayLike, share: float) -> Array:
+    """Along the first axis, linear between order statistics; inf where an infinite one has any weight."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64), axis=0)
+    place = share * (len(ordered) - 1)
+    below, weight = math.floor(place), place % 1
+    if weight == 0:
+        return np.asarray(ordered[below])
+    return np.asarray((1 - weight) * ordered[below] + weight * ordered[below + 1])
+
+
+def best_so_far(costs: ArrayLike, gaps: ArrayLike, at: Array) -> Array:
+    """The smallest gap found at a cost of at most `at`: a step function, inf before the first point."""
+    best = np.minimum.accumulate(np.append(math.inf, np.nan_to_num(gaps, nan=math.inf, posinf=math.inf)))
+    return np.asarray(best[np.searchsorted(costs, at, side="right")])

@@ -1,0 +1,155 @@
+"""The comparison as Markdown: all problems together, each by itself, and what went wrong."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from itertools import groupby
+
+from esgroup.compare import words
+from esgroup.compare.records import Cost
+from esgroup.compare.summary import Overall, Row
+
+MARKS = {Cost.VALUES: "", Cost.GRADIENTS: "¹", Cost.DIFFERENCES: "²"}
+NOTES = {
+    Cost.GRADIENTS: "¹ uses gradients: evaluations are values and gradients, one each.",
+    Cost.DIFFERENCES: "² takes gradients by finite differences: evaluations are values, with those for differences.",
+}
+NOTHING = "-"
+
+
+def markdown(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = ()) -> str:
+    """The rows of `summarise`, under those of `overall` if they are given, in GitHub's Markdown."""
+    parts = [_all_problems(totals, reference), _by_problem(rows, reference), _marked(rows), _failures(rows)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+# ---- the parts ------------------------------------------------------------------------------------------------------
+
+
+def _all_problems(totals: Sequence[Overall], reference: str) -> str:
+    if not totals:
+        return ""
+    head = ["method", f"ratio to {reference}", "over cases", "targets reached"]
+    lines = [
+        [
+            _method(one.method, one.counts),
+            "1" if one.method == reference else NOTHING if one.ratio is None else words.factor(one.ratio),
+            str(one.cells_both),
+            f"{_percent(one.solved_pairs, one.pairs)} ({one.solved_pairs:,}/{one.pairs:,})",
+        ]
+        for one in totals
+    ]
+    note = (
+        "The ratio is the geometric mean of the ratios below, over the cases, a problem in a dimension, that both "
+        "solve. Targets are counted in each run, the easier ones too."
+    )
+    return "\n\n".join(["## All problems together", _table([head, *lines], "lrrr"), note])
+
+
+def _by_problem(rows: Sequence[Row], reference: str) -> str:
+    same = len({(row.target, row.known) for row in rows}) < 2
+    head = ["problem", "d", "method", "evaluations to target", "solved", f"ratio to {reference}", "CPU per evaluation"]
+    head += [] if same else ["target"]
+    lines = [line for _, block in groupby(rows, key=_case) for line in _block(list(block), reference, same)]
+    target = f"Target: {words.target(rows[0].target, rows[0].known)}. " if same and rows else ""
+    note = (
+        f"{target}Evaluations to target are the median of all runs; where it is never reached, the median of what is "
+        "left in the end. **Bold** is the smallest of the methods without gradients. The ratio is of expected running "
+        "times, the evaluations of all runs per run that is solved, with a 95 % bootstrap interval; below 1 is fewer "
+        f"than {reference}. CPU is the method's own time, without the problem's function."
+    )
+    return "\n\n".join(["## Each problem", _table([head, *lines], "lrlrrrr" + "r" * (not same)), note])
+
+
+def _block(rows: list[Row], reference: str, same_target: bool) -> list[list[str]]:
+    """The lines of one problem in one dimension, which are named in the first."""
+    best = min((row.median for row in rows if row.counts is not Cost.GRADIENTS), default=math.inf)
+    lines = []
+    for i, row in enumerate(rows):
+        strong = len(rows) > 1 and row.counts is not Cost.GRADIENTS and row.median == best < math.inf
+        line = [
+            _cell(row.problem) if i == 0 else "",
+            str(row.dim) if i == 0 else "",
+            _method(row.method, row.counts),
+            f"**{words.cost(row.median)}**" if strong else _evaluations(row),
+            f"{row.solved}/{row.runs}",
+            _ratio(row, reference),
+            words.seconds(row.cpu) if math.isfinite(row.cpu) else NOTHING,
+        ]
+        lines.append(line if same_target else [*line, words.target(row.target, row.known) if i == 0 else ""])
+    return lines
+
+
+def _marked(rows: Sequence[Row]) -> str:
+    there = {row.counts for row in rows}
+    return "\n".join(f"- {note}" for counts, note in NOTES.items() if counts in there)
+
+
+def _failures(rows: Sequence[Row]) -> str:
+    """Runs that went wrong: each message of a method once, with the cases in which it appeared."""
+    found: dict[str, dict[str, list[str]]] = {row.method: {} for row in rows}
+    for row in rows:
+        for message in row.failures:
+            found[row.method].setdefault(message, []).append(f"{_cell(row.problem)} d = {row.dim}")
+    items = [
+        f"- {_cell(method)}: {_code(message)} in {', '.join(cases)}"
+        for method, messages in found.items()
+        for message, cases in messages.items()
+    ]
+    return "\n\n".join(["## Runs that went wrong", "\n".join(items)]) if items else ""
+
+
+# ---- cells ----------------------------------------------------------------------------------------------------------
+
+
+def _evaluations(row: Row) -> str:
+    if math.isfinite(row.median):
+        return words.cost(row.median)
+    if not math.isfinite(row.best):
+        return NOTHING
+    return f"{NOTHING} (gap {words.gap(row.best)})" if row.known else f"{NOTHING} (value {words.level(row.best)})"
+
+
+def _ratio(row: Row, reference: str) -> str:
+    if row.method == reference and row.solved:
+        return "1"
+    return NOTHING if row.ratio is None else words.ratio(row.ratio)
+
+
+def _method(name: str, counts: Cost) -> str:
+    return _cell(name) + MARKS[counts]
+
+
+def _percent(part: int, whole: int) -> str:
+    """Rounded down: 100 % means all."""
+    return f"{100 * part // whole} %"
+
+
+def _case(row: Row) -> tuple[str, int]:
+    return row.problem, row.dim
+
+
+def _cell(text: str) -> str:
+    """Without what Markdown or HTML would take for theirs; an underscore within a word has no meaning."""
+    return re.sub(r"[\\|*`<>\[\]]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", " ".join(text.split()))
+
+
+def _code(text: str) -> str:
+    """As code, in which nothing but backticks has a meaning: it is fenced by more of them than there are inside."""
+    fence = "`" * (1 + max((len(list(ticks)) for letter, ticks in groupby(text) if letter == "`"), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{' '.join(text.split())}{pad}{fence}"
+
+
+def _table(lines: list[list[str]], sides: str) -> str:
+    """A table whose source is aligned, too; sides are l or r, for each column."""
+    widths = [max(3, *(len(line[j]) for line in lines)) for j in range(len(sides))]
+    rule = ["-" * (w - 1) + ("-" if side == "l" else ":") for w, side in zip(widths, sides, strict=True)]
+    return "\n".join(_line(line, widths, sides) for line in (lines[0], rule, *lines[1:]))
+
+
+def _line(cells: Sequence[str], widths: list[int], sides: str) -> str:
+    padded = (f"{cell:{'<' if side == 'l' else '>'}{w}}" for cell, w, side in zip(cells, widths, sides, strict=True))
+    return f"| {' | '.join(padded)} |"

@@ -1,0 +1,194 @@
+"""Statistics of covariance matrices: a sparse precision by maximum likelihood, and the nearest correlation matrix.
+
+As in all positive-definite problems of the zoo, a matrix counts as its symmetric part, and gradients are symmetric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.lazy import Lazy
+from esgroup.problem_registry import summary
+from esgroup_problems.making import instance_rng
+from esgroup_problems.matrices import SPD_SIGMA0, inverse, squares, symmetric_part
+from esgroup_problems.newton import convex_minimiser
+from esgroup_problems.problem import OnPoint, Problem
+from esgroup_problems.registry import register
+
+_sparse: Any = Lazy("scipy.sparse.linalg")
+
+_DEMPSTER = "Dempster: Covariance selection (Biometrics 28, 1972), with soft zeros"
+_HIGHAM = (
+    "Higham: Computing the nearest correlation matrix, a problem from finance (IMA J. Numerical Analysis 22, 2002)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PenalisedLikelihood:
+    """f(W) = -log det W + tr(S W) + 1/2 sum_ij R_ij W_ij^2, and +inf where W is not positive definite.
+
+    It is strictly convex, and grows without limit towards the boundary of the cone and towards infinity.
+    """
+
+    moments: Array
+    penalties: Array
+
+    def rows(self, w: Array) -> Array:
+        w = symmetric_part(w)
+        smooth: Array = (self.moments * w + 0.5 * self.penalties * w**2).sum(axis=(-2, -1))
+        return smooth - log_determinants(w)
+
+    def gradient(self, w: Array) -> Array:
+        w = symmetric_part(w)
+        return self.moments + self.penalties * w - inverse(w)
+
+    def product(self, w: Array, v: Array) -> Array:
+        covariance, v = inverse(symmetric_part(w)), symmetric_part(v)
+        return self.penalties * v + symmetric_part(covariance @ v @ covariance)
+
+    def solve(self, w: Array, g: Array) -> Array:
+        """The inverse Hessian at W times G, by conjugate gradients with W G W, the inverse without penalties."""
+        shape, size = w.shape, w.size
+        hessian = _operator(size, lambda v: self.product(w, v.reshape(shape)).ravel())
+        without = _operator(size, lambda v: (w @ v.reshape(shape) @ w).ravel())
+        found, _ = _sparse.cg(hessian, g.ravel(), rtol=1e-10, M=without)
+        return symmetric_part(found.reshape(shape))
+
+
+@dataclass(frozen=True, eq=False)
+class CorrelationDistance:
+    """f(W) = 1/2 |R - A|_F^2 with the correlations R_ij = W_ij / sqrt(W_ii W_jj) of W; A has ones on its diagonal.
+
+    It does not change when W is scaled to D W D with a diagonal D. NaN where W has a diagonal that is not positive.
+    """
+
+    target: Array
+
+    def rows(self, w: Array) -> Array:
+        correlations, _ = _correlations(symmetric_part(w))
+        return 0.5 * squares(correlations - self.target)
+
+    def gradient(self, w: Array) -> Array:
+        r, scales = _correlations(symmetric_part(w))
+        gap = r - self.target
+        gradient: Array = gap * scales - np.diag((gap * r).sum(axis=1) * np.diag(scales))
+        return gradient
+
+    def product(self, w: Array, v: Array) -> Array:
+        w, v = symmetric_part(w), symmetric_part(v)
+        r, scales = _correlations(w)
+        # along V: log W_ii moves by c_i, the scales 1 / sqrt(W_ii W_jj) by -(c_i + c_j) / 2 of themselves, R by turn
+        c = np.diag(v) / np.diag(w)
+        shrink = -0.5 * (c[:, None] + c)
+        turn = v * scales + r * shrink
+        gap = r - self.target
+        sums, moved = (gap * r).sum(axis=1), (turn * (r + gap)).sum(axis=1)
+        product: Array = (turn + gap * shrink) * scales - np.diag((moved - sums * c) * np.diag(scales))
+        return product
+
+
+def log_determinants(w: Array) -> Array:
+    """log det of each of several symmetric matrices, (n,); -inf for those that are not positive definite."""
+    try:
+        roots = np.linalg.cholesky(w)
+    except np.linalg.LinAlgError:  # at least one of them is not: look at each
+        return np.array([-np.inf]) if len(w) == 1 else np.concatenate([log_determinants(one[None]) for one in w])
+    logarithms: Array = 2 * np.log(np.diagonal(roots, axis1=-2, axis2=-1)).sum(axis=-1)
+    return logarithms
+
+
+@register
+def covariance_selection(dim: int = 10, samples: int | None = None, *, seed: int = 0) -> Problem:
+    """Precision matrix of a sparse Gaussian graph from 10 dim samples, entries off the graph kept small.
+
+    f(W) = -log det W + tr(S W) + 1/2 sum_ij R_ij W_ij^2: twice the negative log-likelihood of W per sample, without its
+    constant, where S is the covariance of the samples. Dempster sets W_ij = 0 where the graph has no edge; here those
+    entries have R_ij = 10, a normal prior, and all others R_ij = 0, so that f is smooth and defined on the whole cone.
+    (The graphical lasso, with |W_ij|, has corners.) The graph has three edges a node on average, as has the precision
+    that the samples come from. The minimum is found by Newton's method, to machine precision.
+    """
+    dim = checks.whole_number("dim", dim, least=1)
+    samples = 10 * dim if samples is None else checks.whole_number("samples", samples, least=1)
+    rng = instance_rng("covariance_selection", dim, seed)
+    precision = _sparse_precision(dim, rng)
+    x = np.linalg.solve(np.linalg.cholesky(precision).T, rng.standard_normal((dim, samples)))  # ~ N(0, precision^-1)
+    function = PenalisedLikelihood(x @ x.T / samples, np.where(precision == 0, 10.0, 0.0))
+    minimiser = convex_minimiser(OnPoint(function.rows), function.gradient, function.solve, np.eye(dim))
+    minimum = OnPoint(function.rows)(minimiser)
+    return _problem(covariance_selection, function, dim, _DEMPSTER, minimum=minimum, minimiser=minimiser)
+
+
+@register
+def nearest_correlation(dim: int = 10, *, seed: int = 0) -> Problem:
+    """Positive definite W whose correlations are nearest to an indefinite matrix; the infimum is not reached.
+
+    f(W) = 1/2 |R - A|_F^2 for the correlations R of W: Higham's problem. Its solution X has rank dim - k and lies on
+    the boundary of the cone, so that f comes near its minimum without reaching it: eigenvalues of W shrink to zero. To
+    know the minimum, A is made from its solution: A = X - Z + diag(Z) with Z the projector on the k = max(1, dim // 4)
+    directions that X lacks. A has a diagonal of ones and is indefinite; f(X) = 1/2 |Z - diag(Z)|_F^2, and X is the
+    nearest since X - A = Z - diag(Z) with Z positive semidefinite and Z X = 0 (Higham, section 2).
+    """
+    dim = checks.whole_number("dim", dim, least=2)
+    lacking = max(1, dim // 4)
+    rows = instance_rng("nearest_correlation", dim, seed).standard_normal((dim, dim - lacking))
+    rows /= np.sqrt((rows**2).sum(axis=1, keepdims=True))
+    basis = np.linalg.qr(rows, mode="complete")[0][:, dim - lacking :]
+    away = basis @ basis.T
+    np.fill_diagonal(away, 0.0)
+    target = rows @ rows.T - away
+    np.fill_diagonal(target, 1.0)
+    minimum = 0.5 * float((away**2).sum())
+    return _problem(nearest_correlation, CorrelationDistance(target), dim, _HIGHAM, minimum=minimum, minimiser=None)
+
+
+def _problem(
+    maker: Callable[..., Problem],
+    function: PenalisedLikelihood | CorrelationDistance,
+    dim: int,
+    source: str,
+    *,
+    minimum: float,
+    minimiser: Array | None,
+) -> Problem:
+    return Problem(
+        name=maker.__name__,
+        description=summary(maker),
+        source=source,
+        space="spd",
+        fun=OnPoint(function.rows),
+        batch=function.rows,
+        gradient=function.gradient,
+        hessian_product=function.product,
+        x0=np.eye(dim),
+        sigma0=SPD_SIGMA0,
+        minimiser=minimiser,
+        minimum=minimum,
+    )
+
+
+def _sparse_precision(dim: int, rng: np.random.Generator) -> Array:
+    # three edges a node on average, of either sign; positive definite since the diagonal outweighs every row by 1
+    edges = np.triu(rng.random((dim, dim)) < 3 / max(dim - 1, 1), 1)
+    upper = np.where(edges, rng.uniform(0.3, 1.0, (dim, dim)) * rng.choice([-1.0, 1.0], (dim, dim)), 0.0)
+    both = upper + upper.T
+    return both + np.diag(1 + np.abs(both).sum(axis=1))
+
+
+def _correlations(w: Array) -> tuple[Array, Array]:
+    # R and the 1 / sqrt(W_ii W_jj) that make it, of one matrix or several
+    with np.errstate(invalid="ignore", divide="ignore"):
+        roots = 1 / np.sqrt(np.diagonal(w, axis1=-2, axis2=-1))
+    scales = roots[..., :, None] * roots[..., None, :]
+    r = w * scales
+    np.einsum("...ii->...i", r)[...] = np.where(np.isfinite(roots), 1.0, np.nan)  # not 1 +- rounding
+    return r, scales
+
+
+def _operator(size: int, times: Callable[[Array], Array]) -> Any:
+    return _sparse.LinearOperator((size, size), matvec=times, dtype=np.float64)

@@ -1,0 +1,104 @@
+"""Functions in turned coordinates: one random rotation, or one for each block of a few coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup.checks import Array
+from esgroup_problems.functions import Function, Separable
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMatrix:
+    """z = P B P' x: coordinates are shuffled, multiplied block by block, and shuffled again; O(n dim size).
+
+    Slot k is coordinate x[take[k]] before B, and z[j] is slot put[j] after it. Each stack is (count, size, size): the
+    blocks of one size.
+    """
+
+    stacks: tuple[Array, ...]
+    take: NDArray[np.intp]
+    put: NDArray[np.intp]
+
+    def forward(self, x: Array) -> Array:
+        """The matrix times every row of x, (n, dim)."""
+        z: Array = _times(self.stacks, x[:, self.take])[:, self.put]
+        return z
+
+    def backward(self, z: Array) -> Array:
+        """The transposed matrix times every row of z, (n, dim): for orthogonal blocks it undoes `forward`."""
+        slots, x = np.empty_like(z), np.empty_like(z)
+        slots[:, self.put] = z
+        x[:, self.take] = _times(tuple(stack.transpose(0, 2, 1) for stack in self.stacks), slots)
+        return x
+
+    def squared(self) -> BlockMatrix:
+        """The matrix of the squares of all entries."""
+        return replace(self, stacks=tuple(stack**2 for stack in self.stacks))
+
+
+@dataclass(frozen=True, eq=False)
+class Rotated(Function):
+    """g(x) = f(R x) for a separable f and an orthogonal R. Its Hessian is R^T diag(f'') R."""
+
+    inner: Separable
+    rotation: BlockMatrix
+
+    def rows(self, x: Array) -> Array:
+        return self.inner.rows(self.rotation.forward(x))
+
+    def gradient(self, x: Array) -> Array:
+        gradient: Array = self.rotation.backward(self.inner.gradient(self.rotation.forward(x[None])))[0]
+        return gradient
+
+    def product(self, x: Array, v: Array) -> Array:
+        turned = self.rotation.forward(np.stack([x, v]))
+        product: Array = self.rotation.backward(self.inner.product(*turned)[None])[0]
+        return product
+
+    def diagonal(self, x: Array) -> Array:
+        bends = self.inner.bends(self.rotation.forward(x[None]))
+        diagonal: Array = self.rotation.squared().backward(bends)[0]  # sum_j R_ji^2 f_j''
+        return diagonal
+
+
+def orthogonal(count: int, size: int, rng: np.random.Generator) -> Array:
+    """Orthogonal matrices (count, size, size), uniformly distributed (Haar).
+
+    From QR factors of normal matrices; R must have a positive diagonal for Q to be uniform (Mezzadri: How to generate
+    random matrices from the classical compact groups, Notices of the AMS 54, 2007).
+    """
+    q, r = np.linalg.qr(rng.standard_normal((count, size, size)))
+    uniform: Array = q * np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None, :]
+    return uniform
+
+
+def rotation(dim: int, rng: np.random.Generator) -> BlockMatrix:
+    """A uniformly distributed rotation of all coordinates: O(dim^2) numbers."""
+    return BlockMatrix((orthogonal(1, dim, rng),), np.arange(dim), np.arange(dim))
+
+
+def block_rotation(dim: int, size: int, rng: np.random.Generator) -> BlockMatrix:
+    """Rotations of blocks of `size` randomly chosen coordinates, and of the smaller block that is left: O(dim size).
+
+    The second shuffle is what mixes scales: without it a block of neighbours would meet weights that are nearly equal.
+    Ait ElHara, Auger, Hansen: Permuted orthogonal block-diagonal transformation matrices for large scale optimization
+    benchmarking (GECCO 2016); they shuffle less, by swaps of limited range.
+    """
+    count, left = divmod(dim, size)
+    stacks = (orthogonal(count, size, rng), orthogonal(1, left, rng)) if left else (orthogonal(count, size, rng),)
+    return BlockMatrix(stacks, rng.permutation(dim), rng.permutation(dim))
+
+
+def _times(stacks: tuple[Array, ...], slots: Array) -> Array:
+    n, begin, out = len(slots), 0, np.empty_like(slots)
+    for stack in stacks:
+        count, size, _ = stack.shape
+        part = slice(begin, begin + count * size)
+        blocks = slots[:, part].reshape(n, count, size).swapaxes(0, 1)  # (count, n, size)
+        out[:, part] = (blocks @ stack.swapaxes(1, 2)).swapaxes(0, 1).reshape(n, count * size)
+        begin += count * size
+    return out

@@ -1,0 +1,84 @@
+"""Functions and methods that go wrong in one way each."""
+
+import os
+import signal
+import time
+
+import numpy as np
+
+from esgroup.compare.methods import Method
+from esgroup.compare.trial import Trial
+
+
+def sphere(x: np.ndarray) -> float:
+    return float(x @ x)
+
+
+def raises(x: np.ndarray) -> float:
+    raise ValueError("the simulator says no")
+
+
+def nan(x: np.ndarray) -> float:
+    return float("nan")
+
+
+def text(x: np.ndarray) -> str:
+    return "three"
+
+
+def _raises(trial: Trial) -> str:
+    trial.fun(trial.x0)
+    raise ZeroDivisionError("by the method")
+
+
+def _swallows(trial: Trial) -> str:
+    for _ in range(10):
+        try:
+            trial.fun(trial.x0)
+        except BaseException:
+            pass
+    return "went on regardless"
+
+
+def _hangs(trial: Trial) -> str:
+    trial.fun(trial.x0)
+    time.sleep(3600)
+    return "never"
+
+
+def _dies(trial: Trial) -> str:
+    if trial.budget > 60:  # not while it is being loaded
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "unreachable"
+
+
+def _prints(trial: Trial) -> str:
+    print("a method that talks")
+    trial.fun(trial.x0)
+    return "said it"
+
+
+def _gives_up(trial: Trial) -> str:
+    trial.batch(np.stack([trial.x0, trial.x0 / 2]))
+    return "tired"
+
+
+def _endless(trial: Trial) -> str:
+    while True:
+        trial.fun(trial.x0)
+
+
+raising = Method("raising", _raises, "raises an exception")
+swallowing = Method("swallowing", _swallows, "catches everything")
+hanging = Method("hanging", _hangs, "never comes back")
+dying = Method("dying", _dies, "takes its process with it")
+printing = Method("printing", _prints, "prints")
+giving_up = Method("giving-up", _gives_up, "stops at once")
+endless = Method("endless", _endless, "evaluates for ever")
+absent = Method("absent", _gives_up, "is not installed", packages=("no_such_package_at_all",), extra="bench")
+not_a_method = 7
+
+
+def slow_sphere(x: np.ndarray) -> float:
+    time.sleep(0.002)
+    return float(x @ x)

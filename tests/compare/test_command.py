@@ -1,0 +1,171 @@
+"""The command from end to end: what it writes, that it goes on, and what it says to bad input."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from esgroup.cli import app
+from esgroup.compare import records
+from esgroup.compare.command import Request, seeds, whole_numbers
+from esgroup.compare.presets import PRESETS
+from esgroup.compare.watch import Watch, duration
+from tests.compare.samples import failure, run
+
+ROOT = Path(__file__).parents[2]
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+SMALL = ("sphere", "rosenbrock", "--dims", "2", "--methods", "esgroup,nelder-mead,bfgs", "--seeds", "2")
+
+
+def compare(*arguments: object):
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+def hits(folder: Path) -> dict[records.Cell, tuple[float, ...]]:
+    return {one.cell: one.hits for one in records.read(folder / "runs.csv")}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("compare") / "out"
+    result = compare(*SMALL, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert f"page     {out / 'index.html'}" in result.output and "| rosenbrock |" in result.output
+    return out
+
+
+def test_everything_is_written(done: Path) -> None:
+    names = {path.name for path in done.iterdir()}
+    figures = {f"{name}.{suffix}" for name in ("convergence", "profile") for suffix in ("png", "svg")}
+    assert names == {"runs.csv", "table.md", "index.html", "command.json"} | figures
+    assert len(records.read(done / "runs.csv")) == 2 * 3 * 2
+    assert all(one.versions for one in records.read(done / "runs.csv"))
+
+
+def test_table_and_page_have_the_command(done: Path) -> None:
+    command = f"esgroup compare {' '.join(SMALL)} --out {done}"
+    assert command in (done / "table.md").read_text()
+    assert command in re.sub("<[^>]+>", "", (done / "index.html").read_text())
+    assert json.loads((done / "command.json").read_text())["command"] == command
+
+
+def test_the_same_command_in_another_folder_gives_the_same_counts(done: Path, tmp_path: Path) -> None:
+    assert compare(*SMALL, "--out", tmp_path / "again", "--jobs", 1).exit_code == 0
+    assert hits(tmp_path / "again") == hits(done)
+
+
+def test_the_same_command_again_runs_nothing(done: Path) -> None:
+    before = (done / "runs.csv").read_bytes()
+    assert compare(*SMALL, "--out", done).exit_code == 0
+    assert (done / "runs.csv").read_bytes() == before
+
+
+def test_an_interrupted_comparison_goes_on_where_it_was(done: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "problems")])
+    slow = ("tests.compare.oddities:slow_sphere", *SMALL)
+    command = [sys.executable, "-c", "from esgroup.cli import app; app()", "compare", *slow, "--out", str(out)]
+    process = subprocess.Popen(
+        [*command, "--jobs", "1"], cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, stderr=subprocess.PIPE, text=True
+    )
+    begin = time.monotonic()
+    while not (out / "runs.csv").exists() and time.monotonic() < begin + 60:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "interrupted: " in said and "the same command goes on" in said
+    some = hits(out)
+    assert 0 < len(some) < 18 and not (out / "table.md").exists()
+    result = compare(*slow, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert len(hits(out)) == 18 and some.items() <= hits(out).items()
+    assert hits(done).items() <= hits(out).items()
+
+
+def test_failures_are_in_the_table_and_the_rest_goes_on(tmp_path: Path) -> None:
+    result = compare(
+        "sphere", "tests.compare.oddities:raises", "--dims", 2, "--methods", "nelder-mead", "--seeds", 1,
+        "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert result.exit_code == 0
+    assert "1 of 2 runs failed: the table says why" in result.output
+    for name in ("table.md", "index.html"):
+        assert "the simulator says no" in (tmp_path / "out" / name).read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "name a problem of `esgroup list`, or a preset: --preset quick | paper | bbob | largescale | spd"),
+        (("--preset", "quik"), "unknown preset 'quik' (did you mean 'quick'?)"),
+        (("spher",), "unknown problem 'spher' (did you mean 'sphere'?)"),
+        (("sphere", "--methods", "cma,bfsg"), "unknown method 'bfsg' (did you mean 'bfgs'"),
+        (("sphere", "--dims", "ten"), "--dims must be numbers such as 10,40,200, got 'ten'"),
+        (("sphere", "--seeds", "a"), "--seeds must be numbers such as 5 (the first five), 5-9 or 1,4,7, got 'a'"),
+        (("sphere", "--targets", "1;2"), "--targets must be numbers such as 1e1,1e-3,1e-8, got '1;2'"),
+        (("sphere", "--jobs", "0", "--methods", "esgroup"), "--jobs must be at least 1, got 0"),
+        (("sphere", "--methods", "tests.compare.oddities:absent"), "pip install 'esgroup[bench]'"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = compare(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ") and said in result.stderr and result.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_comparison_in_the_folder_is_refused(done: Path) -> None:
+    before = {path.name: path.stat().st_mtime_ns for path in done.iterdir()}
+    result = compare("sphere", "--dims", 2, "--methods", "esgroup", "--out", done)
+    assert result.exit_code == 2 and "has another comparison" in result.stderr
+    assert {path.name: path.stat().st_mtime_ns for path in done.iterdir()} == before
+
+
+# ---- small parts ----------------------------------------------------------------------------------------------------
+
+
+def test_numbers_may_be_ranges() -> None:
+    assert whole_numbers("1,3-5") == [1, 3, 4, 5]
+    assert seeds("3") == [0, 1, 2] and seeds("5-7") == [5, 6, 7] and seeds("1,4") == [1, 4]
+
+
+def test_a_command_is_quoted_where_it_must_be() -> None:
+    request = Request(["sphere"], methods="esgroup:diagonal", out=Path("my folder"), extend=True)
+    assert request.command == "esgroup compare sphere --methods esgroup:diagonal --out 'my folder' --extend"
+
+
+def test_the_presets_are_plans() -> None:
+    from esgroup.compare.plan import plan
+
+    assert set(PRESETS) == {"quick", "paper", "bbob", "largescale", "spd"}
+    for name in ("quick", "paper", "spd"):
+        arguments = {key: value for key, value in vars(PRESETS[name]).items() if key != "about"}
+        assert plan(**arguments).reference.startswith("cma")
+
+
+def test_durations_are_in_words() -> None:
+    assert [duration(s) for s in (0.2, 59.4, 61, 3725)] == ["0 s", "59 s", "1 min 1 s", "1 h 2 min"]
+
+
+def test_where_no_terminal_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 10.0, 30.0, 30.0, 30.0, 31.0])
+    monkeypatch.setattr("esgroup.compare.watch.time.monotonic", lambda: next(clock))
+    with Watch(total=10, done=5) as watch:
+        watch.update(run())
+        watch.update(failure("no"))
+    assert capsys.readouterr().err == "7 of 10 runs, 45 s left\n"

@@ -1,0 +1,131 @@
+"""A plan is checked before the first run, and a folder belongs to one plan."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from esgroup.compare.folder import Folder
+from esgroup.compare.plan import Plan, plan
+from esgroup.compare.records import Cell
+from tests.compare.samples import run
+
+
+def small(**more: object) -> Plan:
+    arguments = {"problems": ["sphere", "ellipsoid"], "dims": [3], "methods": ["esgroup", "cma"], "seeds": [0, 1]}
+    return plan(**(arguments | {"targets": (10.0, 1.0)} | more))  # type: ignore[arg-type]
+
+
+def test_every_method_runs_on_every_problem_from_every_seed() -> None:
+    cells = small(dims=[2, 3]).cells
+    assert len(cells) == len(set(cells)) == 2 * 2 * 2 * 2
+    assert cells[:3] == [Cell("sphere", 2, "esgroup", 0), Cell("sphere", 2, "cma", 0), Cell("sphere", 3, "esgroup", 0)]
+    assert [cell.seed for cell in cells] == [0] * 8 + [1] * 8
+
+
+def test_a_problem_without_dims_has_its_own() -> None:
+    assert plan(["sphere"]).problems == (("sphere", 20),)
+
+
+def test_what_is_named_twice_runs_once() -> None:
+    assert len(small(problems=["sphere", "sphere"], methods=["cma", "cma"], seeds=[0, 0]).cells) == 1
+
+
+def test_targets_are_sorted_the_largest_first() -> None:
+    assert small(targets=(1e-8, 10.0, 1.0, 1.0)).settings.targets == (10.0, 1.0, 1e-8)
+
+
+def test_the_reference_is_cma_or_the_first() -> None:
+    assert small().reference == "cma"
+    assert small(methods=["bfgs", "esgroup"]).reference == "bfgs"
+    with pytest.raises(ValueError, match="reference must be one of the methods esgroup, cma, got 'bfgs'"):
+        small(reference="bfgs")
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"problems": ["rosenbruck"]}, r"unknown problem 'rosenbruck' \(did you mean 'rosenbrock'"),
+        ({"problems": []}, "problems must not be empty"),
+        ({"methods": ["cmaa"]}, r"unknown method 'cmaa' \(did you mean 'cma'"),
+        ({"methods": ["esgroup:hiesenberg"]}, "heisenberg"),
+        ({"methods": ["esgroup:block_triangular:k=9"]}, "k must be"),
+        ({"methods": ["cma@colesky"]}, "unknown chart 'colesky'"),
+        ({"methods": ["tests.compare.oddities:absent"]}, r"needs no_such_package_at_all: pip install 'esgroup\[bench\]'"),
+        ({"dims": [0]}, "dim must be an integer >= 1, got 0"),
+        ({"seeds": []}, "seeds must not be empty"),
+        ({"seeds": [-1]}, "a seed must be an integer >= 0, got -1"),
+        ({"targets": []}, "targets must have at least one number"),
+        ({"targets": [float("nan")]}, "a target must be a finite number, got nan"),
+        ({"max_evals": 0}, "max_evals must be an integer >= 1, got 0"),
+        ({"max_time": 0.0}, "max_time must be a positive finite number, got 0.0"),
+        ({"starts": "anywhere"}, "starts must be one of random, default, got 'anywhere'"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_the_first_run(bad: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        small(**bad)
+
+
+# ---- the folder -----------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_goes_on_where_it_was(tmp_path: Path) -> None:
+    first = Folder(tmp_path / "out", small(), "the command")
+    assert len(first.missing) == 8 and first.runs == []
+    first.add(run(problem="ellipsoid", method="cma", seed=1))
+    again = Folder(tmp_path / "out", small(), "the command")
+    assert len(again.missing) == 7 and again.runs == first.runs
+    assert Cell("ellipsoid", 3, "cma", 1) not in again.missing
+
+
+def test_an_interrupted_write_is_mended(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "out", small(), "c")
+    folder.add(run())
+    with (tmp_path / "out" / "runs.csv").open("a") as file:
+        file.write("sphere,3,esg")
+    again = Folder(tmp_path / "out", small(), "c")
+    again.add(run(seed=1))
+    assert [one.seed for one in Folder(tmp_path / "out", small(), "c").runs] == [0, 1]
+
+
+def test_runs_are_in_the_order_of_the_plan_whenever_they_ended(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, small(), "c")
+    for seed, method in ((1, "cma"), (0, "cma"), (0, "esgroup")):
+        folder.add(run(seed=seed, method=method))
+    assert [(one.seed, one.method) for one in folder.runs] == [(0, "esgroup"), (0, "cma"), (1, "cma")]
+
+
+def test_another_comparison_is_not_overwritten(tmp_path: Path) -> None:
+    Folder(tmp_path / "out", small(), "c").add(run())
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    for other in (small(max_evals=7), small(targets=(1.0,)), small(starts="default")):
+        with pytest.raises(ValueError, match=r"out has another comparison \(.*, now .*\): choose another --out"):
+            Folder(tmp_path / "out", other, "d", extend=True)
+    with pytest.raises(ValueError, match=r"\(methods esgroup, cma, now esgroup, bfgs.*\): add --extend"):
+        Folder(tmp_path / "out", small(methods=["esgroup", "bfgs"], reference="esgroup"), "d")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
+def test_a_comparison_may_be_extended(tmp_path: Path) -> None:
+    Folder(tmp_path, small(), "c").add(run())
+    more = Folder(tmp_path, small(problems=["sphere"], methods=["cma", "bfgs"], seeds=[0, 4]), "d", extend=True)
+    assert more.plan.methods == ("esgroup", "cma", "bfgs") and more.plan.seeds == (0, 1, 4)
+    assert more.plan.problems == (("sphere", 3), ("ellipsoid", 3))
+    assert len(more.plan.cells) == 18 and len(more.missing) == 17
+    assert json.loads((tmp_path / "command.json").read_text())["plan"]["methods"] == ["esgroup", "cma", "bfgs"]
+
+
+def test_folders_of_something_else_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(ValueError, match="is not empty and has no comparison in it: choose another --out"):
+        Folder(tmp_path, small(), "c")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(ValueError, match="--out must be a folder, but .*thesis.tex is a file"):
+        Folder(tmp_path / "thesis.tex", small(), "c")
+
+
+def test_a_broken_plan_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "command.json").write_text("{")
+    with pytest.raises(ValueError, match=r"command.json cannot be read \(.*\): choose another --out"):
+        Folder(tmp_path, small(), "c")

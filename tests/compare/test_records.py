@@ -1,0 +1,75 @@
+"""What is read of a file of runs is what was written to it."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from esgroup.compare.records import Cell, Ended, Run, append, from_line, mend, read, to_line
+from tests.compare.samples import failure, run
+
+
+def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
+    kept = [run(), run(seed=1, hits=(math.inf, math.inf), ended=Ended.BUDGET), run(best=0.1 + 0.2, minimum=-1e300)]
+    for one in kept:
+        append(tmp_path / "runs.csv", one)
+    assert read(tmp_path / "runs.csv") == kept
+
+
+def test_failures_come_back_with_their_messages(tmp_path: Path) -> None:
+    append(tmp_path / "runs.csv", failure('ValueError: "a, b"; c\u2028d'))
+    (back,) = read(tmp_path / "runs.csv")
+    assert back.message == 'ValueError: "a, b"; c d' and back.failed and not back.solved
+    assert math.isnan(back.minimum) and back.best == math.inf
+
+
+def test_a_message_of_several_lines_becomes_one() -> None:
+    assert from_line(to_line(failure("first\n  second\r\n\tthird"))).message == "first second third"
+
+
+def test_the_file_has_a_header_and_a_line_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    append(path, run())
+    append(path, failure("a\nb"))
+    lines = path.read_text().splitlines()
+    assert len(lines) == 3 and lines[0].split(",") == list(Run._fields)
+
+
+def test_a_line_that_was_cut_off_is_left_out_and_cut_away(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    append(path, run())
+    whole = path.read_bytes()
+    append(path, run(seed=1))
+    path.write_bytes(path.read_bytes()[:-9])
+    assert [one.seed for one in read(path)] == [0]
+    mend(path)
+    assert path.read_bytes() == whole
+    append(path, run(seed=2))
+    assert [one.seed for one in read(path)] == [0, 2]
+
+
+def test_an_empty_file_has_no_runs(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("")
+    assert read(tmp_path / "runs.csv") == []
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"runs.csv must have the columns problem, dim, .*, got a, b"):
+        read(path)
+    path.write_text(",".join(Run._fields) + "\n" + ",".join(["x"] * len(Run._fields)) + "\n")
+    with pytest.raises(ValueError, match=r"line 2 of .*runs.csv is not a run"):
+        read(path)
+
+
+def test_costs_are_values_and_gradients() -> None:
+    assert run(evals=30, gradients=5).used == 35
+    assert run().trajectory[1].cost == 7
+    assert run().cell == Cell("sphere", 3, "cma", 0)
+
+
+def test_not_reaching_the_target_is_no_failure() -> None:
+    budget = run(ended=Ended.BUDGET, hits=(3.0, math.inf))
+    assert not budget.solved and not budget.failed
+    assert run(ended=Ended.TIMEOUT).failed and run(ended=Ended.KILLED).failed and run(ended=Ended.NAN).failed
