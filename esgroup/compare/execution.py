@@ -83,29 +83,29 @@ def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: 
 
 
 def failed(cell: Cell, settings: Settings, ended: Ended, message: str) -> Run:
-    """The record of a run that has not begun, or that nothing is known of."""
-    targets = _targets_if_known(cell, settings)
-    nothing = {"evals": 0, "gradients": 0, "size": cell.dim, "cpu": 0.0, "cpu_fun": 0.0, "trajectory": ()}
-    never = (math.inf,) * len(targets)
+    """The record of a run that has not begun, or that nothing is known of but its problem."""
+    try:
+        task: Task | None = find(cell.problem, cell.dim, seed=cell.seed)
+    except Exception:
+        task = None
+    targets = settings.targets if task is None else targets_of(task, settings)
     return Run(
         *cell,
         ended=ended,
         message=message,
+        evals=0,
+        gradients=0,
+        size=cell.dim,
         best=math.inf,
-        minimum=math.nan,
+        minimum=math.nan if task is None else _minimum(task),
         cost=Cost.VALUES,
+        cpu=0.0,
+        cpu_fun=0.0,
         versions=versions_of(cell.method),
         targets=targets,
-        hits=never,
-        **nothing,  # type: ignore[arg-type]
+        hits=(math.inf,) * len(targets),
+        trajectory=(),
     )
-
-
-def _targets_if_known(cell: Cell, settings: Settings) -> tuple[float, ...]:
-    try:
-        return targets_of(find(cell.problem, cell.dim, seed=cell.seed), settings)
-    except Exception:
-        return settings.targets
 
 
 def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Set:

@@ -305,7 +305,7 @@ def _power(x: float) -> str:
 
 
 def _settled(figure: Figure) -> Figure:
-    """Laid out once and for all: drawing again would move things by a hair."""
+    """Laid out once and for all: in another resolution or format things would move by a hair, and it takes long."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     return figure
@@ -342,7 +342,7 @@ def _svg(figure: Figure, *, transparent: bool) -> str:
     """Without date, metadata, rules that would hold for a whole page, and digits that cannot be seen."""
     file = io.StringIO()
     with _plain():
-        figure.savefig(file, format="svg", transparent=transparent, metadata={"Date": None, "Creator": None})
+        figure.savefig(file, format="svg", transparent=transparent)
     svg = re.sub(r" *<(metadata|style)\b.*?</\1>\n", "", file.getvalue(), flags=re.DOTALL)
     svg = svg.replace("<svg ", '<svg style="stroke-linejoin: round; stroke-linecap: butt" ', 1)
     svg = re.sub(r"(font-family: |font: [^;\"']*px )[^;\"]*", r"\1sans-serif", svg)

@@ -73,31 +73,28 @@ def ratio(
     """Our expected running time over theirs, with a bootstrap interval over runs; the same runs give the same interval.
 
     `paired` says that run i of both had the same seed, hence the same start and instance. Then pairs are drawn: what
-    is hard for both cancels, which drawing both by themselves would not see; and nothing is lost if seeds do not matter.
+    is hard for both cancels, which drawing both by themselves would not see. Nothing is lost if seeds do not matter.
 
     The interval is the expanded percentile interval (Hesterberg, What teachers should know about the bootstrap, The
     American Statistician 69, 2015): quantiles of the draws at Phi(-+ sqrt(n / (n - 1)) t), with t of n - 1 degrees of
     freedom, which makes up for the bootstrap's variance being (n - 1) / n too small and for the normal tails. On
     log-normal run lengths, with and without failures, 95 % intervals from pairs cover 0.90 to 0.96 at n = 5 and 0.93
-    to 0.95 at n = 10 and 15; plain percentiles 0.79 to 0.86, 0.87 to 0.91 and 0.90 to 0.93, and BCa hardly more. With
+    to 0.95 at n = 10 and 15; plain percentiles 0.79 to 0.86, 0.87 to 0.91 and 0.90 to 0.93, and BCa is no better. With
     fewer runs it is too short, as it cannot reach beyond the most extreme run: 0.73 at n = 3. Of one it is [0, inf].
 
     A draw in which we never succeed is inf, one in which they never do is 0; if neither does it says nothing, and
     counts as 0 for the lower end and as inf for the upper one. So the upper end may be inf, and the lower one 0.
     """
-    ours, ours_reached = _charged("ours", ours, "ours_used", ours_used)
-    theirs, theirs_reached = _charged("theirs", theirs, "theirs_used", theirs_used)
-    if paired and len(ours) != len(theirs):
-        raise ValueError(f"ours and theirs must have as many runs as each other, got {len(ours)} and {len(theirs)}")
-    rng = np.random.default_rng(seed)
-    our_times = _resampled(rng, len(ours), whole_number("draws", draws, least=1))
-    their_times = our_times if paired else _resampled(rng, len(theirs), draws)
+    we, they = _charged("ours", ours, "ours_used", ours_used), _charged("theirs", theirs, "theirs_used", theirs_used)
+    our_runs, their_runs = len(we[0]), len(they[0])
+    if paired and our_runs != their_runs:
+        raise ValueError(f"ours and theirs must have as many runs as each other, got {our_runs} and {their_runs}")
+    tail, rng = _tail(level, min(our_runs, their_runs)), np.random.default_rng(seed)
+    times = _resampled(rng, our_runs, whole_number("draws", draws, least=1))
     with np.errstate(invalid="ignore"):  # inf / inf: neither succeeds
-        value = _per_success(np.ones(len(ours)), ours, ours_reached) / _per_success(
-            np.ones(len(theirs)), theirs, theirs_reached
-        )
-        drawn = _per_success(our_times, ours, ours_reached) / _per_success(their_times, theirs, theirs_reached)
-    return Ratio(float(value), *_interval(drawn, _tail(level, min(len(ours), len(theirs)))))
+        drawn = _per_success(times, *we) / _per_success(times if paired else _resampled(rng, their_runs, draws), *they)
+    value = expected_running_time(ours, ours_used) / expected_running_time(theirs, theirs_used)
+    return Ratio(value, *_interval(drawn, tail))
 
 
 def _resampled(rng: np.random.Generator, runs: int, draws: int) -> Array:
@@ -197,6 +194,6 @@ def quantile(values: ArrayLike, share: float) -> Array:
 
 
 def best_so_far(costs: ArrayLike, gaps: ArrayLike, at: Array) -> Array:
-    """The smallest gap found at a cost of at most `at`: a step function, inf before the first point."""
+    """The smallest gap found at a cost of at most `at`: a step function, inf before the first point. Costs ascend."""
     best = np.minimum.accumulate(np.append(math.inf, np.nan_to_num(gaps, nan=math.inf, posinf=math.inf)))
     return np.asarray(best[np.searchsorted(costs, at, side="right")])

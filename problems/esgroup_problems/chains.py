@@ -101,7 +101,7 @@ def broyden_root(dim: int) -> Array:
 
 @register
 def powell_singular(dim: int = 20) -> Problem:
-    """Powell's function of blocks of four: flat to fourth order, its Hessian is singular at the minimum."""
+    """Powell's function of blocks of four: its Hessian is singular at the minimum."""
     dim = checks.whole_number("dim", dim, least=4)
     if dim % 4:
         raise ValueError(f"dim must be a multiple of 4, got {dim}")

@@ -87,11 +87,9 @@ def one_and_others(first: float, others: float, dim: int) -> Array:
     return weights
 
 
-def problem_at_zero(
-    maker: Callable[..., Problem], function: Function, dim: int, *, source: str, start: float = 3.0
-) -> Problem:
+def problem_at_zero(maker: Callable[..., Problem], function: Function, dim: int, *, source: str) -> Problem:
     """A problem with the minimum 0 at 0, started in the region of the BBOB functions with the usual step size there."""
-    zero, x0 = np.zeros(dim), np.full(dim, start)
+    zero, x0 = np.zeros(dim), np.full(dim, 3.0)
     return making.problem(maker, function, minimiser=zero, x0=x0, box=(-5.0, 5.0), sigma0=2.0, source=source)
 
 

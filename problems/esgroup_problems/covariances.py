@@ -182,12 +182,10 @@ def _sparse_precision(dim: int, rng: np.random.Generator) -> Array:
 
 def _correlations(w: Array) -> tuple[Array, Array]:
     # R and the 1 / sqrt(W_ii W_jj) that make it, of one matrix or several
-    with np.errstate(invalid="ignore", divide="ignore"):
-        roots = 1 / np.sqrt(np.diagonal(w, axis1=-2, axis2=-1))
+    diagonal = np.diagonal(w, axis1=-2, axis2=-1)
+    roots = 1 / np.sqrt(np.where(diagonal > 0, diagonal, np.nan))
     scales = roots[..., :, None] * roots[..., None, :]
-    r = w * scales
-    np.einsum("...ii->...i", r)[...] = np.where(np.isfinite(roots), 1.0, np.nan)  # not 1 +- rounding
-    return r, scales
+    return w * scales, scales
 
 
 def _operator(size: int, times: Callable[[Array], Array]) -> Any:

@@ -41,7 +41,7 @@ def block_rotated_powers(dim: int = 100, *, block: int = 10, seed: int = 0) -> P
 
 @register
 def block_rotated_rastrigin(dim: int = 100, *, block: int = 10, seed: int = 0) -> Problem:
-    """Rastrigin's function, a lattice of local minima, with random blocks of coordinates rotated."""
+    """Rastrigin's lattice of local minima, with random blocks of coordinates rotated."""
     dim = checks.whole_number("dim", dim, least=1)
     turned = _turned("block_rotated_rastrigin", Rastrigin(), dim, block, seed)
     return problem_at_zero(block_rotated_rastrigin, turned, dim, source=_SOURCE)

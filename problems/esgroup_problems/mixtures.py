@@ -27,7 +27,7 @@ _DEGREES = 2.0  # the paper's alpha
 class StudentMixture(Function):
     """f(x) = -log(1/C sum_c T(x | u_c, V_c, a)), T being Student's t with location u, shape V and a degrees of freedom.
 
-    `centres` are the u_c, (C, dim), `precisions` the V_c^-1, (C, dim, dim), `heights` the log(T(u_c | u_c, V_c, a) / C).
+    `centres` are the u_c, (C, dim), `precisions` the V_c^-1, (C, dim, dim), `heights` log(T(u_c | u_c, V_c, a) / C).
     """
 
     centres: Array
@@ -78,7 +78,7 @@ class StudentMixture(Function):
 
     @property
     def _power(self) -> float:
-        return (self.degrees + self.centres.shape[1]) / 2
+        return (self.degrees + len(self.centres[0])) / 2
 
     def _logs(self, distances: Array) -> Array:
         # log(T_c(x) / C) from the squared distances of x to all centres, on the last axis
@@ -121,7 +121,8 @@ def student_t_mixture(dim: int = 20, *, components: int = 10, narrow: bool = Fal
     centres = rng.uniform(-_SPREAD, _SPREAD, (components, dim))
     a = (0.1 * dim if narrow else math.sqrt(0.1 * dim)) * rng.standard_normal((components, dim, dim))
     shapes = a.swapaxes(1, 2) @ a + np.eye(dim)
-    function = student_mixture_function(centres, shapes if narrow else np.linalg.inv(shapes), _DEGREES)
+    precisions = shapes if narrow else np.asarray(np.linalg.inv(shapes), dtype=np.float64)
+    function = student_mixture_function(centres, precisions, _DEGREES)
     lowest = min(OnPoint(function.rows)(function.mode(centre)) for centre in centres)
     return Problem(
         name=student_t_mixture.__name__,

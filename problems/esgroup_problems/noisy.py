@@ -71,7 +71,7 @@ def noisy_ellipsoid(dim: int = 20, *, seed: int = 0) -> Problem:
 
 @register
 def noisy_rosenbrock(dim: int = 20, *, seed: int = 0) -> Problem:
-    """The Rosenbrock valley, divided by the dimension, with normal noise of standard deviation 0.01."""
+    """The Rosenbrock valley, divided by the dimension, with normal noise of deviation 0.01."""
     return noisy(rosenbrock(dim), additive=0.01, seed=seed)
 
 

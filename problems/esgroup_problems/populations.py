@@ -38,6 +38,8 @@ def lynx_hare_rows(x: Array) -> Array:
 
 
 def _misfit(weights: list[float]) -> float:
+    if not all(map(math.isfinite, weights)):
+        return math.nan
     try:
         fitted = _log_populations(weights)
     except (_NoEnd, OverflowError):
@@ -72,11 +74,12 @@ def lynx_hare(dim: int = 6) -> Problem:
 
     hares' = (a - b lynxes) hares and lynxes' = (d hares - c) lynxes. The six coordinates are the logarithms of a, b, c,
     d and of both populations in 1900, in thousands. f is the sum of the squared differences between the logarithms of
-    model and data; NaN where the equation cannot be solved. The minimum was computed with SciPy's least_squares from
-    many starts; integration leaves an uncertainty of about 10^-8 in f. There are local minima, and a long plateau of
-    models without cycles.
+    model and data; NaN where the equation cannot be solved. The minimum, 2.0186612, was found by least squares from 60
+    starts, of which half ended there and half in a local minimum of 16.15. Integration leaves an uncertainty of about
+    10^-9 in f.
     """
     fixed_dim("lynx_hare", dim, 6)
+    minimiser = np.array([-0.61589175, -3.60581275, -0.22767123, -3.74250649, 3.54392375, 1.7655021])
     return Problem(
         name=lynx_hare.__name__,
         description=summary(lynx_hare),
@@ -85,6 +88,6 @@ def lynx_hare(dim: int = 6) -> Problem:
         batch=lynx_hare_rows,
         x0=np.log([1.0, 0.05, 1.0, 0.05, 20.0, 10.0]),
         sigma0=0.5,
-        minimiser=np.array([-0.61589175, -3.60581275, -0.22767123, -3.74250649, 3.54392375, 1.7655021]),
-        minimum=2.018661154,
+        minimiser=minimiser,
+        minimum=OnPoint(lynx_hare_rows)(minimiser),
     )

@@ -106,7 +106,8 @@ def pendulum(dim: int = 21, *, seed: int = 0) -> Problem:
 
     f = -(mean return): the sum of angle^2 + 0.1 velocity^2 + 0.001 torque^2 over 200 steps. The 21 weights are those of
     one layer of four tanh units, which see the cosine and sine of the angle and the angular velocity over 8, and of the
-    torque. The minimum depends on the starts and is not known. Needs gymnasium.
+    torque. The minimum depends on the starts and is not known; a policy that holds the pendulum up costs 100 to 300,
+    one that only swings 600 and more. Needs gymnasium.
     """
     policy = Network(hidden=4, scales=(1.0, 1.0, 8.0), high=2.0)
     dim = fixed_dim("pendulum", dim, policy.size)
@@ -137,8 +138,8 @@ def _problem(
         fun=OnPoint(rows),
         batch=rows,
         x0=x0,
-        sigma0=0.5,
-        start_box=(-1.0, 1.0),
+        sigma0=1.0,
+        start_box=(-2.0, 2.0),
         minimum=minimum,
         targets=targets,
     )

@@ -45,8 +45,8 @@ os.execvp(sys.argv[3], sys.argv[3:])
 
 
 def installed() -> str | None:
-    """The path of a browser."""
-    return next(filter(None, map(shutil.which, NAMES)), None)
+    """The path of a browser that can be driven: pipes can be waited for, and be files 3 and 4, where there is POSIX."""
+    return next(filter(None, map(shutil.which, NAMES)), None) if os.name == "posix" else None
 
 
 class Browser:

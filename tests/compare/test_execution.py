@@ -180,7 +180,7 @@ def test_a_run_that_takes_too_long_ends_with_what_it_has() -> None:
 
 def test_the_record_of_nothing_has_the_targets_of_its_problem() -> None:
     run = failed(Cell("sphere", 3, "cma", 0), USUAL, Ended.KILLED, "gone")
-    assert run.targets == USUAL.targets and run.hits == (math.inf,) * 3 and run.evals == 0
+    assert run.targets == USUAL.targets and run.hits == (math.inf,) * 3 and run.evals == 0 and run.minimum == 0.0
     assert failed(Cell("no_such", 3, "nor_this", 0), USUAL, Ended.KILLED, "gone").targets == USUAL.targets
 
 

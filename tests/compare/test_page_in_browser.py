@@ -52,6 +52,13 @@ FITS = """
 [...document.querySelectorAll("h1, p, li, dd, dt, pre, form, caption")]
   .every((e) => e.getBoundingClientRect().right <= innerWidth || e.closest(".scroll"))
 """
+COPIED = """
+new Promise((done) => {
+  const copy = document.querySelector(".copy");
+  const look = () => copy.textContent === "Copied" ? done(navigator.clipboard.readText()) : setTimeout(look, 10);
+  look();
+})
+"""
 LINES = "[...document.querySelectorAll('#rows tbody tr')].filter(r => !r.hidden)"
 HEAD = "#rows th[scope=col]:nth-child({}) button"
 PROBLEM, DIM, METHOD, SOLVED, MEDIAN, ERT, RATIO = range(1, 8)
@@ -122,6 +129,14 @@ def test_the_browser_has_nothing_to_complain_of_and_asks_for_nothing_else(browse
     assert tab.evaluate("getSelection().toString()") == ABOUT.command
     assert tab.complaints() == []
     assert [address for address in tab.requests() if not address.startswith("data:")] == [html.as_uri()]
+
+
+def test_the_command_is_copied(browser, html):
+    browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    tab = browser.open(html)
+    tab.call("Page.bringToFront")  # the clipboard is for the page that has the focus
+    tab.click(".copy")
+    assert tab.evaluate(COPIED) == ABOUT.command
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])

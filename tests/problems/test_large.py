@@ -7,6 +7,7 @@ import esgroup_problems as zoo
 from esgroup_problems.rotations import BlockMatrix, block_rotation, orthogonal, rotation
 
 DENSE = ("rotated_ellipsoid", "tablet")
+COUPLED = {"sharp_ridge", "rosenbrock", "rosenbrock_sum", "lunacek", "powell_singular"}  # need more than one coordinate
 MODULES = ("convex", "valleys", "separable", "multimodal", "chains", "large")
 LINEAR = [
     name
@@ -93,3 +94,11 @@ def test_a_hundred_thousand_coordinates_are_no_trouble(name: str) -> None:
         assert result.shape == (100_000,) and np.isfinite(result).all()
     down = x - 1e-9 * problem.sigma0 * gradient / np.abs(gradient).max()
     assert problem.fun(down) < problem.fun(x)
+
+
+@pytest.mark.parametrize("name", sorted({*LINEAR, *DENSE} - COUPLED))
+def test_one_coordinate_is_enough_for_most(name: str) -> None:
+    problem = zoo.get(name, 1)
+    assert problem.fun(problem.minimiser) == pytest.approx(problem.minimum, abs=1e-30)
+    assert problem.fun(problem.x0) > problem.minimum or name.startswith("dixon_price")  # that begins at 1
+    assert problem.hessian_product(problem.x0, np.ones(1)) == pytest.approx(problem.hessian_diagonal(problem.x0))

@@ -1,0 +1,275 @@
+"""Statistics of runs: known answers, laws, SciPy and NumPy as oracles, and the coverage of the interval."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from esgroup.compare import statistics
+from esgroup.compare.statistics import Ratio, best_so_far, curve, ecdf, expected_running_time, quantile, ratio
+
+INF = math.inf
+COSTS = st.lists(st.one_of(st.floats(1, 1e6), st.just(INF)), min_size=1, max_size=9)
+
+
+# ---- of one method --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("costs", "middle"),
+    [
+        ([7], 7),
+        ([30, 10, 20], 20),
+        ([10, 40, 20, 30], 25),
+        ([10, INF, 20], 20),
+        ([10, INF, INF], INF),
+        ([10, 20, INF, INF], INF),
+        ([10, 20, 40, INF], 30),
+        ([INF, INF], INF),
+    ],
+)
+def test_the_median_counts_failures_as_infinite(costs: list[float], middle: float) -> None:
+    assert statistics.median(costs) == middle
+
+
+def test_the_success_rate_is_the_share_of_finite_costs() -> None:
+    assert statistics.success_rate([10, INF, 20, INF, INF]) == 0.4
+    assert statistics.success_rate([INF]) == 0
+
+
+def test_the_expected_running_time_charges_failures_with_what_they_used() -> None:
+    assert expected_running_time([100, INF, 200], [150, 500, 250]) == (100 + 500 + 200) / 2
+    assert expected_running_time([100, 200], [100, 200]) == 150
+    assert expected_running_time([INF, INF], [10, 20]) == INF
+
+
+def test_the_expected_running_time_is_the_mean_cost_of_restarting_until_success() -> None:
+    rng = np.random.default_rng(0)
+    costs, used = np.array([30.0, 80.0, INF, INF, INF]), np.array([30.0, 80.0, 10.0, 20.0, 60.0])
+    drawn = rng.integers(5, size=200_000)
+    successes = np.isfinite(costs[drawn])
+    last = np.flatnonzero(successes)[-1] + 1
+    mean = used[drawn[:last]].sum() / successes.sum()  # of sequences that each end with a success
+    assert expected_running_time(costs, used) == pytest.approx(mean, rel=0.02)
+
+
+def test_the_steps_of_the_distribution_are_at_costs_and_as_high_as_their_number() -> None:
+    x, share = ecdf([30, 10, INF, 20])
+    assert x.tolist() == [10, 20, 30] and share.tolist() == [0.25, 0.5, 0.75]
+
+
+def test_equal_costs_are_one_step_of_the_distribution() -> None:
+    x, share = ecdf([5, 2, 5, 5, INF])
+    assert x.tolist() == [2, 5] and share.tolist() == [0.2, 0.8]
+
+
+def test_a_total_counts_failures_that_are_not_listed() -> None:
+    x, share = ecdf([2, 4], total=8)
+    assert x.tolist() == [2, 4] and share.tolist() == [0.125, 0.25]
+    with pytest.raises(ValueError, match="total must be an integer >= 2, got 1"):
+        ecdf([2, INF], total=1)
+
+
+def test_a_distribution_without_success_has_no_steps() -> None:
+    assert [part.tolist() for part in ecdf([INF, INF])] == [[], []]
+    assert [part.tolist() for part in ecdf([])] == [[], []]
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=30))
+def test_without_failures_the_distribution_is_that_of_scipy(costs: list[int]) -> None:
+    x, share = ecdf(costs)
+    theirs = stats.ecdf(costs).cdf
+    np.testing.assert_array_equal(x, theirs.quantiles)
+    np.testing.assert_allclose(share, theirs.probabilities)
+
+
+# ---- one method against another -------------------------------------------------------------------------------------
+
+
+def test_the_ratio_is_that_of_expected_running_times() -> None:
+    found = ratio([100, INF], [100, 300], [50, 150], [50, 150])
+    assert found.value == 4.0
+    assert found.low <= found.value <= found.high
+
+
+def test_the_same_runs_give_the_same_interval_and_leave_the_global_generator_alone() -> None:
+    args = ([90.0, 120, 70, 100, 150], [1.0] * 5, [80.0, 130, 75, 90, 160], [1.0] * 5)
+    before = np.random.get_state()[1].copy()  # type: ignore[index, union-attr, call-overload]
+    assert ratio(*args) == ratio(*args)
+    assert ratio(*args) != ratio(*args, seed=1)
+    np.testing.assert_array_equal(before, np.random.get_state()[1])  # type: ignore[index, call-overload]
+
+
+def test_a_method_against_itself_is_exactly_one_if_runs_are_paired() -> None:
+    costs, used = [10.0, 200, INF, 35, 70], [10.0, 200, 500, 35, 70]
+    assert ratio(costs[:2], used[:2], costs[:2], used[:2]) == Ratio(1.0, 1.0, 1.0)
+    alone = ratio(costs, used, costs, used, paired=False)
+    assert alone.value == 1 and alone.low < 0.5 and alone.high > 2
+
+
+@given(COSTS.filter(lambda costs: len(costs) > 1), st.integers(0, 5))
+def test_exchanging_the_methods_inverts_ratio_and_interval(costs: list[float], shift: int) -> None:
+    theirs, used = np.roll(costs, shift) * 1.5, np.full(len(costs), 7.0)
+    there, back = ratio(costs, used, theirs, used), ratio(theirs, used, costs, used)
+    with np.errstate(divide="ignore"):
+        inverse = 1 / np.array([back.value, back.high, back.low])
+    np.testing.assert_allclose(np.array(there), inverse, rtol=1e-12)
+
+
+@given(COSTS.filter(lambda costs: len(costs) > 1), st.floats(0.01, 100))
+def test_costs_in_other_units_change_nothing_but_the_scale(costs: list[float], unit: float) -> None:
+    used, theirs = np.full(len(costs), 9.0), np.arange(1.0, len(costs) + 1)
+    one, other = ratio(costs, used, theirs, theirs), ratio(np.multiply(unit, costs), unit * used, theirs, theirs)
+    np.testing.assert_allclose(np.multiply(unit, one), other, rtol=1e-9)
+
+
+def test_a_constant_factor_between_paired_runs_is_known_exactly() -> None:
+    costs = np.array([10.0, 400, 35, 70])
+    assert ratio(2 * costs, costs, costs, costs) == Ratio(2.0, 2.0, 2.0)
+
+
+def test_the_interval_is_infinite_at_the_top_if_draws_may_have_no_success_of_ours() -> None:
+    found = ratio([10, INF, INF, INF, INF], [10] * 5, [20] * 5, [20] * 5)
+    assert math.isfinite(found.value) and found.high == INF and 0 < found.low < found.value
+    found = ratio([20] * 5, [20] * 5, [10, INF, INF, INF, INF], [10] * 5)
+    assert found.low == 0 and found.value < found.high < INF
+
+
+def test_draws_without_any_success_widen_the_interval_at_both_ends() -> None:
+    costs, used = [10, INF, INF, INF, INF], [10] * 5
+    assert ratio(costs, used, costs, used) == Ratio(1.0, 0.0, INF)
+
+
+def test_one_run_has_an_interval_that_says_nothing() -> None:
+    assert ratio([30], [30], [10], [10]) == Ratio(3.0, 0.0, INF)
+
+
+def test_methods_that_never_succeed_have_no_finite_ratio() -> None:
+    never, always, used = [INF] * 3, [5.0] * 3, [9.0] * 3
+    assert ratio(never, used, always, used) == Ratio(INF, INF, INF)
+    assert ratio(always, used, never, used) == Ratio(0.0, 0.0, 0.0)
+    both = ratio(never, used, never, used)
+    assert math.isnan(both.value) and both[1:] == (0.0, INF)
+
+
+def test_with_many_runs_the_interval_is_that_of_scipy() -> None:
+    rng = np.random.default_rng(2)
+    theirs = rng.lognormal(3.0, 0.5, size=400)
+    ours = theirs * rng.lognormal(0.2, 0.3, size=400)
+    found = ratio(ours, ours, theirs, theirs, draws=5000)
+    oracle = stats.bootstrap(
+        (ours, theirs),
+        lambda a, b, axis: a.mean(axis) / b.mean(axis),
+        paired=True,
+        vectorized=True,
+        method="percentile",
+        n_resamples=5000,
+        rng=rng,
+    ).confidence_interval
+    width = oracle.high - oracle.low
+    assert found.low == pytest.approx(oracle.low, abs=0.1 * width)
+    assert found.high == pytest.approx(oracle.high, abs=0.1 * width)
+
+
+def test_the_level_decides_how_wide_the_interval_is() -> None:
+    costs = np.random.default_rng(4).lognormal(5, 0.5, size=(2, 10))
+    narrow, wide = (ratio(costs[0], costs[0], costs[1], costs[1], level=level) for level in (0.5, 0.99))
+    assert wide.low < narrow.low < narrow.value < narrow.high < wide.high
+
+
+@pytest.mark.parametrize(("runs", "least"), [(5, 0.88), (15, 0.9)])
+@pytest.mark.parametrize("success", [1.0, 0.7])
+def test_intervals_cover_the_true_ratio_as_often_as_they_say(runs: int, least: float, success: float) -> None:
+    """Log-normal run lengths of mean 100 and 125, failures at three times that: the true ratio is 0.8.
+
+    Plain percentiles cover 0.8 at 5 runs and would not pass.
+    """
+    rng, covered = np.random.default_rng(11), []
+    for _ in range(400):
+        ours, our_used = _lognormal(rng, runs, 100.0, success)
+        theirs, their_used = _lognormal(rng, runs, 125.0, success)
+        found = ratio(ours, our_used, theirs, their_used, draws=1000)
+        covered.append(found.low <= 0.8 <= found.high)
+    assert least <= np.mean(covered) <= 0.99
+
+
+def _lognormal(rng: np.random.Generator, runs: int, mean: float, success: float) -> tuple[Any, Any]:
+    costs = mean * rng.lognormal(-0.125, 0.5, size=runs)  # E = exp(-0.125 + 0.5^2 / 2) = 1
+    reached = rng.random(runs) < success
+    reached[0] |= not reached.any()
+    return np.where(reached, costs, INF), np.full(runs, 3 * mean)
+
+
+def test_pairs_see_through_what_is_hard_for_both() -> None:
+    rng = np.random.default_rng(3)
+    hard = rng.lognormal(5.0, 1.0, size=15)
+    ours, theirs = (hard * rng.lognormal(0.0, 0.1, size=15) for _ in range(2))
+    pairs, alone = (ratio(ours, ours, theirs, theirs, paired=paired) for paired in (True, False))
+    assert pairs.value == alone.value
+    assert pairs.high / pairs.low < 1.2 < 2 < alone.high / alone.low
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ours": []}, "ours must have at least one run, got none"),
+        ({"ours": [1.0, math.nan]}, "ours must be positive numbers or inf, got nan"),
+        ({"theirs": [0.0, 2.0]}, "theirs must be positive numbers or inf, got 0.0"),
+        ({"ours_used": [1.0]}, r"ours_used must have shape \(2,\), got \(1,\)"),
+        ({"theirs": [1.0], "theirs_used": [1.0]}, "must have as many runs as each other, got 2 and 1"),
+        ({"level": 1.0}, "level must be between 0 and 1, got 1.0"),
+        ({"draws": 0}, "draws must be an integer >= 1, got 0"),
+    ],
+)
+def test_arguments_of_a_ratio_are_checked(change: dict[str, Any], message: str) -> None:
+    good = {"ours": [1.0, 2.0], "ours_used": [1.0, 2.0], "theirs": [1.0, 2.0], "theirs_used": [1.0, 2.0]}
+    with pytest.raises(ValueError, match=message):
+        ratio(**(good | change))
+
+
+# ---- of curves ------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=9), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
+def test_finite_quantiles_are_those_of_numpy(values: list[float], share: float) -> None:
+    assert quantile(values, share) == pytest.approx(np.quantile(values, share))
+
+
+def test_quantiles_are_infinite_where_an_infinite_value_has_weight() -> None:
+    values = np.array([[1.0, 2, 3], [INF, 4, 5], [INF, INF, 7]])
+    assert quantile(values, 0.5).tolist() == [INF, 4, 5]
+    assert quantile(values, 0.25).tolist() == [INF, 3, 4]
+    assert quantile(values, 0.75).tolist() == [INF, INF, 6]
+
+
+def test_the_best_so_far_is_a_step_function_that_is_infinite_before_the_first_point() -> None:
+    found = best_so_far([2, 5, 9], [7.0, 8.0, 1.0], np.array([1.0, 2, 4.9, 5, 8.9, 9, 100]))
+    assert found.tolist() == [INF, 7, 7, 7, 7, 1, 1]
+    assert best_so_far([], [], np.array([1.0, 2])).tolist() == [INF, INF]
+    assert best_so_far([1, 2], [math.nan, 3.0], np.array([1.0, 2])).tolist() == [INF, 3]
+
+
+def test_a_curve_ends_where_more_than_half_of_the_runs_have_ended() -> None:
+    found = curve([[1], [1], [1]], [[5.0], [6.0], [7.0]], [10, 30, 20], target=0, points=5)
+    assert found.cost[0] == 1 and found.cost[-1] == 20
+    assert (found.low == 5.5).all() and (found.middle == 6).all() and (found.high == 6.5).all()
+
+
+def test_a_curve_ends_at_the_median_cost_though_others_gave_up_before() -> None:
+    costs, gaps = (
+        [[1, 3], [1, 4], [1, 50], [1, 60], [1, 70]],
+        [[9.0, 5.0], [9.0, 5.0], *[[9.0, 0.01 * k] for k in (1, 2, 3)]],
+    )
+    found = curve(costs, gaps, [3, 4, 50, 60, 70], target=0.1, points=9)
+    assert found.cost[-1] == 70 and found.middle[-1] == 0.1  # what is below the target is on it
+    assert found.high[-1] == 5.0
+
+
+def test_runs_without_points_are_infinite_in_a_curve() -> None:
+    found = curve([[1, 10], []], [[4.0, 2.0], []], [10, 0], target=0, points=3)
+    assert np.isinf(found.middle).all() and found.low.tolist() == [INF] * 3
+    assert [len(part) for part in curve([[], []], [[], []], [0, 0], target=0, points=3)] == [0] * 4
