@@ -111,7 +111,8 @@ def _from_table(name: str, dim: int | None, seed: int | None) -> Task:
     if name not in makers:
         missing = "".join(f"; {entry} could not be loaded ({why})" for entry, why in failures.items())
         listed = ", ".join(families(makers)) or "none installed"
-        raise ValueError(f"unknown problem {name!r}{near(name, makers)}: the problems are {listed}, or MODULE:FUNCTION{missing}")
+        hint = near(name, makers)
+        raise ValueError(f"unknown problem {name!r}{hint}: the problems are {listed}, or MODULE:FUNCTION{missing}")
     made = _made(makers[name], dim, seed)
     known_of_it = {field: getattr(made, field) for field in _OPTIONAL if hasattr(made, field)}
     space = known_of_it.get("space", "vector")

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 import esgroup
 from esgroup import cli, listing, run_command
 from esgroup.history import read
-from esgroup.problem_registry import known
+from esgroup.problem_registry import families, known
 
 ROOT = Path(cli.__file__).parents[1]
 MODULE = """
@@ -356,8 +356,10 @@ def test_ctrl_c_before_the_search_is_status_130(monkeypatch: pytest.MonkeyPatch)
 def test_list_shows_problems_structures_and_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     text = command("list", "--dim", "12").stdout
-    for name, maker in known().makers.items():
-        assert name in text and (maker.__doc__ or "").partition("\n")[0] in text
+    makers = known().makers
+    for name, group in families(makers).items():
+        assert name in text and (makers[group[0]].__doc__ or "").partition("\n")[0] in text
+    assert "bbob_f1 ... bbob_f24" in text and "bbob_f7" not in text
     assert "heisenberg:k1=4,k2=4" in text and "Structures in dimension 12" in text
     assert all(option in text for option in listing.OPTIONS)
 

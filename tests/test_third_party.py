@@ -42,5 +42,7 @@ def test_the_packages_problem_is_listed_and_searched(tmp_path: Path) -> None:
 
 
 def test_the_example_is_short() -> None:
-    lines = [line for name in ("pyproject.toml", "my_problems.py") for line in example(name).splitlines() if line.strip()]
+    lines = [
+        line for name in ("pyproject.toml", "my_problems.py") for line in example(name).splitlines() if line.strip()
+    ]
     assert len(lines) <= 20

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import math
-import re
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from esgroup.checks import Array
+from esgroup.compare.drawing import INK, Style, blank, line, name_axis, notebook, plain, settled, styles
 from esgroup.compare.records import Cost, Run
 from esgroup.compare.statistics import Curve, curve, ecdf
 from esgroup.compare.summary import Block, blocks, known, methods, pairs
@@ -21,35 +17,12 @@ from esgroup.compare.summary import Block, blocks, known, methods, pairs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INK = "#22272b"  # of all that is not a method's: `to_svg` replaces it. Greys are this colour with less opacity
-# Okabe and Ito's colours without black and yellow, and a brown: they differ for all kinds of colour vision, and can be
-# seen on white and on black. The numbers of colours, dashes and markers have no common factor: pairs repeat late.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b5a2b")
-DASHES = ((), (5.0, 1.6), (1.3, 1.3), (6.0, 1.5, 1.3, 1.5), (3.0, 1.2, 1.0, 1.2, 1.0, 1.2))
-MARKERS = ("o", "s", "^", "D", "v", "P")
 MOST_PANELS = 24  # in a figure
 POINTS = 80  # on a line of convergence
 MOST_STEPS = 300  # on a profile
 GAP = "gap to the minimum"
-SUFFIXES = (".png", ".svg")
 
 Panels = list[tuple[tuple[str, int], Block]]
-
-
-class Style(NamedTuple):
-    """How the lines of a method look. Dashes and markers tell them apart without colour."""
-
-    colour: str
-    dashes: tuple[float, ...]  # lengths of lines and gaps, none for a solid line
-    marker: str
-
-
-def styles(names: Iterable[str]) -> dict[str, Style]:
-    """A style for each method: the same in all figures that are given the same methods in the same order."""
-    return {
-        name: Style(COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
-        for i, name in enumerate(dict.fromkeys(names))
-    }
 
 
 # ---- convergence ----------------------------------------------------------------------------------------------------
@@ -69,7 +42,7 @@ def convergence(runs: Sequence[Run]) -> list[Figure]:
     parts = [panels[i : i + MOST_PANELS] for i in range(0, len(panels), MOST_PANELS)]
     labels = ["convergence"] if len(parts) == 1 else [f"convergence-{k}" for k in range(1, len(parts) + 1)]
     columns = min(_columns(panels), len(panels))
-    with _plain():
+    with plain():
         return [_convergence(part, label, columns, looks) for part, label in zip(parts, labels, strict=True)]
 
 
@@ -89,16 +62,16 @@ def _columns(panels: Panels) -> int:
 def _convergence(panels: Panels, label: str, columns: int, looks: dict[str, Style]) -> Figure:
     rows, width = math.ceil(len(panels) / columns), {1: 6.5, 2: 8.0}.get(columns, 11.0)
     note = "best so far: median of the runs, and quartiles; the horizontal line is the last target"
-    figure = _figure(label, width, (3.4 if columns == 1 else 2.45) * rows, "Convergence", note, looks)
+    figure = blank(label, width, (3.4 if columns == 1 else 2.45) * rows, "Convergence", note, looks)
     for i, ((problem, dim), block) in enumerate(panels):
         axes = figure.add_subplot(rows, columns, i + 1)
         shown = _converge(axes, block, looks)
-        _notebook(axes, f"{problem}  ·  d = {dim:,}")
+        notebook(axes, f"{problem}  ·  d = {dim:,}")
         if i % columns == 0 or shown != GAP:
-            _name(axes.yaxis, shown)
+            name_axis(axes.yaxis, shown)
         if i + columns >= len(panels):
-            _name(axes.xaxis, _counted(panels))
-    return _settled(figure)
+            name_axis(axes.xaxis, _counted(panels))
+    return settled(figure)
 
 
 def _counted(panels: Panels) -> str:
@@ -131,7 +104,7 @@ def _band(axes: Any, one: Curve, height: Height, look: Style, *, opacity: float,
     low, middle, high = (np.maximum(part - height.shift, height.floor) for part in one[1:])
     upper = np.minimum(high, height.top)  # where it is inf
     axes.fill_between(one.cost, low, upper, where=low < upper, color=look.colour, alpha=opacity, linewidth=0)
-    _line(axes, one.cost, np.where(np.isfinite(middle), middle, np.nan), look, label=label)
+    line(axes, one.cost, np.where(np.isfinite(middle), middle, np.nan), look, label=label)
     axes.plot(one.cost[-1:], middle[-1:], look.marker, color=look.colour, markersize=4.2)
 
 
@@ -177,26 +150,26 @@ def profile(runs: Sequence[Run]) -> Figure:
     panels = {"all": list(all_blocks.values())}
     if len(dims) > 1:
         panels |= {f"d = {dim:,}": [block for (_, at), block in all_blocks.items() if at == dim] for dim in dims}
-    with _plain():
+    with plain():
         return _profile(panels, {1: 1, 4: 2}.get(len(panels), 3), looks)
 
 
 def _profile(panels: dict[str, list[Block]], columns: int, looks: dict[str, Style]) -> Figure:
     rows, (width, high) = math.ceil(len(panels) / columns), {1: (7.5, 4.2), 2: (11.0, 3.1), 3: (11.0, 2.7)}[columns]
     note = f"{sum(map(pairs, panels['all'])):,} pairs of a run and a target; × where a method's longest run has ended"
-    figure = _figure("profile", width, high * rows, "Runtime profiles", note, looks)
+    figure = blank("profile", width, high * rows, "Runtime profiles", note, looks)
     for i, (name, panel) in enumerate(panels.items()):
         axes: Any = figure.add_subplot(rows, columns, i + 1)
         axes.set(xscale="log", xlim=_reach(panels.values(), looks), ylim=(0, 1.03))
         axes.set_yticks(np.linspace(0, 1, 5), ["0", "25 %", "50 %", "75 %", "100 %"])
         for method, look in looks.items():
             _distribution(axes, panel, method, look)
-        _notebook(axes, name if len(panels) == 1 else f"{name}  ·  {sum(map(pairs, panel)):,} pairs")
+        notebook(axes, name if len(panels) == 1 else f"{name}  ·  {sum(map(pairs, panel)):,} pairs")
         if i % columns == 0:
-            _name(axes.yaxis, "targets reached")
+            name_axis(axes.yaxis, "targets reached")
         if i + columns >= len(panels):
-            _name(axes.xaxis, "evaluations / dimension")
-    return _settled(figure)
+            name_axis(axes.xaxis, "evaluations / dimension")
+    return settled(figure)
 
 
 def _distribution(axes: Any, panel: list[Block], method: str, look: Style) -> None:
@@ -206,8 +179,8 @@ def _distribution(axes: Any, panel: list[Block], method: str, look: Style) -> No
     x, share = _thin(*ecdf([hit / run.size for run in runs for hit in run.hits], sum(map(pairs, panel))))
     (left, right), end = axes.get_xlim(), _longest(runs)
     x, share = np.concatenate([x[:1] if len(x) else [left], x]), np.append(0.0, share)  # up from zero
-    line = _line(axes, np.append(x, end), np.append(share, share[-1]), look, label=method, drawstyle="steps-post")
-    line.set(marker=look.marker, markersize=3.6, markevery=(0.1, 0.3))
+    drawn = line(axes, np.append(x, end), np.append(share, share[-1]), look, label=method, drawstyle="steps-post")
+    drawn.set(marker=look.marker, markersize=3.6, markevery=(0.1, 0.3))
     axes.plot([end, right], [share[-1]] * 2, color=look.colour, linewidth=0.7)
     if share[-1] < 1:
         axes.plot([end], share[-1:], "x", color=look.colour, markersize=7, markeredgewidth=1.6, clip_on=False)
@@ -229,125 +202,3 @@ def _thin(x: Array, share: Array) -> tuple[Array, Array]:
     """As many steps as can be seen, the first and the last among them."""
     keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_STEPS)).astype(int))
     return x[keep], share[keep]
-
-
-# ---- how things are drawn -------------------------------------------------------------------------------------------
-
-
-def _plain() -> AbstractContextManager[None]:
-    """Matplotlib's own settings, whatever the user's are; in SVG text stays text, and names do not change."""
-    try:
-        from matplotlib import style
-    except ImportError as error:
-        raise ImportError("the figures of a comparison need matplotlib: pip install 'esgroup[compare]'") from error
-    return style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "esgroup", "text.parse_math": False}])
-
-
-def _figure(label: str, width: float, body: float, title: str, note: str, looks: dict[str, Style]) -> Figure:
-    """A figure with a head above its body: title, what is shown, and the legend, at fixed distances from the top."""
-    from matplotlib.figure import Figure  # a figure of its own: pyplot would keep it, and might open a window
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    columns = max(1, min(len(looks), int(width / (0.75 + 0.078 * max(map(len, looks))))))  # 9 pt, the longest name
-    height = body + 0.64 + 0.19 * math.ceil(len(looks) / columns)
-    layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06, rect=(0.0, 0.0, 1.0, body / height))
-    figure = Figure(figsize=(width, height), layout=layout, facecolor="white")
-    figure.set_label(label)
-    figure.text(0.1 / width, 1 - 0.12 / height, title, va="top", fontsize=13, fontweight="bold", color=INK)
-    figure.text(0.1 / width, 1 - 0.37 / height, note, va="top", fontsize=9, color=INK, alpha=0.75)
-    look = {"frameon": False, "fontsize": 9, "labelcolor": INK, "handlelength": 3.2, "ncols": columns}
-    figure.legend(handles=_samples(looks), loc="upper left", bbox_to_anchor=(0.0, 1 - 0.52 / height), **look)
-    return figure
-
-
-def _samples(looks: dict[str, Style]) -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    lines = [
-        Line2D([], [], color=look.colour, marker=look.marker, markersize=4, label=name) for name, look in looks.items()
-    ]
-    for line, look in zip(lines, looks.values(), strict=True):
-        line.set_dashes(look.dashes)
-    return lines
-
-
-def _line(axes: Any, x: Array, y: Array, look: Style, **style: Any) -> Any:
-    (line,) = axes.plot(x, y, color=look.colour, linewidth=1.5, **style)
-    line.set_dashes(look.dashes)
-    return line
-
-
-def _notebook(axes: Any, title: str) -> None:
-    from matplotlib.ticker import LogLocator, NullLocator
-
-    axes.set_title(title, loc="left", fontsize=9.5, color=INK)
-    axes.grid(True, color=INK, alpha=0.1, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set(color=INK, alpha=0.5)
-    axes.tick_params(color=INK, labelcolor=INK, labelsize=8.5)
-    for axis in (axes.xaxis, axes.yaxis):
-        if axis.get_scale() == "log":
-            axis.set_major_locator(LogLocator(numticks=6))
-            axis.set_minor_locator(NullLocator())
-            axis.set_major_formatter(lambda x, position: _power(x))
-
-
-def _name(axis: Any, text: str) -> None:
-    axis.set_label_text(text, fontsize=9, color=INK)
-
-
-def _power(x: float) -> str:
-    """Of ten, if that is shorter: 100, but 10⁻⁶."""
-    if 0.01 <= x < 10_000:
-        return f"{x:,g}"
-    return "10" + f"{math.log10(x):.0f}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
-def _settled(figure: Figure) -> Figure:
-    """Laid out once and for all: in another resolution or format things would move by a hair, and it takes long."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    return figure
-
-
-# ---- files ----------------------------------------------------------------------------------------------------------
-
-
-def save(figure: Figure, path: str | PathLike[str]) -> Path:
-    """Write a figure as .png or .svg, on white; the same runs give the same bytes."""
-    path = Path(path)
-    if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"the figure's file must end in {' or '.join(SUFFIXES)}, got {str(path)!r}")
-    if path.suffix.lower() == ".svg":
-        path.write_text(_svg(figure, transparent=False), encoding="utf-8", newline="")
-    else:
-        with _plain():
-            figure.savefig(path, dpi=160)
-    return path
-
-
-def to_svg(figure: Figure) -> str:
-    """A figure as an element of a page: transparent, its ink in the colour of the text around it.
-
-    All names in it begin with the figure's label, so that figures on one page do not take each other's parts. Text is
-    text, in the page's sans-serif.
-    """
-    svg = _svg(figure, transparent=True)
-    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
-    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.get_label()}-", svg)
-
-
-def _svg(figure: Figure, *, transparent: bool) -> str:
-    """Without date, metadata, rules that would hold for a whole page, and digits that cannot be seen."""
-    file = io.StringIO()
-    with _plain():
-        figure.savefig(file, format="svg", transparent=transparent)
-    svg = re.sub(r" *<(metadata|style)\b.*?</\1>\n", "", file.getvalue(), flags=re.DOTALL)
-    svg = svg.replace("<svg ", '<svg style="stroke-linejoin: round; stroke-linecap: butt" ', 1)
-    svg = re.sub(r"(font-family: |font: [^;\"']*px )[^;\"]*", r"\1sans-serif", svg)
-    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"\d+\.\d+", _rounded, path[0]), svg)
-
-
-def _rounded(number: re.Match[str]) -> str:
-    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")

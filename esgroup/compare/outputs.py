@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from esgroup.compare import figures, summary, table
+from esgroup.compare import drawing, figures, summary, table
 from esgroup.compare.folder import Folder, replace_text
 from esgroup.compare.page import About, Picture, page
 
@@ -45,7 +45,7 @@ def _made_by(about: About) -> str:
 def _saved(figure: Any, stem: Path) -> list[Path]:
     files = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
     for file in files:
-        figures.save(figure, file)
+        drawing.save(figure, file)
     return files
 
 
@@ -57,4 +57,4 @@ def _picture(name: str, figure: Any, methods: list[str]) -> Picture:
     else:
         title = "Convergence: the best value so far, medians and quartiles over the seeds"
         alt = f"{title}, a panel for each problem. {curves} The further down and to the left, the better."
-    return Picture(title, alt, figures.to_svg(figure))
+    return Picture(title, alt, drawing.to_svg(figure))

@@ -28,7 +28,7 @@ class Preset:
 PRESETS = {
     "quick": Preset(
         "seven functions of ten variables, under two minutes",
-        ("sphere", "ellipsoid", "rotated_ellipsoid", "cigar", "discus", "rosenbrock", "rastrigin"),
+        ("ellipsoid", "rotated_ellipsoid", "discus", "sharp_ridge", "rosenbrock", "rastrigin", "noisy_ellipsoid"),
         (
             "esgroup",
             "esgroup:diagonal",
@@ -66,7 +66,7 @@ PRESETS = {
     ),
     "spd": Preset(
         "functions of positive-definite matrices, searched through their logarithm and their Cholesky factor",
-        ("inverse_square", "metric_nearness", "covariance_selection", "nearest_correlation"),
+        ("matrix_inversion", "metric_nearness", "covariance_selection", "nearest_correlation"),
         ("esgroup@log", "esgroup@cholesky", "cma@log", "cma@cholesky", "bfgs@log"),
         dims=(3, 6, 10),
         targets=(1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6),

@@ -97,8 +97,8 @@ def dixon_price_minimiser(dim: int) -> Array:
 def rosenbrock(dim: int = 20) -> Problem:
     """A narrow curved valley through all coordinates, divided by the dimension.
 
-    There is a local minimum near (-1, 1, ..., 1). From random starts in (0, 2) none of 360 runs of L-BFGS ended there, in
-    2 to 100 dimensions.
+    There is a local minimum near (-1, 1, ..., 1). From random starts in (0, 2) none of 360 runs of L-BFGS ended there,
+    in 2 to 100 dimensions.
     """
     dim = checks.whole_number("dim", dim, least=2)
     return _rosenbrock(rosenbrock, dim, Rosenbrock(dim), source=_PAPER)

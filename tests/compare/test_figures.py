@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from esgroup.compare import figures
+from esgroup.compare import drawing, figures
 from esgroup.compare.records import Cost, Point, Run
 from esgroup.compare.statistics import ecdf
 from tests.compare.test_summary import a_run, failed
@@ -199,14 +199,14 @@ def test_long_profiles_are_thinned_and_keep_their_ends() -> None:
 
 def test_a_method_looks_the_same_in_all_figures() -> None:
     runs = [run for run in several((4, 8)) if (run.method, run.dim) != ("ours", 4)]  # a panel lacks a method
-    looks = figures.styles(["cma", "ours"])
+    looks = drawing.styles(["cma", "ours"])
     drawn = [axes for figure in (*figures.convergence(runs), figures.profile(runs)) for axes in figure.axes]
     found = {(one.get_label(), one.get_color()) for axes in drawn for one in axes.lines if one.get_label() in looks}
     assert found == {(name, look.colour) for name, look in looks.items()}
 
 
 def test_thirty_methods_differ_with_and_without_colour() -> None:
-    looks = list(figures.styles(f"method {i}" for i in range(30)).values())
+    looks = list(drawing.styles(f"method {i}" for i in range(30)).values())
     assert len({look[1:] for look in looks}) == len({look[:2] for look in looks}) == 30
     assert len({look.colour for look in looks[:7]}) == 7
 
@@ -222,12 +222,12 @@ _MISSING = {
 
 @pytest.mark.parametrize("missing", _MISSING)
 def test_colours_differ_for_all_kinds_of_colour_vision(missing: str) -> None:
-    seen = [_lab(np.clip(np.array(_MISSING[missing]) @ _linear(colour), 0, 1)) for colour in figures.COLOURS]
+    seen = [_lab(np.clip(np.array(_MISSING[missing]) @ _linear(colour), 0, 1)) for colour in drawing.COLOURS]
     assert min(math.dist(a, b) for a, b in itertools.combinations(seen, 2)) > 10  # 2.3 is just noticeable
 
 
 def test_colours_can_be_seen_on_white_and_on_black() -> None:
-    for colour in figures.COLOURS:
+    for colour in drawing.COLOURS:
         luminance = float(_linear(colour) @ [0.2126, 0.7152, 0.0722])
         assert 1.05 / (luminance + 0.05) > 2 and (luminance + 0.05) / 0.05 > 3
 
@@ -250,9 +250,9 @@ def _lab(linear: np.ndarray) -> list[float]:
 
 def test_an_svg_for_a_page_has_the_colour_of_the_text_and_no_background() -> None:
     for figure in (*figures.convergence(several()), figures.profile(several())):
-        svg = figures.to_svg(figure)
+        svg = drawing.to_svg(figure)
         root = ElementTree.fromstring(svg)
-        assert svg.startswith("<svg") and "currentColor" in svg and figures.INK not in svg
+        assert svg.startswith("<svg") and "currentColor" in svg and drawing.INK not in svg
         assert "#ffffff" not in svg and "white" not in svg
         assert "<metadata" not in svg and "<style" not in svg and "<?xml" not in svg
         texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
@@ -261,7 +261,7 @@ def test_an_svg_for_a_page_has_the_colour_of_the_text_and_no_background() -> Non
 
 
 def test_names_in_svgs_differ_between_figures_and_every_reference_has_its_target() -> None:
-    svgs = [figures.to_svg(figure) for figure in (*figures.convergence(several()), figures.profile(several()))]
+    svgs = [drawing.to_svg(figure) for figure in (*figures.convergence(several()), figures.profile(several()))]
     names = [re.findall(r'\bid="([^"]*)"', svg) for svg in svgs]
     assert not set(names[0]) & set(names[1])
     for svg, own in zip(svgs, names, strict=True):
@@ -271,17 +271,17 @@ def test_names_in_svgs_differ_between_figures_and_every_reference_has_its_target
 
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
     (first,), (second,) = figures.convergence(several()), figures.convergence(several())
-    assert figures.to_svg(first) == figures.to_svg(second) == figures.to_svg(first)
+    assert drawing.to_svg(first) == drawing.to_svg(second) == drawing.to_svg(first)
     for suffix in (".png", ".svg"):
-        files = [figures.save(figure, tmp_path / f"{i}{suffix}") for i, figure in enumerate((first, second))]
+        files = [drawing.save(figure, tmp_path / f"{i}{suffix}") for i, figure in enumerate((first, second))]
         assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_panels_stay_where_they_are_in_all_files(tmp_path: Path) -> None:
     figure = figures.profile(several((4, 8)))
     before = [axes.get_position().bounds for axes in figure.axes]
-    figures.save(figure, tmp_path / "profile.png")
-    figures.to_svg(figure)
+    drawing.save(figure, tmp_path / "profile.png")
+    drawing.to_svg(figure)
     assert [axes.get_position().bounds for axes in figure.axes] == before
 
 
@@ -289,20 +289,20 @@ def test_files_are_on_white(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     figure = figures.profile(several())
-    svg = figures.save(figure, tmp_path / "profile.svg").read_text(encoding="utf-8")
-    assert svg.startswith("<?xml") and "fill: #ffffff" in svg and figures.INK in svg
-    pixels = imread(figures.save(figure, str(tmp_path / "p.png")))
+    svg = drawing.save(figure, tmp_path / "profile.svg").read_text(encoding="utf-8")
+    assert svg.startswith("<?xml") and "fill: #ffffff" in svg and drawing.INK in svg
+    pixels = imread(drawing.save(figure, str(tmp_path / "p.png")))
     assert pixels[0, 0].tolist() == [1, 1, 1, 1] and pixels.shape[1] == 1200
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"the figure's file must end in .png or .svg, got '.*f.jpg'"):
-        figures.save(figures.profile(several()), tmp_path / "f.jpg")
+        drawing.save(figures.profile(several()), tmp_path / "f.jpg")
 
 
 def test_names_of_methods_and_problems_are_taken_as_they_are() -> None:
     run = a_run("a<b>&$x$_", problem="$y$ <i>")
-    root = ElementTree.fromstring(figures.to_svg(figures.convergence([run])[0]))
+    root = ElementTree.fromstring(drawing.to_svg(figures.convergence([run])[0]))
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert "a<b>&$x$_" in texts and any(text and text.startswith("$y$ <i>") for text in texts)
 
@@ -310,9 +310,9 @@ def test_names_of_methods_and_problems_are_taken_as_they_are() -> None:
 def test_settings_of_the_user_are_neither_used_nor_changed() -> None:
     import matplotlib
 
-    plain = figures.to_svg(figures.profile(several()))
+    plain = drawing.to_svg(figures.profile(several()))
     with matplotlib.rc_context({"axes.facecolor": "red", "font.size": 30, "svg.fonttype": "path"}):
-        assert figures.to_svg(figures.profile(several())) == plain
+        assert drawing.to_svg(figures.profile(several())) == plain
         assert matplotlib.rcParams["font.size"] == 30
 
 
@@ -320,7 +320,7 @@ def test_no_window_is_opened_and_matplotlib_is_asked_for_by_name() -> None:
     code = """
 import sys
 from tests.compare.test_summary import a_run
-from esgroup.compare import figures
+from esgroup.compare import drawing, figures
 assert "matplotlib" not in sys.modules
 figures.profile([a_run()])
 assert "matplotlib.pyplot" not in sys.modules

@@ -51,7 +51,9 @@ def test_commas_within_a_structure_do_not_divide() -> None:
 
 
 def test_what_is_not_installed_names_the_extra() -> None:
-    with pytest.raises(ValueError, match=r"the method absent needs no_such_package_at_all: pip install 'esgroup\[bench\]'"):
+    with pytest.raises(
+        ValueError, match=r"the method absent needs no_such_package_at_all: pip install 'esgroup\[bench\]'"
+    ):
         check_installed([choose(f"{ODD}:absent").method])
     check_installed([choose("esgroup").method, choose("bfgs").method])
 

@@ -51,7 +51,10 @@ def test_the_reference_is_cma_or_the_first() -> None:
         ({"methods": ["esgroup:hiesenberg"]}, "heisenberg"),
         ({"methods": ["esgroup:block_triangular:k=9"]}, "k must be"),
         ({"methods": ["cma@colesky"]}, "unknown chart 'colesky'"),
-        ({"methods": ["tests.compare.oddities:absent"]}, r"needs no_such_package_at_all: pip install 'esgroup\[bench\]'"),
+        (
+            {"methods": ["tests.compare.oddities:absent"]},
+            r"needs no_such_package_at_all: pip install 'esgroup\[bench\]'",
+        ),
         ({"dims": [0]}, "dim must be an integer >= 1, got 0"),
         ({"seeds": []}, "seeds must not be empty"),
         ({"seeds": [-1]}, "a seed must be an integer >= 0, got -1"),
@@ -121,7 +124,7 @@ def test_folders_of_something_else_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is not empty and has no comparison in it: choose another --out"):
         Folder(tmp_path, small(), "c")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-    with pytest.raises(ValueError, match="--out must be a folder, but .*thesis.tex is a file"):
+    with pytest.raises(ValueError, match=r"--out must be a folder, but .*thesis\.tex is a file"):
         Folder(tmp_path / "thesis.tex", small(), "c")
 
 

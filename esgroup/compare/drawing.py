@@ -1,0 +1,160 @@
+"""How the figures of a comparison look, and how they become files."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from esgroup.checks import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK = "#22272b"  # of all that is not a method's: `to_svg` replaces it. Greys are this colour with less opacity
+# Okabe and Ito's colours without black and yellow, a brown and a violet: they differ for all kinds of colour vision, and can be
+# seen on white and on black. The numbers of colours and dashes have no common factor, nor those of dashes and markers: pairs repeat late.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b5a2b", "#7b4fd8")
+DASHES = ((), (5.0, 1.6), (1.3, 1.3), (6.0, 1.5, 1.3, 1.5), (3.0, 1.2, 1.0, 1.2, 1.0, 1.2))
+MARKERS = ("o", "s", "^", "D", "v", "P")
+SUFFIXES = (".png", ".svg")
+
+
+class Style(NamedTuple):
+    """How the lines of a method look. Dashes and markers tell them apart without colour."""
+
+    colour: str
+    dashes: tuple[float, ...]  # lengths of lines and gaps, none for a solid line
+    marker: str
+
+
+def styles(names: Iterable[str]) -> dict[str, Style]:
+    """A style for each method: the same in all figures that are given the same methods in the same order."""
+    return {
+        name: Style(COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
+        for i, name in enumerate(dict.fromkeys(names))
+    }
+
+
+def plain() -> AbstractContextManager[None]:
+    """Matplotlib's own settings, whatever the user's are; in SVG text stays text, and names do not change."""
+    try:
+        from matplotlib import style
+    except ImportError as error:
+        raise ImportError("the figures of a comparison need matplotlib: pip install 'esgroup[compare]'") from error
+    return style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "esgroup", "text.parse_math": False}])
+
+
+def blank(label: str, width: float, body: float, title: str, note: str, looks: dict[str, Style]) -> Figure:
+    """A figure with a head above its body: title, what is shown, and the legend, at fixed distances from the top."""
+    from matplotlib.figure import Figure  # a figure of its own: pyplot would keep it, and might open a window
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    columns = max(1, min(len(looks), int(width / (0.75 + 0.078 * max(map(len, looks))))))  # 9 pt, the longest name
+    height = body + 0.64 + 0.19 * math.ceil(len(looks) / columns)
+    layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06, rect=(0.0, 0.0, 1.0, body / height))
+    figure = Figure(figsize=(width, height), layout=layout, facecolor="white")
+    figure.set_label(label)
+    figure.text(0.1 / width, 1 - 0.12 / height, title, va="top", fontsize=13, fontweight="bold", color=INK)
+    figure.text(0.1 / width, 1 - 0.37 / height, note, va="top", fontsize=9, color=INK, alpha=0.75)
+    look = {"frameon": False, "fontsize": 9, "labelcolor": INK, "handlelength": 3.2, "ncols": columns}
+    figure.legend(handles=_samples(looks), loc="upper left", bbox_to_anchor=(0.0, 1 - 0.52 / height), **look)
+    return figure
+
+
+def _samples(looks: dict[str, Style]) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    lines = [
+        Line2D([], [], color=look.colour, marker=look.marker, markersize=4, label=name) for name, look in looks.items()
+    ]
+    for line, look in zip(lines, looks.values(), strict=True):
+        line.set_dashes(look.dashes)
+    return lines
+
+
+def line(axes: Any, x: Array, y: Array, look: Style, **style: Any) -> Any:
+    (line,) = axes.plot(x, y, color=look.colour, linewidth=1.5, **style)
+    line.set_dashes(look.dashes)
+    return line
+
+
+def notebook(axes: Any, title: str) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axes.set_title(title, loc="left", fontsize=9.5, color=INK)
+    axes.grid(True, color=INK, alpha=0.1, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set(color=INK, alpha=0.5)
+    axes.tick_params(color=INK, labelcolor=INK, labelsize=8.5)
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            axis.set_major_locator(LogLocator(numticks=6))
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_formatter(lambda x, position: _power(x))
+
+
+def name_axis(axis: Any, text: str) -> None:
+    axis.set_label_text(text, fontsize=9, color=INK)
+
+
+def _power(x: float) -> str:
+    """Of ten, if that is shorter: 100, but 10⁻⁶."""
+    if 0.01 <= x < 10_000:
+        return f"{x:,g}"
+    return "10" + f"{math.log10(x):.0f}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def settled(figure: Figure) -> Figure:
+    """Laid out once and for all: in another resolution or format things would move by a hair, and it takes long."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def save(figure: Figure, path: str | PathLike[str]) -> Path:
+    """Write a figure as .png or .svg, on white; the same runs give the same bytes."""
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"the figure's file must end in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+    if path.suffix.lower() == ".svg":
+        path.write_text(_svg(figure, transparent=False), encoding="utf-8", newline="")
+    else:
+        with plain():
+            figure.savefig(path, dpi=160)
+    return path
+
+
+def to_svg(figure: Figure) -> str:
+    """A figure as an element of a page: transparent, its ink in the colour of the text around it.
+
+    All names in it begin with the figure's label, so that figures on one page do not take each other's parts. Text is
+    text, in the page's sans-serif.
+    """
+    svg = _svg(figure, transparent=True)
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.get_label()}-", svg)
+
+
+def _svg(figure: Figure, *, transparent: bool) -> str:
+    """Without date, metadata, rules that would hold for a whole page, and digits that cannot be seen."""
+    file = io.StringIO()
+    with plain():
+        figure.savefig(file, format="svg", transparent=transparent)
+    svg = re.sub(r" *<(metadata|style)\b.*?</\1>\n", "", file.getvalue(), flags=re.DOTALL)
+    svg = svg.replace("<svg ", '<svg style="stroke-linejoin: round; stroke-linecap: butt" ', 1)
+    svg = re.sub(r"(font-family: |font: [^;\"']*px )[^;\"]*", r"\1sans-serif", svg)
+    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"\d+\.\d+", _rounded, path[0]), svg)
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
