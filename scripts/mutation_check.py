@@ -32,16 +32,21 @@ TESTS = [
     "tests/kernels/test_kernels.py",
     "tests/kernels/test_search_kernels.py",
     "tests/strategies",
+    *(f"tests/compare/test_{name}.py" for name in ("trial", "charts", "statistics", "summary", "records", "execution")),
+    "tests/problems",
 ]
 
 
 class Fault(NamedTuple):
-    """A piece of text in a file of the package, and what it is replaced with."""
+    """A piece of text in a file of the package or of the problems, and what it is replaced with."""
 
     name: str
     file: str
     old: str
     new: str
+
+    def path(self, root: Path) -> Path:
+        return root / self.file if self.file.startswith("problems/") else root / "esgroup" / self.file
 
 
 CONTROL = Fault("no fault: the control", "groups/full.py", "-= 0.5 * shift", "-= 0.5 * shift")
@@ -101,15 +106,30 @@ FAULTS = [
     Fault("search: negative weights not scaled", "kernels/search.py", "w < 0.0 and rescaled > 0.0", "w < 0.0 and rescaled > 1.0"),
     Fault("search: h_sigma without its correction", "kernels/search.py", "clip * (c_1 * damped + pull)", "clip * (c_1 + pull)"),
     Fault("search: orthogonal samples of other lengths", "kernels/search.py", "factor = np.sqrt(total / rest)", "factor = total / rest"),
+    Fault("compare: a batch counts as one evaluation", "compare/trial.py", "            self.evals += 1\n", "            self.evals += value == values[0]\n"),
+    Fault("compare: gradients cost nothing", "compare/records.py", "return self.evals + self.gradients\n\n\nclass Run", "return self.evals\n\n\nclass Run"),
+    Fault("compare: a hit needs less than the target", "compare/trial.py", "if gap <= target and", "if gap < target and"),
+    Fault("compare: one evaluation more than the budget", "compare/trial.py", "self.evals + self.gradients >= self.budget", "self.evals + self.gradients > self.budget"),
+    Fault("compare: gaps without the minimum", "compare/execution.py", "minimum=0.0 if math.isnan(minimum) else minimum", "minimum=0.0"),
+    Fault("compare: noise in the record", "compare/trial.py", "values if self._noiseless is None else", "values if True else"),
+    Fault("compare: ERT forgets what failed", "compare/statistics.py", "np.where(reached, array, real_array(used_name, used, array.shape))", "np.where(reached, array, 0.0)"),
+    Fault("compare: bootstrap without the small-sample correction", "compare/statistics.py", "-math.sqrt(runs / (runs - 1)) * t", "-1.96"),
+    Fault("compare: log chart loses sqrt 2", "compare/charts.py", "off_diagonal=np.sqrt(2.0)", "off_diagonal=2.0"),
+    Fault("compare: cholesky gradient halved", "compare/charts.py", "by_factor = (gradient + gradient.T) @ factor", "by_factor = gradient @ factor"),
+    Fault("compare: all methods start elsewhere", "compare/execution.py", "zlib.crc32(cell.problem.encode())", "zlib.crc32(cell.method.encode())"),
+    Fault("zoo: Rosenbrock's Hessian", "problems/esgroup_problems/valleys.py", "2 + 1200 * head**2 - 400 * tail", "2 + 1200 * head**2 + 400 * tail"),
+    Fault("zoo: Dixon-Price's first coordinate", "problems/esgroup_problems/valleys.py", "(x[..., 0] - 1) ** 2 + chain", "(x[..., -1] - 1) ** 2 + chain"),
+    Fault("zoo: bands below the diagonal", "problems/esgroup_problems/functions.py", "product[k:] += band * v[:-k]", "product[k:] += 0 * band * v[:-k]"),
+    Fault("zoo: noise on the clean function", "problems/esgroup_problems/noisy.py", "noiseless=problem.batch", "noiseless=rows"),
 ]  # fmt: skip
 
 
 def mutate(fault: Fault, tree: Path) -> None:
     """A copy of the package and its tests with the fault in it."""
-    for name in ("esgroup", "tests"):
+    for name in ("esgroup", "problems", "tests"):
         shutil.copytree(ROOT / name, tree / name)  # with modification times, so that compiled kernels are found
     shutil.copy2(ROOT / "pyproject.toml", tree)
-    path = tree / "esgroup" / fault.file
+    path = fault.path(tree)
     path.write_text(path.read_text().replace(fault.old, fault.new))
 
 
@@ -121,7 +141,7 @@ def test_that_notices(fault: Fault) -> tuple[str, float]:
         mutate(fault, tree)
         nearest_first = sorted(TESTS, key=lambda test: fault.file.split("/")[0] not in test)
         command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *nearest_first]
-        environment = os.environ | {"PYTHONPATH": str(tree), "OPENBLAS_NUM_THREADS": "1"}
+        environment = os.environ | {"PYTHONPATH": f"{tree}{os.pathsep}{tree / 'problems'}", "OPENBLAS_NUM_THREADS": "1"}
         run = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
         if run.returncode not in (0, 1):  # neither passed nor failed: the tests did not run
             raise SystemExit(f"{fault.name}: the tests did not run\n{run.stdout}\n{run.stderr}")
@@ -133,7 +153,7 @@ def test_that_notices(fault: Fault) -> tuple[str, float]:
 def check_texts() -> None:
     """Every fault must fit the package as it is now."""
     for fault in FAULTS:
-        count = (ROOT / "esgroup" / fault.file).read_text().count(fault.old)
+        count = fault.path(ROOT).read_text().count(fault.old)
         if count != 1:
             sys.exit(f"{fault.name}: {fault.old!r} stands {count} times in {fault.file}, not once")
 

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#22272b"  # of all that is not a method's: `to_svg` replaces it. Greys are this colour with less opacity
-# Okabe and Ito's colours without black and yellow, a brown and a violet: they differ for all kinds of colour vision, and can be
-# seen on white and on black. The numbers of colours and dashes have no common factor, nor those of dashes and markers: pairs repeat late.
+# Okabe and Ito's colours without black and yellow, a brown and a violet: they differ for all kinds of colour vision,
+# and can be seen on white and on black. The numbers of colours and dashes have no common factor, nor have those of
+# dashes and markers: pairs repeat late.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b5a2b", "#7b4fd8")
 DASHES = ((), (5.0, 1.6), (1.3, 1.3), (6.0, 1.5, 1.3, 1.5), (3.0, 1.2, 1.0, 1.2, 1.0, 1.2))
 MARKERS = ("o", "s", "^", "D", "v", "P")

@@ -21,8 +21,8 @@ class ItakuraSaito(Separable):
     y: float
 
     def terms(self, x: Array) -> Array:
-        excess = self.y / self._positive(x) - 1
-        return excess - np.log1p(excess)  # near x = y the logarithm of y/x would lose all digits
+        ratio = self.y / self._positive(x)
+        return (ratio - 1) - np.log(ratio)
 
     def slopes(self, x: Array) -> Array:
         x = self._positive(x)

@@ -126,6 +126,14 @@ def test_positive_definite_problems_are_searched_through_a_chart() -> None:
         assert run.solved, run
 
 
+def test_gaps_are_above_the_minimum_of_the_problem() -> None:
+    cell, problem = Cell("styblinski_tang", 3, f"{ODD}:giving_up", 1), find("styblinski_tang", 3)
+    lowest = min(problem.fun(start(cell)), problem.fun(start(cell) / 2))
+    run = execute(cell, USUAL)
+    assert run.best == pytest.approx(lowest, rel=1e-14) and run.minimum == problem.minimum < -100
+    assert run.trajectory[-1].gap == pytest.approx(lowest - problem.minimum, rel=1e-5)
+
+
 def test_bounds_are_kept() -> None:
     for method in ("esgroup", "l-bfgs-b", "nelder-mead", "cmaes"):
         stage = prepare(Cell("schwefel", 3, method, 1), choose(method), USUAL)

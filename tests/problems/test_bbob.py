@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import re
 import sys
 from pathlib import Path
 
@@ -81,6 +82,14 @@ def test_every_function_has_a_maker_with_its_name() -> None:
         assert pickle.loads(pickle.dumps(maker)) is maker
         assert list(inspect.signature(maker).parameters) == ["dim", "seed"]
         assert maker().dim == suite.usual and maker().name == f"{prefix}9" and maker().source == suite.source
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_function_has_the_name_that_ioh_gives_it(number: int) -> None:
+    ioh = pytest.importorskip("ioh")
+    theirs = ioh.get_problem(number, 1, 2, ioh.ProblemClass.BBOB).meta_data.name  # as in "BentCigar"
+    ours = (zoo.PROBLEMS[f"bbob_f{number}"].__doc__ or "").partition(":")[0].lower()
+    assert all(word[:6].lower() in ours for word in re.findall(r"[A-Z][a-z]+|\d+", theirs))
 
 
 def test_a_problem_begins_in_the_middle_of_the_region_of_interest() -> None:

@@ -74,7 +74,7 @@ def test_a_simulated_task_has_its_own_number_of_weights() -> None:
     pytest.importorskip("gymnasium")
     with pytest.raises(ValueError, match="dim must be 5 for cart_pole, got 4"):
         cart_pole(4)
-    with pytest.raises(ValueError, match="dim must be 21 for pendulum, got 20"):
+    with pytest.raises(ValueError, match="dim must be 41 for pendulum, got 20"):
         pendulum(20)
 
 
