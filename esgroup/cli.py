@@ -160,7 +160,8 @@ def compare(
     if done.interrupted:
         _fail(f"interrupted: {done.runs:,} runs are in {done.folder}, and the same command goes on", INTERRUPTED)
     typer.echo(done.table)
-    typer.echo(typer.style(f"{'page':<9}", bold=True) + str(done.folder / "index.html"))
+    for label, name in (("page", "index.html"), ("details", "table.md"), ("runs", "runs.csv")):
+        typer.echo(typer.style(f"{label:<9}", bold=True) + str(done.folder / name))
     if done.failures:
         typer.secho(f"{done.failures} of {done.runs} runs failed: the table says why", fg="yellow", err=True)
 

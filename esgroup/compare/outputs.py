@@ -21,10 +21,10 @@ def check_libraries() -> None:
 
 
 def write(folder: Folder, title: str, about: About) -> tuple[tuple[Path, ...], str]:
-    """Write all of them, from the runs alone; gives the files and the text of the table."""
+    """Write all of them, from the runs alone; gives the files, and the table in brief."""
     runs, reference, here = folder.runs, folder.plan.reference, folder.path
     rows, totals = summary.summarise(runs, reference), summary.overall(runs, reference)
-    text = f"# {title}\n\n{table.markdown(rows, reference, totals)}\n\n{_made_by(about)}\n"
+    text = f"# {title}\n\n{table.markdown(rows, reference, totals)}\n{_made_by(about)}"
     replace_text(here / "table.md", text)
     drawn = {"profile": figures.profile(runs)}
     curves = figures.convergence(runs)
@@ -34,7 +34,7 @@ def write(folder: Folder, title: str, about: About) -> tuple[tuple[Path, ...], s
         files += _saved(figure, here / name)
     pictures = [_picture(name, figure, summary.methods(runs)) for name, figure in drawn.items()]
     replace_text(here / "index.html", page(title, rows, totals, pictures, about, reference))
-    return (*files, here / "index.html"), text
+    return (*files, here / "index.html"), table.brief(rows, reference, totals)
 
 
 def _made_by(about: About) -> str:

@@ -21,7 +21,17 @@ NOTHING = "-"
 
 def markdown(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = ()) -> str:
     """The rows of `summarise`, under those of `overall` if they are given, in GitHub's Markdown."""
-    parts = [_all_problems(totals, reference), _by_problem(rows, reference), _marked(rows), _failures(rows)]
+    tables = [_all_problems(totals, reference), _at_a_glance(rows), _by_problem(rows, reference)]
+    return _joined([*tables, _marked(rows), _failures(rows)])
+
+
+def brief(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = ()) -> str:
+    """The same for a terminal: without details where the problems can be seen at a glance."""
+    tables = [_all_problems(totals, reference), _at_a_glance(rows) or _by_problem(rows, reference)]
+    return _joined([*tables, _marked(rows), _failures(rows)])
+
+
+def _joined(parts: Sequence[str]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -48,6 +58,32 @@ def _all_problems(totals: Sequence[Overall], reference: str) -> str:
     return "\n\n".join(["## All problems together", _table([head, *lines], "lrrr"), note])
 
 
+def _at_a_glance(rows: Sequence[Row]) -> str:
+    """Problems down, methods across; left out where there is one problem or one method only."""
+    methods = {row.method: _method(row.method, row.counts) for row in reversed(rows)}
+    names, blocks = words.once(row.method for row in rows), [list(block) for _, block in groupby(rows, key=_case)]
+    if len(names) < 2 or len(blocks) < 2:
+        return ""
+    lines = [["problem", "d", *(methods[name] for name in names)]]
+    for block in blocks:
+        cells = {row.method: _short(row, _best(block)) for row in block}
+        lines.append([_cell(block[0].problem), str(block[0].dim), *(cells.get(name, NOTHING) for name in names)])
+    note = "Medians of all runs, with the runs that got there in brackets if not all did."
+    return "\n\n".join(["## Evaluations to the target", _table(lines, "lr" + "r" * len(names)), note])
+
+
+def _short(row: Row, best: float) -> str:
+    text = words.cost(row.median) if math.isfinite(row.median) else NOTHING
+    count = "" if row.solved == row.runs else f" ({row.solved})"
+    return f"**{text}**{count}" if row.counts is not Cost.GRADIENTS and row.median == best < math.inf else text + count
+
+
+def _best(rows: Sequence[Row]) -> float:
+    """The smallest median of methods without gradients, inf if there is nothing to choose from."""
+    medians = [row.median for row in rows if row.counts is not Cost.GRADIENTS]
+    return min(medians) if len(rows) > 1 and medians else math.inf
+
+
 def _by_problem(rows: Sequence[Row], reference: str) -> str:
     same = len({(row.target, row.known) for row in rows}) < 2
     head = ["problem", "d", "method", "evaluations to target", "solved", f"ratio to {reference}", "CPU per evaluation"]
@@ -65,10 +101,9 @@ def _by_problem(rows: Sequence[Row], reference: str) -> str:
 
 def _block(rows: list[Row], reference: str, same_target: bool) -> list[list[str]]:
     """The lines of one problem in one dimension, which are named in the first."""
-    best = min((row.median for row in rows if row.counts is not Cost.GRADIENTS), default=math.inf)
-    lines = []
+    best, lines = _best(rows), []
     for i, row in enumerate(rows):
-        strong = len(rows) > 1 and row.counts is not Cost.GRADIENTS and row.median == best < math.inf
+        strong = row.counts is not Cost.GRADIENTS and row.median == best < math.inf
         line = [
             _cell(row.problem) if i == 0 else "",
             str(row.dim) if i == 0 else "",

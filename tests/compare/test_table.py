@@ -8,7 +8,7 @@ import pytest
 from esgroup.compare import words
 from esgroup.compare.records import Cost
 from esgroup.compare.summary import Overall, Row, overall, summarise
-from esgroup.compare.table import markdown
+from esgroup.compare.table import brief, markdown
 from tests.compare.test_summary import a_run, failed
 
 INF = math.inf
@@ -153,3 +153,25 @@ def test_names_are_no_markup(name: str, written: str) -> None:
 def test_a_message_keeps_its_backticks() -> None:
     text = markdown([a_row(failures=("`x` ``y``",))], "ours")
     assert "``` `x` ``y`` ```" in text
+
+
+def test_at_a_glance_problems_go_down_and_methods_across() -> None:
+    runs = [a_run("cma", seed=seed, hit=1000) for seed in range(3)]
+    runs += [a_run(seed=seed, hit=1234 if seed else INF) for seed in range(3)]
+    runs += [a_run("cma", problem="other", hit=7), a_run(problem="other", hit=INF)]
+    runs += [a_run("newton", problem="other", hit=2, cost=Cost.GRADIENTS)]
+    head, *lines = cells(markdown(summarise(runs, "cma"), "cma"), "Evaluations to the target")
+    assert head == ["problem", "d", "cma", "ours", "newton¹"]
+    assert lines == [["bowl", "4", "**1,000**", "1,234 (2)", "-"], ["other", "4", "**7**", "- (0)", "2"]]
+
+
+def test_one_problem_or_one_method_needs_no_glance() -> None:
+    for runs in ([a_run("cma"), a_run()], [a_run(), a_run(problem="other")]):
+        assert "Evaluations to the target\n" not in markdown(summarise(runs, "ours"), "ours")
+
+
+def test_in_brief_there_is_one_table_of_the_problems() -> None:
+    several = summarise([a_run("cma"), a_run(), a_run("cma", problem="other"), a_run(problem="other")], "cma")
+    assert "## Evaluations to the target" in brief(several, "cma") and "## Each problem" not in brief(several, "cma")
+    one = summarise([a_run("cma"), failed()], "cma")
+    assert "## Each problem" in brief(one, "cma") and "## Runs that went wrong" in brief(one, "cma")
