@@ -105,16 +105,17 @@ def log_determinants(w: Array) -> Array:
 
 @register
 def covariance_selection(dim: int = 10, samples: int | None = None, *, seed: int = 0) -> Problem:
-    """Precision matrix of a sparse Gaussian graph from 10 dim samples, entries off the graph kept small.
+    """Precision matrix of a sparse Gaussian graph, with a penalty on entries off the graph.
 
     f(W) = -log det W + tr(S W) + 1/2 sum_ij R_ij W_ij^2: twice the negative log-likelihood of W per sample, without its
-    constant, where S is the covariance of the samples. Dempster sets W_ij = 0 where the graph has no edge; here those
-    entries have R_ij = 10, a normal prior, and all others R_ij = 0, so that f is smooth and defined on the whole cone.
-    (The graphical lasso, with |W_ij|, has corners.) The graph has three edges a node on average, as has the precision
-    that the samples come from. The minimum is found by Newton's method, to machine precision.
+    constant, where S is the covariance of 10 dim samples. Dempster sets W_ij = 0 where the graph has no edge; here
+    those entries have R_ij = 10, a normal prior, and all others R_ij = 0, so that f is smooth and defined on the whole
+    cone. (The graphical lasso, with |W_ij|, has corners.) The graph has three edges a node on average, as has the
+    precision that the samples come from. The minimum is found by Newton's method, to machine precision.
     """
     dim = checks.whole_number("dim", dim, least=1)
-    samples = 10 * dim if samples is None else checks.whole_number("samples", samples, least=1)
+    # with fewer samples than dimensions S is singular, and f may have no minimum
+    samples = 10 * dim if samples is None else checks.whole_number("samples", samples, least=dim)
     rng = instance_rng("covariance_selection", dim, seed)
     precision = _sparse_precision(dim, rng)
     x = np.linalg.solve(np.linalg.cholesky(precision).T, rng.standard_normal((dim, samples)))  # ~ N(0, precision^-1)
@@ -126,7 +127,7 @@ def covariance_selection(dim: int = 10, samples: int | None = None, *, seed: int
 
 @register
 def nearest_correlation(dim: int = 10, *, seed: int = 0) -> Problem:
-    """Positive definite W whose correlations are nearest to an indefinite matrix; the infimum is not reached.
+    """Positive definite W whose correlations are nearest to an indefinite matrix.
 
     f(W) = 1/2 |R - A|_F^2 for the correlations R of W: Higham's problem. Its solution X has rank dim - k and lies on
     the boundary of the cone, so that f comes near its minimum without reaching it: eigenvalues of W shrink to zero. To

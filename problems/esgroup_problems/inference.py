@@ -99,7 +99,7 @@ def logistic_regression_1d(dim: int = 1, *, samples: int = 20, seed: int = 0) ->
 
 @register
 def logistic_breast_cancer(dim: int = 31) -> Problem:
-    """Logistic regression on the Wisconsin breast cancer data: 569 cases, 30 features, intercept.
+    """Logistic regression on the breast cancer data: 569 cases, 30 features, intercept.
 
     f(w) = sum_i log(1 + exp(-y_i x_i^T w)) + 1/2 |w|^2. The features have mean 0 and variance 1, a column of ones comes
     last, and y is 1 for benign and -1 for malignant. The prior holds for all weights. The minimum is found by Newton's

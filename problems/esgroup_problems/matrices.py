@@ -109,11 +109,11 @@ class TwoSided:
 
 @register
 def metric_nearness(dim: int = 10, samples: int | None = None, *, seed: int = 0) -> Problem:
-    """Positive definite W that sends Q x back to x, for N samples x or (None) for all of N(0, I).
+    """Positive definite W that sends Q x back to x, for N samples x or for all of N(0, I).
 
-    f(W) = 1/(2N) sum_i |W Q x_i - x_i|^2 with Q = G G^T / dim + 0.1 I and normal G and x_i. The points are kept as a
-    triangular root of their second moments, so that a value costs O(dim^3) for any N. With fewer points than dimensions
-    f is zero at other matrices too.
+    f(W) = 1/(2N) sum_i |W Q x_i - x_i|^2 with Q = G G^T / dim + 0.1 I and normal G and x_i; `samples` is N, or None for
+    all of N(0, I). The points are kept as a triangular root of their second moments, so that a value costs O(dim^3) for
+    any N. With fewer points than dimensions f is zero at other matrices too.
     """
     dim = checks.whole_number("dim", dim, least=1)
     rng = instance_rng("metric_nearness", dim, seed)
@@ -124,7 +124,7 @@ def metric_nearness(dim: int = 10, samples: int | None = None, *, seed: int = 0)
 
 @register
 def metric_nearness_minibatch(dim: int = 10, samples: int = 12_500, batch_size: int = 100, *, seed: int = 0) -> Problem:
-    """Metric nearness measured on 100 of 12,500 samples, drawn anew in every call: a noisy function.
+    """Metric nearness on 100 of 12,500 samples, drawn anew in every call: noisy.
 
     The matrices of one call share their mini-batch. The noise is zero at the minimiser, where every term is.
     `noiseless` and the derivatives are those of all samples: `metric_nearness` with the same arguments.

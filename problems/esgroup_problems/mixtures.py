@@ -106,11 +106,11 @@ def student_mixture_function(centres: Array, precisions: Array, degrees: float) 
 
 @register
 def student_t_mixture(dim: int = 20, *, components: int = 10, narrow: bool = False, seed: int = 0) -> Problem:
-    """Negative log density of ten Student's t distributions with two degrees of freedom: ten basins.
+    """Negative log density of ten Student's t distributions: ten basins, heavy tails.
 
-    Centres are uniform in (-20, 20)^dim; the shape matrices are V = A^T A + I with normal A of variance 0.1 dim. The
-    text of the paper does not fix the latter: in the code published with the article of 2020 A has the standard
-    deviation 0.1 dim and A^T A + I is the inverse of V. `narrow=True` is that variant.
+    There are two degrees of freedom. Centres are uniform in (-20, 20)^dim; the shape matrices are V = A^T A + I with
+    normal A of variance 0.1 dim. The text of the paper does not fix the latter: in the code published with the article
+    of 2020 A has the standard deviation 0.1 dim and A^T A + I is the inverse of V. `narrow=True` is that variant.
 
     The minimum is not known for certain. The targets are 10 to 10^-8 above the lowest of the minima that descents from
     all centres end in.

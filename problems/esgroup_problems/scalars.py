@@ -39,7 +39,7 @@ class ItakuraSaito(Separable):
 
 @register
 def itakura_saito(dim: int = 1) -> Problem:
-    """Itakura-Saito divergence of a positive number from 2: steep towards zero, flat above, not convex.
+    """Itakura-Saito divergence of a positive number from 2: a wall at zero, flat above.
 
     f(x) = 2/x - log(2/x) - 1 on [10^-6, 100], with the minimum 0 at 2 and an inflection at 4.
     """

@@ -89,11 +89,11 @@ def _episode(environment: Any, act: Callable[[NDArray[np.float32]], Any], seed: 
 
 @register
 def cart_pole(dim: int = 5, *, seed: int = 0) -> Problem:
-    """Balance a pole on a cart for 500 steps with a linear policy (CartPole-v1), from three starts.
+    """Balance a pole on a cart for 500 steps with a linear policy (CartPole-v1).
 
-    f = -(mean number of steps), piecewise constant. The five weights are those of position, velocity, angle and angular
-    velocity, and an offset; the cart is pushed right where their sum is positive. The minimum -500 is a whole region.
-    Needs gymnasium.
+    f = -(mean number of steps) over episodes from three starts, piecewise constant. The five weights are those of
+    position, velocity, angle and angular velocity, and an offset; the cart is pushed right where their sum is positive.
+    The minimum -500 is a whole region. Needs gymnasium.
     """
     dim = fixed_dim("cart_pole", dim, 5)
     source = "Barto, Sutton, Anderson: Neuronlike adaptive elements (IEEE Transactions SMC 13, 1983); gymnasium"
@@ -102,12 +102,12 @@ def cart_pole(dim: int = 5, *, seed: int = 0) -> Problem:
 
 @register
 def pendulum(dim: int = 41, *, seed: int = 0) -> Problem:
-    """Swing a pendulum up and hold it with a network of eight units (Pendulum-v1), from three starts.
+    """Swing a pendulum up and hold it with a network of eight units (Pendulum-v1).
 
-    f = -(mean return): the sum of angle^2 + 0.1 velocity^2 + 0.001 torque^2 over 200 steps. The 41 weights are those of
-    a layer of eight tanh units, which see the cosine and the sine of the angle and half the angular velocity, and of
-    the torque. The minimum depends on the starts and is not known: a policy that holds the pendulum up from all three
-    costs 40 to 250, one that fails from one of them 400 and more. Needs gymnasium.
+    f = -(mean return) over episodes from three starts: the sum of angle^2 + 0.1 velocity^2 + 0.001 torque^2 over 200
+    steps. The 41 weights are those of a layer of eight tanh units, which see the cosine and the sine of the angle and
+    half the angular velocity, and of the torque. The minimum depends on the starts and is not known: a policy that
+    holds the pendulum up from all three costs 40 to 250, one that fails from one of them 400 and more. Needs gymnasium.
     """
     policy = Network(hidden=8, scales=(1.0, 1.0, 2.0), high=2.0)
     dim = fixed_dim("pendulum", dim, policy.size)

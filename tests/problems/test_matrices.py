@@ -103,11 +103,13 @@ def test_a_matrix_counts_as_its_symmetric_part(name: str) -> None:
     np.testing.assert_allclose(product, product.T, rtol=1e-12, atol=1e-14)
 
 
-def test_sizes_must_be_positive() -> None:
+def test_sizes_that_are_too_small_are_refused() -> None:
     with pytest.raises(ValueError, match="samples must be an integer >= 1, got 0"):
         metric_nearness(3, 0)
     with pytest.raises(ValueError, match="batch_size must be an integer >= 1, got 0"):
         metric_nearness_minibatch(3, batch_size=0)
+    with pytest.raises(ValueError, match="samples must be an integer >= 5, got 4"):
+        covariances.covariance_selection(5, 4)
     with pytest.raises(ValueError, match="columns must be an integer >= 1, got 0"):
         kronecker_ellipsoid(3, columns=0)
 
