@@ -39,7 +39,7 @@ class Settings:
     starts: Starts = "random"
 
 
-class Set(NamedTuple):
+class Stage(NamedTuple):
     """A problem made ready for a method that searches vectors."""
 
     task: Task
@@ -108,7 +108,7 @@ def failed(cell: Cell, settings: Settings, ended: Ended, message: str) -> Run:
     )
 
 
-def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Set:
+def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
     """The problem of a cell, at its start, in the coordinates of a chart."""
     task = find(cell.problem, cell.dim, seed=cell.seed)
     rng = np.random.default_rng([cell.seed, zlib.crc32(cell.problem.encode()), cell.dim])
@@ -121,7 +121,7 @@ def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Set:
     described = space(x0, where, sigma0=task.sigma0)
     limits = None if where is None else np.column_stack([described.lower, described.upper])
     box = _box(task, described.steps0, x0, limits)
-    return Set(task, coordinates, x0, float(np.median(described.steps0)), limits, box)
+    return Stage(task, coordinates, x0, float(np.median(described.steps0)), limits, box)
 
 
 def _bounds(task: Task) -> list[tuple[float, float]] | tuple[float, float] | None:
@@ -140,7 +140,7 @@ def _box(task: Task, steps: Array, x0: Array, limits: Array | None) -> Array:
     return np.column_stack([np.minimum(box[:, 0], x0), np.maximum(box[:, 1], x0)])
 
 
-def _recorder(stage: Set, settings: Settings) -> Recorder:
+def _recorder(stage: Stage, settings: Settings) -> Recorder:
     task, minimum = stage.task, _minimum(stage.task)
     return Recorder(
         _of_vectors(partial(_values, task), stage.chart),
@@ -177,7 +177,7 @@ def targets_of(task: Task, settings: Settings) -> tuple[float, ...]:
     return tuple(sorted((float(target) for target in own), reverse=True))
 
 
-def _trial(stage: Set, recorder: Recorder, seed: int) -> Trial:
+def _trial(stage: Stage, recorder: Recorder, seed: int) -> Trial:
     return Trial(
         x0=stage.x0.copy(),
         sigma0=stage.sigma0,
