@@ -34,8 +34,9 @@ def show(dim: int) -> None:
     console.print(_options())
     console.print(_methods())
     console.print(_presets())
-    for entry, why in known().failures.items():
-        Console(stderr=True).print(Text(f"problems of {entry} could not be loaded: {why}", style="yellow"))
+    for kind, failures in (("problems", known().failures), ("methods", methods.failures())):
+        for entry, why in failures.items():
+            Console(stderr=True).print(Text(f"{kind} of {entry} could not be loaded: {why}", style="yellow"))
 
 
 def _table(title: str, first: str) -> Table:

@@ -21,6 +21,7 @@ from esgroup import checks
 from esgroup.checks import Array
 
 GROUP = "esgroup.problems"
+SPACES = ("vector", "spd", "matrix", "scalar")
 # what pyproject.toml registers: for a source tree that is used without being installed
 _ZOO = EntryPoint(name="zoo", value="esgroup_problems:PROBLEMS", group=GROUP)
 
@@ -116,6 +117,8 @@ def _from_table(name: str, dim: int | None, seed: int | None) -> Task:
     made = _made(makers[name], dim, seed)
     known_of_it = {field: getattr(made, field) for field in _OPTIONAL if hasattr(made, field)}
     space = known_of_it.get("space", "vector")
+    if space not in SPACES:
+        raise ValueError(f"the space of {name} must be one of {', '.join(SPACES)}, got {space!r}")
     shape = {"spd": (dim, dim), "matrix": (dim, None)}.get(space, (dim,))
     return Task(name, made.fun, checks.real_array("x0", made.x0, shape), **known_of_it)
 
@@ -129,7 +132,8 @@ def _made(maker: Callable[..., Any], dim: int | None, seed: int | None) -> Any:
 
 def near(name: str, names: Iterable[str], n: int = 1) -> str:
     """A hint at the names that look like it, or nothing."""
-    alike = difflib.get_close_matches(name, list(names), n=n)
+    by_lower = {known.lower(): known for known in names}
+    alike = [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, n=n)]
     return f" (did you mean {' or '.join(map(repr, alike))}?)" if alike else ""
 
 
@@ -183,11 +187,11 @@ def _imported(name: str) -> Any:
             raise ValueError(_why(name, error)) from error  # the module is there, but lacks one of its own
         hint = f" (write {name.removesuffix('.py')!r}, without .py)" if name.endswith(".py") else ""
         raise ValueError(f"there is no module {name!r} in {here} or among the installed ones{hint}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(_why(name, error)) from error
 
 
-def _why(name: str, error: Exception) -> str:
+def _why(name: str, error: BaseException) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
     at = "" if isinstance(error, SyntaxError) else f" ({last.filename}, line {last.lineno})"  # a SyntaxError says where
     return f"module {name!r} could not be imported: {type(error).__name__}: {error}{at}"

@@ -81,7 +81,7 @@ class Logarithm(_Triangle):
         half = (s[:, None] - s) / 2
         sinhc = np.where(half == 0, 1.0, np.sinh(half) / np.where(half == 0, 1.0, half))
         k = np.exp((s[:, None] + s) / 2) * sinhc  # the quotient without cancellation
-        inner = u @ (k * (u.T @ gradient @ u)) @ u.T
+        inner = u @ (k * (u.T @ ((gradient + gradient.T) / 2) @ u)) @ u.T
         return self._packed(inner)  # both S_ij and S_ji move by v / sqrt(2), hence sqrt(2) again
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import shlex
-import time
-from collections.abc import Sequence
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -65,46 +67,53 @@ class Request:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of it: how many runs there are and how many went wrong, the files, and the table."""
+    """What came of it: how many runs there are and how many went wrong, and the table in brief."""
 
     runs: int
     failures: int
     interrupted: bool
-    files: tuple[Path, ...]
     table: str
     folder: Path
 
 
 def compare(request: Request) -> Done:
-    """Do what is asked. A ValueError or ImportError means that nothing was begun."""
+    """Do what is asked; ValueError, TypeError, ImportError or OSError if that cannot be done."""
     from esgroup.compare import outputs
 
     outputs.check_libraries()
     jobs, wanted = _jobs(request.jobs), _plan(request)
     out = Path(f"compare-{request.preset}" if request.preset else "comparison") if request.out is None else request.out
-    folder = Folder(out, wanted, request.command, extend=request.extend)
-    begin = time.monotonic()
-    interrupted = _run_missing(folder, jobs)
-    files: tuple[Path, ...] = ()
-    table = ""
-    if folder.runs and not interrupted:
-        about = _about(request, folder, jobs, time.monotonic() - begin)
-        files, table = outputs.write(folder, request.title, about)
-    failures = sum(run.failed for run in folder.runs)
-    return Done(len(folder.runs), failures, interrupted, files, table, folder.path)
+    with closing(Folder(out, wanted, request.command, extend=request.extend)) as folder:
+        interrupted = _run_missing(folder, jobs)
+        table = "" if interrupted else outputs.write(folder, request.title, _about(request, folder))
+        failures = sum(run.failed for run in folder.runs)
+        return Done(len(folder.runs), failures, interrupted, table, folder.path)
 
 
 def _run_missing(folder: Folder, jobs: int) -> bool:
     """Whether Ctrl-C came before the end."""
-    missing = folder.missing
+    missing, total = folder.missing, len(folder.plan.cells)
     try:
-        with Watch(len(folder.plan.cells), len(folder.plan.cells) - len(missing)) as watch:
+        with _terminated_as_interrupted(), Watch(total, total - len(missing)) as watch:
             for run in run_all(missing, folder.plan.settings, jobs):
                 folder.add(run)
                 watch.update(run)
     except KeyboardInterrupt:
         return True
     return False
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM like Ctrl-C: the processes of the runs must not be left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where no signal can be handled
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _jobs(jobs: int | None) -> int:
@@ -163,19 +172,25 @@ def whole_numbers(text: str) -> list[int]:
     numbers: list[int] = []
     for word in text.split(","):
         first, dash, last = word.strip().partition("-")
+        if dash and int(last) < int(first):
+            raise ValueError(f"{word} is no range")
         numbers += range(int(first), int(last) + 1) if dash else [int(first)]
     return numbers
 
 
 def seeds(text: str) -> list[int]:
     """A single number is how many: 5 is 0 to 4."""
-    return list(range(int(text))) if text.strip().isdigit() else whole_numbers(text)
+    if not text.strip().isdigit():
+        return whole_numbers(text)
+    if int(text) == 0:
+        raise ValueError("none at all")
+    return list(range(int(text)))
 
 
 # ---- what is said of it ---------------------------------------------------------------------------------------------
 
 
-def _about(request: Request, folder: Folder, jobs: int, seconds: float) -> Any:
+def _about(request: Request, folder: Folder) -> Any:
     from esgroup.compare.page import About
 
     settings, runs = folder.plan.settings, folder.runs
@@ -194,13 +209,12 @@ def _about(request: Request, folder: Folder, jobs: int, seconds: float) -> Any:
         settings={
             "evaluations of a run, at most": budget,
             "seconds of a run, at most": f"{settings.max_time:g}",
-            "targets": ", ".join(f"{target:g}" for target in settings.targets),
+            "targets": ", ".join(f"{target:g}" for target in settings.targets or ()) or "the usual ones",
             "starts": settings.starts,
             "seeds": ", ".join(map(str, folder.plan.seeds)),
-            "processes": str(jobs),
         },
         date=date.today().isoformat(),
-        elapsed=duration(seconds),
+        cpu=duration(sum(run.cpu for run in runs)),
         runs=len(runs),
         failures=sum(run.failed for run in runs),
     )

@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from esgroup import __version__
+from esgroup import __version__, told
 from esgroup.checks import Array
 from esgroup.compare.charts import Chart, chart
-from esgroup.compare.methods import Chosen, Method, choose
+from esgroup.compare.methods import Chosen, Method, choose, known
 from esgroup.compare.records import Cell, Cost, Ended, Run
 from esgroup.compare.trial import Over, Recorder, Trial
 from esgroup.problem_registry import Task, find
@@ -25,6 +25,7 @@ from esgroup.strategies.space import space
 
 Starts = Literal["random", "default"]
 
+TARGETS = (1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-5, 1e-8)  # gaps to the minimum, unless others are wanted
 EVALS_PER_COORDINATE = 3000  # of a run, unless a budget is given
 _WARM_UP = 60  # evaluations, enough for a generation or more of everyone
 
@@ -33,7 +34,7 @@ _WARM_UP = 60  # evaluations, enough for a generation or more of everyone
 class Settings:
     """What all runs of a comparison share. `max_time` are seconds, `max_evals` count values and gradients."""
 
-    targets: tuple[float, ...]
+    targets: tuple[float, ...] | None = None  # None: those of the problem, or the usual ones
     max_evals: int | None = None
     max_time: float = 600.0
     starts: Starts = "random"
@@ -55,9 +56,10 @@ def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: 
     try:
         chosen = choose(cell.method)
         stage = prepare(cell, chosen, settings)
-        _warm_up(chosen.method, len(stage.x0))
+        if chosen.method.name.partition(":")[0] in known():  # one of the user's own may hang: that is for the run
+            _warm_up(cell.method, len(stage.x0))
     except Exception as error:
-        return failed(cell, settings, Ended.ERROR, _described(error))
+        return failed(cell, Ended.ERROR, _described(error))
     ready()
     recorder = _recorder(stage, settings)
     begin = time.process_time()
@@ -72,7 +74,7 @@ def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: 
         size=len(stage.x0),
         best=recorder.gap + (0.0 if math.isnan(minimum) else minimum),
         minimum=minimum,
-        cost=chosen.method.counts(stage.task.gradient is not None),
+        cost=Cost.GRADIENTS if recorder.gradients else chosen.method.counts(stage.task.gradient is not None),
         cpu=time.process_time() - begin,
         cpu_fun=recorder.cpu,
         versions=versions_of(cell.method),
@@ -82,13 +84,8 @@ def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: 
     )
 
 
-def failed(cell: Cell, settings: Settings, ended: Ended, message: str) -> Run:
-    """The record of a run that has not begun, or that nothing is known of but its problem."""
-    try:
-        task: Task | None = find(cell.problem, cell.dim, seed=cell.seed)
-    except Exception:
-        task = None
-    targets = settings.targets if task is None else targets_of(task, settings)
+def failed(cell: Cell, ended: Ended, message: str) -> Run:
+    """The record of a run that has not begun, or that nothing is known of."""
     return Run(
         *cell,
         ended=ended,
@@ -97,13 +94,13 @@ def failed(cell: Cell, settings: Settings, ended: Ended, message: str) -> Run:
         gradients=0,
         size=cell.dim,
         best=math.inf,
-        minimum=math.nan if task is None else _minimum(task),
+        minimum=math.nan,
         cost=Cost.VALUES,
         cpu=0.0,
         cpu_fun=0.0,
         versions=versions_of(cell.method),
-        targets=targets,
-        hits=(math.inf,) * len(targets),
+        targets=(),
+        hits=(),
         trajectory=(),
     )
 
@@ -112,16 +109,27 @@ def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
     """The problem of a cell, at its start, in the coordinates of a chart."""
     task = find(cell.problem, cell.dim, seed=cell.seed)
     rng = np.random.default_rng([cell.seed, zlib.crc32(cell.problem.encode()), cell.dim])
-    point = task.x0 if settings.starts == "default" or task.start is None else task.start(rng)
     coordinates = chart(chosen.chart, task.space, task.x0.shape)
     where = _bounds(task)
     if where is not None and not chosen.method.bounded:
         raise ValueError(f"{chosen.method.name} takes no bounds, and {cell.problem} has some")
-    x0 = coordinates.vector(point)
+    x0 = coordinates.vector(task.x0)
     described = space(x0, where, sigma0=task.sigma0)
     limits = None if where is None else np.column_stack([described.lower, described.upper])
+    if settings.starts == "random":
+        x0 = _random_start(task, coordinates, described.steps0, limits, rng)
     box = _box(task, described.steps0, x0, limits)
     return Stage(task, coordinates, x0, float(np.median(described.steps0)), limits, box)
+
+
+def _random_start(
+    task: Task, coordinates: Chart, steps: Array, limits: Array | None, rng: np.random.Generator
+) -> Array:
+    """As the problem draws it, or x0 + sigma0 N(0, I) within the bounds."""
+    if task.start is not None:
+        return coordinates.vector(task.start(rng))
+    x0: Array = coordinates.vector(task.x0) + steps * rng.standard_normal(len(steps))
+    return x0 if limits is None else np.clip(x0, *limits.T)
 
 
 def _bounds(task: Task) -> list[tuple[float, float]] | tuple[float, float] | None:
@@ -158,9 +166,8 @@ def _of_vectors(values: Callable[[Array], Array], chart: Chart) -> Callable[[Arr
 
 
 def _values(task: Task, points: Array) -> Array:
-    if task.batch is not None:
-        return task.batch(points)
-    return np.array([task.fun(point) for point in points], dtype=np.float64)
+    values = [task.fun(point) for point in points] if task.batch is None else task.batch(points)
+    return told.values(values, len(points))  # as strict, and as lenient, as a search is
 
 
 def _gradient(gradient: Callable[[Array], Array], chart: Chart, vector: Array) -> Array:
@@ -172,9 +179,12 @@ def _minimum(task: Task) -> float:
 
 
 def targets_of(task: Task, settings: Settings) -> tuple[float, ...]:
-    """Gaps to the minimum where it is known; else the values that the problem names, or the same numbers as values."""
-    own = task.targets if task.minimum is None and task.targets else settings.targets
-    return tuple(sorted((float(target) for target in own), reverse=True))
+    """Those that are set, gaps where the minimum is known and else values; or the usual gaps, or the problem's values.
+
+    None at all where nothing is known: then the best value that is found will be the measure.
+    """
+    usual = TARGETS if task.minimum is not None else task.targets
+    return tuple(sorted(map(float, usual if settings.targets is None else settings.targets), reverse=True))
 
 
 def _trial(stage: Stage, recorder: Recorder, seed: int) -> Trial:
@@ -197,7 +207,7 @@ def _searched(method: Method, trial: Trial, recorder: Recorder) -> tuple[Ended, 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a method complains of on its way is not for the terminal
-            message = method.run(trial)
+            message = str(method.run(trial) or "")
     except Over:
         pass
     except Exception as error:
@@ -205,20 +215,22 @@ def _searched(method: Method, trial: Trial, recorder: Recorder) -> tuple[Ended, 
             return Ended.ERROR, _described(recorder.error or error)
     if recorder.over is None and recorder.error is not None:  # the method has kept it to itself
         return Ended.ERROR, _described(recorder.error)
-    if recorder.evals and not recorder.finite:
-        return Ended.NAN, f"none of {recorder.evals:,} values was a finite number"
     if recorder.over is Ended.TIMEOUT:
         return Ended.TIMEOUT, "the time for the run was spent"
+    if not recorder.evals:
+        return Ended.ERROR, f"the method has not evaluated the function{f' ({message})' if message else ''}"
+    if not recorder.finite:
+        return Ended.NAN, f"none of {recorder.evals:,} values was a finite number"
     return recorder.over or Ended.STOPPED, message
 
 
 @cache
-def _warm_up(method: Method, size: int) -> None:
+def _warm_up(spelling: str, size: int) -> None:
     """Load and compile what the method needs, on a sphere: that is no part of a run's time."""
     recorder = Recorder(lambda x: (x**2).sum(axis=1), gradient=lambda x: 2 * x, targets=(-1.0,), budget=_WARM_UP)
     x0, box = np.ones(size), np.tile([-5.0, 5.0], (size, 1))
     trial = Trial(x0, 1.0, None, box, _WARM_UP, 0, recorder.fun, recorder.batch, recorder.gradient)
-    _searched(method, trial, recorder)
+    _searched(choose(spelling).method, trial, recorder)
 
 
 def _described(error: Exception) -> str:

@@ -12,7 +12,7 @@ from esgroup.checks import Array
 from esgroup.compare.drawing import INK, Style, blank, line, name_axis, notebook, plain, settled, styles
 from esgroup.compare.records import Cost, Run
 from esgroup.compare.statistics import Curve, curve, ecdf
-from esgroup.compare.summary import Block, blocks, known, methods, pairs
+from esgroup.compare.summary import Block, blocks, known, methods, pairs, targets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,23 +81,24 @@ def _counted(panels: Panels) -> str:
 
 def _converge(axes: Any, block: Block, looks: dict[str, Style]) -> str:
     """Draw the curves of all methods; gives what is shown."""
-    curves = {method: _curve(runs) for method, runs in block.items()}
-    first, middle = next(iter(block.values()))[0], np.concatenate([one.middle for one in curves.values()])
-    height = _height(all(map(known, block.values())), first.targets[-1], middle[np.isfinite(middle)])
+    last = (targets(block) or (1.0,))[-1]
+    curves = {method: _curve(runs, last) for method, runs in block.items()}
+    middle = np.concatenate([one.middle for one in curves.values()])
+    height = _height(known(block), last, middle[np.isfinite(middle)])
     axes.set(xscale="log", yscale="log", ylim=(0.6 * height.floor, height.top), xlim=_span(curves.values()))
     for method, one in curves.items():
         _band(axes, one, height, looks[method], opacity=min(0.13, 0.8 / len(curves)), label=method)
-    if first.targets[-1] >= height.shift:
-        target = max(first.targets[-1] - height.shift, height.floor)
+    if last >= height.shift:
+        target = max(last - height.shift, height.floor)
         axes.axhline(target, color=INK, alpha=0.45, linewidth=0.8, zorder=1)
     if not np.isfinite(middle).any():
         axes.text(0.5, 0.5, "no median", transform=axes.transAxes, ha="center", color=INK, alpha=0.6, fontsize=9)
     return height.label
 
 
-def _curve(runs: list[Run]) -> Curve:
+def _curve(runs: list[Run], target: float) -> Curve:
     costs, gaps = ([[getattr(p, name) for p in run.trajectory] for run in runs] for name in ("cost", "gap"))
-    return curve(costs, gaps, [run.used for run in runs], target=runs[0].targets[-1], points=POINTS)
+    return curve(costs, gaps, [run.used for run in runs], target=target, points=POINTS)
 
 
 def _band(axes: Any, one: Curve, height: Height, look: Style, *, opacity: float, label: str) -> None:

@@ -22,12 +22,19 @@ class Folder:
         self.path = path
         self.plan = _agreed(path, plan, extend)
         path.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(path)
         replace_text(path / "command.json", json.dumps({"command": command, "plan": self.plan.to_json()}, indent=1))
         self._runs = path / "runs.csv"
         self._by_cell: dict[Cell, Run] = {}
         if self._runs.exists():
             mend(self._runs)
             self._by_cell = {run.cell: run for run in read(self._runs)}
+
+    def close(self) -> None:
+        """Let others in."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     @property
     def runs(self) -> list[Run]:
@@ -43,6 +50,23 @@ class Folder:
         """Keep a run."""
         append(self._runs, run)
         self._by_cell[run.cell] = run
+
+
+def _locked(path: Path) -> int | None:
+    """Two comparisons in one folder would do everything twice; where there are no locks, nobody is kept out."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(folder)
+        raise ValueError(f"another comparison is running in {path}: wait for it, or choose another --out") from None
+    except OSError:  # a file system without locks
+        pass
+    return folder
 
 
 def _agreed(path: Path, plan: Plan, extend: bool) -> Plan:
@@ -74,7 +98,8 @@ def _stored(path: Path) -> Plan:
 
 
 def _from_json(stored: dict[str, Any]) -> Plan:
-    settings = Settings(tuple(stored["targets"]), stored["max_evals"], stored["max_time"], stored["starts"])
+    targets = None if stored["targets"] is None else tuple(stored["targets"])
+    settings = Settings(targets, stored["max_evals"], stored["max_time"], stored["starts"])
     problems = tuple((name, dim) for name, dim in stored["problems"])
     return Plan(problems, tuple(stored["methods"]), tuple(stored["seeds"]), stored["reference"], settings)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from esgroup.compare import drawing, figures, summary, table
 from esgroup.compare.folder import Folder, replace_text
 from esgroup.compare.page import About, Picture, page
+from esgroup.compare.relative import measured
 
 _LIBRARIES = {"matplotlib": "matplotlib", "jinja2": "Jinja2"}
 
@@ -20,33 +20,25 @@ def check_libraries() -> None:
         raise ImportError(f"a comparison needs {' and '.join(absent)}: pip install 'esgroup[compare]'")
 
 
-def write(folder: Folder, title: str, about: About) -> tuple[tuple[Path, ...], str]:
-    """Write all of them, from the runs alone; gives the files, and the table in brief."""
-    runs, reference, here = folder.runs, folder.plan.reference, folder.path
+def write(folder: Folder, title: str, about: About) -> str:
+    """Write all of them, from the runs alone; gives the table in brief."""
+    runs, reference, here = measured(folder.runs), folder.plan.reference, folder.path
     rows, totals = summary.summarise(runs, reference), summary.overall(runs, reference)
     text = f"# {title}\n\n{table.markdown(rows, reference, totals)}\n{_made_by(about)}"
     replace_text(here / "table.md", text)
     drawn = {"profile": figures.profile(runs)}
-    curves = figures.convergence(runs)
-    drawn |= {"convergence" if len(curves) == 1 else f"convergence-{i}": f for i, f in enumerate(curves, start=1)}
-    files = [here / "table.md"]
+    drawn |= {str(figure.get_label()): figure for figure in figures.convergence(runs)}
     for name, figure in drawn.items():
-        files += _saved(figure, here / name)
+        for suffix in (".png", ".svg"):
+            drawing.save(figure, here / f"{name}{suffix}")
     pictures = [_picture(name, figure, summary.methods(runs)) for name, figure in drawn.items()]
     replace_text(here / "index.html", page(title, rows, totals, pictures, about, reference))
-    return (*files, here / "index.html"), table.brief(rows, reference, totals)
+    return table.brief(rows, reference, totals)
 
 
 def _made_by(about: About) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in about.versions.items())
     return f"Made by `{about.command}` on {about.date}, with {versions}."
-
-
-def _saved(figure: Any, stem: Path) -> list[Path]:
-    files = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
-    for file in files:
-        drawing.save(figure, file)
-    return files
 
 
 def _picture(name: str, figure: Any, methods: list[str]) -> Picture:

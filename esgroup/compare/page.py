@@ -31,7 +31,7 @@ class About(NamedTuple):
     versions: dict[str, str]
     settings: dict[str, str]
     date: str
-    elapsed: str
+    cpu: str
     runs: int
     failures: int
 
@@ -79,7 +79,8 @@ def page(
         problems=words.once(row.problem for row in rows),
         dims=sorted({row.dim for row in rows}),
         methods=words.once(row.method for row in rows),
-        targets=words.once((row.target, row.known) for row in rows),
+        targets=words.targets(rows),
+        relative=any(row.relative for row in rows),
         counts={row.counts for row in rows},
         cases=len(words.cases(rows)),
         case=words.noun(rows, 1),

@@ -14,8 +14,6 @@ from esgroup.compare.records import Cell
 from esgroup.groups import parse
 from esgroup.problem_registry import Task, find
 
-TARGETS = (1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-5, 1e-8)
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -45,7 +43,7 @@ class Plan:
             "seeds": list(self.seeds),
             "reference": self.reference,
             **asdict(self.settings),
-            "targets": list(self.settings.targets),
+            "targets": None if self.settings.targets is None else list(self.settings.targets),
         }
 
 
@@ -56,12 +54,12 @@ def plan(
     seeds: Sequence[int] = range(5),
     *,
     reference: str | None = None,
-    targets: Sequence[float] = TARGETS,
+    targets: Sequence[float] | None = None,
     max_evals: int | None = None,
     max_time: float = 600.0,
     starts: str = "random",
 ) -> Plan:
-    """A plan, if it can be carried out; without `dims` each problem has its usual one.
+    """A plan, if it can be carried out; without `dims` each problem has its usual one, without `targets` its own.
 
     The reference is cma if it is left out, or the first method where that is not among them.
     """
@@ -76,16 +74,32 @@ def plan(
         raise ValueError(f"reference must be one of the methods {', '.join(methods)}, got {reference!r}")
     whole = tuple(checks.whole_number("a seed", seed) for seed in _each_once("seeds", seeds))
     sizes: Sequence[int | None] = dims or [None]
-    tasks = [find(name, dim) for name in _each_once("problems", problems) for dim in sizes]
+    tasks = [_task(name, dim, max(whole)) for name in _each_once("problems", problems) for dim in sizes]
     for one in chosen:
         _check_fits(one, tasks)
+    if settings.targets and settings.targets[-1] < 0 and any(task.minimum is not None for task in tasks):
+        raise ValueError(f"targets must be distances to the minimum, got {settings.targets[-1]:g}")
     pairs = tuple(dict.fromkeys((task.name, len(task.x0)) for task in tasks))
     return Plan(pairs, methods, whole, reference, settings)
 
 
-def _settings(targets: Sequence[float], max_evals: int | None, max_time: float, starts: str) -> Settings:
-    numbers = tuple(sorted({checks.real_number("a target", target) for target in targets}, reverse=True))
-    if not numbers:
+def _task(name: str, dim: int | None, seed: int) -> Task:
+    """The problem, of the last seed: some have only so many instances."""
+    if ":" in name and dim is None:
+        raise ValueError(f"{name} needs the number of its variables: --dims")
+    try:
+        return find(name, dim, seed=seed)
+    except (ValueError, TypeError, ImportError):
+        raise
+    except Exception as error:  # of somebody's problem
+        raise ValueError(f"{name} cannot be made: {type(error).__name__}: {error}") from error
+
+
+def _settings(targets: Sequence[float] | None, max_evals: int | None, max_time: float, starts: str) -> Settings:
+    numbers = None
+    if targets is not None:
+        numbers = tuple(sorted({checks.real_number("a target", target) for target in targets}, reverse=True))
+    if numbers == ():
         raise ValueError("targets must have at least one number")
     if starts not in get_args(Starts):
         raise ValueError(f"starts must be one of {', '.join(get_args(Starts))}, got {starts!r}")
@@ -101,7 +115,7 @@ def _each_once(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _check_fits(chosen: Chosen, tasks: Sequence[Task]) -> None:
-    """Refuse a chart or a structure that none of the problems has: misspelled, most likely."""
+    """Refuse a chart that none of the problems has, misspelled most likely, and a structure that one does not have."""
     if chosen.chart is not None and not any(chosen.chart in CHARTS[task.space] for task in tasks):
         chart(chosen.chart, tasks[0].space, tasks[0].x0.shape)
     if chosen.structure not in (None, "auto"):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from esgroup.compare.plan import TARGETS
-
 _CHEAP = ("esgroup:diagonal", "esgroup:heisenberg:k1=4,k2=4", "esgroup:block_triangular:k=4")
 _BBOB = tuple(range(1, 25))
 _LARGE = (1, 2, 6, 8, 9, 10, 11, 12, 13, 14)  # on the others no method gets anywhere in a single run
@@ -20,7 +18,7 @@ class Preset:
     methods: tuple[str, ...]
     dims: tuple[int, ...] = ()
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    targets: tuple[float, ...] = TARGETS
+    targets: tuple[float, ...] | None = None
     max_evals: int | None = None
     max_time: float = 600.0
 

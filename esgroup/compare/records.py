@@ -10,6 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+LONGEST = 500  # characters of a message that are kept
+
 
 class Ended(StrEnum):
     """Why a run is over."""
@@ -55,9 +57,10 @@ class Point(NamedTuple):
 class Run(NamedTuple):
     """One run. Gaps are values less `minimum`, or the values themselves where the minimum is not known (NaN).
 
-    `hits` has the cost at which each of the `targets` (gaps, the largest first) was first reached, inf if it was not.
-    `cpu` is the time of the whole run in seconds, `cpu_fun` the part of it within the problem's functions. `size` is
-    the number of coordinates that were searched: dim, or p (p + 1) / 2 for positive-definite p x p matrices.
+    `hits` has the cost at which each of the `targets` (gaps, the largest first) was first reached, inf if it was not;
+    there are none if nothing is known of the problem, or of the run. `cpu` is the time of the whole run in seconds,
+    `cpu_fun` the part of it that is not the method's own: the problem's functions, and the counting. `size` is the
+    number of coordinates that were searched: dim, or p (p + 1) / 2 for positive-definite p x p matrices.
     """
 
     problem: str
@@ -78,6 +81,7 @@ class Run(NamedTuple):
     targets: tuple[float, ...]
     hits: tuple[float, ...]
     trajectory: tuple[Point, ...]
+    relative: bool = False  # whether gaps are relative (relative.py); never in a file
 
     @property
     def cell(self) -> Cell:
@@ -90,7 +94,7 @@ class Run(NamedTuple):
 
     @property
     def solved(self) -> bool:
-        return math.isfinite(self.hits[-1])
+        return bool(self.hits) and math.isfinite(self.hits[-1])
 
     @property
     def failed(self) -> bool:
@@ -98,11 +102,14 @@ class Run(NamedTuple):
         return self.ended in (Ended.NAN, Ended.ERROR, Ended.TIMEOUT, Ended.KILLED)
 
 
+COLUMNS = Run._fields[:-1]
+
+
 def to_line(run: Run) -> list[str]:
     """The fields of the CSV. Numbers are written with all their digits: what is read equals what was written."""
     trajectory = " ".join(f"{p.evals}:{p.gradients}:{p.gap:.17g}" for p in run.trajectory)
     last = [_joined(run.targets), _joined(run.hits), trajectory]
-    return [" ".join(str(field).split()) for field in run[: -len(last)]] + last  # a run is one line
+    return [" ".join(str(field).split())[:LONGEST] for field in run[: COLUMNS.index("targets")]] + last  # one line
 
 
 def _joined(numbers: Iterable[float]) -> str:
@@ -111,7 +118,7 @@ def _joined(numbers: Iterable[float]) -> str:
 
 def from_line(line: Sequence[str]) -> Run:
     """The run that `to_line` has written."""
-    fields = dict(zip(Run._fields, line, strict=True))
+    fields = dict(zip(COLUMNS, line, strict=True))
     return Run(
         problem=fields["problem"],
         dim=int(fields["dim"]),
@@ -145,19 +152,19 @@ def _point(word: str) -> Point:
 
 def append(path: Path, run: Run) -> None:
     """Add a run to the file, with the header if it is the first, and flush it."""
-    with path.open("a", newline="", encoding="utf-8") as file:
+    with path.open("a", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
-            writer.writerow(Run._fields)
+            writer.writerow(COLUMNS)
         writer.writerow(to_line(run))
 
 
 def read(path: Path) -> list[Run]:
     """The runs of a file in the order in which they ended; a last line that was cut off is left out."""
     text = _complete_lines(path)
-    header, *lines = csv.reader(io.StringIO(text, newline="")) if text else [list(Run._fields)]
-    if tuple(header) != Run._fields:
-        raise ValueError(f"{path} must have the columns {', '.join(Run._fields)}, got {', '.join(header)}")
+    header, *lines = csv.reader(io.StringIO(text, newline="")) if text else [list(COLUMNS)]
+    if tuple(header) != COLUMNS:
+        raise ValueError(f"{path} must have the columns {', '.join(COLUMNS)}, got {', '.join(header)}")
     return [_read_line(path, number, line) for number, line in enumerate(lines, start=2)]
 
 

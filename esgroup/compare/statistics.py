@@ -12,6 +12,8 @@ from scipy import special
 
 from esgroup.checks import Array, real_array, real_number, whole_number
 
+FEWEST = 5  # runs from which an interval is estimated
+
 
 class Ratio(NamedTuple):
     """An estimate with its bootstrap interval."""
@@ -80,7 +82,7 @@ def ratio(
     freedom, which makes up for the bootstrap's variance being (n - 1) / n too small and for the normal tails. On
     log-normal run lengths, with and without failures, 95 % intervals from pairs cover 0.90 to 0.96 at n = 5 and 0.93
     to 0.95 at n = 10 and 15; plain percentiles 0.79 to 0.86, 0.87 to 0.91 and 0.90 to 0.93, and BCa is no better. With
-    fewer runs it is too short, as it cannot reach beyond the most extreme run: 0.73 at n = 3. Of one it is [0, inf].
+    fewer runs it would be too short, as it cannot reach beyond the most extreme one (0.73 at n = 3): it is [0, inf].
 
     A draw in which we never succeed is inf, one in which they never do is 0; if neither does it says nothing, and
     counts as 0 for the lower end and as inf for the upper one. So the upper end may be inf, and the lower one 0.
@@ -106,7 +108,7 @@ def _tail(level: float, runs: int) -> float:
     """The share of draws outside of the interval, at each end."""
     if not 0 < real_number("level", level) < 1:
         raise ValueError(f"level must be between 0 and 1, got {level!r}")
-    if runs == 1:
+    if runs < FEWEST:
         return 0.0
     t = special.stdtrit(runs - 1, (1 + level) / 2)
     return float(special.ndtr(-math.sqrt(runs / (runs - 1)) * t))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from esgroup.compare import statistics
-from esgroup.compare.records import Cost, Run
+from esgroup.compare.records import Cost, Ended, Run
 from esgroup.compare.statistics import Ratio as Ratio  # it is imported from here, too
 
 
@@ -34,6 +34,7 @@ class Row(NamedTuple):
     cpu: float
     cpu_whole: float
     failures: tuple[str, ...]  # messages of runs that went wrong, each once, with its number of runs
+    relative: bool = False  # whether gaps are relative, and the minimum the best value that was found
 
 
 class Overall(NamedTuple):
@@ -46,7 +47,7 @@ class Overall(NamedTuple):
     """
 
     method: str
-    counts: Cost
+    counts: tuple[Cost, ...]
     ratio: float | None
     cells_both: int
     solved_pairs: int
@@ -60,7 +61,7 @@ def summarise(runs: Sequence[Run], reference: str) -> list[Row]:
     """Rows by problem, dimension and method, in the order of `blocks`; ratios are to the reference."""
     _check_reference(runs, reference)
     return [
-        _row(group, None if method == reference else block.get(reference))
+        _row(group, None if method == reference else block.get(reference), block)
         for block in blocks(runs).values()
         for method, group in block.items()
     ]
@@ -97,13 +98,27 @@ def blocks(runs: Sequence[Run]) -> dict[tuple[str, int], Block]:
 
 def pairs(block: Block) -> int:
     """Pairs of a target and a seed that at least one method has run."""
-    return sum(len(targets) for targets in {run.seed: run.targets for runs in block.values() for run in runs}.values())
+    return len(targets(block)) * len({run.seed for run in _all(block)})
+
+
+def targets(block: Block) -> tuple[float, ...]:
+    """Those of all runs; one that went wrong early may have none."""
+    return next((run.targets for run in _all(block) if run.targets), ())
+
+
+def known(block: Block) -> bool:
+    """Whether gaps are above a minimum."""
+    return not any(math.isnan(run.minimum) for run in _all(block) if run.targets)
+
+
+def _all(block: Block) -> list[Run]:
+    return [run for runs in block.values() for run in runs]
 
 
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _row(runs: list[Run], reference: list[Run] | None) -> Row:
+def _row(runs: list[Run], reference: list[Run] | None, block: Block) -> Row:
     first, costs = runs[0], _costs(runs)
     timed = [run for run in runs if math.isfinite(run.cpu) and math.isfinite(run.cpu_fun)]
     return Row(
@@ -113,8 +128,8 @@ def _row(runs: list[Run], reference: list[Run] | None) -> Row:
         counts=_counts(runs),
         runs=len(runs),
         solved=sum(run.solved for run in runs),
-        target=first.targets[-1],
-        known=known(runs),
+        target=targets(block)[-1] if targets(block) else math.nan,
+        known=known(block),
         median=statistics.median(costs),
         expected=_expected(runs),
         ratio=_ratio(runs, reference),
@@ -122,6 +137,7 @@ def _row(runs: list[Run], reference: list[Run] | None) -> Row:
         cpu=_per_evaluation(timed, sum(run.cpu - run.cpu_fun for run in timed)),
         cpu_whole=_per_evaluation(timed, sum(run.cpu for run in timed)),
         failures=_failures(runs),
+        relative=any(run.relative for run in _all(block)),
     )
 
 
@@ -155,25 +171,28 @@ def _per_evaluation(runs: list[Run], seconds: float) -> float:
 
 
 def _costs(runs: list[Run]) -> list[float]:
-    return [run.hits[-1] for run in runs]
+    return [run.hits[-1] if run.hits else math.inf for run in runs]
 
 
 def _used(runs: list[Run]) -> list[int]:
-    return [run.used for run in runs]
+    """What runs have spent; a killed one, of which that is not known, is charged with the most."""
+    most = max(run.used for run in runs)
+    return [most if run.ended is Ended.KILLED else run.used for run in runs]
 
 
 def _expected(runs: list[Run]) -> float:
     return statistics.expected_running_time(_costs(runs), _used(runs))
 
 
-def known(runs: list[Run]) -> bool:
-    """Whether gaps are above the minimum."""
-    return not any(math.isnan(run.minimum) for run in runs)
-
-
 def _counts(runs: list[Run]) -> Cost:
-    """What a method counts; values only if all its runs do."""
+    """What a method counts in a case; a run that has not begun says values."""
     return next((run.cost for run in runs if run.cost is not Cost.VALUES), Cost.VALUES)
+
+
+def _all_counts(runs: list[Run]) -> tuple[Cost, ...]:
+    """What a method counts, which may depend on the problem."""
+    there = {run.cost for run in runs if run.used}
+    return tuple(cost for cost in Cost if cost in there) or (Cost.VALUES,)
 
 
 # ---- all together ---------------------------------------------------------------------------------------------------
@@ -188,7 +207,7 @@ def _overall(method: str, all_blocks: list[Block], reference: str) -> Overall:
     ]
     return Overall(
         method=method,
-        counts=_counts(own),
+        counts=_all_counts(own),
         ratio=1.0 if method == reference else math.exp(sum(logs) / len(logs)) if logs else None,
         cells_both=len(logs),
         solved_pairs=sum(math.isfinite(hit) for run in own for hit in run.hits),
@@ -209,7 +228,7 @@ def _check_reference(runs: Sequence[Run], reference: str) -> None:
 
 
 def _check_targets(place: tuple[str, int], block: Block) -> None:
-    different = {run.targets for runs in block.values() for run in runs}
+    different = {run.targets for run in _all(block) if run.targets}
     if len(different) > 1:
         lists = " and ".join(str(list(targets)) for targets in sorted(different))
         raise ValueError(f"targets must be the same in all runs of {place[0]} in dimension {place[1]}, got {lists}")

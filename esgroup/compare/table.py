@@ -44,7 +44,7 @@ def _all_problems(totals: Sequence[Overall], reference: str) -> str:
     head = ["method", f"ratio to {reference}", "over cases", "targets reached"]
     lines = [
         [
-            _method(one.method, one.counts),
+            _cell(one.method) + "".join(MARKS[counts] for counts in one.counts),
             "1" if one.method == reference else NOTHING if one.ratio is None else words.factor(one.ratio),
             str(one.cells_both),
             f"{_percent(one.solved_pairs, one.pairs)} ({one.solved_pairs:,}/{one.pairs:,})",
@@ -60,22 +60,37 @@ def _all_problems(totals: Sequence[Overall], reference: str) -> str:
 
 def _at_a_glance(rows: Sequence[Row]) -> str:
     """Problems down, methods across; left out where there is one problem or one method only."""
-    methods = {row.method: _method(row.method, row.counts) for row in reversed(rows)}
     names, blocks = words.once(row.method for row in rows), [list(block) for _, block in groupby(rows, key=_case)]
     if len(names) < 2 or len(blocks) < 2:
         return ""
-    lines = [["problem", "d", *(methods[name] for name in names)]]
+    marks = {name: _mark({row.counts for row in rows if row.method == name}) for name in names}
+    lines = [["problem", "d", *(_cell(name) + marks[name] for name in names)]]
     for block in blocks:
-        cells = {row.method: _short(row, _best(block)) for row in block}
+        cells = {row.method: _short(row, _best(block), marks[row.method]) for row in block}
         lines.append([_cell(block[0].problem), str(block[0].dim), *(cells.get(name, NOTHING) for name in names)])
-    note = "Medians of all runs, with the runs that got there in brackets if not all did."
+    note = f"{_target(rows)}Medians of all runs, with the share that got there in brackets if not all did."
     return "\n\n".join(["## Evaluations to the target", _table(lines, "lr" + "r" * len(names)), note])
 
 
-def _short(row: Row, best: float) -> str:
+def _short(row: Row, best: float, mark: str) -> str:
     text = words.cost(row.median) if math.isfinite(row.median) else NOTHING
-    count = "" if row.solved == row.runs else f" ({row.solved})"
-    return f"**{text}**{count}" if row.counts is not Cost.GRADIENTS and row.median == best < math.inf else text + count
+    if row.counts is not Cost.GRADIENTS and row.median == best < math.inf:
+        text = f"**{text}**"
+    text += MARKS[row.counts] if row.counts is not Cost.VALUES and not mark else ""
+    return text if row.solved == row.runs else f"{text} ({row.solved}/{row.runs})"
+
+
+def _mark(counts: set[Cost]) -> str:
+    """That of a method, if it counts the same everywhere: otherwise cells are marked."""
+    return MARKS[next(iter(counts))] if len(counts) == 1 else ""
+
+
+def _target(rows: Sequence[Row]) -> str:
+    there = words.targets(rows)
+    text = f"Target: {words.target(*there[0])}. " if len(there) == 1 else ""
+    if any(row.relative for row in rows):
+        text += "Relative gaps are 1 at the start and 0 at the best value that any method has found. "
+    return text
 
 
 def _best(rows: Sequence[Row]) -> float:
@@ -85,16 +100,16 @@ def _best(rows: Sequence[Row]) -> float:
 
 
 def _by_problem(rows: Sequence[Row], reference: str) -> str:
-    same = len({(row.target, row.known) for row in rows}) < 2
+    same = len(words.targets(rows)) < 2
     head = ["problem", "d", "method", "evaluations to target", "solved", f"ratio to {reference}", "CPU per evaluation"]
     head += [] if same else ["target"]
     lines = [line for _, block in groupby(rows, key=_case) for line in _block(list(block), reference, same)]
-    target = f"Target: {words.target(rows[0].target, rows[0].known)}. " if same and rows else ""
     note = (
-        f"{target}Evaluations to target are the median of all runs; where it is never reached, the median of what is "
-        "left in the end. **Bold** is the smallest of the methods without gradients. The ratio is of expected running "
-        "times, the evaluations of all runs per run that is solved, with a 95 % bootstrap interval; below 1 is fewer "
-        f"than {reference}. CPU is the method's own time, without the problem's function."
+        f"{_target(rows)}Evaluations to target are the median of all runs; where half of them or more do not reach it, "
+        "the median of what is left in the end. **Bold** is the smallest of the methods without gradients. The ratio "
+        "is of expected running times, the evaluations of all runs per run that is solved, with a 95 % bootstrap "
+        f"interval (which needs five runs); below 1 is fewer than {reference}. CPU is the method's own time, without "
+        "the problem's function. Noisy problems are judged by their values without noise."
     )
     return "\n\n".join(["## Each problem", _table([head, *lines], "lrlrrrr" + "r" * (not same)), note])
 
@@ -113,7 +128,8 @@ def _block(rows: list[Row], reference: str, same_target: bool) -> list[list[str]
             _ratio(row, reference),
             words.seconds(row.cpu) if math.isfinite(row.cpu) else NOTHING,
         ]
-        lines.append(line if same_target else [*line, words.target(row.target, row.known) if i == 0 else ""])
+        target = words.target(row.target, row.known, row.relative) if i == 0 else ""
+        lines.append(line if same_target else [*line, target])
     return lines
 
 

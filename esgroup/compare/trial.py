@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from esgroup.checks import Array
 from esgroup.compare.records import Ended, Point
 
 FINER = 1.08  # between two kept points of a trajectory the cost grows by this factor, unless a target lies there
+FINEST = 1.01  # the same where the targets are not known before the end
 
 
 class Over(BaseException):
@@ -41,6 +41,11 @@ class Trial:
     fun: Callable[[Array], float]
     batch: Callable[[Array], Array]
     gradient: Callable[[Array], Array] | None
+
+    @property
+    def pairs(self) -> list[tuple[float, float]] | None:
+        """The bounds as pairs: an array of two rows could be read in two ways."""
+        return None if self.bounds is None else [(low, high) for low, high in self.bounds.tolist()]
 
 
 class Recorder:
@@ -79,22 +84,12 @@ class Recorder:
         return float(self.batch(np.asarray(x, dtype=np.float64)[None])[0])
 
     def batch(self, x: Array) -> Array:
-        """The values of rows."""
-        self._go_on()
-        x = np.asarray(x, dtype=np.float64)[: self.budget - self.evals - self.gradients]
-        values = self._timed(self._values, x)
-        self._note(values if self._noiseless is None else np.asarray(self._noiseless(x), dtype=np.float64))
-        self._go_on()
-        return values
+        """The values of rows, as many as the budget allows."""
+        return self._timed(self._evaluate, x)
 
     def gradient(self, x: Array) -> Array:
         """The gradient at a point."""
-        assert self._gradient is not None  # a Trial without gradient does not offer this
-        self._go_on()
-        gradient = self._timed(self._gradient, np.asarray(x, dtype=np.float64))
-        self.gradients += 1
-        self._go_on()
-        return gradient
+        return self._timed(self._differentiate, x)
 
     # ---- what is kept -----------------------------------------------------------------------------------------------
 
@@ -103,33 +98,52 @@ class Recorder:
         """Improvements, thinned, the last one among them."""
         return (*self._kept, *([] if self._pending is None else [self._pending]))
 
-    def _timed(self, function: Callable[[Array], Any], x: Array) -> Array:
+    def _timed(self, function: Callable[[Array], Array], x: Array) -> Array:
+        """The time in here, for counting as well, is not the method's own."""
         begin = time.process_time()
         try:
-            return np.asarray(function(x), dtype=np.float64)
+            return function(np.array(x, dtype=np.float64))  # a copy: the problem may change it
         except Exception as error:
             self.error = self.error or error
             raise
         finally:
             self.cpu += time.process_time() - begin
 
+    def _evaluate(self, x: Array) -> Array:
+        self._go_on()
+        x = x[: self.budget - self.evals - self.gradients]
+        clean = None if self._noiseless is None else np.asarray(self._noiseless(x.copy()), dtype=np.float64)
+        values = self._values(x)
+        self._note(values if clean is None else clean)
+        self._go_on()
+        return values
+
+    def _differentiate(self, x: Array) -> Array:
+        assert self._gradient is not None  # a Trial without gradient does not offer this
+        self._go_on()
+        gradient = np.asarray(self._gradient(x), dtype=np.float64)
+        self.gradients += 1
+        self._go_on()
+        return gradient
+
     def _note(self, values: Array) -> None:
         for value in values.tolist():
             self.evals += 1
             self.finite += math.isfinite(value)
-            if value - self._minimum < self.gap:  # never with NaN
+            if math.isfinite(value) and value - self._minimum < self.gap:
                 self._improve(value - self._minimum)
-                if self.hits and self.gap <= self.targets[-1]:
+                if self.hits and self.gap <= self.targets[-1]:  # without targets only the budget ends a run
                     self.over = Ended.TARGET
                     return
 
     def _improve(self, gap: float) -> None:
         self.gap = gap
-        here = Point(self.evals, self.gradients, float(f"{gap:.6g}"))  # digits enough to draw
+        here = Point(self.evals, self.gradients, gap)
         new = [i for i, target in enumerate(self.targets) if gap <= target and math.isinf(self.hits[i])]
         for i in new:
             self.hits[i] = here.cost
-        if new or not self._kept or here.cost >= FINER * self._kept[-1].cost:
+        finer = FINER if self.targets else FINEST
+        if new or not self._kept or here.cost >= finer * self._kept[-1].cost:
             self._kept += [here] if self._pending is None else [self._pending, here]
             self._pending = None
         else:

@@ -25,6 +25,8 @@ class Watch:
             self._bar = _bar()
             self._bar.start()
             self._task = self._bar.add_task("", total=self._total, completed=self._done, failures="", left="")
+        elif self._done < self._total:
+            print(f"{self._total - self._done:,} runs to do", file=sys.stderr, flush=True)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -45,7 +47,8 @@ class Watch:
             )
         elif time.monotonic() > self._said + QUIET:
             self._said = time.monotonic()
-            print(f"{self._done:,} of {self._total:,} runs, {self._left()}", file=sys.stderr, flush=True)
+            failures = f", {self._failures} failed" if self._failures else ""
+            print(f"{self._done:,} of {self._total:,} runs, {self._left()}{failures}", file=sys.stderr, flush=True)
 
     def _left(self) -> str:
         """Runs come seed by seed, so those to come take about as long as those that were."""

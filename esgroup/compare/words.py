@@ -68,9 +68,11 @@ def level(value: float) -> str:
     return _short(f"{value:.5g}") if math.isfinite(value) else "no value"
 
 
-def target(value: float, known: bool) -> str:
+def target(value: float, known: bool, relative: bool = False) -> str:
     """A gap that is to be reached, or a value."""
-    return f"gap {_short(f'{value:g}')}" if known else f"f ≤ {_short(f'{value:g}')}"
+    if math.isnan(value):
+        return "not known"
+    return f"{'relative ' * relative}gap {_short(f'{value:g}')}" if known else f"f ≤ {_short(f'{value:g}')}"
 
 
 def seconds(value: float) -> str:
@@ -96,6 +98,12 @@ def once(items: Iterable[_Item]) -> list[_Item]:
     return list(dict.fromkeys(items))
 
 
+def targets(rows: Sequence[Row]) -> list[tuple[float, bool, bool]]:
+    """What there is to reach: arguments of `target`, each once. Nothing is known of a case in which every run fails."""
+    there = once((row.target, row.known, row.relative) for row in rows if not math.isnan(row.target))
+    return there or [(math.nan, True, False)]
+
+
 def cases(rows: Sequence[Row]) -> list[tuple[str, int]]:
     """Pairs of problem and dimension."""
     return once((row.problem, row.dim) for row in rows)
@@ -107,6 +115,13 @@ def solved(rows: Sequence[Row]) -> dict[str, int]:
         method: sum(1 for row in rows if row.method == method and row.solved)
         for method in once(row.method for row in rows)
     }
+
+
+def overall_verdict(one: Overall, rows: Sequence[Row]) -> str:
+    """The same for all problems together: even unless at least one of them tells the methods apart."""
+    times = tally(one.method, rows)
+    said = verdict(one.ratio)
+    return EVEN if said and times[EVEN] and not times[FEWER] + times[MORE] else said
 
 
 def tally(method: str, rows: Sequence[Row]) -> dict[str, int]:
@@ -156,7 +171,7 @@ def _one_by_one(one: Overall, rows: Sequence[Row]) -> list[str]:
     """In how many cases a method needs fewer evaluations than the reference, by the intervals."""
     times = tally(one.method, rows)
     if sum(times.values()) < 2:
-        return []
+        return ["The interval does not tell them apart."] if times[EVEN] else []
     ends = {FEWER: "fewer in {}", MORE: "more in {}", EVEN: "not told apart in {}"}
     said = [end.format(times[word]) for word, end in ends.items() if times[word]]
     return [f"By the interval of each {noun(rows, 1)} it is {_listed(said)}."]
@@ -174,7 +189,7 @@ def _rest(others: Sequence[Overall], rows: Sequence[Row], reference: str) -> lis
     ends = {FEWER: ("fewer", "than"), EVEN: ("about as many", "as"), MORE: ("more", "than")}
     said: list[str] = []
     for word, (end, link) in ends.items():
-        if named := [_named(one) for one in others if verdict(one.ratio) == word]:
+        if named := [_named(one) for one in others if overall_verdict(one, rows) == word]:
             end = end if said else f"{end} evaluations {link} {reference}"
             said.append(f"{_listed(named)} {_verb('need', named)} {end}")
     if apart := [one.method for one in others if not one.cells_both]:

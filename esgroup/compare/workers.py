@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +13,10 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+import numpy as np
+
 from esgroup.compare.execution import Settings, execute, failed
+from esgroup.compare.methods import choose
 from esgroup.compare.records import Cell, Ended, Run
 
 GRACE = 10.0  # seconds after its time in which a run may still come back by itself
@@ -20,53 +25,69 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Worker:
-    """A process of its own, started when the first run is sent to it."""
+    """A process of its own, which is replaced when it dies, hangs, or would disturb the next run."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.cell: Cell | None = None
-        self._process: Any = None
         self._begin()
 
     def _begin(self) -> None:
         # spawned: threads of BLAS do not survive a fork, and their number is read from the environment at the start
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, self._settings), daemon=True)
+        self._process: Any = context.Process(target=_serve, args=(theirs, self._settings, os.getpid()), daemon=True)
         with _one_thread():
             self._process.start()
         theirs.close()
+        self._used = False  # whether it has done a run
 
     def send(self, cell: Cell) -> None:
         """Begin a run."""
-        self.cell, self._deadline = cell, time.monotonic() + PREPARATION
-        self.connection.send(cell)
+        self.cell = cell
+        self._allow(PREPARATION, "begin")
+        try:
+            self.connection.send(cell)
+        except OSError:  # it has died since its last run
+            self._renew()
+            self.connection.send(cell)
+
+    def _allow(self, seconds: float, what: str) -> None:
+        self._deadline, self._late = time.monotonic() + seconds, f"did not {what} within {seconds:g} s"
 
     def receive(self) -> Run | None:
         """The record, if the run has ended; None after the word that its time begins."""
+        assert self.cell is not None
         try:
             answer: Run | None = self.connection.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):
             self._process.join()
-            return self._replaced(Ended.KILLED, _how_it_died(self._process.exitcode))
+            if not self._used:
+                return self._given_up(_how_it_died(self._process.exitcode))
+            self._renew()  # something that an earlier run has left may be to blame
+            self.send(self.cell)
+            return None
         if answer is None:
-            self._deadline = time.monotonic() + self._settings.max_time + GRACE
-        else:
-            self.cell = None
+            self._allow(self._settings.max_time + GRACE, "come back")
+            return None
+        self.cell, self._used = None, True
+        if choose(answer.method).method.traces:
+            self._renew()
         return answer
 
     def overdue(self) -> Run | None:
         """The record of a run that has not come back in time: its process is killed."""
-        if self.cell is None or time.monotonic() < self._deadline:
-            return None
-        return self._replaced(Ended.KILLED, f"did not come back within {self._settings.max_time + GRACE:g} s")
+        return self._given_up(self._late) if self.cell is not None and time.monotonic() > self._deadline else None
 
-    def _replaced(self, ended: Ended, message: str) -> Run:
+    def _given_up(self, message: str) -> Run:
         assert self.cell is not None
         cell, self.cell = self.cell, None
+        self._renew()
+        return failed(cell, Ended.KILLED, message)
+
+    def _renew(self) -> None:
         self.kill()
         self._begin()
-        return failed(cell, self._settings, ended, message)
 
     def kill(self) -> None:
         self._process.kill()
@@ -95,17 +116,39 @@ def _one_thread() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _serve(connection: Connection[Any, Any], settings: Settings) -> None:
-    """In the process: do runs until the other side is gone."""
+# ---- in the process -------------------------------------------------------------------------------------------------
+
+
+def _serve(connection: Connection[Any, Any], settings: Settings, parent: int) -> None:
+    """Do runs until the other side is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's affair: it kills us
+    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
     nowhere = os.open(os.devnull, os.O_WRONLY)  # what methods print would run through the progress bar
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     try:
         while True:
-            connection.send(execute(connection.recv(), settings, ready=lambda: connection.send(None)))
-    except (EOFError, BrokenPipeError):
+            cell = connection.recv()
+            _seed_everything(cell.seed)
+            connection.send(execute(cell, settings, ready=lambda: connection.send(None)))
+    except (EOFError, OSError):
         return
+
+
+def _leave_with(parent: int) -> None:
+    """A parent that was killed cannot kill us."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def _seed_everything(seed: int) -> None:
+    """Functions of the user's may draw from global generators: what they draw must not depend on earlier runs."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+
+
+# ---- all of them ----------------------------------------------------------------------------------------------------
 
 
 def run_all(cells: Sequence[Cell], settings: Settings, jobs: int) -> Iterator[Run]:
@@ -126,7 +169,7 @@ def run_all(cells: Sequence[Cell], settings: Settings, jobs: int) -> Iterator[Ru
 def _ended(workers: Sequence[Worker]) -> Iterator[Run]:
     by_connection = {worker.connection: worker for worker in workers if worker.cell is not None}
     ready = wait(list(by_connection), timeout=0.5)
-    for worker in by_connection.values():
-        run = worker.receive() if worker.connection in ready else worker.overdue()
+    for connection, worker in by_connection.items():
+        run = worker.receive() if connection in ready else worker.overdue()
         if run is not None:
             yield run

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import TypeVar
 
+from esgroup.problem_registry import near
 from esgroup_problems.problem import Problem
 
 _Maker = TypeVar("_Maker", bound=Callable[..., Problem])
@@ -27,7 +27,5 @@ def register(maker: _Maker) -> _Maker:
 def get(name: str, dim: int | None = None) -> Problem:
     """The problem of that name, in `dim` dimensions if they are given."""
     if name not in PROBLEMS:
-        near = difflib.get_close_matches(str(name), PROBLEMS, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(f"unknown problem {name!r}{hint}: the problems are {', '.join(PROBLEMS)}")
+        raise ValueError(f"unknown problem {name!r}{near(str(name), PROBLEMS)}: the problems are {', '.join(PROBLEMS)}")
     return PROBLEMS[name]() if dim is None else PROBLEMS[name](dim)

@@ -19,6 +19,14 @@ def raises(x: np.ndarray) -> float:
     raise ValueError("the simulator says no")
 
 
+def array_of_one(x: np.ndarray) -> np.ndarray:
+    return np.array([x @ x])
+
+
+def none(x: np.ndarray) -> None:
+    return None
+
+
 def nan(x: np.ndarray) -> float:
     return float("nan")
 
@@ -67,6 +75,16 @@ def _endless(trial: Trial) -> str:
         trial.fun(trial.x0)
 
 
+def _idle(trial: Trial) -> str:
+    return "bored"
+
+
+def _sneaky(trial: Trial) -> None:
+    trial.fun(trial.x0)
+    if trial.gradient is not None:
+        trial.gradient(trial.x0)
+
+
 raising = Method("raising", _raises, "raises an exception")
 swallowing = Method("swallowing", _swallows, "catches everything")
 hanging = Method("hanging", _hangs, "never comes back")
@@ -74,6 +92,8 @@ dying = Method("dying", _dies, "takes its process with it")
 printing = Method("printing", _prints, "prints")
 giving_up = Method("giving-up", _gives_up, "stops at once")
 endless = Method("endless", _endless, "evaluates for ever")
+idle = Method("idle", _idle, "does nothing")
+sneaky = Method("sneaky", _sneaky, "takes a gradient without saying so, and says nothing at all")  # type: ignore[arg-type]
 absent = Method("absent", _gives_up, "is not installed", packages=("no_such_package_at_all",), extra="bench")
 not_a_method = 7
 

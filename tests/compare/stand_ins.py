@@ -58,7 +58,7 @@ ABOUT = About(
     versions={"numpy": "2.4.0"},
     settings={"seeds": "5"},
     date="2031-02-03",
-    elapsed="3 s",
+    cpu="3 s",
     runs=1050,
     failures=2,
 )

@@ -168,4 +168,4 @@ def test_where_no_terminal_is_a_line_now_and_then(
     with Watch(total=10, done=5) as watch:
         watch.update(run())
         watch.update(failure("no"))
-    assert capsys.readouterr().err == "7 of 10 runs, 45 s left\n"
+    assert capsys.readouterr().err == "5 runs to do\n7 of 10 runs, 45 s left, 1 failed\n"

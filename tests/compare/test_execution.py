@@ -1,6 +1,7 @@
 """One run: the counts are those of the methods called directly, and what goes wrong is in the record."""
 
 import math
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -8,7 +9,16 @@ import pytest
 from scipy.optimize import minimize
 
 import esgroup
-from esgroup.compare.execution import EVALS_PER_COORDINATE, Settings, execute, failed, installed, prepare, targets_of
+from esgroup.compare.execution import (
+    EVALS_PER_COORDINATE,
+    TARGETS,
+    Settings,
+    execute,
+    failed,
+    installed,
+    prepare,
+    targets_of,
+)
 from esgroup.compare.methods import choose, known
 from esgroup.compare.records import Cell, Cost, Ended, Run
 from esgroup.problem_registry import Task, find
@@ -186,17 +196,43 @@ def test_a_run_that_takes_too_long_ends_with_what_it_has() -> None:
     assert run.ended is Ended.TIMEOUT and run.failed
 
 
-def test_the_record_of_nothing_has_the_targets_of_its_problem() -> None:
-    run = failed(Cell("sphere", 3, "cma", 0), USUAL, Ended.KILLED, "gone")
-    assert run.targets == USUAL.targets and run.hits == (math.inf,) * 3 and run.evals == 0 and run.minimum == 0.0
-    assert failed(Cell("no_such", 3, "nor_this", 0), USUAL, Ended.KILLED, "gone").targets == USUAL.targets
+def test_the_record_of_nothing_claims_nothing() -> None:
+    run = failed(Cell("no_such", 3, "nor_this", 0), Ended.KILLED, "gone")
+    assert run.targets == run.hits == run.trajectory == () and run.evals == 0 and run.failed and not run.solved
+
+
+def test_a_method_that_evaluates_nothing_is_a_failure() -> None:
+    run = odd(method=f"{ODD}:idle")
+    assert run.ended is Ended.ERROR and run.message == "the method has not evaluated the function (bored)"
+
+
+def test_gradients_that_a_method_takes_are_counted_whatever_it_says() -> None:
+    run = odd(method=f"{ODD}:sneaky")
+    assert run.cost is Cost.GRADIENTS and run.gradients == 1
+
+
+def test_values_may_be_arrays_of_one_element_but_not_nothing() -> None:
+    assert execute(Cell(f"{ODD}:array_of_one", 3, "nelder-mead", 0), Settings((1e-3,))).solved
+    run = execute(Cell(f"{ODD}:none", 3, "nelder-mead", 0), Settings((1e-3,)))
+    assert run.ended is Ended.ERROR and "must be a real number (NaN if that run failed), got None" in run.message
+
+
+def test_functions_of_ones_own_begin_at_random_points_too() -> None:
+    starts = [start(Cell(f"{ODD}:sphere", 3, "cma", seed)) for seed in (0, 1)]
+    assert np.abs(starts).min() > 0 and tuple(starts[0]) != tuple(starts[1])
 
 
 def test_targets_are_values_where_the_minimum_is_not_known() -> None:
     task = Task("own", lambda x: 0.0, np.zeros(1), targets=(-10.0, -20.0))
-    assert targets_of(task, USUAL) == (-10.0, -20.0)
-    assert targets_of(Task("own", lambda x: 0.0, np.zeros(1)), USUAL) == USUAL.targets
-    assert targets_of(Task("own", lambda x: 0.0, np.zeros(1), minimum=3.0, targets=(5.0,)), USUAL) == USUAL.targets
+    assert targets_of(task, Settings()) == (-10.0, -20.0)
+    assert targets_of(replace(task, minimum=-21.0), Settings()) == TARGETS
+    assert targets_of(replace(task, targets=()), Settings()) == ()
+
+
+def test_targets_that_are_set_are_those_of_every_problem() -> None:
+    task = Task("own", lambda x: 0.0, np.zeros(1), targets=(-10.0, -20.0))
+    for one in (task, replace(task, minimum=3.0), replace(task, targets=())):
+        assert targets_of(one, USUAL) == USUAL.targets
 
 
 def test_versions_are_known() -> None:

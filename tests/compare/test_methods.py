@@ -73,11 +73,11 @@ def test_an_entry_point_adds_methods(monkeypatch: pytest.MonkeyPatch) -> None:
 
     entry = EntryPoint(name="odd", value=f"{ODD}:raising", group=methods.GROUP)
     monkeypatch.setattr(methods, "entry_points", lambda group: [entry] if group == methods.GROUP else [])
-    known.cache_clear()
+    methods._found.cache_clear()
     try:
         assert isinstance(known()["raising"], Method) and choose("raising").method.about == "raises an exception"
     finally:
-        known.cache_clear()
+        methods._found.cache_clear()
 
 
 def test_every_method_says_what_it_is() -> None:

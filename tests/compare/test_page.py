@@ -121,7 +121,7 @@ def test_names_within_figures_are_used_once_and_still_found():
 
 def test_texts_of_others_are_escaped_everywhere():
     rows = [row(NASTY, problem=NASTY, failures=(NASTY,)), row("cma", problem=NASTY)]
-    about = ABOUT._replace(command=NASTY, versions={NASTY: NASTY}, settings={NASTY: NASTY}, date=NASTY, elapsed=NASTY)
+    about = ABOUT._replace(command=NASTY, versions={NASTY: NASTY}, settings={NASTY: NASTY}, date=NASTY, cpu=NASTY)
     tree = read(
         sample(
             title=NASTY,

@@ -1,6 +1,7 @@
 """A plan is checked before the first run, and a folder belongs to one plan."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,8 @@ def test_the_reference_is_cma_or_the_first() -> None:
         ({"targets": [float("nan")]}, "a target must be a finite number, got nan"),
         ({"max_evals": 0}, "max_evals must be an integer >= 1, got 0"),
         ({"max_time": 0.0}, "max_time must be a positive finite number, got 0.0"),
+        ({"targets": [1.0, -2.0]}, "targets must be distances to the minimum, got -2"),
+        ({"problems": ["tests.compare.oddities:sphere"], "dims": []}, "oddities:sphere needs the number of its var"),
         ({"starts": "anywhere"}, "starts must be one of random, default, got 'anywhere'"),
     ],
 )
@@ -77,6 +80,7 @@ def test_a_folder_goes_on_where_it_was(tmp_path: Path) -> None:
     first = Folder(tmp_path / "out", small(), "the command")
     assert len(first.missing) == 8 and first.runs == []
     first.add(run(problem="ellipsoid", method="cma", seed=1))
+    first.close()
     again = Folder(tmp_path / "out", small(), "the command")
     assert len(again.missing) == 7 and again.runs == first.runs
     assert Cell("ellipsoid", 3, "cma", 1) not in again.missing
@@ -85,10 +89,12 @@ def test_a_folder_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_an_interrupted_write_is_mended(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "out", small(), "c")
     folder.add(run())
+    folder.close()
     with (tmp_path / "out" / "runs.csv").open("a") as file:
         file.write("sphere,3,esg")
     again = Folder(tmp_path / "out", small(), "c")
     again.add(run(seed=1))
+    again.close()
     assert [one.seed for one in Folder(tmp_path / "out", small(), "c").runs] == [0, 1]
 
 
@@ -111,7 +117,8 @@ def test_another_comparison_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_comparison_may_be_extended(tmp_path: Path) -> None:
-    Folder(tmp_path, small(), "c").add(run())
+    with closing(Folder(tmp_path, small(), "c")) as first:
+        first.add(run())
     more = Folder(tmp_path, small(problems=["sphere"], methods=["cma", "bfgs"], seeds=[0, 4]), "d", extend=True)
     assert more.plan.methods == ("esgroup", "cma", "bfgs") and more.plan.seeds == (0, 1, 4)
     assert more.plan.problems == (("sphere", 3), ("ellipsoid", 3))
@@ -126,6 +133,14 @@ def test_folders_of_something_else_are_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(ValueError, match=r"--out must be a folder, but .*thesis\.tex is a file"):
         Folder(tmp_path / "thesis.tex", small(), "c")
+
+
+def test_a_folder_is_for_one_comparison_at_a_time(tmp_path: Path) -> None:
+    first = Folder(tmp_path, small(), "c")
+    with pytest.raises(ValueError, match=r"another comparison is running in .*: wait for it, or choose another --out"):
+        Folder(tmp_path, small(), "c")
+    first.close()
+    Folder(tmp_path, small(), "c").close()
 
 
 def test_a_broken_plan_is_not_overwritten(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from esgroup.compare.records import Cell, Ended, Run, append, from_line, mend, read, to_line
+from esgroup.compare.records import COLUMNS, Cell, Ended, append, from_line, mend, read, to_line
 from tests.compare.samples import failure, run
 
 
@@ -27,12 +27,20 @@ def test_a_message_of_several_lines_becomes_one() -> None:
     assert from_line(to_line(failure("first\n  second\r\n\tthird"))).message == "first second third"
 
 
+def test_a_message_may_be_as_long_and_strange_as_it_likes(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    append(path, failure("x" * 200_000))
+    append(path, failure("a lone surrogate \udc80"))
+    first, second = read(path)
+    assert first.message == "x" * 500 and second.message == r"a lone surrogate \udc80"
+
+
 def test_the_file_has_a_header_and_a_line_a_run(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     append(path, run())
     append(path, failure("a\nb"))
     lines = path.read_text().splitlines()
-    assert len(lines) == 3 and lines[0].split(",") == list(Run._fields)
+    assert len(lines) == 3 and lines[0].split(",") == list(COLUMNS)
 
 
 def test_a_line_that_was_cut_off_is_left_out_and_cut_away(tmp_path: Path) -> None:
@@ -58,7 +66,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     path.write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match=r"runs.csv must have the columns problem, dim, .*, got a, b"):
         read(path)
-    path.write_text(",".join(Run._fields) + "\n" + ",".join(["x"] * len(Run._fields)) + "\n")
+    path.write_text(",".join(COLUMNS) + "\n" + ",".join(["x"] * len(COLUMNS)) + "\n")
     with pytest.raises(ValueError, match=r"line 2 of .*runs.csv is not a run"):
         read(path)
 

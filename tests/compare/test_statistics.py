@@ -106,7 +106,8 @@ def test_the_same_runs_give_the_same_interval_and_leave_the_global_generator_alo
 
 def test_a_method_against_itself_is_exactly_one_if_runs_are_paired() -> None:
     costs, used = [10.0, 200, INF, 35, 70], [10.0, 200, 500, 35, 70]
-    assert ratio(costs[:2], used[:2], costs[:2], used[:2]) == Ratio(1.0, 1.0, 1.0)
+    without = [10.0, 200, 50, 35, 70]
+    assert ratio(without, used, without, used) == Ratio(1.0, 1.0, 1.0)
     alone = ratio(costs, used, costs, used, paired=False)
     assert alone.value == 1 and alone.low < 0.5 and alone.high > 2
 
@@ -128,8 +129,13 @@ def test_costs_in_other_units_change_nothing_but_the_scale(costs: list[float], u
 
 
 def test_a_constant_factor_between_paired_runs_is_known_exactly() -> None:
-    costs = np.array([10.0, 400, 35, 70])
+    costs = np.array([10.0, 400, 35, 70, 22])
     assert ratio(2 * costs, costs, costs, costs) == Ratio(2.0, 2.0, 2.0)
+
+
+def test_fewer_than_five_runs_have_no_interval() -> None:
+    costs = np.array([10.0, 400, 35, 70])
+    assert ratio(2 * costs, costs, costs, costs) == Ratio(2.0, 0.0, INF)
 
 
 def test_the_interval_is_infinite_at_the_top_if_draws_may_have_no_success_of_ours() -> None:
@@ -149,7 +155,7 @@ def test_one_run_has_an_interval_that_says_nothing() -> None:
 
 
 def test_methods_that_never_succeed_have_no_finite_ratio() -> None:
-    never, always, used = [INF] * 3, [5.0] * 3, [9.0] * 3
+    never, always, used = [INF] * 5, [5.0] * 5, [9.0] * 5
     assert ratio(never, used, always, used) == Ratio(INF, INF, INF)
     assert ratio(always, used, never, used) == Ratio(0.0, 0.0, 0.0)
     both = ratio(never, used, never, used)

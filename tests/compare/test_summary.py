@@ -86,7 +86,7 @@ def test_of_runs_of_the_same_cell_the_last_one_counts() -> None:
 
 
 def test_ratios_are_to_the_reference_in_pairs_of_the_same_seed() -> None:
-    costs, order = {0: 100, 1: 900, 2: 400}, (2, 0, 1)
+    costs, order = {0: 100, 1: 900, 2: 400, 3: 50, 4: 70}, (2, 0, 4, 1, 3)
     runs = [a_run("theirs", seed=seed, hit=costs[seed]) for seed in costs]
     runs += [a_run(seed=seed, hit=costs[seed] * 3) for seed in order]  # in another order: seeds make the pairs
     theirs, ours = summarise(runs, "theirs")
@@ -128,7 +128,20 @@ def test_what_is_left_of_a_run_is_its_last_gap_or_else_nothing() -> None:
 
 def test_a_method_counts_gradients_if_any_of_its_runs_does() -> None:
     runs = [a_run(seed=0), a_run(seed=1, cost=Cost.GRADIENTS)]
-    assert summarise(runs, "ours")[0].counts is overall(runs, "ours")[0].counts is Cost.GRADIENTS
+    assert summarise(runs, "ours")[0].counts is Cost.GRADIENTS
+    assert overall(runs, "ours")[0].counts == (Cost.VALUES, Cost.GRADIENTS)
+
+
+def test_a_run_that_nothing_is_known_of_changes_neither_target_nor_minimum() -> None:
+    lost = a_run(
+        seed=1, ended=Ended.KILLED, message="gone", targets=(), hits=(), trajectory=(), minimum=math.nan, used=0
+    )
+    (row,) = summarise([lost, a_run(seed=0, hit=300)], "ours")
+    assert (row.target, row.known, row.solved, row.runs) == (0.1, True, 1, 2)
+    assert row.expected == 600  # it is charged with the longest run
+    (only,) = summarise([lost], "ours")
+    assert math.isnan(only.target) and only.solved == 0
+    assert overall([lost, a_run(seed=0)], "ours")[0].pairs == 4
 
 
 def test_targets_must_agree_on_a_problem() -> None:
@@ -155,8 +168,8 @@ def test_all_together_is_the_geometric_mean_over_what_both_solve() -> None:
         *(a_run("ours", dim=dim, hit=hit) for dim, hit in ((2, 200), (3, 800), (4, 100), (5, INF))),
     ]
     ref, ours = overall(runs, "ref")
-    assert ref == Overall("ref", Cost.VALUES, 1.0, 3, 7, 8)  # who gives up has reached the easier target
-    assert ours._replace(ratio=None) == Overall("ours", Cost.VALUES, None, 2, 7, 8)
+    assert ref == Overall("ref", (Cost.VALUES,), 1.0, 3, 7, 8)  # who gives up has reached the easier target
+    assert ours._replace(ratio=None) == Overall("ours", (Cost.VALUES,), None, 2, 7, 8)
     assert ours.ratio == pytest.approx(4.0)  # of 2 and 8
 
 

@@ -31,12 +31,12 @@ def a_row(**fields: object) -> Row:
 
 
 def test_a_line_has_median_successes_ratio_and_time() -> None:
-    runs = [a_run("cma", seed=seed, hit=1000, cpu=0.5, cpu_fun=0.25) for seed in range(3)]
-    runs += [a_run(seed=seed, hit=1234, cpu=0.0384, cpu_fun=0.01) for seed in range(3)]
+    runs = [a_run("cma", seed=seed, hit=1000, cpu=0.5, cpu_fun=0.25) for seed in range(5)]
+    runs += [a_run(seed=seed, hit=1234, cpu=0.0384, cpu_fun=0.01) for seed in range(5)]
     head, first, second = table_of(runs, "cma")
     assert head == ["problem", "d", "method", "evaluations to target", "solved", "ratio to cma", "CPU per evaluation"]
-    assert first == ["bowl", "4", "cma", "**1,000**", "3/3", "1", "250 µs"]
-    assert second == ["", "", "ours", "1,234", "3/3", "1.23 [1.23, 1.23]", "23 µs"]
+    assert first == ["bowl", "4", "cma", "**1,000**", "5/5", "1", "250 µs"]
+    assert second == ["", "", "ours", "1,234", "5/5", "1.23 [1.23, 1.23]", "23 µs"]
 
 
 def test_a_target_that_is_never_reached_shows_what_is_left() -> None:
@@ -162,7 +162,16 @@ def test_at_a_glance_problems_go_down_and_methods_across() -> None:
     runs += [a_run("newton", problem="other", hit=2, cost=Cost.GRADIENTS)]
     head, *lines = cells(markdown(summarise(runs, "cma"), "cma"), "Evaluations to the target")
     assert head == ["problem", "d", "cma", "ours", "newton¹"]
-    assert lines == [["bowl", "4", "**1,000**", "1,234 (2)", "-"], ["other", "4", "**7**", "- (0)", "2"]]
+    assert lines == [["bowl", "4", "**1,000**", "1,234 (2/3)", "-"], ["other", "4", "**7**", "- (0/1)", "2"]]
+
+
+def test_a_method_that_counts_differently_is_marked_in_its_cells() -> None:
+    runs = [a_run("cma"), a_run(hit=7, cost=Cost.GRADIENTS), a_run("cma", problem="other")]
+    runs += [a_run(problem="other", hit=9, cost=Cost.DIFFERENCES)]
+    text = markdown(summarise(runs, "cma"), "cma", overall(runs, "cma"))
+    head, *lines = cells(text, "Evaluations to the target")
+    assert head[3] == "ours" and [line[3] for line in lines] == ["7¹", "**9**²"]
+    assert cells(text, "All problems together")[2][0] == "ours¹²"
 
 
 def test_one_problem_or_one_method_needs_no_glance() -> None:

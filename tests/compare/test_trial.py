@@ -116,6 +116,17 @@ def test_noise_goes_to_the_method_and_not_into_the_record() -> None:
     assert run.gap == 4.0 and run.hits[0] == 1
 
 
+def test_a_function_may_change_the_point_that_it_is_given() -> None:
+    def values(x: np.ndarray) -> np.ndarray:
+        x *= x
+        return x[:, 0]
+
+    run, mine = Recorder(values, noiseless=values, gradient=values, targets=(1.0,), budget=10), np.array([3.0])
+    assert run.fun(mine) == 9.0 and mine.tolist() == [3.0] and run.gap == 9.0
+    run.gradient(mine[None])
+    assert mine.tolist() == [3.0]
+
+
 def test_a_run_ends_when_its_time_is_spent() -> None:
     run = recorder(deadline=-math.inf)
     with pytest.raises(Over) as over:

@@ -16,14 +16,28 @@ __all__ = ["GROUP", "Chosen", "Method", "choose", "known", "split"]
 GROUP = "esgroup.methods"
 
 
-@cache
 def known() -> dict[str, Method]:
-    """All methods, installed or not. An entry point of the group is a Method or a sequence of them."""
+    """All methods by name, installed or not."""
+    return _found()[0]
+
+
+def failures() -> dict[str, str]:
+    """Entry points that could not be loaded, and why."""
+    return _found()[1]
+
+
+@cache
+def _found() -> tuple[dict[str, Method], dict[str, str]]:
+    """An entry point of the group is a Method or a sequence of them; one that fails does not hide the others."""
     found = [method for module in (ours, with_cma, with_cmaes, with_scipy, others) for method in module.METHODS]
+    failures = {}
     for entry in entry_points(group=GROUP):
-        loaded = entry.load()
-        found += [loaded] if isinstance(loaded, Method) else loaded
-    return {method.name: method for method in found}
+        try:
+            loaded = entry.load()
+            found += [loaded] if isinstance(loaded, Method) else loaded
+        except Exception as error:
+            failures[f"{entry.name} = {entry.value}"] = f"{type(error).__name__}: {error}"
+    return {method.name: method for method in found}, failures
 
 
 @dataclass(frozen=True)
@@ -44,7 +58,9 @@ def choose(spelling: str) -> Chosen:
         return Chosen(_own(spelling.partition("@")[0]), None, chart or None)
     if method is None:
         listed = ", ".join(known())
-        raise ValueError(f"unknown method {name!r}{near(name, known(), 3)}: the methods are {listed}, or MODULE:NAME")
+        missing = "".join(f"; {entry} could not be loaded ({why})" for entry, why in failures().items())
+        hint = near(name, known(), 3)
+        raise ValueError(f"unknown method {name!r}{hint}: the methods are {listed}, or MODULE:NAME{missing}")
     if not structure:
         return Chosen(method, None, chart or None)
     if method.of_structure is None:

@@ -30,6 +30,7 @@ class Method:
     packages: tuple[str, ...] = ()
     extra: str = ""
     bounded: bool = True  # whether it keeps to bounds
+    traces: bool = False  # whether a run changes the next one in the same process: then each has one of its own
     gradients: Gradients = "none"
     of_structure: Callable[[str], Callable[[Trial], str]] | None = None
 

@@ -29,7 +29,7 @@ class Search:
             algorithm=self.algorithm,
             noise=self.noise,
             restarts=self.restarts,
-            bounds=None if trial.bounds is None else list(map(tuple, trial.bounds.tolist())),
+            bounds=trial.pairs,
             max_evals=trial.budget,
             rng=trial.seed,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,13 +23,12 @@ class Minimise:
     def __call__(self, trial: Trial) -> str:
         from scipy.optimize import minimize
 
-        bounds = None if trial.bounds is None else list(map(tuple, trial.bounds.tolist()))
         result = minimize(
             trial.fun,
             trial.x0,
             method=self.method,
             jac=trial.gradient if self.gradient else None,
-            bounds=bounds,
+            bounds=trial.pairs,
             options=dict(self.options),
         )
         return f"SciPy: {result.message}"
@@ -40,9 +38,7 @@ def differential_evolution(trial: Trial) -> str:
     """`scipy.optimize.differential_evolution` in the trial's box, with its defaults but for the tolerance."""
     from scipy.optimize import differential_evolution as search
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        result = search(trial.fun, trial.box, maxiter=_ENDLESS, tol=1e-8, rng=trial.seed, x0=trial.x0)
+    result = search(trial.fun, trial.box, maxiter=_ENDLESS, tol=1e-8, rng=trial.seed, x0=trial.x0)
     return f"SciPy: {result.message}"
 
 
