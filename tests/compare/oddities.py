@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import threading
 import time
 
 import numpy as np
@@ -85,6 +86,12 @@ def _sneaky(trial: Trial) -> None:
         trial.gradient(trial.x0)
 
 
+def _leaves_a_bomb(trial: Trial) -> str:
+    trial.fun(trial.x0)
+    threading.Timer(0.05, os._exit, (9,)).start()
+    return "innocent"
+
+
 raising = Method("raising", _raises, "raises an exception")
 swallowing = Method("swallowing", _swallows, "catches everything")
 hanging = Method("hanging", _hangs, "never comes back")
@@ -92,6 +99,7 @@ dying = Method("dying", _dies, "takes its process with it")
 printing = Method("printing", _prints, "prints")
 giving_up = Method("giving-up", _gives_up, "stops at once")
 endless = Method("endless", _endless, "evaluates for ever")
+leaving_a_bomb = Method("leaving-a-bomb", _leaves_a_bomb, "ends its process a little later")
 idle = Method("idle", _idle, "does nothing")
 sneaky = Method("sneaky", _sneaky, "takes a gradient without saying so, and says nothing at all")  # type: ignore[arg-type]
 absent = Method("absent", _gives_up, "is not installed", packages=("no_such_package_at_all",), extra="bench")

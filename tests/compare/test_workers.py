@@ -1,5 +1,7 @@
 """Runs in processes: whatever one of them does, the others go on."""
 
+from importlib.util import find_spec
+
 import pytest
 
 from esgroup.compare import workers
@@ -36,6 +38,20 @@ def test_a_process_gives_the_run_that_is_had_without_one(capfd: pytest.CaptureFi
     here = execute(cell, SETTINGS)
     assert run.hits == here.hits and run.trajectory == here.trajectory
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_run_is_not_blamed_for_what_an_earlier_one_has_left() -> None:
+    cells = [Cell("sphere", 3, f"{ODD}:leaving_a_bomb", 0), Cell(f"{ODD}:slow_sphere", 3, "nelder-mead", 0)]
+    runs = ended(cells, Settings((1e-3,), max_evals=500, max_time=20.0), jobs=1)
+    assert runs["leaving_a_bomb"].ended is Ended.STOPPED and runs["nelder-mead"].ended is Ended.TARGET
+
+
+@pytest.mark.skipif(find_spec("fcmaes") is None, reason="fcmaes is not installed")
+def test_methods_that_leave_traces_are_given_a_process_for_each_run() -> None:
+    cells = [Cell("rosenbrock", 3, "fcmaes", seed) for seed in (0, 1)]
+    first = {run.seed: run.hits for run in run_all(cells, SETTINGS, 1)}
+    again = {run.seed: run.hits for run in run_all(cells[::-1], SETTINGS, 1)}
+    assert first == again
 
 
 def test_no_cells_need_no_processes() -> None:
