@@ -111,7 +111,7 @@ FAULTS = [
     Fault("compare: a hit needs less than the target", "compare/trial.py", "if gap <= target and", "if gap < target and"),
     Fault("compare: one evaluation more than the budget", "compare/trial.py", "self.evals + self.gradients >= self.budget", "self.evals + self.gradients > self.budget"),
     Fault("compare: gaps without the minimum", "compare/execution.py", "minimum=0.0 if math.isnan(minimum) else minimum", "minimum=0.0"),
-    Fault("compare: noise in the record", "compare/trial.py", "values if self._noiseless is None else", "values if True else"),
+    Fault("compare: noise in the record", "compare/trial.py", "values if clean is None else clean", "values"),
     Fault("compare: ERT forgets what failed", "compare/statistics.py", "np.where(reached, array, real_array(used_name, used, array.shape))", "np.where(reached, array, 0.0)"),
     Fault("compare: bootstrap without the small-sample correction", "compare/statistics.py", "-math.sqrt(runs / (runs - 1)) * t", "-1.96"),
     Fault("compare: log chart loses sqrt 2", "compare/charts.py", "off_diagonal=np.sqrt(2.0)", "off_diagonal=2.0"),

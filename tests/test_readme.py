@@ -6,8 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import esgroup
+
 README = Path(__file__).parents[1] / "README.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """The notice that loops are being compiled, on a slow machine, is not the examples' fault."""
+    esgroup.minimize(lambda x: float(x @ x), np.ones(3), 0.5, max_evals=50, rng=1)
+    esgroup.minimize(lambda x: float(x @ x), np.ones(3), 0.5, bounds=(-9, 9), max_evals=50, rng=1)
 
 
 @pytest.mark.parametrize("code", EXAMPLES, ids=[f"example{i}" for i in range(len(EXAMPLES))])
