@@ -69,8 +69,8 @@ def _at_a_glance(rows: Sequence[Row]) -> str:
         cells = {row.method: _short(row, _best(block), marks[row.method]) for row in block}
         lines.append([_cell(block[0].problem), str(block[0].dim), *(cells.get(name, NOTHING) for name in names)])
     note = (
-        f"{_target(rows)}Medians of all runs, with the share that got there in brackets if not all did. **Bold** is the "
-        "smallest of the methods without gradients."
+        f"{_target(rows)}Medians of all runs, with the share that got there in brackets if not all did. **Bold** is "
+        "the smallest of the methods without gradients."
     )
     return "\n\n".join(["## Evaluations to the target", _table(lines, "lr" + "r" * len(names)), note])
 
