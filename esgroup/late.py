@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from esgroup import told
 from esgroup.checks import Array
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.space import Space
@@ -33,13 +32,3 @@ def whitened(space: Space, evolution: Evolution, state: SearchState, x: Array) -
     length = largest * np.linalg.norm(z / largest, axis=1, keepdims=True)
     z *= np.minimum(1.0, longest / np.maximum(length, 1.0))
     return z
-
-
-def recalled(space: Space, evolution: Evolution, state: SearchState, known: dict[bytes, Array], x: Array) -> Array:
-    """The local coordinates that points were asked with; those of others, which must be feasible, are computed."""
-    found = [known.get(key) for key in told.keys(x)]
-    missing = [i for i, z in enumerate(found) if z is None]
-    if missing:
-        space.check_feasible("X", x)
-    computed = dict(zip(missing, whitened(space, evolution, state, x[missing]) if missing else (), strict=True))
-    return np.array([computed[i] if z is None else z for i, z in enumerate(found)])

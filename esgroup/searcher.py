@@ -112,7 +112,7 @@ class Searcher:
         self._last: Asked | None = None
         self._spare: Generation | None = None  # arrays to use again
         self._pool: list[tuple[Array, Array]] = []  # local coordinates and values of less than a generation
-        self._injected = np.empty((0, self._space.dim))
+        self._injected = np.empty((0, *self.shape))
         self._seconds, self._since = 0.0, time.monotonic()
 
     # ---- ask ----------------------------------------------------------------------------------------------------
@@ -137,9 +137,12 @@ class Searcher:
 
     def inject(self, X: Any) -> None:
         """Put points into the next asks, in place of samples; they must be feasible."""
-        points = told.points(X, self._space.dim)
-        self._space.check_feasible("X", points)
+        points = told.points(X, self.shape)
+        self._check_feasible(points)
         self._injected = np.concatenate([self._injected, points])
+
+    def _check_feasible(self, points: Array) -> None:
+        self._space.check_feasible("X", points)
 
     def _take_injected(self, generation: Generation, points: Array) -> Array:
         taken, self._injected = self._injected[: len(points)], self._injected[len(points) :]
@@ -151,11 +154,11 @@ class Searcher:
 
     def tell(self, *told_values: Any) -> None:
         """tell(fitness) for the last ask, tell(X, fitness) for any points, or tell([(x, f), ...]); NaN = failed."""
-        if len(told_values) == 1 and not told.are_pairs(told_values[0]):
+        if len(told_values) == 1 and not told.are_pairs(told_values[0], len(self.shape)):
             self._tell_last(told_values[0])
         elif len(told_values) in (1, 2):
             X, fitness = told_values if len(told_values) == 2 else told.from_pairs(told_values[0])
-            self._tell_points(told.points(X, self._space.dim), fitness)
+            self._tell_points(told.points(X, self.shape), fitness)
         else:
             raise TypeError(f"tell() takes fitness, or X and fitness, got {len(told_values)} arguments")
 
@@ -166,7 +169,7 @@ class Searcher:
             raise RuntimeError(again if self.nfev else "tell() was called before ask()")
         values = told.values(fitness, len(last.x))
         if self._pool or last.nit != self.nit or len(values) < self.popsize:
-            z = last.generation.z[:-1] if last.nit == self.nit else self._whitened(last.x)
+            z = self._rows(last.generation) if last.nit == self.nit else self._whitened(last.x)
             self._add(last.x, z, values)
         else:
             self._move(last.x, last.generation, values)
@@ -180,18 +183,40 @@ class Searcher:
             return
         values = told.values(fitness, len(x))
         if len(x):
-            self._add(x, late.recalled(self._space, self._evolution, self._state, self._known_points(), x), values)
+            self._add(x, self._recalled(x), values)
         if last is not None and told.have_a_row_in_common(last.x, x):
             self._last = None  # its values are not to be told again
 
     def _known_points(self) -> dict[bytes, Array]:
         for asked in self._asked[self._known_asks :]:
-            self._known.update(zip(told.keys(asked.x), asked.generation.z, strict=False))
+            self._known.update(zip(told.keys(asked.x), self._rows(asked.generation), strict=True))
         self._known_asks = len(self._asked)
         return self._known
 
+    def _recalled(self, x: Array) -> Array:
+        """The local coordinates that points were asked with; those of others, which must be feasible, are computed."""
+        known = self._known_points()
+        found = [known.get(key) for key in told.keys(x)]
+        missing = [i for i, z in enumerate(found) if z is None]
+        if missing:
+            self._check_feasible(x)
+        computed = dict(zip(missing, self._whitened(x[missing]) if missing else (), strict=True))
+        return np.array([computed[i] if z is None else z for i, z in enumerate(found)])
+
     def _whitened(self, x: Array) -> Array:
         return late.whitened(self._space, self._evolution, self._state, x)
+
+    def _rows(self, generation: Any) -> Array:
+        """The local coordinates of the points of a generation."""
+        rows: Array = generation.z[:-1]
+        return rows
+
+    def _gathered(self, z: Array) -> Any:
+        """The generation of points with these local coordinates."""
+        generation = Generation.empty(len(z), self._evolution.dim)
+        generation.z[:-1] = z
+        self._evolution.place(self._state, generation, np.empty((len(z), self._evolution.dim)))
+        return generation
 
     def _add(self, x: Array, z: Array, values: Array) -> None:
         """Keep less than a generation; move with all that is there once it is one."""
@@ -201,9 +226,7 @@ class Searcher:
             self._note(x, values)
             self._pool = pool
             return
-        generation = Generation.empty(count, self._evolution.dim)
-        generation.z[:-1] = np.concatenate([z for z, _ in pool])
-        self._evolution.place(self._state, generation, np.empty((count, self._evolution.dim)))
+        generation = self._gathered(np.concatenate([z for z, _ in pool]))
         self._move(x, generation, np.concatenate([v for _, v in pool]), values)
         self._pool = []
 
@@ -212,13 +235,7 @@ class Searcher:
         order = values.argsort(kind="stable")  # NaN last
         ranked = values[order].tolist()  # a list is quicker to look into
         if ranked[0] == ranked[0]:
-            self._evolution.update(self._state, generation, order)
-            if ranked[0] == ranked[int(0.7 * len(ranked))] and self._may_leave_plateau():
-                self._evolution.leave_plateau(self._state, len(ranked))
-            if self._limited:
-                self._evolution.limit_steps(self._state, self._least_steps, self._most_steps)
-            if self.nit % 20 == 19 and not 1e-60 < self._state.scalars[SIGMA] < 1e60:  # past all reasons to stop
-                self._evolution.limit_steps(self._state, *_STEPS)
+            self._advance(generation, order, ranked)
         self._record.add(ranked)
         self.nit += 1
         self._asked.clear()
@@ -229,6 +246,16 @@ class Searcher:
             self._note_best(x, order[0], ranked[0])
         else:
             self._note(x, values if new is None else new)
+
+    def _advance(self, generation: Any, order: Any, ranked: list[float]) -> None:
+        """Move the distribution by a generation, best first."""
+        self._evolution.update(self._state, generation, order)
+        if ranked[0] == ranked[int(0.7 * len(ranked))] and self._may_leave_plateau():
+            self._evolution.leave_plateau(self._state, len(ranked))
+        if self._limited:
+            self._evolution.limit_steps(self._state, self._least_steps, self._most_steps)
+        if self.nit % 20 == 19 and not 1e-60 < self._state.scalars[SIGMA] < 1e60:  # past all reasons to stop
+            self._evolution.limit_steps(self._state, *_STEPS)
 
     def _may_leave_plateau(self) -> bool:
         """Not the plain published update, and not for ever: a constant function is no reason to diverge."""
@@ -255,6 +282,11 @@ class Searcher:
     def dim(self) -> int:
         """Coordinates of a point."""
         return self._space.dim
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of a point."""
+        return (self.dim,)
 
     @property
     def structure(self) -> Group:

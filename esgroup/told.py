@@ -55,14 +55,16 @@ def _number(value: Any, i: int) -> float:
     return float(array.reshape(()))
 
 
-def are_pairs(told: Any) -> bool:
-    """Whether this is [(x, f), ...]: a list whose first element is a pair of a point and a number."""
+def are_pairs(told: Any, axes: int = 1) -> bool:
+    """Whether this is [(x, f), ...]: a list whose first element is a pair of a point, of so many axes, and a number."""
     if not isinstance(told, (list, tuple)) or not told:
         return False
     first = told[0]
     if not isinstance(first, (list, tuple)) or len(first) != 2:
         return False
     point, value = first
+    if axes > 1:
+        return np.ndim(point) == axes and np.size(value) == 1
     return _is_row(point) and (not _is_row(value) or len(value) == 1)
 
 
@@ -90,7 +92,10 @@ def keys(points: Array) -> list[bytes]:
     return [row.tobytes() for row in points + 0.0]  # without negative zeros
 
 
-def points(X: Any, dim: int, name: str = "X") -> Array:
-    """Rows of points (a single one as one row), finite."""
-    array = checks.points(name, X, dim)
-    return array.reshape(-1, dim)
+def points(X: Any, shape: tuple[int, ...], name: str = "X") -> Array:
+    """Points of a shape, (n, *shape), finite; a single one is as good as one of one."""
+    if len(shape) == 1:
+        return checks.points(name, X, shape[0]).reshape(-1, *shape)
+    array = np.asarray(X)
+    single = array.shape == shape
+    return checks.real_array(name, array[None] if single else X, (None, *shape))

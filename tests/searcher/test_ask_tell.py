@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from esgroup import Searcher, late
+from esgroup import Searcher
 
 from .support import OPTIONS, STRUCTURES, everything, generation, run, same, searcher, sphere, unchanged, valley
 
@@ -225,7 +225,7 @@ def test_late_points_have_the_local_coordinates_that_they_would_be_sampled_with(
     X = search.ask()
     asked = search._asked[-1].generation.z[:-1]
     assert np.allclose(search._whitened(X), asked, rtol=1e-8, atol=1e-10)
-    recalled = late.recalled(search._space, search._evolution, search._state, search._known_points(), X)
+    recalled = search._recalled(X)
     assert np.array_equal(recalled, asked)
 
 

@@ -1,0 +1,303 @@
+"""Univariate exponential families with two parameters, which can contract to any point of their support.
+
+For each of them tau <- c tau changes the concentration and leaves the mean; the location moves along the direction
+that is Fisher-orthogonal to tau. What a search needs is written so that nothing cancels for large concentrations.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from esgroup.checks import Array
+from esgroup.distributions.psi import bend, log1p, log_gap, slope_difference, trigamma_difference, variance_gap
+from esgroup.distributions.univariate import BELOW_ONE, LARGEST, SMALLEST, TINY, Local, Sign, Tau, Univariate
+
+SHARPEST = 1e30  # concentration at which the width is 1e-15 of the mean: beyond, samples are all the same number
+
+
+class _Concentrating(Univariate):
+    """A family whose concentration is a number without a unit: about (mean / standard deviation)^2."""
+
+    signs: ClassVar[tuple[Sign, ...]] = ("positive", "positive")
+
+    @abstractmethod
+    def _concentration(self, tau: Tau) -> float:
+        """Homogeneous of degree 1 in tau."""
+
+    def _confined(self, tau: Array, margin: float) -> Array:
+        """A concentration from 1, or less if the search begins there, to `SHARPEST`.
+
+        Below 1 the standard deviation exceeds the mean, and most samples are wasted on an end of the support.
+        """
+        now = self._concentration(tau.tolist())
+        least = min(1.0, self._concentration(self._natural()))
+        return np.clip(tau * (min(max(now, least), SHARPEST) / now), SMALLEST, LARGEST)
+
+
+@dataclass(frozen=True)
+class Gamma(_Concentrating):
+    """Positive numbers: T = (log w, -w), tau = (shape, rate), b = 1 / w, A = log Gamma(shape) - shape log rate."""
+
+    shape: float = 1.0
+    rate: float = 1.0
+    support: ClassVar[str] = "positive"
+
+    def __post_init__(self) -> None:
+        self._check(shape=True, rate=True)
+
+    def _natural(self) -> tuple[float, ...]:
+        return self.shape, self.rate
+
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        return {"shape": tau[0], "rate": tau[1]}
+
+    def _inside(self, w: Array) -> NDArray[np.bool_]:
+        return w > 0
+
+    def _statistics(self, w: Array) -> tuple[Array, ...]:
+        return np.log(w), -w
+
+    def _log_base(self, w: Array) -> Array:
+        return -np.log(w)
+
+    def _mean_log_base(self, tau: Tau) -> float:
+        return -self._expectation(tau)[0]
+
+    def _log_partition(self, tau: Tau) -> float:
+        return math.lgamma(tau[0]) - tau[0] * math.log(tau[1])
+
+    def _expectation(self, tau: Tau) -> tuple[float, ...]:
+        a, b = tau
+        return float(special.digamma(a)) - math.log(b), -a / b
+
+    def _fisher(self, tau: Tau) -> list[list[float]]:
+        a, b = tau
+        return [[float(special.polygamma(1, a)), -1 / b], [-1 / b, a / (b * b)]]
+
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        return tau[0] / tau[1], math.sqrt(tau[0]) / tau[1]
+
+    def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
+        return np.maximum(rng.standard_gamma(tau[0], n) / tau[1], TINY)
+
+    def _concentration(self, tau: Tau) -> float:
+        return float(tau[0])
+
+    def _location(self, tau: Tau) -> tuple[float, ...]:
+        return 0.0, -tau[1] / math.sqrt(tau[0])  # the statistic w over its standard deviation
+
+    def _local(self, tau: Tau, w: Array) -> Local:
+        a, mean = tau[0], tau[0] / tau[1]
+        r = (w - mean) / mean
+        return Local(math.sqrt(a) * r, 1 + (a * bend(r) - log_gap(a)) / variance_gap(a))
+
+
+@dataclass(frozen=True)
+class Beta(_Concentrating):
+    """Numbers between 0 and 1: T = (log w, log(1 - w)), tau = (a, b), base 1 / (w (1 - w)), A = log B(a, b)."""
+
+    a: float = 1.0
+    b: float = 1.0
+    support: ClassVar[str] = "between 0 and 1 and neither of them"
+
+    def __post_init__(self) -> None:
+        self._check(a=True, b=True)
+
+    def _natural(self) -> tuple[float, ...]:
+        return self.a, self.b
+
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        return {"a": tau[0], "b": tau[1]}
+
+    def _inside(self, w: Array) -> NDArray[np.bool_]:
+        return (w > 0) & (w < 1)
+
+    def _statistics(self, w: Array) -> tuple[Array, ...]:
+        return np.log(w), np.log1p(-w)
+
+    def _log_base(self, w: Array) -> Array:
+        return -np.log(w) - np.log1p(-w)
+
+    def _mean_log_base(self, tau: Tau) -> float:
+        return -sum(self._expectation(tau))
+
+    def _log_partition(self, tau: Tau) -> float:
+        return float(special.betaln(*tau))
+
+    def _expectation(self, tau: Tau) -> tuple[float, ...]:
+        a, b = tau
+        total = float(special.digamma(a + b))
+        return float(special.digamma(a)) - total, float(special.digamma(b)) - total
+
+    def _fisher(self, tau: Tau) -> list[list[float]]:
+        own_a, own_b, common = special.polygamma(1, [tau[0], tau[1], tau[0] + tau[1]]).tolist()
+        return [[own_a - common, -common], [-common, own_b - common]]
+
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        a, b = tau
+        mean = a / (a + b)
+        return mean, math.sqrt(mean * (b / (a + b)) / (a + b + 1))
+
+    def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
+        return np.clip(rng.beta(tau[0], tau[1], n), TINY, BELOW_ONE)
+
+    def _concentration(self, tau: Tau) -> float:
+        return float(min(tau))
+
+    def _confined(self, tau: Array, margin: float) -> Array:
+        """As close to 0 as 1e-30, but to 1 as 1e-15 only: float64 has no numbers between."""
+        a, b = np.minimum(super()._confined(tau, margin), SHARPEST)
+        return np.array([min(a, 1e15 * b), b])
+
+    def _location(self, tau: Tau) -> tuple[float, ...]:
+        """c = (v, -u) with F tau = (u, v), so that c^T F tau = 0, over its length."""
+        a, b = tau
+        u, v = slope_difference(a, b), slope_difference(b, a)
+        own_a, own_b = trigamma_difference(a, b), trigamma_difference(b, a)  # the diagonal of F
+        cross = float(special.polygamma(1, a + b))
+        length = math.sqrt(v * v * own_a + 2 * u * v * cross + u * u * own_b)
+        return v / length, -u / length
+
+    def _local(self, tau: Tau, w: Array) -> Local:
+        (a, b), (first, second), s = tau, self._location(tau), tau[0] + tau[1]
+        up, down = (w - a / s) * (s / a), (a / s - w) * (s / b)  # w / mean - 1, (1 - w) / (1 - mean) - 1
+        gap = log_gap(s) / s
+        z = first * (log1p(up) + log_gap(a) / a - gap) + second * (log1p(down) + log_gap(b) / b - gap)
+        expected = log_gap(a) + log_gap(b) - log_gap(s)
+        fisher = variance_gap(a) + variance_gap(b) - variance_gap(s)  # tau^T F tau
+        return Local(z, 1 + (a * bend(up) + b * bend(down) - expected) / fisher)
+
+
+@dataclass(frozen=True)
+class Wald(_Concentrating):
+    """Positive numbers, the inverse Gaussian with `mean` m and `shape` s: T = (-w, -1/w), tau = (s / (2 m^2), s / 2).
+
+    b = (2 pi w^3)^(-1/2), A = -log(2 tau_2) / 2 - 2 sqrt(tau_1 tau_2); s (w - m)^2 / (m^2 w) is chi-squared.
+    """
+
+    mean: float = 1.0
+    shape: float = 1.0
+    support: ClassVar[str] = "positive"
+
+    def __post_init__(self) -> None:
+        self._check(mean=True, shape=True)
+
+    def _natural(self) -> tuple[float, ...]:
+        return self.shape / 2 / self.mean / self.mean, self.shape / 2
+
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        return {"mean": math.sqrt(tau[1] / tau[0]), "shape": 2 * tau[1]}
+
+    def _inside(self, w: Array) -> NDArray[np.bool_]:
+        return w > 0
+
+    def _statistics(self, w: Array) -> tuple[Array, ...]:
+        return -w, -1 / w
+
+    def _log_base(self, w: Array) -> Array:
+        return -0.5 * math.log(2 * math.pi) - 1.5 * np.log(w)
+
+    def _mean_log_base(self, tau: Tau) -> float:
+        """E log w = log m - e^x E_1(x) with x = 2 s / m; e^x E_1(x) = U(1, 1, x)."""
+        mean_log = 0.5 * math.log(tau[1] / tau[0]) - special.hyperu(1, 1, 4 * math.sqrt(tau[0] * tau[1]))
+        return float(-0.5 * math.log(2 * math.pi) - 1.5 * mean_log)
+
+    def _log_partition(self, tau: Tau) -> float:
+        return -0.5 * math.log(2 * tau[1]) - 2 * math.sqrt(tau[0] * tau[1])
+
+    def _expectation(self, tau: Tau) -> tuple[float, ...]:
+        mean = math.sqrt(tau[1] / tau[0])
+        return -mean, -1 / (2 * tau[1]) - 1 / mean
+
+    def _fisher(self, tau: Tau) -> list[list[float]]:
+        cross = -0.5 / math.sqrt(tau[0] * tau[1])
+        mean = math.sqrt(tau[1] / tau[0])
+        return [[0.5 * mean / tau[0], cross], [cross, 0.5 / tau[1] / tau[1] + 0.5 / (tau[1] * mean)]]
+
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        mean = math.sqrt(tau[1] / tau[0])
+        return mean, math.sqrt(0.5 * mean / tau[0])
+
+    def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
+        return np.maximum(rng.wald(math.sqrt(tau[1] / tau[0]), 2 * tau[1], n), TINY)
+
+    def _concentration(self, tau: Tau) -> float:
+        return 2 * math.sqrt(tau[0]) * math.sqrt(tau[1])  # s / m
+
+    def _location(self, tau: Tau) -> tuple[float, ...]:
+        return -1 / self._moments(tau)[1], 0.0  # the statistic w over its standard deviation
+
+    def _local(self, tau: Tau, w: Array) -> Local:
+        mean, std = self._moments(tau)
+        return Local((w - mean) / std, 2 * tau[0] * (w - mean) * ((w - mean) / w))
+
+
+@dataclass(frozen=True)
+class Normal(Univariate):
+    """Real numbers: T = (w, w^2), tau = (mean / std^2, -1 / (2 std^2)), b = (2 pi)^(-1/2)."""
+
+    mean: float = 0.0
+    std: float = 1.0
+    signs: ClassVar[tuple[Sign, ...]] = ("free", "negative")
+    support: ClassVar[str] = "finite"
+
+    def __post_init__(self) -> None:
+        self._check(mean=False, std=True)
+
+    def _natural(self) -> tuple[float, ...]:
+        return self.mean / self.std / self.std, -0.5 / self.std / self.std
+
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        mean, std = self._moments(tau)
+        return {"mean": mean, "std": std}
+
+    def _inside(self, w: Array) -> NDArray[np.bool_]:
+        return np.isfinite(w)
+
+    def _statistics(self, w: Array) -> tuple[Array, ...]:
+        return w, w * w
+
+    def _log_base(self, w: Array) -> Array:
+        return np.full(len(w), -0.5 * math.log(2 * math.pi))
+
+    def _mean_log_base(self, tau: Tau) -> float:
+        return -0.5 * math.log(2 * math.pi)
+
+    def _log_partition(self, tau: Tau) -> float:
+        return -0.25 * tau[0] * (tau[0] / tau[1]) - 0.5 * math.log(-2 * tau[1])
+
+    def _expectation(self, tau: Tau) -> tuple[float, ...]:
+        mean, std = self._moments(tau)
+        return mean, mean * mean + std * std
+
+    def _fisher(self, tau: Tau) -> list[list[float]]:
+        mean, std = self._moments(tau)
+        variance = std * std
+        return [[variance, 2 * mean * variance], [2 * mean * variance, 2 * variance * (2 * mean * mean + variance)]]
+
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        return -0.5 * tau[0] / tau[1], (-2 * tau[1]) ** -0.5
+
+    def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
+        mean, std = self._moments(tau)
+        return mean + std * rng.standard_normal(n)
+
+    def _location(self, tau: Tau) -> tuple[float, ...]:
+        return math.sqrt(-2 * tau[1]), 0.0  # the statistic w over its standard deviation
+
+    def _local(self, tau: Tau, w: Array) -> Local:
+        mean, std = self._moments(tau)
+        z = (w - mean) / std
+        return Local(z, z * z)
+
+    def _confined(self, tau: Array, margin: float) -> Array:
+        size = -float(tau[1])
+        confined: Array = tau * (min(max(size, SMALLEST), LARGEST) / size)
+        return confined

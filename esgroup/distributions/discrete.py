@@ -1,0 +1,267 @@
+"""Univariate exponential families of whole numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.distributions.univariate import BELOW_ONE, TINY, Local, Sign, Tau, Univariate, UnivariateState
+
+
+def _is_count(w: Array) -> NDArray[np.bool_]:
+    counts: NDArray[np.bool_] = (w >= 0) & (w == np.floor(w))
+    return counts
+
+
+@dataclass(frozen=True)
+class Bernoulli(Univariate):
+    """0 or 1, the latter with `probability` p: T = w, tau = log(p / (1 - p))."""
+
+    probability: float = 0.5
+    signs: ClassVar[tuple[Sign, ...]] = ("free",)
+    support: ClassVar[str] = "0 or 1"
+
+    def __post_init__(self) -> None:
+        p = checks.real_number("probability", self.probability)
+        if not 0 < p < 1:
+            raise ValueError(f"probability must be between 0 and 1 and neither of them, got {p!r}")
+        self._check(probability=True)
+
+    def _natural(self) -> tuple[float, ...]:
+        return (math.log(self.probability) - math.log1p(-self.probability),)
+
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        return {"probability": min(max(float(special.expit(tau[0])), TINY), BELOW_ONE)}
+
+    def _inside(self, w: Array) -> NDArray[np.bool_]:
+        return np.isin(w, (0, 1))
+
+    def _statistics(self, w: Array) -> tuple[Array, ...]:
+        return (w,)
+
+    def _log_base(self, w: Array) -> Array:
+        return np.zeros(len(w))
+
+    def _mean_log_base(self, tau: Tau) -> float:
+        return 0.0
+
+    def _log_partition(self, tau: Tau) -> float:
+        return float(np.logaddexp(0, tau[0]))
+
+    def _expectation(self, tau: Tau) -> tuple[float, ...]:
+        return (float(special.expit(tau[0])),)
+
+    def _fisher(self, tau: Tau) -> list[list[float]]:
+        return [[float(special.expit(tau[0]) * special.expit(-tau[0]))]]
+
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        return self._expectation(tau)[0], math.sqrt(self._fisher(tau)[0][0])
+
+    def _middle(self, tau: Tau) -> tuple[float, float]:
+        return float(tau[0] > 0), self._moments(tau)[1]
+
+    def _confined(self, tau: Array, margin: float) -> Array:
+        most = math.log(1 / margin - 1)
+        return np.clip(tau, -most, most)
+
+    def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
+        return np.where(rng.random(n) < special.expit(tau[0]), 1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Poisson(Univariate):
+    """Counts 0, 1, 2, ... with a mean of `rate`: T = w, tau = log rate, b = 1 / w!."""
+
+    rate: float = 1.0
+    signs: ClassVar[tuple[Sign, ...]] = ("free",)
+    support: ClassVar[str] = "whole numbers from 0 on"
+    most: ClassVar[float] = 1e15  # counts up to which float64 holds whole numbers, and NumPy draws them
+
+    def __post_init__(self) -> None:
+        self._check(rate=True)
+        if self.rate > self.most:
+            raise ValueError(f"rate must be at most {self.most:g}, got {self.rate!r}")
+
+    def _natural(self) -> tuple[float, ...]:
+        return (math.log(self.rate),)
+
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        return {"rate": self._rate(tau)}
+
+    def _rate(self, tau: Tau) -> float:
+        return math.exp(min(max(tau[0], math.log(TINY)), math.log(self.most)))
+
+    def _inside(self, w: Array) -> NDArray[np.bool_]:
+        return _is_count(w)
+
+    def _statistics(self, w: Array) -> tuple[Array, ...]:
+        return (w,)
+
+    def _log_base(self, w: Array) -> Array:
+        logs: Array = -special.gammaln(w + 1)
+        return logs
+
+    def _mean_log_base(self, tau: Tau) -> float:
+        """A sum over all counts within 12 standard deviations."""
+        rate = self._rate(tau)
+        width = 12 * math.sqrt(rate) + 40
+        w = np.arange(max(0.0, math.floor(rate - width)), rate + width)
+        base = self._log_base(w)
+        return float(np.exp(base + w * math.log(rate) - rate) @ base)
+
+    def _log_partition(self, tau: Tau) -> float:
+        return self._rate(tau)
+
+    def _expectation(self, tau: Tau) -> tuple[float, ...]:
+        return (self._rate(tau),)
+
+    def _fisher(self, tau: Tau) -> list[list[float]]:
+        return [[self._rate(tau)]]
+
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        return self._rate(tau), math.sqrt(self._rate(tau))
+
+    def _middle(self, tau: Tau) -> tuple[float, float]:
+        return float(round(self._rate(tau))), math.sqrt(self._rate(tau))
+
+    def _confined(self, tau: Array, margin: float) -> Array:
+        return np.clip(tau, math.log(margin), math.log(self.most))
+
+    def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
+        return rng.poisson(self._rate(tau), n).astype(np.float64)
+
+
+# ---- counts that can concentrate -----------------------------------------------------------------------------------
+
+
+class _Table(NamedTuple):
+    """All counts that matter, their statistics less those of the first of them, and their log probabilities."""
+
+    counts: Array
+    statistics: Array  # (2, n)
+    logs: Array
+    probabilities: Array
+
+
+@lru_cache(maxsize=64)  # one generation asks for the same table several times
+def _table(rate: float, power: float) -> _Table:
+    """Counts within 12 standard deviations of the rate, or 40 and more where that is not much.
+
+    log P(w) - log P(w - 1) = power log(rate / w), summed up: differences of log w! would lose all digits.
+    """
+    reach = 12 * math.sqrt(rate / power) + 40 / min(1.0, power)
+    w = np.arange(max(0.0, math.floor(rate - reach)), rate + reach)
+    logs = power * np.append(0.0, np.cumsum(np.log1p((rate - w[1:]) / w[1:])))
+    logs -= special.logsumexp(logs)
+    statistics = np.stack([w - w[0], -np.append(0.0, np.cumsum(np.log(w[1:])))])
+    return _Table(w, statistics, logs, np.exp(logs))
+
+
+@dataclass(frozen=True)
+class PoissonPower(Univariate):
+    """Counts 0, 1, 2, ... with probabilities in proportion to (rate^w / w!)^power, the Conway-Maxwell-Poisson family.
+
+    T = (w, -log w!), tau = (power log rate, power). power = 1 is Poisson; with larger powers the counts gather around
+    the largest whole number below the rate, with a variance of about rate / power. All sums are over tables.
+    """
+
+    rate: float = 1.0
+    power: float = 1.0
+    signs: ClassVar[tuple[Sign, ...]] = ("free", "positive")
+    support: ClassVar[str] = "whole numbers from 0 on"
+    most: ClassVar[float] = 1e8  # rates whose tables are still small
+    least_power: ClassVar[float] = 1e-2
+
+    def __post_init__(self) -> None:
+        self._check(rate=True, power=True)
+        if self.rate > self.most or self.power < self.least_power:
+            wanted = f"rate must be at most {self.most:g} and power at least {self.least_power:g}"
+            raise ValueError(f"{wanted}, got {self.rate!r} and {self.power!r}")
+
+    def _natural(self) -> tuple[float, ...]:
+        return self.power * math.log(self.rate), self.power
+
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        return {"rate": min(math.exp(min(tau[0] / tau[1], 700.0)), self.most), "power": tau[1]}
+
+    def _inside(self, w: Array) -> NDArray[np.bool_]:
+        return _is_count(w)
+
+    def _statistics(self, w: Array) -> tuple[Array, ...]:
+        return w, -special.gammaln(w + 1)
+
+    def _log_base(self, w: Array) -> Array:
+        return np.zeros(len(w))
+
+    def _mean_log_base(self, tau: Tau) -> float:
+        return 0.0
+
+    def _table(self, tau: Tau) -> _Table:
+        return _table(*self._usual(tau).values())
+
+    def _log_partition(self, tau: Tau) -> float:
+        table = self._table(tau)
+        first = tau[0] * table.counts[0] - tau[1] * special.gammaln(table.counts[0] + 1)
+        return float(first - table.logs[0])  # log P = <T, tau> - A
+
+    def _expectation(self, tau: Tau) -> tuple[float, ...]:
+        table = self._table(tau)
+        first, second = (table.statistics @ table.probabilities).tolist()
+        return table.counts[0] + first, second - float(special.gammaln(table.counts[0] + 1))
+
+    def _fisher(self, tau: Tau) -> list[list[float]]:
+        table = self._table(tau)
+        centred = table.statistics - (table.statistics @ table.probabilities)[:, None]
+        fisher: list[list[float]] = ((centred * table.probabilities) @ centred.T).tolist()
+        return fisher
+
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        return self._expectation(tau)[0], math.sqrt(self._fisher(tau)[0][0])
+
+    def entropy(self, state: UnivariateState) -> float:
+        """-sum P log P."""
+        table = self._table(self.natural(state).tolist())
+        return -float(table.probabilities @ table.logs)
+
+    def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
+        table = self._table(tau)
+        sums = np.cumsum(table.probabilities)
+        drawn: Array = table.counts[np.searchsorted(sums, rng.random(n) * sums[-1], side="right")]
+        return drawn
+
+    def _middle(self, tau: Tau) -> tuple[float, float]:
+        return float(math.floor(self._usual(tau)["rate"])), self._moments(tau)[1]
+
+    def _regression(self, tau: Tau) -> tuple[float, float]:
+        """beta such that w - beta log P is uncorrelated with log P, and the standard deviation of that."""
+        table = self._table(tau)
+        w, excess = table.counts - self._expectation(tau)[0], table.logs - table.logs @ table.probabilities
+        beta = float((w * excess) @ table.probabilities) / float(excess**2 @ table.probabilities)
+        return beta, math.sqrt(float((w - beta * excess) ** 2 @ table.probabilities))
+
+    def _location(self, tau: Tau) -> tuple[float, ...]:
+        beta, std = self._regression(tau)  # of the statistic w - beta <tau, T>
+        return (1 - beta * tau[0]) / std, -beta * tau[1] / std
+
+    def _local(self, tau: Tau, w: Array) -> Local:
+        """<tau, T - m> = log P - E log P; counts beyond the table score like its ends."""
+        table, (beta, std) = self._table(tau), self._regression(tau)
+        excess = table.logs - table.logs @ table.probabilities
+        fisher = float(excess**2 @ table.probabilities)  # tau^T F tau
+        own = excess[np.clip(w - table.counts[0], 0, len(excess) - 1).astype(np.int64)]
+        return Local((w - self._expectation(tau)[0] - beta * own) / std, 1 - own / fisher)
+
+    def _confined(self, tau: Array, margin: float) -> Array:
+        """Neighbours of the likeliest count stay within reach: P(k +- 1) / P(k) >= margin for a rate in the middle."""
+        rate = min(max(self._usual(tau.tolist())["rate"], 0.5), self.most)
+        most = max(1.0, 2 * math.log(1 / margin) / math.log1p(1 / rate))
+        power = min(max(float(tau[1]), min(1.0, self.power)), most)
+        return np.array([power * math.log(rate), power])

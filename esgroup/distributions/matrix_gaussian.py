@@ -1,0 +1,264 @@
+"""Gaussians over matrices, with one structured square root for the rows and one for the columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.distributions.base import Samples, State, Step
+from esgroup.distributions.gaussian import Gaussian, Map
+from esgroup.distributions.gaussian_family import Form
+from esgroup.groups import Group, Kronecker, as_group
+
+
+@dataclass(frozen=True)
+class BlockwiseKronecker(Kronecker):
+    """The same matrices A1 (x) A2 with the paper's natural gradient, whose Fisher matrix has no cross terms.
+
+    Its blocks 2 p2 I and 2 p1 I (paper, appendix on matrix Gaussians, eq. block_approx_fim) give each factor the whole
+    step of the scale that both share. So it is the exact gradient of G + t I, t the mean eigenvalue of G = sum_i w_i
+    z_i z_i^T - s I: in the scale twice the exact step, in everything else the same.
+    """
+
+    @property
+    def transposed(self) -> BlockwiseKronecker:
+        return BlockwiseKronecker(self.first.transposed, self.second.transposed)
+
+    def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
+        mean = float(weights @ np.vecdot(left, right)) / self.dim  # s + t, so that the shift of G + t I is s - t
+        return super()._project(left, right, weights, 2 * shift - mean)
+
+    def _product_h_samples(
+        self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
+    ) -> Array:
+        mean = float(weights @ np.vecdot(z, z)) / self.dim
+        return super()._product_h_samples(a, z, weights, 2 * shift - mean, images, out)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixGaussian:
+    """Matrices X = E + R Z C^T with Z_ij ~ N(0, 1), R in a group of the rows and C in one of the columns.
+
+    In covariance form R and C are the square roots themselves; in precision form R = B^-T and C = A^-T with B and A in
+    the groups (paper, appendix on matrix Gaussians, where X = E + B^-T Z A^-1). The covariance of two entries is
+    cov(X_ij, X_kl) = (R R^T)_ik (C C^T)_jl. Read row by row, X is a vector Gaussian whose square root is the Kronecker
+    product R (x) C, and that is how it is computed; no matrix of that size is ever formed. A generation of n samples
+    of m x k matrices costs O(n m k (m + k)) with full groups and O(n m k) with those of linear size.
+
+    `mean` is E; `sigma0` the first standard deviation of the entries, 1 if left out; `rows` and `cols` are groups of
+    as many dimensions as E has rows and columns, or their spellings. `exact=False` takes the paper's block-diagonal
+    approximation of the Fisher matrix, which doubles the step of the overall scale; else the natural gradient is
+    exact. A matrix of one row or one column is the vector Gaussian of the other group.
+
+    A `State` has the mean as a matrix and `root`, a packed element of `group`; samples are (n, m, k).
+    """
+
+    mean: Array
+    sigma0: float | None = None
+    rows: Group | str = "full"
+    cols: Group | str = "full"
+    form: Form = "covariance"
+    exact: bool = True
+
+    def __post_init__(self) -> None:
+        mean = _matrix("mean", self.mean)
+        self._store("mean", checks.read_only(mean.copy()))
+        self._store("rows", _side("rows", self.rows, mean.shape[0]))
+        self._store("cols", _side("cols", self.cols, mean.shape[1]))
+        checks.store_flag(self, "exact")
+        if self.sigma0 is not None:
+            self._store("sigma0", checks.real_number("sigma0", self.sigma0, positive=True))
+        _ = self.vector  # checks the form
+
+    def _store(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _fields(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MatrixGaussian):
+            return NotImplemented
+        return np.array_equal(self.mean, other.mean) and self._fields()[1:] == other._fields()[1:]
+
+    def __hash__(self) -> int:
+        return hash((self.shape, *self._fields()[1:]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._fields()  # through the constructor, so that shared arrays stay read-only
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of a point."""
+        rows, columns = self.mean.shape
+        return rows, columns
+
+    @cached_property
+    def sides(self) -> tuple[Group, Group]:
+        """The groups of rows and columns."""
+        return as_group(self.rows, self.shape[0]), as_group(self.cols, self.shape[1])
+
+    @cached_property
+    def group(self) -> Group:
+        """The group of the square root of X read row by row: a Kronecker product, or its only factor of more than 1."""
+        rows, cols = self.sides
+        if not self.exact:
+            return BlockwiseKronecker(rows, cols)
+        if cols.dim == 1:  # numbers are in every group, and h of one factor is exact where that of two is not
+            return rows
+        return cols if rows.dim == 1 else Kronecker(rows, cols)
+
+    @cached_property
+    def vector(self) -> Gaussian:
+        """The distribution of X read row by row."""
+        return Gaussian(self.group, self.mean.ravel(), self.sigma0, form=self.form)
+
+    # ---- parameters ---------------------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        """The initial parameters."""
+        return self._shaped(self.vector.state())
+
+    def covariances(self, state: State) -> tuple[Array, Array]:
+        """R R^T and C C^T, dense, with the scale in the first: the second has the mean diagonal 1.
+
+        They are `rowcov` and `colcov` of scipy.stats.matrix_normal.
+        """
+        if self.form == "precision":
+            other, state = self.converted(state)
+            return other.covariances(state)
+        r, c = self._dense_roots(self._checked(state).root)
+        row, column = r @ r.T, c @ c.T
+        size = float(np.trace(column)) / len(column)
+        return row * size, column / size
+
+    def _dense_roots(self, root: Array) -> tuple[Array, Array]:
+        (rows, cols), one = self.sides, np.eye(1)
+        if self.group is rows:
+            return rows._dense(root), one
+        if self.group is cols:
+            return one, cols._dense(root)
+        return rows._dense(root[: rows.size]), cols._dense(root[rows.size :])
+
+    def converted(self, state: State) -> tuple[Self, State]:
+        """The same distribution in the other form, whose roots lie in the transposed groups."""
+        vector, moved = self.vector.converted(self._flat(state))
+        rows, cols = self.sides
+        other = replace(self, rows=rows.transposed, cols=cols.transposed, form=vector.form)
+        return other, self._shaped(moved)
+
+    # ---- density ------------------------------------------------------------------------------------------------
+
+    def sample(self, state: State, n: int, rng: np.random.Generator) -> Samples:
+        """n matrices and their white coordinates Z, a whole generation in one call."""
+        return self._shaped_samples(self.vector.sample(self._flat(state), n, rng))
+
+    def points(self, state: State, z: Any) -> Samples:
+        """The points E + R Z C^T for given local coordinates, as samples; undoes `local`."""
+        return self._shaped_samples(self.vector.points(self._flat(state), self._rows_of("z", z)))
+
+    def local(self, state: State, x: Any) -> Array:
+        """R^-1 (X - E) C^-T, the local coordinates of a matrix or of several."""
+        x = self._points("x", x)
+        return self.vector.local(self._flat(state), self._read_by_rows(x)).reshape(x.shape)
+
+    def log_density(self, state: State, x: Any) -> Array:
+        """log q(X) = -|Z|^2/2 - k log|det R| - m log|det C| - m k log(2 pi)/2, of a matrix or of several."""
+        return self.vector.log_density(self._flat(state), self._read_by_rows(self._points("x", x)))
+
+    def entropy(self, state: State) -> float:
+        """-E[log q(X)]."""
+        return self.vector.entropy(self._flat(state))
+
+    def kl(self, p: State, q: State) -> float:
+        """KL(p || q) of two members of this family."""
+        return self.vector.kl(self._flat(p), self._flat(q))
+
+    # ---- steps --------------------------------------------------------------------------------------------------
+
+    def natural_score(self, z: Any, weights: Any) -> Step:
+        """Natural gradient of sum_i weights_i log q(X_i) from the local coordinates Z_i, (n, m, k).
+
+        delta = sum_i w_i Z_i. With G1 = sum_i w_i (Z_i Z_i^T - k I), G2 = sum_i w_i (Z_i^T Z_i - m I) and
+        t = tr G1 / (m k), the local steps are +-(C1 (.) kappa1(G1) / k - t/4 I) of the rows and
+        +-(C2 (.) kappa2(G2) / m - t/4 I) of the columns, + in covariance and - in precision form. Without the terms in
+        t it is the paper's approximation (`exact=False`).
+        """
+        step = self.vector.natural_score(self._rows_of("z", z), weights)
+        return step._replace(delta=step.delta.reshape(self.shape))
+
+    def move(self, state: State, step: Step, map: Map = "h") -> State:
+        """E + R delta C^T, and both roots times h(M), Exp(M) or I + M; the map that `Gaussian.move` describes."""
+        checks.instance("step", step, Step)
+        delta = checks.real_array("step.delta", step.delta, self.shape).ravel()
+        return self._shaped(self.vector.move(self._flat(state), step._replace(delta=delta), map))
+
+    def move_samples(
+        self, state: State, samples: Samples, weights: Any, mean_rate: float = 1.0, root_rate: float = 1.0
+    ) -> State:
+        """move(state, natural_score(samples.z, weights).scaled(mean_rate, root_rate)) in one fused call."""
+        checks.instance("samples", samples, Samples)
+        z, x = self._rows_of("samples.z", samples.z), self._rows_of("samples.x", samples.x)
+        images = None if samples.images is None else self._rows_of("samples.images", samples.images)
+        flat = Samples(z, x, images)
+        return self._shaped(self.vector.move_samples(self._flat(state), flat, weights, mean_rate, root_rate))
+
+    # ---- matrices and vectors -----------------------------------------------------------------------------------
+
+    def _flat(self, state: State) -> State:
+        state = self._checked(state)
+        return State(state.mean.ravel(), state.root)
+
+    def _checked(self, state: State) -> State:
+        checks.instance("state", state, State)
+        mean = checks.real_array("state.mean", state.mean, self.shape)
+        return State(mean, checks.real_array("state.root", state.root, (self.group.size,)))
+
+    def _shaped(self, state: State) -> State:
+        return State(state.mean.reshape(self.shape), state.root)
+
+    def _shaped_samples(self, samples: Samples) -> Samples:
+        z, x, images = samples
+        shape = (len(z), *self.shape)
+        return Samples(z.reshape(shape), x.reshape(shape), None if images is None else images.reshape(shape))
+
+    def _rows_of(self, name: str, matrices: Any) -> Array:
+        """(n, m, k) to (n, m k)."""
+        return self._read_by_rows(checks.real_array(name, matrices, (None, *self.shape)))
+
+    def _points(self, name: str, x: Any) -> Array:
+        """One matrix or several."""
+        batch = (None,) if len(_shape(x)) == 3 else ()
+        return checks.real_array(name, x, (*batch, *self.shape))
+
+    def _read_by_rows(self, x: Array) -> Array:
+        return x.reshape(*x.shape[:-2], self.vector.dim)
+
+
+def _matrix(name: str, value: Any) -> Array:
+    if len(shape := _shape(value)) != 2:
+        raise ValueError(f"{name} must be a matrix, got an array of shape {shape}")
+    matrix = checks.real_array(name, value, (None, None))
+    if matrix.size == 0:
+        raise ValueError(f"{name} must have at least one row and one column, got shape {matrix.shape}")
+    return matrix
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    try:
+        return np.shape(value)
+    except ValueError:  # rows of unequal length, which the next check has a word for
+        return 0, 0
+
+
+def _side(name: str, structure: Group | str, size: int) -> Group:
+    if not isinstance(structure, Group | str):
+        raise TypeError(f"{name} must be a group or a spelling such as 'full', got {structure!r}")
+    if isinstance(structure, Group) and structure.dim != size:
+        raise ValueError(f"{name} must have dimension {size} to match the mean, got {structure}")
+    return as_group(structure, size)

@@ -1,0 +1,190 @@
+"""Univariate exponential families with a scale and nothing else: T <= 0 has an exponential distribution."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from esgroup.checks import Array
+from esgroup.distributions.univariate import HUGE, LARGEST, TINY, Sign, Tau, Univariate
+
+
+class _Rate(Univariate):
+    """-T >= 0 is exponential with rate tau > 0: A = -log tau, up to a constant that belongs to b."""
+
+    signs: ClassVar[tuple[Sign, ...]] = ("positive",)
+
+    def _log_partition(self, tau: Tau) -> float:
+        return -math.log(tau[0])
+
+    def _expectation(self, tau: Tau) -> tuple[float, ...]:
+        return (-1 / tau[0],)
+
+    def _fisher(self, tau: Tau) -> list[list[float]]:
+        return [[1 / (tau[0] * tau[0])]]
+
+
+@dataclass(frozen=True)
+class Exponential(_Rate):
+    """Positive numbers with density rate e^(-rate w): T = -w, tau = rate."""
+
+    rate: float = 1.0
+    support: ClassVar[str] = "at least 0"
+
+    def __post_init__(self) -> None:
+        self._check(rate=True)
+
+    def _natural(self) -> tuple[float, ...]:
+        return (self.rate,)
+
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        return {"rate": tau[0]}
+
+    def _inside(self, w: Array) -> NDArray[np.bool_]:
+        return w >= 0
+
+    def _statistics(self, w: Array) -> tuple[Array, ...]:
+        return (-w,)
+
+    def _log_base(self, w: Array) -> Array:
+        return np.zeros(len(w))
+
+    def _mean_log_base(self, tau: Tau) -> float:
+        return 0.0
+
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        return 1 / tau[0], 1 / tau[0]
+
+    def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
+        return rng.standard_exponential(n) / tau[0]
+
+
+@dataclass(frozen=True)
+class Pareto(_Rate):
+    """Numbers above a fixed scale s, P(w > x) = (s / x)^alpha: T = -log(w / s), tau = alpha, b = 1 / w."""
+
+    alpha: float = 1.0
+    scale: float = 1.0
+    support: ClassVar[str] = "at least `scale`"
+
+    def __post_init__(self) -> None:
+        self._check(scale=True, alpha=True)
+
+    def _natural(self) -> tuple[float, ...]:
+        return (self.alpha,)
+
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        return {"alpha": tau[0]}
+
+    def _inside(self, w: Array) -> NDArray[np.bool_]:
+        return w >= self.scale
+
+    def _statistics(self, w: Array) -> tuple[Array, ...]:
+        return (-np.log1p((w - self.scale) / self.scale),)
+
+    def _log_base(self, w: Array) -> Array:
+        return -np.log(w)
+
+    def _mean_log_base(self, tau: Tau) -> float:
+        return -1 / tau[0] - math.log(self.scale)
+
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        alpha = tau[0]
+        mean = self.scale * alpha / (alpha - 1) if alpha > 1 else math.inf
+        return mean, mean / math.sqrt(alpha * (alpha - 2)) if alpha > 2 else math.inf
+
+    def _middle(self, tau: Tau) -> tuple[float, float]:
+        """The median, and the distance of the quartiles as if it were that of a normal."""
+        first = self.scale * (4 / 3) ** (1 / tau[0])
+        return self.scale * 2 ** (1 / tau[0]), first * math.expm1(math.log(3) / tau[0]) / 1.349
+
+    def _confined(self, tau: Array, margin: float) -> Array:
+        return np.clip(tau, 0.1, LARGEST)  # heavier tails are of no use: every fourth point above 1e6 scales
+
+    def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
+        exponent = np.minimum(rng.standard_exponential(n) / tau[0], math.log(HUGE) - math.log(self.scale))
+        return self.scale + self.scale * np.expm1(exponent)
+
+
+@dataclass(frozen=True)
+class Weibull(_Rate):
+    """Positive numbers with P(w > x) = e^-(x / scale)^k, the shape k fixed: T = -w^k, tau = scale^-k, b = k w^(k-1)."""
+
+    scale: float = 1.0
+    shape: float = 1.0
+    support: ClassVar[str] = "positive"
+
+    def __post_init__(self) -> None:
+        self._check(scale=True, shape=True)
+
+    def _natural(self) -> tuple[float, ...]:
+        return (self.scale**-self.shape,)
+
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        return {"scale": tau[0] ** (-1 / self.shape)}
+
+    def _inside(self, w: Array) -> NDArray[np.bool_]:
+        return w > 0
+
+    def _statistics(self, w: Array) -> tuple[Array, ...]:
+        return (-np.exp(np.minimum(self.shape * np.log(w), math.log(HUGE))),)
+
+    def _log_base(self, w: Array) -> Array:
+        return math.log(self.shape) + (self.shape - 1) * np.log(w)
+
+    def _mean_log_base(self, tau: Tau) -> float:
+        mean_log = -(math.log(tau[0]) + np.euler_gamma) / self.shape
+        return float(math.log(self.shape) + (self.shape - 1) * mean_log)
+
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        scale, k = tau[0] ** (-1 / self.shape), self.shape
+        first, second = special.gamma(1 + 1 / k), special.gamma(1 + 2 / k)
+        return scale * first, scale * math.sqrt(second - first * first)
+
+    def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
+        logs = (np.log(np.maximum(rng.standard_exponential(n), TINY)) - math.log(tau[0])) / self.shape
+        return np.exp(np.clip(logs, math.log(TINY), math.log(HUGE)))
+
+
+@dataclass(frozen=True)
+class Laplace(_Rate):
+    """Numbers around a fixed location l, density e^(-|w - l| / scale) / (2 scale): T = -|w - l|, tau = 1 / scale.
+
+    With a free location it would be no exponential family.
+    """
+
+    scale: float = 1.0
+    location: float = 0.0
+    support: ClassVar[str] = "finite"
+
+    def __post_init__(self) -> None:
+        self._check(scale=True, location=False)
+
+    def _natural(self) -> tuple[float, ...]:
+        return (1 / self.scale,)
+
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        return {"scale": 1 / tau[0]}
+
+    def _inside(self, w: Array) -> NDArray[np.bool_]:
+        return np.isfinite(w)
+
+    def _statistics(self, w: Array) -> tuple[Array, ...]:
+        return (-np.abs(w - self.location),)
+
+    def _log_base(self, w: Array) -> Array:
+        return np.full(len(w), -math.log(2))
+
+    def _mean_log_base(self, tau: Tau) -> float:
+        return -math.log(2)
+
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        return self.location, math.sqrt(2) / tau[0]
+
+    def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
+        return self.location + rng.laplace(size=n) / tau[0]

@@ -1,0 +1,266 @@
+"""Exponential families of one number: the mathematics that all of them share.
+
+    q(w | tau) = b(w) exp(<T(w), tau> - A(tau)),   m = E[T] = grad A(tau),   F_tau = Hess A(tau) = Cov[T]
+
+Natural parameters tau_i = f_i(lambda_i) of unconstrained lambda: f is the softplus log(1 + e^x) for a positive
+parameter, minus that for a negative one, the identity for a free one (paper, appendix "Univariate Minimal Exponential
+Family Distributions", which only has positive ones). Natural gradients in lambda are those in tau over f'(lambda).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+
+Sign = Literal["positive", "negative", "free"]
+Tau = Sequence[float]
+TINY, HUGE = 1e-300, 1e300  # numbers that are drawn stay between
+BELOW_ONE = 1 - 2.0**-53  # the largest float64 less than 1
+SMALLEST, LARGEST = 1e-140, 1e140  # of natural parameters with a sign in a search: their squares stay numbers
+
+
+class UnivariateState(NamedTuple):
+    """Where a family, or a product of families, is: the unconstrained numbers lambda."""
+
+    unconstrained: Array
+
+
+class Local(NamedTuple):
+    """Scores of points, white under the distribution: E z = 0, E z^2 = 1, E y = 1, E[z y] = 0."""
+
+    z: Array  # along the location
+    y: Array  # along the concentration, a squared distance: z^2 for a normal; 1 where a family has none
+
+
+class Univariate(ABC):
+    """One number with an exponential family: a frozen dataclass of its usual parameters, where `state()` begins.
+
+    Families with two natural parameters concentrate: tau <- c tau, c -> infinity, contracts them to a point and leaves
+    their mean where it is. Those with one are as wide as they are far from an end of their domain.
+    """
+
+    signs: ClassVar[tuple[Sign, ...]]  # of the natural parameters
+    support: ClassVar[str]  # in words
+
+    # ---- must: a family in formulas of tau, a tuple of numbers ---------------------------------------------------
+
+    @abstractmethod
+    def _natural(self) -> tuple[float, ...]:
+        """Natural parameters from the usual ones."""
+
+    @abstractmethod
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        """The usual parameters from the natural ones, by name."""
+
+    @abstractmethod
+    def _inside(self, w: Array) -> NDArray[np.bool_]:
+        """Which numbers are in the support."""
+
+    @abstractmethod
+    def _statistics(self, w: Array) -> tuple[Array, ...]:
+        """T(w), one array for each natural parameter."""
+
+    @abstractmethod
+    def _log_base(self, w: Array) -> Array:
+        """log b(w)."""
+
+    @abstractmethod
+    def _mean_log_base(self, tau: Tau) -> float:
+        """E log b(w)."""
+
+    @abstractmethod
+    def _log_partition(self, tau: Tau) -> float:
+        """A(tau)."""
+
+    @abstractmethod
+    def _expectation(self, tau: Tau) -> tuple[float, ...]:
+        """grad A(tau)."""
+
+    @abstractmethod
+    def _fisher(self, tau: Tau) -> list[list[float]]:
+        """Hess A(tau)."""
+
+    @abstractmethod
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        """Mean and standard deviation of w, infinite where they do not exist."""
+
+    @abstractmethod
+    def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
+        """n independent numbers."""
+
+    # ---- may: what a search needs ------------------------------------------------------------------------------
+
+    def _location(self, tau: Tau) -> tuple[float, ...]:
+        """The direction of tau that moves the location, of Fisher length 1 and Fisher-orthogonal to tau if K = 2."""
+        return (self._fisher(tau)[0][0] ** -0.5,)
+
+    def _local(self, tau: Tau, w: Array) -> Local:
+        """z = <direction, T - m> and y = 1 - <tau, T - m> / (tau^T F tau): the scores of location and -log c."""
+        z = (self._statistics(w)[0] - self._expectation(tau)[0]) * self._location(tau)[0]
+        return Local(z, np.ones(len(w)))
+
+    def _confined(self, tau: Array, margin: float) -> Array:
+        """tau within what a search can go on from; values of a discrete family keep a probability of `margin`."""
+        return np.clip(tau, SMALLEST, LARGEST)
+
+    def _middle(self, tau: Tau) -> tuple[float, float]:
+        """A point of the support in the middle of the distribution, and its finite width."""
+        return self._moments(tau)
+
+    # ---- parameters --------------------------------------------------------------------------------------------
+
+    def _check(self, **wanted: bool) -> None:
+        """Store the fields as floats, and see that they are positive where `wanted` says so."""
+        for name, positive in wanted.items():
+            object.__setattr__(self, name, checks.real_number(name, getattr(self, name), positive=positive))
+        tau = np.array([t for t, sign in zip(self._safe_natural(), self.signs, strict=True) if sign != "free"])
+        least, most = SMALLEST / 1e10, LARGEST * 1e10  # where a search ends is rounded, and must do for a start
+        if not (np.abs(tau) >= least).all() or not (np.abs(tau) <= most).all():
+            wanted_text = f"natural parameters between {least:g} and {most:g}: choose other units"
+            raise ValueError(f"{', '.join(wanted)} must lead to {wanted_text}, got {self}")
+
+    def _safe_natural(self) -> tuple[float, ...]:
+        try:
+            return self._natural()
+        except (OverflowError, ZeroDivisionError):
+            return (np.inf,) * len(self.signs)
+
+    @property
+    def size(self) -> int:
+        """How many natural parameters there are."""
+        return len(self.signs)
+
+    @property
+    def concentrates(self) -> bool:
+        """Whether the distribution can contract to any point of its support."""
+        return self.size > 1
+
+    def state(self) -> UnivariateState:
+        """The parameters of the constructor, unconstrained."""
+        return UnivariateState(unconstrained(np.array(self._natural()), self.signs))
+
+    def at(self, state: UnivariateState) -> Self:
+        """The same family with the usual parameters of a state."""
+        return replace(self, **self._usual(self.natural(state).tolist()))  # type: ignore[type-var]
+
+    def natural(self, state: UnivariateState) -> Array:
+        """tau = f(lambda)."""
+        return natural(checked(state, self.size).unconstrained, self.signs)
+
+    # ---- density -----------------------------------------------------------------------------------------------
+
+    def check_points(self, name: str, points: Any) -> Array:
+        """`points` as an array (n,) of numbers in the support."""
+        w = checks.real_array(name, points, (None,))
+        if not (inside := self._inside(w)).all():
+            where = int(np.argmin(inside))
+            raise ValueError(f"{name} must be {self.support} for {self}, got {w[where]:g} at index {where}")
+        return w
+
+    def sample(self, state: UnivariateState, n: int, rng: np.random.Generator) -> Array:
+        """n numbers, drawn at once."""
+        checks.instance("rng", rng, np.random.Generator)
+        return self._draw(self.natural(state).tolist(), checks.whole_number("n", n), rng)
+
+    def statistics(self, points: Any) -> Array:
+        """T(w) as rows (n, K)."""
+        return np.column_stack(self._statistics(self.check_points("points", points)))
+
+    def log_density(self, state: UnivariateState, points: Any) -> Array:
+        """log b(w) + <T(w), tau> - A(tau), -inf outside of the support; the log probability of a discrete family.
+
+        The terms cancel: for large natural parameters the error is about 1e-16 of <T(w), tau>.
+        """
+        tau, points = self.natural(state), checks.real_array("points", points, (None,))
+        density, inside = np.full(len(points), -np.inf), self._inside(points)
+        w = points[inside]
+        density[inside] = self._log_base(w) + np.column_stack(self._statistics(w)) @ tau
+        return density - self.log_partition(state)
+
+    def log_partition(self, state: UnivariateState) -> float:
+        """A(tau)."""
+        return float(self._log_partition(self.natural(state).tolist()))
+
+    def moments(self, state: UnivariateState) -> tuple[float, float]:
+        """Mean and standard deviation of w, infinite where they do not exist."""
+        mean, std = self._moments(self.natural(state).tolist())
+        return float(mean), float(std)
+
+    def entropy(self, state: UnivariateState) -> float:
+        """-E log q = A(tau) - <tau, m> - E log b, with the error of `log_density`."""
+        tau = self.natural(state)
+        return self.log_partition(state) - float(tau @ self.expectation(state)) - self._mean_log_base(tau.tolist())
+
+    # ---- natural gradients -------------------------------------------------------------------------------------
+
+    def expectation(self, state: UnivariateState) -> Array:
+        """The expectation parameters m = E[T(w)] = grad A(tau)."""
+        return np.array(self._expectation(self.natural(state).tolist()), dtype=np.float64)
+
+    def fisher(self, state: UnivariateState) -> Array:
+        """The Fisher matrix of tau: Hess A(tau) = Cov[T(w)] (paper: non-singular, since the family is minimal)."""
+        return np.array(self._fisher(self.natural(state).tolist()), dtype=np.float64)
+
+    def natural_gradient(self, state: UnivariateState, gradient: Any) -> Array:
+        """The direct way: from dL/dtau to the natural gradient in lambda, F_tau^-1 g / f'(lambda)."""
+        gradient = checks.real_array("gradient", gradient, (self.size,))
+        return self.natural_gradient_indirect(state, np.linalg.solve(self.fisher(state), gradient))
+
+    def natural_gradient_indirect(self, state: UnivariateState, gradient: Any) -> Array:
+        """The indirect way: from dL/dm, which is the natural gradient in tau, to that in lambda, g_m / f'(lambda)."""
+        gradient = checks.real_array("gradient", gradient, (self.size,))
+        step: Array = gradient / slopes(checked(state, self.size).unconstrained, self.signs)
+        return step
+
+    def natural_score(self, state: UnivariateState, points: Any, weights: Any) -> Array:
+        """Natural gradient in lambda of sum_i weights_i log q(w_i): F_tau^-1 sum_i weights_i (T(w_i) - m) / f'."""
+        points = self.check_points("points", points)
+        weights = checks.real_array("weights", weights, points.shape)
+        centred = np.column_stack(self._statistics(points)) - self.expectation(state)
+        return self.natural_gradient(state, weights @ centred)
+
+    def move(self, state: UnivariateState, step: Any) -> UnivariateState:
+        """lambda + step (paper, eq. uef_ngd): every step leads to parameters of the family."""
+        step = checks.real_array("step", step, (self.size,))
+        return UnivariateState(checked(state, self.size).unconstrained + step)
+
+
+# ---- maps between unconstrained and natural parameters ----------------------------------------------------------
+
+
+def natural(values: Array, signs: tuple[Sign, ...]) -> Array:
+    """tau = f(lambda)."""
+    return np.where(_is_free(signs), values, _factors(signs) * np.logaddexp(0.0, values))
+
+
+def unconstrained(tau: Array, signs: tuple[Sign, ...]) -> Array:
+    """lambda = f^-1(tau): log(e^|tau| - 1) = |tau| + log(1 - e^-|tau|) for parameters with a sign."""
+    size = np.where(_is_free(signs), 1.0, np.abs(tau))
+    return np.where(_is_free(signs), tau, size + np.log(-np.expm1(-size)))
+
+
+def slopes(values: Array, signs: tuple[Sign, ...]) -> Array:
+    """f'(lambda): 1 or +-1 / (1 + e^-lambda)."""
+    return np.where(_is_free(signs), 1.0, _factors(signs) * np.exp(-np.logaddexp(0.0, -values)))
+
+
+def checked(state: UnivariateState, size: int) -> UnivariateState:
+    """A state of `size` finite numbers."""
+    checks.instance("state", state, UnivariateState)
+    return UnivariateState(checks.real_array("state.unconstrained", state.unconstrained, (size,)))
+
+
+def _is_free(signs: tuple[Sign, ...]) -> Any:
+    return np.array([sign == "free" for sign in signs])
+
+
+def _factors(signs: tuple[Sign, ...]) -> Array:
+    return np.array([-1.0 if sign == "negative" else 1.0 for sign in signs])

@@ -1,0 +1,147 @@
+"""Search over matrices with a matrix Gaussian."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.distributions.matrix_gaussian import MatrixGaussian
+from esgroup.groups import Full, Group, Kronecker, Triangular
+from esgroup.groups.linalg import SingularElementError
+from esgroup.strategies.base import Drawn, Strategy
+from esgroup.strategies.decoding import Decoding
+from esgroup.strategies.evolution import Evolution, Generation, SearchState
+from esgroup.strategies.recombination import Cumulative, Published, Recombination
+from esgroup.strategies.sampling import Sampling
+
+Algorithm = Literal["default", "paper"]
+
+_DENSE = 300  # rows of a factor whose singular values cost no more than a tenth of a generation
+CONDITION = 1e14  # of the covariance, beyond which its inverse has no correct digits: the tutorial's ConditionCov
+
+
+@dataclass(frozen=True)
+class MatrixGaussianSearch(Strategy):
+    """The update of `Evolution` on matrices read row by row, with the Kronecker product of both groups.
+
+    Paths, step size, weights and rates are those of a vector search with structure=Kronecker(rows, cols), of which it
+    is a copy generation by generation: rates go by the degrees of freedom dof1 + dof2 - 1. A matrix of one column is
+    searched as a vector is, diagonal decoding included. `algorithm="paper"` is the plain published update: utilities,
+    one rate, neither paths nor step-size control.
+
+    A distribution in precision form is searched by the roots B^-T and A^-T, which lie in the transposed groups: the
+    same family, the same start, the same natural gradient. They move by h(M), which is h(-M)^-T of the precision form
+    but for terms of second order. With `exact=False` of the distribution, steps of the scale that come from samples
+    are twice as long.
+
+    The state is a `SearchState` of vectors, which is copied before it changes. Its local coordinates are matrices Z
+    read row by row.
+    """
+
+    distribution: MatrixGaussian
+    popsize_wanted: int | None = None
+    algorithm: Algorithm = "default"
+
+    def __post_init__(self) -> None:
+        checks.instance("distribution", self.distribution, MatrixGaussian)
+        if self.popsize_wanted is not None:
+            checks.store_whole_number(self, "popsize_wanted", least=2)
+        if self.algorithm not in ("default", "paper"):
+            raise ValueError(f"algorithm must be 'default' or 'paper', got {self.algorithm!r}")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.distribution.shape
+
+    @property
+    def size(self) -> int:
+        return self.distribution.mean.size
+
+    @property
+    def popsize(self) -> int:
+        """4 + floor(3 ln(m k)), that of CMA-ES."""
+        return self.popsize_wanted or 4 + int(3 * math.log(self.size))
+
+    @cached_property
+    def evolution(self) -> Evolution:
+        """The update of the matrices read row by row."""
+        paper, group = self.algorithm == "paper", self.distribution.group
+        if self.distribution.form == "precision":
+            group = group.transposed
+        recombination: Recombination = Published() if paper else Cumulative()
+        decoded = isinstance(group, Full | Triangular) and self.size > 1 and not paper  # as for vectors
+        return Evolution(group, recombination, Decoding() if decoded else None, sampling=Sampling(orthogonal=not paper))
+
+    # ---- state --------------------------------------------------------------------------------------------------
+
+    def start(self) -> SearchState:
+        distribution, first = self.distribution, self.distribution.state()
+        if distribution.form == "precision":
+            distribution, first = distribution.converted(first)
+        state = self.evolution.start(first.mean.ravel(), np.ones(self.size))
+        state.root[:] = first.root
+        self.evolution.refresh(state)
+        return state
+
+    def mean(self, state: SearchState) -> Array:
+        return state.mean.reshape(self.shape).copy()
+
+    def stds(self, state: SearchState) -> Array:
+        return np.sqrt(self.evolution.variances(state)).reshape(self.shape)
+
+    # ---- generations --------------------------------------------------------------------------------------------
+
+    def sample(self, state: SearchState, n: int, rng: np.random.Generator) -> Drawn:
+        generation, points = Generation.empty(n, self.size), np.empty((n, self.size))
+        self.evolution.sample(state, n, rng, generation, points)
+        return Drawn(points.reshape(n, *self.shape), generation.z[:n])
+
+    def local(self, state: SearchState, points: Array) -> Array:
+        return self.evolution.local(state, np.ascontiguousarray(points).reshape(len(points), self.size))
+
+    def update(self, state: SearchState, local: Array, order: NDArray[np.int64]) -> SearchState:
+        moved = SearchState(*(array.copy() for array in state))
+        generation = Generation.empty(len(local), self.size)
+        generation.z[:-1] = local
+        self.evolution.place(moved, generation, np.empty((0, self.size)))  # images only, the points are known
+        self.evolution.update(moved, generation, order)
+        return moved
+
+    # ---- ends ---------------------------------------------------------------------------------------------------
+
+    def ended(self, state: SearchState) -> dict[str, str]:
+        group, root = self.evolution.group, state.root
+        if _condition_bound(group, root) <= CONDITION:  # cheap, and mostly enough
+            return {}
+        condition = _condition(group, root)
+        text = f"the condition number of the covariance is {condition:.3g}, above {CONDITION:g}"
+        return {"condition": text} if condition > CONDITION else {}
+
+    def found(self, state: SearchState) -> dict[str, Any]:
+        """sigma, the geometric mean of the standard deviations."""
+        return {"sigma": math.exp(0.5 * float(np.log(self.evolution.variances(state)).mean()))}
+
+
+def _condition_bound(group: Group, root: Array) -> float:
+    """tr(C) tr(C^-1) of C = A A^T, from the condition number to n^2 times it."""
+    try:
+        return group._squared_norm(root) * group._squared_norm(group._inverse(root))
+    except SingularElementError:
+        return math.inf
+
+
+def _condition(group: Group, root: Array) -> float:
+    """Condition number of A A^T: of a product that of its factors; of large factors the bound over n^2, at most it."""
+    if isinstance(group, Kronecker):
+        a1, a2 = group.factors(root)
+        return _condition(group.first, a1) * _condition(group.second, a2)
+    if group.dim > _DENSE:
+        return _condition_bound(group, root) / group.dim**2
+    return float(np.linalg.cond(group._dense(root))) ** 2

@@ -1,0 +1,232 @@
+"""Search for one number, or for several independent ones, with exponential families.
+
+Natural gradients, in two directions of each family's natural parameters tau that are Fisher-orthogonal:
+
+    z_i = <d, T(w_i) - m>,                      the location: d of Fisher length 1, E z = 0, E z^2 = 1
+    y_i = 1 - <tau, T(w_i) - m> / tau^T F tau,  the concentration tau <- c tau: E y = 1; for a normal z^2
+
+which are the coordinates of an evolution strategy. With weights u, w by rank, over the numbers that can concentrate:
+
+    delta = sum_i u_i z_i,                                               tau <- tau + delta d        (in log tau_j)
+    p_s   <- (1 - c_s) p_s + sqrt(c_s (2 - c_s) mu_eff) delta
+    p_c   <- (1 - c_c) p_c + h_sigma sqrt(c_c (2 - c_c) mu_eff) delta
+    M     =  (c_1 (p_c^2 - 1) + c_mu sum_i w_i (y_i - 1)) / 2                       natural gradient of log width
+    tau   <- tau (e^((c_s / d_s) (|p_s| / chi - 1)) h(M))^-2
+
+The letters and rates are those of `evolution.py`: a product of normals is searched as by a Gaussian with the diagonal
+group, step by step. The plain natural gradient of the concentration alone has no good rate; the path finds one.
+
+Families of one parameter have no concentration. They take the first step only, with a smaller rate, and so settle where
+their better samples are on average: an optimum inside their domain is found as the best of many samples, whose error
+falls as 1 / evaluations; at the end of the domain (0, the scale of a Pareto, the location of a Laplace, either value of
+a Bernoulli) they contract to it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.distributions.product import Product
+from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
+from esgroup.strategies import rates
+from esgroup.strategies.base import Drawn, Strategy
+from esgroup.strategies.recombination import Constants, Cumulative
+
+LONGEST = 2.0  # e^2 = 7.4; shorter bounds cut the long tails of scores often enough to make them biased
+
+
+class UnivariateSearchState(NamedTuple):
+    """All that the next generation needs; paths are those of the numbers that can concentrate."""
+
+    unconstrained: Array
+    path_s: Array
+    path_c: Array
+    fade: Array  # (1 - c_s)^(2 t)
+
+
+@dataclass(frozen=True)
+class UnivariateSearch(Strategy):
+    """Searches with a univariate family, points of shape (1,), or with a `Product` of k of them, shape (k,)."""
+
+    distribution: Univariate | Product
+    popsize_wanted: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.distribution, (Univariate, Product)):
+            wanted = "a univariate distribution or a Product of them"
+            raise TypeError(f"distribution must be {wanted}, got {self.distribution!r}")
+        if self.popsize_wanted is not None:
+            checks.store_whole_number(self, "popsize_wanted", least=2)
+
+    # ---- sizes -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def product(self) -> Product:
+        """The distribution, as a product even if it is of one number."""
+        return self.distribution if isinstance(self.distribution, Product) else Product((self.distribution,))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.product.dim,)
+
+    @property
+    def size(self) -> int:
+        return self.product.dim
+
+    @property
+    def popsize(self) -> int:
+        """4 + floor(3 ln K) for K natural parameters, K >= 2."""
+        return self.popsize_wanted or 4 + int(3 * math.log(max(2, len(self.product.signs))))
+
+    @cached_property
+    def _sharp(self) -> NDArray[np.bool_]:
+        """Which numbers can concentrate."""
+        return np.array([family.concentrates for family in self.product.families])
+
+    def constants(self, n: int) -> Constants:
+        """Weights and rates for n values: those of the diagonal group over the numbers that can concentrate."""
+        return _constants(n, max(1, int(self._sharp.sum())))
+
+    @cached_property
+    def _rates(self) -> Array:
+        """Of the location: 1, and half of `rates.utility_rate` for numbers that cannot concentrate."""
+        return np.where(self._sharp, 1.0, 0.5 * rates.utility_rate(self.size, self.size))
+
+    # ---- a generation ------------------------------------------------------------------------------------------
+
+    def start(self) -> UnivariateSearchState:
+        count = int(self._sharp.sum())
+        tau = self._confined(self.product.natural(self.product.state()), self.popsize)
+        first = self.product.state_of(tau).unconstrained
+        return UnivariateSearchState(first, np.zeros(count), np.zeros(count), np.ones(()))
+
+    def _distribution_state(self, state: UnivariateSearchState) -> UnivariateState:
+        return UnivariateState(state.unconstrained)
+
+    def sample(self, state: UnivariateSearchState, n: int, rng: np.random.Generator) -> Drawn:
+        points = self.product.sample(self._distribution_state(state), n, rng)
+        return Drawn(points, self.local(state, points))
+
+    def local(self, state: UnivariateSearchState, points: Array) -> Array:
+        """Rows (z, y) of 2 k numbers."""
+        return np.column_stack(self.product.local(self.product.natural(self._distribution_state(state)), points))
+
+    def update(self, state: UnivariateSearchState, local: Array, order: NDArray[np.int64]) -> UnivariateSearchState:
+        if not np.abs(local).max(initial=0.0) < 1e100:
+            raise ValueError("the points told must be within 1e100 standard deviations of the mean")
+        if len(order) < 2:
+            return state  # the rank of a single point says nothing
+        constants = self.constants(len(order))
+        z, y = np.split(local[order], 2, axis=1)
+        delta = constants.mean_weights @ z
+        moved, width = self._widths(state, constants, delta[self._sharp], y[:, self._sharp])
+        tau = self.product.natural(self._distribution_state(state))
+        tau = self._confined(self._scaled(self._shifted(tau, self._rates * delta), width), len(order))
+        return moved._replace(unconstrained=self.product.state_of(tau).unconstrained)
+
+    def _widths(
+        self, state: UnivariateSearchState, constants: Constants, delta: Array, y: Array
+    ) -> tuple[UnivariateSearchState, Array]:
+        """The paths after a generation, and the factors of the widths: e^(log step) h(M)."""
+        c_s, drive, chi, c_c, c_1, _, mass, threshold = constants.numbers[:8].tolist()
+        path_s = (1 - c_s) * state.path_s + constants.gain_s * delta
+        fade, length = (1 - c_s) ** 2 * state.fade, float(np.linalg.norm(path_s))
+        steady = length < threshold * chi * math.sqrt(1 - fade)
+        path_c = (1 - c_c) * state.path_c + steady * math.sqrt(c_c * (2 - c_c) * mass) * delta
+        damped = 1 - (not steady) * c_c * (2 - c_c)
+        squares, largest = _rank_mu(constants, y)
+        m = (c_1 * (path_c**2 - damped) + squares) / 2
+        m = m / max(1.0, float((c_1 * path_c**2 + largest).max(initial=0.0)))
+        width = math.exp(min(1.0, drive * (length / chi - 1))) * (1 + m + m * m / 2)
+        return UnivariateSearchState(state.unconstrained, path_s, path_c, np.asarray(fade)), width
+
+    def _shifted(self, tau: Array, steps: Array) -> Array:
+        """tau + step d for each family."""
+        moved = tau.copy()
+        for family, part, step in zip(self.product.families, self.product.slices, steps, strict=True):
+            change = step * np.array(family._location(tau[part].tolist()))
+            moved[part] = _changed(tau[part], change, family)
+        return moved
+
+    def _scaled(self, tau: Array, width: Array) -> Array:
+        """Concentrations times width^-2."""
+        factors = np.ones(self.size)
+        factors[self._sharp] = width**-2
+        scaled: Array = tau * np.repeat(factors, [family.size for family in self.product.families])
+        return scaled
+
+    def _confined(self, tau: Array, n: int) -> Array:
+        """Values of a discrete number keep a probability of 1 / (n k) (CMA-ES with margin, Hamano et al. 2022)."""
+        margin = 1 / (n * self.size) if n * self.size > 2 else 0.25
+        parts = zip(self.product.families, self.product.slices, strict=True)
+        return np.concatenate([family._confined(tau[part], margin) for family, part in parts])
+
+    # ---- what is known -----------------------------------------------------------------------------------------
+
+    def _middles(self, state: UnivariateSearchState) -> Array:
+        tau = self.product.natural(self._distribution_state(state))
+        parts = zip(self.product.families, self.product.slices, strict=True)
+        return np.array([family._middle(tau[part].tolist()) for family, part in parts])
+
+    def mean(self, state: UnivariateSearchState) -> Array:
+        """Means; of a Pareto the median, of a discrete number the likelier or nearest value."""
+        return self._middles(state)[:, 0]
+
+    def stds(self, state: UnivariateSearchState) -> Array:
+        """Standard deviations; of a Pareto, which may have none, from its quartiles."""
+        return self._middles(state)[:, 1]
+
+    def ended(self, state: UnivariateSearchState) -> dict[str, str]:
+        """At the end of float64: parameters that cannot grow further, or no width left."""
+        tau = self.product.natural(self._distribution_state(state))
+        signed = np.abs(tau[[sign != "free" for sign in self.product.signs]])
+        middles = self._middles(state)[self._sharp]
+        reasons = {}
+        if (signed >= 0.99 * LARGEST).any() or (signed <= 1.01 * SMALLEST).any():
+            reasons["limit"] = f"a natural parameter left the range from {SMALLEST:g} to {LARGEST:g}"
+        if len(middles) and (middles[:, 1] <= 2e-15 * np.abs(middles[:, 0])).all():
+            reasons["width"] = "the distribution is no wider than the rounding of its mean"
+        return reasons
+
+    def check(self, points: Array) -> None:
+        self.product.check_points("X", points)
+
+    def found(self, state: UnivariateSearchState) -> dict[str, Product | Univariate]:
+        """The distribution in the end, with its usual parameters."""
+        reached = self.product.at(self._distribution_state(state))
+        return {"distribution": reached if isinstance(self.distribution, Product) else reached.families[0]}
+
+
+@lru_cache(maxsize=64)
+def _constants(n: int, dim: int) -> Constants:
+    return Cumulative().constants(n, dim, dim)
+
+
+def _changed(tau: Array, change: Array, family: Univariate) -> Array:
+    """tau + change; parameters with a sign by factors, which agrees to first order, keeps the sign and has no unit.
+
+    No step is longer than `LONGEST`, but for the mean of a normal, which moves by standard deviations.
+    """
+    free = np.array([sign == "free" for sign in family.signs])
+    bounded = np.clip(change / np.where(free, 1.0, tau), -LONGEST, LONGEST)
+    if not family.concentrates or not free.any():
+        return np.where(free, tau + bounded, tau * np.exp(bounded))
+    rest = change[0] - tau[0] * (change[1] / tau[1])  # change = (rest, 0) + a multiple of tau
+    moved: Array = tau * math.exp(bounded[1]) + np.array([rest, 0.0])
+    return moved
+
+
+def _rank_mu(constants: Constants, y: Array) -> tuple[Array, Array]:
+    """c_mu sum_i w_i (y_i - 1), negative weights for y scaled to a mean of 1, and c_mu sum_i |w_i| y_i."""
+    w = float(constants.numbers[5]) * constants.root_weights
+    mean = y.mean(axis=1) if y.shape[1] else np.ones(len(y))
+    own = np.where((w < 0) & (mean > 1e-8), w / np.maximum(mean, 1e-8), w)
+    return own @ y - w.sum(), np.abs(own) @ y

@@ -1,0 +1,292 @@
+"""Search over matrices: against the vector search, the published formulas, and on functions of matrices."""
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from esgroup import Searcher
+from esgroup.distributions import Gaussian
+from esgroup.distributions.matrix_gaussian import MatrixGaussian
+from esgroup.groups import Diagonal, Full, Group, Heisenberg, Kronecker, Triangular
+from esgroup.strategies.evolution import SIGMA, SearchState
+from esgroup.strategies.matrix_gaussian import MatrixGaussianSearch
+from esgroup_problems.matrices import kronecker_ellipsoid
+from tests.groups.elements import frozen
+from tests.groups.laws import close
+from tests.strategies import dense
+from tests.strategies.states import copied, some_state
+
+Array = np.ndarray
+
+
+def two_sided(x: Array) -> Array:
+    """A bowl around the matrix of ones, longer in some rows and columns than in others."""
+    m, k = x.shape[1:]
+    return np.sum((np.linspace(1, 5, m)[:, None] * (x - 1) * np.linspace(3, 1, k)) ** 2, axis=(1, 2))
+
+
+def search(strategy: MatrixGaussianSearch, f: Callable, seed: int, max_evals: int, target: float) -> tuple[int, float]:
+    state, rng, evals, best = strategy.start(), np.random.default_rng(seed), 0, np.inf
+    while evals < max_evals and best > target:
+        drawn = strategy.sample(state, strategy.popsize, rng)
+        values = f(drawn.points)
+        evals, best = evals + len(values), min(best, float(values.min()))
+        state = strategy.update(state, drawn.local, np.argsort(values, kind="stable"))
+    return evals, best
+
+
+def assert_same_search(strategy: MatrixGaussianSearch, vector: Searcher, generations: int = 120) -> None:
+    """Every generation, past the first renewal of what is derived, which comes after 100."""
+    state, rng, shape = strategy.start(), np.random.default_rng(7), strategy.shape
+    assert strategy.popsize == vector.popsize
+    for _ in range(generations):
+        drawn, asked = strategy.sample(state, strategy.popsize, rng), vector.ask()
+        close(drawn.points.reshape(asked.shape), asked, 1e-9)
+        values = two_sided(asked.reshape(-1, *shape))
+        vector.tell(values)
+        state = strategy.update(state, drawn.local, np.argsort(values, kind="stable"))
+    close(strategy.mean(state).ravel(), vector.mean, 1e-9)
+    close(strategy.stds(state).ravel(), vector.stds, 1e-9)
+    close(strategy.found(state)["sigma"], vector.sigma, 1e-9)
+
+
+# ---- degenerate cases -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", ["default", "paper"])
+@pytest.mark.parametrize(("rows", "cols"), [(Full(3), Full(4)), (Heisenberg(5, 1, 2), Triangular(2, False))], ids=str)
+def test_it_is_the_vector_search_with_a_kronecker_product(rows: Group, cols: Group, algorithm: str) -> None:
+    mean = np.arange(float(rows.dim * cols.dim)).reshape(rows.dim, cols.dim)
+    strategy = MatrixGaussianSearch(MatrixGaussian(mean, 0.7, rows, cols), algorithm=algorithm)
+    vector = Searcher(mean.ravel(), 0.7, structure=Kronecker(rows, cols), algorithm=algorithm, rng=7)
+    assert_same_search(strategy, vector)
+
+
+@pytest.mark.parametrize("algorithm", ["default", "paper"])
+@pytest.mark.parametrize("group", [Full(5), Triangular(5), Diagonal(5), Heisenberg(5, 1, 2)], ids=str)
+@pytest.mark.parametrize("upright", [True, False])
+def test_one_column_or_row_is_the_vector_search_of_the_same_group(group: Group, algorithm: str, upright: bool) -> None:
+    mean = np.arange(5.0)
+    sides = {"rows": group} if upright else {"cols": group}
+    family = MatrixGaussian(mean[:, None] if upright else mean[None], 0.7, **sides)
+    vector = Searcher(mean, 0.7, structure=group, algorithm=algorithm, rng=7)
+    assert_same_search(MatrixGaussianSearch(family, algorithm=algorithm), vector)
+
+
+def test_a_number_is_searched_as_a_vector_of_one() -> None:
+    assert_same_search(MatrixGaussianSearch(MatrixGaussian([[3.0]], 0.5)), Searcher([3.0], 0.5, rng=7), 20)
+
+
+@pytest.mark.parametrize("algorithm", ["default", "paper"])
+def test_the_transposed_problem_has_the_transposed_search(algorithm: str) -> None:
+    rng = np.random.default_rng(0)
+    one = MatrixGaussianSearch(MatrixGaussian(np.zeros((3, 4)), 1.0, "triangular", "full"), algorithm=algorithm)
+    two = MatrixGaussianSearch(MatrixGaussian(np.zeros((4, 3)), 1.0, "full", "triangular"), algorithm=algorithm)
+    a, b = one.start(), two.start()
+    for _ in range(5):
+        z, order = rng.standard_normal((9, 3, 4)), rng.permutation(9)
+        a = one.update(a, z.reshape(9, 12), order)
+        b = two.update(b, z.transpose(0, 2, 1).reshape(9, 12), order)
+    close(two.mean(b), one.mean(a).T)
+    close(two.stds(b), one.stds(a).T)
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(Triangular(3), Heisenberg(4, 1, 1)), (Full(5), Full(1))], ids=str)
+def test_the_precision_form_is_searched_in_the_transposed_groups(rows: Group, cols: Group) -> None:
+    mean = np.ones((rows.dim, cols.dim))
+    precise = MatrixGaussianSearch(MatrixGaussian(mean, 0.3, rows, cols, "precision"))
+    plain = MatrixGaussianSearch(MatrixGaussian(mean, 0.3, rows.transposed, cols.transposed))
+    close(precise.stds(precise.start()), 0.3)
+    a, b, order = precise.start(), plain.start(), np.random.default_rng(2).permutation(8)
+    z = np.random.default_rng(1).standard_normal((8, mean.size))
+    for _ in range(3):
+        a, b = precise.update(a, z, order), plain.update(b, z, order)
+    for one, two in zip(a, b, strict=True):
+        close(one, two)
+
+
+# ---- one generation ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("form", ["covariance", "precision"])
+def test_the_published_update_is_a_natural_gradient_step_with_utilities(form: str, exact: bool) -> None:
+    """E + R sum u Z C^T; roots times h(eta N) of the distribution itself, in covariance form."""
+    rng, (m, k) = np.random.default_rng(3), (3, 4)
+    strategy = MatrixGaussianSearch(MatrixGaussian(np.ones((m, k)), 0.5, form=form, exact=exact), 7, "paper")
+    family = strategy.distribution
+    if form == "precision":
+        family, _ = family.converted(family.state())
+    state, first = strategy.start(), family.state()
+    z, order = 0.8 * rng.standard_normal((7, m, k)), rng.permutation(7)
+    u = np.maximum(0, np.log(4.5) - np.log(np.arange(1, 8)))
+    u, dof = u / u.sum() - 1 / 7, m * (m + 1) // 2 + k * (k + 1) // 2 - 1
+    eta = (3 + np.log(m * k)) / (5 * np.sqrt(m * k)) * min(1, 3 * (m * k + 1) / (2 * dof))
+    expected = family.move(first, family.natural_score(z[order], u).scaled(1.0, eta))
+    moved = strategy.update(state, z.reshape(7, -1), order)
+    close(strategy.mean(moved), expected.mean)
+    row, column = family.covariances(expected)
+    close(strategy.stds(moved), np.sqrt(np.outer(np.diagonal(row), np.diagonal(column))))
+    close(family.group.dense(moved.root) * moved.scalars[SIGMA], family.group.dense(expected.root))
+
+
+def test_a_generation_of_matrices_is_the_formula_on_dense_matrices() -> None:
+    rng, popsize = np.random.default_rng(4), 9
+    strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((2, 3)), rows=Full(2), cols=Triangular(3)), popsize)
+    state, group = some_state(strategy.evolution, rng), Kronecker(Full(2), Triangular(3))
+    numbers = dense.numbers(6, popsize, 3 + 6 - 1, 0.5 - 1 / 6, 0.7)
+    sigma, root = float(state.scalars[SIGMA]), group.dense(state.root)
+    twin = dense.Dense(group, numbers, state.mean.copy(), sigma, state.scale.copy(), root)
+    for scale in (1.0, 0.5, 3.0):
+        z, order = scale * rng.standard_normal((popsize, 6)), rng.permutation(popsize)
+        close(strategy.local(state, twin.points(z).reshape(-1, 2, 3)), z, 1e-8)
+        state = strategy.update(state, z, order)
+        twin.move(z, order)
+        close(strategy.mean(state).ravel(), twin.mean, 1e-8)
+        spread = twin.sigma * twin.d[:, None] * twin.a
+        close(strategy.stds(state).ravel(), np.sqrt(np.sum(spread**2, axis=1)), 1e-8)
+        close(state.path_s, twin.p_s)
+        close(state.path_c, twin.p_c)
+
+
+def test_the_approximate_gradient_steps_twice_as_far_in_the_scale() -> None:
+    """To first order, of the part that comes from samples: the published update has no other."""
+    rng = np.random.default_rng(5)
+    family = MatrixGaussian(np.zeros((3, 4)))
+    z, order = 1.0 + 1e-3 * rng.standard_normal((40, 12)), np.arange(40)
+    z *= np.linspace(0.99, 1.01, 40)[:, None]  # the best are shorter: the scale falls
+    steps = []
+    for exact in (True, False):
+        strategy = MatrixGaussianSearch(replace(family, exact=exact), algorithm="paper")
+        moved = strategy.update(strategy.start(), z, order)
+        steps.append(strategy.evolution.group.log_abs_det(moved.root))
+    assert steps[0] < 0
+    assert steps[1] / steps[0] == pytest.approx(2, rel=0.02)
+
+
+# ---- the protocol -----------------------------------------------------------------------------------------------
+
+
+def frozen_state(state: SearchState) -> SearchState:
+    return SearchState(*(frozen(array) for array in copied(state)))
+
+
+@pytest.mark.parametrize("form", ["covariance", "precision"])
+@pytest.mark.parametrize("shape", [(3, 4), (5, 1)])
+def test_the_methods_change_nothing_and_keep_nothing(form: str, shape: tuple[int, int]) -> None:
+    strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros(shape), form=form))
+    state = frozen_state(strategy.start())
+    for _ in range(2):
+        drawn = strategy.sample(state, 8, np.random.default_rng(0))
+        frozen(drawn.local)
+        order = np.argsort(two_sided(drawn.points))
+        order.flags.writeable = False
+        once, twice = strategy.update(state, drawn.local, order), strategy.update(state, drawn.local, order)
+        other = MatrixGaussianSearch(strategy.distribution).update(state, drawn.local, order)
+        for name, a, b, c in zip(SearchState._fields, once, twice, other, strict=True):
+            assert a.dtype == np.float64
+            assert np.array_equal(a, b) and np.array_equal(a, c), name
+        mean = strategy.mean(state)
+        mean += 1.0
+        state = frozen_state(once)
+    assert strategy.ended(state) == {}
+
+
+@pytest.mark.parametrize("form", ["covariance", "precision"])
+def test_local_coordinates_undo_sampling(form: str) -> None:
+    rng = np.random.default_rng(6)
+    strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((3, 4)), rows=Heisenberg(3, 1, 1), form=form))
+    state = strategy.start()
+    for n in (8, 5, 30):  # any number of points
+        drawn = strategy.sample(state, n, rng)
+        assert drawn.points.shape == (n, 3, 4)
+        close(strategy.local(state, drawn.points), drawn.local, 1e-9)
+        state = strategy.update(state, drawn.local, rng.permutation(n))
+    points = np.asfortranarray(rng.standard_normal((5, 3, 4)))
+    r = strategy.evolution.group.dense(state.root) * state.scalars[SIGMA]
+    close(strategy.mean(state).ravel() + strategy.local(state, points) @ r.T, points.reshape(5, 12), 1e-9)
+
+
+def test_sizes_and_the_default_population_are_those_of_the_entries() -> None:
+    strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((5, 7))))
+    assert (strategy.shape, strategy.size, strategy.popsize) == ((5, 7), 35, 4 + int(3 * np.log(35)))
+    assert replace(strategy, popsize_wanted=np.int64(6)).popsize == 6
+    assert pickle.loads(pickle.dumps(strategy)) == strategy
+    strategy.check(np.zeros((2, 5, 7)))
+    with pytest.raises(ValueError, match=r"X must have shape \(n, 5, 7\), got \(2, 35\)"):
+        strategy.check(np.zeros((2, 35)))
+
+
+def test_a_covariance_without_correct_digits_ends_the_search() -> None:
+    strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((2, 3))))
+    state = strategy.start()
+    state.root[:] = np.concatenate([np.diag([1e4, 1.0]).ravel(), np.diag([1.0, 1.0, 1e-4]).ravel()])
+    assert list(strategy.ended(state)) == ["condition"]
+    assert "is 1e+16, above 1e+14" in strategy.ended(state)["condition"]
+    state.root[:] = np.concatenate([np.diag([4e3, 1.0]).ravel(), np.diag([1.0, 1.0, 1 / 2000]).ravel()])
+    assert strategy.ended(state) == {}  # 6.4e13, although tr(C) tr(C^-1) is above
+    state.root[0] = 0.0
+    assert "is inf" in strategy.ended(state)["condition"]
+
+
+def test_the_condition_of_a_large_factor_is_judged_by_its_traces() -> None:
+    """tr(C) tr(C^-1) / n^2, a quarter of the condition number for two halves of very different scales."""
+    strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((400, 2)), rows="diagonal"))
+    state = strategy.start()
+    state.root[:200] = 2e-7
+    assert strategy.ended(state) == {}  # 6e12
+    state.root[:200] = 1e-8
+    assert "is 2.5e+15, above 1e+14" in strategy.ended(state)["condition"]
+
+
+def test_points_beyond_all_numbers_are_refused() -> None:
+    strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((2, 3))))
+    z = np.ones((6, 6))
+    z[1, 1] = 1e60
+    with pytest.raises(ValueError, match="within 1e50 standard deviations"):
+        strategy.update(frozen_state(strategy.start()), z, np.arange(6))
+
+
+FAMILY = MatrixGaussian(np.zeros((2, 2)))
+BAD = [
+    ({"distribution": Gaussian("full", np.zeros(2))}, TypeError, "distribution must be a MatrixGaussian"),
+    ({"popsize_wanted": 1}, ValueError, "popsize_wanted must be an integer >= 2, got 1"),
+    ({"popsize_wanted": 2.5}, TypeError, "popsize_wanted must be an integer >= 2, got 2.5"),
+    ({"algorithm": "best"}, ValueError, "algorithm must be 'default' or 'paper', got 'best'"),
+]
+
+
+@pytest.mark.parametrize(("fields", "error", "message"), BAD, ids=[m for *_, m in BAD])
+def test_bad_input_is_named(fields: dict, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        MatrixGaussianSearch(**({"distribution": FAMILY} | fields))
+
+
+# ---- convergence, last ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["covariance", "precision"])
+def test_it_finds_the_minimum_of_a_two_sided_ellipsoid(form: str) -> None:
+    problem = kronecker_ellipsoid(5, 7, seed=100)
+    strategy = MatrixGaussianSearch(MatrixGaussian(problem.x0, problem.sigma0, form=form))
+    evals, best = search(strategy, problem.batch, 100, 8_000, 1e-6)  # takes 3,700 in covariance form
+    assert best <= 1e-6, evals
+
+
+def test_the_published_update_gets_there_too() -> None:
+    strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((3, 3)), 1.0), 12, "paper")
+    assert search(strategy, two_sided, 1, 20_000, 1e-6)[1] <= 1e-6
+
+
+@pytest.mark.slow
+def test_thirty_by_thirty_is_solved_where_the_diagonal_search_is_not() -> None:
+    problem, evals = kronecker_ellipsoid(30, seed=100), 130_000
+    strategy = MatrixGaussianSearch(MatrixGaussian(problem.x0, problem.sigma0))
+    assert search(strategy, problem.batch, 100, evals, 1e-6)[1] <= 1e-6
+    vector = Searcher(problem.x0.ravel(), problem.sigma0, structure="diagonal", rng=100, max_evals=evals, target=1e-6)
+    while not vector.stop():
+        vector.tell(problem.batch(vector.ask().reshape(-1, 30, 30)))
+    assert "target" not in vector.stop()

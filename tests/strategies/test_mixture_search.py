@@ -1,0 +1,509 @@
+"""The search with mixtures: one component is the search of a Gaussian; what is known of several optima is right."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from esgroup.distributions import Gaussian
+from esgroup.distributions.mixture import Mixture
+from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
+from esgroup.strategies.decoding import Decoding
+from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, MixtureSearchState
+from esgroup.strategies.evolution import SIGMA, Evolution, Generation
+from esgroup.strategies.mixture import MixtureSearch
+from esgroup.strategies.niches import folded, segment, valley
+from tests.groups.elements import covariance
+from tests.groups.laws import close
+
+BOX = np.array([(-6.0, 6.0), (-6.0, 6.0)])
+HIMMELBLAU = np.array(
+    [(3.0, 2.0), (-2.805118087, 3.131312518), (-3.779310253, -3.283185991), (3.584428340, -1.848126527)]
+)
+
+
+def himmelblau(x: np.ndarray) -> np.ndarray:
+    a, b = x.T
+    return (a**2 + b - 11) ** 2 + (a + b**2 - 7) ** 2
+
+
+def wells(x: np.ndarray) -> np.ndarray:
+    """Minima at -1 and, a little higher, at 1 on the first axis."""
+    return (x[:, 0] ** 2 - 1) ** 2 + 0.1 * x[:, 0] + (x[:, 1:] ** 2).sum(axis=1)
+
+
+def bowl(x: np.ndarray) -> np.ndarray:
+    return ((x - 0.3) ** 2 @ np.arange(1, x.shape[1] + 1)) ** 0.7
+
+
+def generation(strategy: MixtureSearch, state, fun, rng: np.random.Generator, n: int | None = None):
+    drawn = strategy.sample(state, strategy.popsize if n is None else n, rng)
+    return strategy.update(state, drawn.local, np.argsort(fun(drawn.points), kind="stable"))
+
+
+def run(strategy: MixtureSearch, fun, seed: int, max_evals: int) -> tuple[MixtureSearchState, int]:
+    rng, state, evals = np.random.default_rng(seed), strategy.start(), 0
+    while evals < max_evals and not strategy.ended(state):
+        state = generation(strategy, state, fun, rng)
+        evals += strategy.popsize
+    return state, evals
+
+
+def number_found(optima: np.ndarray, state: MixtureSearchState, accuracy: float) -> int:
+    gaps = np.abs(optima[:, None] - state.points[state.hits > 0]).max(axis=2)
+    return int((gaps.min(axis=1) < accuracy).sum())
+
+
+def pair(**options) -> MixtureSearch:
+    """Components at -1 and 1 on the first axis."""
+    mixture = Mixture(tuple(Gaussian("full", [m, 0.0], sigma0=0.3) for m in (-1.0, 1.0)))
+    return MixtureSearch(mixture, **options)
+
+
+# ---- one component ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["covariance", "precision"])
+@pytest.mark.parametrize("group", [Full(3), Triangular(3), Diagonal(3), Heisenberg(3, 1, 1)], ids=repr)
+def test_one_component_is_the_evolution_of_its_gaussian_step_for_step(group: Group, form: str) -> None:
+    sigma = np.diag([1.0, 4.0, 0.25])
+    gaussian = Gaussian(group, np.array([1.0, 2.0, 3.0]), covariance=sigma, form=form)
+    strategy = MixtureSearch(Mixture((gaussian,)))
+    own = group if form == "covariance" else group.transposed
+    evolution = Evolution(own, decoding=Decoding() if isinstance(group, Full | Triangular) else None)
+    expected = evolution.start(np.array([1.0, 2.0, 3.0]), np.ones(3), None)
+    expected.root[:] = own.from_dense(np.sqrt(sigma))
+    evolution.refresh(expected)
+    state, n = strategy.start(), strategy.popsize
+    assert n == 7
+    rngs = np.random.default_rng(3), np.random.default_rng(3)
+    for _ in range(25):
+        drawn = strategy.sample(state, n, rngs[0])
+        samples, x = Generation.empty(n, 3), np.empty((n, 3))
+        evolution.sample(expected, n, rngs[1], samples, x)
+        close(drawn.points, x)
+        order = np.argsort(bowl(x), kind="stable")
+        state = strategy.update(state, drawn.local, order)
+        evolution.update(expected, samples, order)
+        search = strategy._descents.search(state, 0)
+        for found, wanted in zip(search, expected, strict=True):
+            close(found, wanted)
+    close(strategy.mean(state), expected.mean)
+    close(strategy.stds(state), np.sqrt(evolution.variances(expected)))
+
+
+# ---- the way between two points ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("start", "end", "same", "better"), [
+    (-1.0, 1.0, False, True), (1.0, -1.0, False, False), (-1.4, -0.7, True, False), (0.5, 0.98, True, False),
+    (0.9, 0.4, True, True), (-1.0, 0.9, False, True),
+])  # fmt: skip
+def test_a_hill_between_two_points_is_seen_from_ranks(start: float, end: float, same: bool, better: bool) -> None:
+    points, fractions = segment(np.array([start, 0.0]), np.array([end, 0.0]), 6)
+    assert points.shape == (6, 2)
+    close(points[:, 0], start + fractions * (end - start))
+    assert valley(fractions[np.argsort(wells(points), kind="stable")]) == (same, better)
+
+
+def test_equal_values_are_no_hill() -> None:
+    _, fractions = segment(np.zeros(2), np.ones(2), 6)
+    found = valley(fractions[np.argsort(np.zeros(6), kind="stable")])
+    assert found is not None
+    assert found[0]
+
+
+def test_no_verdict_without_both_ends_and_a_point_between() -> None:
+    assert valley(np.array([0.0, 0.5])) is None
+    assert valley(np.array([0.5, 1.0])) is None
+    assert valley(np.array([0.0, 1.0])) is None
+    assert valley(np.array([0.0, 1.0, 0.5])) == (False, True)
+
+
+def test_points_beyond_a_box_are_mirrored() -> None:
+    box = np.array([(0.0, 1.0), (-2.0, 2.0)])
+    points = np.array([[0.25, -1.0], [1.25, 2.5], [-0.25, -3.0], [2.25, 6.5], [-1.75, 3.0]])
+    close(folded(box, points), [[0.25, -1.0], [0.75, 1.5], [0.25, -1.0], [0.25, -1.5], [0.25, 1.0]])
+    assert np.array_equal(folded(box, points[:1]), points[:1])  # to the last bit
+    assert folded(None, points) is points
+
+
+# ---- samples ----------------------------------------------------------------------------------------------------
+
+
+def test_components_get_points_by_their_weights() -> None:
+    components = tuple(Gaussian("full", [float(m), 0.0]) for m in range(3))
+    for n in (4, 6, 13, 24):
+        strategy = MixtureSearch(Mixture(components, [0.6, 0.3, 0.1]), popsize_wanted=n)
+        state, counts, rng = strategy.start(), np.zeros(3), np.random.default_rng(0)
+        for _ in range(200):
+            drawn = strategy.sample(state, n, rng)
+            assert drawn.points.shape == (n, 2)
+            labels = drawn.local[:, 0].astype(int)
+            counts += np.bincount(labels, minlength=3)
+            # all that matters here is what the update does to the shares
+            credit = strategy.update(state, drawn.local, np.arange(n)).credit
+            state = state._replace(credit=credit)
+        close(counts / counts.sum(), [0.6, 0.3, 0.1], 0.02)
+
+
+def test_equal_components_get_a_generation_each() -> None:
+    strategy = MixtureSearch(Mixture.spread(5, mean=np.zeros(2), sigma0=1.0, rng=0))
+    drawn = strategy.sample(strategy.start(), strategy.popsize, np.random.default_rng(0))
+    assert strategy.popsize == 30
+    assert np.array_equal(np.bincount(drawn.local[:, 0].astype(int)), [6] * 5)
+
+
+def test_samples_stay_in_the_box() -> None:
+    strategy = MixtureSearch(Mixture((Gaussian("full", [0.9, 0.1], sigma0=2.0),)), box=[(0.0, 1.0), (0.0, 0.5)])
+    points = strategy.sample(strategy.start(), 500, np.random.default_rng(0)).points
+    assert (points >= 0).all()
+    assert (points <= [1, 0.5]).all()
+    assert len(np.unique(points)) == 1000  # mirrored, not clipped
+
+
+def test_points_not_asked_for_belong_to_the_component_that_is_most_likely() -> None:
+    rng = np.random.default_rng(1)
+    components = tuple(Gaussian("full", m, covariance=covariance(2, rng)) for m in ([0.0, 0.0], [1.0, 1.0], [0.0, 3.0]))
+    weights = np.array([0.2, 0.5, 0.3])
+    strategy = MixtureSearch(Mixture(components, weights))
+    points = 2 * rng.standard_normal((40, 2)) + 1
+    local = strategy.local(strategy.start(), points)
+    logs = [w * multivariate_normal(g.mean, g.covariance).pdf(points) for w, g in zip(weights, components, strict=True)]
+    assert np.array_equal(local[:, 0], np.argmax(logs, axis=0))
+    assert len(set(local[:, 0])) == 3
+    for k, gaussian in enumerate(components):
+        rows = local[:, 0] == k
+        placed = strategy._descents.components[k].placed(
+            strategy._descents.search(strategy.start(), k), np.ascontiguousarray(local[rows, 2:])
+        )
+        close(placed, points[rows])
+        assert gaussian.dim == 2
+
+
+# ---- updates ----------------------------------------------------------------------------------------------------
+
+
+def test_components_are_ranked_among_their_own_samples() -> None:
+    """Whatever the values of one component are compared with those of the other, both go down their own slope."""
+    strategy, rng = pair(), np.random.default_rng(2)
+    state = strategy.start()
+    drawn = strategy.sample(state, 12, rng)
+    first = drawn.local[:, 0] == 0
+    values = wells(drawn.points)
+    moved = [strategy.update(state, drawn.local, np.argsort(values + c * first)) for c in (-100.0, 0.0, 100.0)]
+    for other in moved[1:]:
+        assert np.array_equal(moved[0].searches, other.searches)
+    assert not np.array_equal(moved[0].searches, state.searches)
+    assert [int(s.leader) for s in moved] == [0, int(np.argmin(values) >= 6), 1]
+
+
+def test_an_update_changes_neither_the_state_nor_the_samples() -> None:
+    strategy, rng = MixtureSearch(Mixture.spread(3, bounds=BOX, rng=0), box=BOX), np.random.default_rng(0)
+    state = strategy.start()
+    for _ in range(60):
+        for array in state:
+            array.flags.writeable = False
+        drawn = strategy.sample(state, strategy.popsize, rng)
+        drawn.local.flags.writeable = False
+        state = strategy.update(state, drawn.local, np.argsort(himmelblau(drawn.points)))
+    assert (state.hits > 0).any()
+
+
+def test_a_stored_state_goes_on_as_if_nothing_had_happened() -> None:
+    strategy = MixtureSearch(Mixture.spread(3, bounds=BOX, rng=0), box=BOX)
+    again = MixtureSearch(Mixture.spread(3, bounds=BOX, rng=0), box=BOX)
+    rng, state = np.random.default_rng(0), strategy.start()
+    for _ in range(40):
+        state = generation(strategy, state, himmelblau, rng)
+    stored = MixtureSearchState(*(array.copy() for array in state))
+    other = np.random.default_rng(1)
+    other.bit_generator.state = rng.bit_generator.state
+    for _ in range(40):
+        state, stored = generation(strategy, state, himmelblau, rng), generation(again, stored, himmelblau, other)
+    assert all(np.array_equal(a, b) and a.dtype == np.float64 for a, b in zip(state, stored, strict=True))
+    assert [a.shape for a in state] == [a.shape for a in strategy.start()]
+
+
+def test_generations_of_any_size_and_stray_points_are_taken() -> None:
+    strategy, rng = MixtureSearch(Mixture.spread(4, bounds=BOX, rng=0), box=BOX), np.random.default_rng(0)
+    state = strategy.start()
+    for t in range(150):
+        drawn = strategy.sample(state, 1 + t % 40, rng)
+        keep = rng.random(len(drawn.points)) < 0.8
+        stray = rng.uniform(-6, 6, (t % 3, 2))
+        local = np.concatenate([drawn.local[keep], strategy.local(state, stray)])
+        values = himmelblau(np.concatenate([drawn.points[keep], stray]))
+        state = strategy.update(state, local, np.argsort(values))
+    assert all(np.isfinite(array).all() for array in state)
+    assert number_found(HIMMELBLAU, state, 1e-3) == (state.hits > 0).sum() > 0
+
+
+# ---- what becomes of a component --------------------------------------------------------------------------------
+
+
+def at_age(strategy: MixtureSearch, age: float, known: list[list[float]]) -> MixtureSearchState:
+    """The first state with known optima, and component 0 about to look around."""
+    state = strategy.start()
+    state.points[: len(known)], state.hits[: len(known)] = np.reshape(known, (-1, 2)), 1.0
+    state.age[:] = age - 1, -500.5
+    return state
+
+
+def test_a_component_in_the_basin_of_a_known_optimum_is_given_up() -> None:
+    strategy, rng = pair(), np.random.default_rng(0)
+    state = at_age(strategy, strategy._descents.period, [[-1.0122, 0.0]])
+    state = generation(strategy, state, wells, rng)
+    assert list(state.phase) == [PROBE, SEARCH]
+    assert state.rival[0] == 0
+    drawn = strategy.sample(state, 12, rng)
+    probes = drawn.points[drawn.local[:, 0] == 0]
+    close(probes[-1], strategy._descents.centre(state, 0))
+    close(probes[-2], [-1.0122, 0.0])
+    state = strategy.update(state, drawn.local, np.argsort(wells(drawn.points), kind="stable"))
+    assert list(state.phase) == [SCOUT, SEARCH]
+    assert state.hits[0] == 2
+    assert state.idle == 1
+    scouted = strategy.sample(state, 12, rng)
+    scouts = scouted.points[scouted.local[:, 0] == 0]
+    values = wells(scouted.points)
+    state = strategy.update(state, scouted.local, np.argsort(values, kind="stable"))
+    assert list(state.phase) == [SEARCH, SEARCH]
+    close(strategy._descents.centre(state, 0), scouts[np.argmin(wells(scouts))])
+    assert state.age[0] == 0
+
+
+def test_a_component_beyond_a_hill_goes_on() -> None:
+    strategy, rng = pair(), np.random.default_rng(0)
+    state = at_age(strategy, strategy._descents.period, [[0.9873, 0.0]])
+    state.phase[1] = SCOUT  # so that the known optimum is the nearest
+    state = generation(strategy, state, wells, rng)
+    assert state.phase[0] == PROBE
+    before = strategy._descents.centre(state, 0).copy()
+    state = generation(strategy, state, wells, rng)
+    assert state.phase[0] == SEARCH
+    close(strategy._descents.centre(state, 0), before)
+    assert state.hits[0] == 1
+
+
+def test_of_two_components_in_one_basin_the_worse_is_given_up() -> None:
+    mixture = Mixture(tuple(Gaussian("full", [m, 0.0], sigma0=0.01) for m in (0.5, 0.9)))
+    strategy, rng = MixtureSearch(mixture), np.random.default_rng(0)
+    state = strategy.start()
+    state.age[:] = strategy._descents.period - 1
+    state = generation(strategy, state, wells, rng)
+    assert list(state.phase) == [PROBE, PROBE]
+    assert list(state.rival) == [-1, -1]
+    state = generation(strategy, state, wells, rng)
+    assert list(state.phase) == [SCOUT, SEARCH]
+    assert not state.hits.any()
+
+
+def converged(strategy: MixtureSearch, state: MixtureSearchState, k: int, mean: list[float]) -> None:
+    search = strategy._descents.search(state, k)
+    search.mean[:], search.scalars[SIGMA] = mean, 1e-9
+
+
+def test_a_component_that_has_converged_is_a_new_optimum_or_a_known_one() -> None:
+    strategy, rng = pair(), np.random.default_rng(0)
+    state = strategy.start()
+    converged(strategy, state, 0, [-1.0122, 0.0])
+    state = generation(strategy, state, wells, rng)  # there is nothing to probe
+    assert list(state.phase) == [SCOUT, SEARCH]
+    assert (state.hits > 0).sum() == 1
+    close(state.points[0], [-1.0122, 0.0], 1e-6)
+    converged(strategy, state, 1, [0.9873, 0.0])
+    state = generation(strategy, state, wells, rng)
+    assert state.phase[1] == PROBE
+    state = generation(strategy, state, wells, rng)
+    assert state.phase[1] == SCOUT
+    assert (state.hits > 0).sum() == 2
+    close(state.points[1], [0.9873, 0.0], 1e-6)
+    state.phase[0] = SEARCH
+    converged(strategy, state, 0, [0.98731, 0.0])  # 1e-5 beside the second
+    state = generation(strategy, state, wells, rng)
+    assert (state.hits[0], state.hits[1], float(state.idle)) == (1, 2, 1)
+    assert state.phase[0] == SCOUT
+
+
+def test_a_better_point_of_the_same_basin_takes_the_place_of_a_known_optimum() -> None:
+    strategy, rng = pair(), np.random.default_rng(0)
+    state = at_age(strategy, 3, [[-0.8, 0.1]])
+    converged(strategy, state, 0, [-1.0122, 0.0])
+    state = generation(strategy, state, wells, rng)
+    assert state.phase[0] == PROBE
+    state = generation(strategy, state, wells, rng)
+    close(state.points[0], [-1.0122, 0.0], 1e-6)
+    assert (state.hits > 0).sum() == 1
+
+
+def test_a_full_list_forgets_its_worst_optimum() -> None:
+    strategy, rng = pair(most_modes=2), np.random.default_rng(0)
+    assert strategy.start().points.shape == (2, 2)
+    for place, expected in (([-1.0122, 0.0], {-1.0122, 5.0}), ([9.0, 9.0], {5.0, 6.0})):
+        state = at_age(strategy, 3, [[6.0, 0.0], [5.0, 0.0]])
+        state.phase[0] = DUEL
+        converged(strategy, state, 0, place)
+        state = generation(strategy, state, lambda x: np.minimum(wells(x), 50 + x[:, 0]), rng)
+        close(sorted(state.points[:, 0]), sorted(expected), 1e-6)
+        assert state.phase[0] == SCOUT
+
+
+def test_known_optima_are_compared_with_new_ones_in_turn() -> None:
+    strategy, rng = pair(most_modes=40), np.random.default_rng(0)
+    known = [[10.0 + i, 0.0] for i in range(40)]
+    state = at_age(strategy, 3, known)
+    seen = []
+    for _ in range(4):
+        state.phase[0], state.age[1] = DUEL, -500.5
+        converged(strategy, state, 0, [90.0, 0.0])
+        tags = strategy.sample(state, 12, rng).local[:6, 1]
+        seen += tags[:-1].tolist()
+        assert tags[-1] == 40
+        idle = float(state.idle)
+        state = generation(strategy, state, lambda x: x[:, 0], rng)  # the new one is the worst and is not kept
+        assert state.idle == idle + 1
+        close(state.points, known)
+    assert seen == list(range(20))
+
+
+def test_components_that_converge_together_are_one_optimum() -> None:
+    strategy, rng = pair(), np.random.default_rng(0)
+    state = at_age(strategy, 3, [[0.9873, 0.0]])
+    state.idle[...] = 7
+    for k in range(2):
+        converged(strategy, state, k, [-1.0122, 0.0])
+    state = generation(strategy, state, wells, rng)
+    assert list(state.phase) == [PROBE, PROBE]
+    state = generation(strategy, state, wells, rng)
+    assert list(state.hits[:3]) == [1, 2, 0]
+    assert state.idle == 1  # news, then none
+
+
+def test_a_descent_does_not_last_for_ever() -> None:
+    strategy, rng = pair(), np.random.default_rng(0)
+    state = at_age(strategy, np.ceil(strategy._descents.longest), [])
+    state = generation(strategy, state, wells, rng)
+    assert state.hits.sum() == 1
+    state = at_age(strategy, np.ceil(strategy._descents.longest) - 2, [])
+    state = generation(strategy, state, wells, rng)
+    assert state.hits.sum() == 0
+
+
+def test_standard_deviations_stay_below_a_third_of_the_box() -> None:
+    gaussian = Gaussian("full", [0.5, 0.5], sigma0=0.1)
+    for box, most in (([(0.0, 1.0), (0.0, 2.0)], [1 / 3, 2 / 3]), (None, [np.inf, np.inf])):
+        strategy = MixtureSearch(Mixture((gaussian,)), box=box)
+        state, rng = strategy.start(), np.random.default_rng(0)
+        for _ in range(8):
+            state = generation(strategy, state, lambda x: -np.abs(x - 0.5).sum(axis=1), rng)
+        assert (strategy.stds(state) <= np.array(most) * (1 + 1e-12)).all()
+        assert (strategy.stds(state) > 0.2).any()
+
+
+def test_points_not_asked_for_do_not_count_in_the_shares() -> None:
+    strategy, rng = pair(), np.random.default_rng(0)
+    state = strategy.start()
+    stray = strategy.local(state, rng.standard_normal((5, 2)) - [3, 0])
+    assert np.array_equal(strategy.update(state, stray, np.arange(5)).credit, [0, 0])
+    drawn = strategy.sample(state, 12, rng)
+    close(strategy.update(state, drawn.local[:6], np.arange(6)).credit, [-3, 3])
+
+
+def test_descents_that_begin_anew_do_so_with_smaller_deviations_in_turn() -> None:
+    strategy, rng = pair(), np.random.default_rng(0)
+    widths = []
+    for t in range(4):
+        state = strategy.start()
+        state.phase[0], state.settled[...] = SCOUT, t
+        state = generation(strategy, state, wells, rng)
+        assert state.settled == t + 1
+        widths.append(float(strategy._descents.search(state, 0).scalars[SIGMA]))
+    close(widths, [0.3, 0.15, 0.075, 0.3])
+
+
+# ---- results ----------------------------------------------------------------------------------------------------
+
+
+def test_modes_are_the_components_until_there_are_optima() -> None:
+    strategy = pair()
+    state = strategy.start()
+    close([point for point, _, _ in strategy.modes(state)], [[-1, 0], [1, 0]])
+    state.points[3], state.hits[3] = [7.0, 8.0], 3
+    state.points[5], state.hits[5] = [9.0, 8.0], 1
+    modes = strategy.found(state)["modes"]
+    close([mode.point for mode in modes], [[7, 8], [9, 8]])
+    assert [mode.weight for mode in modes] == [0.75, 0.25]
+    assert all(np.isnan(mode.value) for mode in modes)
+    assert all(0 < radius < 1e-3 for _, _, radius in strategy.modes(state))
+
+
+def test_descents_on_their_way_to_another_optimum_are_reported() -> None:
+    strategy = pair()
+    for width, mean, reported in ((2e-4, 1.0, True), (2e-2, 1.0, False), (2e-4, -1.0121, False), (2e-4, -1.0, True)):
+        state = at_age(strategy, 3, [[-1.0122, 0.0]])
+        state.hits[0] = 3
+        search = strategy._descents.search(state, 1)
+        search.mean[0], search.scalars[SIGMA] = mean, width
+        modes = strategy.modes(state)
+        assert len(modes) == 1 + reported
+        assert [weight for _, weight, _ in modes] == ([0.75, 0.25] if reported else [1.0])
+        if reported:
+            close(modes[1][0], [mean, 0.0])
+            close(modes[1][2], 10 * width * np.sqrt(2))
+
+
+def test_standard_deviations_are_those_of_the_mixture() -> None:
+    strategy = pair()
+    close(strategy.stds(strategy.start()), [np.sqrt(1 + 0.09), 0.3])
+
+
+def test_a_search_ends_when_there_has_been_no_news_for_long() -> None:
+    strategy = pair()
+    state = strategy.start()
+    state.hits[:3], state.idle[...] = 1, 24
+    assert not strategy.ended(state)
+    state.idle[...] = 25
+    assert list(strategy.ended(state)) == ["modes"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_all_four_optima_of_himmelblaus_function_are_found(seed: int) -> None:
+    strategy = MixtureSearch(Mixture.spread(4, bounds=BOX, rng=seed), box=BOX)
+    state, evals = run(strategy, himmelblau, seed, 12_000)
+    assert number_found(HIMMELBLAU, state, 1e-5) == (state.hits > 0).sum() == 4
+    assert evals < 12_000
+
+
+def test_two_wells_in_five_dimensions_are_both_found_without_a_box() -> None:
+    strategy = MixtureSearch(Mixture.spread(3, mean=np.zeros(5), sigma0=1.0, rng=0))
+    state, _ = run(strategy, wells, 0, 12_000)
+    optima = np.zeros((2, 5))
+    optima[:, 0] = np.roots([4, 0, -4, 0.1])[[0, 1]]
+    assert number_found(optima, state, 1e-4) == 2
+
+
+def test_a_minimum_at_the_bound_of_the_box_is_found() -> None:
+    strategy = MixtureSearch(Mixture.spread(2, bounds=BOX, rng=0), box=BOX)
+    state, _ = run(strategy, lambda x: x[:, 0] + (x[:, 1] - 1) ** 2, 0, 3_000)
+    assert (state.hits > 0).sum() == 1
+    close(state.points[0], [-6, 1], 1e-4)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"popsize_wanted": 3}, "popsize_wanted must be an integer >= 4, got 3"),
+    ({"most_modes": 0}, "most_modes must be an integer >= 1, got 0"),
+    ({"box": [(0.0, 1.0)]}, r"box must have shape \(2, 2\), got \(1, 2\)"),
+    ({"box": [(0.0, 1.0), (1.0, 0.0)]}, r"box must have lower < upper, got \(1.0, 0.0\) for coordinate 1"),
+    ({"tolerance": 0.0}, "tolerance must be a positive finite number, got 0.0"),
+    ({"tolerance": 1.0}, "tolerance must be below 1, got 1.0"),
+])  # fmt: skip
+def test_what_is_wrong_is_refused_with_a_reason(options: dict, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        pair(**options)
+
+
+def test_a_distribution_of_another_kind_or_with_learnt_weights_is_refused() -> None:
+    with pytest.raises(TypeError, match="distribution must be a Mixture"):
+        MixtureSearch(Gaussian("full", [0.0]))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="distribution must have learn_weights=False"):
+        MixtureSearch(Mixture.spread(2, bounds=BOX, learn_weights=True, rng=0))
