@@ -147,6 +147,8 @@ def _plan(request: Request) -> Plan:
         "reference": request.reference,
     }
     arguments |= {name: value for name, value in typed.items() if value is not None}
+    if request.reference is None and arguments.get("reference") not in arguments.get("methods", ()):
+        arguments["reference"] = None  # a preset's, but not among the methods that are wanted
     if "problems" not in arguments:
         raise ValueError(f"name a problem of `esgroup list`, or a preset: --preset {' | '.join(PRESETS)}")
     return plan(**arguments)

@@ -21,6 +21,7 @@ class Preset:
     targets: tuple[float, ...] | None = None
     max_evals: int | None = None
     max_time: float = 600.0
+    reference: str | None = None
 
 
 PRESETS = {
@@ -60,7 +61,8 @@ PRESETS = {
         tuple(f"bbob_largescale_f{i}" for i in _LARGE),
         (*_CHEAP, "cma-vkd", "cma-diagonal", "cmaes-sep"),
         dims=(80, 160),
-        seeds=(5, 6, 7),
+        seeds=(5, 6, 7, 8, 9),
+        reference="cma-vkd",
     ),
     "spd": Preset(
         "functions of positive-definite matrices, searched through their logarithm and their Cholesky factor",

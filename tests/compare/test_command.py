@@ -156,6 +156,15 @@ def test_the_presets_are_plans() -> None:
         assert plan(**arguments).reference.startswith("cma")
 
 
+def test_what_is_typed_goes_before_what_a_preset_says() -> None:
+    from esgroup.compare.command import _plan
+
+    assert PRESETS["largescale"].reference == "cma-vkd"
+    made = _plan(Request(["sphere"], "largescale", dims="3", methods="cmaes-sep,esgroup", seeds="2"))
+    assert (made.problems, made.methods, made.reference) == ((("sphere", 3),), ("cmaes-sep", "esgroup"), "cmaes-sep")
+    assert _plan(Request(["sphere"], "largescale", methods="esgroup,cma-vkd")).reference == "cma-vkd"
+
+
 def test_durations_are_in_words() -> None:
     assert [duration(s) for s in (0.2, 59.4, 61, 3725)] == ["0 s", "59 s", "1 min 1 s", "1 h 2 min"]
 
