@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from esgroup import groups as groups
     from esgroup.checkpoint import CheckpointError as CheckpointError
     from esgroup.distributions import Gaussian as Gaussian
+    from esgroup.distributions.matrix_gaussian import MatrixGaussian as MatrixGaussian
+    from esgroup.distributions.mixture import Mixture as Mixture
+    from esgroup.distributions.wishart import Wishart as Wishart
     from esgroup.minimize import minimize as minimize
     from esgroup.minimize import scipy_method as scipy_method
     from esgroup.searcher import Searcher as Searcher
@@ -18,7 +21,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "CheckpointError": "esgroup.checkpoint",
     "Gaussian": "esgroup.distributions",
+    "MatrixGaussian": "esgroup.distributions.matrix_gaussian",
+    "Mixture": "esgroup.distributions.mixture",
     "Searcher": "esgroup.searcher",
+    "Wishart": "esgroup.distributions.wishart",
     "minimize": "esgroup.minimize",
     "scipy_method": "esgroup.minimize",
 }
@@ -27,7 +33,10 @@ _MODULES = ("distributions", "groups")
 __all__ = [
     "CheckpointError",
     "Gaussian",
+    "MatrixGaussian",
+    "Mixture",
     "Searcher",
+    "Wishart",
     "__version__",
     "distributions",
     "groups",

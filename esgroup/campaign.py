@@ -52,7 +52,7 @@ class Campaign:
     It shows the counts and the best point of all runs together, and otherwise what its present search shows.
     """
 
-    def __init__(self, first: Searcher, limits: Limits, strategy: Restarts | None, begin: Begin) -> None:
+    def __init__(self, first: Searcher, limits: Limits, strategy: Restarts | None, begin: Begin | None) -> None:
         self.search = first
         self.limits = limits
         self.past = Past()
@@ -63,7 +63,7 @@ class Campaign:
         self.torn: dict[int, float] | None = None  # after an exception: values of the last ask by row, others missing
         self.untold: Untold | None = None  # the search before those were told to it
         self._strategy, self._begin = strategy, begin
-        self._space, self._stds = first._space, first.stds
+        self._space, self._stds = getattr(first, "_space", None), first.stds  # for restarts, which only vectors have
 
     # ---- all runs together --------------------------------------------------------------------------------------
 
@@ -134,7 +134,9 @@ class Campaign:
 
     def go_on(self, reasons: dict[str, str]) -> bool:
         """Begin the next run; False if there is none."""
-        if self._strategy is None or self.rng is None or not reasons.keys().isdisjoint((*_LIMITS, *self.ended)):
+        if self._strategy is None or self._begin is None or self.rng is None or self._space is None:
+            return False
+        if not reasons.keys().isdisjoint((*_LIMITS, *self.ended)):
             return False
         planned = self._strategy.next(self.schedule, self.search.nfev, self.rng)
         if planned is None:
@@ -205,7 +207,7 @@ class Campaign:
         limits = search._limits
         if saved is not None:  # otherwise Searcher.save wrote the file
             limits = stopping.limits(**saved["limits"])
-            self.past = _from_json(Past, saved["past"], search.dim)
+            self.past = _from_json(Past, saved["past"], search.shape)
             self.schedule = _from_json(Schedule, saved["schedule"])
             self.plan = _from_json(Plan, saved["plan"])
             if (state := stored.optional_entry(saved, "rng", dict)) is not None and self.rng is not None:
@@ -221,7 +223,7 @@ class Campaign:
         most = len(self.search._last.x) - 1
         self.torn = {checks.whole_number("row", row, most=most): float(value) for row, value in torn}
         if self.torn:
-            before = _from_json(Untold, untold, self.search.dim)
+            before = _from_json(Untold, untold, self.search.shape)
             self.search.nfev, self.search.nfailed = before.nfev, before.nfailed
             self.search.best_f, self.search.best_x = before.best_f, before.best_x
             del self.search._pool[before.pool :]
@@ -246,14 +248,14 @@ _KINDS = {"seconds": float, "best_f": float, "sigma_factor": float, "small": boo
 _OPTIONAL = ("best_x", "max_evals")
 
 
-def _from_json(kind: Any, saved: dict[str, Any], dim: int = 0) -> Any:
-    """A named tuple from what it was as JSON, checked; points have `dim` coordinates."""
+def _from_json(kind: Any, saved: dict[str, Any], shape: tuple[int, ...] = ()) -> Any:
+    """A named tuple from what it was as JSON, checked; points have this shape."""
     values: dict[str, Any] = {}
     for name in kind._fields:
         get: Any = stored.optional_entry if name in _OPTIONAL else stored.entry
         values[name] = get(saved, name, _KINDS.get(name, int))
     if values.get("best_x") is not None:
-        values["best_x"] = checks.real_array("best_x", values["best_x"], (dim,))
+        values["best_x"] = checks.real_array("best_x", values["best_x"], shape)
     return kind(**values)
 
 

@@ -9,6 +9,7 @@ import time
 import numpy as np
 
 from esgroup import checkpoint as files
+from esgroup import snapshot_space
 from esgroup.campaign import Campaign
 from esgroup.searcher import Searcher
 
@@ -69,10 +70,19 @@ def resume_from(path: files.Path | None, campaign: Campaign) -> None:
         raise ValueError(f"the checkpoint {os.fspath(path)!r} must be of the same search, but {differences[0]}")
 
 
+def _space(search: Searcher) -> str:
+    return " x ".join(map(str, search.shape)) + (" coordinates" if len(search.shape) == 1 else " entries")
+
+
 def _differences(saved: Searcher, given: Searcher) -> list[str]:
     """What makes another search of it; where it starts and when it ends do not."""
-    if saved.dim != given.dim:
-        return [f"it has {saved.dim} coordinates and x0 has {given.dim}"]
+    if type(saved) is not type(given):
+        return [f"it is over {_space(saved)} and not over {_space(given)}"]
+    if saved.shape != given.shape:
+        return [f"it has {_space(saved)} and x0 has {_space(given)}"]
+    if (strategy := getattr(saved, "strategy", None)) is not None:
+        same = snapshot_space.describe(saved)[0] == snapshot_space.describe(given)[0]
+        return [] if same else [f"its strategy is {strategy} and not {given.strategy}"]  # type: ignore[attr-defined]
     names = ("lower", "upper", "fixed", "integer")
     spaces = [name for name in names if not np.array_equal(getattr(saved._space, name), getattr(given._space, name))]
     found = [f"its {name} {'coordinates' if name in ('fixed', 'integer') else 'bounds'} are others" for name in spaces]

@@ -100,7 +100,8 @@ def minimize(
     }
     first = Searcher(x0, sigma0, popsize=popsize, rng=rng, **limits._asdict(), **options)
     strategy = _strategy(restarts, x0)
-    campaign = Campaign(first, limits, strategy, partial(_begin, _sigma(first, sigma0, cov0), options))
+    begin = None if strategy is None else partial(_begin, _sigma(first, sigma0, cov0), options)
+    campaign = Campaign(first, limits, strategy, begin)
     if checks.flag("resume", resume):
         resume_from(checkpoint, campaign)
     else:

@@ -31,7 +31,8 @@ class Searcher:
             search.tell([f(x) for x in X])                 # NaN = that run failed
         search.result                                      # scipy.optimize.OptimizeResult
 
-    Arguments: `start`, a point, a `Gaussian`, or another Searcher, whose distribution and space are taken;
+    Arguments: `start`, a point, a `Gaussian`, another distribution (a Wishart, a MatrixGaussian, ...: space_searcher.py),
+    or another Searcher, whose distribution and space are taken;
     `sigma0`, the standard deviation of the first points, one number or one for each coordinate (by default a
     quarter of the bounds, else 0.3 max|x0|); `structure`, a group or its spelling; `popsize`, values in a
     generation; `bounds`, SciPy's Bounds, a pair of numbers or d pairs; `algorithm`, "default" or "paper" (the plain
@@ -44,6 +45,16 @@ class Searcher:
     All values told count, those of points never asked as well: the distribution moves as soon as `popsize` values are
     there.
     """
+
+    def __new__(cls, start: Any = None, *_: Any, **__: Any) -> Self:
+        if cls is Searcher and not isinstance(start, (np.ndarray, list, tuple, Searcher)):
+            from esgroup.strategies.spaces import strategy_class
+
+            if strategy_class(start) is not None:
+                from esgroup.space_searcher import SpaceSearcher
+
+                return super().__new__(SpaceSearcher)  # type: ignore[return-value]  # which is a Searcher
+        return super().__new__(cls)
 
     def __init__(
         self,

@@ -187,6 +187,15 @@ def _spread(search: Searcher) -> dict[str, str]:
     return reasons
 
 
+def relative_spread(relative: Array) -> dict[str, str]:
+    """The same for standard deviations relative to the first ones, where no more is known of the distribution."""
+    if not np.isfinite(relative).all() or relative.max() > DIVERGENCE:
+        return {"divergence": f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"}
+    if relative.max() < TOL_X:
+        return {"tolx": f"the standard deviations fell to {relative.max():.1g} times the first ones"}
+    return {}
+
+
 def _condition(search: Searcher) -> str:
     try:
         condition = search._evolution.condition(search._state)

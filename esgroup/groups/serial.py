@@ -25,6 +25,7 @@ class Known(NamedTuple):
 
 
 _registered: dict[str, Known] = {}
+_others: dict[str, Known] = {}  # classes of ours that are not groups
 
 
 def describe(group: Group, name: str = "group") -> tuple[dict[str, Any], Arrays]:
@@ -60,6 +61,11 @@ def register_serial(cls: GroupType, build: Callable[..., Group] | None = None) -
     return cls
 
 
+def store_too(cls: type) -> None:
+    """Let objects of another class of ours be stored: a dataclass of fields as a group has them, or of such classes."""
+    _others[cls.__name__] = Known(cls, cls)
+
+
 def _known() -> dict[str, Known]:
     """The groups that `esgroup.groups` exports, so that a new one need not be listed again, and registered ones."""
     from esgroup import groups
@@ -67,6 +73,10 @@ def _known() -> dict[str, Known]:
     classes = (cls for cls in vars(groups).values() if isinstance(cls, type) and issubclass(cls, Group))
     ours = {cls.__name__: Known(cls, cls) for cls in classes if cls is not Group}
     return ours | {"Sparse": Known(Sparse, _build_sparse)} | _registered
+
+
+def _storable() -> dict[str, Known]:
+    return _others | _known()
 
 
 def _fields(cls: type[Group]) -> list[str]:
@@ -78,7 +88,7 @@ def _fields(cls: type[Group]) -> list[str]:
 
 def _describe_group(group: Group, path: str, arrays: Arrays) -> dict[str, Any]:
     name = type(group).__name__
-    known = _known().get(name)
+    known = _storable().get(name)
     if known is None or known.cls is not type(group):
         raise TypeError(f"{group!r} cannot be stored: give its class {type(group)} to register_serial first")
     fields = {field: _describe(getattr(group, field), f"{path}/{field}", arrays) for field in _fields(known.cls)}
@@ -89,7 +99,7 @@ def _describe(value: Any, path: str, arrays: Arrays) -> Any:
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return {"array": path}
-    if isinstance(value, Group):
+    if isinstance(value, Group) or type(value).__name__ in _others:
         return _describe_group(value, path, arrays)
     if isinstance(value, (tuple, list)):
         return [_describe(part, f"{path}/{i}", arrays) for i, part in enumerate(value)]
@@ -107,9 +117,9 @@ def _build_group(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Group:
     if not isinstance(description, dict) or description.keys() != {"class", "fields"}:
         raise ValueError(f"a stored group must have a class and fields, got {reprlib.repr(description)}")
     name, stored = description["class"], description["fields"]
-    known = _known().get(name) if isinstance(name, str) else None
+    known = _storable().get(name) if isinstance(name, str) else None
     if known is None:
-        raise ValueError(f"a stored group must be one of {', '.join(_known())}, got {reprlib.repr(name)}")
+        raise ValueError(f"a stored group must be one of {', '.join(_storable())}, got {reprlib.repr(name)}")
     if not isinstance(stored, dict) or stored.keys() != set(_fields(known.cls)):
         raise ValueError(f"a stored {name} must have the fields {_fields(known.cls)}, got {reprlib.repr(stored)}")
     values = {field: _build(value, arrays) for field, value in stored.items()}
