@@ -31,9 +31,8 @@ class Searcher:
             search.tell([f(x) for x in X])                 # NaN = that run failed
         search.result                                      # scipy.optimize.OptimizeResult
 
-    Arguments: `start`, a point, a `Gaussian`, another distribution (a Wishart, a MatrixGaussian, ...: space_searcher.py),
-    or another Searcher, whose distribution and space are taken;
-    `sigma0`, the standard deviation of the first points, one number or one for each coordinate (by default a
+    Arguments: `start`, a point, a `Gaussian`, another distribution (a Wishart, say: see space_searcher.py), or
+    another Searcher, whose distribution and space are taken; `sigma0`, the standard deviation of the first points, one number or one for each coordinate (by default a
     quarter of the bounds, else 0.3 max|x0|); `structure`, a group or its spelling; `popsize`, values in a
     generation; `bounds`, SciPy's Bounds, a pair of numbers or d pairs; `algorithm`, "default" or "paper" (the plain
     published update); `decoding`, whether scales of single coordinates are learnt apart ("auto": for dense
