@@ -31,15 +31,15 @@ class Searcher:
             search.tell([f(x) for x in X])                 # NaN = that run failed
         search.result                                      # scipy.optimize.OptimizeResult
 
-    Arguments: `start`, a point, a `Gaussian`, another distribution (a Wishart, say: see space_searcher.py), or
-    another Searcher, whose distribution and space are taken; `sigma0`, the standard deviation of the first points, one number or one for each coordinate (by default a
-    quarter of the bounds, else 0.3 max|x0|); `structure`, a group or its spelling; `popsize`, values in a
-    generation; `bounds`, SciPy's Bounds, a pair of numbers or d pairs; `algorithm`, "default" or "paper" (the plain
-    published update); `decoding`, whether scales of single coordinates are learnt apart ("auto": for dense
-    structures); `mirrored`, samples in pairs +-z; `noise="adapt"`, learning rates from the signal-to-noise ratio,
-    for noisy or multimodal functions; `cov0`, a first covariance, multiplied by sigma0^2; `fixed`, coordinates that
-    stay at x0 (indices or mask) or at values (mapping); `integer`, coordinates that are whole numbers; `rng`, a
-    seed or generator; and what ends the search.
+    Arguments: `start`, a point, a `Gaussian`, another distribution (a Wishart, say: see space_searcher.py), or another
+    Searcher, whose distribution and space are taken; `sigma0`, the standard deviation of the first points, one number
+    or one for each coordinate (by default a quarter of the bounds, else 0.3 max|x0|); `structure`, a group or its
+    spelling; `popsize`, values in a generation; `bounds`, SciPy's Bounds, a pair of numbers or d pairs; `algorithm`,
+    "default" or "paper" (the plain published update); `decoding`, whether scales of single coordinates are learnt apart
+    ("auto": for dense structures); `mirrored`, samples in pairs +-z; `noise="adapt"`, learning rates from the
+    signal-to-noise ratio, for noisy or multimodal functions; `cov0`, a first covariance, multiplied by sigma0^2;
+    `fixed`, coordinates that stay at x0 (indices or mask) or at values (mapping); `integer`, coordinates that are whole
+    numbers; `rng`, a seed or generator; and what ends the search.
 
     All values told count, those of points never asked as well: the distribution moves as soon as `popsize` values are
     there.
