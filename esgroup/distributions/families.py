@@ -2,11 +2,11 @@
 
 from esgroup.distributions.concentrating import Beta as Beta
 from esgroup.distributions.concentrating import Gamma as Gamma
-from esgroup.distributions.concentrating import Normal as Normal
 from esgroup.distributions.concentrating import Wald as Wald
 from esgroup.distributions.discrete import Bernoulli as Bernoulli
 from esgroup.distributions.discrete import Poisson as Poisson
 from esgroup.distributions.discrete import PoissonPower as PoissonPower
+from esgroup.distributions.normal import Normal as Normal
 from esgroup.distributions.product import Product as Product
 from esgroup.distributions.scales import Exponential as Exponential
 from esgroup.distributions.scales import Laplace as Laplace

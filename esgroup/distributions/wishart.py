@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions import multigamma
+from esgroup.distributions.bartlett import bartlett, bend, check_symmetric, gram, positive_roots, symmetric_part
 from esgroup.groups import Group, as_group
 
 
@@ -128,7 +128,7 @@ class Wishart:
     def mean_of(self, state: WishartState) -> Array:
         """E W = (B B^T)^-1."""
         rows = self.group._solve_transposed(self._checked(state).root, np.eye(self.dim))  # (B^-T)^T
-        return _gram(rows)
+        return gram(rows)
 
     # ---- density ------------------------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class Wishart:
         factors = bartlett(_least(state), self.dim, count, rng)
         rows = factors.swapaxes(1, 2).reshape(-1, self.dim)
         images = self.group._solve_transposed(state.root, rows)  # rows of (B^-T F)^T
-        return WishartSamples(factors, _gram(images.reshape(factors.shape)))
+        return WishartSamples(factors, gram(images.reshape(factors.shape)))
 
     def local(self, state: WishartState, points: Any) -> Array:
         """Lower triangular F with F F^T = B^T W B, of a point or of several: for points that were not sampled."""
@@ -160,7 +160,7 @@ class Wishart:
         n = 2 * least + p - 1
         constant = (p + 1) * self.group.log_abs_det(state.root) + multigamma.log_normaliser(least, p)
         logs = 2 * np.log(np.diagonal(factors, axis1=-2, axis2=-1)).sum(axis=-1)
-        density: Array = n / 2 * _bend(factors) - (p + 1) / 2 * logs + constant
+        density: Array = n / 2 * bend(factors) - (p + 1) / 2 * logs + constant
         return density
 
     def entropy(self, state: WishartState) -> float:
@@ -183,7 +183,7 @@ class Wishart:
         rows = np.ascontiguousarray(f.swapaxes(1, 2)).reshape(-1, self.dim)  # Z = sum of outer squares of F's columns
         m = self.group._project(rows, rows, np.repeat(-weights, self.dim), -float(weights.sum()))
         least = _least(state)
-        score = weights @ (_bend(f) + multigamma.digamma_gap(least, self.dim))
+        score = weights @ (bend(f) + multigamma.digamma_gap(least, self.dim))
         return WishartStep(np.array(score / self._dof_fisher(state) * _sigmoid(state)), m)
 
     def natural_gradient(self, state: WishartState, factors: Any, gradients: Any) -> WishartStep:
@@ -199,9 +199,9 @@ class Wishart:
         if len(f) == 0:
             raise ValueError("factors must have at least one sample, got none")
         n = self.dof_of(state)
-        k = self._pulled(state, _symmetric(g))
+        k = self._pulled(state, symmetric_part(g))
         product = f @ (f.swapaxes(1, 2) @ k)  # Z K
-        m = self._projected(_symmetric(2 * product.mean(axis=0))) / -n
+        m = self._projected(symmetric_part(2 * product.mean(axis=0))) / -n
         slope = 2 * float(np.vdot(k @ f, self._factor_slopes(state, f))) / len(f)
         return WishartStep(np.array(2 * slope / self._dof_fisher(state) * _sigmoid(state)), m)
 
@@ -220,7 +220,7 @@ class Wishart:
         """B^-1 G B^-T of symmetric matrices."""
         half = self.group._solve(state.root, g.reshape(-1, self.dim)).reshape(g.shape)  # G B^-T
         rows = np.ascontiguousarray(half.swapaxes(1, 2)).reshape(-1, self.dim)
-        return _symmetric(self.group._solve(state.root, rows).reshape(g.shape))
+        return symmetric_part(self.group._solve(state.root, rows).reshape(g.shape))
 
     def _projected(self, matrix: Array) -> Array:
         return self.group._project_columns(np.ascontiguousarray(matrix[:, self.group.hub]), np.diagonal(matrix).copy())
@@ -273,67 +273,6 @@ class Wishart:
         w = checks.real_array("points", points, self.shape if single else (None, *self.shape))
         check_symmetric("points", w)
         return w
-
-
-def bartlett(least: float, p: int, count: int, rng: np.random.Generator) -> Array:
-    """Lower triangular F, (count, p, p), with n F F^T ~ Wishart(I, n) for n = 2 least + p - 1 > p - 1.
-
-    n F_ii^2 / 2 ~ Gamma((n - i + 1)/2), sqrt(n) F_ij ~ N(0, 1) for i > j, independent (Bartlett 1933).
-    """
-    n = 2 * least + p - 1
-    factors = np.zeros((count, p * p))
-    factors[:, _below(p)] = rng.standard_normal((count, p * (p - 1) // 2))
-    factors[:, :: p + 1] = np.sqrt(2 * rng.standard_gamma(multigamma.shapes(least, p), (count, p)))
-    factors /= math.sqrt(n)
-    return factors.reshape(count, p, p)
-
-
-@lru_cache(maxsize=16)
-def _below(p: int) -> NDArray[np.int64]:
-    """Places below the diagonal of a p x p matrix read row by row."""
-    return np.flatnonzero(np.tri(p, k=-1))
-
-
-def check_symmetric(name: str, matrices: Array) -> None:
-    """Refuse a matrix, or the first of several, that differs from its transpose by more than rounding."""
-    gaps = np.abs(matrices - matrices.swapaxes(-1, -2)).max(axis=(-2, -1), initial=0.0)
-    bad = np.flatnonzero(gaps > 1e-10 * np.abs(matrices).max(axis=(-2, -1), initial=0.0))
-    if len(bad):
-        where = name if matrices.ndim == 2 else f"{name}[{bad[0]}]"
-        gap = np.atleast_1d(gaps)[bad[0]]
-        raise ValueError(f"{where} must be symmetric, but differs from its transpose by {gap:.3g}")
-
-
-def positive_roots(name: str, matrices: Array) -> Array:
-    """Cholesky factors of symmetric matrices, or an error that names the first that is not positive definite."""
-    try:
-        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        smallest = np.atleast_1d(np.linalg.eigvalsh(matrices)[..., 0])
-        worst = int(np.argmin(smallest))
-        where = name if matrices.ndim == 2 else f"{name}[{worst}]"
-        reason = f"must be positive definite, but its smallest eigenvalue is {smallest[worst]:.3g}"
-        raise ValueError(f"{where} {reason}") from None
-
-
-def _bend(factors: Array) -> Array:
-    """log|Z| - tr Z + p <= 0 of Z = F F^T, F lower triangular, without cancellation near Z = I."""
-    diagonal = np.diagonal(factors, axis1=-2, axis2=-1)
-    excess = (diagonal - 1) * (diagonal + 1)  # F_ii^2 - 1
-    near = np.log1p(np.maximum(excess, -0.75))
-    logs = np.where(excess > -0.5, near, 2 * np.log(np.maximum(diagonal, 1e-300)))
-    bend: Array = (logs - excess).sum(axis=-1) - (np.tril(factors, -1) ** 2).sum(axis=(-2, -1))
-    return bend
-
-
-def _gram(rows: Array) -> Array:
-    """R^T R, symmetric to the last bit."""
-    return _symmetric(rows.swapaxes(-1, -2) @ rows)
-
-
-def _symmetric(matrices: Array) -> Array:
-    half: Array = (matrices + matrices.swapaxes(-1, -2)) / 2
-    return half
 
 
 def _least(state: WishartState) -> float:

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.wishart import Wishart, bartlett, check_symmetric, positive_roots
+from esgroup.distributions.bartlett import bartlett, check_symmetric, positive_roots
+from esgroup.distributions.wishart import Wishart
 from esgroup.groups import Group
 from esgroup.strategies import rates
 from esgroup.strategies.base import Drawn, Strategy

@@ -127,7 +127,7 @@ def _optimum(suite: Suite, number: int, dim: int, instance: int) -> tuple[float,
 
 
 def _cocoex() -> Any:
-    return needs.library("cocoex", package="coco-experiment", extra="bench", who="the bbob problems")
+    return needs.optional_module("cocoex", package="coco-experiment", extra="bench", who="the bbob problems")
 
 
 def _maker_name(suite: Suite, number: int) -> str:

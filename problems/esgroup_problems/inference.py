@@ -107,7 +107,7 @@ def logistic_breast_cancer(dim: int = 31) -> Problem:
     """
     dim = needs.fixed_dim("logistic_breast_cancer", dim, 31)
     who = "the breast cancer data"
-    datasets = needs.library("sklearn.datasets", package="scikit-learn", extra="sim", who=who)
+    datasets = needs.optional_module("sklearn.datasets", package="scikit-learn", extra="sim", who=who)
     features, benign = datasets.load_breast_cancer(return_X_y=True)
     features = (features - features.mean(axis=0)) / features.std(axis=0)
     with_ones = np.column_stack([features, np.ones(len(features))])

@@ -15,7 +15,7 @@ def fixed_dim(name: str, dim: int, only: int) -> int:
     return only
 
 
-def library(module: str, *, package: str, extra: str, who: str) -> Any:
+def optional_module(module: str, *, package: str, extra: str, who: str) -> Any:
     """A module of an optional package; `who` is the subject of the error when it is missing."""
     try:
         return import_module(module)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from esgroup.checks import Array
 from esgroup.problem_registry import summary
 from esgroup_problems.making import instance_rng
-from esgroup_problems.needs import fixed_dim, library
+from esgroup_problems.needs import fixed_dim, optional_module
 from esgroup_problems.problem import OnPoint, Problem
 from esgroup_problems.registry import register
 
@@ -146,4 +146,4 @@ def _problem(
 
 
 def _gymnasium() -> Any:
-    return library("gymnasium", package="gymnasium", extra="sim", who="the simulated tasks")
+    return optional_module("gymnasium", package="gymnasium", extra="sim", who="the simulated tasks")
