@@ -1,0 +1,1 @@
+"""Natural gradients from values, gradients or products with the Hessian."""
