@@ -80,9 +80,12 @@ def _differences(saved: Searcher, given: Searcher) -> list[str]:
         return [f"it is over {_space(saved)} and not over {_space(given)}"]
     if saved.shape != given.shape:
         return [f"it has {_space(saved)} and x0 has {_space(given)}"]
-    if (strategy := getattr(saved, "strategy", None)) is not None:
-        same = snapshot_space.describe(saved)[0] == snapshot_space.describe(given)[0]
-        return [] if same else [f"its strategy is {strategy} and not {given.strategy}"]  # type: ignore[attr-defined]
+    if hasattr(saved, "strategy"):
+        if snapshot_space.describe(saved)[0] == snapshot_space.describe(given)[0]:
+            return []
+        if saved.structure != given.structure:
+            return [f"its distribution is {saved.structure} and not {given.structure}"]
+        return [f"its {saved.structure} has other parameters, or its popsize is not {given.popsize}"]
     names = ("lower", "upper", "fixed", "integer")
     spaces = [name for name in names if not np.array_equal(getattr(saved._space, name), getattr(given._space, name))]
     found = [f"its {name} {'coordinates' if name in ('fixed', 'integer') else 'bounds'} are others" for name in spaces]

@@ -82,8 +82,8 @@ def _generation(search: Searcher) -> dict[str, Any]:
         "axis_ratio": _number(search.axis_ratio) if _is_due(search) else None,
         "restart": getattr(search, "restart", 0),  # a plain Searcher has none
         "elapsed": round(search.seconds, 4),
-        "mean": _numbers(search.mean[:count]),
-        "stds": _numbers(search.stds[:count]),
+        "mean": _numbers(search.mean.ravel()[:count]),
+        "stds": _numbers(search.stds.ravel()[:count]),
     }
 
 
@@ -110,14 +110,11 @@ def _header(search: Searcher, problem: str | None) -> dict[str, Any]:
     }
 
 
-def structure_name(group: Group) -> str:
-    """The spelling of a group, or how it was composed."""
-    from esgroup.groups import spell
+def structure_name(structure: Group | str) -> str:
+    """The spelling of a group, or how it was composed; of other spaces what a search calls its distribution."""
+    from esgroup.groups import described
 
-    try:
-        return spell(group)
-    except ValueError:  # only groups that sizes determine have a spelling
-        return str(group)
+    return structure if isinstance(structure, str) else described(structure)
 
 
 def _number(value: float) -> float | None:

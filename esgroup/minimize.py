@@ -22,6 +22,7 @@ from esgroup.interrupts import Interrupts
 from esgroup.parallel import Evaluate, evaluator
 from esgroup.restarts import Plan, Restarts, as_restarts
 from esgroup.searcher import Searcher
+from esgroup.space_start import Space, distribution_over
 from esgroup.stopping import Limits
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def minimize(
     sigma0: Any = None,
     *,
     args: tuple[Any, ...] = (),
+    space: Space = "vector",
     structure: Group | str = "auto",
     popsize: int | None = None,
     bounds: Any = None,
@@ -63,7 +65,9 @@ def minimize(
 ) -> OptimizeResult:
     """Minimize fun(x, *args) and return a `scipy.optimize.OptimizeResult`.
 
-    `x0` to `target` are the arguments of `Searcher`. NaN is the value of a failed evaluation. The objective gets an
+    `x0` to `target` are the arguments of `Searcher`. With `space="spd"` x0 is a positive-definite matrix and a Wishart
+    searches, with `space="matrix"` any matrix and a matrix Gaussian (see `space_start.py` for what `sigma0` and
+    `structure` are there). NaN is the value of a failed evaluation. The objective gets an
     array of its own, which it may change and keep. If it raises, the values that had arrived are told, and the
     exception reaches the caller as it is.
 
@@ -87,6 +91,8 @@ def minimize(
     A KeyboardInterrupt carries the result so far as its attribute `result`.
     """
     limits = stopping.limits(max_evals, max_iters, max_time, target)
+    if space != "vector":
+        x0, sigma0, structure = distribution_over(space, x0, sigma0, structure), None, "auto"
     options: dict[str, Any] = {
         "structure": structure,
         "bounds": bounds,

@@ -71,6 +71,8 @@ def find(
         x0 = checks.real_array("x0", x0, (None,) if dim is None else (dim,))
         dim = len(x0)
     task = _from_module(name, dim) if ":" in name else _from_table(name, dim, seed)
+    if x0 is not None and task.x0.ndim > 1:
+        raise ValueError(f"x0 is for vectors: {name} is a function of matrices, and begins at its own start")
     return task if x0 is None else replace(task, x0=checks.real_array("x0", x0, (len(task.x0),)))
 
 

@@ -48,7 +48,8 @@ def result(search: Searcher) -> OptimizeResult:
         stds=search.stds,
         stop=reasons,
         nfailed=search.nfailed,
-        structure=repr(search.structure),
+        structure=str(search.structure),
+        **search.details,
     )
 
 

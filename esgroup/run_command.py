@@ -103,10 +103,6 @@ def _prepared(job: Job) -> Task:
         check_out(job.plot)
     _check_checkpoint(job.checkpoint, job.resume)
     task = find(job.problem, job.dim, None if job.x0 is None else numbers("--x0", job.x0))
-    if task.x0.ndim != 1:
-        kind = {"spd": "positive-definite matrices"}.get(task.space, "matrices")
-        advice = f"`esgroup compare {job.problem}` searches them through a chart"
-        raise ValueError(f"{job.problem} is a function of {kind}, and this searches vectors: {advice}")
     return task
 
 
@@ -130,7 +126,8 @@ def _searched(job: Job, task: Task, history: Path | None, watch: _Watch) -> tupl
         result = minimize(
             Guarded(task.batch if in_one_call and task.batch is not None else task.fun),
             task.x0,
-            task.sigma0 if job.sigma0 is None else job.sigma0,
+            _sigma0(job, task),
+            space="vector" if task.space == "scalar" else task.space,
             bounds=task.bounds if job.bounds is None else bounds(job.bounds),
             vectorized=in_one_call,
             workers=job.workers,
@@ -148,6 +145,11 @@ def _searched(job: Job, task: Task, history: Path | None, watch: _Watch) -> tupl
             raise
         raise RuntimeError("the search has failed") from error  # not the input's fault: a traceback
     return result, False
+
+
+def _sigma0(job: Job, task: Task) -> float | None:
+    """The user's, or the problem's: of positive-definite problems that is one of their logarithms, not for a Wishart."""
+    return task.sigma0 if job.sigma0 is None and task.space != "spd" else job.sigma0
 
 
 def _files(job: Job, history: Path | None) -> tuple[dict[str, Path], str | None]:

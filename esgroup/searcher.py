@@ -334,6 +334,11 @@ class Searcher:
         return stopping.reasons(self)
 
     @property
+    def details(self) -> dict[str, Any]:
+        """What the result of a search over this space has besides, by name: nothing over vectors."""
+        return {}
+
+    @property
     def result(self) -> OptimizeResult:
         """Best point, value, counts and why the search stopped."""
         from esgroup.result import result

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,6 @@ from esgroup.late import Asked
 from esgroup.searcher import Searcher
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.spaces import strategy_class
-
-if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
 
 _DEFAULTS: dict[str, Any] = {
     "sigma0": None,
@@ -34,8 +32,9 @@ _DEFAULTS: dict[str, Any] = {
 class SpaceSearcher(Searcher):
     """What `Searcher(distribution)` is for a distribution that is not a Gaussian over vectors.
 
-    The verbs are the same; points have the shape of the distribution's. All that it can be told about how to search is
-    in the distribution and in `popsize`: the other options of `Searcher` belong to vectors.
+    The verbs are the same; points have the shape of the distribution's. Most of what it can be told about how to search
+    is in the distribution; of the options of `Searcher` it takes `popsize`, and those that are a field of the strategy:
+    `bounds` for a mixture, `algorithm` for a matrix Gaussian.
     """
 
     def __init__(
@@ -51,10 +50,11 @@ class SpaceSearcher(Searcher):
         target: float | None = None,
         **options: Any,
     ) -> None:
-        _refuse(start, {"sigma0": sigma0, **options})
-        self._limits = stopping.limits(max_evals, max_iters, max_time, target)
         kind: Any = strategy_class(start)
-        self.strategy: Strategy = kind(start, popsize)
+        given = _given({"sigma0": sigma0, **options})
+        _refuse(given, kind, start)
+        self._limits = stopping.limits(max_evals, max_iters, max_time, target)
+        self.strategy: Strategy = kind(start, popsize, **given)
         self._state: Any = self.strategy.start()  # of another kind than a vector's
         self.popsize, self.structure_note = self.strategy.popsize, ""
         self.rng = setup.generator(rng)
@@ -72,8 +72,8 @@ class SpaceSearcher(Searcher):
 
     @property
     def structure(self) -> Any:
-        """The distribution that the search began with."""
-        return self.strategy.distribution  # type: ignore[attr-defined]  # which every strategy has
+        """The distribution and its structure in a few words."""
+        return self.strategy.about
 
     @property
     def mean(self) -> Array:
@@ -125,6 +125,13 @@ class SpaceSearcher(Searcher):
     def _advance(self, generation: Any, order: Any, ranked: list[float]) -> None:
         self._state = self.strategy.update(self._state, generation, order)
 
+    def _move(self, x: Array, generation: Any, values: Array, new: Array | None = None) -> None:
+        super()._move(x, generation, values, values if new is None else new)  # so that all values come to `_note`
+
+    def _note(self, x: Array, values: Array) -> None:
+        super()._note(x, values)
+        self._state = self.strategy.heard(self._state, x, values)
+
     # ---- what is known ------------------------------------------------------------------------------------------
 
     def stop(self) -> dict[str, str]:
@@ -133,22 +140,30 @@ class SpaceSearcher(Searcher):
         return found | stopping.relative_spread(self.stds / self._first_stds) | self.strategy.ended(self._state)
 
     @property
-    def result(self) -> OptimizeResult:
-        found = super().result
-        found.update(self.strategy.found(self._state))
-        return found
+    def details(self) -> dict[str, Any]:
+        return self.strategy.found(self._state)
 
     def __repr__(self) -> str:
         state = f"{self.nfev:,} evaluations, best value {self.best_f:.6g}" if self.nfev else "no values yet"
         shape = " x ".join(map(str, self.shape))
-        return f"<Searcher over {shape} with {type(self.structure).__name__}, popsize {self.popsize}: {state}>"
+        return f"<Searcher over {shape}, {self.structure}, popsize {self.popsize}: {state}>"
 
 
-def _refuse(start: Any, options: dict[str, Any]) -> None:
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that differ from the defaults of `Searcher`."""
     unknown = [name for name in options if name not in _DEFAULTS]
     if unknown:
         raise TypeError(f"Searcher() has no argument {unknown[0]!r}")
-    given = [name for name, value in options.items() if value is not _DEFAULTS[name] and value != _DEFAULTS[name]]
-    if given:
-        text = f"{given[0]} is an option of searches over vectors: leave it out, {type(start).__name__} has its own"
-        raise ValueError(text)
+    return {name: value for name, value in options.items() if not _is_default(value, _DEFAULTS[name])}
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, (str, bool)) and value == default)
+
+
+def _refuse(given: dict[str, Any], kind: Any, start: Any) -> None:
+    own = {field.name for field in fields(kind)}
+    for name in given:
+        if name not in own:
+            text = f"{name} is an option of searches over vectors: leave it out, {type(start).__name__} has its own"
+            raise ValueError(text)

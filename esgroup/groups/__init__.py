@@ -16,6 +16,7 @@ from esgroup.groups.linalg import SingularElementError as SingularElementError
 from esgroup.groups.sparse import Sparse as Sparse
 from esgroup.groups.spelling import SPELLINGS as SPELLINGS
 from esgroup.groups.spelling import as_group as as_group
+from esgroup.groups.spelling import described as described
 from esgroup.groups.spelling import named as named
 from esgroup.groups.spelling import parse as parse
 from esgroup.groups.spelling import register as register

@@ -32,6 +32,11 @@ def spell(group: Group) -> str:
     raise ValueError(f"{group} has no spelling: only {', '.join(SPELLINGS)} have one")
 
 
+def described(group: Group) -> str:
+    """The spelling of a group, or how it was composed."""
+    return spell(group) if type(group) in SPELLINGS.values() else str(group)
+
+
 def parse(text: str, dim: int) -> Group:
     """The group of dimension `dim` that a spelling names; "lower" and sizes may be left out."""
     dim = checks.whole_number("dim", dim, least=1)

@@ -44,6 +44,11 @@ class Strategy(ABC):
     def popsize(self) -> int:
         """Values in a generation, unless the caller wants another number."""
 
+    @property
+    @abstractmethod
+    def about(self) -> str:
+        """The distribution and its structure in a few words: a result and a figure name it so."""
+
     @abstractmethod
     def start(self) -> Any:
         """The first state."""
@@ -73,6 +78,10 @@ class Strategy(ABC):
     def check(self, points: Array) -> None:
         """Refuse points that are not in the space, with a ValueError that says why."""
         checks.real_array("X", points, (None, *self.shape))
+
+    def heard(self, state: Any, points: Array, values: Array) -> Any:
+        """The state after these values were told, for strategies that report values; the update goes by ranks alone."""
+        return state
 
     def ended(self, state: Any) -> dict[str, str]:
         """Reasons to stop that only this distribution knows, by name."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from esgroup.checks import Array
 from esgroup.strategies.component import Component
 from esgroup.strategies.evolution import SIGMA, SearchState
+from esgroup.strategies.mode_values import Best, after, none_yet
 from esgroup.strategies.niches import Known, Niches, folded, valley
 
 SEARCH, SCOUT, PROBE, DUEL = range(4)  # phases: see the module `mixture`
@@ -33,6 +34,8 @@ class MixtureSearchState(NamedTuple):
     hits: Array
     turn: Array
     idle: Array
+    best_points: Array  # told near the known optima and near the components, in this order: see Best
+    best_values: Array
 
     def copied(self) -> MixtureSearchState:
         return MixtureSearchState(*(field.copy() for field in self))
@@ -40,6 +43,10 @@ class MixtureSearchState(NamedTuple):
     @property
     def known(self) -> Known:
         return Known(self.points, self.hits, self.turn, self.idle)
+
+    @property
+    def best(self) -> Best:
+        return Best(self.best_points, self.best_values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +95,8 @@ class Descents:
         phase, age, credit = np.zeros((3, count))
         target, rival = np.zeros((count, self.dim)), np.full(count, -1.0)
         leader, settled = np.zeros(()), np.zeros(())
-        known = self.niches.start()
-        return MixtureSearchState(searches, phase, age, target, rival, credit, leader, settled, *known)
+        known, best = self.niches.start(), none_yet(self.niches.capacity + count, self.dim)
+        return MixtureSearchState(searches, phase, age, target, rival, credit, leader, settled, *known, *best)
 
     def search(self, state: MixtureSearchState, k: int) -> SearchState:
         """The state of component k: views, through which it can be changed."""
@@ -99,19 +106,30 @@ class Descents:
         """The mean of component k, in the box."""
         return folded(self.box, self.search(state, k).mean)
 
-    def unfinished(self, state: MixtureSearchState) -> list[tuple[Array, float]]:
-        """Means of components that are half way to convergence, at optima that are not known yet, and 10 deviations."""
-        found: list[tuple[Array, float]] = []
+    def widths(self, state: MixtureSearchState, k: int) -> Array:
+        """Ten standard deviations of component k: how far its samples go."""
+        return 10 * np.sqrt(self.components[k].evolution.variances(self.search(state, k)))
+
+    def unfinished(self, state: MixtureSearchState) -> list[int]:
+        """Components that are half way to convergence, at optima that are not known yet."""
+        found: list[int] = []
         listed = list(state.points[state.hits > 0])
         for k in np.flatnonzero(state.phase != SCOUT).tolist():
             component, search, centre = self.components[k], self.search(state, k), self.centre(state, k)
-            widths = 10 * np.sqrt(component.evolution.variances(search))
-            apart = max(self.niches.resolution, float((widths / self.niches.scale).max()))
+            apart = max(self.niches.resolution, float((self.widths(state, k) / self.niches.scale).max()))
             near = self.niches.nearest(np.array(listed), centre)[1] <= apart
             if component.shrinkage(search) <= math.sqrt(self.tolerance) and not near:
-                found.append((centre.copy(), float(np.linalg.norm(widths))))
+                found.append(k)
                 listed.append(centre)
         return found
+
+    def heard(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
+        """The state with the best of these values near every optimum and every component."""
+        each = range(len(self.components))
+        centres = np.vstack([state.points, [self.centre(state, k) for k in each]])
+        near = np.broadcast_to(self.niches.resolution * self.niches.scale, state.points.shape)
+        best = after(state.best, centres, np.vstack([near, [self.widths(state, k) for k in each]]), points, values)
+        return state._replace(best_points=best.points, best_values=best.values)
 
     # ---- update -------------------------------------------------------------------------------------------------
 

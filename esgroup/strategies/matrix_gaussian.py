@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.matrix_gaussian import MatrixGaussian
-from esgroup.groups import Full, Group, Kronecker, Triangular
+from esgroup.groups import Full, Group, Kronecker, Triangular, described
 from esgroup.groups.linalg import SingularElementError
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.decoding import Decoding
@@ -68,6 +68,11 @@ class MatrixGaussianSearch(Strategy):
     def popsize(self) -> int:
         """4 + floor(3 ln(m k)), that of CMA-ES."""
         return self.popsize_wanted or 4 + int(3 * math.log(self.size))
+
+    @property
+    def about(self) -> str:
+        rows, cols = (described(side) for side in self.distribution.sides)
+        return f"MatrixGaussian, rows {rows}, columns {cols}"
 
     @cached_property
     def evolution(self) -> Evolution:

@@ -31,7 +31,9 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture
 from esgroup.distributions.spreading import box_of
+from esgroup.groups import described
 from esgroup.strategies.base import Drawn, Strategy
+from esgroup.strategies.bounds import parse_bounds
 from esgroup.strategies.component import Component
 from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, Descents, MixtureSearchState
 from esgroup.strategies.niches import Mode, Niches, folded, segment
@@ -41,14 +43,14 @@ from esgroup.strategies.niches import Mode, Niches, folded, segment
 class MixtureSearch(Strategy):
     """Several basins at once, all of them reported.
 
-    The weights of the distribution are the components' shares of the points. `box`, pairs (lower, upper), mirrors
-    points that leave it. A descent ends when the standard deviations have fallen to `tolerance` of the first ones. At
+    The weights of the distribution are the components' shares of the points. `bounds`, as in `Searcher` but finite,
+    mirror points that leave them. A descent ends when the standard deviations have fallen to `tolerance` of the first ones. At
     most `most_modes` optima are kept, by default 16 + 4 K; with more of them the worse ones are forgotten.
     """
 
     distribution: Mixture
     popsize_wanted: int | None = None
-    box: Array | None = None
+    bounds: Any = None
     tolerance: float = 1e-6
     most_modes: int | None = None
 
@@ -59,8 +61,9 @@ class MixtureSearch(Strategy):
         for name, least in (("popsize_wanted", 4), ("most_modes", 1)):
             if getattr(self, name) is not None:
                 checks.store_whole_number(self, name, least=least)
-        if self.box is not None:
-            object.__setattr__(self, "box", box_of("box", self.box, self.distribution.dim))
+        if self.bounds is not None:
+            lower, upper, _ = parse_bounds(self.bounds, self.distribution.dim)
+            object.__setattr__(self, "bounds", box_of("bounds", np.column_stack([lower, upper])))
         object.__setattr__(self, "tolerance", checks.real_number("tolerance", self.tolerance, positive=True))
         if self.tolerance >= 1:
             raise ValueError(f"tolerance must be below 1, got {self.tolerance}")
@@ -84,6 +87,17 @@ class MixtureSearch(Strategy):
     def popsize(self) -> int:
         return self.count * self._descents.own_popsize if self.popsize_wanted is None else self.popsize_wanted
 
+    @property
+    def about(self) -> str:
+        names = dict.fromkeys(described(gaussian.group) for gaussian in self.distribution.components)
+        return f"Mixture of {self.count}, {' and '.join(names)}"
+
+    @property
+    def _box(self) -> Array | None:
+        """Pairs (lower, upper)."""
+        box: Array | None = self.bounds
+        return box
+
     @cached_property
     def _weights(self) -> Array:
         return self.distribution.mixing_weights(self.distribution.state())
@@ -91,19 +105,19 @@ class MixtureSearch(Strategy):
     @cached_property
     def _descents(self) -> Descents:
         first = self.distribution.state()
-        if self.box is None:
+        if self._box is None:
             stds = np.sqrt(np.diagonal(self.distribution.dense_covariance(first)))
             broad, most = (self.distribution.mean(first), stds), None
         else:
-            width = self.box[:, 1] - self.box[:, 0]
+            width = self._box[:, 1] - self._box[:, 0]
             # a third of the range, as in Space: wider samples are all but uniform, and no longer tell that they are
-            broad, most = (self.box.mean(axis=1), width / math.sqrt(12)), width / 3
+            broad, most = (self._box.mean(axis=1), width / math.sqrt(12)), width / 3
         pairs = zip(self.distribution.components, self.distribution.component_states(first), strict=True)
         components = [Component(gaussian, state, most) for gaussian, state in pairs]
         capacity = 16 + 4 * self.count if self.most_modes is None else self.most_modes
         # optima that are reached to within the tolerance differ by a few times that: 100 times is on the safe side
         niches = Niches(capacity, broad[1], 100 * self.tolerance)
-        return Descents(components, niches, broad, self.tolerance, self.box)
+        return Descents(components, niches, broad, self.tolerance, self._box)
 
     # ---- state --------------------------------------------------------------------------------------------------
 
@@ -128,7 +142,7 @@ class MixtureSearch(Strategy):
     def sample(self, state: MixtureSearchState, n: int, rng: np.random.Generator) -> Drawn:
         counts = self._shares(state, n)
         drawn = [self._draw(state, k, int(counts[k]), rng) for k in np.flatnonzero(counts).tolist()]
-        points = folded(self.box, np.concatenate([part.points for part in drawn]))
+        points = folded(self._box, np.concatenate([part.points for part in drawn]))
         return Drawn(points, np.concatenate([part.local for part in drawn]))
 
     def _shares(self, state: MixtureSearchState, n: int) -> NDArray[np.int64]:
@@ -153,8 +167,8 @@ class MixtureSearch(Strategy):
         elif phase == DUEL and n >= 3:
             tags[:-1], tags[-1] = niches.rivals(state.known, n - 1, k), niches.capacity
             points = np.vstack([state.points[tags[:-1].astype(int)], descents.centre(state, k)])
-        elif phase == SCOUT and self.box is not None:
-            points = rng.uniform(self.box[:, 0], self.box[:, 1], (n, self.size))
+        elif phase == SCOUT and self._box is not None:
+            points = rng.uniform(self._box[:, 0], self._box[:, 1], (n, self.size))
             z = component.evolution.local(search, points)
         else:
             points, z = component.sample(search, n, rng)
@@ -184,27 +198,50 @@ class MixtureSearch(Strategy):
             self._descents.advance(new, k, local[labels == k, 1:], _ranked_among(order, labels == k))
         return new
 
+    def check(self, points: Array) -> None:
+        super().check(points)
+        if self._box is None:
+            return
+        outside = (points < self._box[:, 0]) | (points > self._box[:, 1])
+        if outside.any():
+            i, j = np.argwhere(outside)[0].tolist()
+            low, high = self._box[j]
+            raise ValueError(f"X[{i}, {j}] must be from {low} to {high}, got {points[i, j]}")
+
     # ---- results ------------------------------------------------------------------------------------------------
 
-    def modes(self, state: MixtureSearchState) -> list[tuple[Array, float, float]]:
-        """(point, weight, radius) of the optima found, and of descents that are well on their way to another.
+    def heard(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
+        """The values are kept for `modes`: the search itself goes by ranks."""
+        return state if np.isnan(values).all() else self._descents.heard(state, points, values)
 
-        The weight is the share of descents that ended there, one that is on its way counting as one; told points within
-        the radius belong to the optimum. Before there are any these are the components.
+    def modes(self, state: MixtureSearchState) -> list[Mode]:
+        """The optima found and descents that are well on their way to another, the best first.
+
+        The point is the best one told there, with its value; before any value was told there, the middle and NaN. The
+        weight is the share of descents that ended there, one that is on its way counting as one. Before there are any
+        these are the components.
         """
-        descents, places = self._descents, np.flatnonzero(state.hits).tolist()
-        radius = descents.niches.resolution * float(np.linalg.norm(descents.broad[1]))
-        listed = [(state.points[place].copy(), float(state.hits[place]), radius) for place in places]
-        listed += [(point, 1.0, width) for point, width in descents.unfinished(state)]
+        descents, capacity = self._descents, self._descents.niches.capacity
+        places = np.flatnonzero(state.hits).tolist()
+        listed = [self._mode(state, place, state.points[place], float(state.hits[place])) for place in places]
+        on_their_way = descents.unfinished(state)
+        listed += [self._mode(state, capacity + k, descents.centre(state, k), 1.0) for k in on_their_way]
         if not listed:
-            spread, weights = float(np.linalg.norm(self.stds(state))), self._weights.tolist()
-            listed = [(descents.centre(state, k).copy(), weights[k], spread) for k in range(self.count)]
-        total = sum(weight for _, weight, _ in listed)
-        return [(point, weight / total, width) for point, weight, width in listed]
+            weights, each = self._weights.tolist(), range(self.count)
+            listed = [self._mode(state, capacity + k, descents.centre(state, k), weights[k]) for k in each]
+        total = sum(mode.weight for mode in listed)
+        shared = [mode._replace(weight=mode.weight / total) for mode in listed]
+        return sorted(shared, key=lambda mode: math.inf if math.isnan(mode.value) else mode.value)
+
+    def _mode(self, state: MixtureSearchState, place: int, middle: Array, weight: float) -> Mode:
+        value = float(state.best_values[place])
+        if value == math.inf:
+            return Mode(middle.copy(), math.nan, weight)
+        return Mode(state.best_points[place].copy(), value, weight)
 
     def found(self, state: MixtureSearchState) -> dict[str, Any]:
-        """The optima; their values are not known from ranks."""
-        return {"modes": [Mode(point, math.nan, weight) for point, weight, _ in self.modes(state)]}
+        """The optima: point, value and weight of each."""
+        return {"modes": self.modes(state)}
 
     def ended(self, state: MixtureSearchState) -> dict[str, str]:
         """10 descents and 5 for each optimum or component without news: of M alike one is missed with less than e^-5.

@@ -91,6 +91,10 @@ class UnivariateSearch(Strategy):
         """Which numbers can concentrate."""
         return np.array([family.concentrates for family in self.product.families])
 
+    @property
+    def about(self) -> str:
+        return " and ".join(type(family).__name__ for family in self.product.families)
+
     def constants(self, n: int) -> Constants:
         """Weights and rates for n values: those of the diagonal group over the numbers that can concentrate."""
         return _constants(n, max(1, int(self._sharp.sum())))

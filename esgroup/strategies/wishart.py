@@ -27,7 +27,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.bartlett import bartlett, check_symmetric, positive_roots
 from esgroup.distributions.wishart import Wishart
-from esgroup.groups import Group
+from esgroup.groups import Group, described
 from esgroup.strategies import rates
 from esgroup.strategies.base import Drawn, Strategy
 
@@ -117,6 +117,10 @@ class WishartSearch(Strategy):
     def popsize(self) -> int:
         """1 + floor(3 ln m), at least 4: less than a search with a covariance takes, since there is none to learn."""
         return self.popsize_wanted or max(4, 1 + int(3 * math.log(self.group.dof)))
+
+    @property
+    def about(self) -> str:
+        return f"Wishart, {described(self.distribution.group)}"
 
     @property
     def least_dof(self) -> float:

@@ -154,7 +154,7 @@ def test_equal_components_get_a_generation_each() -> None:
 
 
 def test_samples_stay_in_the_box() -> None:
-    strategy = MixtureSearch(Mixture((Gaussian("full", [0.9, 0.1], sigma0=2.0),)), box=[(0.0, 1.0), (0.0, 0.5)])
+    strategy = MixtureSearch(Mixture((Gaussian("full", [0.9, 0.1], sigma0=2.0),)), bounds=[(0.0, 1.0), (0.0, 0.5)])
     points = strategy.sample(strategy.start(), 500, np.random.default_rng(0)).points
     assert (points >= 0).all()
     assert (points <= [1, 0.5]).all()
@@ -198,7 +198,7 @@ def test_components_are_ranked_among_their_own_samples() -> None:
 
 
 def test_an_update_changes_neither_the_state_nor_the_samples() -> None:
-    strategy, rng = MixtureSearch(Mixture.spread(3, bounds=BOX, rng=0), box=BOX), np.random.default_rng(0)
+    strategy, rng = MixtureSearch(Mixture.spread(3, bounds=BOX, rng=0), bounds=BOX), np.random.default_rng(0)
     state = strategy.start()
     for _ in range(60):
         for array in state:
@@ -210,8 +210,8 @@ def test_an_update_changes_neither_the_state_nor_the_samples() -> None:
 
 
 def test_a_stored_state_goes_on_as_if_nothing_had_happened() -> None:
-    strategy = MixtureSearch(Mixture.spread(3, bounds=BOX, rng=0), box=BOX)
-    again = MixtureSearch(Mixture.spread(3, bounds=BOX, rng=0), box=BOX)
+    strategy = MixtureSearch(Mixture.spread(3, bounds=BOX, rng=0), bounds=BOX)
+    again = MixtureSearch(Mixture.spread(3, bounds=BOX, rng=0), bounds=BOX)
     rng, state = np.random.default_rng(0), strategy.start()
     for _ in range(40):
         state = generation(strategy, state, himmelblau, rng)
@@ -225,7 +225,7 @@ def test_a_stored_state_goes_on_as_if_nothing_had_happened() -> None:
 
 
 def test_generations_of_any_size_and_stray_points_are_taken() -> None:
-    strategy, rng = MixtureSearch(Mixture.spread(4, bounds=BOX, rng=0), box=BOX), np.random.default_rng(0)
+    strategy, rng = MixtureSearch(Mixture.spread(4, bounds=BOX, rng=0), bounds=BOX), np.random.default_rng(0)
     state = strategy.start()
     for t in range(150):
         drawn = strategy.sample(state, 1 + t % 40, rng)
@@ -234,7 +234,7 @@ def test_generations_of_any_size_and_stray_points_are_taken() -> None:
         local = np.concatenate([drawn.local[keep], strategy.local(state, stray)])
         values = himmelblau(np.concatenate([drawn.points[keep], stray]))
         state = strategy.update(state, local, np.argsort(values))
-    assert all(np.isfinite(array).all() for array in state)
+    assert all(np.isfinite(array).all() for array in state[:-1])  # no values were told
     assert number_found(HIMMELBLAU, state, 1e-3) == (state.hits > 0).sum() > 0
 
 
@@ -392,7 +392,7 @@ def test_a_descent_does_not_last_for_ever() -> None:
 def test_standard_deviations_stay_below_a_third_of_the_box() -> None:
     gaussian = Gaussian("full", [0.5, 0.5], sigma0=0.1)
     for box, most in (([(0.0, 1.0), (0.0, 2.0)], [1 / 3, 2 / 3]), (None, [np.inf, np.inf])):
-        strategy = MixtureSearch(Mixture((gaussian,)), box=box)
+        strategy = MixtureSearch(Mixture((gaussian,)), bounds=box)
         state, rng = strategy.start(), np.random.default_rng(0)
         for _ in range(8):
             state = generation(strategy, state, lambda x: -np.abs(x - 0.5).sum(axis=1), rng)
@@ -427,14 +427,13 @@ def test_descents_that_begin_anew_do_so_with_smaller_deviations_in_turn() -> Non
 def test_modes_are_the_components_until_there_are_optima() -> None:
     strategy = pair()
     state = strategy.start()
-    close([point for point, _, _ in strategy.modes(state)], [[-1, 0], [1, 0]])
+    close([mode.point for mode in strategy.modes(state)], [[-1, 0], [1, 0]])
     state.points[3], state.hits[3] = [7.0, 8.0], 3
     state.points[5], state.hits[5] = [9.0, 8.0], 1
     modes = strategy.found(state)["modes"]
     close([mode.point for mode in modes], [[7, 8], [9, 8]])
     assert [mode.weight for mode in modes] == [0.75, 0.25]
     assert all(np.isnan(mode.value) for mode in modes)
-    assert all(0 < radius < 1e-3 for _, _, radius in strategy.modes(state))
 
 
 def test_descents_on_their_way_to_another_optimum_are_reported() -> None:
@@ -446,10 +445,34 @@ def test_descents_on_their_way_to_another_optimum_are_reported() -> None:
         search.mean[0], search.scalars[SIGMA] = mean, width
         modes = strategy.modes(state)
         assert len(modes) == 1 + reported
-        assert [weight for _, weight, _ in modes] == ([0.75, 0.25] if reported else [1.0])
+        assert [mode.weight for mode in modes] == ([0.75, 0.25] if reported else [1.0])
         if reported:
-            close(modes[1][0], [mean, 0.0])
-            close(modes[1][2], 10 * width * np.sqrt(2))
+            close(modes[1].point, [mean, 0.0])
+
+
+def test_the_value_of_an_optimum_is_the_best_one_told_near_it() -> None:
+    strategy = pair()
+    state = at_age(strategy, 3, [[5.0, 0.0], [5.0, 1.0]])
+    near = 0.9 * strategy._descents.niches.resolution
+    told = np.array([[5.0 + near, 0.0], [5.0, 1.0], [5.0 + 9 * near, 0.0], [5.0, -0.3 * near], [5.0, 0.0]])
+    modes = strategy.modes(strategy.heard(state, told, np.array([3.0, 7.0, 1.0, 2.0, np.nan])))
+    assert [mode.value for mode in modes] == [2.0, 7.0]  # the best first
+    close([mode.point for mode in modes], [[5.0, -0.3 * near], [5.0, 1.0]])
+    state = strategy.heard(state, told, np.array([3.0, 7.0, 1.0, 2.0, np.nan]))
+    state.points[0, 0] += 1.0  # another optimum takes the place of the first
+    later = strategy.modes(strategy.heard(state, told[1:2], np.array([8.0])))
+    assert later[0].value == 7.0 and np.isnan(later[1].value)
+    close(later[1].point, [6.0, 0.0])
+
+
+def test_the_value_of_a_descent_is_the_best_one_within_ten_deviations() -> None:
+    strategy = pair()
+    state = at_age(strategy, 3, [[-1.0, 0.0]])
+    search = strategy._descents.search(state, 1)
+    search.mean[:], search.scalars[SIGMA] = [1.0, 0.0], 1e-5
+    told = np.array([[1.0 + 9e-5, 0.0], [1.0 + 11e-5, 0.0], [1.0, 5e-5]])
+    modes = strategy.modes(strategy.heard(state, told, np.array([4.0, 1.0, 5.0])))
+    assert modes[0].value == 4.0 and np.array_equal(modes[0].point, told[0])
 
 
 def test_standard_deviations_are_those_of_the_mixture() -> None:
@@ -468,7 +491,7 @@ def test_a_search_ends_when_there_has_been_no_news_for_long() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_all_four_optima_of_himmelblaus_function_are_found(seed: int) -> None:
-    strategy = MixtureSearch(Mixture.spread(4, bounds=BOX, rng=seed), box=BOX)
+    strategy = MixtureSearch(Mixture.spread(4, bounds=BOX, rng=seed), bounds=BOX)
     state, evals = run(strategy, himmelblau, seed, 12_000)
     assert number_found(HIMMELBLAU, state, 1e-5) == (state.hits > 0).sum() == 4
     assert evals < 12_000
@@ -483,7 +506,7 @@ def test_two_wells_in_five_dimensions_are_both_found_without_a_box() -> None:
 
 
 def test_a_minimum_at_the_bound_of_the_box_is_found() -> None:
-    strategy = MixtureSearch(Mixture.spread(2, bounds=BOX, rng=0), box=BOX)
+    strategy = MixtureSearch(Mixture.spread(2, bounds=BOX, rng=0), bounds=BOX)
     state, _ = run(strategy, lambda x: x[:, 0] + (x[:, 1] - 1) ** 2, 0, 3_000)
     assert (state.hits > 0).sum() == 1
     close(state.points[0], [-6, 1], 1e-4)
@@ -492,8 +515,10 @@ def test_a_minimum_at_the_bound_of_the_box_is_found() -> None:
 @pytest.mark.parametrize(("options", "message"), [
     ({"popsize_wanted": 3}, "popsize_wanted must be an integer >= 4, got 3"),
     ({"most_modes": 0}, "most_modes must be an integer >= 1, got 0"),
-    ({"box": [(0.0, 1.0)]}, r"box must have shape \(2, 2\), got \(1, 2\)"),
-    ({"box": [(0.0, 1.0), (1.0, 0.0)]}, r"box must have lower < upper, got \(1.0, 0.0\) for coordinate 1"),
+    ({"bounds": [(0.0, 1.0)]}, "got 1 entries for 2 coordinates"),
+    ({"bounds": [(0.0, 1.0), (1.0, 0.0)]}, r"bounds must have lower <= upper, got \(1.0, 0.0\) for coordinate 1"),
+    ({"bounds": [(0.0, 1.0), (1.0, 1.0)]}, r"bounds must have lower < upper, got \(1.0, 1.0\) for coordinate 1"),
+    ({"bounds": (0.0, None)}, r"bounds must be finite, got inf at index \(0, 1\)"),
     ({"tolerance": 0.0}, "tolerance must be a positive finite number, got 0.0"),
     ({"tolerance": 1.0}, "tolerance must be below 1, got 1.0"),
 ])  # fmt: skip

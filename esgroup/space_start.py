@@ -1,0 +1,59 @@
+"""The distribution to begin with where a space is given by its name."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from esgroup import checks
+from esgroup.groups import Group, Kronecker
+
+Space = Literal["vector", "spd", "matrix"]
+
+
+def distribution_over(space: str, x0: Any, sigma0: Any = None, structure: Group | str = "auto") -> Any:
+    """The distribution that a search over a space of matrices begins with.
+
+    "spd": a Wishart with the mean x0, whose B has the structure ("auto": full). sigma0 is the relative standard
+    deviation of a diagonal entry, sqrt(2 / dof); by default the one of `Wishart`. The search goes on with more degrees
+    of freedom if these are too few for it.
+    "matrix": a matrix Gaussian with the mean x0 and the standard deviation sigma0 (0.3 max|x0| by default, or 1). A
+    structure is that of rows and columns alike, or a Kronecker product of both.
+    """
+    if space == "spd":
+        return _wishart(x0, sigma0, structure)
+    if space == "matrix":
+        return _matrix_gaussian(x0, sigma0, structure)
+    raise ValueError(f"space must be 'vector', 'spd' or 'matrix', got {space!r}")
+
+
+def _wishart(x0: Any, sigma0: Any, structure: Group | str) -> Any:
+    from esgroup.distributions.wishart import Wishart
+
+    mean = _matrix(x0, "spd")
+    if mean.shape[0] != mean.shape[1]:
+        raise ValueError(f"x0 must be a square matrix, got shape {mean.shape}")
+    checks.covariance("x0", mean, len(mean))
+    dof = None
+    if sigma0 is not None:
+        # more than p - 1, which is too few anyway
+        dof = max(2 / checks.real_number("sigma0", sigma0, positive=True) ** 2, float(len(mean)))
+    return Wishart(mean, dof, structure="full" if structure == "auto" else structure)
+
+
+def _matrix_gaussian(x0: Any, sigma0: Any, structure: Group | str) -> Any:
+    from esgroup.distributions.matrix_gaussian import MatrixGaussian
+
+    mean = _matrix(x0, "matrix")
+    sigma0 = (0.3 * float(np.abs(mean).max(initial=0.0)) or 1.0) if sigma0 is None else sigma0
+    if isinstance(structure, Kronecker):
+        return MatrixGaussian(mean, sigma0, structure.first, structure.second)
+    side = "full" if structure == "auto" else structure
+    return MatrixGaussian(mean, sigma0, side, side)
+
+
+def _matrix(x0: Any, space: str) -> Any:
+    if np.ndim(x0) != 2:
+        raise ValueError(f"x0 must be a matrix for space={space!r}, got {x0!r}")
+    return checks.real_array("x0", x0, (None, None))
