@@ -56,6 +56,7 @@ def run(
     bounds: Annotated[str | None, typer.Option(help="LOW,HIGH for all variables, or a pair each: 0,1;-5,5.")] = None,
     structure: Annotated[str, _option(_SEARCH, help="A structure of `esgroup list`.")] = "auto",
     sigma0: Annotated[float | None, _option(_SEARCH, help="Standard deviation of the first points.")] = None,
+    basins: Annotated[int | None, _option(_SEARCH, min=1, help="Look for several optima, in so many places.")] = None,
     popsize: Annotated[int | None, _option(_SEARCH, help="Points in a generation.")] = None,
     algorithm: Annotated[Literal["default", "paper"], _option(_SEARCH, help="paper: the plain update.")] = "default",
     mirrored: Annotated[bool, _option(_SEARCH, "--mirrored", help="Draw points in opposite pairs.")] = False,
@@ -89,7 +90,8 @@ def run(
         "max_time": max_time,
         "target": target,
     }
-    _run(Job(problem, dim, x0, sigma0, bounds, workers, checkpoint, resume, history, plot, options), as_json)
+    job = Job(problem, dim, x0, sigma0, bounds, workers, basins, checkpoint, resume, history, plot, options)
+    _run(job, as_json)
 
 
 def _run(job: Any, as_json: bool) -> None:
@@ -118,8 +120,10 @@ def _print(outcome: Any, as_json: bool) -> None:
 
         typer.echo(json.dumps(outcome.json(), allow_nan=False))
         return
+    from esgroup.outcome import LABEL
+
     for label, text in outcome.lines():
-        typer.echo(typer.style(f"{label:<9}", bold=True) + text)
+        typer.echo(typer.style(f"{label:<{LABEL}}", bold=True) + text)
 
 
 # ---- compare ----------------------------------------------------------------------------------------------------

@@ -104,6 +104,7 @@ def _header(search: Searcher, problem: str | None) -> dict[str, Any]:
         "esgroup_history": FORMAT,
         "problem": problem,
         "dim": search.dim,
+        "shape": list(search.shape),
         "coordinates": min(search.dim, MOST_COORDINATES),
         "structure": structure_name(search.structure),
         "versions": {"esgroup": __version__, "numpy": np.__version__, "python": platform.python_version()},

@@ -22,7 +22,8 @@ from esgroup.interrupts import Interrupts
 from esgroup.parallel import Evaluate, evaluator
 from esgroup.restarts import Plan, Restarts, as_restarts
 from esgroup.searcher import Searcher
-from esgroup.space_start import Space, distribution_over
+from esgroup.setup import generator
+from esgroup.space_start import Space, distribution_over, mixture_over
 from esgroup.stopping import Limits
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def minimize(
     *,
     args: tuple[Any, ...] = (),
     space: Space = "vector",
+    basins: int | None = None,
     structure: Group | str = "auto",
     popsize: int | None = None,
     bounds: Any = None,
@@ -65,11 +67,14 @@ def minimize(
 ) -> OptimizeResult:
     """Minimize fun(x, *args) and return a `scipy.optimize.OptimizeResult`.
 
-    `x0` to `target` are the arguments of `Searcher`. With `space="spd"` x0 is a positive-definite matrix and a Wishart
-    searches, with `space="matrix"` any matrix and a matrix Gaussian (see `space_start.py` for what `sigma0` and
-    `structure` are there). NaN is the value of a failed evaluation. The objective gets an
+    `x0` to `target` are the arguments of `Searcher`. NaN is the value of a failed evaluation. The objective gets an
     array of its own, which it may change and keep. If it raises, the values that had arrived are told, and the
     exception reaches the caller as it is.
+
+    With `space="spd"` x0 is a positive-definite matrix and a Wishart searches, with `space="matrix"` any matrix and a
+    matrix Gaussian (see `space_start.py` for what `sigma0` and `structure` are there). `basins=K` looks for several
+    optima at once with a mixture of K Gaussians, spread over the bounds or around x0; `result.modes` has all that were
+    found, the best first: point, value, and weight, the share of descents that ended there.
 
     `restarts`: "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: when a search ends short of the
     target and of its budgets, another one begins elsewhere. The budgets and counts are those of all runs together;
@@ -91,8 +96,13 @@ def minimize(
     A KeyboardInterrupt carries the result so far as its attribute `result`.
     """
     limits = stopping.limits(max_evals, max_iters, max_time, target)
-    if space != "vector":
-        x0, sigma0, structure = distribution_over(space, x0, sigma0, structure), None, "auto"
+    if space != "vector" or basins is not None:
+        rng = generator(rng)
+        if basins is None:
+            x0 = distribution_over(space, x0, sigma0, structure)
+        else:
+            x0 = mixture_over(basins, space, x0, sigma0, structure, bounds, rng)
+        sigma0, structure = None, "auto"
     options: dict[str, Any] = {
         "structure": structure,
         "bounds": bounds,
@@ -121,7 +131,7 @@ def minimize(
 def _strategy(restarts: Any, x0: Any) -> Restarts | None:
     strategy = as_restarts(restarts)
     if strategy is not None and np.ndim(x0) != 1:
-        raise ValueError(f"restarts begin at points like x0, which must be a point then, got {x0!r}")
+        raise ValueError(f"restarts are for searches over vectors from a point, got {type(x0).__name__}")
     return strategy
 
 

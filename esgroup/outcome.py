@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from esgroup.problem_registry import Task
     from esgroup.searcher import Searcher
 
-SHOWN = 5  # coordinates of the best point
+LABEL = 9  # columns
+SHOWN = 5  # coordinates of the best point; rows of a matrix that is shown as a whole
+OPTIMA = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,9 @@ class Outcome:
         """What to tell a person, as pairs of a label and a text."""
         told = [("problem", self._problem()), ("stopped", self._why())]
         if self.result is not None and self.result.nfev:
-            told += [("best", self._best()), ("at", _point(self.result.x)), ("cost", self._cost())]
+            told += [("best", self._best()), ("at", _point(self.result.x))]
+            told += [(f"mode {i}", text) for i, text in enumerate(self._optima(), start=1)]
+            told.append(("cost", self._cost()))
         told += [("files", ", ".join(f"{kind} {path}" for kind, path in self.files.items()))] * bool(self.files)
         if self.interrupted and "checkpoint" in self.files:
             told.append(("go on", "the same command with --resume"))
@@ -49,13 +53,15 @@ class Outcome:
             names = ("fun", "x", "nfev", "nit", "nfailed", "restarts", "success", "status", "message", "stop")
             fields |= {name: _plain(self.result[name]) for name in (*names, "xmean", "stds")}
             fields |= {"message": f"Interrupted. {self.result.message}"} if self.interrupted else {}
+            fields |= {"modes": [_plain(mode._asdict()) for mode in self.result.modes]} if self._has_modes() else {}
         files = {kind: str(path) for kind, path in self.files.items()}
         known = {"known_minimum": self.task.minimum, "seconds": round(self.seconds, 4)}
         return fields | known | {"interrupted": self.interrupted, "files": files}
 
     def _problem(self) -> str:
-        dim, structure = len(self.task.x0), self._structure()
-        text = f"{self.task.name}, {dim:,} variable{'s' * (dim != 1)}"
+        shape, structure = self.task.x0.shape, self._structure()
+        count = f"{shape[0]:,} variable{'s' * (shape[0] != 1)}"
+        text = f"{self.task.name}, {count if len(shape) == 1 else f'{shape[0]} x {shape[1]} matrices'}"
         if structure is None or self.search is None:
             return text
         return f"{text}, structure {structure}" + (" (chosen for you)" if self.search.structure_note else "")
@@ -83,8 +89,19 @@ class Outcome:
         parts += [f"{restarts} restart{'s' * (restarts != 1)}"] * (restarts > 0)
         return ", ".join(parts + [f"{failed:,} evaluations failed (NaN)"] * (failed > 0))
 
+    def _has_modes(self) -> bool:
+        return self.result is not None and "modes" in self.result
+
+    def _optima(self) -> list[str]:
+        assert self.result is not None
+        modes = self.result.modes if self._has_modes() else []
+        known = [f"{mode.value:.10g} at {_point(mode.point)}, {mode.weight:.0%} of descents" for mode in modes[:OPTIMA]]
+        return known + [f"… {len(modes) - OPTIMA} more"] * (len(modes) > OPTIMA)
+
 
 def _point(x: Any) -> str:
+    if x.ndim > 1:
+        return np.array2string(x, precision=6, threshold=SHOWN**2, edgeitems=2, prefix=" " * LABEL)
     shown = ", ".join(f"{value:.6g}" for value in x[:SHOWN])
     return f"[{shown}" + (f", … {len(x) - SHOWN:,} more]" if len(x) > SHOWN else "]")
 
@@ -93,6 +110,8 @@ def _plain(value: Any) -> Any:
     """As JSON has it."""
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list):
         return [_plain(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

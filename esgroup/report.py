@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -236,9 +237,12 @@ def _name_restarts(axes: Any, run: Recorded) -> None:
 # ---- words ----------------------------------------------------------------------------------------------------------
 
 
+def _size(dim: int, shape: Sequence[int]) -> str:
+    return f"{dim:,} variable{'s' * (dim != 1)}" if len(shape) < 2 else " x ".join(map(str, shape))
+
+
 def _title(header: dict[str, Any]) -> str:
-    dim = header["dim"]
-    parts = (header.get("problem"), f"{dim:,} variable{'s' * (dim != 1)}", header.get("structure"))
+    parts = (header.get("problem"), _size(header["dim"], header.get("shape", ())), header.get("structure"))
     return "  ·  ".join(str(part) for part in parts if part)
 
 

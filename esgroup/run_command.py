@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from esgroup.outcome import Outcome
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     from esgroup.problem_registry import Task
     from esgroup.searcher import Searcher
+
+
+# of problems: one number is searched as a vector of one
+_SPACES: dict[str, Literal["vector", "spd", "matrix"]] = {"spd": "spd", "matrix": "matrix"}
 
 
 class InputError(Exception):
@@ -38,6 +42,7 @@ class Job:
     sigma0: float | None = None
     bounds: str | None = None
     workers: int | None = None
+    basins: int | None = None
     checkpoint: Path | None = None
     resume: bool = False
     history: Path | None = None
@@ -127,7 +132,8 @@ def _searched(job: Job, task: Task, history: Path | None, watch: _Watch) -> tupl
             Guarded(task.batch if in_one_call and task.batch is not None else task.fun),
             task.x0,
             _sigma0(job, task),
-            space="vector" if task.space == "scalar" else task.space,
+            space=_SPACES.get(task.space, "vector"),
+            basins=job.basins,
             bounds=task.bounds if job.bounds is None else bounds(job.bounds),
             vectorized=in_one_call,
             workers=job.workers,
@@ -148,8 +154,11 @@ def _searched(job: Job, task: Task, history: Path | None, watch: _Watch) -> tupl
 
 
 def _sigma0(job: Job, task: Task) -> float | None:
-    """The user's, or the problem's: of positive-definite problems that is one of their logarithms, not for a Wishart."""
-    return task.sigma0 if job.sigma0 is None and task.space != "spd" else job.sigma0
+    """The user's or the problem's own; that is one of logarithms where a Wishart searches, and basins go by bounds."""
+    spread_over_bounds = job.basins is not None and (task.bounds is not None or job.bounds is not None)
+    if job.sigma0 is not None or task.space == "spd" or spread_over_bounds:
+        return job.sigma0
+    return task.sigma0
 
 
 def _files(job: Job, history: Path | None) -> tuple[dict[str, Path], str | None]:

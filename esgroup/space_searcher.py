@@ -136,7 +136,9 @@ class SpaceSearcher(Searcher):
 
     def stop(self) -> dict[str, str]:
         found = stopping.budget_reasons(self._limits, self.nfev, self.nit, self.seconds, self.best_f)
-        found |= stopping.value_reasons(self._record, self.nit, self.strategy.size, self.popsize, patient=False)
+        found |= stopping.value_reasons(
+            self._record, self.nit, self.strategy.size, self.popsize, patient=self.strategy.patient
+        )
         return found | stopping.relative_spread(self.stds / self._first_stds) | self.strategy.ended(self._state)
 
     @property

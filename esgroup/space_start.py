@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from esgroup import checks
+from esgroup.checks import Array
 from esgroup.groups import Group, Kronecker
 
 Space = Literal["vector", "spd", "matrix"]
@@ -28,6 +29,33 @@ def distribution_over(space: str, x0: Any, sigma0: Any = None, structure: Group 
     raise ValueError(f"space must be 'vector', 'spd' or 'matrix', got {space!r}")
 
 
+def mixture_over(
+    basins: Any, space: str, x0: Any, sigma0: Any, structure: Group | str, bounds: Any, rng: np.random.Generator
+) -> Any:
+    """A mixture of `basins` Gaussians spread over finite bounds, or around the point x0 as N(x0, sigma0^2 I).
+
+    Its structure is that of every Gaussian ("auto": full).
+    """
+    from esgroup.distributions.mixture import Mixture
+    from esgroup.strategies.bounds import parse_bounds
+
+    if space != "vector":
+        raise ValueError(f"basins are for searches over vectors, got space={space!r}")
+    point = checks.real_array("x0", x0, (None,))
+    shared = "full" if structure == "auto" else structure
+    if bounds is None:
+        return Mixture.spread(basins, mean=point, sigma0=_typical(point, sigma0), structure=shared, rng=rng)
+    if sigma0 is not None:
+        raise ValueError("sigma0 must be left out where basins are spread over bounds, which set the scale")
+    lower, upper, _ = parse_bounds(bounds, len(point))
+    return Mixture.spread(basins, bounds=np.column_stack([lower, upper]), structure=shared, rng=rng)
+
+
+def _typical(x0: Array, sigma0: Any) -> Any:
+    """sigma0, or 0.3 max|x0|, as for vectors."""
+    return (0.3 * float(np.abs(x0).max(initial=0.0)) or 1.0) if sigma0 is None else sigma0
+
+
 def _wishart(x0: Any, sigma0: Any, structure: Group | str) -> Any:
     from esgroup.distributions.wishart import Wishart
 
@@ -46,14 +74,14 @@ def _matrix_gaussian(x0: Any, sigma0: Any, structure: Group | str) -> Any:
     from esgroup.distributions.matrix_gaussian import MatrixGaussian
 
     mean = _matrix(x0, "matrix")
-    sigma0 = (0.3 * float(np.abs(mean).max(initial=0.0)) or 1.0) if sigma0 is None else sigma0
+    sigma0 = _typical(mean, sigma0)
     if isinstance(structure, Kronecker):
         return MatrixGaussian(mean, sigma0, structure.first, structure.second)
     side = "full" if structure == "auto" else structure
     return MatrixGaussian(mean, sigma0, side, side)
 
 
-def _matrix(x0: Any, space: str) -> Any:
+def _matrix(x0: Any, space: str) -> Array:
     if np.ndim(x0) != 2:
         raise ValueError(f"x0 must be a matrix for space={space!r}, got {x0!r}")
     return checks.real_array("x0", x0, (None, None))

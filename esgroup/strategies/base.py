@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ class Strategy(ABC):
     generation needs is in it, so that a search can be stored and go on bit by bit. The methods are pure: they neither
     change a state nor keep anything. They need not check their arguments, which come from a Searcher.
     """
+
+    #: Whether it goes on while the best values get no better, and says itself when it has `ended`.
+    patient: ClassVar[bool] = False
 
     # ---- must ---------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +44,11 @@ class MixtureSearch(Strategy):
     """Several basins at once, all of them reported.
 
     The weights of the distribution are the components' shares of the points. `bounds`, as in `Searcher` but finite,
-    mirror points that leave them. A descent ends when the standard deviations have fallen to `tolerance` of the first ones. At
-    most `most_modes` optima are kept, by default 16 + 4 K; with more of them the worse ones are forgotten.
+    mirror points that leave them. A descent ends when the standard deviations have fallen to `tolerance` of the first
+    ones. At most `most_modes` optima are kept, by default 16 + 4 K; with more of them the worse ones are forgotten.
     """
+
+    patient: ClassVar[bool] = True  # other optima may be no better
 
     distribution: Mixture
     popsize_wanted: int | None = None

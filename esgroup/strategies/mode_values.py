@@ -25,15 +25,14 @@ def none_yet(places: int, dim: int) -> Best:
 def after(best: Best, centres: Array, widths: Array, points: Array, values: Array) -> Best:
     """`best` after more was told: points near a place are within `widths` of its centre in every coordinate.
 
-    Places move, and what is no longer near them is forgotten. A failed run, NaN, is never the best.
+    Places move and are new: what was the best of one may now be near another, and what is near none is forgotten. A
+    failed run, NaN, is never the best.
     """
-    stays = _near(best.points, centres, widths)
+    points, values = np.vstack([best.points, points]), np.concatenate([best.values, values])
     near = _near(points[None], centres[:, None], widths[:, None]) & ~np.isnan(values)
     offered = np.where(near, values, np.inf)
-    first, kept = offered.argmin(axis=1), np.where(stays, best.values, np.inf)
-    lowest = offered.min(axis=1, initial=np.inf)
-    better = lowest < kept
-    return Best(np.where(better[:, None], points[first], best.points), np.where(better, lowest, kept))
+    first = offered.argmin(axis=1)
+    return Best(points[first], offered[np.arange(len(centres)), first])
 
 
 def _near(points: Array, centres: Array, widths: Array) -> NDArray[np.bool_]:

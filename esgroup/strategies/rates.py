@@ -86,9 +86,7 @@ def recombination(popsize: int, dim: int, dof: int, negative_mean: float, gather
     if c_mu > 0:
         total = min(total, 1 + c_1 / c_mu, (1 - c_1 - c_mu) / (dim * c_mu))
     mean = better + negative_mean * worse
-    return RankWeights(
-        checks.read_only(mean), checks.read_only(better + total * worse), mu_eff, 1 / float(mean @ mean)
-    )
+    return RankWeights(checks.read_only(mean), checks.read_only(better + total * worse), mu_eff, 1 / float(mean @ mean))
 
 
 def utilities(popsize: int) -> Array:

@@ -10,6 +10,7 @@ import pytest
 import esgroup
 from esgroup import Searcher
 from esgroup.distributions.families import Beta, Gamma, Product
+from esgroup.groups import Diagonal, Full, Kronecker
 from esgroup.space_searcher import SpaceSearcher
 
 
@@ -145,6 +146,77 @@ def test_failed_runs_and_budgets_are_as_everywhere(space: Any) -> None:
     assert search._state is before  # nothing was learnt
 
 
+# ---- what results have besides -----------------------------------------------------------------------------------
+
+
+def test_the_optima_of_a_mixture_have_the_values_of_their_points() -> None:
+    result = esgroup.minimize(
+        himmelblau, esgroup.Mixture.spread(4, bounds=[(-6, 6)] * 2, rng=1), bounds=(-6, 6), vectorized=True, rng=1
+    )
+    assert list(result.stop) == ["modes"] and len(result.modes) == 4
+    points = np.array([mode.point for mode in result.modes])
+    values = [mode.value for mode in result.modes]
+    assert np.array_equal(values, himmelblau(points)) and values == sorted(values)
+    assert values[0] == result.fun and np.array_equal(points[0], result.x) and values[-1] < 1e-8
+    assert sum(mode.weight for mode in result.modes) == pytest.approx(1.0)
+
+
+def test_bounds_of_a_mixture_hold_for_every_point() -> None:
+    search = Searcher(esgroup.Mixture((gaussian("full", 0.9),)), bounds=(0, 1), rng=1)
+    for _ in range(30):
+        points = search.ask()
+        assert (points >= 0).all() and (points <= 1).all()
+        search.tell(-points.sum(axis=1))
+    with pytest.raises(ValueError, match=r"X\[0, 1\] must be from 0.0 to 1.0, got 2.0"):
+        search.inject([0.5, 2.0])
+
+
+def test_the_result_of_minimize_has_what_the_searcher_says() -> None:
+    result = esgroup.minimize(nearness, esgroup.Wishart(mean=np.eye(3)), vectorized=True, max_evals=600, rng=1)
+    assert result.dof > 120 and result.structure == "Wishart, full"
+    with_gamma = esgroup.minimize(squares, Gamma(2.0, 1.0), vectorized=True, max_evals=200, rng=1)
+    assert isinstance(with_gamma.distribution, Gamma)
+
+
+# ---- spaces by name ----------------------------------------------------------------------------------------------
+
+
+def test_a_positive_definite_start_is_searched_by_a_wishart() -> None:
+    named = esgroup.minimize(nearness, np.eye(3), space="spd", vectorized=True, max_evals=300, rng=4)
+    given = esgroup.minimize(nearness, esgroup.Wishart(mean=np.eye(3)), vectorized=True, max_evals=300, rng=4)
+    assert np.array_equal(named.x, given.x) and named.fun == given.fun
+    narrow = esgroup.minimize(nearness, np.eye(3), 1e-3, space="spd", vectorized=True, max_iters=1, rng=4)
+    assert 1e6 < narrow.dof < 1e7  # about 2 / sigma0^2
+    diagonal = esgroup.minimize(nearness, np.eye(3), space="spd", structure="diagonal", vectorized=True, max_iters=1)
+    assert diagonal.structure == "Wishart, diagonal"
+
+
+def test_a_matrix_is_searched_by_a_matrix_gaussian() -> None:
+    options: dict[str, Any] = {"vectorized": True, "max_evals": 300, "rng": 4}
+    start = np.full((3, 2), 2.0)
+    named = esgroup.minimize(squares, start, space="matrix", structure="diagonal", **options)
+    given = esgroup.minimize(squares, esgroup.MatrixGaussian(start, 0.6, "diagonal", "diagonal"), **options)
+    assert np.array_equal(named.x, given.x)
+    both = Kronecker(Diagonal(3), Full(2))
+    composed = esgroup.minimize(squares, start, 0.5, space="matrix", structure=both, **options)
+    assert composed.structure == "MatrixGaussian, rows diagonal, columns full"
+
+
+def test_several_basins_are_searched_by_a_mixture_over_the_bounds_or_around_the_start() -> None:
+    options: dict[str, Any] = {"vectorized": True, "max_evals": 6000, "rng": 2}
+    for found in (
+        esgroup.minimize(himmelblau, [0.0, 0.0], basins=4, bounds=(-6, 6), **options),
+        esgroup.minimize(himmelblau, [0.0, 0.0], 3.0, basins=4, **options),
+    ):
+        assert len(found.modes) == 4 and found.modes[3].value < 1e-6
+
+
+def test_the_plain_published_update_searches_matrices_too() -> None:
+    start = esgroup.MatrixGaussian(mean=np.ones((3, 2)), sigma0=0.5)
+    states = [told(Searcher(start, rng=1, algorithm=name), squares, 3)._state for name in ("default", "paper")]
+    assert not np.array_equal(states[0].root, states[1].root)
+
+
 # ---- wrong input ----------------------------------------------------------------------------------------------------
 
 
@@ -169,14 +241,50 @@ def nearness_2(w: np.ndarray) -> np.ndarray:
 
 def test_options_of_vectors_are_refused() -> None:
     start = esgroup.Wishart(mean=np.eye(2))
-    options = {"sigma0": 1.0, "structure": "full", "bounds": (0, 1), "noise": "adapt", "mirrored": True}
+    options: dict[str, Any] = {"sigma0": 1.0, "structure": "full", "bounds": (0, 1), "noise": "adapt", "mirrored": True}
+    options |= {"cov0": np.eye(2), "fixed": [0], "algorithm": "paper"}
     for name, value in options.items():
         with pytest.raises(ValueError, match=f"{name} is an option of searches over vectors: leave it out, Wishart"):
             Searcher(start, **{name: value})
     with pytest.raises(TypeError, match="no argument 'popsiz'"):
         Searcher(start, popsiz=4)
-    with pytest.raises(ValueError, match="restarts begin at points like x0"):
+    with pytest.raises(ValueError, match="restarts are for searches over vectors from a point, got Wishart"):
         esgroup.minimize(lambda w: 0.0, start, restarts="bipop")
+
+
+@pytest.mark.parametrize(("x0", "options", "message"), [
+    ([1.0, 2.0], {"space": "spd"}, r"x0 must be a matrix for space='spd', got \[1.0, 2.0\]"),
+    (np.ones((2, 3)), {"space": "spd"}, r"x0 must be a square matrix, got shape \(2, 3\)"),
+    ([[1.0, 0.5], [0.0, 1.0]], {"space": "spd"}, "x0 must be symmetric, but differs from its transpose by 0.5"),
+    ([[1.0, 2.0], [2.0, 1.0]], {"space": "spd"}, "x0 must be positive definite, but its smallest eigenvalue is -1"),
+    (np.eye(2), {"space": "spd", "sigma0": -1.0}, "sigma0 must be a positive finite number, got -1.0"),
+    (np.eye(2), {"space": "cone"}, "space must be 'vector', 'spd' or 'matrix', got 'cone'"),
+    ([1.0, 2.0], {"space": "matrix"}, "x0 must be a matrix for space='matrix'"),
+    (np.eye(2), {"space": "matrix", "basins": 2}, "basins are for searches over vectors, got space='matrix'"),
+    ([1.0, 2.0], {"basins": 0}, "count must be an integer >= 1, got 0"),
+    ([1.0], {"basins": 2, "bounds": (0, 1), "sigma0": 1.0}, "sigma0 must be left out where basins are spread"),
+    ([1.0], {"basins": 2, "bounds": (0, None)}, "bounds must be finite"),
+])  # fmt: skip
+def test_a_start_that_does_not_fit_the_space_is_refused(x0: Any, options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        esgroup.minimize(lambda w: 0.0, x0, **options)
+
+
+def test_a_badly_conditioned_mean_is_searched() -> None:
+    scales = np.geomspace(1e-6, 1e6, 4)
+    turned, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))
+    mean = (turned * scales) @ turned.T
+    mean = (mean + mean.T) / 2
+    target = (turned * (3 * scales)) @ turned.T
+    inverse = np.linalg.inv(np.linalg.cholesky((target + target.T) / 2))
+
+    def distance(w: np.ndarray) -> np.ndarray:
+        white = inverse @ w @ inverse.T
+        return np.trace(white, axis1=1, axis2=2) - np.linalg.slogdet(white)[1] - 4  # Stein's loss
+
+    result = esgroup.minimize(distance, mean, space="spd", vectorized=True, max_evals=4000, rng=1)
+    assert result.fun < 1e-6 < 1 < distance(mean[None])[0]
+    assert np.linalg.eigvalsh(result.x).min() > 0
 
 
 def test_a_checkpoint_of_another_space_is_refused(tmp_path: Path) -> None:
