@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,17 +11,16 @@ from esgroup import checks, late, setup, stopping, told
 from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.late import Asked
+from esgroup.saving import Saving
 from esgroup.strategies.evolution import SIGMA, Generation
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from scipy.optimize import OptimizeResult
 
 _STEPS = np.array(1e-120), np.array(1e120)  # standard deviations whose squares are numbers
 
 
-class Searcher:
+class Searcher(Saving):
     """Search for the minimum of a function by asking for points and telling their values.
 
         search = Searcher(x0, sigma0=0.5)
@@ -111,20 +109,6 @@ class Searcher:
         self._least_steps, self._most_steps = self._space.least_steps(self.popsize), self._space.most_steps()
         self._limited = self._least_steps is not None or self._most_steps is not None
 
-    def _clear(self) -> None:
-        self.nfev = self.nit = self.nfailed = 0
-        self.best_x: Array | None = None
-        self.best_f = math.nan
-        self._record = stopping.Record()
-        self._asked: list[Asked] = []  # from the present distribution; the last one for tell(fitness)
-        self._known: dict[bytes, Array] = {}  # points of the first asks to local coordinates, if they were looked for
-        self._known_asks = 0
-        self._last: Asked | None = None
-        self._spare: Generation | None = None  # arrays to use again
-        self._pool: list[tuple[Array, Array]] = []  # local coordinates and values of less than a generation
-        self._injected = np.empty((0, *self.shape))
-        self._seconds, self._since = 0.0, time.monotonic()
-
     # ---- ask ----------------------------------------------------------------------------------------------------
 
     def ask(self, n: int | None = None) -> Array:
@@ -160,58 +144,7 @@ class Searcher:
         self._evolution.place(self._state, generation, points)
         return taken
 
-    # ---- tell ---------------------------------------------------------------------------------------------------
-
-    def tell(self, *told_values: Any) -> None:
-        """tell(fitness) for the last ask, tell(X, fitness) for any points, or tell([(x, f), ...]); NaN = failed."""
-        if len(told_values) == 1 and not told.are_pairs(told_values[0], len(self.shape)):
-            self._tell_last(told_values[0])
-        elif len(told_values) in (1, 2):
-            X, fitness = told_values if len(told_values) == 2 else told.from_pairs(told_values[0])
-            self._tell_points(told.points(X, self.shape), fitness)
-        else:
-            raise TypeError(f"tell() takes fitness, or X and fitness, got {len(told_values)} arguments")
-
-    def _tell_last(self, fitness: Any) -> None:
-        last = self._last
-        if last is None:
-            again = "tell(fitness) was called twice for one ask(), or without one: ask() again, or tell(X, fitness)"
-            raise RuntimeError(again if self.nfev else "tell() was called before ask()")
-        values = told.values(fitness, len(last.x))
-        if self._pool or last.nit != self.nit or len(values) < self.popsize:
-            z = self._rows(last.generation) if last.nit == self.nit else self._whitened(last.x)
-            self._add(last.x, z, values)
-        else:
-            self._move(last.x, last.generation, values)
-            self._spare = last.generation
-        self._last = None
-
-    def _tell_points(self, x: Array, fitness: Any) -> None:
-        last = self._last
-        if last is not None and np.array_equal(last.x, x):
-            self._tell_last(fitness)
-            return
-        values = told.values(fitness, len(x))
-        if len(x):
-            self._add(x, self._recalled(x), values)
-        if last is not None and told.have_a_row_in_common(last.x, x):
-            self._last = None  # its values are not to be told again
-
-    def _known_points(self) -> dict[bytes, Array]:
-        for asked in self._asked[self._known_asks :]:
-            self._known.update(zip(told.keys(asked.x), self._rows(asked.generation), strict=True))
-        self._known_asks = len(self._asked)
-        return self._known
-
-    def _recalled(self, x: Array) -> Array:
-        """The local coordinates that points were asked with; those of others, which must be feasible, are computed."""
-        known = self._known_points()
-        found = [known.get(key) for key in told.keys(x)]
-        missing = [i for i, z in enumerate(found) if z is None]
-        if missing:
-            self._check_feasible(x)
-        computed = dict(zip(missing, self._whitened(x[missing]) if missing else (), strict=True))
-        return np.array([computed[i] if z is None else z for i, z in enumerate(found)])
+    # ---- local coordinates and the update --------------------------------------------------------------------------
 
     def _whitened(self, x: Array) -> Array:
         return late.whitened(self._space, self._evolution, self._state, x)
@@ -228,35 +161,6 @@ class Searcher:
         self._evolution.place(self._state, generation, np.empty((len(z), self._evolution.dim)))
         return generation
 
-    def _add(self, x: Array, z: Array, values: Array) -> None:
-        """Keep less than a generation; move with all that is there once it is one."""
-        pool = [*self._pool, (z.copy(), values.copy())]
-        count = sum(len(v) for _, v in pool)
-        if count < self.popsize:
-            self._note(x, values)
-            self._pool = pool
-            return
-        generation = self._gathered(np.concatenate([z for z, _ in pool]))
-        self._move(x, generation, np.concatenate([v for _, v in pool]), values)
-        self._pool = []
-
-    def _move(self, x: Array, generation: Generation, values: Array, new: Array | None = None) -> None:
-        """One generation; a generation of failed runs moves nothing."""
-        order = values.argsort(kind="stable")  # NaN last
-        ranked = values[order].tolist()  # a list is quicker to look into
-        if ranked[0] == ranked[0]:
-            self._advance(generation, order, ranked)
-        self._record.add(ranked)
-        self.nit += 1
-        self._asked.clear()
-        if self._known_asks:
-            self._known, self._known_asks = {}, 0
-        if new is None and ranked[-1] == ranked[-1]:
-            self.nfev += len(ranked)
-            self._note_best(x, order[0], ranked[0])
-        else:
-            self._note(x, values if new is None else new)
-
     def _advance(self, generation: Any, order: Any, ranked: list[float]) -> None:
         """Move the distribution by a generation, best first."""
         self._evolution.update(self._state, generation, order)
@@ -271,20 +175,6 @@ class Searcher:
         """Not the plain published update, and not for ever: a constant function is no reason to diverge."""
         first = math.exp(float(np.log(self._first_stds).mean()))
         return self._options.algorithm != "paper" and self.sigma < 1e5 * first
-
-    def _note(self, x: Array, values: Array) -> None:
-        """Count values, of which some may be NaN, and keep the best point."""
-        failed = np.isnan(values)
-        self.nfev += len(values)
-        self.nfailed += int(failed.sum())
-        told_ones = np.flatnonzero(~failed)
-        if len(told_ones):
-            i = told_ones[values[told_ones].argmin()]
-            self._note_best(x, i, values[i].item())
-
-    def _note_best(self, x: Array, i: Any, value: float) -> None:
-        if not value >= self.best_f:  # which may be NaN
-            self.best_x, self.best_f = checks.read_only(x[i].copy()), value
 
     # ---- what is known ------------------------------------------------------------------------------------------
 
@@ -324,11 +214,6 @@ class Searcher:
         """Longest to shortest axis of the distribution; beyond 100 coordinates that of single coordinates."""
         return self._evolution.axis_ratio(self._state)
 
-    @property
-    def seconds(self) -> float:
-        """Time since the search began, that before `save` included and that between `save` and `load` not."""
-        return self._seconds + time.monotonic() - self._since
-
     def stop(self) -> dict[str, str]:
         """Why the search should end: empty while it runs; asking and telling still work afterwards."""
         return stopping.reasons(self)
@@ -348,39 +233,3 @@ class Searcher:
     def __repr__(self) -> str:
         state = f"{self.nfev:,} evaluations, best value {self.best_f:.6g}" if self.nfev else "no values yet"
         return f"<Searcher over {self.dim} coordinates, {self.structure!r}, popsize {self.popsize}: {state}>"
-
-    # ---- files --------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write all that is needed to go on to one .npz without pickle, whole or not at all."""
-        from esgroup import checkpoint
-
-        checkpoint.write(path, "searcher", *self._parts())
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """The search that was saved; it goes on as if it had not been interrupted, bit by bit."""
-        from esgroup import checkpoint
-
-        with checkpoint.reading(path, "searcher") as parts:
-            return cls._from_parts(*parts)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_seconds": self.seconds}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if self.best_x is not None:
-            checks.read_only(self.best_x)  # as copies of arrays are not
-        self._since = time.monotonic()  # the clock of another machine means nothing here
-
-    def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        from esgroup import snapshot
-
-        return snapshot.parts(self)
-
-    @classmethod
-    def _from_parts(cls, header: dict[str, Any], arrays: dict[str, Any]) -> Self:
-        from esgroup import snapshot
-
-        return snapshot.restored(cls, header, arrays)

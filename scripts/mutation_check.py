@@ -121,6 +121,22 @@ FAULTS = [
     Fault("zoo: Dixon-Price's first coordinate", "problems/esgroup_problems/valleys.py", "(x[..., 0] - 1) ** 2 + chain", "(x[..., -1] - 1) ** 2 + chain"),
     Fault("zoo: bands below the diagonal", "problems/esgroup_problems/functions.py", "product[k:] += band * v[:-k]", "product[k:] += 0 * band * v[:-k]"),
     Fault("zoo: noise on the clean function", "problems/esgroup_problems/noisy.py", "noiseless=problem.batch", "noiseless=rows"),
+    Fault("wishart: sign of the score of B", "distributions/wishart.py", "np.repeat(-weights, self.dim), -float(weights.sum())", "np.repeat(weights, self.dim), float(weights.sum())"),
+    Fault("wishart: -I is missing", "distributions/wishart.py", "-float(weights.sum()))\n        least", "0.0)\n        least"),
+    Fault("wishart: pathwise step once, not twice", "distributions/wishart.py", "symmetric_part(2 * product.mean(axis=0))", "symmetric_part(product.mean(axis=0))"),
+    Fault("wishart: gradient at the mean halved", "distributions/wishart.py", "self._projected(2 * self._pulled(state, g[None])[0])", "self._projected(self._pulled(state, g[None])[0])"),
+    Fault("wishart: entropy without the volume", "distributions/wishart.py", "/ 2 * gap - volume -", "/ 2 * gap -"),
+    Fault("wishart search: variance of the path halved", "strategies/wishart.py", "math.sqrt(c * (2 - c) * mu_eff / 2)", "math.sqrt(c * (2 - c) * mu_eff)"),
+    Fault("wishart search: n moves the wrong way", "strategies/wishart.py", "constants.drive * (1 - self._norm", "constants.drive * (self._norm(path) / constants.norm - 1) + 0 * (1 - self._norm"),
+    Fault("wishart search: no floor", "strategies/wishart.py", "max(-1.0, min(1.0, exponent))), self.least_dof", "max(-1.0, min(1.0, exponent))), 0.0"),
+    Fault("matrix gaussian: rows and columns swapped", "distributions/matrix_gaussian.py", "else Kronecker(rows, cols)", "else Kronecker(cols, rows)"),
+    Fault("mixture: responsibilities without 1 / pi", "distributions/mixture.py", "parts - state.log_weights - np.logaddexp", "parts - np.logaddexp"),
+    Fault("mixture: logits against the first component", "distributions/mixture.py", "ratios[:, :-1] - ratios[:, -1:]", "ratios[:, :-1] - ratios[:, :1]"),
+    Fault("mixture: spread of the means in the covariance", "distributions/mixture.py", "(pi * gaps.T) @ gaps", "0 * (pi * gaps.T) @ gaps"),
+    Fault("mixture search: a hill is a valley", "strategies/niches.py", "between.max() < max(start, end)", "between.max() > max(start, end)"),
+    Fault("mixture search: values of another optimum", "strategies/mode_values.py", "<= widths, axis=-1", "<= 1e3 * widths, axis=-1"),
+    Fault("univariate search: the location moves backwards", "strategies/univariate.py", "change = step * np.array", "change = -step * np.array"),
+    Fault("univariate search: widths by width^-1", "strategies/univariate.py", "factors[self._sharp] = width**-2", "factors[self._sharp] = width**-1"),
 ]  # fmt: skip
 
 

@@ -237,7 +237,7 @@ def test_what_is_given_out_stays_read_only(way: Way, tmp_path: Path) -> None:
 
 
 def test_pickles_know_nothing_of_the_clock_of_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    from esgroup import searcher as module
+    from esgroup import telling as module
 
     now = 1e6
     monkeypatch.setattr(module.time, "monotonic", lambda: now)
@@ -267,7 +267,7 @@ def test_paths_may_be_strings(tmp_path: Path) -> None:
 
 
 def test_equal_searches_make_equal_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from esgroup import searcher as module
+    from esgroup import telling as module
 
     monkeypatch.setattr(module.time, "monotonic", lambda: 0.0)
     for name in ("a.npz", "b.npz"):
