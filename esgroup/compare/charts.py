@@ -42,6 +42,19 @@ class Flat:
         return gradient.ravel()
 
 
+class Identity:
+    """No chart at all: the points as they are, for methods that search a space itself."""
+
+    def vector(self, point: Array) -> Array:
+        return point
+
+    def points(self, vectors: Array) -> Array:
+        return vectors
+
+    def pull_back(self, vector: Array, gradient: Array) -> Array:
+        return gradient
+
+
 class _Triangle:
     """The lower triangle of p x p matrices as a vector, with the entries off the diagonal times a factor."""
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from esgroup import __version__, told
 from esgroup.checks import Array
-from esgroup.compare.charts import Chart, chart
+from esgroup.compare.charts import Chart, Identity, chart
 from esgroup.compare.methods import Chosen, Method, choose, known
 from esgroup.compare.records import Cell, Cost, Ended, Run
 from esgroup.compare.trial import Over, Recorder, Trial
@@ -41,7 +41,7 @@ class Settings:
 
 
 class Stage(NamedTuple):
-    """A problem made ready for a method that searches vectors."""
+    """A problem made ready for a method: its start in a chart, which has `size` coordinates or is the identity."""
 
     task: Task
     chart: Chart
@@ -49,6 +49,7 @@ class Stage(NamedTuple):
     sigma0: float
     bounds: Array | None
     box: Array
+    size: int
 
 
 def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: None) -> Run:
@@ -57,7 +58,7 @@ def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: 
         chosen = choose(cell.method)
         stage = prepare(cell, chosen, settings)
         if chosen.method.name.partition(":")[0] in known():  # one of the user's own may hang: that is for the run
-            _warm_up(cell.method, len(stage.x0))
+            _warm_up(cell.method, stage.x0.shape)
     except Exception as error:
         return failed(cell, Ended.ERROR, _described(error))
     ready()
@@ -71,7 +72,7 @@ def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: 
         message=message,
         evals=recorder.evals,
         gradients=recorder.gradients,
-        size=len(stage.x0),
+        size=stage.size,
         best=recorder.gap + (0.0 if math.isnan(minimum) else minimum),
         minimum=minimum,
         cost=Cost.GRADIENTS if recorder.gradients else chosen.method.counts(stage.task.gradient is not None),
@@ -106,8 +107,9 @@ def failed(cell: Cell, ended: Ended, message: str) -> Run:
 
 
 def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
-    """The problem of a cell, at its start, in the coordinates of a chart."""
+    """The problem of a cell, at its start, in the coordinates of a chart or in the space itself."""
     task = find(cell.problem, cell.dim, seed=cell.seed)
+    chosen.method.check_space(cell.problem, task.space)
     rng = np.random.default_rng([cell.seed, zlib.crc32(cell.problem.encode()), cell.dim])
     coordinates = chart(chosen.chart, task.space, task.x0.shape)
     where = _bounds(task)
@@ -118,8 +120,10 @@ def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
     limits = None if where is None else np.column_stack([described.lower, described.upper])
     if settings.starts == "random":
         x0 = _random_start(task, coordinates, described.steps0, limits, rng)
-    box = _box(task, described.steps0, x0, limits)
-    return Stage(task, coordinates, x0, float(np.median(described.steps0)), limits, box)
+    box, size = _box(task, described.steps0, x0, limits), len(x0)
+    if chosen.method.spaces:  # from the very point that those begin at which search its coordinates
+        coordinates, x0 = Identity(), coordinates.points(x0)
+    return Stage(task, coordinates, x0, float(np.median(described.steps0)), limits, box, size)
 
 
 def _random_start(
@@ -156,7 +160,7 @@ def _recorder(stage: Stage, settings: Settings) -> Recorder:
         noiseless=None if task.noiseless is None else _of_vectors(task.noiseless, stage.chart),
         minimum=0.0 if math.isnan(minimum) else minimum,
         targets=targets_of(task, settings),
-        budget=EVALS_PER_COORDINATE * len(stage.x0) if settings.max_evals is None else settings.max_evals,
+        budget=EVALS_PER_COORDINATE * stage.size if settings.max_evals is None else settings.max_evals,
         deadline=time.monotonic() + settings.max_time,
     )
 
@@ -225,12 +229,18 @@ def _searched(method: Method, trial: Trial, recorder: Recorder) -> tuple[Ended, 
 
 
 @cache
-def _warm_up(spelling: str, size: int) -> None:
+def _warm_up(spelling: str, shape: tuple[int, ...]) -> None:
     """Load and compile what the method needs, on a sphere: that is no part of a run's time."""
-    recorder = Recorder(lambda x: (x**2).sum(axis=1), gradient=lambda x: 2 * x, targets=(-1.0,), budget=_WARM_UP)
-    x0, box = np.ones(size), np.tile([-5.0, 5.0], (size, 1))
+    recorder = Recorder(_squares, gradient=lambda x: 2 * x, targets=(-1.0,), budget=_WARM_UP)
+    x0 = np.ones(shape) if len(shape) == 1 else np.eye(shape[0], shape[1])  # positive definite
+    box = np.tile([-5.0, 5.0], (x0.size, 1))
     trial = Trial(x0, 1.0, None, box, _WARM_UP, 0, recorder.fun, recorder.batch, recorder.gradient)
     _searched(choose(spelling).method, trial, recorder)
+
+
+def _squares(points: Array) -> Array:
+    sums: Array = (points.reshape(len(points), -1) ** 2).sum(axis=1)
+    return sums
 
 
 def _described(error: Exception) -> str:

@@ -115,9 +115,19 @@ def _each_once(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _check_fits(chosen: Chosen, tasks: Sequence[Task]) -> None:
-    """Refuse a chart that none of the problems has, misspelled most likely, and a structure that one does not have."""
+    """Refuse a chart that none of the problems has, misspelled most likely, and what does not fit one of them."""
+    for task in tasks:
+        chosen.method.check_space(task.name, task.space)
     if chosen.chart is not None and not any(chosen.chart in CHARTS[task.space] for task in tasks):
         chart(chosen.chart, tasks[0].space, tasks[0].x0.shape)
-    if chosen.structure not in (None, "auto"):
-        for task in tasks:
-            parse(chosen.structure, len(chart(None, task.space, task.x0.shape).vector(task.x0)))
+    if chosen.structure is None or (chosen.structure == "auto" and not chosen.method.spaces):
+        return
+    for size in {size for task in tasks for size in _sizes(chosen, task)}:
+        parse(chosen.structure, size)
+
+
+def _sizes(chosen: Chosen, task: Task) -> tuple[int, ...]:
+    """What a structure has the dimension of: a vector of coordinates, or each side of a matrix."""
+    if chosen.method.spaces:
+        return task.x0.shape
+    return (len(chart(None, task.space, task.x0.shape).vector(task.x0)),)

@@ -65,10 +65,11 @@ PRESETS = {
         reference="cma-vkd",
     ),
     "spd": Preset(
-        "functions of positive-definite matrices, searched through their logarithm and their Cholesky factor",
+        "functions of positive-definite matrices, searched themselves and through their logarithm and Cholesky factor",
         ("matrix_inversion", "metric_nearness", "covariance_selection", "nearest_correlation"),
-        ("esgroup@log", "esgroup@cholesky", "cma@log", "cma@cholesky", "bfgs@log"),
+        ("wishart", "esgroup@log", "esgroup@cholesky", "cma@log", "cma@cholesky", "bfgs@log"),
         dims=(3, 6, 10),
+        seeds=(100, 101, 102, 103, 104),  # instances that nothing was tuned on
         targets=(1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6),
     ),
 }

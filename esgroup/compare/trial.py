@@ -28,8 +28,9 @@ class Over(BaseException):
 class Trial:
     """A start and a budget. A method calls `fun`, `batch` or `gradient` until one of them ends the run.
 
-    `fun` takes a point, `batch` takes rows; `gradient` is None where the problem has none. Bounds are a row (low, high)
-    per coordinate, None if there are none; `box` is where a method that needs a region may look for points.
+    `fun` takes a point, `batch` takes rows; `gradient` is None where the problem has none. Points are vectors, or have
+    the problem's own shape for a method that searches its space. Bounds are a row (low, high) per coordinate, None if
+    there are none; `box` is where a method that needs a region may look for points.
     """
 
     x0: Array

@@ -86,6 +86,14 @@ def _sneaky(trial: Trial) -> None:
         trial.gradient(trial.x0)
 
 
+def _descends(trial: Trial) -> str:
+    assert trial.gradient is not None
+    x = trial.x0
+    while True:
+        trial.fun(x)
+        x = x - 1e-4 * trial.gradient(x)
+
+
 def _leaves_a_bomb(trial: Trial) -> str:
     trial.fun(trial.x0)
     threading.Timer(0.05, os._exit, (9,)).start()
@@ -102,6 +110,8 @@ endless = Method("endless", _endless, "evaluates for ever")
 leaving_a_bomb = Method("leaving-a-bomb", _leaves_a_bomb, "ends its process a little later")
 idle = Method("idle", _idle, "does nothing")
 sneaky = Method("sneaky", _sneaky, "takes a gradient without saying so, and says nothing at all")  # type: ignore[arg-type]
+descending = Method("descending", _descends, "goes downhill, in matrices", spaces=("spd", "matrix"))
+endless_itself = Method("endless-itself", _endless, "evaluates matrices for ever", spaces=("spd",))
 absent = Method("absent", _gives_up, "is not installed", packages=("no_such_package_at_all",), extra="bench")
 not_a_method = 7
 

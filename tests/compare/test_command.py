@@ -104,6 +104,24 @@ def test_failures_are_in_the_table_and_the_rest_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("problem", "methods"), [("metric_nearness", "wishart,cma@log"), ("kronecker_ellipsoid", "matrix-gaussian,cma")]
+)
+def test_matrices_are_searched_themselves_and_through_a_chart(problem: str, methods: str, tmp_path: Path) -> None:
+    pytest.importorskip("cma")
+    result = compare(problem, "--dims", 4, "--methods", methods, "--seeds", 2, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    runs = records.read(tmp_path / "out" / "runs.csv")
+    assert [one.cell for one in runs if one.solved] == [one.cell for one in runs] and len(runs) == 4
+    assert {(one.method, one.size) for one in runs} == {(name, runs[0].size) for name in methods.split(",")}
+    assert all(f"| {name} " in result.output for name in methods.split(","))
+
+
+def test_the_list_has_the_searches_of_matrices() -> None:
+    listed = CliRunner().invoke(app, ["list"]).output
+    assert "wishart" in listed and "matrix-gaussian" in listed
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ((), "name a problem of `esgroup list`, or a preset: --preset quick | paper | bbob | largescale | spd"),
@@ -114,6 +132,8 @@ def test_failures_are_in_the_table_and_the_rest_goes_on(tmp_path: Path) -> None:
         (("sphere", "--seeds", "a"), "--seeds must be numbers such as 5 (the first five), 5-9 or 1,4,7, got 'a'"),
         (("sphere", "--targets", "1;2"), "--targets must be numbers such as 1e1,1e-3,1e-8, got '1;2'"),
         (("sphere", "--jobs", "0", "--methods", "esgroup"), "--jobs must be at least 1, got 0"),
+        (("rosenbrock", "--methods", "wishart"), "wishart searches positive-definite matrices; rosenbrock has vectors"),
+        (("metric_nearness", "--methods", "wishart@log"), "has no charts, got 'wishart@log'"),
         (("sphere", "--methods", "tests.compare.oddities:absent"), "pip install 'esgroup[bench]'"),
     ],
 )
@@ -154,6 +174,13 @@ def test_the_presets_are_plans() -> None:
     for name in ("quick", "paper", "spd"):
         arguments = {key: value for key, value in vars(PRESETS[name]).items() if key != "about"}
         assert plan(**arguments).reference.startswith("cma")
+
+
+def test_the_preset_of_positive_definite_matrices_searches_them_too() -> None:
+    from esgroup.compare.command import _plan
+
+    made = _plan(Request(preset="spd"))
+    assert made.methods[:2] == ("wishart", "esgroup@log") and made.reference == "cma@log"
 
 
 def test_what_is_typed_goes_before_what_a_preset_says() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from esgroup.compare.methods import Method, check_installed, choose, known, split
-from esgroup.compare.methods.ours import Search
+from esgroup.compare.methods.ours import Search, SpaceSearch
 from esgroup.compare.records import Cost
 
 ODD = "tests.compare.oddities"
@@ -21,6 +21,23 @@ def test_a_chart_comes_last() -> None:
     chosen = choose("esgroup:diagonal@cholesky")
     assert (chosen.structure, chosen.chart) == ("diagonal", "cholesky")
     assert (choose("cma@log").structure, choose("cma@log").chart) == (None, "log")
+
+
+def test_a_search_of_matrices_takes_a_structure_and_no_chart() -> None:
+    assert choose("wishart").method.run == SpaceSearch("spd")
+    assert choose("wishart:diagonal").method.run == SpaceSearch("spd", "diagonal")
+    assert choose("matrix-gaussian:triangular,upper").method.run == SpaceSearch("matrix", "triangular,upper")
+    for name in ("wishart", "wishart:diagonal"):
+        message = f"the method {name} searches positive-definite matrices and has no charts, got '{name}@log'"
+        with pytest.raises(ValueError, match=message):
+            choose(f"{name}@log")
+    with pytest.raises(ValueError, match="searches positive-definite matrices and matrices and has no charts"):
+        choose(f"{ODD}:descending@flat")
+
+
+def test_the_spaces_of_a_method_are_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"spaces must be some of vector, spd, matrix, scalar, got \('sdp',\)"):
+        Method("mine", choose("cma").method.run, "mine", spaces=("sdp",))
 
 
 def test_a_method_of_ones_own_is_found_in_its_module() -> None:

@@ -52,6 +52,18 @@ def test_the_reference_is_cma_or_the_first() -> None:
         ({"methods": ["esgroup:hiesenberg"]}, "heisenberg"),
         ({"methods": ["esgroup:block_triangular:k=9"]}, "k must be"),
         ({"methods": ["cma@colesky"]}, "unknown chart 'colesky'"),
+        ({"methods": ["wishart"]}, "the method wishart searches positive-definite matrices; sphere has vectors"),
+        (
+            {"problems": ["kronecker_ellipsoid", "metric_nearness"], "methods": ["matrix-gaussian:diagonal"]},
+            "the method matrix-gaussian:diagonal searches matrices; metric_nearness has positive-definite matrices",
+        ),
+        ({"problems": ["metric_nearness"], "methods": ["wishart@log"]}, "wishart searches .* and has no charts"),
+        ({"problems": ["metric_nearness"], "methods": ["wishart:auto"]}, "unknown structure 'auto'"),
+        ({"problems": ["metric_nearness"], "methods": ["wishart:block_triangular:k=4"]}, "k must be .* 3.*, got 4"),
+        (
+            {"problems": ["kronecker_ellipsoid"], "methods": ["matrix-gaussian:block_triangular:k=4"]},
+            "k must be .* 3.*, got 4",
+        ),
         (
             {"methods": ["tests.compare.oddities:absent"]},
             r"needs no_such_package_at_all: pip install 'esgroup\[bench\]'",
@@ -71,6 +83,11 @@ def test_the_reference_is_cma_or_the_first() -> None:
 def test_what_cannot_be_done_is_refused_before_the_first_run(bad: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         small(**bad)
+
+
+def test_structures_are_those_of_the_sides_of_a_matrix_or_of_its_coordinates() -> None:
+    methods = ("wishart:block_triangular:k=3", "esgroup:block_triangular:k=6@log")
+    assert small(problems=["metric_nearness"], methods=methods).methods == methods
 
 
 # ---- the folder -----------------------------------------------------------------------------------------------------

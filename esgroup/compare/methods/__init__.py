@@ -42,7 +42,7 @@ def _found() -> tuple[dict[str, Method], dict[str, str]]:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A method as it was spelled: NAME, NAME:STRUCTURE, either with @CHART for matrices."""
+    """A method as it was spelled: NAME, NAME:STRUCTURE, either with @CHART for coordinates of matrices."""
 
     method: Method
     structure: str | None
@@ -52,21 +52,27 @@ class Chosen:
 def choose(spelling: str) -> Chosen:
     """The method of a spelling. MODULE:NAME is a Method of one's own."""
     name, _, chart = spelling.partition("@")
-    name, _, structure = name.partition(":")
+    method, structure = _with_structure(name)
+    if chart and method.spaces:
+        raise ValueError(f"the method {method.name} searches {method.points} and has no charts, got {spelling!r}")
+    return Chosen(method, structure, chart or None)
+
+
+def _with_structure(spelling: str) -> tuple[Method, str | None]:
+    name, _, structure = spelling.partition(":")
     method = known().get(name)
     if method is None and structure:
-        return Chosen(_own(spelling.partition("@")[0]), None, chart or None)
+        return _own(spelling), None
     if method is None:
         listed = ", ".join(known())
         missing = "".join(f"; {entry} could not be loaded ({why})" for entry, why in failures().items())
         hint = near(name, known(), 3)
         raise ValueError(f"unknown method {name!r}{hint}: the methods are {listed}, or MODULE:NAME{missing}")
     if not structure:
-        return Chosen(method, None, chart or None)
+        return method, None
     if method.of_structure is None:
         raise ValueError(f"the method {name} has no structures, got {spelling!r}")
-    run = method.of_structure(structure)
-    return Chosen(replace(method, name=f"{name}:{structure}", run=run), structure, chart or None)
+    return replace(method, name=spelling, run=method.of_structure(structure)), structure
 
 
 def _own(name: str) -> Method:

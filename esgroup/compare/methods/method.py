@@ -12,6 +12,8 @@ from esgroup.compare.trial import Trial
 
 Gradients = Literal["none", "given", "differences"]
 
+_KINDS = {"vector": "vectors", "spd": "positive-definite matrices", "matrix": "matrices", "scalar": "single numbers"}
+
 
 @dataclass(frozen=True)
 class Method:
@@ -21,7 +23,8 @@ class Method:
     ends it when the last target is reached or the budget is spent. `packages` are the distributions it needs, which are
     also the names of their modules, and `extra` is the extra of esgroup that brings them. `gradients`: whether it asks
     for gradients where the problem has them (and else takes differences of values), or takes differences always.
-    A method with structures has `of_structure`, which makes its `run` for one of them.
+    A method with structures has `of_structure`, which makes its `run` for one of them. One with `spaces` searches these
+    themselves, with points in their own shape, and runs on no other problem; the rest search coordinates of any.
     """
 
     name: str
@@ -33,6 +36,21 @@ class Method:
     traces: bool = False  # whether a run changes the next one in the same process: then each has one of its own
     gradients: Gradients = "none"
     of_structure: Callable[[str], Callable[[Trial], str]] | None = None
+    spaces: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not set(self.spaces) <= set(_KINDS):
+            raise ValueError(f"spaces must be some of {', '.join(_KINDS)}, got {self.spaces!r}")
+
+    @property
+    def points(self) -> str:
+        """What it searches itself, in words."""
+        return " and ".join(_KINDS[space] for space in self.spaces)
+
+    def check_space(self, problem: str, space: str) -> None:
+        """Refuse a problem of another space than its own."""
+        if self.spaces and space not in self.spaces:
+            raise ValueError(f"the method {self.name} searches {self.points}; {problem} has {_KINDS[space]}")
 
     def missing(self) -> str | None:
         """What must be installed for it, in words."""

@@ -1,11 +1,15 @@
-"""Our own searches. A structure may follow the name: esgroup:diagonal, esgroup-paper:full."""
+"""Our own searches. A structure may follow the name: esgroup:diagonal, wishart:diagonal."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from esgroup.compare.methods.method import Method
 from esgroup.compare.trial import Trial
+
+if TYPE_CHECKING:
+    from esgroup.space_start import Space
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,39 @@ class Search:
         return replace(self, structure=structure)
 
 
-def _method(name: str, about: str, search: Search) -> Method:
+@dataclass(frozen=True)
+class SpaceSearch:
+    """`esgroup.minimize` over matrices themselves."""
+
+    space: Space
+    structure: str = "auto"
+
+    def __call__(self, trial: Trial) -> str:
+        from esgroup.minimize import minimize
+
+        result = minimize(
+            trial.batch,
+            trial.x0,
+            None if self.space == "spd" else trial.sigma0,  # which is one of coordinates for positive-definite matrices
+            space=self.space,
+            structure=self.structure,
+            vectorized=True,
+            max_evals=trial.budget,
+            rng=trial.seed,
+        )
+        return str(result.message)
+
+    def of_structure(self, structure: str) -> SpaceSearch:
+        """The same search with another structure."""
+        return replace(self, structure=structure)
+
+
+def _method(name: str, about: str, search: Search | SpaceSearch) -> Method:
     return Method(name, search, about, packages=("esgroup",), of_structure=search.of_structure)
+
+
+def _native(name: str, about: str, space: Space) -> Method:
+    return replace(_method(name, about, SpaceSearch(space)), spaces=(space,), bounded=False)
 
 
 METHODS = (
@@ -49,4 +84,6 @@ METHODS = (
     _method("esgroup-paper", "the plain published update; with full structure this is xNES", Search(algorithm="paper")),
     _method("esgroup-adapt", "learning rates that follow the noise", Search(noise="adapt")),
     _method("esgroup-bipop", "with restarts, BIPOP", Search(restarts="bipop")),
+    _native("wishart", "positive-definite matrices themselves, with a Wishart distribution", "spd"),
+    _native("matrix-gaussian", "matrices themselves, with a matrix Gaussian", "matrix"),
 )

@@ -1,0 +1,5 @@
+"""python -m esgroup: the command."""
+
+from esgroup.cli import app
+
+app()
