@@ -137,7 +137,7 @@ class SpaceSearcher(Searcher):
     def stop(self) -> dict[str, str]:
         found = stopping.budget_reasons(self._limits, self.nfev, self.nit, self.seconds, self.best_f)
         found |= stopping.value_reasons(
-            self._record, self.nit, self.strategy.size, self.popsize, patient=self.strategy.patient
+            self._record, self.nit, self.strategy.size, self.popsize, patience=self.strategy.patience
         )
         return found | stopping.relative_spread(self.stds / self._first_stds) | self.strategy.ended(self._state)
 

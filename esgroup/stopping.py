@@ -94,8 +94,8 @@ def reasons(search: Searcher) -> dict[str, str]:
     """All reasons why a search should end."""
     evolution = search._evolution
     found = budget_reasons(search._limits, search.nfev, search.nit, search.seconds, search.best_f)
-    patient = evolution.adaptation is not None
-    found |= value_reasons(search._record, search.nit, evolution.dim, search.popsize, patient=patient)
+    patience = 1.0 if evolution.adaptation is None else math.inf
+    found |= value_reasons(search._record, search.nit, evolution.dim, search.popsize, patience=patience)
     return found | spread_reasons(search)
 
 
@@ -113,10 +113,11 @@ def budget_reasons(limits: Limits, nfev: int, nit: int, seconds: float, best_f: 
     return reasons
 
 
-def value_reasons(record: Record, nit: int, dim: int, popsize: int, *, patient: bool) -> dict[str, str]:
+def value_reasons(record: Record, nit: int, dim: int, popsize: int, *, patience: float) -> dict[str, str]:
     """What the values say: they differ no more, get better no more, or there are none.
 
-    A search that adapts its learning rates is patient: standing still for long is its way of averaging.
+    `patience` is how much longer than usual values may stand still. That of a search that adapts its learning rates is
+    infinite: to stand still for long is its way of averaging.
     """
     reasons = {}
     if record.failed_in_a_row >= FAILED:
@@ -128,19 +129,19 @@ def value_reasons(record: Record, nit: int, dim: int, popsize: int, *, patient: 
         gap = 0.0 if low == high else high - low  # also of infinite ones
         if gap == 0.0 or gap <= TOL_FUN * max(abs(low), abs(high)) < math.inf:
             reasons["tolfun"] = f"the values of {span} generations differ by {gap:.3g}, no more than rounding"
-    if not patient and nit - record.stagnation_at >= 10:  # sorting a long history each time would be dear
-        record.stagnation, record.stagnation_at = _stagnation(record, dim, popsize), nit
+    if patience < math.inf and nit - record.stagnation_at >= 10:  # sorting a long history each time would be dear
+        record.stagnation, record.stagnation_at = _stagnation(record, dim, popsize, patience), nit
     if record.stagnation:
         reasons["stagnation"] = record.stagnation
     return reasons
 
 
-def _stagnation(record: Record, dim: int, popsize: int) -> str:
+def _stagnation(record: Record, dim: int, popsize: int, patience: float) -> str:
     """The tutorial's Stagnation: medians of the first and last 30 per cent of a long history.
 
     Its length, 100 + 100 n^1.5 / lambda generations or a fifth of all, is that of pycma: rugged functions need it.
     """
-    span = max(math.ceil(100 + 100 * dim**1.5 / popsize), len(record.best) // 5)
+    span = max(math.ceil(patience * (100 + 100 * dim**1.5 / popsize)), len(record.best) // 5)
     if len(record.best) < span or not all(_no_better(values, span) for values in (record.best, record.median)):
         return ""
     return f"neither best nor median value got better in {span} generations"

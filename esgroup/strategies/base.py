@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,6 @@ class Strategy(ABC):
     generation needs is in it, so that a search can be stored and go on bit by bit. The methods are pure: they neither
     change a state nor keep anything. They need not check their arguments, which come from a Searcher.
     """
-
-    #: Whether it goes on while the best values get no better, and says itself when it has `ended`.
-    patient: ClassVar[bool] = False
 
     # ---- must ---------------------------------------------------------------------------------------------------
 
@@ -77,6 +74,11 @@ class Strategy(ABC):
         """Standard deviations of the entries of a point, of its shape: what `tolx` and the figure look at."""
 
     # ---- may ----------------------------------------------------------------------------------------------------
+
+    @property
+    def patience(self) -> float:
+        """How much longer than usual the values may stand still; infinite if it says itself when it has `ended`."""
+        return 1.0
 
     def check(self, points: Array) -> None:
         """Refuse points that are not in the space, with a ValueError that says why."""

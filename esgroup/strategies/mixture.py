@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,6 @@ class MixtureSearch(Strategy):
     mirror points that leave them. A descent ends when the standard deviations have fallen to `tolerance` of the first
     ones. At most `most_modes` optima are kept, by default 16 + 4 K; with more of them the worse ones are forgotten.
     """
-
-    patient: ClassVar[bool] = True  # other optima may be no better
 
     distribution: Mixture
     popsize_wanted: int | None = None
@@ -88,6 +86,10 @@ class MixtureSearch(Strategy):
     @property
     def popsize(self) -> int:
         return self.count * self._descents.own_popsize if self.popsize_wanted is None else self.popsize_wanted
+
+    @property
+    def patience(self) -> float:
+        return math.inf  # other optima may be no better
 
     @property
     def about(self) -> str:

@@ -92,6 +92,10 @@ class UnivariateSearch(Strategy):
         return np.array([family.concentrates for family in self.product.families])
 
     @property
+    def patience(self) -> float:
+        return 1.0 if self._sharp.all() else 10.0  # the best of many samples comes late
+
+    @property
     def about(self) -> str:
         return " and ".join(type(family).__name__ for family in self.product.families)
 

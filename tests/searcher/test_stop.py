@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import OptimizeResult
 
 from esgroup import Searcher, stopping
-from esgroup import searcher as module
+from esgroup import telling as module
 from esgroup.result import status_of
 
 from .support import generation, run, searcher, sphere, valley
