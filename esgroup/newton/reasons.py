@@ -1,0 +1,60 @@
+"""Why an iteration should end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from esgroup import stopping
+from esgroup.checks import all_finite
+
+if TYPE_CHECKING:
+    from esgroup.newton.run import Run
+
+UNBOUNDED = -1e50  # a value below it is not one of a function with a minimum
+PATIENCE = 200  # iterations without a better value
+
+TOLERANCES = ("gtol", "tolfun", "tolx")
+
+
+def reasons_at(run: Run) -> dict[str, str]:
+    """All reasons at the present point, by name."""
+    found = _what_is_wrong(run)
+    found |= stopping.budget_reasons(run.limits, run.function.counts.nfev, run.nit, run.seconds, run.best.fun)
+    if "max_iters" in found:
+        found["max_iters"] = f"{run.nit:,} iterations were made, max_iters is {run.limits.max_iters:,}"
+    return found or _what_is_found(run)
+
+
+def status_of(reasons: dict[str, str]) -> int:
+    """-1 still running, 0 a tolerance, 1 the target, 2 a budget, 3 anything else."""
+    if not reasons:
+        return -1
+    if stopping.TARGET in reasons:
+        return 1
+    if any(name in reasons for name in TOLERANCES):
+        return 0
+    return 2 if any(name in reasons for name in stopping.BUDGETS) else 3
+
+
+def _what_is_wrong(run: Run) -> dict[str, str]:
+    fun = run.point.fun
+    if fun < UNBOUNDED:
+        return {"unbounded": f"the value is {fun:.3g}: the function seems to have no minimum"}
+    if not np.isfinite(fun):
+        return {"not_finite": f"the value is {fun}"}
+    if not all_finite(run.point.jac):
+        return {"not_finite": "jac(x) has entries that are not finite"}
+    return {}
+
+
+def _what_is_found(run: Run) -> dict[str, str]:
+    largest = float(np.abs(run.point.jac).max())
+    if largest <= run.options.gtol:
+        return {"gtol": f"the largest entry of the gradient is {largest:.3g}, gtol is {run.options.gtol:.3g}"}
+    if run.last_step is not None and not run.last_step.any():
+        return {"tolx": "the last step did not change the point: it is at full precision"}
+    if run.nit - run.best_at >= PATIENCE:
+        return {"stagnation": f"the value did not get better in {PATIENCE} iterations"}
+    return {}
