@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from esgroup import distributions as distributions
+    from esgroup import gradients as gradients
     from esgroup import groups as groups
+    from esgroup import newton as newton
     from esgroup.checkpoint import CheckpointError as CheckpointError
     from esgroup.distributions import Gaussian as Gaussian
     from esgroup.distributions.matrix_gaussian import MatrixGaussian as MatrixGaussian
     from esgroup.distributions.mixture import Mixture as Mixture
     from esgroup.distributions.wishart import Wishart as Wishart
+    from esgroup.for_scipy import newton_method as newton_method
+    from esgroup.for_scipy import scipy_method as scipy_method
     from esgroup.minimize import minimize as minimize
-    from esgroup.minimize import scipy_method as scipy_method
     from esgroup.searcher import Searcher as Searcher
 
 # public names and the modules they live in: loaded when first used, so that the command starts at once
@@ -26,9 +29,10 @@ _HOMES = {
     "Searcher": "esgroup.searcher",
     "Wishart": "esgroup.distributions.wishart",
     "minimize": "esgroup.minimize",
-    "scipy_method": "esgroup.minimize",
+    "newton_method": "esgroup.for_scipy",
+    "scipy_method": "esgroup.for_scipy",
 }
-_MODULES = ("distributions", "groups")
+_MODULES = ("distributions", "gradients", "groups", "newton")
 
 __all__ = [
     "CheckpointError",
@@ -39,8 +43,11 @@ __all__ = [
     "Wishart",
     "__version__",
     "distributions",
+    "gradients",
     "groups",
     "minimize",
+    "newton",
+    "newton_method",
     "scipy_method",
 ]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from esgroup.checkpoint import Path
 from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.interrupts import Interrupts
+from esgroup.newton.arguments import newton_arguments, refuse_for_search
+from esgroup.newton.method import minimize_newton
 from esgroup.parallel import Evaluate, evaluator
 from esgroup.restarts import Plan, Restarts, as_restarts
 from esgroup.searcher import Searcher
@@ -37,7 +39,12 @@ def minimize(
     x0: Any,
     sigma0: Any = None,
     *,
+    method: Literal["search", "newton"] = "search",
     args: tuple[Any, ...] = (),
+    jac: Callable[..., Any] | bool | None = None,
+    hessp: Callable[..., Any] | None = None,
+    hess: Callable[..., Any] | None = None,
+    hess_diag: Callable[..., Any] | None = None,
     space: Space = "vector",
     basins: int | None = None,
     structure: Group | str = "auto",
@@ -64,8 +71,13 @@ def minimize(
     history: Path | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
+    **newton: Any,
 ) -> OptimizeResult:
     """Minimize fun(x, *args) and return a `scipy.optimize.OptimizeResult`.
+
+    `method="newton"` is another optimiser altogether: structured Newton, for functions with a gradient `jac` and, if
+    possible, products with the Hessian (`hessp`, `hess`, `hess_diag`); its further arguments are those of
+    `esgroup.newton.minimize_newton`. All that follows is about searches, which use values only.
 
     `x0` to `target` are the arguments of `Searcher`. NaN is the value of a failed evaluation. The objective gets an
     array of its own, which it may change and keep. If it raises, the values that had arrived are told, and the
@@ -95,6 +107,12 @@ def minimize(
     comes to what the uninterrupted run would have come to, bit for bit; limits that are given replace the saved ones.
     A KeyboardInterrupt carries the result so far as its attribute `result`.
     """
+    given = {name: value for name, value in locals().items() if name not in ("fun", "x0", "method", "newton")}
+    if method == "newton":
+        return minimize_newton(fun, x0, **newton_arguments(minimize, given, newton))
+    if method != "search":
+        raise ValueError(f"method must be 'search' or 'newton', got {method!r}")
+    refuse_for_search(given, newton)
     limits = stopping.limits(max_evals, max_iters, max_time, target)
     if space != "vector" or basins is not None:
         rng = generator(rng)
@@ -216,65 +234,6 @@ def _observe(shows: list[Callable[[Campaign], None]], callback: Any, campaign: C
         return callback is None or not callback(campaign.search)
     except StopIteration:
         return False
-
-
-# ---- SciPy ------------------------------------------------------------------------------------------------------
-
-
-def scipy_method(
-    fun: Callable[..., Any],
-    x0: Any,
-    args: tuple[Any, ...] = (),
-    *,
-    bounds: Any = None,
-    callback: Callable[..., Any] | None = None,
-    maxiter: int | None = None,
-    maxfev: int | None = None,
-    disp: bool = False,
-    **options: Any,
-) -> OptimizeResult:
-    """`scipy.optimize.minimize(fun, x0, method=esgroup.scipy_method, options={"sigma0": 0.5, "max_evals": 1000})`.
-
-    Options are the arguments of `esgroup.minimize`, and SciPy's maxiter (max_iters), maxfev (max_evals) and disp
-    (progress). As SciPy has it, callback(x) gets the best point of the present search,
-    callback(intermediate_result) an OptimizeResult, and StopIteration ends the run. Derivatives, constraints and tol
-    are refused: they would not be used.
-    """
-    for name in ("jac", "hess", "hessp", "constraints", "tol"):
-        given = options.pop(name, None)
-        if given is not None and given is not False and not _is_empty(given):
-            raise ValueError(f"esgroup.scipy_method does not use {name}: leave it out, got {given!r}")
-    if maxiter is not None:
-        options.setdefault("max_iters", maxiter)
-    if maxfev is not None:
-        options.setdefault("max_evals", maxfev)
-    options.setdefault("progress", bool(disp))
-    return minimize(fun, x0, args=args, bounds=bounds, callback=_scipy_callback(callback), **options)
-
-
-def _is_empty(given: Any) -> bool:
-    return isinstance(given, (tuple, list, dict)) and not given
-
-
-def _scipy_callback(callback: Callable[..., Any] | None) -> Callable[[Searcher], None] | None:
-    if callback is None:
-        return None
-    by_result = _parameters(callback) == ["intermediate_result"]
-
-    def tell(search: Searcher) -> None:
-        if by_result:
-            callback(intermediate_result=search.result)
-        else:
-            callback(search.mean if search.best_x is None else search.best_x.copy())
-
-    return tell
-
-
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    try:
-        return list(inspect.signature(function).parameters)
-    except ValueError:  # some that are written in C do not say
-        return []
 
 
 class _Module(ModuleType):

@@ -1,8 +1,7 @@
-"""Structured Newton as one call, and as a method of scipy.optimize.minimize."""
+"""Structured Newton as one call."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from esgroup import checks, stopping
-from esgroup.checks import Array
 from esgroup.gradients.function import PROBES
 from esgroup.groups import Group
 from esgroup.newton.derivatives import products_of
@@ -132,52 +130,3 @@ def _run(run: Run, watch: Callable[[Run], bool]) -> OptimizeResult:
         interrupt.result = result(run)  # type: ignore[attr-defined]
         raise
     return result(run)
-
-
-# ---- SciPy ------------------------------------------------------------------------------------------------------
-
-
-def newton_method(
-    fun: Callable[..., Any],
-    x0: Any,
-    args: tuple[Any, ...] = (),
-    *,
-    jac: Any = None,
-    hess: Any = None,
-    hessp: Any = None,
-    bounds: Any = None,
-    constraints: Any = (),
-    callback: Callable[..., Any] | None = None,
-    tol: float | None = None,
-    maxiter: int | None = None,
-    disp: bool = False,
-    **chosen: Any,
-) -> OptimizeResult:
-    """`scipy.optimize.minimize(fun, x0, jac=..., hessp=..., method=esgroup.newton.newton_method, options={...})`.
-
-    Options are the arguments of `minimize_newton`, and SciPy's maxiter (max_iters) and disp (progress); tol is gtol. As
-    SciPy has it, callback(x) gets the best point, callback(intermediate_result) the result so far. Bounds and
-    constraints are refused.
-    """
-    for name, given in (("bounds", bounds), ("constraints", constraints)):
-        if given is not None and not (isinstance(given, (tuple, list, dict)) and not given):
-            raise ValueError(f"newton_method does not use {name}: leave it out, got {given!r}")
-    for name, value in (("gtol", tol), ("max_iters", maxiter)):
-        if value is not None:
-            chosen.setdefault(name, value)
-    chosen.setdefault("progress", bool(disp))
-    heard = _scipy_callback(callback)
-    return minimize_newton(fun, x0, args=args, jac=jac, hess=hess, hessp=hessp, callback=heard, **chosen)
-
-
-def _scipy_callback(callback: Callable[..., Any] | None) -> Callable[[OptimizeResult], Any] | None:
-    if callback is None:
-        return None
-    if list(inspect.signature(callback).parameters) == ["intermediate_result"]:
-        return lambda so_far: callback(intermediate_result=so_far)
-
-    def tell(so_far: OptimizeResult) -> Any:
-        x: Array = so_far.x
-        return callback(x)
-
-    return tell

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from esgroup.newton import minimize_newton, newton_method
+from esgroup import newton_method
+from esgroup.newton import minimize_newton
 from tests.newton.reference import Quadratic, cosh
 
 DIM = 6
