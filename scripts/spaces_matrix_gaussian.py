@@ -1,76 +1,110 @@
-"""Search with matrix Gaussians: evaluations, CPU time and memory against the vector search.
+"""Search with matrix Gaussians: evaluations, CPU time and memory beside the vector search.
 
-    python scripts/spaces_matrix_gaussian.py
-
-The function is the zoo's kronecker_ellipsoid, 30 x 30, of condition 10^4, from its own start to 1e-6; whole
-generations are counted. Seeds are 100 and above. CPU time is that of the process, with one BLAS thread. About three
-minutes.
+The function is the zoo's kronecker_ellipsoid, 30 x 30, of condition 10^4, from its own start to 1e-6.
 """
 
 from __future__ import annotations
 
-import os
-
-for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_variable] = "1"
-
+import math
 import time
 import tracemalloc
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+from spaces_runs import Plan, Row, Run, generations, run
 
-from esgroup import Searcher
-from esgroup.distributions.matrix_gaussian import MatrixGaussian
-from esgroup.strategies.matrix_gaussian import MatrixGaussianSearch
+from esgroup import MatrixGaussian, Searcher
 from esgroup_problems.matrices import kronecker_ellipsoid
 from esgroup_problems.problem import Problem
 
-SIZE, TARGET, SEEDS = 30, 1e-6, range(100, 103)
-DIAGONAL_BUDGET = 400_000  # evaluations, several times what the matrix search takes
+TARGET, MAX_EVALS = 1e-6, 400_000  # several times what the matrix search takes
+VARIANTS: dict[str, dict[str, Any]] = {
+    "precision form": {"form": "precision"},
+    "exact=False": {"exact": False},
+    'algorithm="paper"': {"algorithm": "paper"},
+}
+SPEED = 10  # how many times our CPU time the full vector search must take
 
 
-class Run(NamedTuple):
-    """What a search took."""
-
-    evals: int
-    best: float
-    seconds: float  # of the processor
-
-
-def run_matrix(problem: Problem, seed: int, max_evals: int = 200_000, **options: object) -> Run:
-    """A search with a matrix Gaussian; options are fields of the distribution, or `algorithm`."""
-    algorithm = options.pop("algorithm", "default")
-    strategy = MatrixGaussianSearch(MatrixGaussian(problem.x0, problem.sigma0, **options), algorithm=algorithm)
-    state, rng, evals, best = strategy.start(), np.random.default_rng(seed), 0, np.inf
-    began = time.process_time()
-    while evals < max_evals and best > TARGET:
-        drawn = strategy.sample(state, strategy.popsize, rng)
-        values = problem.batch(drawn.points)
-        evals, best = evals + len(values), min(best, float(values.min()))
-        state = strategy.update(state, drawn.local, np.argsort(values, kind="stable"))
-    return Run(evals, best, time.process_time() - began)
+def search(problem: Problem, seed: int, max_evals: int = MAX_EVALS, algorithm: str = "default", **fields: Any) -> Run:
+    """A search with a matrix Gaussian; fields are the distribution's."""
+    distribution = MatrixGaussian(problem.x0, problem.sigma0, **fields)
+    matrices = Searcher(distribution, algorithm=algorithm, rng=seed)
+    return run(generations(matrices, problem.batch), max_evals, TARGET)
 
 
-def run_vector(problem: Problem, structure: str, seed: int, max_evals: int | None, max_seconds: float = np.inf) -> Run:
-    """A vector search over the entries row by row, for so many evaluations or so much CPU time."""
-    x0, shape = problem.x0, problem.x0.shape
-    search = Searcher(x0.ravel(), problem.sigma0, structure=structure, rng=seed, max_evals=max_evals, target=TARGET)
-    began = time.process_time()
-    while not search.stop() and time.process_time() - began < max_seconds:
-        search.tell(problem.batch(search.ask().reshape(-1, *shape)))
-    return Run(search.nfev, search.best_f, time.process_time() - began)
+def search_vectors(problem: Problem, structure: str, seed: int, max_seconds: float = math.inf) -> Run:
+    """A vector search over the entries row by row, for at most so much CPU time."""
+    vectors = Searcher(problem.x0.ravel(), problem.sigma0, structure=structure, rng=seed)
+    steps = generations(vectors, lambda x: problem.batch(x.reshape(-1, *problem.x0.shape)))
+    return run(steps, MAX_EVALS if max_seconds == math.inf else math.inf, TARGET, max_seconds)
 
 
-def generation(shape: tuple[int, int], **options: object) -> tuple[float, float]:
-    """CPU seconds of a generation (median of 3), sampled and moved, and the peak of its memory in MiB."""
-    strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros(shape), 1.0, **options))
-    state, rng, seconds = strategy.start(), np.random.default_rng(0), []
+def described(runs: list[Run]) -> str:
+    """Evaluations and time of each run."""
+    parts = []
+    for r in runs:
+        reached = "" if r.reached else f" (not there: {r.best:.2g}{', ' + r.reasons if r.reasons else ''})"
+        parts.append(f"{r.evals:,}{reached} in {r.seconds:.1f} s")
+    return "; ".join(parts)
+
+
+def more_evaluations(ours: list[Run], theirs: list[Run]) -> bool:
+    """Whether they took more on every instance; those that never came there took more than any number."""
+    return all(a.reached and a.cost < b.cost for a, b in zip(ours, theirs, strict=True))
+
+
+def more_time(ours: Run, theirs: Run) -> bool:
+    """Whether they took SPEED times our CPU time, or were not there when it was over."""
+    return ours.reached and (not theirs.reached or theirs.seconds >= SPEED * ours.seconds)
+
+
+# ---- rows -----------------------------------------------------------------------------------------------------------
+
+
+def evaluation_rows(plan: Plan, problems: dict[int, Problem], ours: list[Run]) -> Iterator[Row]:
+    """The matrix search beside the vector search with diagonal structure."""
+    what = (
+        f"{_shape(problems)}, condition 1e4, to {TARGET:g}, seed{'s' * (len(ours) > 1)} {', '.join(map(str, problems))}"
+    )
+    seeds = plan.each(list(problems), f"{_shape(problems)}, vectors, diagonal")
+    diagonal = [search_vectors(problems[seed], "diagonal", seed) for seed in seeds]
+    goal = "fewer evaluations than vectors, diagonal"
+    yield Row(f"{what}: matrix Gaussian, full x full", described(ours), goal, more_evaluations(ours, diagonal))
+    yield Row(f"{what}: vectors, diagonal", described(diagonal))
+
+
+def time_row(plan: Plan, problems: dict[int, Problem], ours: Run) -> Row:
+    """The vector search with full structure on the first problem, for ten times the CPU time of the matrix search."""
+    seed, problem = next(iter(problems.items()))
+    what = f"{_shape(problems)}, seed {seed}: vectors, full, at most {SPEED} x the CPU time of the matrix Gaussian"
+    plan.say(f"{what}, {SPEED * ours.seconds:.0f} s")
+    full = search_vectors(problem, "full", seed, SPEED * ours.seconds)
+    met = None if plan.quick else more_time(ours, full)
+    return Row(what, described([full]), "not there by then", met)
+
+
+def variant_rows(plan: Plan, problems: dict[int, Problem]) -> Iterator[Row]:
+    """Other ways to search with a matrix Gaussian."""
+    seed, problem = next(iter(problems.items()))
+    for name, fields in VARIANTS.items():
+        what = f"{_shape(problems)}, seed {seed}: matrix Gaussian, {name}"
+        plan.say(what)
+        yield Row(what, described([search(problem, seed, **fields)]))
+
+
+def _shape(problems: dict[int, Problem]) -> str:
+    return " x ".join(map(str, next(iter(problems.values())).x0.shape))
+
+
+def generation(shape: tuple[int, int], **fields: Any) -> tuple[float, float]:
+    """CPU seconds of a generation, ask and tell (median of 3), and the peak of its memory in MiB."""
+    matrices, seconds = Searcher(MatrixGaussian(np.zeros(shape), 1.0, **fields), rng=0), []
 
     def once() -> None:
-        drawn = strategy.sample(state, strategy.popsize, rng)
-        strategy.update(state, drawn.local, np.arange(strategy.popsize))
+        matrices.ask()
+        matrices.tell(np.arange(float(matrices.popsize)))
 
     once()  # compiles
     for _ in range(3):
@@ -84,45 +118,29 @@ def generation(shape: tuple[int, int], **options: object) -> tuple[float, float]
     return float(np.median(seconds)), peak
 
 
-def rows() -> Iterator[tuple[str, str, str]]:
-    """(what, measured, goal) one after another."""
-    problems = {seed: kronecker_ellipsoid(SIZE, seed=seed) for seed in SEEDS}
-    run_matrix(problems[100], 100, max_evals=100)  # compiles
-    matrix = [run_matrix(problem, seed) for seed, problem in problems.items()]
-    yield "matrix Gaussian, full x full", _described(matrix), "fewer evaluations than diagonal"
-    diagonal = run_vector(problems[100], "diagonal", 100, DIAGONAL_BUDGET)
-    yield "vector, diagonal, seed 100", _described([diagonal]), "more evaluations than the matrix search"
-    limit = 10 * matrix[0].seconds
-    full = run_vector(problems[100], "full", 100, None, limit)
-    yield (
-        f"vector, full, seed 100, stopped after {limit:.0f} s",
-        _described([full]),
-        "not there in 10 x the time",
-    )
-    precision = [run_matrix(problems[100], 100, form="precision")]
-    yield "matrix Gaussian, precision form, seed 100", _described(precision), "as in covariance form"
-    approximate = [run_matrix(problems[100], 100, exact=False)]
-    yield "matrix Gaussian, exact=False, seed 100", _described(approximate), "-"
-    paper = [run_matrix(problems[100], 100, algorithm="paper")]
-    yield "matrix Gaussian, algorithm='paper', seed 100", _described(paper), "-"
-    for sizes, structure in (
-        ((300, 300), {}),
-        ((300, 300), {"rows": "heisenberg", "cols": "diagonal"}),
-        ((600, 600), {"rows": "heisenberg", "cols": "diagonal"}),
-    ):
-        seconds, peak = generation(sizes, **structure)
-        name = " x ".join(map(str, sizes)) + ", " + " x ".join(structure.get(s, "full") for s in ("rows", "cols"))
-        yield f"a generation, {name}", f"{seconds:.2f} s, {peak:,.0f} MiB at most", "works; linear if structured"
+def size_rows(plan: Plan) -> Iterator[Row]:
+    """Time and memory of a generation of large matrices."""
+    structured = {"rows": "heisenberg", "cols": "diagonal"}
+    for size, fields in ((300, {}), (300, structured), (600, structured))[: 1 if plan.quick else 3]:
+        name = f"{size} x {size}, " + " x ".join(fields.get(side, "full") for side in ("rows", "cols"))
+        plan.say(f"a generation, {name}")
+        seconds, peak = generation((size, size), **fields)
+        yield Row(f"a generation, {name}", f"{seconds:.2f} s, {peak:,.0f} MiB at most")
 
 
-def _described(runs: list[Run]) -> str:
-    parts = []
-    for run in runs:
-        reached = "" if run.best <= TARGET else f" (not there: {run.best:.2g})"
-        parts.append(f"{run.evals:,}{reached} in {run.seconds:.1f} s")
-    return "; ".join(parts)
+def rows(plan: Plan) -> Iterator[Row]:
+    """All measurements of the search with matrix Gaussians."""
+    size, seeds = (8, plan.seeds(1)) if plan.quick else (30, plan.seeds(3))
+    problems = {seed: kronecker_ellipsoid(size, seed=seed) for seed in seeds}
+    _compile(problems[seeds[0]])
+    ours = [search(problems[seed], seed) for seed in plan.each(seeds, f"{_shape(problems)}, matrix Gaussian")]
+    yield from evaluation_rows(plan, problems, ours)
+    yield time_row(plan, problems, ours[0])
+    yield from variant_rows(plan, problems)
+    yield from size_rows(plan)
 
 
-if __name__ == "__main__":
-    for what, measured, goal in rows():
-        print(f"{what:<58} | {measured:<66} | {goal}", flush=True)
+def _compile(problem: Problem) -> None:
+    search(problem, 0, max_evals=1)
+    for structure in ("diagonal", "full"):
+        search_vectors(problem, structure, 0, 0.0)

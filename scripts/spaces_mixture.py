@@ -1,34 +1,24 @@
 """Mixtures as a search for several optima: how many are found in one run, and what the plain natural gradient does.
 
-    python scripts/spaces_mixture.py
-
 Functions of two variables from the suite for niching of CEC 2013 (Li, Engelbrecht, Epitropakis: Benchmark functions for
 CEC'2013 special session on niching methods, 2013), negated where the suite maximises. An optimum counts as found if a
-reported mode is within 1e-3 of it in every coordinate. Seeds 100-104; constants were chosen on seeds 0-9.
-A minute or so.
+reported mode is within 1e-3 of it in every coordinate. Constants were chosen on seeds 0-9.
 """
 
 from __future__ import annotations
 
-import os
-
-for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_variable] = "1"
-
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from spaces_runs import Function, Plan, Row, Run, generations, median, run, solved
 
-import esgroup
-from esgroup.distributions.gaussian import Gaussian
-from esgroup.distributions.mixture import Mixture, MixtureStep
+from esgroup import Gaussian, Mixture, Searcher
+from esgroup.distributions.mixture import MixtureStep
 from esgroup.strategies import rates
-from esgroup.strategies.mixture import MixtureSearch
 
-SEEDS = range(100, 105)
 ACCURACY = 1e-3
 
 Array = np.ndarray
@@ -38,7 +28,7 @@ class Task(NamedTuple):
     """A function of rows, its box, and its global minimisers."""
 
     name: str
-    fun: Callable[[Array], Array]
+    fun: Function
     box: list[tuple[float, float]]
     optima: Array
 
@@ -89,20 +79,54 @@ def number_found(optima: Array, points: Array) -> int:
     return int((gaps.min(axis=1, initial=np.inf) < ACCURACY).sum())
 
 
-def search(task: Task, count: int, seed: int, max_evals: int) -> tuple[int, int, int, float]:
-    """Optima found, modes reported, evaluations, and evaluations when the last of the optima was found (or inf)."""
+class Found(NamedTuple):
+    """How a search for several optima ended."""
+
+    optima: int
+    modes: int  # reported
+    evals: int
+    complete: float  # evaluations when the last of the optima was found
+    reasons: str
+
+
+def searcher(task: Task, count: int, seed: int) -> Searcher:
+    """A search in the box of the task."""
     rng = np.random.default_rng(seed)
-    strategy = MixtureSearch(Mixture.spread(count, bounds=task.box, rng=rng), box=np.array(task.box))
-    state, evals, complete, found, points = strategy.start(), 0, math.inf, 0, np.empty((0, 2))
-    while evals + strategy.popsize <= max_evals and not strategy.ended(state):
-        drawn = strategy.sample(state, strategy.popsize, rng)
-        evals += len(drawn.points)
-        state = strategy.update(state, drawn.local, np.argsort(task.fun(drawn.points), kind="stable"))
-        points = np.array([point for point, _, _ in strategy.modes(state)])
+    mixture = Mixture.spread(count, bounds=task.box, rng=rng)
+    return Searcher(mixture, bounds=task.box, rng=rng)
+
+
+def search(task: Task, count: int, seed: int, max_evals: int) -> Found:
+    """A search until it stops by itself or the evaluations are made."""
+    several, complete = searcher(task, count, seed), math.inf
+    for step in generations(several, task.fun):
+        points = np.array([mode.point for mode in several.result.modes])
         found = number_found(task.optima, points)
-        if found == len(task.optima) and complete == math.inf:
-            complete = evals
-    return found, len(points), evals, complete
+        complete = step.evals if found == len(task.optima) and complete == math.inf else complete
+        if step.evals >= max_evals:
+            break
+    return Found(found, len(points), step.evals, complete, step.reasons)
+
+
+def restarts(task: Task, seed: int, max_evals: int) -> int:
+    """Optima found by cma in the box, begun anew at random points of it until the evaluations are made.
+
+    sigma0 is a fifth of the box. Its tolerances are raised to what the accuracy needs, in its favour.
+    """
+    import cma
+
+    rng, evals, ends = np.random.default_rng(seed), 0, []
+    low, high = np.array(task.box).T
+    options = {"bounds": [low, high], "CMA_stds": high - low, "tolx": 1e-4, "tolfun": 1e-6, "verbose": -9}
+    while evals < max_evals:
+        own = {"seed": int(rng.integers(1, 2**31)), "maxfevals": max_evals - evals}
+        one = cma.CMAEvolutionStrategy(rng.uniform(low, high), 0.2, options | own)
+        while not one.stop():
+            x = one.ask()
+            one.tell(x, list(task.fun(np.array(x))))
+        evals += one.result.evaluations
+        ends.append(one.result.xbest)
+    return number_found(task.optima, np.array(ends))
 
 
 def joint(task: Task, count: int, seed: int, max_evals: int, learn_weights: bool) -> tuple[int, float]:
@@ -128,23 +152,6 @@ def joint(task: Task, count: int, seed: int, max_evals: int, learn_weights: bool
     return number_found(task.optima, state.means), float(mixture.mixing_weights(state).max())
 
 
-def rows_of_search(task: Task, count: int, max_evals: int, goal: str) -> Iterator[tuple[str, str, str]]:
-    """One line for a task."""
-    runs = [search(task, count, seed, max_evals) for seed in SEEDS]
-    found, kept, evals, complete = (list(column) for column in zip(*runs, strict=True))
-    text = f"{found} of {len(task.optima)}; modes reported {kept}; evaluations {evals}; all found at {complete}"
-    yield f"{task.name}, {count} components, at most {max_evals:,} evaluations", text, goal
-
-
-def rows_of_joint(task: Task, count: int, max_evals: int) -> Iterator[tuple[str, str, str]]:
-    """One line for fixed weights and one for learnt ones."""
-    for learn in (False, True):
-        runs = [joint(task, count, seed, max_evals, learn) for seed in SEEDS]
-        text = f"{[n for n, _ in runs]} of {len(task.optima)}; largest weight {[round(w, 2) for _, w in runs]}"
-        kind = "learnt" if learn else "fixed"
-        yield f"{task.name}, plain joint natural gradient, {kind} weights, at most {max_evals:,} evaluations", text, "-"
-
-
 def ellipsoid(x: Array) -> Array:
     """sum_i 10^(4 (i-1)/(n-1)) (x_i - 1)^2."""
     return (x - 1) ** 2 @ np.logspace(0, 4, x.shape[1])
@@ -155,46 +162,70 @@ def rosenbrock(x: Array) -> Array:
     return (100 * (x[:, 1:] - x[:, :-1] ** 2) ** 2 + (1 - x[:, :-1]) ** 2).sum(axis=1)
 
 
-def evaluations_of_one(fun: Callable[[Array], Array], dim: int, seed: int) -> int:
-    """Evaluations to 1e-8 of a mixture with one component."""
-    rng = np.random.default_rng(seed)
-    strategy = MixtureSearch(Mixture((Gaussian("full", mean=np.zeros(dim), sigma0=0.5),)), tolerance=1e-9)
-    state, evals, best = strategy.start(), 0, math.inf
-    while best > 1e-8 and evals < 100_000:
-        drawn = strategy.sample(state, strategy.popsize, rng)
-        values = fun(drawn.points)
-        evals, best = evals + len(values), min(best, float(values.min()))
-        state = strategy.update(state, drawn.local, np.argsort(values, kind="stable"))
-    return evals
+# ---- rows -----------------------------------------------------------------------------------------------------------
 
 
-def evaluations_of_gaussian(fun: Callable[[Array], Array], dim: int, seed: int) -> int:
-    """The same of the search for vectors."""
-    plain = esgroup.Searcher(np.zeros(dim), 0.5, structure="full", rng=seed, max_evals=100_000, target=1e-8)
-    while not plain.stop():
-        plain.tell(fun(plain.ask()))
-    return plain.nfev
+def search_rows(plan: Plan, task: Task, count: int, max_evals: int, least: int | None) -> Iterator[Row]:
+    """The optima found by every seed, at least so many as a goal; and those of restarts in as many evaluations."""
+    what, total = f"{task.name}, {count} components, at most {max_evals:,} evaluations", len(task.optima)
+    runs = [search(task, count, seed, max_evals) for seed in plan.each(plan.seeds(5), what)]
+    goal = "-" if least is None else f"{'at least ' * (least < total)}{least} of {total} in every run"
+    met = None if least is None else all(found.optima >= least for found in runs)
+    yield Row(what, _described(runs, total), goal, met)
+    if plan.quick:
+        return
+    what = f"{task.name}, cma with random restarts, as many evaluations"
+    seeds = plan.each(plan.seeds(5), what)
+    found = [restarts(task, seed, ours.evals) for seed, ours in zip(seeds, runs, strict=True)]
+    yield Row(what, f"{_listed(found)} of {total}")
 
 
-def rows_of_one() -> Iterator[tuple[str, str, str]]:
-    """One component against the search for vectors."""
+def _described(runs: list[Found], total: int) -> str:
+    found, modes, evals, complete = (_listed(column) for column in list(zip(*runs, strict=True))[:4])
+    ends = ", ".join(dict.fromkeys(run.reasons or "budget" for run in runs))
+    found += f" of {total}; modes reported {modes}; evaluations {evals} (ended by: {ends})"
+    return found + f"; all found at {complete}"
+
+
+def _listed(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:,.0f}" if math.isfinite(value) else "-" for value in values)
+
+
+def joint_rows(plan: Plan, task: Task, count: int, max_evals: int) -> Iterator[Row]:
+    """One line for fixed weights and one for learnt ones."""
+    for learn, kind in ((False, "fixed"), (True, "learnt")):
+        what = f"{task.name}, plain joint natural gradient, {kind} weights, at most {max_evals:,} evaluations"
+        runs = [joint(task, count, seed, max_evals, learn) for seed in plan.each(plan.seeds(5), what)]
+        found, largest = _listed(n for n, _ in runs), ", ".join(f"{w:.2f}" for _, w in runs)
+        yield Row(what, f"{found} of {len(task.optima)}; largest weight {largest}")
+
+
+def to_target(search: Searcher, fun: Function) -> Run:
+    """A run to 1e-8."""
+    return run(generations(search, fun), 100_000, 1e-8)
+
+
+def one_rows(plan: Plan) -> Iterator[Row]:
+    """One component beside the search for vectors, in five dimensions."""
+    mean = np.zeros(5)
+    mixture = Mixture((Gaussian("full", mean=mean, sigma0=0.5),))
     for fun in (ellipsoid, rosenbrock):
-        one = [evaluations_of_one(fun, 5, seed) for seed in SEEDS]
-        plain = [evaluations_of_gaussian(fun, 5, seed) for seed in SEEDS]
-        yield f"one component, {fun.__name__} d = 5, evaluations to 1e-8", f"{one}; Searcher {plain}", "the same"
+        what = f"one component, {fun.__name__}, d = 5, to 1e-8"
+        seeds = plan.seeds(5)
+        one = [to_target(Searcher(mixture, rng=seed), fun) for seed in plan.each(seeds, what)]
+        plain = [to_target(Searcher(mean, 0.5, structure="full", rng=seed), fun) for seed in seeds]
+        measured = f"{solved(one)}; vectors: {solved(plain)}"
+        met = median(one) <= 1.1 * median(plain) < math.inf
+        yield Row(f"{what}, {len(seeds)} seeds", measured, "at most 1.1 of the search for vectors", met)
 
 
-def rows() -> Iterator[tuple[str, str, str]]:
-    """(what, measured, goal)."""
-    yield from rows_of_search(TASKS["himmelblau"], 4, 20_000, "4 in 5 of 5 runs")
-    yield from rows_of_search(TASKS["camel"], 4, 20_000, "2 in 5 of 5 runs")
-    yield from rows_of_search(TASKS["rastrigin"], 12, 20_000, ">= 10 in 5 of 5 runs")
-    yield from rows_of_search(TASKS["vincent"], 12, 50_000, "-")
-    yield from rows_of_joint(TASKS["himmelblau"], 4, 50_000)
-    yield from rows_of_joint(TASKS["rastrigin"], 12, 50_000)
-    yield from rows_of_one()
-
-
-if __name__ == "__main__":
-    for what, measured, goal in rows():
-        print(f"{what}\n    {measured}\n    goal: {goal}")
+def rows(plan: Plan) -> Iterator[Row]:
+    """All measurements of the search with mixtures."""
+    yield from search_rows(plan, TASKS["himmelblau"], 4, 20_000, 4)
+    yield from search_rows(plan, TASKS["camel"], 4, 20_000, 2)
+    yield from search_rows(plan, TASKS["rastrigin"], 12, 20_000, 10)
+    if not plan.quick:
+        yield from search_rows(plan, TASKS["vincent"], 12, 50_000, None)
+        yield from joint_rows(plan, TASKS["himmelblau"], 4, 50_000)
+        yield from joint_rows(plan, TASKS["rastrigin"], 12, 50_000)
+    yield from one_rows(plan)

@@ -15,7 +15,15 @@ from esgroup.groups import Group
 def local_curvature(
     group: Group, root: Array, hvp: Callable[[Array], Any], hessian_diagonal: Array | None, *, precision: bool
 ) -> Array:
-    """C (.) kappa(X) of X = T^T H T, with T = A, or T = B^-T in precision form, from len(hub) products with H.
+    """C (.) kappa(X) of X = T^T H T, with T = A, or T = B^-T in precision form, from len(hub) products with H."""
+    rows, diagonal = local_hessian(group, root, hvp, hessian_diagonal, precision=precision)
+    return group._project_columns(np.ascontiguousarray(rows.T), diagonal)
+
+
+def local_hessian(
+    group: Group, root: Array, hvp: Callable[[Array], Any], hessian_diagonal: Array | None, *, precision: bool
+) -> tuple[Array, Array]:
+    """The hub's rows of X, (len(hub), dim), and its diagonal, (dim,): all that C (.) kappa(X) depends on.
 
     X's hub columns are T^T H (T e_j). A column outside the hub J is T e_j = d_j e_j + T_J q_j with
     d_j = 1 / (T^-1)_jj and q_j = -d_j (T^-1)_Jj, so that
@@ -28,13 +36,12 @@ def local_curvature(
     outward = group._solve_transposed if precision else group._apply
     pull = group._solve if precision else group._apply_transposed
     products = _products(hvp, outward(root, units))  # rows H T e_j
-    columns = pull(root, products)  # rows X_j
-    diagonal = np.zeros(group.dim)
-    if len(hub) < group.dim:
-        if hessian_diagonal is None:
-            raise ValueError(f"hessian_diagonal must be given for {group}: {len(hub)} products do not determine it")
-        diagonal = _outer_diagonal(group, root, units, products, columns, hessian_diagonal, precision)
-    return group._project_columns(np.ascontiguousarray(columns.T), diagonal)
+    rows = pull(root, products)  # X_j
+    if len(hub) == group.dim:
+        return rows, np.diagonal(rows).copy()
+    if hessian_diagonal is None:
+        raise ValueError(f"hessian_diagonal must be given for {group}: {len(hub)} products do not determine it")
+    return rows, _outer_diagonal(group, root, units, products, rows, hessian_diagonal, precision)
 
 
 def _outer_diagonal(

@@ -1,34 +1,11 @@
-"""The Hessian in the local coordinates of a group, and its absolute value there."""
+"""The absolute value of a Hessian in the local coordinates of a group."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esgroup.checks import Array
-from esgroup.distributions.curvature import _outer_diagonal
-from esgroup.distributions.gaussian import Gaussian
-
-
-def local_hessian(
-    family: Gaussian, root: Array, products: Callable[[Array], Array], hessian_diagonal: Array | None
-) -> tuple[Array, Array]:
-    """X = T^T H T with T = B^-T (precision form) or T = A: its hub's rows, (len(hub), dim), and its diagonal, (dim,).
-
-    They are all that C (.) kappa(X) depends on (`esgroup.distributions.curvature`). Where the hub is everything, the
-    rows are X itself and H's diagonal is not used.
-    """
-    group = family.group
-    units = np.zeros((len(group.hub), group.dim))
-    units[np.arange(len(units)), group.hub] = 1.0
-    images = products(family._outward(root, units))  # rows H T e_j
-    rows = family._pull(root, images)
-    if hessian_diagonal is None:
-        return rows, np.diagonal(rows).copy()
-    precision = family.form == "precision"
-    return rows, _outer_diagonal(group, root, units, images, rows, hessian_diagonal, precision)
 
 
 def absolute(rows: Array, diagonal: Array, hub: NDArray[np.int64]) -> tuple[Array, Array]:

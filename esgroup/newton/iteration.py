@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from esgroup.checks import Array
+from esgroup.distributions.curvature import local_hessian
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.gaussian_family import Form
 from esgroup.groups import Group, SingularElementError
-from esgroup.newton.curvature import absolute, local_hessian
+from esgroup.newton.curvature import absolute
 from esgroup.newton.precision import Breakdown, Look, Precision, finite
 
 
@@ -52,7 +53,8 @@ class GroupPrecision(Precision):
         diagonal = look.diagonal if self.needs_diagonal else None
         if diagonal is not None:
             diagonal = diagonal + look.damping
-        rows, local_diagonal = local_hessian(self.family, self.root, _damped(look), diagonal)
+        precision = self.family.form == "precision"
+        rows, local_diagonal = local_hessian(group, self.root, _damped(look), diagonal, precision=precision)
         if self.absolute:
             rows, local_diagonal = absolute(rows, local_diagonal, group.hub)
         m = group._project_columns(np.ascontiguousarray(rows.T), local_diagonal)

@@ -1,0 +1,201 @@
+"""What an experiment is: numbers in a table, a figure and verdicts that are made from the table only.
+
+All numbers of a run are rows of one form, so that the files, the figures and the page need to know nothing else.
+"""
+
+from __future__ import annotations
+
+import csv
+import platform
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+
+Array = np.ndarray
+HOLDS, FAILS, WHEN = "holds", "does not hold", "holds when "
+_LIBRARIES = ("numpy", "scipy")
+
+
+class Row(NamedTuple):
+    """A number: the quantity, under which circumstances, of which method, at which place (an iteration, a step)."""
+
+    part: str
+    case: str
+    series: str
+    x: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a claim of the paper: "holds", "holds when ..." or "does not hold", and the figures behind it."""
+
+    claim: str
+    word: str
+    why: str
+
+    def __post_init__(self) -> None:
+        if self.word not in (HOLDS, FAILS) and not (self.word.startswith(WHEN) and len(self.word) > len(WHEN)):
+            raise ValueError(f"word must be {HOLDS!r}, {FAILS!r} or begin with {WHEN!r}, got {self.word!r}")
+
+
+def judged(claim: str, why: str, outcomes: dict[str, bool]) -> Verdict:
+    """A verdict from outcomes by circumstance: all, none, or "holds when" and those under which it does."""
+    if not outcomes:
+        raise ValueError("outcomes must have at least one circumstance, got none")
+    good = [name for name, ok in outcomes.items() if ok]
+    if len(good) == len(outcomes):
+        return Verdict(claim, HOLDS, why)
+    return Verdict(claim, WHEN + " or ".join(good) if good else FAILS, why)
+
+
+class Table:
+    """The rows of a run, with questions to them."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows = tuple(rows)
+
+    def where(self, part: str, case: str | None = None, series: str | None = None) -> Self:
+        """The rows of a quantity, in one case or of one method if that is said."""
+        return type(self)(
+            row
+            for row in self.rows
+            if row.part == part and case in (None, row.case) and series in (None, row.series)
+        )
+
+    def cases(self, part: str) -> list[str]:
+        """The cases of a quantity, in their order."""
+        return list(dict.fromkeys(row.case for row in self.rows if row.part == part))
+
+    def series(self, part: str, case: str | None = None) -> list[str]:
+        """The methods with that quantity, in their order."""
+        return list(dict.fromkeys(row.series for row in self.where(part, case).rows))
+
+    def curve(self, part: str, case: str, series: str) -> tuple[Array, Array]:
+        """Places and values of one line."""
+        rows = self.where(part, case, series).rows
+        return np.array([row.x for row in rows]), np.array([row.value for row in rows])
+
+    def value(self, part: str, case: str, series: str) -> float:
+        """The one number there is."""
+        rows = self.where(part, case, series).rows
+        if len(rows) != 1:
+            raise ValueError(f"one row must have {part!r}, {case!r}, {series!r}, but there are {len(rows)}")
+        return rows[0].value
+
+    def matrix(self, part: str, case: str, series: str) -> Array:
+        """A square matrix whose entries were stored row by row, as `entries` does."""
+        _, values = self.curve(part, case, series)
+        return values.reshape(round(len(values) ** 0.5), -1)
+
+
+def entries(part: str, case: str, series: str, matrix: Array) -> Iterator[Row]:
+    """A matrix as rows of the table."""
+    for index, value in enumerate(np.asarray(matrix).ravel()):
+        yield Row(part, case, series, index, float(value))
+
+
+def _silent(text: str) -> None:
+    """No one looks."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much to run: everything, or a quick try for the tests; the seed; and whom to tell how far it is."""
+
+    quick: bool = False
+    seed: int = 0
+    say: Callable[[str], None] = _silent
+
+
+def _no_notes(table: Table) -> list[str]:
+    return []
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of the paper. Figure, verdicts and notes see the table and nothing else."""
+
+    name: str
+    title: str
+    about: str
+    run: Callable[[Plan], Iterable[Row]]
+    figure: Callable[[Table, Path], None]
+    verdicts: Callable[[Table], list[Verdict]]
+    notes: Callable[[Table], list[str]] = _no_notes
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def plan_rows(plan: Plan) -> Iterator[Row]:
+    """What the page says of a run: its size, seed and versions."""
+    yield Row("run", "", "quick", 0, float(plan.quick))
+    yield Row("run", "", "seed", 0, float(plan.seed))
+    yield Row("version", platform.python_version(), "python", 0, 0.0)
+    for name in _LIBRARIES:
+        yield Row("version", version(name), name, 0, 0.0)
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> None:
+    """A CSV file of all numbers, exact to the last bit."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(Row._fields)
+        table.writerows((*row[:3], f"{row.x:.17g}", f"{row.value:.17g}") for row in rows)
+
+
+def read_rows(path: Path) -> Table:
+    """What `write_rows` wrote."""
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = csv.reader(file)
+        if (head := next(lines, None)) != list(Row._fields):
+            raise ValueError(f"{path} must begin with the columns {', '.join(Row._fields)}, got {head}")
+        return Table(Row(part, case, series, float(x), float(value)) for part, case, series, x, value in lines)
+
+
+def page(experiment: Experiment, table: Table, image: str, level: int = 1) -> str:
+    """The verdicts of a run in Markdown, with its figure."""
+    lines = [f"{'#' * level} {experiment.title}", "", experiment.about, "", _how(experiment, table), ""]
+    lines += [f"![{experiment.title}]({image})", "", "| claim of the paper | verdict | measured |", "|---|---|---|"]
+    lines += [f"| {_cell(v.claim)} | **{_cell(v.word)}** | {_cell(v.why)} |" for v in experiment.verdicts(table)]
+    notes = experiment.notes(table)
+    lines += ["", *(f"- {note}" for note in notes)] if notes else []
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _how(experiment: Experiment, table: Table) -> str:
+    quick, seed = (table.value("run", "", name) for name in ("quick", "seed"))
+    flags = " --quick" * bool(quick) + f" --seed {seed:.0f}" * bool(seed)
+    versions = ", ".join(f"{row.series} {row.case}" for row in table.where("version").rows)
+    size = "A quick try, not a result" if quick else "Full size"
+    return f"{size}: `python scripts/reproduce.py {experiment.name}{flags}` ({versions})."
+
+
+def perform(experiment: Experiment, plan: Plan, folder: Path) -> Table:
+    """Run, and write NAME.csv, then NAME.png and NAME.md from the CSV file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [*plan_rows(plan), *experiment.run(plan)]
+    write_rows(folder / f"{experiment.name}.csv", rows)
+    return draw_and_judge(experiment, folder)
+
+
+def draw_and_judge(experiment: Experiment, folder: Path) -> Table:
+    """Figure and verdicts again, from the CSV file of a run."""
+    table = read_rows(folder / f"{experiment.name}.csv")
+    experiment.figure(table, folder / f"{experiment.name}.png")
+    (folder / f"{experiment.name}.md").write_text(page(experiment, table, f"{experiment.name}.png"), encoding="utf-8")
+    return table
+
+
+def slope(x: Sequence[float] | Array, y: Sequence[float] | Array) -> float:
+    """The order of y in x: the slope of log y over log x by least squares."""
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])

@@ -1,0 +1,58 @@
+"""The page about all experiments, from the files of their runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from reproduction.experiment import Experiment, page, read_rows
+
+_HEAD = """# The paper's experiments, run again
+
+Lin, Nielsen, Khan, Schmidt: Tractable structured natural-gradient descent using local parameterizations (ICML 2021).
+`python scripts/reproduce.py report` writes this page from the files of the runs. Each verdict is computed from the
+numbers of its run. "Holds when" means that it depends on something, mostly a step or a start: the paper gives few of them.
+"""
+
+
+def write_report(
+    experiments: Sequence[Experiment], planned: dict[str, str], runs: Path, target: Path, figures: Path
+) -> list[str]:
+    """Write the page and its figures; what was not run, or does not exist yet, has its place. Returns their names."""
+    sections, summary, missing = [], [], []
+    figures.mkdir(parents=True, exist_ok=True)
+    for experiment in experiments:
+        source = runs / experiment.name / f"{experiment.name}.csv"
+        if not source.exists():
+            missing.append(experiment.name)
+            sections.append(_absent(experiment.name, experiment.about))
+            continue
+        table, image = read_rows(source), figures / f"reproduce-{experiment.name}.png"
+        experiment.figure(table, image)
+        sections.append(page(experiment, table, _link(image, target), level=2))
+        words = [verdict.word.split(" when")[0] for verdict in experiment.verdicts(table)]
+        conditional = sum(v.word.startswith("holds when") for v in experiment.verdicts(table))
+        plain, fails = words.count("holds") - conditional, words.count("does not hold")
+        summary.append(f"| [{experiment.name}](#{_anchor(experiment.title)}) | {plain} | {conditional} | {fails} |")
+    known = {experiment.name for experiment in experiments}
+    for name, about in planned.items():
+        if name not in known:
+            missing.append(name)
+            sections.append(_absent(name, about))
+    head = [_HEAD, "| experiment | holds | holds when ... | does not hold |", "|---|---|---|---|", *summary, ""]
+    target.write_text("\n".join([*head, *sections]), encoding="utf-8")
+    return missing
+
+
+def _absent(name: str, about: str) -> str:
+    return f"## {name}\n\n{about}\n\nNot run yet.\n"
+
+
+def _link(image: Path, target: Path) -> str:
+    return Path(os.path.relpath(image, target.parent)).as_posix()
+
+
+def _anchor(title: str) -> str:
+    """GitHub's: lower case, hyphens for spaces, and no punctuation."""
+    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
