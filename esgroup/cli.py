@@ -54,6 +54,9 @@ def run(
     dim: Annotated[int | None, typer.Option(min=1, help="Number of variables; the problem's usual one.")] = None,
     x0: Annotated[str | None, typer.Option(help="Start, as 0.5,1,-2; the problem's own, or zeros.")] = None,
     bounds: Annotated[str | None, typer.Option(help="LOW,HIGH for all variables, or a pair each: 0,1;-5,5.")] = None,
+    method: Annotated[Literal["search", "newton"], _option(_SEARCH, help="newton: with gradients.")] = "search",
+    jac: Annotated[str | None, _option(_SEARCH, help="Gradient, MODULE:FUNCTION, for --method newton.")] = None,
+    hessp: Annotated[str | None, _option(_SEARCH, help="Hessian times v, MODULE:FUNCTION of x and v.")] = None,
     structure: Annotated[str, _option(_SEARCH, help="A structure of `esgroup list`.")] = "auto",
     sigma0: Annotated[float | None, _option(_SEARCH, help="Standard deviation of the first points.")] = None,
     basins: Annotated[int | None, _option(_SEARCH, min=1, help="Look for several optima, in so many places.")] = None,
@@ -90,7 +93,23 @@ def run(
         "max_time": max_time,
         "target": target,
     }
-    job = Job(problem, dim, x0, sigma0, bounds, workers, basins, checkpoint, resume, history, plot, options)
+    job = Job(
+        problem,
+        method,
+        dim,
+        x0,
+        sigma0,
+        bounds,
+        workers,
+        basins,
+        jac,
+        hessp,
+        checkpoint,
+        resume,
+        history,
+        plot,
+        options,
+    )
     _run(job, as_json)
 
 

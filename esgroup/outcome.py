@@ -50,13 +50,17 @@ class Outcome:
         """The result as numbers, strings and lists; null for NaN and infinities."""
         fields = {"problem": self.task.name, "dim": len(self.task.x0), "structure": self._structure()}
         if self.result is not None:
-            names = ("fun", "x", "nfev", "nit", "nfailed", "restarts", "success", "status", "message", "stop")
-            fields |= {name: _plain(self.result[name]) for name in (*names, "xmean", "stds")}
+            fields |= self._fields()
             fields |= {"message": f"Interrupted. {self.result.message}"} if self.interrupted else {}
-            fields |= {"modes": [_plain(mode._asdict()) for mode in self.result.modes]} if self._has_modes() else {}
         files = {kind: str(path) for kind, path in self.files.items()}
         known = {"known_minimum": self.task.minimum, "seconds": round(self.seconds, 4)}
         return fields | known | {"interrupted": self.interrupted, "files": files}
+
+    def _fields(self) -> dict[str, Any]:
+        assert self.result is not None
+        names = ("fun", "x", "nfev", "nit", "nfailed", "restarts", "success", "status", "message", "stop")
+        fields = {name: plain(self.result[name]) for name in (*names, "xmean", "stds")}
+        return fields | ({"modes": [plain(mode._asdict()) for mode in self.result.modes]} if self._has_modes() else {})
 
     def _problem(self) -> str:
         shape, structure = self.task.x0.shape, self._structure()
@@ -79,6 +83,10 @@ class Outcome:
         assert self.result is not None
         if self.result.nfailed >= self.result.nfev:
             return "none: all evaluations failed"
+        return self._value()
+
+    def _value(self) -> str:
+        assert self.result is not None
         known = "" if self.task.minimum is None else f" (known minimum {self.task.minimum:g})"
         return f"{self.result.fun:.10g}{known}"
 
@@ -106,12 +114,12 @@ def _point(x: Any) -> str:
     return f"[{shown}" + (f", … {len(x) - SHOWN:,} more]" if len(x) > SHOWN else "]")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """As JSON has it."""
     if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
+        return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -43,6 +43,8 @@ class Task:
     space: str = "vector"
     targets: tuple[float, ...] = ()
     gradient: Callable[[Array], Array] | None = None
+    hessian_product: Callable[[Array, Array], Array] | None = None
+    hessian_diagonal: Callable[[Array], Array] | None = None
     noiseless: Callable[[Array], Array] | None = None
     start_box: tuple[float, float] | None = None
     start: Callable[[np.random.Generator], Array] | None = None

@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,12 +37,15 @@ class Job:
     """The arguments of the command; `options` are those that `minimize` has under the same names."""
 
     problem: str
+    method: str = "search"
     dim: int | None = None
     x0: str | None = None
     sigma0: float | None = None
     bounds: str | None = None
     workers: int | None = None
     basins: int | None = None
+    jac: str | None = None
+    hessp: str | None = None
     checkpoint: Path | None = None
     resume: bool = False
     history: Path | None = None
@@ -56,9 +59,9 @@ class Guarded:
 
     fun: Callable[..., Any]
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, *x: Any) -> Any:
         try:
-            return self.fun(x)
+            return self.fun(*x)
         except Exception as error:
             trace = error.__traceback__.tb_next if error.__traceback__ else None  # from the objective on
             raise ObjectiveError("".join(traceback.format_exception(type(error), error, trace))) from None
@@ -76,6 +79,8 @@ class _Watch:
 
 def run(job: Job) -> Outcome:
     """Do the job. InputError: nothing was done; ObjectiveError: the checkpoint has what was told before it."""
+    if job.method == "newton":
+        return _run_newton(job)
     with _input_errors(), ExitStack() as stack:
         task = _prepared(job)
         history = job.history
@@ -86,6 +91,47 @@ def run(job: Job) -> Outcome:
         seconds = time.monotonic() - begin
         files, trouble = _files(job, history if watch.search is not None else None)
     return Outcome(task, result, watch.search, seconds, interrupted, files, trouble)
+
+
+def _run_newton(job: Job) -> Outcome:
+    from esgroup.newton.outcome import NewtonOutcome
+
+    with _input_errors():
+        for name in ("history", "plot", "checkpoint", "resume"):
+            if getattr(job, name):
+                raise ValueError(f"--{name} is for searches: leave it out with --method newton")
+        task, begin = _with_derivatives(_prepared(job), job), time.monotonic()
+        result, interrupted = _descended(job, task)
+    return NewtonOutcome(task, result, None, time.monotonic() - begin, interrupted, {})
+
+
+def _with_derivatives(task: Task, job: Job) -> Task:
+    """The problem with the derivatives that were named, MODULE:FUNCTION, in the place of its own."""
+    from esgroup.problem_registry import load_function
+
+    gradient: Any = task.gradient if job.jac is None else load_function(job.jac)
+    product: Any = task.hessian_product if job.hessp is None else load_function(job.hessp)
+    if gradient is None:
+        raise ValueError(
+            f"{task.name} has no gradient, which --method newton needs: name one with --jac MODULE:FUNCTION"
+        )
+    if task.x0.ndim != 1:
+        raise ValueError(f"{task.name} is a function of matrices, and --method newton is for vectors")
+    return replace(task, gradient=gradient, hessian_product=product)
+
+
+def _descended(job: Job, task: Task) -> tuple[OptimizeResult | None, bool]:
+    """The result of structured Newton, and whether Ctrl-C ended it."""
+    from esgroup.minimize import minimize
+
+    derivatives = {"jac": task.gradient, "hessp": task.hessian_product, "hess_diag": task.hessian_diagonal}
+    chosen: dict[str, Any] = {name: Guarded(found) for name, found in derivatives.items() if found is not None}
+    chosen |= {name: getattr(job, name) for name in ("sigma0", "bounds", "workers", "basins")}  # which it refuses
+    chosen |= job.options
+    try:
+        return minimize(Guarded(task.fun), task.x0, method="newton", progress=True, **chosen), False
+    except KeyboardInterrupt as interrupt:
+        return getattr(interrupt, "result", None), True
 
 
 @contextmanager

@@ -34,7 +34,7 @@ def minimize_newton(
     hess_diag: Callable[..., Any] | None = None,
     hessp_vectorized: bool = False,
     probes: int = PROBES,
-    structure: Group | Moving | str = "heisenberg",
+    structure: Group | Moving | str = "moving:k=10",
     form: str = "precision",
     rate: float | None = None,
     mean_rate: float | None = None,
@@ -66,14 +66,15 @@ def minimize_newton(
     the products are differences of gradients. An iteration takes a gradient, as many products as the structure's hub
     has coordinates (k1 + k2 for Heisenberg) and a diagonal.
 
-    `structure`: a group or its spelling, or "moving:k=10": a block of k coordinates that follows the search, for long
-    curved valleys (`Moving`). `form`: "covariance" has S^-1 = A A^T. `rate`: 0.9. `mean_rate`: 1, or `rate` without a
-    line search. `schedule`: "constant", "linear" (to 0.01 at max_iters), "inverse", "exponential", a `Schedule` or a
-    function of t = 1, 2, ...: factors of both rates. `momentum` c: the mean moves along Z_t = (1 - c) g_t + c Z_{t-1}.
-    `line_search`: "armijo", or "none" for the paper's plain iteration. `clip` bounds the argument of h, `absolute`
-    takes |X| where curvature is negative. `damping`: mu = damping max|H_ii(x0)| min(damping_decay^t, |g| / |g_0|) is
-    added to H; 10 for the moving block, else 0. `precision0`: S begins at precision0 I, by default max|H_ii(x0)| I.
-    The moving block has no rate, clip, absolute and precision0.
+    `structure`: "moving:k=10", a block of k coordinates that follows the iteration and needs no knowledge (`Moving`),
+    or a group or its spelling, such as "heisenberg": fewer products and iterations where its hub is the right one.
+    `form`: "covariance" has S^-1 = A A^T. `rate`: 0.9. `mean_rate`: 1, or `rate` without a line search. `schedule`:
+    "constant", "linear" (to 0.01 at max_iters), "inverse", "exponential", a `Schedule` or a function of t = 1, 2, ...:
+    factors of both rates. `momentum` c: the mean moves along Z_t = (1 - c) g_t + c Z_{t-1}. `line_search`: "armijo", or
+    "none" for the paper's plain iteration. `clip` bounds the argument of h, `absolute` takes |X| where curvature is
+    negative. `damping`: mu = damping max|H_ii(x0)| min(damping_decay^t, |g| / |g_0|) is added to H; 10 for the moving
+    block, else 0. `precision0`: S begins at precision0 I, by default max|H_ii(x0)| I. The moving block has no rate,
+    clip, absolute and precision0.
 
     It ends when max|g_i| <= gtol, at the `target`, at max_evals values of fun, max_iters iterations (200 dim, as in
     SciPy) or max_time seconds, when `callback(result so far)` returns something true or raises StopIteration, and when

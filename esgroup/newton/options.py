@@ -126,7 +126,8 @@ def _refuse_for_moving(form: str, unused: dict[str, Any]) -> None:
         raise ValueError(f"form must be 'precision' for the moving block, got {form!r}")
     for name, given in unused.items():
         if given is not None:
-            raise ValueError(f"{name} must be left out for the moving block, which does without it, got {given!r}")
+            text = f"{name} must be left out for the moving block, which does without it, got {given!r}"
+            raise ValueError(f"{text}: a group has it, such as structure='heisenberg'")
 
 
 def _line_search(line_search: Any) -> LineSearch:

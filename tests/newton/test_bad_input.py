@@ -13,7 +13,8 @@ X0 = np.zeros(DIM)
 
 def solve(**given):
     function = cosh(DIM)
-    return minimize_newton(**{"fun": function.fun, "x0": X0, "jac": function.jac, "hess": function.hess} | given)
+    known = {"fun": function.fun, "x0": X0, "jac": function.jac, "hess": function.hess}
+    return minimize_newton(**known | {"structure": "heisenberg"} | given)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from esgroup.newton import minimize_newton
 def solve(name: str, x0: np.ndarray, **given):
     problem = zoo.get(name, len(x0))
     known = {"jac": problem.gradient, "hessp": problem.hessian_product, "hess_diag": problem.hessian_diagonal}
-    return minimize_newton(problem.fun, x0, target=1e-6, **known, **given)
+    return minimize_newton(problem.fun, x0, target=1e-6, **known, **{"structure": "heisenberg"} | given)
 
 
 @pytest.mark.parametrize("name", ["rosenbrock", "dixon_price"])

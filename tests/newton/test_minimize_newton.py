@@ -29,7 +29,7 @@ def test_defaults_are_those_of_the_method() -> None:
     found = esgroup.minimize(FUNCTION.fun, X0, method="newton", **KNOWN)
     wanted = minimize_newton(FUNCTION.fun, X0, **KNOWN)
     np.testing.assert_array_equal(found.x, wanted.x)
-    assert found.structure == wanted.structure and "Heisenberg" in found.structure
+    assert found.structure == wanted.structure and "Moving" in found.structure
 
 
 @pytest.mark.parametrize(("options", "kind", "message"), [

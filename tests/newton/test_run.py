@@ -15,7 +15,8 @@ PLAIN = {"line_search": "none", "clip": None, "absolute": False, "gtol": 0.0}
 
 def solve(function=None, x0=X0, **given) -> OptimizeResult:
     function = cosh(DIM) if function is None else function
-    return minimize_newton(function.fun, x0, jac=function.jac, hess=function.hess, **given)
+    known = {"jac": function.jac, "hess": function.hess, "structure": "heisenberg"}
+    return minimize_newton(function.fun, x0, **known | given)
 
 
 @pytest.mark.parametrize("spelling", MASKS)
@@ -148,7 +149,7 @@ def test_the_inverse_hessian_of_the_result_is_near_the_true_one() -> None:
 def test_products_without_a_hessian_give_the_same_run() -> None:
     function = cosh(DIM)
     whole = solve(function, max_iters=5)
-    given = {"jac": function.jac, "max_iters": 5}
+    given = {"jac": function.jac, "max_iters": 5, "structure": "heisenberg"}
     products = minimize_newton(function.fun, X0, hessp=function.hessp, hess_diag=function.hess_diag, **given)
     rows = minimize_newton(
         function.fun,
@@ -173,7 +174,8 @@ def test_fun_may_return_the_gradient_too_and_take_arguments() -> None:
         calls.append(1)
         return function.fun(x - shift), function.jac(x - shift)
 
-    found = minimize_newton(both, X0 + 1, args=(1.0,), jac=True, hess=lambda x, shift: function.hess(x - shift))
+    hess = {"hess": lambda x, shift: function.hess(x - shift)}
+    found = minimize_newton(both, X0 + 1, args=(1.0,), jac=True, structure="heisenberg", **hess)
     wanted = solve(function)
     np.testing.assert_allclose(found.x - 1, wanted.x, atol=1e-9)
     assert len(calls) == wanted.nfev  # the gradient costs no call of its own

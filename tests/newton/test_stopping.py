@@ -15,7 +15,8 @@ STRUCTURES = ("full", "diagonal", "heisenberg", "moving:k=2")
 
 def solve(**given):
     function = cosh(DIM)
-    return minimize_newton(**{"fun": function.fun, "x0": X0, "jac": function.jac, "hess": function.hess} | given)
+    known = {"fun": function.fun, "x0": X0, "jac": function.jac, "hess": function.hess}
+    return minimize_newton(**known | {"structure": "heisenberg"} | given)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +105,7 @@ def test_with_a_line_search_the_run_goes_around_what_is_not_finite() -> None:
         np.full(3, 1.9),
         jac=lambda x: 1 / x - 1 / x**2,
         hess=lambda x: np.diag(-1 / x**2 + 2 / x**3),
+        structure="heisenberg",
         precision0=1e-3,
     )
     assert found.success
