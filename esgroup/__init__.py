@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from esgroup import gradients as gradients
     from esgroup import groups as groups
     from esgroup import newton as newton
+    from esgroup import variational as variational
     from esgroup.checkpoint import CheckpointError as CheckpointError
     from esgroup.distributions import Gaussian as Gaussian
     from esgroup.distributions.matrix_gaussian import MatrixGaussian as MatrixGaussian
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from esgroup.for_scipy import scipy_method as scipy_method
     from esgroup.minimize import minimize as minimize
     from esgroup.searcher import Searcher as Searcher
+    from esgroup.variational import Posterior as Posterior
+    from esgroup.variational import fit_posterior as fit_posterior
 
 # public names and the modules they live in: loaded when first used, so that the command starts at once
 _HOMES = {
@@ -28,27 +31,32 @@ _HOMES = {
     "Mixture": "esgroup.distributions.mixture",
     "Searcher": "esgroup.searcher",
     "Wishart": "esgroup.distributions.wishart",
+    "Posterior": "esgroup.variational",
+    "fit_posterior": "esgroup.variational",
     "minimize": "esgroup.minimize",
     "newton_method": "esgroup.for_scipy",
     "scipy_method": "esgroup.for_scipy",
 }
-_MODULES = ("distributions", "gradients", "groups", "newton")
+_MODULES = ("distributions", "gradients", "groups", "newton", "variational")
 
 __all__ = [
     "CheckpointError",
     "Gaussian",
     "MatrixGaussian",
     "Mixture",
+    "Posterior",
     "Searcher",
     "Wishart",
     "__version__",
     "distributions",
+    "fit_posterior",
     "gradients",
     "groups",
     "minimize",
     "newton",
     "newton_method",
     "scipy_method",
+    "variational",
 ]
 
 
