@@ -77,7 +77,7 @@ def _space(search: Searcher) -> str:
 def _differences(saved: Searcher, given: Searcher) -> list[str]:
     """What makes another search of it; where it starts and when it ends do not."""
     if type(saved) is not type(given):
-        return [f"it is over {_space(saved)} and not over {_space(given)}"]
+        return [f"it is over {_space(saved)}, {saved.structure}, and not over {_space(given)}, {given.structure}"]
     if saved.shape != given.shape:
         return [f"it has {_space(saved)} and x0 has {_space(given)}"]
     if hasattr(saved, "strategy"):

@@ -158,9 +158,14 @@ def covariance(name: str, value: Any, dim: int) -> Array:
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
-        smallest = np.linalg.eigvalsh(matrix)[0]
-        raise ValueError(f"{name} must be positive definite, but its smallest eigenvalue is {smallest:.3g}") from None
+        raise ValueError(f"{name} {not_positive_definite(np.linalg.eigvalsh(matrix)[0])}") from None
     return matrix
+
+
+def not_positive_definite(smallest: float) -> str:
+    """What is wrong with a matrix that has no Cholesky factor, by its smallest eigenvalue."""
+    rounding = " to rounding" if smallest > 0 else ""
+    return f"must be positive definite{rounding}, but its smallest eigenvalue is {smallest:.3g}"
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -25,10 +25,17 @@ class Asked(NamedTuple):
 def whitened(space: Space, evolution: Evolution, state: SearchState, x: Array) -> Array:
     """Local coordinates of any points, no longer than sqrt(n) + 2 n / (n + 2) (Hansen 2011, injected points)."""
     y, mean = x if space.plain else space.encode(x, state.mean), state.mean
-    z = evolution.local(state, y.clip(mean - _FAR, mean + _FAR))
-    dim = z.shape[1]
-    longest = math.sqrt(dim) + 2 * dim / (dim + 2)
+    return shortened(evolution.local(state, y.clip(mean - _FAR, mean + _FAR)))
+
+
+def longest(dim: int) -> float:
+    """sqrt(n) + 2 n / (n + 2)."""
+    return math.sqrt(dim) + 2 * dim / (dim + 2)
+
+
+def shortened(z: Array) -> Array:
+    """Rows, those that are too long scaled down."""
     largest = np.abs(z).max(axis=1, initial=1.0, keepdims=True)  # squares of large numbers overflow
     length = largest * np.linalg.norm(z / largest, axis=1, keepdims=True)
-    z *= np.minimum(1.0, longest / np.maximum(length, 1.0))
-    return z
+    short: Array = z * np.minimum(1.0, longest(z.shape[1]) / np.maximum(length, 1.0))
+    return short

@@ -68,7 +68,9 @@ class Outcome:
         text = f"{self.task.name}, {count if len(shape) == 1 else f'{shape[0]} x {shape[1]} matrices'}"
         if structure is None or self.search is None:
             return text
-        return f"{text}, structure {structure}" + (" (chosen for you)" if self.search.structure_note else "")
+        return f"{text}, structure {structure}" + (
+            " (chosen for you)" if self.search.structure_note and len(shape) == 1 else ""
+        )
 
     def _structure(self) -> str | None:
         return None if self.search is None else structure_name(self.search.structure)

@@ -70,8 +70,10 @@ def find(
     the problem has several.
     """
     if x0 is not None:
-        x0 = checks.real_array("x0", x0, (None,) if dim is None else (dim,))
-        dim = len(x0)
+        x0 = checks.real_array("x0", x0, (None,))
+        if ":" not in name and dim is not None and _from_table(name, dim, seed).x0.ndim > 1:
+            raise ValueError(f"x0 is for vectors: {name} is a function of matrices, and begins at its own start")
+        dim = len(checks.real_array("x0", x0, (None,) if dim is None else (dim,)))
     task = _from_module(name, dim) if ":" in name else _from_table(name, dim, seed)
     if x0 is not None and task.x0.ndim > 1:
         raise ValueError(f"x0 is for vectors: {name} is a function of matrices, and begins at its own start")

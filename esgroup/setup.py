@@ -200,6 +200,9 @@ def begin(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: 
     from esgroup.searcher import Searcher
 
     if isinstance(start, Searcher):
+        if not hasattr(start, "_space"):
+            text = f"start must not be a search over another space, got {start!r}"
+            raise ValueError(f"{text}: begin with a distribution, or save and load the search")
         return at_search(start, sigma0, bounds, fixed, integer, cov0)
     if isinstance(start, Gaussian):
         return at_gaussian(start, sigma0, bounds, fixed, integer, cov0)

@@ -54,9 +54,11 @@ class SpaceSearcher(Searcher):
         given = _given({"sigma0": sigma0, **options})
         _refuse(given, kind, start)
         self._limits = stopping.limits(max_evals, max_iters, max_time, target)
+        if popsize is not None:
+            popsize = checks.whole_number("popsize", popsize, least=2)
         self.strategy: Strategy = kind(start, popsize, **given)
         self._state: Any = self.strategy.start()  # of another kind than a vector's
-        self.popsize, self.structure_note = self.strategy.popsize, ""
+        self.popsize, self.structure_note = self.strategy.popsize, self.strategy.note
         self.rng = setup.generator(rng)
         self._first_stds = self.strategy.stds(self._state)
         self._clear()
@@ -113,7 +115,7 @@ class SpaceSearcher(Searcher):
         self.strategy.check(points)
 
     def _whitened(self, x: Array) -> Array:
-        return self.strategy.local(self._state, x)
+        return self.strategy.shortened(self.strategy.local(self._state, x))
 
     def _rows(self, generation: Any) -> Array:
         rows: Array = generation
@@ -124,6 +126,12 @@ class SpaceSearcher(Searcher):
 
     def _advance(self, generation: Any, order: Any, ranked: list[float]) -> None:
         self._state = self.strategy.update(self._state, generation, order)
+        # most values are equal, and not for ever: see Searcher
+        if ranked[0] == ranked[int(0.7 * len(ranked))] and self._may_widen():
+            self._state = self.strategy.leave_plateau(self._state, len(ranked))
+
+    def _may_widen(self) -> bool:
+        return float(np.log(self.stds / self._first_stds).mean()) < math.log(1e5)
 
     def _move(self, x: Array, generation: Any, values: Array, new: Array | None = None) -> None:
         super()._move(x, generation, values, values if new is None else new)  # so that all values come to `_note`
@@ -167,5 +175,5 @@ def _refuse(given: dict[str, Any], kind: Any, start: Any) -> None:
     own = {field.name for field in fields(kind)}
     for name in given:
         if name not in own:
-            text = f"{name} is an option of searches over vectors: leave it out, {type(start).__name__} has its own"
-            raise ValueError(text)
+            own_way = " has its own" if name in ("sigma0", "structure", "cov0") else " has none"
+            raise ValueError(f"{name} cannot be given here: leave it out, {type(start).__name__}{own_way}")

@@ -17,8 +17,8 @@ def distribution_over(space: str, x0: Any, sigma0: Any = None, structure: Group 
     """The distribution that a search over a space of matrices begins with.
 
     "spd": a Wishart with the mean x0, whose B has the structure ("auto": full). sigma0 is the relative standard
-    deviation of a diagonal entry, sqrt(2 / dof); by default the one of `Wishart`. The search goes on with more degrees
-    of freedom if these are too few for it.
+    deviation of a diagonal entry, sqrt(2 / dof); by default, and at most, that of dof = 10 p (p + 1). Begin rather
+    too large than too small: an eigenvalue that is far smaller than the best hardly matters, and is left behind.
     "matrix": a matrix Gaussian with the mean x0 and the standard deviation sigma0 (0.3 max|x0| by default, or 1). A
     structure is that of rows and columns alike, or a Kronecker product of both.
     """
@@ -34,7 +34,7 @@ def mixture_over(
 ) -> Any:
     """A mixture of `basins` Gaussians spread over finite bounds, or around the point x0 as N(x0, sigma0^2 I).
 
-    Its structure is that of every Gaussian ("auto": full).
+    With bounds x0 only says how many coordinates there are. Its structure is that of every Gaussian ("auto": full).
     """
     from esgroup.distributions.mixture import Mixture
     from esgroup.strategies.bounds import parse_bounds
@@ -42,12 +42,17 @@ def mixture_over(
     if space != "vector":
         raise ValueError(f"basins are for searches over vectors, got space={space!r}")
     point = checks.real_array("x0", x0, (None,))
+    basins = checks.whole_number("basins", basins, least=1)
+    if len(point) == 0:
+        raise ValueError("x0 must have at least one coordinate, got none")
     shared = "full" if structure == "auto" else structure
     if bounds is None:
         return Mixture.spread(basins, mean=point, sigma0=_typical(point, sigma0), structure=shared, rng=rng)
     if sigma0 is not None:
         raise ValueError("sigma0 must be left out where basins are spread over bounds, which set the scale")
     lower, upper, _ = parse_bounds(bounds, len(point))
+    if not ((lower <= point) & (point <= upper)).all():
+        raise ValueError(f"x0 must be within the bounds, got {x0!r}")
     return Mixture.spread(basins, bounds=np.column_stack([lower, upper]), structure=shared, rng=rng)
 
 
@@ -65,8 +70,9 @@ def _wishart(x0: Any, sigma0: Any, structure: Group | str) -> Any:
     checks.covariance("x0", mean, len(mean))
     dof = None
     if sigma0 is not None:
-        # more than p - 1, which is too few anyway
-        dof = max(2 / checks.real_number("sigma0", sigma0, positive=True) ** 2, float(len(mean)))
+        if not checks.real_number("sigma0", sigma0, positive=True) >= 1e-6:
+            raise ValueError(f"sigma0 must be at least 1e-6 for space='spd', got {sigma0!r}")
+        dof = max(2 / sigma0**2, float(len(mean)))  # more than p - 1, which is too few anyway
     return Wishart(mean, dof, structure="full" if structure == "auto" else structure)
 
 
@@ -82,6 +88,12 @@ def _matrix_gaussian(x0: Any, sigma0: Any, structure: Group | str) -> Any:
 
 
 def _matrix(x0: Any, space: str) -> Array:
-    if np.ndim(x0) != 2:
+    if isinstance(x0, (list, tuple)):
+        x0 = checks.real_array("x0", x0, (None,) * _depth(x0))  # rows of unequal length have a message there
+    if np.ndim(x0) != 2 or np.size(x0) == 0:
         raise ValueError(f"x0 must be a matrix for space={space!r}, got {x0!r}")
     return checks.real_array("x0", x0, (None, None))
+
+
+def _depth(nested: Any) -> int:
+    return 1 + _depth(nested[0]) if isinstance(nested, (list, tuple)) and nested else int(np.ndim(nested))

@@ -26,7 +26,7 @@ FAILED = 10  # generations in a row without a value
 _MOST_HISTORY = 20_000
 
 #: Reasons by what they mean for a result: OptimizeResult.status and whether it is a success.
-TARGET, TOLERANCES = "target", ("tolx", "tolfun")
+TARGET, TOLERANCES = "target", ("tolx", "tolfun", "dof", "limit", "modes", "width")  # of other spaces, too
 BUDGETS = ("max_evals", "max_iters", "max_time")
 
 

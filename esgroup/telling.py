@@ -59,7 +59,7 @@ class Telling(ABC):
         self.best_f = math.nan
         self._record = stopping.Record()
         self._asked: list[Asked] = []  # from the present distribution; the last one for tell(fitness)
-        self._known: dict[bytes, Array] = {}  # points of the first asks to local coordinates, if they were looked for
+        self._known: dict[bytes, list[Array]] = {}  # points of the first asks to local coordinates, if looked for
         self._known_asks = 0
         self._last: Asked | None = None
         self._spare: Any = None  # arrays to use again
@@ -109,19 +109,20 @@ class Telling(ABC):
         if last is not None and told.have_a_row_in_common(last.x, x):
             self._last = None  # its values are not to be told again
 
-    def _known_points(self) -> dict[bytes, Array]:
+    def _known_points(self) -> dict[bytes, list[Array]]:
         for asked in self._asked[self._known_asks :]:
-            self._known.update(zip(told.keys(asked.x), self._rows(asked.generation), strict=True))
+            for key, z in zip(told.keys(asked.x), self._rows(asked.generation), strict=True):
+                self._known.setdefault(key, []).append(z)
         self._known_asks = len(self._asked)
         return self._known
 
     def _recalled(self, x: Array) -> Array:
         """The local coordinates that points were asked with; those of others, which must be feasible, are computed."""
-        known = self._known_points()
-        found = [known.get(key) for key in told.keys(x)]
-        missing = [i for i, z in enumerate(found) if z is None]
+        known, keys = self._known_points(), told.keys(x)
+        missing = [i for i, key in enumerate(keys) if key not in known]
         if missing:
             self._check_feasible(x)
+        found = [_next(known[key]) if key in known else None for key in keys]
         computed = dict(zip(missing, self._whitened(x[missing]) if missing else (), strict=True))
         return np.array([computed[i] if z is None else z for i, z in enumerate(found)])
 
@@ -167,3 +168,8 @@ class Telling(ABC):
     def _note_best(self, x: Array, i: Any, value: float) -> None:
         if not value >= self.best_f:  # which may be NaN
             self.best_x, self.best_f = checks.read_only(x[i].copy()), value
+
+
+def _next(asked: list[Array]) -> Array:
+    """The local coordinates of a point that may have been asked for more than once: in turn."""
+    return asked.pop(0) if len(asked) > 1 else asked[0]

@@ -32,6 +32,9 @@ TESTS = [
     "tests/kernels/test_kernels.py",
     "tests/kernels/test_search_kernels.py",
     "tests/strategies",
+    "tests/gradients",
+    "tests/newton",
+    *(f"tests/variational/test_{name}.py" for name in ("iteration", "log_density", "schedule")),
     *(f"tests/compare/test_{name}.py" for name in ("trial", "charts", "statistics", "summary", "records", "execution")),
     "tests/problems",
 ]
@@ -137,6 +140,19 @@ FAULTS = [
     Fault("mixture search: values of another optimum", "strategies/mode_values.py", "<= widths, axis=-1", "<= 1e3 * widths, axis=-1"),
     Fault("univariate search: the location moves backwards", "strategies/univariate.py", "change = step * np.array", "change = -step * np.array"),
     Fault("univariate search: widths by width^-1", "strategies/univariate.py", "factors[self._sharp] = width**-2", "factors[self._sharp] = width**-1"),
+    Fault("stein: mean of the gradients", "gradients/stein.py", 'function.gradients(points)).mean(axis=0)', 'function.gradients(points)).sum(axis=0)'),
+    Fault("stein: Hessian not halved", "gradients/stein.py", "gradient, hessian / 2)", "gradient, hessian)"),
+    Fault("pathwise: baseline of all samples", "gradients/pathwise.py", "* (n / (n - 1))", "* 1.0"),
+    Fault("reinforce: baseline of all values", "gradients/reinforce.py", "/ (n - 1))", "/ n)"),
+    Fault("function: diagonal from probes without signs", "gradients/function.py", "(signs * self.products(x, signs))", "(self.products(x, signs))"),
+    Fault("newton: entropy without 1/2", "newton/iteration.py", "m - 0.5 * group._local_identity()", "m - group._local_identity()"),
+    Fault("newton: the old B", "newton/run.py", "self.precision = self.precision.advance(look)\n            self._move()", "old = self.precision\n            self.precision = old.advance(look)\n            self.precision, new = old, self.precision\n            self._move()\n            self.precision = new"),
+    Fault("newton: clip of each entry", "newton/iteration.py", "m *= self.clip / largest", "m = np.clip(m, -self.clip, self.clip)"),
+    Fault("newton: moving block without its coupling", "newton/moving.py", "inverse.T @ (local - coupling @ solution)", "inverse.T @ local"),
+    Fault("newton: damping on the diagonal only", "newton/moving.py", "np.maximum(np.abs(e), floor) + damping)", "np.maximum(np.abs(e), floor))"),
+    Fault("posterior: Hessian of log q without its slope", "variational/log_density.py", "total: Array = -np.vecdot(slopes, v)[:, None] * slopes", "total: Array = 0 * slopes"),
+    Fault("posterior: logits the other way round", "variational/iteration.py", "(means[:-1] - means[-1])", "(means[-1] - means[:-1])"),
+    Fault("posterior: gamma is forgotten", "variational/iteration.py", "finite = questions.answer(f, q, self.gamma)", "finite = questions.answer(f, q, 1.0)"),
 ]  # fmt: skip
 
 

@@ -70,10 +70,11 @@ def test_a_run_over_matrices_goes_on_from_its_checkpoint() -> None:
 
 
 @pytest.mark.parametrize(("words", "message"), [
+    (("matrix_inversion", "--dim", "2", "--x0", "1,0,0,1"), "x0 is for vectors: matrix_inversion is a function of"),
     (("matrix_inversion", "--x0", "1,2,3"), "x0 is for vectors: matrix_inversion is a function of matrices"),
     (("matrix_inversion", "--restarts", "bipop"), "restarts are for searches over vectors from a point, got Wishart"),
-    (("matrix_inversion", "--bounds", "0,1"), "bounds is an option of searches over vectors"),
-    (("matrix_inversion", "--noise", "adapt"), "noise is an option of searches over vectors"),
+    (("matrix_inversion", "--bounds", "0,1"), "bounds cannot be given here: leave it out, Wishart has none"),
+    (("matrix_inversion", "--noise", "adapt"), "noise cannot be given here: leave it out, Wishart has none"),
     (("matrix_inversion", "--basins", "2"), "basins are for searches over vectors, got space='spd'"),
     (("hills:four", "--dim", "2", "--basins", "2", "--bounds", "0,1", "--sigma0", "1"), "sigma0 must be left out"),
 ])  # fmt: skip

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions import multigamma
 
@@ -49,8 +50,7 @@ def positive_roots(name: str, matrices: Array) -> Array:
         smallest = np.atleast_1d(np.linalg.eigvalsh(matrices)[..., 0])
         worst = int(np.argmin(smallest))
         where = name if matrices.ndim == 2 else f"{name}[{worst}]"
-        reason = f"must be positive definite, but its smallest eigenvalue is {smallest[worst]:.3g}"
-        raise ValueError(f"{where} {reason}") from None
+        raise ValueError(f"{where} {checks.not_positive_definite(smallest[worst])}") from None
 
 
 def bend(factors: Array) -> Array:

@@ -137,7 +137,7 @@ class Wishart:
         checks.instance("rng", rng, np.random.Generator)
         state, count = self._checked(state), checks.whole_number("n", n)
         factors = bartlett(_least(state), self.dim, count, rng)
-        rows = factors.swapaxes(1, 2).reshape(-1, self.dim)
+        rows = np.ascontiguousarray(factors.swapaxes(1, 2)).reshape(-1, self.dim)
         images = self.group._solve_transposed(state.root, rows)  # rows of (B^-T F)^T
         return WishartSamples(factors, gram(images.reshape(factors.shape)))
 

@@ -84,6 +84,19 @@ class Strategy(ABC):
         """Refuse points that are not in the space, with a ValueError that says why."""
         checks.real_array("X", points, (None, *self.shape))
 
+    def shortened(self, local: Array) -> Array:
+        """Local coordinates of points that were not asked for, no longer than a long sample's: far ones do no harm."""
+        return local
+
+    def leave_plateau(self, state: Any, n: int) -> Any:
+        """A wider distribution, after a generation of n values most of which are equal; the same if it has no way."""
+        return state
+
+    @property
+    def note(self) -> str:
+        """What was decided for the user, for the message of a result."""
+        return ""
+
     def heard(self, state: Any, points: Array, values: Array) -> Any:
         """The state after these values were told, for strategies that report values; the update goes by ranks alone."""
         return state

@@ -15,6 +15,8 @@ from esgroup.checks import Array
 from esgroup.distributions.matrix_gaussian import MatrixGaussian
 from esgroup.groups import Full, Group, Kronecker, Triangular, described
 from esgroup.groups.linalg import SingularElementError
+from esgroup.late import shortened
+from esgroup.stopping import CONDITION
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
@@ -24,7 +26,6 @@ from esgroup.strategies.sampling import Sampling
 Algorithm = Literal["default", "paper"]
 
 _DENSE = 300  # rows of a factor whose singular values cost no more than a tenth of a generation
-CONDITION = 1e14  # of the covariance, beyond which its inverse has no correct digits: the tutorial's ConditionCov
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,16 @@ class MatrixGaussianSearch(Strategy):
         self.evolution.place(moved, generation, np.empty((0, self.size)))  # images only, the points are known
         self.evolution.update(moved, generation, order)
         return moved
+
+    def shortened(self, local: Array) -> Array:
+        return shortened(local)
+
+    def leave_plateau(self, state: SearchState, n: int) -> SearchState:
+        if self.algorithm == "paper":
+            return state
+        wider = SearchState(*(array.copy() for array in state))
+        self.evolution.leave_plateau(wider, n)
+        return wider
 
     # ---- ends ---------------------------------------------------------------------------------------------------
 

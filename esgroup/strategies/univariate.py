@@ -36,10 +36,12 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.product import Product
 from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
+from esgroup.late import longest, shortened
 from esgroup.strategies import rates
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.recombination import Constants, Cumulative
 
+FARTHEST = 1e100  # of local coordinates: beyond it squares overflow
 LONGEST = 2.0  # e^2 = 7.4; shorter bounds cut the long tails of scores often enough to make them biased
 
 
@@ -128,8 +130,6 @@ class UnivariateSearch(Strategy):
         return np.column_stack(self.product.local(self.product.natural(self._distribution_state(state)), points))
 
     def update(self, state: UnivariateSearchState, local: Array, order: NDArray[np.int64]) -> UnivariateSearchState:
-        if not np.abs(local).max(initial=0.0) < 1e100:
-            raise ValueError("the points told must be within 1e100 standard deviations of the mean")
         if len(order) < 2:
             return state  # the rank of a single point says nothing
         constants = self.constants(len(order))
@@ -176,6 +176,16 @@ class UnivariateSearch(Strategy):
         margin = 1 / (n * self.size) if n * self.size > 2 else 0.25
         parts = zip(self.product.families, self.product.slices, strict=True)
         return np.concatenate([family._confined(tau[part], margin) for family, part in parts])
+
+    def shortened(self, local: Array) -> Array:
+        """z no longer than a long sample's, y no larger than z^2 is there."""
+        z, y = np.split(np.clip(local, -FARTHEST, FARTHEST), 2, axis=1)
+        return np.column_stack([shortened(z), np.clip(y, -(longest(self.size) ** 2), longest(self.size) ** 2)])
+
+    def leave_plateau(self, state: UnivariateSearchState, n: int) -> UnivariateSearchState:
+        wider = np.full(int(self._sharp.sum()), math.exp(0.2 + float(self.constants(n).numbers[1])))
+        tau = self._confined(self._scaled(self.product.natural(self._distribution_state(state)), wider), n)
+        return state._replace(unconstrained=self.product.state_of(tau).unconstrained)
 
     # ---- what is known -----------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.bartlett import bartlett, check_symmetric, positive_roots
+from esgroup.distributions.bartlett import bartlett, check_symmetric, gram, positive_roots, symmetric_part
 from esgroup.distributions.wishart import Wishart
 from esgroup.groups import Group, described
 from esgroup.strategies import rates
@@ -123,8 +123,13 @@ class WishartSearch(Strategy):
         return f"Wishart, {described(self.distribution.group)}"
 
     @property
+    def note(self) -> str:
+        first = self.distribution.first_dof()
+        return "" if first >= self.least_dof else f"dof was raised from {first:.6g} to {self.least_dof:.6g}, the least"
+
+    @property
     def least_dof(self) -> float:
-        """20 N = 10 p (p + 1), the floor of n.
+        """20 N = 10 p (p + 1), the floor of n, which is also the default of `Wishart`.
 
         Where n is small, samples are so wide that a mean with collapsed eigenvalues has the best expected values, and
         the search is drawn to it (seen on `matrix_inversion` below 5 N).
@@ -139,7 +144,7 @@ class WishartSearch(Strategy):
 
     def mean(self, state: WishartSearchState) -> Array:
         root = self.group._dense(state.root)
-        return _symmetric(root @ root.T)
+        return symmetric_part(root @ root.T)
 
     def stds(self, state: WishartSearchState) -> Array:
         """sqrt((m_ij^2 + m_ii m_jj) / n) for the mean m."""
@@ -153,9 +158,9 @@ class WishartSearch(Strategy):
     def sample(self, state: WishartSearchState, n: int, rng: np.random.Generator) -> Drawn:
         p = self.dim
         factors = bartlett((float(state.dof) - (p - 1)) / 2, p, n, rng)  # F with Z = F F^T
-        rows = factors.swapaxes(1, 2).reshape(-1, p)
+        rows = np.ascontiguousarray(factors.swapaxes(1, 2)).reshape(-1, p)
         images = self.group._apply(state.root, rows).reshape(n, p, p)  # (L F)^T
-        points = _symmetric(images.swapaxes(1, 2) @ images)
+        points = gram(images)
         return Drawn(points, (factors @ factors.swapaxes(1, 2)).reshape(n, p * p))
 
     def local(self, state: WishartSearchState, points: Array) -> Array:
@@ -163,7 +168,7 @@ class WishartSearch(Strategy):
         half = self.group._solve(state.root, np.ascontiguousarray(points).reshape(-1, p)).reshape(-1, p, p)  # W L^-T
         rows = np.ascontiguousarray(half.swapaxes(1, 2)).reshape(-1, p)
         z = self.group._solve(state.root, rows).reshape(-1, p, p)
-        return _symmetric(z).reshape(-1, p * p)
+        return symmetric_part(z).reshape(-1, p * p)
 
     def update(self, state: WishartSearchState, local: Array, order: NDArray[np.int64]) -> WishartSearchState:
         if len(order) < 2:  # nothing to compare with
@@ -180,7 +185,7 @@ class WishartSearch(Strategy):
         """N, scaled down when an entry of eta N exceeds 1: points told from far away must not overturn L."""
         weights = np.empty(len(order))
         weights[order] = utilities
-        y = _symmetric((weights @ local).reshape(self.shape))  # -I drops out, since the utilities sum to 0
+        y = symmetric_part((weights @ local).reshape(self.shape))  # -I drops out, since the utilities sum to 0
         columns = np.ascontiguousarray(y[:, self.group.hub])
         step = self.group._project_columns(columns, np.diagonal(y).copy())
         return step / max(1.0, _RESCALED * float(np.abs(step).max()))
@@ -190,12 +195,16 @@ class WishartSearch(Strategy):
         dense = self.group._dense_local(path)
         return float(np.linalg.norm(dense + dense.T))
 
+    def leave_plateau(self, state: WishartSearchState, n: int) -> WishartSearchState:
+        wider = float(state.dof) * math.exp(-0.4 - wishart_rates(n, self.group.dof).drive)
+        return state._replace(dof=np.array(max(wider, self.least_dof)))
+
     # ---- checks and ends ----------------------------------------------------------------------------------------
 
     def check(self, points: Array) -> None:
         points = checks.real_array("X", points, (None, *self.shape))
         check_symmetric("X", points)
-        positive_roots("X", _symmetric(points))
+        positive_roots("X", symmetric_part(points))
 
     def ended(self, state: WishartSearchState) -> dict[str, str]:
         text = f"the degrees of freedom are {MOST_DOF:g}: samples can come no nearer to the mean"
@@ -204,8 +213,3 @@ class WishartSearch(Strategy):
     def found(self, state: WishartSearchState) -> dict[str, Any]:
         """dof, the degrees of freedom."""
         return {"dof": float(state.dof)}
-
-
-def _symmetric(matrices: Array) -> Array:
-    half: Array = (matrices + matrices.swapaxes(-1, -2)) / 2
-    return half

@@ -9,7 +9,7 @@ import pytest
 
 import esgroup
 from esgroup import Searcher
-from esgroup.distributions.families import Beta, Gamma, Product
+from esgroup.distributions.families import Beta, Gamma, Normal, Product
 from esgroup.groups import Diagonal, Full, Kronecker
 from esgroup.space_searcher import SpaceSearcher
 
@@ -178,6 +178,72 @@ def test_the_result_of_minimize_has_what_the_searcher_says() -> None:
     assert isinstance(with_gamma.distribution, Gamma)
 
 
+@pytest.mark.parametrize("start", [SPACES["matrix"][0], Normal(0.0, 1.0)], ids=["matrix", "normal"])
+def test_a_search_leaves_a_plateau_by_wider_steps(start: Any) -> None:
+    search = Searcher(start, rng=1)
+    first = search.sigma
+    for _ in range(15):
+        search.tell([1.0] * len(search.ask()))
+    assert search.sigma > 10 * first
+
+
+def test_a_gamma_on_a_plateau_gets_as_wide_as_it_may() -> None:
+    search = Searcher(Gamma(200.0, 100.0), rng=1)
+    for _ in range(15):
+        search.tell([1.0] * len(search.ask()))
+    assert search.result.distribution.shape < 2
+
+
+def test_a_wishart_on_a_plateau_goes_back_to_its_floor() -> None:
+    search = Searcher(esgroup.Wishart(mean=np.eye(3), dof=1e6), rng=1)
+    for _ in range(30):
+        search.tell([1.0] * len(search.ask()))
+    assert search.result.dof == 120
+
+
+@pytest.mark.parametrize("name", ["wishart", "matrix", "product", "scalar"])
+def test_a_point_from_far_away_does_no_harm(name: str) -> None:
+    distribution, fun, shape = SPACES[name]
+    for size in (1e6, 1e200):
+        search = Searcher(distribution, rng=1)
+        far = np.eye(3) * size if name == "wishart" else np.full(shape, size)
+        if name == "product":
+            far = np.array([size, 0.5])
+        search.tell([far], [-1.0])
+        told(search, fun, 40)
+        assert np.isfinite(search.mean).all() and np.isfinite(search.stds).all() and search.nit >= 40
+
+
+def test_equal_points_are_told_one_by_one_as_in_one_call() -> None:
+    searches = [Searcher(esgroup.Mixture.spread(3, bounds=[(-6, 6)] * 2, rng=1), bounds=(-6, 6), rng=1) for _ in "ab"]
+    for _ in range(25):
+        first, second = (search.ask() for search in searches)
+        assert np.array_equal(first, second)
+        searches[0].tell(himmelblau(first))
+        for x in second:
+            searches[1].tell(x[None], himmelblau(x[None]))
+    for a, b in zip(searches[0]._state, searches[1]._state, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_the_usual_end_of_a_search_is_a_success() -> None:
+    found = esgroup.minimize(himmelblau, [0.0, 0.0], basins=4, bounds=(-6, 6), vectorized=True, rng=1)
+    assert found.success and found.status == 0 and list(found.stop) == ["modes"]
+    wishart = esgroup.minimize(nearness, np.eye(3), space="spd", vectorized=True, max_evals=20_000, rng=1)
+    assert wishart.success and wishart.fun < 1e-10
+
+
+def test_a_dof_that_is_too_small_is_raised_and_said_so() -> None:
+    search = Searcher(esgroup.Wishart(mean=np.eye(3), dof=5.0), rng=1)
+    assert "dof was raised from 5 to 120, the least" in search.result.message
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal", "block_triangular:k=2", "heisenberg", "triangular"])
+def test_a_wishart_can_be_asked_for_one_point(structure: str) -> None:
+    search = Searcher(esgroup.Wishart(mean=np.eye(6), structure=structure), rng=1)
+    assert np.linalg.eigvalsh(search.ask(1)[0]).min() > 0
+
+
 # ---- spaces by name ----------------------------------------------------------------------------------------------
 
 
@@ -244,7 +310,7 @@ def test_options_of_vectors_are_refused() -> None:
     options: dict[str, Any] = {"sigma0": 1.0, "structure": "full", "bounds": (0, 1), "noise": "adapt", "mirrored": True}
     options |= {"cov0": np.eye(2), "fixed": [0], "algorithm": "paper"}
     for name, value in options.items():
-        with pytest.raises(ValueError, match=f"{name} is an option of searches over vectors: leave it out, Wishart"):
+        with pytest.raises(ValueError, match=f"{name} cannot be given here: leave it out, Wishart has"):
             Searcher(start, **{name: value})
     with pytest.raises(TypeError, match="no argument 'popsiz'"):
         Searcher(start, popsiz=4)
@@ -253,7 +319,12 @@ def test_options_of_vectors_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("x0", "options", "message"), [
-    ([1.0, 2.0], {"space": "spd"}, r"x0 must be a matrix for space='spd', got \[1.0, 2.0\]"),
+    ([1.0, 2.0], {"space": "spd"}, "x0 must be a matrix for space='spd', got array"),
+    ([[1, 0], [0]], {"space": "spd"}, "x0 must be an array of real numbers, got rows of unequal length"),
+    (np.zeros((0, 0)), {"space": "spd"}, "x0 must be a matrix for space='spd', got array"),
+    (np.eye(2), {"space": "spd", "sigma0": 1e-9}, "sigma0 must be at least 1e-6 for space='spd', got 1e-09"),
+    ([], {"basins": 2}, "x0 must have at least one coordinate, got none"),
+    ([9.0], {"basins": 2, "bounds": (0, 1)}, r"x0 must be within the bounds, got \[9.0\]"),
     (np.ones((2, 3)), {"space": "spd"}, r"x0 must be a square matrix, got shape \(2, 3\)"),
     ([[1.0, 0.5], [0.0, 1.0]], {"space": "spd"}, "x0 must be symmetric, but differs from its transpose by 0.5"),
     ([[1.0, 2.0], [2.0, 1.0]], {"space": "spd"}, "x0 must be positive definite, but its smallest eigenvalue is -1"),
@@ -261,13 +332,21 @@ def test_options_of_vectors_are_refused() -> None:
     (np.eye(2), {"space": "cone"}, "space must be 'vector', 'spd' or 'matrix', got 'cone'"),
     ([1.0, 2.0], {"space": "matrix"}, "x0 must be a matrix for space='matrix'"),
     (np.eye(2), {"space": "matrix", "basins": 2}, "basins are for searches over vectors, got space='matrix'"),
-    ([1.0, 2.0], {"basins": 0}, "count must be an integer >= 1, got 0"),
+    ([1.0, 2.0], {"basins": 0}, "basins must be an integer >= 1, got 0"),
     ([1.0], {"basins": 2, "bounds": (0, 1), "sigma0": 1.0}, "sigma0 must be left out where basins are spread"),
     ([1.0], {"basins": 2, "bounds": (0, None)}, "bounds must be finite"),
 ])  # fmt: skip
 def test_a_start_that_does_not_fit_the_space_is_refused(x0: Any, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         esgroup.minimize(lambda w: 0.0, x0, **options)
+
+
+def test_errors_name_the_arguments_of_the_caller() -> None:
+    for start, _, _ in SPACES.values():
+        with pytest.raises(ValueError, match="popsize must be an integer >= "):
+            Searcher(start, popsize=1)
+    with pytest.raises(ValueError, match="start must not be a search over another space, got <Searcher over 2 x 2"):
+        Searcher(Searcher(esgroup.Wishart(mean=np.eye(2))))
 
 
 def test_a_badly_conditioned_mean_is_searched() -> None:
