@@ -13,7 +13,7 @@ from scipy import special
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.univariate import BELOW_ONE, TINY, Local, Sign, Tau, Univariate, UnivariateState
+from esgroup.distributions.univariate import BELOW_ONE, LARGEST, TINY, Local, Sign, Tau, Univariate, UnivariateState
 
 
 def _is_count(w: Array) -> NDArray[np.bool_]:
@@ -76,6 +76,46 @@ class Bernoulli(Univariate):
         return np.where(rng.random(n) < special.expit(tau[0]), 1.0, 0.0)
 
 
+# ---- tables of counts ----------------------------------------------------------------------------------------------
+
+
+class _Table(NamedTuple):
+    """All counts that matter, their statistics less those of the first of them, and their log probabilities."""
+
+    counts: Array
+    statistics: Array  # (2, n)
+    logs: Array
+    probabilities: Array
+
+    def entropy(self) -> float:
+        """-sum P log P."""
+        return -float(self.probabilities @ self.logs)
+
+
+@lru_cache(maxsize=64)  # one generation asks for the same table several times
+def _table(rate: float, power: float) -> _Table:
+    """Counts within 12 standard deviations of the rate, or 40 and more where that is not much.
+
+    log P(w) - log P(w - 1) = power log(rate / w), summed up: differences of log w! would lose all digits.
+    """
+    reach = 12 * math.sqrt(rate / power) + 40 / min(1.0, power)
+    w = np.arange(max(0.0, math.floor(rate - reach)), rate + reach)
+    logs = power * np.append(0.0, np.cumsum(_log_ratios(rate, w[1:])))
+    logs -= special.logsumexp(logs)
+    statistics = np.stack([w - w[0], -np.append(0.0, np.cumsum(np.log(w[1:])))])
+    return _Table(w, statistics, logs, np.exp(logs))
+
+
+def _log_ratios(rate: float, w: Array) -> Array:
+    """log(rate / w), exact both where the two are close and where rate is lost in rate - w."""
+    close = np.abs(rate - w) < 0.5 * w
+    ratios: Array = np.where(close, np.log1p(np.where(close, rate - w, 0.0) / w), np.log(rate / w))
+    return ratios
+
+
+# ---- counts --------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Poisson(Univariate):
     """Counts 0, 1, 2, ... with a mean of `rate`: T = w, tau = log rate, b = 1 / w!."""
@@ -84,6 +124,7 @@ class Poisson(Univariate):
     signs: ClassVar[tuple[Sign, ...]] = ("free",)
     support: ClassVar[str] = "whole numbers from 0 on"
     most: ClassVar[float] = 1e15  # counts up to which float64 holds whole numbers, and NumPy draws them
+    series_from: ClassVar[float] = 1e6  # where the first term left out of the entropy's series is below 1e-18
 
     def __post_init__(self) -> None:
         self._check(rate=True)
@@ -110,12 +151,19 @@ class Poisson(Univariate):
         return logs
 
     def _mean_log_base(self, tau: Tau) -> float:
-        """A sum over all counts within 12 standard deviations."""
+        """A(tau) - <tau, m> - entropy."""
         rate = self._rate(tau)
-        width = 12 * math.sqrt(rate) + 40
-        w = np.arange(max(0.0, math.floor(rate - width)), rate + width)
-        base = self._log_base(w)
-        return float(np.exp(base + w * math.log(rate) - rate) @ base)
+        return rate - rate * math.log(rate) - self._entropy(rate)
+
+    def entropy(self, state: UnivariateState) -> float:
+        """-sum P log P: from a table, or for rates above 1e6 from a series; the relative error is about 1e-14."""
+        return self._entropy(self._rate(self.natural(state).tolist()))
+
+    def _entropy(self, rate: float) -> float:
+        """The series is log(2 pi e rate) / 2 - 1/(12 rate) - 1/(24 rate^2) - ... (Evans and Boersma 1988)."""
+        if rate <= self.series_from:
+            return _table(rate, 1.0).entropy()
+        return 0.5 * (math.log(2 * math.pi * rate) + 1) - (1 + 0.5 / rate) / (12 * rate)
 
     def _log_partition(self, tau: Tau) -> float:
         return self._rate(tau)
@@ -139,32 +187,6 @@ class Poisson(Univariate):
         return rng.poisson(self._rate(tau), n).astype(np.float64)
 
 
-# ---- counts that can concentrate -----------------------------------------------------------------------------------
-
-
-class _Table(NamedTuple):
-    """All counts that matter, their statistics less those of the first of them, and their log probabilities."""
-
-    counts: Array
-    statistics: Array  # (2, n)
-    logs: Array
-    probabilities: Array
-
-
-@lru_cache(maxsize=64)  # one generation asks for the same table several times
-def _table(rate: float, power: float) -> _Table:
-    """Counts within 12 standard deviations of the rate, or 40 and more where that is not much.
-
-    log P(w) - log P(w - 1) = power log(rate / w), summed up: differences of log w! would lose all digits.
-    """
-    reach = 12 * math.sqrt(rate / power) + 40 / min(1.0, power)
-    w = np.arange(max(0.0, math.floor(rate - reach)), rate + reach)
-    logs = power * np.append(0.0, np.cumsum(np.log1p((rate - w[1:]) / w[1:])))
-    logs -= special.logsumexp(logs)
-    statistics = np.stack([w - w[0], -np.append(0.0, np.cumsum(np.log(w[1:])))])
-    return _Table(w, statistics, logs, np.exp(logs))
-
-
 @dataclass(frozen=True)
 class PoissonPower(Univariate):
     """Counts 0, 1, 2, ... with probabilities in proportion to (rate^w / w!)^power, the Conway-Maxwell-Poisson family.
@@ -179,18 +201,30 @@ class PoissonPower(Univariate):
     support: ClassVar[str] = "whole numbers from 0 on"
     most: ClassVar[float] = 1e8  # rates whose tables are still small
     least_power: ClassVar[float] = 1e-2
+    sharpest: ClassVar[float] = 30.0  # of power log(1 + 1/rate); there scores are white to 3%
 
     def __post_init__(self) -> None:
         self._check(rate=True, power=True)
         if self.rate > self.most or self.power < self.least_power:
             wanted = f"rate must be at most {self.most:g} and power at least {self.least_power:g}"
             raise ValueError(f"{wanted}, got {self.rate!r} and {self.power!r}")
+        if self.power > (most := self._most_power(self.rate)):
+            wanted = f"at most {self.sharpest:g} / log(1 + 1/rate) = {most:.6g} for a rate of {self.rate!r}"
+            raise ValueError(f"power must be {wanted}, got {self.power!r}: beyond, only one or two counts are left")
+
+    def _most_power(self, rate: float) -> float:
+        """The third likeliest count has a probability of down to (1 + 1/rate)^-power, which must outweigh rounding."""
+        return self.sharpest / math.log1p(1 / rate)
 
     def _natural(self) -> tuple[float, ...]:
         return self.power * math.log(self.rate), self.power
 
     def _usual(self, tau: Tau) -> dict[str, float]:
-        return {"rate": min(math.exp(min(tau[0] / tau[1], 700.0)), self.most), "power": tau[1]}
+        rate = self._rate(tau)
+        return {"rate": rate, "power": min(max(tau[1], self.least_power), self._most_power(rate))}
+
+    def _rate(self, tau: Tau) -> float:
+        return min(math.exp(min(max(tau[0] / tau[1], math.log(TINY)), math.log(self.most))), self.most)
 
     def _inside(self, w: Array) -> NDArray[np.bool_]:
         return _is_count(w)
@@ -205,7 +239,7 @@ class PoissonPower(Univariate):
         return 0.0
 
     def _table(self, tau: Tau) -> _Table:
-        return _table(*self._usual(tau).values())
+        return _table(self._rate(tau), min(max(tau[1], self.least_power), LARGEST))
 
     def _log_partition(self, tau: Tau) -> float:
         table = self._table(tau)
@@ -228,8 +262,7 @@ class PoissonPower(Univariate):
 
     def entropy(self, state: UnivariateState) -> float:
         """-sum P log P."""
-        table = self._table(self.natural(state).tolist())
-        return -float(table.probabilities @ table.logs)
+        return self._table(self.natural(state).tolist()).entropy()
 
     def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
         table = self._table(tau)
@@ -238,7 +271,7 @@ class PoissonPower(Univariate):
         return drawn
 
     def _middle(self, tau: Tau) -> tuple[float, float]:
-        return float(math.floor(self._usual(tau)["rate"])), self._moments(tau)[1]
+        return float(math.floor(self._rate(tau))), self._moments(tau)[1]
 
     def _regression(self, tau: Tau) -> tuple[float, float]:
         """beta such that w - beta log P is uncorrelated with log P, and the standard deviation of that."""
@@ -261,7 +294,7 @@ class PoissonPower(Univariate):
 
     def _confined(self, tau: Array, margin: float) -> Array:
         """Neighbours of the likeliest count stay within reach: P(k +- 1) / P(k) >= margin for a rate in the middle."""
-        rate = min(max(self._usual(tau.tolist())["rate"], 0.5), self.most)
+        rate = max(self._rate(tau.tolist()), 0.5)
         most = max(1.0, 2 * math.log(1 / margin) / math.log1p(1 / rate))
         power = min(max(float(tau[1]), min(1.0, self.power)), most)
         return np.array([power * math.log(rate), power])

@@ -1,11 +1,12 @@
 """The multivariate gamma function's logarithm and derivatives, and the derivative of a gamma sample by its shape.
 
-Gamma_p(x) = pi^(p (p - 1) / 4) prod_i Gamma(x - i/2), i = 0 ... p - 1 (Muirhead 1982, theorem 2.1.12). What a Wishart
-distribution needs are differences that vanish as x grows, up to x = 1e15. They are taken from the remainder of
-Stirling's formula, mu(y) = log Gamma(y) - (y - 1/2) log y + y - log(2 pi) / 2 = sum_k B_2k / (2k (2k - 1) y^(2k - 1)),
-and its derivatives, so that nothing large is subtracted (series: Abramowitz and Stegun 1964, 6.1.40, 6.3.18, 6.4.12).
+Gamma_p(x) = pi^(p (p - 1) / 4) prod_i Gamma(x - i/2), i = 0 ... p - 1 (Muirhead 1982, theorem 2.1.12). `digamma` and
+`trigamma` are the derivatives of its logarithm. A Wishart distribution needs how far these are from p log x and p / x:
+differences that vanish as x grows, up to x = 1e15. They are taken from the remainder of Stirling's formula,
+mu(y) = log Gamma(y) - (y - 1/2) log y + y - log(2 pi) / 2 = sum_k B_2k / (2k (2k - 1) y^(2k - 1)), and its derivatives,
+so that nothing large is subtracted (series: Abramowitz and Stegun 1964, 6.1.40, 6.3.18, 6.4.12).
 
-Shapes are given as y = x - (p - 1)/2 > 0, the last and smallest x - i/2: near 0 it would be lost in x.
+In all of these, shapes are given as y = x - (p - 1)/2 > 0, the last and smallest x - i/2: near 0 it would be lost in x.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from esgroup import checks
 from esgroup.checks import Array
 from esgroup.lazy import Lazy
 
@@ -23,6 +25,31 @@ special: Any = Lazy("scipy.special")
 _BERNOULLI = np.array([1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730])  # B_2 ... B_12
 _SERIES_FROM = 20.0  # there the first term left out, B_14 y^-14 of the sum, is below 1e-17
 _EXPANSION_FROM = 1e4  # where the expansion of a gamma sample is good to 1e-9, within seven deviations
+
+
+# ---- derivatives of log Gamma_p -------------------------------------------------------------------------------------
+
+
+def digamma(x: float, p: int) -> float:
+    """psi_p(x) = sum_i psi(x - i/2), the derivative of log Gamma_p, for x > (p - 1)/2."""
+    return float(special.psi(_arguments(x, p)).sum())
+
+
+def trigamma(x: float, p: int) -> float:
+    """psi'_p(x) = sum_i psi'(x - i/2), the second derivative of log Gamma_p, for x > (p - 1)/2."""
+    return float(special.polygamma(1, _arguments(x, p)).sum())
+
+
+def _arguments(x: Any, p: Any) -> Array:
+    """x - i/2 for i = 0 ... p - 1."""
+    x, p = checks.real_number("x", x), checks.whole_number("p", p, least=1)
+    if not x > (p - 1) / 2:
+        raise ValueError(f"x must be greater than (p - 1)/2 = {(p - 1) / 2:g}, got {x!r}")
+    y: Array = x - np.arange(p) / 2
+    return y
+
+
+# ---- what is left of them beside p log x and p / x ------------------------------------------------------------------
 
 
 def shapes(least: float, p: int) -> Array:
@@ -60,26 +87,16 @@ def log_normaliser(least: float, p: int) -> float:
 
 
 def digamma_gap(least: float, p: int) -> float:
-    """p log x - psi_p(x), about p (p + 1) / (4 x): psi_p is the multivariate digamma function, sum_i psi(x - i/2)."""
+    """p log x - psi_p(x), about p (p + 1) / (4 x): with `digamma` itself it would be lost for large x."""
     y, i = shapes(least, p), np.arange(p)
     logs = np.log1p(i / (2 * y))  # log(x / y)
     return float((logs + 0.5 / y - remainder(y, 1)).sum())
 
 
 def trigamma_gap(least: float, p: int) -> float:
-    """D = psi'_p(x) - p / x, about p (p + 1) / (4 x^2): psi'_p is the multivariate trigamma function."""
+    """D = psi'_p(x) - p / x, about p (p + 1) / (4 x^2): with `trigamma` itself it would be lost for large x."""
     y, i = shapes(least, p), np.arange(p)
     return float((i / (2 * y[0] * y) + 0.5 / y**2 + remainder(y, 2)).sum())
-
-
-def digamma(x: float, p: int) -> float:
-    """psi_p(x) = sum_i psi(x - i/2), the derivative of log Gamma_p."""
-    return float(special.psi(x - np.arange(p) / 2).sum())
-
-
-def trigamma(x: float, p: int) -> float:
-    """psi'_p(x) = sum_i psi'(x - i/2)."""
-    return float(special.polygamma(1, x - np.arange(p) / 2).sum())
 
 
 # ---- a gamma sample as a function of its shape ----------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,6 +13,8 @@ from scipy import special
 
 from esgroup.checks import Array
 from esgroup.distributions.univariate import HUGE, LARGEST, TINY, Sign, Tau, Univariate
+
+_SERIES_TO = 0.05  # of `_log_gamma_bend`, where the first term left out is 1e-17 of the sum
 
 
 class _Rate(Univariate):
@@ -118,15 +121,22 @@ class Weibull(_Rate):
     scale: float = 1.0
     shape: float = 1.0
     support: ClassVar[str] = "positive"
+    least_shape: ClassVar[float] = 0.1  # there half of all samples are above 26 scales or below 4e-6 already
+    most_shape: ClassVar[float] = 1e12  # there w^k is good to four digits
 
     def __post_init__(self) -> None:
         self._check(scale=True, shape=True)
+        if not self.least_shape <= self.shape <= self.most_shape:
+            raise ValueError(f"shape must be from {self.least_shape:g} to {self.most_shape:g}, got {self.shape!r}")
 
     def _natural(self) -> tuple[float, ...]:
         return (self.scale**-self.shape,)
 
     def _usual(self, tau: Tau) -> dict[str, float]:
-        return {"scale": tau[0] ** (-1 / self.shape)}
+        return {"scale": min(max(_exp(self._log_scale(tau)), TINY), HUGE)}
+
+    def _log_scale(self, tau: Tau) -> float:
+        return -math.log(tau[0]) / self.shape
 
     def _inside(self, w: Array) -> NDArray[np.bool_]:
         return w > 0
@@ -142,9 +152,13 @@ class Weibull(_Rate):
         return float(math.log(self.shape) + (self.shape - 1) * mean_log)
 
     def _moments(self, tau: Tau) -> tuple[float, float]:
-        scale, k = tau[0] ** (-1 / self.shape), self.shape
-        first, second = special.gamma(1 + 1 / k), special.gamma(1 + 2 / k)
-        return scale * first, scale * math.sqrt(second - first * first)
+        """Gamma(1 + 1/k) scale, and sqrt(Gamma(1 + 2/k) / Gamma(1 + 1/k)^2 - 1) times that; infinite beyond float64."""
+        log_mean = self._log_scale(tau) + math.lgamma(1 + 1 / self.shape)
+        return _exp(log_mean), _exp(log_mean + 0.5 * _log_expm1(_log_gamma_bend(1 / self.shape)))
+
+    def _confined(self, tau: Array, margin: float) -> Array:
+        most = min(LARGEST, 1e280 ** min(self.shape, 1.0))  # of shapes below 1/2: the moments must be numbers too
+        return np.clip(tau, 1 / most, most)
 
     def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
         logs = (np.log(np.maximum(rng.standard_exponential(n), TINY)) - math.log(tau[0])) / self.shape
@@ -188,3 +202,27 @@ class Laplace(_Rate):
 
     def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
         return self.location + rng.laplace(size=n) / tau[0]
+
+
+# ---- moments of a Weibull ------------------------------------------------------------------------------------------
+
+
+def _log_gamma_bend(x: float) -> float:
+    """log Gamma(1 + 2 x) - 2 log Gamma(1 + x) for x > 0, about (pi x)^2 / 6: for small x from the series of both.
+
+    log Gamma(1 + x) = -gamma x + sum_j zeta(j) (-x)^j / j, j >= 2 (Abramowitz and Stegun 1964, 6.1.33).
+    """
+    if x > _SERIES_TO:
+        return math.lgamma(1 + 2 * x) - 2 * math.lgamma(1 + x)
+    j = np.arange(2.0, 20.0)
+    return float(np.sum(special.zeta(j) * (2**j - 2) / j * (-x) ** j))
+
+
+def _log_expm1(x: float) -> float:
+    """log(e^x - 1) for x > 0."""
+    return x + math.log(-math.expm1(-x))
+
+
+def _exp(x: float) -> float:
+    """e^x, infinite where it is too large for a float64."""
+    return math.exp(x) if x < math.log(sys.float_info.max) else math.inf

@@ -401,6 +401,11 @@ def test_a_product_is_its_families_side_by_side() -> None:
     (lambda: Gamma(1.0, -0.5), r"rate must be a positive finite number, got -0\.5"),
     (lambda: Poisson(1e16), r"rate must be at most 1e\+15, got 1e\+16"),
     (lambda: PoissonPower(1e9), r"rate must be at most 1e\+08 and power at least 0\.01"),
+    (lambda: PoissonPower(1e-100), r"power must be at most 30 / log.* = 0\.130288 for a rate of 1e-100, got 1\.0"),
+    (lambda: PoissonPower(5e-324, 0.01), r"power must be at most 30 / log.* = 0 for a rate of 5e-324, got 0\.01"),
+    (lambda: PoissonPower(3.0, 1e100), r"power must be at most 30 / log.* = 104\.282 for a rate of 3\.0, got 1e\+100"),
+    (lambda: Weibull(1.0, 0.09), r"shape must be from 0\.1 to 1e\+12, got 0\.09"),
+    (lambda: Weibull(1.0, 2e12), r"shape must be from 0\.1 to 1e\+12, got 2000000000000\.0"),
 ])  # fmt: skip
 def test_parameters_outside_of_their_domain_are_refused(make, message: str) -> None:
     with pytest.raises(ValueError, match=message):
