@@ -16,7 +16,7 @@ import numpy as np
 
 from esgroup import __version__, told
 from esgroup.checks import Array
-from esgroup.compare.charts import Chart, Identity, chart
+from esgroup.compare.charts import Chart, Flat, Identity, chart
 from esgroup.compare.methods import Chosen, Method, choose, known
 from esgroup.compare.records import Cell, Cost, Ended, Run
 from esgroup.compare.trial import Over, Recorder, Trial
@@ -32,7 +32,7 @@ _WARM_UP = 60  # evaluations, enough for a generation or more of everyone
 
 @dataclass(frozen=True)
 class Settings:
-    """What all runs of a comparison share. `max_time` are seconds, `max_evals` count values and gradients."""
+    """What all runs of a comparison share. `max_time` are seconds, `max_evals` count what a Recorder does."""
 
     targets: tuple[float, ...] | None = None  # None: those of the problem, or the usual ones
     max_evals: int | None = None
@@ -110,6 +110,7 @@ def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
     """The problem of a cell, at its start, in the coordinates of a chart or in the space itself."""
     task = find(cell.problem, cell.dim, seed=cell.seed)
     chosen.method.check_space(cell.problem, task.space)
+    chosen.method.check_gradient(cell.problem, task.gradient is not None)
     rng = np.random.default_rng([cell.seed, zlib.crc32(cell.problem.encode()), cell.dim])
     coordinates = chart(chosen.chart, task.space, task.x0.shape)
     where = _bounds(task)
@@ -157,6 +158,8 @@ def _recorder(stage: Stage, settings: Settings) -> Recorder:
     return Recorder(
         _of_vectors(partial(_values, task), stage.chart),
         gradient=None if task.gradient is None else partial(_gradient, task.gradient, stage.chart),
+        product=_product(stage),
+        diagonal=_diagonal(stage),
         noiseless=None if task.noiseless is None else _of_vectors(task.noiseless, stage.chart),
         minimum=0.0 if math.isnan(minimum) else minimum,
         targets=targets_of(task, settings),
@@ -176,6 +179,25 @@ def _values(task: Task, points: Array) -> Array:
 
 def _gradient(gradient: Callable[[Array], Array], chart: Chart, vector: Array) -> Array:
     return chart.pull_back(vector, gradient(chart.points(vector)))
+
+
+def _product(stage: Stage) -> Callable[[Array, Array], Array] | None:
+    product, chart = stage.task.hessian_product, stage.chart
+    if product is None or not _is_straight(chart):
+        return None
+    return lambda vector, v: chart.vector(product(chart.points(vector), chart.points(v)))
+
+
+def _diagonal(stage: Stage) -> Callable[[Array], Array] | None:
+    diagonal, chart = stage.task.hessian_diagonal, stage.chart
+    if diagonal is None or not _is_straight(chart):
+        return None
+    return lambda vector: chart.vector(diagonal(chart.points(vector)))
+
+
+def _is_straight(chart: Chart) -> bool:
+    """Whether the Hessian is that of the points: a chart that bends adds its own curvature, times the gradient."""
+    return isinstance(chart, (Flat, Identity))
 
 
 def _minimum(task: Task) -> float:
@@ -202,6 +224,8 @@ def _trial(stage: Stage, recorder: Recorder, seed: int) -> Trial:
         fun=recorder.fun,
         batch=recorder.batch,
         gradient=None if stage.task.gradient is None else recorder.gradient,
+        product=None if _product(stage) is None else recorder.product,
+        diagonal=None if _diagonal(stage) is None else recorder.diagonal,
     )
 
 
@@ -234,7 +258,19 @@ def _warm_up(spelling: str, shape: tuple[int, ...]) -> None:
     recorder = Recorder(_squares, gradient=lambda x: 2 * x, targets=(-1.0,), budget=_WARM_UP)
     x0 = np.ones(shape) if len(shape) == 1 else np.eye(shape[0], shape[1])  # positive definite
     box = np.tile([-5.0, 5.0], (x0.size, 1))
-    trial = Trial(x0, 1.0, None, box, _WARM_UP, 0, recorder.fun, recorder.batch, recorder.gradient)
+    trial = Trial(
+        x0,
+        1.0,
+        None,
+        box,
+        _WARM_UP,
+        0,
+        recorder.fun,
+        recorder.batch,
+        recorder.gradient,
+        product=lambda x, v: 2 * v,  # not counted: a full structure takes more than the budget at its first point
+        diagonal=lambda x: np.full_like(x, 2.0),
+    )
     _searched(choose(spelling).method, trial, recorder)
 
 

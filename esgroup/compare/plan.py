@@ -11,7 +11,6 @@ from esgroup.compare.charts import CHARTS, chart
 from esgroup.compare.execution import Settings, Starts
 from esgroup.compare.methods import Chosen, check_installed, choose
 from esgroup.compare.records import Cell
-from esgroup.groups import parse
 from esgroup.problem_registry import Task, find
 
 
@@ -118,12 +117,13 @@ def _check_fits(chosen: Chosen, tasks: Sequence[Task]) -> None:
     """Refuse a chart that none of the problems has, misspelled most likely, and what does not fit one of them."""
     for task in tasks:
         chosen.method.check_space(task.name, task.space)
+        chosen.method.check_gradient(task.name, task.gradient is not None)
     if chosen.chart is not None and not any(chosen.chart in CHARTS[task.space] for task in tasks):
         chart(chosen.chart, tasks[0].space, tasks[0].x0.shape)
-    if chosen.structure is None or (chosen.structure == "auto" and not chosen.method.spaces):
+    if chosen.structure is None:
         return
     for size in {size for task in tasks for size in _sizes(chosen, task)}:
-        parse(chosen.structure, size)
+        chosen.method.check_structure(chosen.structure, size)
 
 
 def _sizes(chosen: Chosen, task: Task) -> tuple[int, ...]:

@@ -41,9 +41,9 @@ PRESETS = {
         dims=(10,),
     ),
     "paper": Preset(
-        "Rosenbrock and Dixon-Price with 200 variables, as in the paper, against cma and BFGS",
+        "Rosenbrock and Dixon-Price with 200 variables, as in the paper: search and Newton against cma and BFGS",
         ("rosenbrock", "dixon_price"),
-        ("esgroup", *_CHEAP, "cma", "bfgs", "bfgs-fd"),
+        ("esgroup", *_CHEAP, "newton", "newton:heisenberg", "cma", "bfgs", "bfgs-fd"),
         dims=(200,),
         targets=(1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6),
         max_evals=1_000_000,

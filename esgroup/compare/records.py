@@ -29,7 +29,7 @@ class Cost(StrEnum):
     """What the evaluations of a method count."""
 
     VALUES = "f"  # values of the function
-    GRADIENTS = "f+g"  # values and gradients, one each
+    GRADIENTS = "f+g"  # values and gradients, one each; a product with the Hessian, or its diagonal, is one gradient
     DIFFERENCES = "f, differences"  # values, those for gradients by finite differences among them
 
 
@@ -58,7 +58,8 @@ class Run(NamedTuple):
     """One run. Gaps are values less `minimum`, or the values themselves where the minimum is not known (NaN).
 
     `hits` has the cost at which each of the `targets` (gaps, the largest first) was first reached, inf if it was not;
-    there are none if nothing is known of the problem, or of the run. `cpu` is the time of the whole run in seconds,
+    there are none if nothing is known of the problem, or of the run. `gradients` has the products with the Hessian and
+    its diagonals in it, which cost one each, too. `cpu` is the time of the whole run in seconds,
     `cpu_fun` the part of it that is not the method's own: the problem's functions, and the counting. `size` is the
     number of coordinates that were searched: dim, or p (p + 1) / 2 for positive-definite p x p matrices.
     """

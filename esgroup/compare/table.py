@@ -13,7 +13,8 @@ from esgroup.compare.summary import Overall, Row
 
 MARKS = {Cost.VALUES: "", Cost.GRADIENTS: "¹", Cost.DIFFERENCES: "²"}
 NOTES = {
-    Cost.GRADIENTS: "¹ uses gradients: evaluations are values and gradients, one each.",
+    Cost.GRADIENTS: "¹ uses gradients: evaluations are values and gradients, one each. A product of the Hessian "
+    "with a vector, or its diagonal, counts as one gradient.",
     Cost.DIFFERENCES: "² takes gradients by finite differences: evaluations are values, with those for differences.",
 }
 NOTHING = "-"

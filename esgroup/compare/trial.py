@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -26,11 +27,13 @@ class Over(BaseException):
 
 @dataclass(frozen=True)
 class Trial:
-    """A start and a budget. A method calls `fun`, `batch` or `gradient` until one of them ends the run.
+    """A start and a budget. A method calls `fun`, `batch`, `gradient`, ... until one of them ends the run.
 
-    `fun` takes a point, `batch` takes rows; `gradient` is None where the problem has none. Points are vectors, or have
-    the problem's own shape for a method that searches its space. Bounds are a row (low, high) per coordinate, None if
-    there are none; `box` is where a method that needs a region may look for points.
+    `fun` takes a point, `batch` takes rows; `gradient` is None where the problem has none. `product(x, v)` is that of
+    the Hessian with one vector and `diagonal(x)` its diagonal; they are None where the problem does not have them, and
+    in coordinates that bend its space: then a method takes differences of gradients. Each costs one, as a gradient
+    does. Points are vectors, or have the problem's own shape for a method that searches its space. Bounds are a row
+    (low, high) per coordinate, None if there are none; `box` is where a method that needs a region may look for points.
     """
 
     x0: Array
@@ -42,6 +45,8 @@ class Trial:
     fun: Callable[[Array], float]
     batch: Callable[[Array], Array]
     gradient: Callable[[Array], Array] | None
+    product: Callable[[Array, Array], Array] | None = None
+    diagonal: Callable[[Array], Array] | None = None
 
     @property
     def pairs(self) -> list[tuple[float, float]] | None:
@@ -52,6 +57,8 @@ class Trial:
 class Recorder:
     """Counts values and gradients, keeps the best gap, and raises Over when the run must end.
 
+    A product of the Hessian with a vector, and its diagonal, count as gradients: one each, in `gradients`.
+
     After that it does nothing but raise: whatever a method makes of the exception, nothing more is counted. A batch is
     counted row by row, up to the one that reaches the last target or spends the budget.
     """
@@ -61,13 +68,16 @@ class Recorder:
         values: Callable[[Array], Array],
         *,
         gradient: Callable[[Array], Array] | None = None,
+        product: Callable[[Array, Array], Array] | None = None,
+        diagonal: Callable[[Array], Array] | None = None,
         noiseless: Callable[[Array], Array] | None = None,
         minimum: float = 0.0,
         targets: tuple[float, ...],
         budget: int,
         deadline: float = math.inf,
     ) -> None:
-        self._values, self._gradient, self._noiseless, self._minimum = values, gradient, noiseless, minimum
+        self._values, self._noiseless, self._minimum = values, noiseless, minimum
+        self._gradient, self._product, self._diagonal = gradient, product, diagonal
         self.budget, self._deadline = budget, deadline
         self.targets, self.hits = targets, [math.inf] * len(targets)
         self.evals = self.gradients = self.finite = 0
@@ -90,7 +100,17 @@ class Recorder:
 
     def gradient(self, x: Array) -> Array:
         """The gradient at a point."""
-        return self._timed(self._differentiate, x)
+        return self._timed(partial(self._differentiate, self._gradient), x)
+
+    def product(self, x: Array, v: Array) -> Array:
+        """The Hessian at a point times one vector."""
+        if np.shape(v) != np.shape(x):  # rows of them would be counted as one
+            raise ValueError(f"v must have the shape of x, {np.shape(x)}, got {np.shape(v)}")
+        return self._timed(partial(self._differentiate, self._product), x, v)
+
+    def diagonal(self, x: Array) -> Array:
+        """The diagonal of the Hessian at a point."""
+        return self._timed(partial(self._differentiate, self._diagonal), x)
 
     # ---- what is kept -----------------------------------------------------------------------------------------------
 
@@ -99,11 +119,11 @@ class Recorder:
         """Improvements, thinned, the last one among them."""
         return (*self._kept, *([] if self._pending is None else [self._pending]))
 
-    def _timed(self, function: Callable[[Array], Array], x: Array) -> Array:
+    def _timed(self, function: Callable[..., Array], *arrays: Array) -> Array:
         """The time in here, for counting as well, is not the method's own."""
         begin = time.process_time()
         try:
-            return function(np.array(x, dtype=np.float64))  # a copy: the problem may change it
+            return function(*(np.array(one, dtype=np.float64) for one in arrays))  # copies: the problem may change them
         except Exception as error:
             self.error = self.error or error
             raise
@@ -119,13 +139,13 @@ class Recorder:
         self._go_on()
         return values
 
-    def _differentiate(self, x: Array) -> Array:
-        assert self._gradient is not None  # a Trial without gradient does not offer this
+    def _differentiate(self, derivative: Callable[..., Array] | None, *arrays: Array) -> Array:
+        assert derivative is not None  # a Trial without it does not offer this
         self._go_on()
-        gradient = np.asarray(self._gradient(x), dtype=np.float64)
+        found = np.asarray(derivative(*arrays), dtype=np.float64)
         self.gradients += 1
         self._go_on()
-        return gradient
+        return found
 
     def _note(self, values: Array) -> None:
         for value in values.tolist():

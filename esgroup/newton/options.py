@@ -80,7 +80,7 @@ def options(
     max_iters: int | None,
 ) -> Options:
     """Check all choices and fill in those that depend on others."""
-    chosen = _structure(structure, dim)
+    chosen = structure_of(structure, dim)
     moving = isinstance(chosen, Moving)
     if form not in ("precision", "covariance"):
         raise ValueError(f"form must be 'precision' or 'covariance', got {form!r}")
@@ -107,7 +107,8 @@ def options(
     )
 
 
-def _structure(structure: Any, dim: int) -> Group | Moving:
+def structure_of(structure: Any, dim: int) -> Group | Moving:
+    """A group of that dimension or a moving block, from an object or its spelling."""
     if isinstance(structure, Moving):
         return structure
     moving = parse_moving(structure) if isinstance(structure, str) else None

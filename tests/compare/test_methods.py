@@ -64,6 +64,8 @@ def test_only_ours_have_structures() -> None:
 def test_commas_within_a_structure_do_not_divide() -> None:
     text = "bfgs, esgroup:heisenberg:k1=4,k2=4,upper@log,cma,esgroup:block_triangular:k=2"
     assert split(text) == ["bfgs", "esgroup:heisenberg:k1=4,k2=4,upper@log", "cma", "esgroup:block_triangular:k=2"]
+    assert split("newton:moving:k=5,residual,newton-cg") == ["newton:moving:k=5,residual", "newton-cg"]
+    assert split("newton:moving:k=5,gradient,bfgs") == ["newton:moving:k=5,gradient", "bfgs"]
     assert split("cma") == ["cma"] and split("cma,,bfgs,") == ["cma", "bfgs"]
 
 

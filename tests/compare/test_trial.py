@@ -71,6 +71,26 @@ def test_the_cost_of_a_hit_has_the_gradients_before_it() -> None:
     assert run.hits[0] == 3 and run.trajectory[-1] == Point(2, 1, 2.0)
 
 
+def test_products_and_diagonals_cost_one_each_as_gradients_do() -> None:
+    run = recorder(gradient=lambda x: x, product=lambda x, v: x * v, diagonal=lambda x: 3 * x, budget=5)
+    run.fun(np.array([9.0]))
+    assert run.product(np.array([3.0, 4.0]), np.array([5.0, 6.0])).tolist() == [15.0, 24.0]
+    assert run.diagonal(np.array([2.0])).tolist() == [6.0]
+    assert (run.evals, run.gradients) == (1, 2)
+    run.fun(np.array([2.0]))
+    assert run.hits[0] == 4 and run.trajectory[-1] == Point(2, 2, 2.0)
+    with pytest.raises(Over) as over:
+        run.product(np.array([1.0]), np.array([1.0]))
+    assert over.value.ended is Ended.BUDGET and (run.evals, run.gradients) == (2, 3)
+
+
+def test_a_product_has_one_vector() -> None:
+    run = recorder(product=lambda x, v: v)
+    with pytest.raises(ValueError, match=r"v must have the shape of x, \(2,\), got \(3, 2\)"):
+        run.product(np.zeros(2), np.ones((3, 2)))
+    assert run.gradients == 0
+
+
 def test_no_more_than_the_budget_is_evaluated() -> None:
     seen = []
 
@@ -125,6 +145,16 @@ def test_a_function_may_change_the_point_that_it_is_given() -> None:
     assert run.fun(mine) == 9.0 and mine.tolist() == [3.0] and run.gap == 9.0
     run.gradient(mine[None])
     assert mine.tolist() == [3.0]
+
+
+def test_a_product_may_change_what_it_is_given() -> None:
+    def product(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        x *= v
+        v *= 2
+        return x
+
+    run, x, v = recorder(product=product), np.array([3.0]), np.array([5.0])
+    assert run.product(x, v).tolist() == [15.0] and (x[0], v[0]) == (3.0, 5.0)
 
 
 def test_a_run_ends_when_its_time_is_spent() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
 
-from esgroup.compare.methods import others, ours, with_cma, with_cmaes, with_scipy
+from esgroup.compare.methods import others, ours, with_cma, with_cmaes, with_gradients, with_scipy
 from esgroup.compare.methods.method import Method
 from esgroup.problem_registry import load, near
 
@@ -29,7 +29,8 @@ def failures() -> dict[str, str]:
 @cache
 def _found() -> tuple[dict[str, Method], dict[str, str]]:
     """An entry point of the group is a Method or a sequence of them; one that fails does not hide the others."""
-    found = [method for module in (ours, with_cma, with_cmaes, with_scipy, others) for method in module.METHODS]
+    modules = (ours, with_cma, with_cmaes, with_scipy, with_gradients, others)
+    found = [method for module in modules for method in module.METHODS]
     failures = {}
     for entry in entry_points(group=GROUP):
         try:
@@ -99,7 +100,7 @@ def split(text: str) -> list[str]:
 
 def _belongs_to_a_structure(word: str) -> bool:
     name = word.strip().partition("@")[0]
-    return ("=" in name and ":" not in name) or name in ("upper", "lower")
+    return ("=" in name and ":" not in name) or name in ("upper", "lower", "gradient", "residual")
 
 
 def check_installed(methods: Iterable[Method]) -> None:

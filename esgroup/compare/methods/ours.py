@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from esgroup.compare.methods.method import Method
 from esgroup.compare.trial import Trial
+from esgroup.groups import parse
 
 if TYPE_CHECKING:
     from esgroup.space_start import Space
@@ -71,12 +72,22 @@ class SpaceSearch:
         return replace(self, structure=structure)
 
 
-def _method(name: str, about: str, search: Search | SpaceSearch) -> Method:
-    return Method(name, search, about, packages=("esgroup",), of_structure=search.of_structure)
+def _group_or_auto(structure: str, dim: int) -> None:
+    if structure != "auto":
+        parse(structure, dim)
+
+
+def _method(name: str, about: str, search: Search) -> Method:
+    return Method(
+        name, search, about, packages=("esgroup",), of_structure=search.of_structure, check_structure=_group_or_auto
+    )
 
 
 def _native(name: str, about: str, space: Space) -> Method:
-    return replace(_method(name, about, SpaceSearch(space)), spaces=(space,), bounded=False)
+    search = SpaceSearch(space)
+    return Method(
+        name, search, about, packages=("esgroup",), bounded=False, of_structure=search.of_structure, spaces=(space,)
+    )
 
 
 METHODS = (

@@ -6,19 +6,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from esgroup.checks import Array
 from esgroup.compare.methods.method import Gradients, Method
 from esgroup.compare.trial import Trial
 
-_ENDLESS = 10**9  # iterations: the trial ends the run
+ENDLESS = 10**9  # iterations: the trial ends the run
+GTOL = 1e-11  # of gradients, everywhere
+
+Product = Callable[[Array, Array], Array]
 
 
 @dataclass(frozen=True)
 class Minimise:
-    """`scipy.optimize.minimize` by one of its methods; `options` are pairs, so that this can be compared."""
+    """`scipy.optimize.minimize` by one of its methods; `options` are pairs, so that this can be compared.
+
+    `products` takes a trial to what multiplies vectors by the Hessian, or to None if SciPy is to do without.
+    """
 
     method: str
     options: tuple[tuple[str, Any], ...]
     gradient: bool = False
+    products: Callable[[Trial], Product | None] | None = None
 
     def __call__(self, trial: Trial) -> str:
         from scipy.optimize import minimize
@@ -28,6 +36,7 @@ class Minimise:
             trial.x0,
             method=self.method,
             jac=trial.gradient if self.gradient else None,
+            hessp=None if self.products is None else self.products(trial),
             bounds=trial.pairs,
             options=dict(self.options),
         )
@@ -38,13 +47,13 @@ def differential_evolution(trial: Trial) -> str:
     """`scipy.optimize.differential_evolution` in the trial's box, with its defaults but for the tolerance."""
     from scipy.optimize import differential_evolution as search
 
-    result = search(trial.fun, trial.box, maxiter=_ENDLESS, tol=1e-8, rng=trial.seed, x0=trial.x0)
+    result = search(trial.fun, trial.box, maxiter=ENDLESS, tol=1e-8, rng=trial.seed, x0=trial.x0)
     return f"SciPy: {result.message}"
 
 
-_BFGS = (("gtol", 1e-11), ("maxiter", _ENDLESS))
-_LBFGSB = (("gtol", 1e-11), ("ftol", 0.0), ("maxiter", _ENDLESS), ("maxfun", _ENDLESS))
-_SIMPLEX = (("xatol", 1e-12), ("fatol", 1e-12), ("adaptive", True), ("maxiter", _ENDLESS), ("maxfev", _ENDLESS))
+_BFGS = (("gtol", GTOL), ("maxiter", ENDLESS))
+_LBFGSB = (("gtol", GTOL), ("ftol", 0.0), ("maxiter", ENDLESS), ("maxfun", ENDLESS))
+_SIMPLEX = (("xatol", 1e-12), ("fatol", 1e-12), ("adaptive", True), ("maxiter", ENDLESS), ("maxfev", ENDLESS))
 
 
 def _method(
