@@ -56,19 +56,20 @@ def newton_method(
     callback: Callable[..., Any] | None = None,
     tol: float | None = None,
     maxiter: int | None = None,
+    maxfev: int | None = None,
     disp: bool = False,
     **options: Any,
 ) -> OptimizeResult:
     """`scipy.optimize.minimize(fun, x0, jac=..., hessp=..., method=esgroup.newton_method, options={...})`.
 
-    Options are the arguments of `esgroup.newton.minimize_newton`, and SciPy's maxiter (max_iters) and disp (progress);
-    tol is gtol. As SciPy has it, callback(x) gets the best point, callback(intermediate_result) the result so far.
-    Bounds and constraints are refused.
+    Options are the arguments of `esgroup.newton.minimize_newton`, and SciPy's maxiter (max_iters), maxfev (max_evals)
+    and disp (progress); tol is gtol. As SciPy has it, callback(x) gets the best point, callback(intermediate_result)
+    the result so far. Bounds and constraints are refused.
     """
     from esgroup.newton.method import minimize_newton
 
     refuse("esgroup.newton_method", {"bounds": bounds, "constraints": constraints})
-    for name, value in (("gtol", tol), ("max_iters", maxiter)):
+    for name, value in (("gtol", tol), ("max_iters", maxiter), ("max_evals", maxfev)):
         if value is not None:
             options.setdefault(name, value)
     options.setdefault("progress", bool(disp))

@@ -76,6 +76,7 @@ class _Check:
         self.laws: list[Law] = []
         self.problems: list[str] = []
         self.unclear: list[str] = []
+        self.notes: list[str] = []
         self._rounding = 0.0  # of fun
 
     def report(self) -> DerivativeReport:
@@ -85,14 +86,16 @@ class _Check:
         gradient = self.function.gradient(self.x)
         if self._finite("jac(x)", gradient) and self._values_follow(value, gradient):
             self._hessian(value, gradient)
-        problems, unclear = tuple(self.problems), tuple(self.unclear)
-        return DerivativeReport(len(self.x), tuple(self.remainders), tuple(self.laws), problems, unclear)
+        found = (self.remainders, self.laws, self.problems, self.unclear, self.notes)
+        return DerivativeReport(len(self.x), *map(tuple, found))  # type: ignore[arg-type]
 
     def _values_follow(self, value: float, gradient: Array) -> bool:
         """The gradient against values; False if nothing can be said of them."""
         noise = self._noise("fun", self._values)
         if noise is None:
             return False
+        if np.abs(self.directions @ gradient).max() <= noise:
+            self.notes.append("x is stationary to rounding, and any multiple of jac would do: choose another point")
         self._rounding, terms = noise, self._value_terms(value, gradient)
         self._taylor(OF_VALUES, self._values, terms, noise, lambda: self._where_gradient(gradient))
         return True

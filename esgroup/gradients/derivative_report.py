@@ -29,6 +29,7 @@ class DerivativeReport:
     laws: tuple[Law, ...]
     problems: tuple[str, ...]
     unclear: tuple[str, ...] = ()  # remainders that rounding hides before they fall as they should
+    notes: tuple[str, ...] = ()  # what the point cannot tell
 
     @property
     def ok(self) -> bool:
@@ -44,7 +45,7 @@ class DerivativeReport:
         width = max((len(row[0]) for row in rows), default=0)
         title = f"derivatives in {self.dim} coordinates: " + ("right" if self.ok else "wrong")
         lines = [f"  {name:<{width}}  {found:<15}  {wanted:<5}  {word}" for name, found, wanted, word in rows]
-        return "\n".join([title, *lines, *(f"  {text}" for text in self.problems)])
+        return "\n".join([title, *lines, *(f"  {text}" for text in (*self.problems, *self.notes))])
 
     def _word(self, name: str, ok: bool) -> str:
         return "ok" if ok else "unclear" if name in self.unclear else "WRONG"

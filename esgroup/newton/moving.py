@@ -15,7 +15,7 @@ from esgroup.newton.precision import Breakdown, Look, Precision, finite, largest
 
 Rule = Literal["gradient", "residual"]
 
-FLOOR = 1e-8  # of the largest |H_ii|: the least curvature that is believed
+FLOOR = 1e-8  # of the largest |H_ii|: the least curvature that is believed outside the hub
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,9 @@ def _block(hub: NDArray[np.int64], rows: Array, diagonal: Array, damping: float,
         e, u = np.linalg.eigh((corner + corner.T) / 2)
     except np.linalg.LinAlgError as error:
         raise Breakdown("singular", f"the block of the precision has no eigenvalues: {error}") from error
-    inverse = (u / np.sqrt(np.maximum(np.abs(e), floor) + damping)).T  # of A = U sqrt|e|
+    # the corner is exact, and so are its eigenvalues to rounding; the diagonal outside may be an estimate
+    least = np.finfo(np.float64).eps * len(e) * np.abs(e).max(initial=0.0) or floor
+    inverse = (u / np.sqrt(np.maximum(np.abs(e), least) + damping)).T  # of A = U sqrt|e|
     coupling = inverse @ rows
     rest = diagonal - np.einsum("ij,ij->j", coupling, coupling)
     middle = np.maximum(np.abs(rest), floor) + damping

@@ -111,6 +111,8 @@ def structure_of(structure: Any, dim: int) -> Group | Moving:
     """A group of that dimension or a moving block, from an object or its spelling."""
     if isinstance(structure, Moving):
         return structure
+    if isinstance(structure, str) and structure == "auto":
+        return Moving()
     moving = parse_moving(structure) if isinstance(structure, str) else None
     if moving is not None:
         return moving

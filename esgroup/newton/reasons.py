@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from esgroup.newton.run import Run
 
 UNBOUNDED = -1e50  # a value below it is not one of a function with a minimum
+FAR = 1e10  # times the size of x0: no minimum is that far away
 PATIENCE = 200  # iterations without a better value
 
 TOLERANCES = ("gtol", "tolfun", "tolx")
@@ -40,8 +41,10 @@ def status_of(reasons: dict[str, str]) -> int:
 
 def _what_is_wrong(run: Run) -> dict[str, str]:
     fun = run.point.fun
-    if fun < UNBOUNDED:
-        return {"unbounded": f"the value is {fun:.3g}: the function seems to have no minimum"}
+    far = FAR * (1.0 + float(np.abs(run.start).max()))
+    if fun < UNBOUNDED or (np.abs(run.point.x).max() > far and fun < np.inf):
+        where = f"the value is {fun:.3g} at a point of size {np.abs(run.point.x).max():.3g}"
+        return {"unbounded": f"{where}: the function seems to have no minimum"}
     if not np.isfinite(fun):
         return {"not_finite": f"the value is {fun}"}
     if not all_finite(run.point.jac):

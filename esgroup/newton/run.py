@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from esgroup import stopping
 from esgroup.checks import Array, all_finite
 from esgroup.gradients.function import Products
 from esgroup.newton.line_search import Trial
@@ -35,6 +36,7 @@ class Run:
     rng: np.random.Generator
     point: Point
     best: Point
+    start: Array
     nit: int = 0
     precision: Precision | None = None
     reasons: dict[str, str] = field(default_factory=dict)
@@ -94,8 +96,16 @@ class Run:
             direction, slope = self._direction(self.average)
         length = self.options.mean_rate * self._factors()[0]
         search = self.options.line_search.search
-        trial = search(self.function.value, Trial(here.x, here.fun), direction, slope, length)
+        trial = search(self._value, Trial(here.x, here.fun), direction, slope, length)
         self._arrive(trial)
+
+    def _value(self, x: Array) -> float:
+        """f(x), if the budgets allow one more."""
+        limits = self.limits._replace(target=None)
+        over = stopping.budget_reasons(limits, self.function.counts.nfev, self.nit, self.seconds, self.best.fun)
+        for name, text in over.items():
+            raise Breakdown(name, text)
+        return self.function.value(x)
 
     def _averaged(self) -> Array:
         """Z_t = (1 - c) g_t + c Z_{t-1}, from Z_0 = 0 (paper, eq. gauss_newton_matgauss)."""
@@ -131,6 +141,6 @@ def begin(function: Products, x0: Array, options: Options, limits: Limits, rng: 
     fun = function.value(x0)
     jac = function.gradient(x0) if np.isfinite(fun) else np.full(len(x0), np.nan)
     point = Point(x0, fun, jac)
-    run = Run(function, options, limits, rng, point, point)
+    run = Run(function, options, limits, rng, point, point, x0)
     run.check()
     return run

@@ -134,3 +134,13 @@ def test_spellings() -> None:
 def test_a_moving_block_that_makes_no_sense_is_refused(bad: dict, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Moving(**bad)
+
+
+def test_a_hub_of_everything_is_newtons_method_for_any_condition() -> None:
+    turned, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((6, 6)))
+    hessian = (turned * np.geomspace(1, 1e12, 6)) @ turned.T
+    hessian = (hessian + hessian.T) / 2
+    gradient = hessian @ np.ones(6)
+    look = Look(gradient, lambda rows: rows @ hessian, np.diagonal(hessian).copy(), 0.0, 1.0, None)
+    precision = moving_precision(Moving(k=6), 6).advance(look)
+    np.testing.assert_allclose(precision.solve(gradient), np.ones(6), rtol=1e-3)
