@@ -4,15 +4,16 @@
     python scripts/reproduce.py nearness --quick         a try of seconds, not a result
     python scripts/reproduce.py report                   scripts/REPRODUCTION.md from what lies in reproduction/
 
-Each experiment is a file in scripts/reproduction. It writes its numbers to a CSV file; figure and verdicts are made from
-that file only.
+Each experiment is a file in scripts/reproduction. It writes its numbers to a CSV file; figure and verdicts are made
+from that file only.
 """
 
+# A folder of results has the name of the package: with it there, the order of imports would be another.
+# isort: skip_file
 from __future__ import annotations
 
 import spaces_threads  # noqa: F401  # before NumPy is imported
 
-# isort: split
 import sys
 from pathlib import Path
 from typing import Annotated

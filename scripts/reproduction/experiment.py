@@ -58,18 +58,19 @@ class Table:
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows = tuple(rows)
+        self._parts: dict[str, list[Row]] = {}
+        for row in self.rows:
+            self._parts.setdefault(row.part, []).append(row)
 
     def where(self, part: str, case: str | None = None, series: str | None = None) -> Self:
         """The rows of a quantity, in one case or of one method if that is said."""
         return type(self)(
-            row
-            for row in self.rows
-            if row.part == part and case in (None, row.case) and series in (None, row.series)
+            row for row in self._parts.get(part, ()) if case in (None, row.case) and series in (None, row.series)
         )
 
     def cases(self, part: str) -> list[str]:
         """The cases of a quantity, in their order."""
-        return list(dict.fromkeys(row.case for row in self.rows if row.part == part))
+        return list(dict.fromkeys(row.case for row in self._parts.get(part, ())))
 
     def series(self, part: str, case: str | None = None) -> list[str]:
         """The methods with that quantity, in their order."""

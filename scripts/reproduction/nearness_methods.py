@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
-from reproduction.experiment import Array
 
 from esgroup import Wishart
 from esgroup.compare.charts import CholeskyFactor, Logarithm
 from esgroup.distributions.wishart import WishartState, WishartStep
+from reproduction.experiment import Array
 
 Gradient = Callable[[Array], Array]  # of the mini-batch, at a positive-definite matrix
 LARGEST_GROWTH = 1.05  # of the degrees of freedom in one iteration, either way
@@ -30,14 +30,16 @@ class Method(Protocol):
 
 def _exponential(symmetric: Array) -> Array:
     values, vectors = np.linalg.eigh(symmetric)
-    return (vectors * np.exp(values)) @ vectors.T
+    result: Array = (vectors * np.exp(values)) @ vectors.T
+    return result
 
 
 def geodesic(point: Array, gradient: Array, rate: float) -> Array:
     """L Exp(-rate L^T G L) L^T with Z = L L^T: Riemannian gradient descent on the cone along its geodesic."""
     root = np.linalg.cholesky(point)
     half = root @ _exponential(-0.5 * rate * (root.T @ gradient @ root))
-    return half @ half.T
+    result: Array = half @ half.T
+    return result
 
 
 def retraction(point: Array, gradient: Array, rate: float) -> Array:
@@ -60,7 +62,7 @@ class Riemannian:
 class AtMean:
     """Our update with the gradient at the mean; beta = rate n / 2, so that n does not matter."""
 
-    def __init__(self, start: Array, rate: float, map: str = "h") -> None:
+    def __init__(self, start: Array, rate: float, map: Literal["h", "exp"] = "h") -> None:
         self.family, self.rate, self.map = Wishart(start), rate, map
         self.state, self.point = self.family.state(), start
 
@@ -133,12 +135,9 @@ def _sampled(dof: float, joint: bool) -> Callable[[Array, float, np.random.Gener
 
 
 def setups(dim: int) -> tuple[Setup, ...]:
-    """All methods, with n = 2 p at the start, and larger n for the updates that keep it."""
+    """All methods. n is 2 p at the start of the sampled ones, and larger for those that keep it."""
     few = 2.0 * dim
-    fixed = tuple(
-        Setup(f"our-fixed-rep, n = {n:.0e}" if n > few else f"our-fixed-rep, n = {n:.0f}", _sampled(n, False), _OURS)
-        for n in (few, 1e4, 1e8)
-    )
+    fixed = (Setup(fixed_name(n), _sampled(n, False), _OURS) for n in (few, 1e5, 1e8))
     return (
         Setup("RGD", lambda start, rate, rng: Riemannian(start, rate), _MEAN),
         Setup("our-mean", lambda start, rate, rng: AtMean(start, rate), _MEAN),
@@ -149,6 +148,10 @@ def setups(dim: int) -> tuple[Setup, ...]:
     )
 
 
-_MEAN = (0.03, 0.1, 0.2, 0.3)
+def fixed_name(dof: float) -> str:
+    return f"our-fixed-rep, n = {dof:g}"
+
+
+_MEAN = (0.03, 0.05, 0.1, 0.2)
 _OURS = (0.01, 0.03, 0.1)
 _ADAM = (0.001, 0.003, 0.01, 0.03)

@@ -12,7 +12,8 @@ _HEAD = """# The paper's experiments, run again
 
 Lin, Nielsen, Khan, Schmidt: Tractable structured natural-gradient descent using local parameterizations (ICML 2021).
 `python scripts/reproduce.py report` writes this page from the files of the runs. Each verdict is computed from the
-numbers of its run. "Holds when" means that it depends on something, mostly a step or a start: the paper gives few of them.
+numbers of its run. "Holds when" means that it depends on something, mostly a step or a start: the paper gives
+few of them.
 """
 
 

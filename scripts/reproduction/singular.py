@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from reproduction.experiment import Array, Experiment, Plan, Row, Table, Verdict, entries, judged, slope
-from reproduction.figures import INK, drawing, headed, picture
-from reproduction.structured import generic, local_basis
 
+from esgroup.compare import drawing
 from esgroup.groups import BlockTriangular
+from reproduction.experiment import Array, Experiment, Plan, Row, Table, Verdict, entries, judged, slope
+from reproduction.figures import INK, headed, picture
+from reproduction.structured import generic, local_basis
 
 RANK_TOLERANCE = 1e-10  # of the largest eigenvalue; what is not zero is above 1e-6 here
 #: Printed in the paper for v = (1, 0, 0), d = (1, 1, 1), parameters in the order d, v.
@@ -25,7 +27,8 @@ PRINTED[0, 3] = PRINTED[3, 0] = 0.5
 def fisher(covariance: Array, slopes: Array) -> Array:
     """F_ij = 1/2 tr(Sigma^-1 D_i Sigma^-1 D_j) from the derivatives D_i of Sigma, (parameters, p, p)."""
     pulled = np.linalg.solve(covariance, slopes)
-    return 0.5 * np.einsum("iab,jba->ij", pulled, pulled)
+    matrix: Array = 0.5 * np.einsum("iab,jba->ij", pulled, pulled)
+    return matrix
 
 
 def rank_one_slopes(v: Array, d: Array) -> Array:
@@ -119,6 +122,10 @@ def _regular(table: Table, name: str) -> dict[int, bool]:
     return {int(a): bool(b) for a, b in zip(p, ranks == sizes, strict=True)}
 
 
+def _full(regular: dict[int, bool]) -> str:
+    return ", ".join(str(p) for p, ok in regular.items() if ok) or "none"
+
+
 def _example_one(table: Table) -> Verdict:
     ranks = dict(zip(*table.curve("lowest rank", "v v' + Diag(d^2)", "rank"), strict=True))
     why = f"p = 2, random v and d: rank {ranks[2]:.0f} of 4"
@@ -147,7 +154,7 @@ def _always(table: Table) -> Verdict:
     x, y = table.curve("third entry", "p = 3", "v = (1, 1, t)")
     small = x < 0.1
     why = (
-        f"random v: full rank for p = {', '.join(str(p) for p, ok in regular.items() if ok) or 'none'}; {case}: singular "
+        f"random v: full rank for p = {_full(regular)}; {case}: singular "
         f"with {', '.join(f'{c:.0f}' for c in low) or 'no'} non-zero entries of v; at v = (1, 1, t) the smallest "
         f"eigenvalue goes as t^{slope(x[small], y[small]):.2f}"
     )
@@ -169,7 +176,7 @@ def _scalar(table: Table) -> Verdict:
     (case,) = table.cases("entries of v")
     counts, ranks = table.curve("entries of v", case, "v v' + d^2 I")
     bad = counts[ranks < counts.max() + 1]
-    why = f"random v: full rank for p = {', '.join(str(p) for p, ok in regular.items() if ok) or 'none'}; {case}: "
+    why = f"random v: full rank for p = {_full(regular)}; {case}: "
     why += f"singular with {', '.join(f'{c:.0f}' for c in bad) or 'no'} non-zero entries of v"
     outcomes = {"v is random": all(regular.values())}
     outcomes |= {f"v has {c:.0f} non-zero entries": r == counts.max() + 1 for c, r in zip(counts, ranks, strict=True)}
@@ -184,20 +191,20 @@ def _scalar(table: Table) -> Verdict:
 def figure(table: Table, path: Path) -> None:
     note = "Fisher matrix of N(0, v v' + Diag(d²)) in d and v; zero ratios are drawn at the rounding error"
     with drawing.plain():
-        made, body = headed("A rank-one covariance: where its Fisher matrix is singular", note, 8.0, 3.5)
-        left, middle, right = body.subplots(1, 3, width_ratios=(1.0, 1.15, 1.15))
+        made = headed("A rank-one covariance: where its Fisher matrix is singular", note, 8.0, 3.5)
+        left, middle, right = made.subplots(1, 3, width_ratios=(1.0, 1.15, 1.15))
         _draw_example(left, table)
         _draw_dims(middle, table)
         _draw_third(right, table)
         drawing.save(made, path)
 
 
-def _draw_example(axes: drawing.Any, table: Table) -> None:
+def _draw_example(axes: Any, table: Table) -> None:
     matrix = table.matrix("example 2", "v = (1, 0, 0)", "Fisher matrix")
-    picture(axes, matrix, "v = (1, 0, 0): rank " f"{table.value('rank', 'example 2', 'rank'):.0f} of {len(matrix)}")
+    picture(axes, matrix, f"v = (1, 0, 0): rank {table.value('rank', 'example 2', 'rank'):.0f} of {len(matrix)}")
     for (i, j), value in np.ndenumerate(matrix):
         if value > 1e-12:
-            axes.text(j, i, f"{value:g}", ha="center", va="center", fontsize=8, color=INK)
+            axes.text(j, i, f"{value:g}", ha="center", va="center", fontsize=8, color="white" if value > 1 else INK)
     names = [f"d{i}" for i in "₁₂₃"] + [f"v{i}" for i in "₁₂₃"]
     axes.set_xticks(range(6), names)
     axes.set_yticks(range(6), names)
@@ -208,25 +215,27 @@ def _draw_example(axes: drawing.Any, table: Table) -> None:
     axes.set_xlabel("framed: two equal columns", fontsize=8.5, color=drawing.COLOURS[1])
 
 
-def _box(x: float, y: float, width: float, height: float, look: dict[str, object]) -> object:
+def _box(x: float, y: float, width: float, height: float, look: dict[str, Any]) -> Any:
     from matplotlib.patches import Rectangle
 
     return Rectangle((x, y), width, height, **look)
 
 
-def _draw_dims(axes: drawing.Any, table: Table) -> None:
+def _draw_dims(axes: Any, table: Table) -> None:
     axes.set(yscale="log", ylim=(1e-18, 10))
     places = {"v v' + Diag(d^2)": (0.3, 0.62), "v v' + d^2 I": (0.3, 0.8), "group B_low(1)": (0.3, 0.97)}
     for i, name in enumerate(table.cases("eigenvalue ratio")):
         x, y = table.curve("eigenvalue ratio", name, "median")
         axes.plot(x, y, color=drawing.COLOURS[i], marker=drawing.MARKERS[i], markersize=4)
-        axes.text(*places[name], name.replace("^2", "²"), transform=axes.transAxes, color=drawing.COLOURS[i], fontsize=9)
+        axes.text(
+            *places[name], name.replace("^2", "²"), transform=axes.transAxes, color=drawing.COLOURS[i], fontsize=9
+        )
     drawing.notebook(axes, "random v and d")
     drawing.name_axis(axes.xaxis, "p")
     drawing.name_axis(axes.yaxis, "smallest / largest eigenvalue")
 
 
-def _draw_third(axes: drawing.Any, table: Table) -> None:
+def _draw_third(axes: Any, table: Table) -> None:
     axes.set(xscale="log", yscale="log")
     axes.plot(*table.curve("third entry", "p = 3", "v = (1, 1, t)"), color=drawing.COLOURS[0], marker="o", markersize=4)
     drawing.notebook(axes, "v = (1, 1, t), d = (1, 1, 1)")

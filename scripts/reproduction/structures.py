@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reproduction.experiment import Array, Experiment, Plan, Row, Table, Verdict, entries, judged
-from reproduction.figures import INK, drawing, headed, picture
-from reproduction.structured import generic, local_basis, random_local
 
+from esgroup.compare import drawing
 from esgroup.groups import (
     BlockTriangular,
     Circulant,
@@ -28,6 +26,9 @@ from esgroup.groups import (
     ToeplitzTriangular,
     Triangular,
 )
+from reproduction.experiment import Array, Experiment, Plan, Row, Table, Verdict, entries, judged
+from reproduction.figures import INK, headed, picture
+from reproduction.structured import generic, local_basis, random_local
 
 DIM, K = 12, 2
 EXACT = 1e-10  # relative; rounding is below 1e-12
@@ -215,11 +216,12 @@ def _low_rank(table: Table) -> Verdict:
 
 def figure(table: Table, path: Path) -> None:
     names = table.series("picture", "A")
-    note = "One random element of each group. White: exactly zero. Darker: larger. Below the names: degrees of freedom"
+    note = "One random element of each group. White: exactly zero. Darker: larger"
     with drawing.plain():
-        made, body = headed(f"The groups, {DIM} x {DIM}, and the covariances that they make", note, 9.0, 6.1)
+        made = headed(f"The groups, {DIM} x {DIM}, and the covariances that they make", note, 8.4, 6.9, arranged=False)
         half = (len(names) + 1) // 2
-        panels = body.subplots(2 * len(VIEWS) + 1, half, height_ratios=(1, 1, 1, 0.18, 1, 1, 1))
+        panels = made.subplots(2 * len(VIEWS) + 1, half, height_ratios=(1, 1, 1, 0.5, 1, 1, 1))
+        made.subplots_adjust(left=0.055, right=0.985, bottom=0.015, top=0.86, wspace=0.3, hspace=0.12)
         for axes in panels[len(VIEWS)]:
             axes.set_axis_off()
         for i, name in enumerate(names):
@@ -232,8 +234,8 @@ def _draw_group(column: Any, table: Table, name: str, first: bool) -> None:
     dof = table.value("degrees of freedom", "", name)
     labels = {"A": "A", "covariance": "covariance\nA Aᵀ", "precision": "precision\n(A Aᵀ)⁻¹"}
     for axes, view in zip(column, VIEWS, strict=True):
-        picture(axes, table.matrix("picture", view, name), f"{name}\n{dof:.0f}" if view == "A" else "")
-        axes.title.set_fontsize(9)
+        picture(axes, table.matrix("picture", view, name), f"{name}\n{dof:.0f} parameters" if view == "A" else "")
+        axes.title.set_fontsize(8.5)
         if first:
             axes.set_ylabel(labels[view], fontsize=9, color=INK)
 
