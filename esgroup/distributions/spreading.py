@@ -32,13 +32,10 @@ def spread_components(
         means = low + width * even_points(count, len(box), rng)
     share = stds * count ** (-1 / len(stds))
     group = as_group(structure, len(stds))
-    return tuple(_gaussian(group, point, share) for point in means)
-
-
-def _gaussian(group: Group, mean: Array, stds: Array) -> Gaussian:
-    if np.all(stds == stds[0]):
-        return Gaussian(group, mean, sigma0=float(stds[0]))
-    return Gaussian(group, mean, covariance=np.diag(stds**2))
+    if np.all(share == share[0]):
+        return tuple(Gaussian(group, point, sigma0=float(share[0])) for point in means)
+    covariance = np.diag(share**2)
+    return tuple(Gaussian(group, point, covariance=covariance) for point in means)
 
 
 def box_of(name: str, bounds: Any, dim: int | None = None) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esgroup.checks import Array
+from esgroup.stopping import CONDITION
 from esgroup.strategies.component import Component
 from esgroup.strategies.evolution import SIGMA, SearchState
-from esgroup.strategies.mode_values import Best, after, none_yet
-from esgroup.strategies.niches import Known, Niches, folded, valley
+from esgroup.strategies.mode_values import Best, Places, best_near, best_of_all, none_yet
+from esgroup.strategies.niches import Known, Niches, folded, segment, valley
 
 SEARCH, SCOUT, PROBE, DUEL = range(4)  # phases: see the module `mixture`
 
@@ -34,7 +36,7 @@ class MixtureSearchState(NamedTuple):
     hits: Array
     turn: Array
     idle: Array
-    best_points: Array  # told near the known optima and near the components, in this order: see Best
+    best_points: Array  # told near the known optima, near the components, and of all, in this order: see Best
     best_values: Array
 
     def copied(self) -> MixtureSearchState:
@@ -95,7 +97,7 @@ class Descents:
         phase, age, credit = np.zeros((3, count))
         target, rival = np.zeros((count, self.dim)), np.full(count, -1.0)
         leader, settled = np.zeros(()), np.zeros(())
-        known, best = self.niches.start(), none_yet(self.niches.capacity + count, self.dim)
+        known, best = self.niches.start(), none_yet(self.niches.capacity + count + 1, self.dim)
         return MixtureSearchState(searches, phase, age, target, rival, credit, leader, settled, *known, *best)
 
     def search(self, state: MixtureSearchState, k: int) -> SearchState:
@@ -123,13 +125,40 @@ class Descents:
                 listed.append(centre)
         return found
 
+    def under_way(self, state: MixtureSearchState) -> list[int]:
+        """Components that are not looking for a place to begin at; if all are, the one that had the best sample."""
+        return np.flatnonzero(state.phase != SCOUT).tolist() or [int(state.leader)]
+
+    def places(self, state: MixtureSearchState, known: Sequence[int], components: Sequence[int]) -> Places:
+        """Some of the known optima, as far as the resolution, and of the components, as far as their samples go."""
+        own = [[self.centre(state, k), self.widths(state, k)] for k in components]
+        centres, widths = np.reshape(own, (-1, 2, self.dim)).swapaxes(0, 1)
+        near = np.broadcast_to(self.niches.resolution * self.niches.scale, (len(known), self.dim))
+        at = state.points[np.asarray(known, dtype=np.int64)]
+        return Places(np.vstack([at, centres]), np.vstack([near, widths]), self.niches.scale)
+
     def heard(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
-        """The state with the best of these values near every optimum and every component."""
-        each = range(len(self.components))
-        centres = np.vstack([state.points, [self.centre(state, k) for k in each]])
-        near = np.broadcast_to(self.niches.resolution * self.niches.scale, state.points.shape)
-        best = after(state.best, centres, np.vstack([near, [self.widths(state, k) for k in each]]), points, values)
+        """The state with the best of these values near every optimum and every component, and of all.
+
+        Places move and are new: what was the best of one may now be near another, and what is near none is forgotten
+        unless it is the best of all.
+        """
+        told, capacity, count = state.best.and_more(points, values), self.niches.capacity, len(self.components)
+        best, known = none_yet(capacity + count + 1, self.dim), np.flatnonzero(state.hits).tolist()
+        best.points[known], best.values[known] = best_near(self.places(state, known, []), told)
+        best.points[capacity:-1], best.values[capacity:-1] = best_near(self.places(state, [], range(count)), told)
+        best.points[-1], best.values[-1] = best_of_all(told)
         return state._replace(best_points=best.points, best_values=best.values)
+
+    # ---- comparisons --------------------------------------------------------------------------------------------
+
+    def compared(self, state: MixtureSearchState, k: int, n: int) -> tuple[Array, Array]:
+        """n points and their tags by which component k, in PROBE or DUEL, finds out where it is."""
+        centre = self.centre(state, k)
+        if state.phase[k] == PROBE:
+            return segment(centre, state.target[k], n)
+        rivals = self.niches.rivals(state.known, n - 1, k)
+        return np.vstack([state.points[rivals.astype(np.int64)], centre]), np.append(rivals, self.niches.capacity)
 
     # ---- update -------------------------------------------------------------------------------------------------
 
@@ -152,7 +181,7 @@ class Descents:
         component, search, age = self.components[k], self.search(state, k), float(state.age[k])
         if component.shrinkage(search) <= self.tolerance or age >= self.longest:
             return True
-        return age % self.period == 0 and component.evolution.condition(search) > 1e14
+        return age % self.period == 0 and component.evolution.condition(search) > CONDITION
 
     def _look_around(self, new: MixtureSearchState, k: int) -> None:
         """Probe the nearest optimum or component if it is time, and the nearest optimum before the end."""
@@ -211,9 +240,11 @@ class Descents:
             self._begin_anew(new, k)
 
     def _forget_one(self, new: MixtureSearchState, k: int, tags: Array) -> None:
-        """The last of the compared optima is forgotten, or the new one not kept."""
-        worst = int(tags[-1])
-        new.turn[...] = (new.turn + len(tags) - 1) % self.niches.capacity
+        """The last of the compared optima is forgotten, or the new one not kept; nothing if it met no other."""
+        worst, met = int(tags[-1]), len(np.unique(tags)) - 1
+        if met == 0 or self.niches.capacity not in tags:
+            return
+        new.turn[...] = (new.turn + met) % self.niches.capacity
         if worst < self.niches.capacity:
             self._keep(new, k, worst)
         else:

@@ -32,11 +32,13 @@ from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture
 from esgroup.distributions.spreading import box_of
 from esgroup.groups import described
+from esgroup.late import shortened
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.bounds import parse_bounds
 from esgroup.strategies.component import Component
 from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, Descents, MixtureSearchState
-from esgroup.strategies.niches import Mode, Niches, folded, segment
+from esgroup.strategies.mode_values import Best, Places, best_near
+from esgroup.strategies.niches import Mode, Niches, folded
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,20 +110,29 @@ class MixtureSearch(Strategy):
 
     @cached_property
     def _descents(self) -> Descents:
-        first = self.distribution.state()
-        if self._box is None:
-            stds = np.sqrt(np.diagonal(self.distribution.dense_covariance(first)))
-            broad, most = (self.distribution.mean(first), stds), None
-        else:
-            width = self._box[:, 1] - self._box[:, 0]
+        first, most = self.distribution.state(), None
+        if self._box is not None:
             # a third of the range, as in Space: wider samples are all but uniform, and no longer tell that they are
-            broad, most = (self._box.mean(axis=1), width / math.sqrt(12)), width / 3
+            most = (self._box[:, 1] - self._box[:, 0]) / 3
         pairs = zip(self.distribution.components, self.distribution.component_states(first), strict=True)
         components = [Component(gaussian, state, most) for gaussian, state in pairs]
+        broad = self._broad(components)
         capacity = 16 + 4 * self.count if self.most_modes is None else self.most_modes
         # optima that are reached to within the tolerance differ by a few times that: 100 times is on the safe side
         niches = Niches(capacity, broad[1], 100 * self.tolerance)
         return Descents(components, niches, broad, self.tolerance, self._box)
+
+    def _broad(self, components: list[Component]) -> tuple[Array, Array]:
+        """Mean and standard deviations of the box, or of the whole mixture if there is none."""
+        if self._box is not None:
+            return self._box.mean(axis=1), (self._box[:, 1] - self._box[:, 0]) / math.sqrt(12)
+        means = np.array([component.mean0 for component in components])
+        return self._weights @ means, self._mixed_stds(means, np.array([c.stds0**2 for c in components]))
+
+    def _mixed_stds(self, means: Array, variances: Array) -> Array:
+        """sqrt(sum_k pi_k (variance_k + (mean_k - mean)^2)), coordinate by coordinate."""
+        stds: Array = np.sqrt(self._weights @ (variances + (means - self._weights @ means) ** 2))
+        return stds
 
     # ---- state --------------------------------------------------------------------------------------------------
 
@@ -138,46 +149,60 @@ class MixtureSearch(Strategy):
         searches = [descents.search(state, k) for k in range(self.count)]
         means = np.array([search.mean for search in searches])
         variances = [c.evolution.variances(s) for c, s in zip(descents.components, searches, strict=True)]
-        stds: Array = np.sqrt(self._weights @ (np.array(variances) + (means - self._weights @ means) ** 2))
-        return stds
+        return self._mixed_stds(means, np.array(variances))
 
     # ---- samples ------------------------------------------------------------------------------------------------
 
     def sample(self, state: MixtureSearchState, n: int, rng: np.random.Generator) -> Drawn:
-        counts = self._shares(state, n)
+        counts = self._shares(state, n, rng)
         drawn = [self._draw(state, k, int(counts[k]), rng) for k in np.flatnonzero(counts).tolist()]
         points = folded(self._box, np.concatenate([part.points for part in drawn]))
         return Drawn(points, np.concatenate([part.local for part in drawn]))
 
-    def _shares(self, state: MixtureSearchState, n: int) -> NDArray[np.int64]:
-        """Points of each component: whole generations, to those that are behind their share the most."""
+    def _shares(self, state: MixtureSearchState, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Points of each component: whole generations, to those that are behind their share the most.
+
+        Of less than a generation of all there may be several before the state moves, and all of them would go to the
+        same components: these are drawn. On Himmelblau's function, asked point by point, the same components took three
+        times the evaluations.
+        """
         own = self._descents.own_popsize
-        credit, blocks, total = state.credit.copy(), np.zeros(self.count, dtype=np.int64), max(1, n // own)
+        total = max(1, n // own)
+        blocks = rng.multinomial(total, self._weights) if n < self.popsize else self._blocks(state, total)
+        counts = blocks * (n // total)
+        counts[np.flatnonzero(blocks)[0]] += n - counts.sum()
+        return counts
+
+    def _blocks(self, state: MixtureSearchState, total: int) -> NDArray[np.int64]:
+        own, credit, blocks = self._descents.own_popsize, state.credit.copy(), np.zeros(self.count, dtype=np.int64)
         for _ in range(total):
             credit += self._weights * own
             k = int(credit.argmax())
             credit[k] -= own
             blocks[k] += 1
-        counts = blocks * (n // total)
-        counts[np.flatnonzero(blocks)[0]] += n - counts.sum()
-        return counts
+        return blocks
 
     def _draw(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Drawn:
         descents, phase = self._descents, int(state.phase[k])
-        component, search, niches = descents.components[k], descents.search(state, k), descents.niches
+        component, search = descents.components[k], descents.search(state, k)
         tags, z = np.zeros(n), np.zeros((n, self.size))
-        if phase == PROBE and n >= 3:
-            points, tags = segment(descents.centre(state, k), state.target[k], n)
-        elif phase == DUEL and n >= 3:
-            tags[:-1], tags[-1] = niches.rivals(state.known, n - 1, k), niches.capacity
-            points = np.vstack([state.points[tags[:-1].astype(int)], descents.centre(state, k)])
+        if phase in (PROBE, DUEL):
+            points, tags = self._comparison(state, k, n, rng)
         elif phase == SCOUT and self._box is not None:
             points = rng.uniform(self._box[:, 0], self._box[:, 1], (n, self.size))
             z = component.evolution.local(search, points)
         else:
             points, z = component.sample(search, n, rng)
-            tags -= phase in (PROBE, DUEL)  # too few points for either: they go on searching
         return Drawn(points, np.column_stack([np.full(n, float(k)), tags, z]))
+
+    def _comparison(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """All points that are to be compared; any of them, if these are too few for all and others will follow."""
+        own = self._descents.own_popsize
+        if n >= min(own, self.popsize):
+            return self._descents.compared(state, k, n)
+        points, tags = self._descents.compared(state, k, own)
+        some = rng.integers(own, size=n)
+        return points[some], tags[some]
 
     def local(self, state: MixtureSearchState, points: Array) -> Array:
         """Points belong to the component with the highest responsibility for them."""
@@ -185,9 +210,14 @@ class MixtureSearch(Strategy):
         pairs = [(component, descents.search(state, k)) for k, component in enumerate(descents.components)]
         zs = np.array([component.evolution.local(search, points) for component, search in pairs])
         volumes = [component.log_volume(search) for component, search in pairs]
-        logs = -0.5 * (zs**2).sum(axis=2) + (np.log(self._weights) - volumes)[:, None]
+        with np.errstate(over="ignore"):  # of points from far away, which belong to nobody
+            squares = (zs**2).sum(axis=2)
+        logs = -0.5 * squares + (np.log(self._weights) - volumes)[:, None]
         labels = logs.argmax(axis=0)
         return np.column_stack([labels, np.full(len(points), -1.0), zs[labels, np.arange(len(points))]])
+
+    def shortened(self, local: Array) -> Array:
+        return np.column_stack([local[:, :2], shortened(local[:, 2:])])
 
     # ---- update -------------------------------------------------------------------------------------------------
 
@@ -223,25 +253,20 @@ class MixtureSearch(Strategy):
 
         The point is the best one told there, with its value; before any value was told there, the middle and NaN. The
         weight is the share of descents that ended there, one that is on its way counting as one. Before there are any
-        these are the components.
+        these are the components. The best point of all, if it is near none of them, comes first, with weight 0.
         """
-        descents, capacity = self._descents, self._descents.niches.capacity
-        places = np.flatnonzero(state.hits).tolist()
-        listed = [self._mode(state, place, state.points[place], float(state.hits[place])) for place in places]
-        on_their_way = descents.unfinished(state)
-        listed += [self._mode(state, capacity + k, descents.centre(state, k), 1.0) for k in on_their_way]
-        if not listed:
-            weights, each = self._weights.tolist(), range(self.count)
-            listed = [self._mode(state, capacity + k, descents.centre(state, k), weights[k]) for k in each]
-        total = sum(mode.weight for mode in listed)
-        shared = [mode._replace(weight=mode.weight / total) for mode in listed]
-        return sorted(shared, key=lambda mode: math.inf if math.isnan(mode.value) else mode.value)
-
-    def _mode(self, state: MixtureSearchState, place: int, middle: Array, weight: float) -> Mode:
-        value = float(state.best_values[place])
-        if value == math.inf:
-            return Mode(middle.copy(), math.nan, weight)
-        return Mode(state.best_points[place].copy(), value, weight)
+        descents = self._descents
+        known, others = np.flatnonzero(state.hits).tolist(), descents.unfinished(state)
+        weights = np.concatenate([state.hits[known], np.ones(len(others))])
+        if len(weights) == 0:
+            others = descents.under_way(state)
+            weights = self._weights[others]
+        places = descents.places(state, known, others)
+        listed = _listed(places, best_near(places, state.best), weights / weights.sum())
+        top = float(state.best_values[-1])
+        if top < math.inf and not any(mode.value <= top for mode in listed):
+            listed.append(Mode(state.best_points[-1].copy(), top, 0.0))
+        return sorted(listed, key=lambda mode: (math.isnan(mode.value), mode.value))
 
     def found(self, state: MixtureSearchState) -> dict[str, Any]:
         """The optima: point, value and weight of each."""
@@ -256,6 +281,12 @@ class MixtureSearch(Strategy):
         if state.idle < enough:
             return {}
         return {"modes": f"the last {int(state.idle)} descents ended at optima that were known"}
+
+
+def _listed(places: Places, best: Best, weights: Array) -> list[Mode]:
+    told = best.values < np.inf
+    points, values = np.where(told[:, None], best.points, places.centres), np.where(told, best.values, np.nan)
+    return [Mode(*each) for each in zip(points, values.tolist(), weights.tolist(), strict=True)]
 
 
 def _ranked_among(order: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -201,7 +201,7 @@ def test_a_wishart_on_a_plateau_goes_back_to_its_floor() -> None:
     assert search.result.dof == 120
 
 
-@pytest.mark.parametrize("name", ["wishart", "matrix", "product", "scalar"])
+@pytest.mark.parametrize("name", ["wishart", "matrix", "mixture", "product", "scalar"])
 def test_a_point_from_far_away_does_no_harm(name: str) -> None:
     distribution, fun, shape = SPACES[name]
     for size in (1e6, 1e200):

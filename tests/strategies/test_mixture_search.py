@@ -1,9 +1,13 @@
 """The search with mixtures: one component is the search of a Gaussian; what is known of several optima is right."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+import esgroup
+from esgroup import stopping
 from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
@@ -11,6 +15,7 @@ from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, MixtureSearchState
 from esgroup.strategies.evolution import SIGMA, Evolution, Generation
 from esgroup.strategies.mixture import MixtureSearch
+from esgroup.strategies.mode_values import Best, Places, best_near
 from esgroup.strategies.niches import folded, segment, valley
 from tests.groups.elements import covariance
 from tests.groups.laws import close
@@ -24,6 +29,10 @@ HIMMELBLAU = np.array(
 def himmelblau(x: np.ndarray) -> np.ndarray:
     a, b = x.T
     return (a**2 + b - 11) ** 2 + (a + b**2 - 7) ** 2
+
+
+def rastrigin(x: np.ndarray) -> np.ndarray:
+    return (10 + x**2 - 10 * np.cos(2 * np.pi * x)).sum(axis=1)
 
 
 def wells(x: np.ndarray) -> np.ndarray:
@@ -151,6 +160,30 @@ def test_equal_components_get_a_generation_each() -> None:
     drawn = strategy.sample(strategy.start(), strategy.popsize, np.random.default_rng(0))
     assert strategy.popsize == 30
     assert np.array_equal(np.bincount(drawn.local[:, 0].astype(int)), [6] * 5)
+
+
+def one_by_one(strategy: MixtureSearch, state: MixtureSearchState, count: int, rng: np.random.Generator) -> list:
+    return [strategy.sample(state, 1, rng) for _ in range(count)]
+
+
+def test_points_drawn_one_by_one_are_shared_by_the_weights() -> None:
+    components = tuple(Gaussian("full", [float(m), 0.0]) for m in range(3))
+    strategy, rng = MixtureSearch(Mixture(components, [0.6, 0.3, 0.1])), np.random.default_rng(0)
+    labels = [int(drawn.local[0, 0]) for drawn in one_by_one(strategy, strategy.start(), 2000, rng)]
+    close(np.bincount(labels) / 2000, [0.6, 0.3, 0.1], 0.04)
+
+
+def test_a_probe_drawn_one_by_one_is_that_of_a_generation() -> None:
+    strategy, rng = pair(), np.random.default_rng(0)
+    state = at_age(strategy, 3, [[-1.0122, 0.0]])
+    state.phase[:], state.target[:] = PROBE, [-1.0122, 0.0]
+    whole = strategy.sample(state, 12, rng)
+    expected = {(*row[:2], *point) for row, point in zip(whole.local, whole.points, strict=True)}
+    ones = one_by_one(strategy, state, 200, rng)
+    assert {(*one.local[0, :2], *one.points[0]) for one in ones} == expected
+    points, local = np.concatenate([one.points for one in ones]), np.concatenate([one.local for one in ones])
+    state = strategy.update(state, local, np.argsort(wells(points), kind="stable"))
+    assert list(state.phase) == [SCOUT, SEARCH]  # the second is beyond the hill
 
 
 def test_samples_stay_in_the_box() -> None:
@@ -348,6 +381,18 @@ def test_a_full_list_forgets_its_worst_optimum() -> None:
         assert state.phase[0] == SCOUT
 
 
+def test_no_optimum_is_forgotten_unless_the_new_one_was_compared_with_others() -> None:
+    strategy = pair(most_modes=3)
+    for tags, forgotten in (([0, 1], None), ([3, 3], None), ([1, 0, 1], None), ([3, 1, 0], 0), ([0, 3, 1, 0, 3, 1], 1)):
+        state = at_age(strategy, 3, [[6.0, 0.0], [5.0, 0.0], [4.0, 0.0]])
+        state.phase[0], before = DUEL, state.points.copy()
+        local = np.column_stack([np.zeros(len(tags)), tags, np.zeros((len(tags), 2))])
+        after = strategy.update(state, local, np.arange(len(tags)))
+        changed = np.flatnonzero((after.points != before).any(axis=1)).tolist()
+        assert changed == ([] if forgotten is None else [forgotten])
+        assert after.phase[0] == (DUEL if forgotten is None else SCOUT)
+
+
 def test_known_optima_are_compared_with_new_ones_in_turn() -> None:
     strategy, rng = pair(most_modes=40), np.random.default_rng(0)
     known = [[10.0 + i, 0.0] for i in range(40)]
@@ -387,6 +432,16 @@ def test_a_descent_does_not_last_for_ever() -> None:
     state = at_age(strategy, np.ceil(strategy._descents.longest) - 2, [])
     state = generation(strategy, state, wells, rng)
     assert state.hits.sum() == 0
+
+
+def test_a_descent_ends_when_its_covariance_is_worse_conditioned_than_any_search_may_be() -> None:
+    for condition, over in ((0.1 * stopping.CONDITION, False), (10 * stopping.CONDITION, True)):
+        mixture = Mixture((Gaussian("diagonal", [-1.0, 0.0]), Gaussian("full", [1.0, 0.0])))
+        strategy = MixtureSearch(mixture)
+        state = at_age(strategy, strategy._descents.period, [])
+        strategy._descents.search(state, 0).root[:] = 1.0, condition**-0.5
+        state.age[0] += 1
+        assert strategy._descents._is_over(state, 0) == over
 
 
 def test_standard_deviations_stay_below_a_third_of_the_box() -> None:
@@ -455,14 +510,17 @@ def test_the_value_of_an_optimum_is_the_best_one_told_near_it() -> None:
     state = at_age(strategy, 3, [[5.0, 0.0], [5.0, 1.0]])
     near = 0.9 * strategy._descents.niches.resolution
     told = np.array([[5.0 + near, 0.0], [5.0, 1.0], [5.0 + 9 * near, 0.0], [5.0, -0.3 * near], [5.0, 0.0]])
-    modes = strategy.modes(strategy.heard(state, told, np.array([3.0, 7.0, 1.0, 2.0, np.nan])))
+    state = strategy.heard(state, told, np.array([3.0, 7.0, 2.5, 2.0, np.nan]))
+    modes = strategy.modes(state)
     assert [mode.value for mode in modes] == [2.0, 7.0]  # the best first
     close([mode.point for mode in modes], [[5.0, -0.3 * near], [5.0, 1.0]])
-    state = strategy.heard(state, told, np.array([3.0, 7.0, 1.0, 2.0, np.nan]))
     state.points[0, 0] += 1.0  # another optimum takes the place of the first
-    later = strategy.modes(strategy.heard(state, told[1:2], np.array([8.0])))
-    assert later[0].value == 7.0 and np.isnan(later[1].value)
-    close(later[1].point, [6.0, 0.0])
+    later = strategy.modes(strategy.heard(state, np.array([[6.0, 0.0], [5.0, 1.0]]), np.array([1.0, 8.0])))
+    assert [mode.value for mode in later] == [1.0, 7.0]
+    state.points[1, 0] += 1.0
+    nowhere = strategy.modes(strategy.heard(state, told[1:2], np.array([8.0])))
+    assert nowhere[0].value == 2.0 and np.isnan([mode.value for mode in nowhere[1:]]).all()
+    close([mode.point for mode in nowhere[1:]], [[6.0, 0.0], [6.0, 1.0]])
 
 
 def test_the_value_of_a_descent_is_the_best_one_within_ten_deviations() -> None:
@@ -472,12 +530,111 @@ def test_the_value_of_a_descent_is_the_best_one_within_ten_deviations() -> None:
     search.mean[:], search.scalars[SIGMA] = [1.0, 0.0], 1e-5
     told = np.array([[1.0 + 9e-5, 0.0], [1.0 + 11e-5, 0.0], [1.0, 5e-5]])
     modes = strategy.modes(strategy.heard(state, told, np.array([4.0, 1.0, 5.0])))
-    assert modes[0].value == 4.0 and np.array_equal(modes[0].point, told[0])
+    assert [mode.value for mode in modes[:2]] == [1.0, 4.0] and np.array_equal(modes[1].point, told[0])
+
+
+def test_the_best_point_of_all_is_listed_although_no_optimum_is_near() -> None:
+    strategy = pair()
+    state = at_age(strategy, 3, [[5.0, 0.0]])
+    state = strategy.heard(state, np.array([[0.5, 0.5], [5.0, 0.0]]), np.array([1.0, 2.0]))
+    state = strategy.heard(state, np.array([[0.7, 0.5], [5.0, 0.0]]), np.array([1.0, 3.0]))
+    modes = strategy.modes(state)
+    assert [(mode.value, mode.weight) for mode in modes] == [(1.0, 0.0), (2.0, 1.0)]
+    assert np.array_equal(modes[0].point, [0.5, 0.5])
+    modes = strategy.modes(strategy.heard(state, np.array([[5.0, 0.0]]), np.array([-1.0])))
+    assert [(mode.value, mode.weight) for mode in modes] == [(-1.0, 1.0)]
+
+
+def test_two_components_in_one_place_are_one_mode_with_the_better_value() -> None:
+    strategy = pair()
+    state = strategy.start()
+    for k, mean in enumerate((1.0, 1.0 + 1e-5)):
+        search = strategy._descents.search(state, k)
+        search.mean[0], search.scalars[SIGMA] = mean, 1e-5
+    told = np.array([[1.0, 0.0], [1.0 + 1e-5, 0.0]])
+    for values in ([1.0, 2.0], [2.0, 1.0]):
+        modes = strategy.modes(strategy.heard(state, told, np.array(values)))
+        assert [mode.value for mode in modes] == [1.0]
+
+
+@pytest.mark.parametrize("dim", [2, 12])
+def test_a_point_counts_for_the_nearest_place_that_it_is_near(dim: int) -> None:
+    rng = np.random.default_rng(dim)
+    centres, points, values = rng.random((5, dim)), rng.random((300, dim)), rng.random(300)
+    widths, scale = rng.uniform(0.4, 0.9, (5, dim)), np.logspace(-1, 1, dim)
+    values[::7] = np.nan
+    expected = np.full(5, np.inf)
+    for point, value in zip(points, values, strict=True):
+        gaps = np.abs(point - centres)
+        distances = np.where((gaps <= widths).all(axis=1), (gaps / scale).max(axis=1), np.inf)
+        nearest = distances.argmin()
+        if distances[nearest] < np.inf and value < expected[nearest]:
+            expected[nearest] = value
+    found = best_near(Places(centres, widths, scale), Best(points, values))
+    assert np.array_equal(found.values, expected)
+    rows = [int(np.flatnonzero(values == value)[0]) for value in expected]
+    assert len(set(rows)) == 5 and np.array_equal(found.points, points[rows])
+
+
+def test_before_there_is_an_optimum_modes_are_different_points() -> None:
+    result = esgroup.minimize(himmelblau, [0.0, 0.0], bounds=(-6, 6), basins=4, max_evals=24, rng=1, vectorized=True)
+    points = np.array([mode.point for mode in result.modes])
+    assert len(np.unique(points, axis=0)) == len(points) == 4
+    close([mode.value for mode in result.modes], himmelblau(points))
+
+
+def test_components_that_look_for_a_place_to_begin_are_no_modes() -> None:
+    strategy = pair()
+    state = strategy.start()
+    state.phase[0] = SCOUT
+    close([mode.point for mode in strategy.modes(state)], [[1, 0]])
+    state.phase[1] = SCOUT
+    assert [mode.weight for mode in strategy.modes(state)] == [1.0]
+
+
+@pytest.mark.parametrize("n", [5, 24])
+def test_the_first_mode_has_the_best_value_at_any_time(n: int) -> None:
+    mixture = Mixture.spread(4, bounds=[(-5, 5)] * 2, rng=4)
+    search = esgroup.Searcher(mixture, bounds=(-5, 5), rng=4, max_evals=720)
+    while not search.stop():
+        points = search.ask(n)
+        search.tell(points, rastrigin(points))
+        modes = search.result.modes
+        assert modes[0].value == search.best_f
+        assert len({tuple(mode.point) for mode in modes}) == len(modes)
+        assert sum(mode.weight for mode in modes) == pytest.approx(1)
 
 
 def test_standard_deviations_are_those_of_the_mixture() -> None:
     strategy = pair()
     close(strategy.stds(strategy.start()), [np.sqrt(1 + 0.09), 0.3])
+
+
+@pytest.mark.parametrize("form", ["covariance", "precision"])
+def test_descents_begin_anew_from_a_gaussian_with_the_moments_of_the_mixture(form: str) -> None:
+    rng = np.random.default_rng(1)
+    parts = tuple(Gaussian("full", m, covariance=covariance(2, rng), form=form) for m in ([0.0, 0.0], [1.0, 4.0]))
+    mixture = Mixture(parts, [0.3, 0.7])
+    mean, stds = MixtureSearch(mixture)._descents.broad
+    close(mean, mixture.mean(mixture.state()))
+    close(stds**2, np.diagonal(mixture.dense_covariance(mixture.state())))
+
+
+@pytest.mark.parametrize("bounds", [None, [(-1.0, 1.0)] * 2000])
+def test_no_array_of_a_mixture_of_diagonal_gaussians_is_as_large_as_a_matrix(bounds: list | None) -> None:
+    dim, region = 2000, {"mean": np.zeros(2000), "sigma0": 1.0} if bounds is None else {"bounds": bounds}
+    tracemalloc.start()
+    try:
+        strategy = MixtureSearch(Mixture.spread(4, structure="diagonal", rng=0, **region), bounds=bounds)
+        state, rng = strategy.start(), np.random.default_rng(0)
+        drawn = strategy.sample(state, strategy.popsize, rng)
+        values = (drawn.points**2).sum(axis=1)
+        state.hits[:] = 1  # a full list
+        state = strategy.heard(strategy.update(state, drawn.local, np.argsort(values)), drawn.points, values)
+        assert strategy.modes(state)[0].value == values.min()
+        assert tracemalloc.get_traced_memory()[1] < 8 * dim**2
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_search_ends_when_there_has_been_no_news_for_long() -> None:
@@ -495,6 +652,29 @@ def test_all_four_optima_of_himmelblaus_function_are_found(seed: int) -> None:
     state, evals = run(strategy, himmelblau, seed, 12_000)
     assert number_found(HIMMELBLAU, state, 1e-5) == (state.hits > 0).sum() == 4
     assert evals < 12_000
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_all_optima_are_found_with_points_asked_for_one_or_two_at_a_time(n: int) -> None:
+    search = esgroup.Searcher(Mixture.spread(4, bounds=BOX, rng=1), bounds=(-6, 6), rng=1, max_evals=12_000)
+    while not search.stop():
+        points = search.ask(n)
+        search.tell(points, himmelblau(points))
+    assert list(search.stop()) == ["modes"]
+    assert number_found(HIMMELBLAU, search._state, 1e-5) == (search._state.hits > 0).sum() == 4
+
+
+def test_a_full_list_is_kept_with_points_asked_for_one_at_a_time() -> None:
+    mixture = Mixture.spread(4, bounds=[(-5, 5)] * 2, rng=1)
+    strategy, rng = MixtureSearch(mixture, bounds=(-5, 5), most_modes=3), np.random.default_rng(1)
+    state, duels = strategy.start(), 0
+    for _ in range(250):
+        ones = one_by_one(strategy, state, strategy.popsize, rng)
+        duels += int((state.phase == DUEL).any())
+        order = np.argsort(rastrigin(np.concatenate([one.points for one in ones])), kind="stable")
+        state = strategy.update(state, np.concatenate([one.local for one in ones]), order)
+    assert duels > 0
+    assert (np.sort(rastrigin(state.points)) < 2.1).all()  # at 0, 1 and 2 there are nine optima
 
 
 def test_two_wells_in_five_dimensions_are_both_found_without_a_box() -> None:
