@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import time
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -14,37 +16,51 @@ from esgroup.campaign import Campaign
 from esgroup.searcher import Searcher
 
 WRITING = 0.1  # the share of the time that may go into checkpoints
+Kept = TypeVar("Kept")
+Contents = tuple[str, dict[str, Any], files.Arrays]
 
 
-class Keeper:
-    """Writes a campaign to its file, if it has one: that of its search, with the rest in the header."""
+class FileKeeper(ABC, Generic[Kept]):
+    """Writes something that goes on to its file, if it has one, as often as its share of the time allows."""
 
     def __init__(self, path: files.Path | None) -> None:
         self._path = path
         self._begin = time.monotonic()
         self._spent = self._last = 0.0
 
-    def write_if_cheap(self, campaign: Campaign) -> None:
+    @abstractmethod
+    def contents(self, kept: Kept) -> Contents:
+        """What is written: the kind of file, its header, its arrays."""
+
+    def write_if_cheap(self, kept: Kept) -> None:
         """Write, unless all the writing would then have taken more than its share of the time."""
         if self._spent + self._last <= WRITING * (time.monotonic() - self._begin):
-            self.write(campaign)
+            self.write(kept)
 
-    def write(self, campaign: Campaign) -> None:
+    def write(self, kept: Kept) -> None:
         """Write now."""
         if self._path is None:
             return
         begin = time.monotonic()
-        header, arrays = campaign.search._parts()
-        files.write(self._path, "searcher", {**header, "campaign": campaign.to_json()}, arrays)
+        files.write(self._path, *self.contents(kept))
         self._last = time.monotonic() - begin
         self._spent += self._last
 
-    def write_after(self, error: BaseException, campaign: Campaign) -> None:
+    def write_after(self, error: BaseException, kept: Kept) -> None:
         """Write after an exception, which stays the one that the caller sees."""
         try:
-            self.write(campaign)
+            self.write(kept)
         except Exception as failure:
             error.add_note(f"the checkpoint could not be written: {failure}")
+
+
+class Keeper(FileKeeper[Campaign]):
+    """Writes a campaign: the file of its search, with the rest in the header."""
+
+    def contents(self, kept: Campaign) -> Contents:
+        """The parts of the search and of the campaign."""
+        header, arrays = kept.search._parts()
+        return "searcher", {**header, "campaign": kept.to_json()}, arrays
 
 
 def must_be_new(path: files.Path | None) -> None:
@@ -54,13 +70,19 @@ def must_be_new(path: files.Path | None) -> None:
         raise FileExistsError(errno.EEXIST, text, os.fspath(path))
 
 
-def resume_from(path: files.Path | None, campaign: Campaign) -> None:
-    """Put a campaign that has not begun where its file says it was."""
+def must_exist(path: files.Path | None, name: str) -> files.Path:
+    """The file from which a search or a fit, by this name, goes on."""
     if path is None:
         raise ValueError("resume=True goes on from a file: say which one with checkpoint=")
     if not os.path.exists(path):
-        text = "there is no checkpoint to resume from; without resume=True the search starts afresh"
+        text = f"there is no checkpoint to resume from; without resume=True the {name} starts afresh"
         raise FileNotFoundError(errno.ENOENT, text, os.fspath(path))
+    return path
+
+
+def resume_from(path: files.Path | None, campaign: Campaign) -> None:
+    """Put a campaign that has not begun where its file says it was."""
+    path = must_exist(path, "search")
     with files.reading(path, "searcher") as (header, arrays):
         search = Searcher._from_parts(header, arrays)
         differences = _differences(search, campaign.search)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import time
 from typing import Any
 
 import numpy as np
 
 from esgroup import checkpoint as files
-from esgroup.campaign_file import WRITING
+from esgroup.campaign_file import Contents, FileKeeper, must_exist
 from esgroup.distributions.mixture import MixtureState
 from esgroup.groups import serial
 from esgroup.stored import array, entry, generator_from_json, generator_to_json, optional_entry
@@ -22,43 +20,17 @@ KIND = "posterior"
 _COUNTS = ("nfev", "njev", "nhvp", "ndiag", "nhess")
 
 
-class FitKeeper:
-    """Writes a fit to its file, if it has one, as often as a tenth of the time allows."""
+class FitKeeper(FileKeeper[Fit]):
+    """Writes a fit to its file."""
 
-    def __init__(self, path: files.Path | None) -> None:
-        self._path = path
-        self._begin = time.monotonic()
-        self._spent = self._last = 0.0
-
-    def write_if_cheap(self, fit: Fit) -> None:
-        """Write, unless all the writing would then have taken more than its share of the time."""
-        if self._spent + self._last <= WRITING * (time.monotonic() - self._begin):
-            self.write(fit)
-
-    def write(self, fit: Fit) -> None:
-        """Write now."""
-        if self._path is None:
-            return
-        begin = time.monotonic()
-        files.write(self._path, KIND, *_parts(fit))
-        self._last = time.monotonic() - begin
-        self._spent += self._last
-
-    def write_after(self, error: BaseException, fit: Fit) -> None:
-        """Write after an exception, which stays the one that the caller sees."""
-        try:
-            self.write(fit)
-        except Exception as failure:
-            error.add_note(f"the checkpoint could not be written: {failure}")
+    def contents(self, kept: Fit) -> Contents:
+        """Its numbers and its states."""
+        return KIND, *_parts(kept)
 
 
 def resume_from(path: files.Path | None, fit: Fit) -> None:
     """Put a fit that has not begun where its file says it was."""
-    if path is None:
-        raise ValueError("resume=True goes on from a file: say which one with checkpoint=")
-    if not os.path.exists(path):
-        text = "there is no checkpoint to resume from; without resume=True the fit starts afresh"
-        raise FileNotFoundError(errno.ENOENT, text, os.fspath(path))
+    path = must_exist(path, "fit")
     with files.reading(path, KIND) as (header, arrays):
         difference = _difference(header, arrays, fit)
         if difference is None:
@@ -71,16 +43,24 @@ def _identity(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
     """What makes another fit of it; when it ends does not."""
     register_all()
     family, arrays = serial.describe(fit.objective.mixture, "family")  # type: ignore[arg-type]
-    return {"family": family, "estimator": repr(fit.objective.estimator), "gamma": fit.objective.gamma}, arrays
+    rate, estimator = fit.schedule.rate, repr(fit.objective.estimator)
+    return {"family": family, "estimator": estimator, "gamma": fit.objective.gamma, "first rate": rate}, arrays
 
 
 def _difference(header: dict[str, Any], arrays: files.Arrays, fit: Fit) -> str | None:
+    means = np.shape(arrays.get("state/means", fit.state.means))
+    if len(means) == 2 and means[0] == fit.objective.mixture.count == 1 and means[1] != fit.objective.mixture.dim:
+        return "x0, its length,"
     mine, own = _identity(fit)
     for name, value in mine.items():
         if header.get(name) != value:
             return name
-    same = all(name in arrays and np.array_equal(arrays[name], value) for name, value in own.items())
-    return None if same else "family"
+    others = [name for name, value in own.items() if name not in arrays or not np.array_equal(arrays[name], value)]
+    if not others:
+        return None
+    if not all(name.endswith("/mean") for name in others):
+        return "family"
+    return "x0" if fit.objective.mixture.count == 1 else "family (a mean)"
 
 
 def _parts(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
@@ -88,6 +68,7 @@ def _parts(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
     header |= {
         "nit": fit.nit,
         "failures": fit.failures,
+        "skipped": fit.skipped,
         "retreats": fit.retreats,
         "rate": fit.rate,
         "best": [fit.best.elbo, fit.best.stderr],
@@ -95,6 +76,9 @@ def _parts(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
         "smoothed": [fit.elbo, fit.elbo_stderr],
         "averaged": fit.averaged is not None,
         "middle": fit.middle is not None,
+        "reach": fit.reach.tolist(),
+        "travelling": fit.travelling,
+        "tol": fit.schedule.tol,
         "converged": fit.converged,
         "message": fit.message,
         "rng": generator_to_json(fit.rng),
@@ -109,6 +93,8 @@ def _parts(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
 
 def _restore(fit: Fit, header: dict[str, Any], arrays: files.Arrays) -> None:
     fit.nit, fit.failures = entry(header, "nit", int), entry(header, "failures", int)
+    fit.skipped, fit.travelling = entry(header, "skipped", int), entry(header, "travelling", bool)
+    fit.reach = np.array([float(number) for number in entry(header, "reach", list)]).reshape(fit.reach.shape)
     fit.retreats, fit.rate = entry(header, "retreats", int), entry(header, "rate", float)
     fit.state = _state(fit, arrays, "state")
     fit.best = Best(_state(fit, arrays, "best"), *map(float, entry(header, "best", list)))
@@ -122,6 +108,15 @@ def _restore(fit: Fit, header: dict[str, Any], arrays: files.Arrays) -> None:
     fit.rng = generator_from_json(header.get("rng"))
     for name, count in zip(_COUNTS, entry(header, "counts", list), strict=True):
         setattr(fit.objective.target.counts, name, int(count))
+    if fit.converged and fit.schedule.tol < entry(header, "tol", float):
+        _go_on(fit)
+
+
+def _go_on(fit: Fit) -> None:
+    """With a smaller tol the last window was not the end: what was small enough is noise now."""
+    fit.converged, fit.message = False, ""
+    if fit.last is not None and fit.last.noise_of_average > fit.schedule.tol:
+        fit.rate /= 2
 
 
 def _state(fit: Fit, arrays: files.Arrays, prefix: str) -> MixtureState:

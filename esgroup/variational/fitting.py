@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,15 +20,15 @@ from esgroup.gradients.function import Gradients, Products, Values
 from esgroup.gradients.pathwise import Pathwise
 from esgroup.gradients.reinforce import Reinforce
 from esgroup.gradients.stein import Stein
+from esgroup.interrupts import Interrupts
 from esgroup.variational.fit import Best, Fit
 from esgroup.variational.fit_file import FitKeeper, resume_from
-from esgroup.variational.iteration import Objective
+from esgroup.variational.iteration import Estimate, Objective
 from esgroup.variational.posterior import Posterior
 from esgroup.variational.schedule import Schedule, empty_window
 from esgroup.variational.target import Target, make_target
 from esgroup.variational.watching import FitHistory, FitProgress
 
-JUDGES = 1000  # draws from which the ELBO of the result is estimated
 SAMPLES = 10  # draws of a component per iteration, by default
 SAMPLES_OF_VALUES = 40  # the same if there are values only
 RATE = 0.5  # the first step size; the schedule halves it in time
@@ -36,6 +37,7 @@ RATE = 0.5  # the first step size; the schedule halves it in time
 # Student's t distributions (20 variables, 10 full components, Stein) it happened with 4 samples at 0.5 and at 0.1, and
 # in none of four fits with 10 samples at 0.1, nor in four with Pathwise.
 RATE_OF_SEVERAL = 0.1
+MOVING = "the mean is still moving: start nearer, e.g. at the minimum of -logp, or allow more iterations"
 
 
 def fit_posterior(
@@ -56,6 +58,7 @@ def fit_posterior(
     rng: Any = None,
     max_iters: int = 2000,
     tol: float = 0.01,
+    elbo_samples: int = 1000,
     progress: bool = False,
     callback: Callable[[Fit], Any] | None = None,
     checkpoint: Path | None = None,
@@ -82,11 +85,15 @@ def fit_posterior(
     steps have become noise. The fit has converged when that noise costs less than `tol`, in nats, and nothing but noise
     is left. It ends after `max_iters` iterations at the latest, when callback(fit) returns something true or raises
     StopIteration, or when values are no longer finite; the best state so far is kept. Where noise prevails, parameters
-    are averaged over the last window.
+    are averaged over the last window. In the end the ELBO of the last state, that of the average and that of the best
+    window are compared, and the ELBO of the result is estimated: `elbo_samples` values of logp for each that differs,
+    which the counts of the result include. A logp that is not finite at some draws of the result has no ELBO: then the
+    fit has not converged, and other variables, the logarithm of a positive one say, are what it needs.
 
     `progress=True` shows a line on a terminal; `history` is a file of JSON lines. `checkpoint` is a file that is
     replaced as often as a tenth of the time allows, and in the end, whatever ends the fit; `resume=True` goes on from
-    it, and with the same arguments comes to the same result, bit for bit.
+    it, and with the same arguments comes to the same result, bit for bit; with a smaller `tol` also after its end. A
+    KeyboardInterrupt carries the result so far as its attribute `result`; its ELBO is that of the iterations.
     """
     mixture, single = _as_mixture(family, x0)
     known = {"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
@@ -95,6 +102,7 @@ def fit_posterior(
     objective = Objective(mixture, target, chosen, checks.real_number("gamma", gamma, positive=True))
     schedule = Schedule(_checked_rate(rate, mixture.count), checks.real_number("tol", tol, positive=True))
     max_iters = checks.whole_number("max_iters", max_iters, least=1)
+    elbo_samples = checks.whole_number("elbo_samples", elbo_samples, least=2)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function of a Fit, got {callback!r}")
     fit = _new_fit(objective, schedule, np.random.default_rng(rng))
@@ -105,9 +113,9 @@ def fit_posterior(
         _check_start(target, fit.state)
     with ExitStack() as stack:
         line = stack.enter_context(FitProgress()) if checks.flag("progress", progress) else None
-        lines = None if history is None else stack.enter_context(FitHistory(history, append=resume))
-        message = _run(fit, max_iters, FitKeeper(checkpoint), line, lines, callback)
-    return _posterior(fit, message, single)
+        lines = None if history is None else stack.enter_context(FitHistory(history, fit.nit if resume else None))
+        watch = partial(_watch, line, lines, max_iters)
+        return _run(fit, Ends(max_iters, elbo_samples, single), FitKeeper(checkpoint), watch, callback)
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------
@@ -171,25 +179,53 @@ def _check_start(target: Target, state: MixtureState) -> None:
 # ---- the fit --------------------------------------------------------------------------------------------------------
 
 
-def _run(fit: Fit, max_iters: int, keeper: FitKeeper, line: Any, lines: Any, callback: Any) -> str:
-    """All iterations; why they ended. What is known is on file whatever happens."""
+class Ends(NamedTuple):
+    """When a fit ends, and what is made of it: a Gaussian if it is `single`."""
+
+    max_iters: int
+    elbo_samples: int
+    single: bool
+
+
+def _run(fit: Fit, ends: Ends, keeper: FitKeeper, watch: Callable[[Fit], None], callback: Any) -> Posterior:
+    """All iterations and the judgement. What is known is on file whatever happens."""
     keeper.write(fit)  # a path that does not work is noticed at once
-    try:
-        while not fit.message and fit.nit < max_iters:
-            fit.iterate()
-            if line is not None:
-                line.show(fit, max_iters)
-            if lines is not None:
-                lines.record(fit)
-            if callback is not None and _wants_end(callback, fit):
-                keeper.write(fit)
-                return "the callback asked for it"
-            keeper.write_if_cheap(fit)
-        keeper.write(fit)
-    except BaseException as error:
-        keeper.write_after(error, fit)
-        raise
-    return fit.message or f"the {max_iters:,} iterations of max_iters are used up"
+    with Interrupts() as interrupts:
+        fit.allowed = interrupts.allowed
+        try:
+            message = _iterate(fit, ends.max_iters, keeper, watch, callback)
+            keeper.write(fit)
+            found = _judged(fit, message, ends)
+            interrupts.let_through()
+        except BaseException as error:
+            keeper.write_after(error, fit)
+            if isinstance(error, KeyboardInterrupt):
+                error.result = _unjudged(fit, ends)  # type: ignore[attr-defined]
+            raise
+    return found
+
+
+def _iterate(fit: Fit, max_iters: int, keeper: FitKeeper, watch: Callable[[Fit], None], callback: Any) -> str:
+    """Go on to the end; why it is that."""
+    while not fit.message and fit.nit < max_iters:
+        fit.iterate()
+        watch(fit)
+        with fit.allowed():
+            wanted = callback is None or not _wants_end(callback, fit)
+        if not wanted:
+            return "the callback asked for it"
+        keeper.write_if_cheap(fit)
+    if fit.message:
+        return fit.message
+    used = f"the {max_iters:,} iterations of max_iters are used up"
+    return f"{used}; {MOVING}" if fit.travelling else used
+
+
+def _watch(line: FitProgress | None, lines: FitHistory | None, max_iters: int, fit: Fit) -> None:
+    if line is not None:
+        line.show(fit, max_iters)
+    if lines is not None:
+        lines.record(fit)
 
 
 def _wants_end(callback: Callable[[Fit], Any], fit: Fit) -> bool:
@@ -199,10 +235,31 @@ def _wants_end(callback: Callable[[Fit], Any], fit: Fit) -> bool:
         return True
 
 
-def _posterior(fit: Fit, message: str, single: bool) -> Posterior:
+# ---- the result -----------------------------------------------------------------------------------------------------
+
+
+def _judged(fit: Fit, message: str, ends: Ends) -> Posterior:
+    state, found = fit.result(ends.elbo_samples)
+    if not found.failed:
+        return _posterior(fit, state, found, fit.converged, message, ends.single)
+    failed = f"logp is not finite at {found.failed} of {ends.elbo_samples} draws of the result: change variables"
+    message = failed if fit.converged else f"{message}; {failed}"
+    return _posterior(fit, state, found, False, message, ends.single)
+
+
+def _unjudged(fit: Fit, ends: Ends) -> Posterior:
+    """Without another evaluation: the average of the last window if it was noise, else where the fit is."""
+    state = fit.state if fit.averaged is None else fit.averaged
+    found = Estimate(fit.elbo, fit.elbo_stderr, 0)
+    return _posterior(fit, state, found, fit.converged, "it was interrupted", ends.single)
+
+
+def _posterior(
+    fit: Fit, state: MixtureState, found: Estimate, converged: bool, message: str, single: bool
+) -> Posterior:
     objective, counts = fit.objective, replace(fit.objective.target.counts)
-    state = fit.result()
-    elbo, error = objective.elbo(state, JUDGES, fit.rng)
+    if fit.skipped:
+        message += f"; logp or its derivatives were not finite in {fit.skipped} of {fit.nit} iterations"
     own: Any = objective.mixture.component_states(state)[0] if single else state
     family = objective.mixture.components[0] if single else objective.mixture
-    return Posterior(family, own, elbo, error, fit.converged, message, fit.nit, counts, objective, state)
+    return Posterior(family, own, found.elbo, found.stderr, converged, message, fit.nit, counts, objective, state)

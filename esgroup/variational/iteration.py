@@ -26,6 +26,14 @@ class Iteration(NamedTuple):
     elbo: float
 
 
+class Estimate(NamedTuple):
+    """An estimate of -L with its standard error, and at how many of the draws logp was not finite."""
+
+    elbo: float
+    stderr: float
+    failed: int
+
+
 @dataclass(frozen=True, eq=False)
 class Objective:
     """L(q) = E_q[f] + gamma E_q[log q].
@@ -94,8 +102,10 @@ class Objective:
 
     # ---- the ELBO alone ---------------------------------------------------------------------------------------------
 
-    def elbo(self, state: MixtureState, n: int, rng: np.random.Generator) -> tuple[float, float]:
+    def elbo(self, state: MixtureState, n: int, rng: np.random.Generator) -> Estimate:
         """-L from n draws, and its standard error."""
         x = self.mixture.sample(state, n, rng).x
         values = -(self.target.function.values(x) + self.gamma * self.mixture.log_density(state, x))
-        return float(values.mean()), float(values.std(ddof=1) / np.sqrt(n))
+        failed = n - int(np.isfinite(values).sum())
+        with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite
+            return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)), failed)

@@ -24,9 +24,9 @@ class Posterior:
     """q, the Gaussian or the mixture of Gaussians with the highest ELBO that was found.
 
     ELBO = E_q[logp] - gamma E_q[log q]; with gamma = 1 it is log Z - KL(q || posterior), logp being the logarithm of Z
-    times the posterior's density. `elbo` is estimated from draws that the fit did not use, `elbo_stderr` is its
+    times the posterior's density. `elbo` is estimated from draws that the iterations did not use, `elbo_stderr` is its
     standard error. `distribution` and `state` are the family and its parameters, `message` says why the fit ended,
-    `nit` counts iterations, and `counts` the evaluations of logp and its derivatives up to then.
+    `nit` counts iterations, and `counts` all evaluations of logp and its derivatives, those for `elbo` included.
     """
 
     distribution: Gaussian | Mixture
@@ -82,7 +82,8 @@ class Posterior:
     def elbo_estimate(self, n: int, rng: Any = None) -> tuple[float, float]:
         """The ELBO from n draws of q, and its standard error; evaluates logp n times."""
         n = checks.whole_number("n", n, least=2)
-        return self._objective.elbo(self._mixture_state, n, np.random.default_rng(rng))
+        found = self._objective.elbo(self._mixture_state, n, np.random.default_rng(rng))
+        return found.elbo, found.stderr
 
     def marginal_density(self, coordinate: int, x: Any) -> Array:
         """The density of one coordinate under q at numbers x."""

@@ -63,9 +63,14 @@ class TargetAt:
     def gradients(self, places: Places) -> Array:
         """df/dx as rows."""
         known = self._as(Gradients)
-        if known.vectorized or not self._target.paired:
+        if not self._target.paired:
             gradients: Array = known.gradients(self._x[places])
             return gradients
+        if known.vectorized:  # the last rows are remembered: ask for their values first, and for each row once
+            rows, back = np.unique(places, return_inverse=True)
+            self.values(rows)
+            once: Array = known.gradients(self._x[rows])
+            return once[back]
         found = np.empty((len(places), known.dim))
         for i, place in enumerate(places):  # value and gradient of a point together: the last pair is remembered
             self.values(places[i : i + 1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from itertools import takewhile
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, Self
@@ -44,14 +45,15 @@ def line(fit: Fit, max_iters: int) -> str:
 class FitHistory:
     """Writes one line per iteration, flushed at once: iteration, smoothed ELBO, rate, counts, means of components.
 
-    Of means with more than 100 coordinates the first 100 are kept. `append` goes on with the file of an earlier run.
+    Of means with more than 100 coordinates the first 100 are kept. With `after` it goes on with the file of an earlier
+    run: lines of later iterations, which no checkpoint knows of, are cut off, for they will be written again.
     """
 
-    def __init__(self, path: str | PathLike[str], append: bool) -> None:
+    def __init__(self, path: str | PathLike[str], after: int | None = None) -> None:
         self.path = Path(path)
-        fresh = not (append and self.path.exists())
-        if not fresh:
-            _cut_torn_line(self.path)
+        fresh = after is None or not self.path.exists()
+        if after is not None and not fresh:
+            _cut(self.path, after)
         elif self.path.exists() and self.path.stat().st_size and not _is_history(self.path):
             raise ValueError(f"{self.path} is there already, and is not a history of a fit")
         self._file: IO[str] = self.path.open("w" if fresh else "a", encoding="utf-8")
@@ -94,8 +96,18 @@ def _is_history(path: Path) -> bool:
         return file.readline().startswith(b'{"esgroup_posterior":')
 
 
-def _cut_torn_line(path: Path) -> None:
+def _cut(path: Path, nit: int) -> None:
+    """Keep the lines up to that iteration that are whole."""
     if not _is_history(path):
         raise ValueError(f"{path} is there already, and is not a history of a fit")
     with path.open("r+b") as file:
-        file.truncate(sum(len(text) for text in file if text.endswith(b"\n")))
+        header = len(file.readline())
+        file.truncate(header + sum(map(len, takewhile(lambda text: _is_whole(text, nit), file))))
+
+
+def _is_whole(text: bytes, nit: int) -> bool:
+    """Whether it is the line of an iteration up to this one."""
+    try:
+        return text.endswith(b"\n") and int(json.loads(text)["nit"]) <= nit
+    except (ValueError, KeyError, TypeError):  # written in part, and then something else
+        return False

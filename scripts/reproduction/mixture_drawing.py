@@ -13,21 +13,23 @@ from reproduction.figures import INK, drawing, headed
 LINES = {"Tri-up": drawing.COLOURS[0], "Tri-low": drawing.COLOURS[1]}
 MARKS = (("o", 0.12), ("D", -0.16))  # of the small and the large setting, and how far beside the line of a structure
 
+PANELS = ((0, "density 0"), (0, "density 1"), (1, "density 0"))  # which size, which coordinate
 SUBSCRIPTS = "₁₂₃₄₅"
 SHAPES = {"o": "●", "D": "◆"}
 
 
 def figure(table: Table, path: Path) -> None:
-    shown = table.cases("density 0")
-    parts = [part for part in dict.fromkeys(row.part for row in table.rows) if part.startswith("density")]
+    cases = table.cases("density 0")
+    variants = list(dict.fromkeys(case.split(", ")[1] for case in cases))
     note = "Left: distance to the target, all seeds. Right: marginals of the target (grey) and of two approximations"
     with drawing.plain():
         made = headed("Structured mixtures for mixtures of Student's t", note, 10.0, 4.6)
-        grid = made.subplots(len(shown), len(parts) + 1, width_ratios=(1.5,) + (1.0,) * len(parts))
-        for row, case in zip(grid, shown, strict=True):
-            _elbos(row[0], table, case.split(", ")[1])
-            for axes, part in zip(row[1:], parts, strict=True):
-                _marginal(axes, table, part, case)
+        grid = made.subplots(len(variants), len(PANELS) + 1, width_ratios=(1.5,) + (1.0,) * len(PANELS))
+        for row, variant in zip(grid, variants, strict=True):
+            _elbos(row[0], table, variant)
+            own = [case for case in cases if case.endswith(f", {variant}")]
+            for axes, (size, part) in zip(row[1:], PANELS, strict=True):
+                _marginal(axes, table, part, own[size])
         _name_lines(grid[0][1])
         drawing.save(made, path)
 
@@ -54,7 +56,7 @@ def _marginal(axes: Any, table: Table, part: str, case: str) -> None:
     axes.fill_between(x, y, color=INK, alpha=0.18, linewidth=0)
     for name, colour in LINES.items():
         axes.plot(*table.curve(part, case, name), color=colour, linewidth=1.2)
-    axes.set(ylim=(0, 1.5 * y.max()), xlim=(x[0], x[-1]), yticks=[])
+    axes.set(ylim=(0, 1.6 * y.max()), xlim=(x[0], x[-1]), yticks=[])
     drawing.notebook(axes, f"{case}, x{SUBSCRIPTS[int(part.split()[1])]}")
 
 

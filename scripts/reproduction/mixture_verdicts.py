@@ -9,6 +9,7 @@ from reproduction.experiment import Table, Verdict, judged
 SURE = 2.0  # standard errors of a difference of two ELBOs
 LEVEL = 0.02  # of KS distances: below that they are called comparable
 NATS = 1.0  # and of ELBOs
+CLEAR = 0.9  # of the other's time: what is above that is level
 STRUCTURED = ("Tri-up", "Tri-low", "Hs-up", "Hs-low")
 
 
@@ -104,7 +105,7 @@ def _cost(table: Table) -> Verdict:
     outcomes, words = {}, []
     for name in table.cases("iteration seconds"):
         ours, full = (table.value("iteration seconds", name, structure) for structure in ("Tri-up", "full"))
-        outcomes[f"{name} are used"] = ours < full
+        outcomes[f"{name} are used"] = ours < CLEAR * full
         words.append(f"{name} {1000 * ours:.0f} : {1000 * full:.0f} ms")
     p = table.where("iteration seconds").rows[0].x
     why = f"CPU time of an iteration, p = {p:.0f}, Tri-up : full: {', '.join(words)}"
@@ -118,8 +119,10 @@ def notes(table: Table) -> list[str]:
     errors = [row.value for row in table.where("standard error").rows]
     return [
         "The paper shows marginals and gives no numbers. Gradients are those of 10 samples per component, along their "
-        "paths; the paper's estimator has Hessians. In 80 variables they are too noisy for a full precision, which is "
-        "not fitted there, and all fits there are short: their ELBO still rises.",
+        "paths; the paper's estimator has Hessians. In 80 variables the full precision is left out to save time: a "
+        "trial of 200 iterations on the same seed ended at -59.3 (wide) and -12.8 (narrow). All fits there are short.",
+        "Narrow: as the figure shows, the structured components have not come down into the narrow modes. What is "
+        "compared there are broad approximations on their way; their order may change in longer fits.",
         f"Standard errors of the ELBO: at most {max(errors):.2f}. Better means on every seed, by more than "
         f"{SURE:.0f} standard errors of the difference.",
         "ELBO / mean KS distance, means over the seeds.\n\n" + _all(table),

@@ -254,7 +254,6 @@ def test_the_structures_of_newton_are_groups_and_the_moving_block(structure: str
     ("method", "message"),
     [
         ("newton:hiesenberg", r"unknown structure 'hiesenberg' \(did you mean 'heisenberg'\?\).*, and moving"),
-        ("newton:auto", "unknown structure 'auto'.*, and moving"),
         ("newton:moving:k=0", "k must be an integer >= 1, got 0"),
         ("newton:moving:j=3", "'j=3' in structure 'moving:j=3' is not understood"),
         ("newton:heisenberg:k1=5,k2=6", "k1"),

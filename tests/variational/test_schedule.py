@@ -6,7 +6,7 @@ import pytest
 from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureStep
 from esgroup.groups import BlockTriangular, Circulant, Conjugate, Diagonal, Full, Group, Kronecker, Triangular
-from esgroup.variational.safeguards import clipped, spectral_norm
+from esgroup.variational.safeguards import clipped, spectral_norm, wider
 from esgroup.variational.schedule import Schedule, Summary, average, empty_window, extended, squared_norm, summary
 from tests.groups.elements import local
 from tests.groups.laws import close
@@ -102,7 +102,7 @@ def test_long_steps_are_shortened_and_keep_their_direction_short_ones_are_left_a
     mixture, rng = mixture_of(Full(DIM), 2), np.random.default_rng(0)
     ms = np.concatenate([local(Full(DIM), rng, size) for size in (1e-3, 1e3)])
     step = MixtureStep(np.array([np.full(DIM, 1e-3), np.full(DIM, 1e3)]), ms, np.array([50.0]))
-    short = clipped(step, mixture, rate)
+    short = clipped(step, mixture, rate, np.ones(2))
     close(short.deltas[0], step.deltas[0], 1e-15)
     close(short.ms[:36], ms[:36], 1e-15)
     assert rate * np.linalg.norm(short.deltas[1]) <= np.sqrt(rate * DIM / 4) * (1 + 1e-12)
@@ -110,3 +110,14 @@ def test_long_steps_are_shortened_and_keep_their_direction_short_ones_are_left_a
     assert rate * np.sqrt(2) * np.linalg.norm(short.ms[36:]) <= np.sqrt(rate * DIM / 4) * (1 + 1e-12)
     close(short.ms[36:] / np.linalg.norm(short.ms[36:]), ms[36:] / np.linalg.norm(ms[36:]))
     assert 0 < rate * short.logits[0] <= 1
+
+
+def test_means_may_go_twice_as_far_where_they_went_as_far_as_they_might_and_no_further_than_at_first_elsewhere() -> (
+    None
+):
+    mixture, rate, reach = mixture_of(Diagonal(DIM), 3), 0.5, np.array([4.0, 4.0, 1.0])
+    longest = np.sqrt(DIM / (4 * rate))
+    deltas = np.eye(3, DIM) * np.array([3.9, 1.9, 0.6])[:, None] * longest
+    assert wider(reach, mixture, rate, deltas).tolist() == [8.0, 1.0, 2.0]
+    far = MixtureStep(np.full((3, DIM), 1e3), np.zeros(3 * DIM), np.zeros(2))
+    close(np.linalg.norm(clipped(far, mixture, rate, reach).deltas, axis=1), reach * longest)

@@ -1,0 +1,253 @@
+"""How fits end that are far from their goal, have none, or are interrupted; what they say of it and what they cost."""
+
+import json
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from esgroup.distributions import Gaussian
+from esgroup.distributions.mixture import Mixture
+from esgroup.variational import Posterior, fit, fit_posterior
+from esgroup.variational.fit import Fit
+from esgroup.variational.watching import FitHistory
+from tests.variational.targets import NormalTarget
+from tests.variational.test_fit_posterior import fitted
+from tests.variational.test_iteration import Bent
+
+# ---- far away -------------------------------------------------------------------------------------------------------
+
+
+def test_the_mean_of_a_regression_is_reached_from_zero() -> None:
+    """The posterior is 1600 of its standard deviations away, and the approximation is narrow long before."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((1000, 2))
+    y = x @ [50.0, 2.0] + rng.standard_normal(1000)
+    found = fit_posterior(
+        lambda b: -0.5 * float(((y - x @ b) ** 2).sum()), np.zeros(2), jac=lambda b: x.T @ (y - x @ b), rng=1
+    )
+    assert found.converged and found.nit < 500
+    np.testing.assert_allclose(found.mean, np.linalg.lstsq(x, y)[0], atol=1e-6)
+
+
+def standard(max_iters: int, **more: object) -> Posterior:
+    target = NormalTarget(np.zeros(2), np.eye(2))
+    return fit_posterior(target.logp, [1000.0, 1000.0], jac=target.jac, rng=1, max_iters=max_iters, **more)
+
+
+def test_a_far_start_is_left_behind_and_forgotten() -> None:
+    seen: list[float] = []
+    found = standard(2000, callback=lambda fit: seen.append(float(fit.reach.max())))
+    assert found.converged and np.abs(found.mean).max() < 1e-6
+    assert max(seen) > 100 and seen[-1] == 1.0
+
+
+def test_a_fit_that_ends_on_its_way_says_so() -> None:
+    assert "the mean is still moving: start nearer" in standard(40).message
+    assert "still moving" not in standard(10).message  # nothing is known before the first window is full
+
+
+def test_a_fit_on_its_way_is_continued_bit_for_bit(tmp_path: Path) -> None:
+    standard(100, checkpoint=tmp_path / "fit.npz")
+    continued = standard(120, checkpoint=tmp_path / "fit.npz", resume=True)
+    assert np.array_equal(continued.mean, standard(120).mean)
+
+
+# ---- no limits, no values -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("slope", [True, False])
+@pytest.mark.parametrize("power", [1, 2])
+def test_an_unbounded_log_density_is_given_up_early(power: int, slope: bool) -> None:
+    jac = (lambda x: power * x ** (power - 1)) if slope else None
+    found = fit_posterior(lambda x: float((x**power).sum()), np.zeros(3), jac=jac, rng=1)
+    assert not found.converged and "logp may be unbounded" in found.message
+    assert found.nit < 500 and np.abs(found.mean).max() < 1e10
+
+
+def test_a_direction_without_limits_is_noticed_by_its_width() -> None:
+    """logp does not depend on x[1]: the mean stays where it is, the deviation grows for ever."""
+    bend = np.array([1.0, 0.0])
+    known = {"jac": lambda x: -bend * x, "hessp": lambda x, v: -bend * v}
+    found = fit_posterior(lambda x: -0.5 * x[0] ** 2, np.zeros(2), rng=1, **known)
+    assert "logp may be unbounded" in found.message
+    assert abs(found.mean[1]) < 1e4 and 1e8 < found.stds[1] < 1e12
+
+
+def gammas(x: np.ndarray) -> float:
+    return float(np.sum(5 * np.log(x) - x)) if (x > 0).all() else -np.inf
+
+
+def test_a_result_without_an_elbo_has_not_converged() -> None:
+    found = fit_posterior(gammas, [5.0, 5.0], jac=lambda x: 5 / x - 1, rng=1)
+    assert not np.isfinite(found.elbo) and not found.converged
+    assert "of 1000 draws of the result: change variables" in found.message
+    assert f"of {found.nit} iterations" in found.message
+
+
+def test_skipped_iterations_are_counted_and_kept(tmp_path: Path) -> None:
+    seen: list[Fit] = []
+    known = {"jac": lambda x: 5 / x - 1, "rng": 1, "checkpoint": tmp_path / "fit.npz", "callback": seen.append}
+    fit_posterior(gammas, [5.0, 5.0], max_iters=60, **known)
+    skipped = seen[-1].skipped
+    assert skipped > 0
+    found = fit_posterior(gammas, [5.0, 5.0], max_iters=61, resume=True, **known)
+    assert seen[-1].skipped in (skipped, skipped + 1)
+    assert f"not finite in {seen[-1].skipped} of 61 iterations" in found.message
+
+
+# ---- what a result costs --------------------------------------------------------------------------------------------
+
+
+def test_all_evaluations_are_counted() -> None:
+    target, calls = NormalTarget.some(3, 0), []
+
+    def logp(x: np.ndarray) -> float:
+        calls.append(1)
+        return target.logp(x)
+
+    found = fit_posterior(logp, np.zeros(3), jac=target.jac, rng=0)
+    assert found.converged and found.nfev == len(calls)
+    few = fit_posterior(target.logp, np.zeros(3), jac=target.jac, rng=0, elbo_samples=50)
+    assert found.nit == few.nit and 0 < found.nfev - few.nfev <= 3 * 950
+
+
+def test_equal_candidates_are_judged_once() -> None:
+    """After one iteration at which nothing was finite the last state is the first one."""
+    target = NormalTarget.some(3, 0)
+    found = fit_posterior(target.logp, np.zeros(3), jac=lambda x: x * np.nan, rng=0, max_iters=1)
+    assert found.nfev == 1 + 10 + 1000
+
+
+def test_value_and_gradient_of_rows_are_evaluated_once() -> None:
+    target, rows = NormalTarget.some(3, 0), []
+
+    def both(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rows.append(len(x))
+        return np.array([target.logp(row) for row in x]), np.array([target.jac(row) for row in x])
+
+    family = Mixture(tuple(Gaussian("full", np.full(3, float(k))) for k in range(3)))
+    found = fit_posterior(both, family=family, jac=True, vectorized=True, rng=0, max_iters=5, elbo_samples=2)
+    assert rows[:6] == [3, 30, 30, 30, 30, 30]
+    assert sum(rows) == found.nfev
+
+
+# ---- interrupts -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole() -> Posterior:
+    return fitted()
+
+
+def assert_continues(path: Path, whole: Posterior) -> None:
+    continued = fitted(path, resume=True)
+    assert np.array_equal(continued.state.roots, whole.state.roots)
+    assert (continued.elbo, continued.counts) == (whole.elbo, whole.counts)
+
+
+def test_ctrl_c_in_logp_carries_the_result_and_the_fit_goes_on(tmp_path: Path, whole: Posterior) -> None:
+    bent, calls = Bent(), []
+
+    def jac(x: np.ndarray) -> np.ndarray:
+        calls.append(1)
+        if len(calls) == 133:
+            signal.raise_signal(signal.SIGINT)
+        return bent.jac(x)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fitted(tmp_path / "fit.npz", jac=jac)
+    result = caught.value.result
+    assert isinstance(result, Posterior) and result.nit == 16 and not result.converged
+    assert result.njev == 16 * 8 and np.isfinite(result.elbo) and result.message == "it was interrupted"
+    assert_continues(tmp_path / "fit.npz", whole)
+
+
+def test_ctrl_c_waits_for_the_end_of_an_iteration(
+    tmp_path: Path, whole: Posterior, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def record(self: FitHistory, fit: Fit) -> None:
+        if fit.nit == 7:
+            signal.raise_signal(signal.SIGINT)
+            recorded.append(fit.nit)
+
+    recorded: list[int] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(FitHistory, "record", record)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            fitted(tmp_path / "fit.npz", history=tmp_path / "fit.jsonl")
+    assert recorded == [7] and caught.value.result.nit == 7
+    assert_continues(tmp_path / "fit.npz", whole)
+
+
+def test_an_iteration_broken_in_its_middle_has_not_been(
+    tmp_path: Path, whole: Posterior, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extended, calls = fit.extended, []
+
+    def broken(*arguments: object) -> object:
+        calls.append(1)
+        if len(calls) == 20:
+            raise KeyboardInterrupt
+        return extended(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fit, "extended", broken)
+        with pytest.raises(KeyboardInterrupt):
+            fitted(tmp_path / "fit.npz")
+    assert_continues(tmp_path / "fit.npz", whole)
+
+
+def test_a_judgement_that_is_interrupted_can_be_made_again(tmp_path: Path, whole: Posterior) -> None:
+    bent, calls = Bent(), []
+
+    def logp(x: np.ndarray) -> float:
+        calls.append(1)
+        if len(calls) == whole.nfev - 5:
+            signal.raise_signal(signal.SIGINT)
+        return bent.logp(x)
+
+    means = np.random.default_rng(1).standard_normal((2, 4))
+    family = Mixture(tuple(Gaussian("block_triangular:k=1", m) for m in means), learn_weights=True)
+    path = tmp_path / "fit.npz"
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fit_posterior(logp, rng=3, samples=4, rate=0.5, family=family, checkpoint=path, max_iters=36, **bent.known())
+    assert caught.value.result.nit == 36
+    assert_continues(path, whole)
+
+
+# ---- going on -------------------------------------------------------------------------------------------------------
+
+
+def noisy(path: Path, tol: float, **more: object) -> Posterior:
+    bent = Bent()
+    return fit_posterior(bent.logp, np.zeros(4), jac=bent.jac, rng=0, tol=tol, checkpoint=path, **more)
+
+
+def test_a_smaller_tol_goes_on_where_a_larger_one_ended(tmp_path: Path) -> None:
+    first = noisy(tmp_path / "fit.npz", 0.05)
+    assert first.converged
+    second = noisy(tmp_path / "fit.npz", 0.01, resume=True)
+    assert second.converged and second.nit > first.nit and "tol = 0.01" in second.message
+    at_once = noisy(tmp_path / "other.npz", 0.01)
+    assert second.nit == at_once.nit and np.array_equal(second.mean, at_once.mean)
+    assert noisy(tmp_path / "fit.npz", 0.05, resume=True).nit == second.nit
+
+
+@pytest.mark.parametrize("x0", [np.ones(4), np.zeros(5)])
+def test_another_start_is_named(tmp_path: Path, x0: np.ndarray) -> None:
+    noisy(tmp_path / "fit.npz", 0.05, max_iters=2)
+    with pytest.raises(ValueError, match="must be of the same fit, but its x0"):
+        fit_posterior(lambda x: 0.0, x0, jac=np.zeros_like, checkpoint=tmp_path / "fit.npz", resume=True)
+
+
+def test_a_history_has_no_iteration_twice(tmp_path: Path) -> None:
+    """A killed fit may have written lines after its last checkpoint."""
+    path, history = tmp_path / "fit.npz", tmp_path / "fit.jsonl"
+    fitted(path, 5, history=history)
+    with history.open("a") as file:
+        file.write('{"nit": 6}\n{"nit": 7}\n')
+    fitted(path, 9, resume=True, history=history)
+    lines = [json.loads(text) for text in history.read_text().splitlines()[1:]]
+    assert [entry["nit"] for entry in lines] == list(range(1, 10)) and all("elbo" in entry for entry in lines)
