@@ -158,7 +158,7 @@ FAULTS = [
 
 def mutate(fault: Fault, tree: Path) -> None:
     """A copy of the package and its tests with the fault in it."""
-    for name in ("esgroup", "problems", "tests"):
+    for name in ("esgroup", "problems", "scripts", "tests"):
         shutil.copytree(ROOT / name, tree / name)  # with modification times, so that compiled kernels are found
     shutil.copy2(ROOT / "pyproject.toml", tree)
     path = fault.path(tree)
