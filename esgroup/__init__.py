@@ -11,31 +11,31 @@ if TYPE_CHECKING:
     from esgroup import groups as groups
     from esgroup import newton as newton
     from esgroup import variational as variational
-    from esgroup.checkpoint import CheckpointError as CheckpointError
     from esgroup.distributions import Gaussian as Gaussian
     from esgroup.distributions.matrix_gaussian import MatrixGaussian as MatrixGaussian
     from esgroup.distributions.mixture import Mixture as Mixture
     from esgroup.distributions.wishart import Wishart as Wishart
-    from esgroup.for_scipy import newton_method as newton_method
-    from esgroup.for_scipy import scipy_method as scipy_method
-    from esgroup.minimize import minimize as minimize
-    from esgroup.searcher import Searcher as Searcher
+    from esgroup.driver.minimize import minimize as minimize
+    from esgroup.driver.scipy_methods import newton_method as newton_method
+    from esgroup.driver.scipy_methods import scipy_method as scipy_method
+    from esgroup.files.npz import CheckpointError as CheckpointError
+    from esgroup.search.searcher import Searcher as Searcher
     from esgroup.variational import Posterior as Posterior
     from esgroup.variational import fit_posterior as fit_posterior
 
 # public names and the modules they live in: loaded when first used, so that the command starts at once
 _HOMES = {
-    "CheckpointError": "esgroup.checkpoint",
+    "CheckpointError": "esgroup.files.npz",
     "Gaussian": "esgroup.distributions",
     "MatrixGaussian": "esgroup.distributions.matrix_gaussian",
     "Mixture": "esgroup.distributions.mixture",
-    "Searcher": "esgroup.searcher",
+    "Searcher": "esgroup.search.searcher",
     "Wishart": "esgroup.distributions.wishart",
     "Posterior": "esgroup.variational",
     "fit_posterior": "esgroup.variational",
-    "minimize": "esgroup.minimize",
-    "newton_method": "esgroup.for_scipy",
-    "scipy_method": "esgroup.for_scipy",
+    "minimize": "esgroup.driver.minimize",
+    "newton_method": "esgroup.driver.scipy_methods",
+    "scipy_method": "esgroup.driver.scipy_methods",
 }
 _MODULES = ("distributions", "gradients", "groups", "newton", "variational")
 

@@ -1,5 +1,5 @@
 """python -m esgroup: the command."""
 
-from esgroup.cli import app
+from esgroup.command.cli import app
 
 app()

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from esgroup import checkpoint
-from esgroup.checkpoint import CheckpointError, read, reading, write
+from esgroup.files import npz
+from esgroup.files.npz import CheckpointError, read, reading, write
 
 HEADER = {
     "n": 2**130 + 1,
@@ -247,7 +247,7 @@ def test_remains_of_dead_processes_are_removed_but_not_those_of_live_ones_or_of_
 
 
 def test_a_writer_whose_file_was_taken_for_a_remain_begins_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, names = checkpoint._lock, []
+    real, names = npz._lock, []
 
     def late(file: io.BufferedWriter, *, wait: bool) -> bool:
         names.append(file.name)
@@ -255,7 +255,7 @@ def test_a_writer_whose_file_was_taken_for_a_remain_begins_again(path: Path, mon
             os.unlink(file.name)
         return real(file, wait=wait)
 
-    monkeypatch.setattr(checkpoint, "_lock", late)
+    monkeypatch.setattr(npz, "_lock", late)
     small(path)
     assert len(set(names)) == 2 and is_small(path) and os.listdir(path.parent) == ["run.npz"]
 
@@ -265,8 +265,8 @@ def test_a_file_is_locked_until_it_is_renamed(path: Path, monkeypatch: pytest.Mo
     replace = os.replace
 
     def replace_late(old: str, new: str) -> None:
-        checkpoint._remove_remains.cache_clear()
-        checkpoint._remove_remains(new)  # another writer's
+        npz._remove_remains.cache_clear()
+        npz._remove_remains(new)  # another writer's
         replace(old, new)
 
     monkeypatch.setattr(os, "replace", replace_late)
@@ -277,7 +277,7 @@ def test_a_file_is_locked_until_it_is_renamed(path: Path, monkeypatch: pytest.Mo
 def test_many_writers_of_one_file_do_no_harm(path: Path) -> None:
     def work(value: float) -> None:
         for _ in range(10):
-            checkpoint._remove_remains.cache_clear()
+            npz._remove_remains.cache_clear()
             small(path, value)
 
     threads = [threading.Thread(target=work, args=(float(i),)) for i in range(4)]
@@ -532,7 +532,7 @@ def bottomless() -> None:
         lambda header, arrays: bottomless(),
         lambda header, arrays: len(header["value"]),
         lambda header, arrays: arrays["x"].reshape(7),
-        lambda header, arrays: checkpoint.array(arrays, "x", (4,)),
+        lambda header, arrays: npz.array(arrays, "x", (4,)),
     ],
 )
 def test_whatever_the_reader_finds_wrong_names_the_file(path: Path, fault: object) -> None:

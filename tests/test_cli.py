@@ -14,9 +14,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import esgroup
-from esgroup import cli, listing, run_command
-from esgroup.history import read
+from esgroup.command import cli, listing
+from esgroup.command import run as run_command
 from esgroup.problem_registry import families, known
+from esgroup.running.history import read
 
 ROOT = Path(cli.__file__).parents[1]
 MODULE = """
@@ -190,7 +191,7 @@ def test_a_figure_that_fails_does_not_cost_the_result(monkeypatch: pytest.Monkey
     def full_disk(*_: Any) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("esgroup.report.plot", full_disk)
+    monkeypatch.setattr("esgroup.plots.run.plot", full_disk)
     result = command("run", "sphere", "--dim", "2", "--max-evals", "100", "--plot", "f.png", code=1)
     assert "best     " in result.stdout
     assert said(result.stderr) == "error: the figure could not be drawn: OSError: no space left\n"
@@ -299,7 +300,7 @@ def test_a_fault_of_ours_is_not_taken_for_wrong_input(monkeypatch: pytest.Monkey
 def started(*words: str) -> subprocess.Popen[str]:
     path = os.pathsep.join([str(ROOT), str(ROOT / "problems"), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
-        [sys.executable, "-c", "from esgroup.cli import app; app()", "run", *words],
+        [sys.executable, "-c", "from esgroup.command.cli import app; app()", "run", *words],
         env=os.environ | {"PYTHONPATH": path},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -370,7 +371,7 @@ def test_the_methods_that_are_listed_are_options(monkeypatch: pytest.MonkeyPatch
 
 
 def test_help_does_not_load_numerical_packages() -> None:
-    code = "import sys; from esgroup.cli import app\ntry: app(['--help'])\nexcept SystemExit: pass\n"
+    code = "import sys; from esgroup.command.cli import app\ntry: app(['--help'])\nexcept SystemExit: pass\n"
     code += "assert not {'numpy', 'scipy', 'matplotlib'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from esgroup import cli
-from esgroup.history import read
-from esgroup.report import _title
+from esgroup.command import cli
+from esgroup.plots.run import _title
+from esgroup.running.history import read
 
 
 @pytest.fixture(autouse=True)

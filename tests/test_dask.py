@@ -15,8 +15,8 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
-from esgroup.parallel import evaluator
-from esgroup.searcher import Searcher
+from esgroup.driver.evaluate import evaluator
+from esgroup.search.searcher import Searcher
 
 distributed = pytest.importorskip("distributed")
 

@@ -9,7 +9,7 @@ import pytest
 
 import esgroup
 from esgroup.groups import Diagonal, Kronecker
-from esgroup.history import History, HistoryFile, read
+from esgroup.running.history import History, HistoryFile, read
 
 
 def sphere(x: np.ndarray) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import esgroup
-from esgroup import checkpoint
+from esgroup.files import npz
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX signals")
 
@@ -37,14 +37,14 @@ for line in sys.stdin:
 
 COUNT = """
 import numpy as np
-from esgroup import checkpoint
+from esgroup.files import npz
 
 def work(line):
-    n = checkpoint.read(line, "count")[0]["n"] if os.path.exists(line) else 0
+    n = npz.read(line, "count")[0]["n"] if os.path.exists(line) else 0
     while True:
         n += 1
         size = 1000 * (1 + n % 7)
-        checkpoint.write(line, "count", {"n": n}, {"a": np.full(size, n), "b": n + np.arange(9 * size)})
+        npz.write(line, "count", {"n": n}, {"a": np.full(size, n), "b": n + np.arange(9 * size)})
 """
 
 SEARCH = """
@@ -109,7 +109,7 @@ def hidden(directory: Path) -> list[str]:
 
 def count(path: Path) -> int:
     """The number in a checkpoint of COUNT, all of whose parts belong together."""
-    header, arrays = checkpoint.read(path, "count")
+    header, arrays = npz.read(path, "count")
     n, size = header["n"], 1000 * (1 + header["n"] % 7)
     assert np.array_equal(arrays["a"], np.full(size, n)) and np.array_equal(arrays["b"], n + np.arange(9 * size))
     return n

@@ -22,11 +22,11 @@ import pytest
 import scipy.optimize
 
 import esgroup
-from esgroup import campaign_file
-from esgroup import checkpoint as files
 from esgroup.checks import Array
+from esgroup.driver import resume
+from esgroup.files import npz as files
 from esgroup.restarts import BIPOP, IPOP
-from esgroup.searcher import Searcher
+from esgroup.search.searcher import Searcher
 
 X0 = np.array([1.0, -0.5, 2.0])
 
@@ -171,7 +171,7 @@ class TestOneRun:
     def test_the_name_is_a_function_whatever_was_used_first(self) -> None:
         code = "import esgroup; esgroup.scipy_method; f = lambda x: x[0]**2; "
         code += "[esgroup.minimize(f, [1.0], 0.5, rng=1, max_evals=20) for _ in range(2)]; "
-        code += "import esgroup.minimize; print(esgroup.minimize(f, [1.0], 0.5, rng=1, max_evals=20).nit)"
+        code += "import esgroup.driver.minimize; print(esgroup.minimize(f, [1.0], 0.5, rng=1, max_evals=20).nit)"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert run.stdout.strip().isdigit(), run.stderr
         assert list(inspect.signature(esgroup.minimize).parameters)[:3] == ["fun", "x0", "sigma0"]
@@ -619,7 +619,7 @@ class TestCheckpoints:
             now[0] += seconds
             generations.append(1)
 
-        monkeypatch.setattr(campaign_file.time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(resume.time, "monotonic", lambda: now[0])
         monkeypatch.setattr(files, "write", write)
         esgroup.minimize(ellipsoid, X0, 0.5, rng=1, max_iters=6, checkpoint=tmp_path / "run.npz", callback=callback)
         assert writes == [0, *written, 6]
@@ -736,7 +736,7 @@ class TestCheckpoints:
 
 
 def minimize_and_write_always(arguments: dict[str, Any]) -> None:
-    campaign_file.WRITING = math.inf  # type: ignore[misc]
+    resume.WRITING = math.inf  # type: ignore[misc]
     esgroup.minimize(rastrigin, X0, **arguments)
 
 

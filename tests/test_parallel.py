@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from esgroup.checks import Array
-from esgroup.parallel import TRIES, evaluator
+from esgroup.driver.evaluate import TRIES, evaluator
 
 X = np.arange(12.0).reshape(4, 3)
 X.flags.writeable = False
@@ -328,7 +328,7 @@ class TestUnpicklableObjectives:
         code = """
             import multiprocessing, sys
             import numpy as np
-            from esgroup.parallel import evaluator
+            from esgroup.driver.evaluate import evaluator
             multiprocessing.set_start_method("spawn")
             def typed_in(x): return 0.0
             try:
@@ -345,7 +345,7 @@ class TestUnpicklableObjectives:
 SPAWN = """
 import multiprocessing
 import numpy as np
-from esgroup.parallel import evaluator
+from esgroup.driver.evaluate import evaluator
 from tests.test_parallel import X, weighted, VALUES
 
 def main():

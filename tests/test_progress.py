@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from esgroup import progress
-from esgroup.progress import Progress, line
+from esgroup.running import progress
+from esgroup.running.progress import Progress, line
 
 
 class Terminal(io.StringIO):

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esgroup import report
-from esgroup.history import read
+from esgroup.plots import run
+from esgroup.running.history import read
 
 
 def write_history(path: Path, best_f: Any, *, dim: int = 3, restart: Any = None, **header: Any) -> Path:
@@ -43,8 +43,8 @@ def write_history(path: Path, best_f: Any, *, dim: int = 3, restart: Any = None,
 
 
 def drawn(path: Path) -> Any:
-    figure = report._figure(11, 7)
-    report._draw(figure, read(path))
+    figure = run._figure(11, 7)
+    run._draw(figure, read(path))
     return figure
 
 
@@ -100,7 +100,7 @@ def test_values_are_shifted_where_a_logarithm_needs_it_and_the_label_says_so(
 def test_a_history_without_any_value_can_be_drawn(tmp_path: Path) -> None:
     path = write_history(tmp_path / "h", [None, None])
     assert "no finite value so far" in [text.get_text() for text in panel(drawn(path), "best value").texts]
-    report.plot(path, tmp_path / "h.png")
+    run.plot(path, tmp_path / "h.png")
 
 
 def test_restarts_are_marked_in_every_panel_and_break_the_lines(tmp_path: Path) -> None:
@@ -130,48 +130,48 @@ def test_coordinates_that_were_left_out_are_mentioned(tmp_path: Path) -> None:
 def test_long_lines_are_thinned_but_keep_their_ends(tmp_path: Path) -> None:
     axes = panel(drawn(write_history(tmp_path / "h", np.linspace(9, 1, 5000).tolist(), dim=1)), "step size")
     line = curve(axes, 0)
-    assert len(line) == report.MOST_POINTS and (line[0, 0], line[-1, 0]) == (10, 50_000)
+    assert len(line) == run.MOST_POINTS and (line[0, 0], line[-1, 0]) == (10, 50_000)
 
 
 @given(st.lists(st.floats(0, 1), max_size=6))
 def test_names_do_not_touch_and_stay_in_the_panel(heights: list[float]) -> None:
-    placed = report._apart(sorted(heights), 0.07)
+    placed = run._apart(sorted(heights), 0.07)
     assert all(b - a >= 0.07 - 1e-12 for a, b in itertools.pairwise(placed))
     assert all(-1e-12 <= y <= 1 + 1e-12 for y in placed)
 
 
 def test_names_that_have_room_stay_where_they_are_and_others_share_the_way() -> None:
-    assert report._apart([0.1, 0.5, 0.9], 0.07) == pytest.approx([0.1, 0.5, 0.9])
-    assert report._apart([0.1, 0.5, 0.5], 0.1) == pytest.approx([0.1, 0.45, 0.55])
-    assert report._apart([1.0, 1.0], 0.1) == pytest.approx([0.9, 1.0])
+    assert run._apart([0.1, 0.5, 0.9], 0.07) == pytest.approx([0.1, 0.5, 0.9])
+    assert run._apart([0.1, 0.5, 0.5], 0.1) == pytest.approx([0.1, 0.45, 0.55])
+    assert run._apart([1.0, 1.0], 0.1) == pytest.approx([0.9, 1.0])
 
 
 @pytest.mark.parametrize("suffix, begins", [(".png", b"\x89PNG"), (".SVG", b"<?xml"), (".pdf", b"%PDF")])
 def test_the_suffix_says_what_is_written(tmp_path: Path, suffix: str, begins: bytes) -> None:
     out = tmp_path / f"figure{suffix}"
-    assert report.plot(write_history(tmp_path / "h", [2.0, 1.0]), out) == out
+    assert run.plot(write_history(tmp_path / "h", [2.0, 1.0]), out) == out
     assert out.read_bytes().startswith(begins)
 
 
 def test_a_figure_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     path = write_history(tmp_path / "h", [2.0, 1.0])
     with pytest.raises(ValueError, match=r"the figure's file must end in .png, .svg, .pdf, got '.*x.gif'"):
-        report.plot(path, tmp_path / "x.gif")
+        run.plot(path, tmp_path / "x.gif")
     with pytest.raises(ValueError, match="the figure's file must be in a folder that exists"):
-        report.plot(path, tmp_path / "nowhere" / "x.png")
+        run.plot(path, tmp_path / "nowhere" / "x.png")
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"figures need matplotlib: pip install 'esgroup\[plot\]'"):
-        report.plot(write_history(tmp_path / "h", [2.0, 1.0]), tmp_path / "x.png")
+        run.plot(write_history(tmp_path / "h", [2.0, 1.0]), tmp_path / "x.png")
 
 
 def test_pyplot_is_not_loaded(tmp_path: Path) -> None:
     path = write_history(tmp_path / "h", [2.0, 1.0])
     code = (
-        "import sys; from esgroup import report; report.plot(*sys.argv[1:]); "
+        "import sys; from esgroup import report; run.plot(*sys.argv[1:]); "
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
-    root = Path(report.__file__).parents[1]
+    root = Path(run.__file__).parents[1]
     subprocess.run([sys.executable, "-c", code, path, tmp_path / "x.png"], check=True, cwd=root)

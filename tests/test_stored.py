@@ -6,38 +6,38 @@ import pickle
 import numpy as np
 import pytest
 
-from esgroup import checkpoint
-from esgroup.checkpoint import CheckpointError
+from esgroup.files import npz
+from esgroup.files.npz import CheckpointError
 
 
 def test_entries_are_of_the_kind_that_is_asked_for() -> None:
     header = {"i": 3, "f": 0.5, "b": True, "s": "x", "l": [1], "d": {}, "none": None, "big": 10**400}
     for name, kind in {"i": int, "f": float, "b": bool, "s": str, "l": list, "d": dict}.items():
-        assert checkpoint.entry(header, name, kind) is header[name]
-        assert checkpoint.optional_entry(header, name, kind) is header[name]
-    number = checkpoint.entry(header, "i", float)
+        assert npz.entry(header, name, kind) is header[name]
+        assert npz.optional_entry(header, name, kind) is header[name]
+    number = npz.entry(header, "i", float)
     assert number == 3.0 and type(number) is float
-    assert checkpoint.optional_entry(header, "none", int) is None
+    assert npz.optional_entry(header, "none", int) is None
     for name, kind in [("f", int), ("b", int), ("b", float), ("i", bool), ("s", float), ("none", str), ("big", float)]:
         with pytest.raises(CheckpointError, match=f"'{name}' in the header must be of type {kind.__name__}, got "):
-            checkpoint.entry(header, name, kind)
-    for take in (checkpoint.entry, checkpoint.optional_entry):
+            npz.entry(header, name, kind)
+    for take in (npz.entry, npz.optional_entry):
         with pytest.raises(CheckpointError, match="the header lacks 'missing'"):
             take(header, "missing", int)
 
 
 def test_arrays_are_of_the_shape_and_dtype_that_are_asked_for() -> None:
     arrays = {"x": np.zeros((2, 3)), "i": np.zeros(2, dtype=np.int64)}
-    assert checkpoint.array(arrays, "x", (2, 3)) is arrays["x"]
-    assert checkpoint.array(arrays, "x", (None, 3)) is arrays["x"]
-    assert checkpoint.array(arrays, "i", (2,), np.int64) is arrays["i"]
+    assert npz.array(arrays, "x", (2, 3)) is arrays["x"]
+    assert npz.array(arrays, "x", (None, 3)) is arrays["x"]
+    assert npz.array(arrays, "i", (2,), np.int64) is arrays["i"]
     for shape in [(2,), (2, 4), (None, 2), (2, 3, None), ()]:
         with pytest.raises(CheckpointError, match=r"the array 'x' must be float64 of shape .* got float64 of shape"):
-            checkpoint.array(arrays, "x", shape)
+            npz.array(arrays, "x", shape)
     with pytest.raises(CheckpointError, match=r"the array 'i' must be float64 of shape \(n,\), got int64 of shape \(2"):
-        checkpoint.array(arrays, "i", (None,))
+        npz.array(arrays, "i", (None,))
     with pytest.raises(CheckpointError, match="the array 'y' is missing"):
-        checkpoint.array(arrays, "y", (2,))
+        npz.array(arrays, "y", (2,))
 
 
 # ---- generators ---------------------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ BITS = [np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philo
 
 
 def copied(rng: np.random.Generator) -> np.random.Generator:
-    return checkpoint.generator_from_json(json.loads(json.dumps(checkpoint.generator_to_json(rng))))
+    return npz.generator_from_json(json.loads(json.dumps(npz.generator_to_json(rng))))
 
 
 def draws(rng: np.random.Generator) -> list:
@@ -101,7 +101,7 @@ def test_other_bit_generators_are_refused() -> None:
     impostor = type("PCG64", (np.random.PCG64,), {})
     for bits in (Mine, impostor):
         with pytest.raises(TypeError, match=r"rng must use one of PCG64, PCG64DXSM, .*, got (Mine|PCG64)$"):
-            checkpoint.generator_to_json(np.random.Generator(bits(1)))
+            npz.generator_to_json(np.random.Generator(bits(1)))
 
 
 STATES = [
@@ -130,10 +130,10 @@ STATES = [
 
 @pytest.mark.parametrize(("bits", "name", "value", "message"), STATES)
 def test_a_state_that_is_none_is_refused(bits: type, name: str, value: object, message: str) -> None:
-    stored = checkpoint.generator_to_json(np.random.Generator(bits(1)))
+    stored = npz.generator_to_json(np.random.Generator(bits(1)))
     stored["state"][name] = value
     with pytest.raises(CheckpointError, match=f"the stored generator is not valid: .*{message}"):
-        checkpoint.generator_from_json(stored)
+        npz.generator_from_json(stored)
 
 
 @pytest.mark.parametrize(
@@ -150,15 +150,15 @@ def test_a_state_that_is_none_is_refused(bits: type, name: str, value: object, m
     ],
 )
 def test_seeds_that_are_none_are_refused(seeds: object) -> None:
-    stored = checkpoint.generator_to_json(np.random.default_rng(1)) | {"seeds": seeds}
+    stored = npz.generator_to_json(np.random.default_rng(1)) | {"seeds": seeds}
     with pytest.raises(CheckpointError, match="the stored generator is not valid: "):
-        checkpoint.generator_from_json(stored)
+        npz.generator_from_json(stored)
 
 
 @pytest.mark.parametrize("stored", [None, 3, [], "state", {}, {"state": {}}, {"state": {"bit_generator": "PCG64"}}])
 def test_what_is_no_generator_is_refused(stored: object) -> None:
     with pytest.raises(CheckpointError, match="the stored generator is not valid: "):
-        checkpoint.generator_from_json(stored)
+        npz.generator_from_json(stored)
 
 
 def test_global_random_numbers_are_left_alone() -> None:

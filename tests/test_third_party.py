@@ -20,7 +20,7 @@ def example(name: str) -> str:
 
 def command(*words: str, path: list[Path]) -> str:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path)), "COLUMNS": "200"}
-    code = "from esgroup.cli import app; app()"
+    code = "from esgroup.command.cli import app; app()"
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, env=env, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -14,14 +14,15 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from esgroup import __version__, told
+from esgroup import __version__
 from esgroup.checks import Array
 from esgroup.compare.charts import Chart, Flat, Identity, chart
 from esgroup.compare.methods import Chosen, Method, choose, known
 from esgroup.compare.records import Cell, Cost, Ended, Run
 from esgroup.compare.trial import Over, Recorder, Trial
 from esgroup.problem_registry import Task, find
-from esgroup.strategies.space import space
+from esgroup.search import tell_input
+from esgroup.strategies.box import space
 
 Starts = Literal["random", "default"]
 
@@ -174,7 +175,7 @@ def _of_vectors(values: Callable[[Array], Array], chart: Chart) -> Callable[[Arr
 
 def _values(task: Task, points: Array) -> Array:
     values = [task.fun(point) for point in points] if task.batch is None else task.batch(points)
-    return told.values(values, len(points))  # as strict, and as lenient, as a search is
+    return tell_input.values(values, len(points))  # as strict, and as lenient, as a search is
 
 
 def _gradient(gradient: Callable[[Array], Array], chart: Chart, vector: Array) -> Array:

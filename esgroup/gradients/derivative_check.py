@@ -52,7 +52,7 @@ def check_derivatives(
     of a figure of the remainders, which needs matplotlib (extra "plot").
     """
     if plot is not None:
-        from esgroup.report import check_out
+        from esgroup.plots.style import check_out
 
         check_out(plot)
     x = checks.read_only(checks.real_array("x", x, (None,)).copy())

@@ -11,14 +11,14 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.gradients.derivative_report import DerivativeReport
 from esgroup.gradients.taylor import Remainders
-from esgroup.report import GRID, INK, PALE, RULE, _figure, check_out
+from esgroup.plots.style import GRID, INK, PALE, RULE, check_out, new_figure
 
 
 def draw(report: DerivativeReport, out: str | PathLike[str]) -> Path:
     """One panel for each remainder: its directions, rounding, and the power of h that it should follow."""
     path = check_out(out)
     panels = report.remainders
-    figure = _figure(1.0 + 3.6 * max(1, len(panels)), 3.7)
+    figure = new_figure(1.0 + 3.6 * max(1, len(panels)), 3.7)
     for k, found in enumerate(panels):
         _panel(figure.add_subplot(1, len(panels), k + 1), found)
     word = "right" if report.ok else "wrong"

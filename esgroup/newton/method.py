@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from esgroup import checks, stopping
+from esgroup import checks
 from esgroup.gradients.function import PROBES
 from esgroup.groups import Group
 from esgroup.newton.derivatives import products_of
@@ -18,6 +18,7 @@ from esgroup.newton.result import result
 from esgroup.newton.run import Run, begin
 from esgroup.newton.schedules import Schedule
 from esgroup.newton.watching import watcher
+from esgroup.running.limits import parse_limits
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -101,7 +102,7 @@ def minimize_newton(
         gtol=gtol,
         max_iters=max_iters,
     )
-    limits = stopping.limits(max_evals, 200 * len(start) if max_iters is None else max_iters, max_time, target)
+    limits = parse_limits(max_evals, 200 * len(start) if max_iters is None else max_iters, max_time, target)
     function = products_of(
         fun,
         len(start),

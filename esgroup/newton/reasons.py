@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from esgroup import stopping
 from esgroup.checks import all_finite
+from esgroup.running.limits import budget_reasons
 
 if TYPE_CHECKING:
     from esgroup.newton.run import Run
@@ -16,27 +16,14 @@ UNBOUNDED = -1e50  # a value below it is not one of a function with a minimum
 FAR = 1e10  # times the size of x0: no minimum is that far away
 PATIENCE = 200  # iterations without a better value
 
-TOLERANCES = ("gtol", "tolfun", "tolx")
-
 
 def reasons_at(run: Run) -> dict[str, str]:
     """All reasons at the present point, by name."""
     found = _what_is_wrong(run)
-    found |= stopping.budget_reasons(run.limits, run.function.counts.nfev, run.nit, run.seconds, run.best.fun)
+    found |= budget_reasons(run.limits, run.function.counts.nfev, run.nit, run.seconds, run.best.fun)
     if "max_iters" in found:
         found["max_iters"] = f"{run.nit:,} iterations were made, max_iters is {run.limits.max_iters:,}"
     return found or _what_is_found(run)
-
-
-def status_of(reasons: dict[str, str]) -> int:
-    """-1 still running, 0 a tolerance, 1 the target, 2 a budget, 3 anything else."""
-    if not reasons:
-        return -1
-    if stopping.TARGET in reasons:
-        return 1
-    if any(name in reasons for name in TOLERANCES):
-        return 0
-    return 2 if any(name in reasons for name in stopping.BUDGETS) else 3
 
 
 def _what_is_wrong(run: Run) -> dict[str, str]:

@@ -9,8 +9,8 @@ from scipy.optimize import OptimizeResult
 
 from esgroup.checks import Array
 from esgroup.newton.precision import Precision
-from esgroup.newton.reasons import status_of
-from esgroup.result import Result
+from esgroup.running.limits import status_of
+from esgroup.running.result import Result
 
 if TYPE_CHECKING:
     from esgroup.newton.run import Run

@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from esgroup import stopping
 from esgroup.checks import Array, all_finite
 from esgroup.gradients.function import Products
 from esgroup.newton.line_search import Trial
 from esgroup.newton.options import Options
 from esgroup.newton.precision import Breakdown, Look, Precision, finite, largest_curvature
 from esgroup.newton.reasons import reasons_at
-from esgroup.stopping import Limits
+from esgroup.running.limits import Limits, budget_reasons
 
 
 class Point(NamedTuple):
@@ -102,7 +101,7 @@ class Run:
     def _value(self, x: Array) -> float:
         """f(x), if the budgets allow one more."""
         limits = self.limits._replace(target=None)
-        over = stopping.budget_reasons(limits, self.function.counts.nfev, self.nit, self.seconds, self.best.fun)
+        over = budget_reasons(limits, self.function.counts.nfev, self.nit, self.seconds, self.best.fun)
         for name, text in over.items():
             raise Breakdown(name, text)
         return self.function.value(x)

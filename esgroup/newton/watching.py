@@ -31,7 +31,7 @@ def watcher(stack: ExitStack, callback: Any, progress: bool) -> Watch:
         raise TypeError(f"callback must be a function of a result, got {callback!r}")
     shows: list[Callable[[Run], None]] = []
     if progress:
-        from esgroup.progress import Progress
+        from esgroup.running.progress import Progress
 
         line = stack.enter_context(Progress())
         shows.append(lambda run: line.update(_shown(run), *_limits(run)))  # type: ignore[arg-type]

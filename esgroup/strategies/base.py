@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 
+CONDITION = 1e14  # of A A^T at which a search ends: the CMA-ES tutorial's ConditionCov
+
 
 class Drawn(NamedTuple):
     """A generation: points, (n, *shape), and local coordinates of each, (n, m), from which the update is computed."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esgroup.checks import Array
-from esgroup.stopping import CONDITION
+from esgroup.strategies.base import CONDITION
 from esgroup.strategies.component import Component
 from esgroup.strategies.evolution import SIGMA, SearchState
 from esgroup.strategies.mode_values import Best, Places, best_near, best_of_all, none_yet

@@ -15,11 +15,10 @@ from esgroup.checks import Array
 from esgroup.distributions.matrix_gaussian import MatrixGaussian
 from esgroup.groups import Full, Group, Kronecker, Triangular, described
 from esgroup.groups.linalg import SingularElementError
-from esgroup.late import shortened
-from esgroup.stopping import CONDITION
-from esgroup.strategies.base import Drawn, Strategy
+from esgroup.strategies.base import CONDITION, Drawn, Strategy
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
+from esgroup.strategies.injected import shortened
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
 from esgroup.strategies.sampling import Sampling
 

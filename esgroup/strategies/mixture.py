@@ -32,11 +32,11 @@ from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture
 from esgroup.distributions.spreading import box_of
 from esgroup.groups import described
-from esgroup.late import shortened
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.bounds import parse_bounds
 from esgroup.strategies.component import Component
 from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, Descents, MixtureSearchState
+from esgroup.strategies.injected import shortened
 from esgroup.strategies.mode_values import Best, Places, best_near
 from esgroup.strategies.niches import Mode, Niches, folded
 

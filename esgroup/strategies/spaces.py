@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from esgroup.groups import serial
+from esgroup.files import objects
 from esgroup.strategies.base import Strategy
 
 # by the class of the distribution, as "module:class": loaded when one is searched with
@@ -26,7 +26,7 @@ def register_all() -> None:
     univariate = _loaded("esgroup.distributions.univariate:Univariate")
     classes |= {value for value in vars(families).values() if isinstance(value, type) and issubclass(value, univariate)}
     for cls in classes:
-        serial.store_too(cls)
+        objects.store_too(cls)
 
 
 def _loaded(name: str) -> Any:

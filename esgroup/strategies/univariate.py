@@ -36,9 +36,9 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.product import Product
 from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
-from esgroup.late import longest, shortened
 from esgroup.strategies import rates
 from esgroup.strategies.base import Drawn, Strategy
+from esgroup.strategies.injected import longest, shortened
 from esgroup.strategies.recombination import Constants, Cumulative
 
 FARTHEST = 1e100  # of local coordinates: beyond it squares overflow

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from esgroup import checks
-from esgroup.campaign_file import must_be_new
-from esgroup.checkpoint import Path
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState
+from esgroup.files.autosave import must_be_new
+from esgroup.files.npz import Path
 from esgroup.gradients.estimator import Estimator
 from esgroup.gradients.function import Gradients, Products, Values
 from esgroup.gradients.pathwise import Pathwise
 from esgroup.gradients.reinforce import Reinforce
 from esgroup.gradients.stein import Stein
-from esgroup.interrupts import Interrupts
+from esgroup.running.interrupts import Interrupts
 from esgroup.variational.fit import Best, Fit
 from esgroup.variational.fit_file import FitKeeper, resume_from
 from esgroup.variational.iteration import Estimate, Objective

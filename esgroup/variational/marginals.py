@@ -11,7 +11,7 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.report import GRID, INK, PALE, check_out
+from esgroup.plots.style import GRID, INK, PALE, check_out
 
 if TYPE_CHECKING:
     from esgroup.variational.posterior import Posterior

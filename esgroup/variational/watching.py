@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any, Self
 
-from esgroup.progress import INTERVAL, Progress
+from esgroup.running.progress import INTERVAL, Progress
 from esgroup.variational.fit import Fit
 
 FORMAT = 1

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from esgroup.cli import app
+from esgroup.command.cli import app
 from esgroup.compare import records
 from esgroup.compare.command import Request, seeds, whole_numbers
 from esgroup.compare.presets import PRESETS
@@ -73,7 +73,7 @@ def test_an_interrupted_comparison_goes_on_where_it_was(done: Path, tmp_path: Pa
     out = tmp_path / "out"
     paths = os.pathsep.join([str(ROOT), str(ROOT / "problems")])
     slow = ("tests.compare.oddities:slow_sphere", *SMALL)
-    command = [sys.executable, "-c", "from esgroup.cli import app; app()", "compare", *slow, "--out", str(out)]
+    command = [sys.executable, "-c", "from esgroup.command.cli import app; app()", "compare", *slow, "--out", str(out)]
     process = subprocess.Popen(
         [*command, "--jobs", "1"], cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, stderr=subprocess.PIPE, text=True
     )

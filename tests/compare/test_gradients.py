@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 from typer.testing import CliRunner
 
-from esgroup.cli import app
+from esgroup.command.cli import app
 from esgroup.compare import execution, records
 from esgroup.compare.charts import Logarithm
 from esgroup.compare.execution import Settings, execute, prepare

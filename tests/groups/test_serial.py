@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esgroup import groups
-from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Full, Group, Kronecker, Sparse, serial
-from esgroup.groups.serial import build, describe, register_serial
+from esgroup.files import objects
+from esgroup.files.objects import build, describe, register_serial
+from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Full, Group, Kronecker, Sparse
 from tests.groups.cases import CASES
 from tests.groups.elements import element
 
@@ -42,7 +43,7 @@ def test_every_group_comes_back_and_computes_the_same(case: str, data: st.DataOb
 
 def test_every_exported_group_can_be_stored() -> None:
     exported = {value for value in vars(groups).values() if isinstance(value, type) and issubclass(value, Group)}
-    assert {known.cls for known in serial._known().values()} == exported - {Group}
+    assert {known.cls for known in objects._known().values()} == exported - {Group}
 
 
 def test_arrays_have_the_path_of_their_field_as_name() -> None:
@@ -91,7 +92,7 @@ class Scaled(Diagonal):
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serial, "_registered", {})
+    monkeypatch.setattr(objects, "_registered", {})
 
 
 @pytest.mark.parametrize("group", [Renamed(2), BlockDiagonal((Full(1), Renamed(2)))])

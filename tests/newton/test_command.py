@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from esgroup import cli
+from esgroup.command import cli
 
 MODULE = """
 def bowl(x):

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from esgroup import Searcher, stopping
+from esgroup import Searcher
 from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Full, Group, Kronecker, Sparse, Triangular
-from esgroup.strategies.space import Space
+from esgroup.search import stopping
+from esgroup.strategies.box import Space
 
 Array = np.ndarray
 Function = Callable[[Array], float]

@@ -9,7 +9,7 @@ import pytest
 
 from esgroup import Searcher
 from esgroup.groups import Diagonal
-from esgroup.warm import best_feasible, moved_inside, start_from_data
+from esgroup.search.warm_start import best_feasible, moved_inside, start_from_data
 
 from .support import everything, generation, run, sphere
 

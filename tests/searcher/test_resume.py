@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from esgroup import CheckpointError, Searcher, checkpoint
+from esgroup import CheckpointError, Searcher
+from esgroup.files import npz
 
 from .support import OPTIONS, STRUCTURES, anatomy, everything, generation, run, same, searcher, unchanged, valley
 
@@ -237,7 +238,7 @@ def test_what_is_given_out_stays_read_only(way: Way, tmp_path: Path) -> None:
 
 
 def test_pickles_know_nothing_of_the_clock_of_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    from esgroup import telling as module
+    from esgroup.search import telling as module
 
     now = 1e6
     monkeypatch.setattr(module.time, "monotonic", lambda: now)
@@ -267,7 +268,7 @@ def test_paths_may_be_strings(tmp_path: Path) -> None:
 
 
 def test_equal_searches_make_equal_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from esgroup import telling as module
+    from esgroup.search import telling as module
 
     monkeypatch.setattr(module.time, "monotonic", lambda: 0.0)
     for name in ("a.npz", "b.npz"):
@@ -308,7 +309,7 @@ def changed(search: Searcher, path: Path, change: Callable[[dict[str, Any], dict
     header = json.loads(json.dumps(header))
     arrays = dict(arrays)
     change(header, arrays)
-    checkpoint.write(path, "searcher", header, arrays)
+    npz.write(path, "searcher", header, arrays)
     return Searcher.load(path)
 
 

@@ -11,7 +11,7 @@ import esgroup
 from esgroup import Searcher
 from esgroup.distributions.families import Beta, Gamma, Normal, Product
 from esgroup.groups import Diagonal, Full, Kronecker
-from esgroup.space_searcher import SpaceSearcher
+from esgroup.search.space_searcher import SpaceSearcher
 
 
 def nearness(w: np.ndarray) -> np.ndarray:

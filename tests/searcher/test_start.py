@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds
 
-from esgroup import Gaussian, Searcher, setup
+from esgroup import Gaussian, Searcher
 from esgroup.groups import Diagonal, Full, Heisenberg, Triangular
+from esgroup.search import arguments
 
 from .support import STRUCTURES, generation, run, same, searcher, sphere, valley
 
@@ -205,7 +206,7 @@ def test_a_warm_start_with_another_structure_takes_what_it_can_hold() -> None:
 
 
 def test_auto_is_full_up_to_a_dimension_and_cheap_beyond() -> None:
-    limit = setup.FULL_UP_TO
+    limit = arguments.FULL_UP_TO
     assert searcher().structure == Full(3)
     assert Searcher(np.ones(limit), 1.0).structure == Full(limit)
     assert Searcher(np.ones(limit + 1), 1.0).structure == Diagonal(limit + 1)
@@ -243,15 +244,15 @@ def test_memory_is_counted_with_what_the_options_need(
     options: dict[str, Any], copies: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needed = copies * 8 * 50**2
-    monkeypatch.setattr(setup, "machine_memory", lambda: 2.0 * needed)
+    monkeypatch.setattr(arguments, "machine_memory", lambda: 2.0 * needed)
     assert Searcher(np.ones(50), 1.0, **options).structure == Full(50)
-    monkeypatch.setattr(setup, "machine_memory", lambda: 2.0 * needed - 1)
+    monkeypatch.setattr(arguments, "machine_memory", lambda: 2.0 * needed - 1)
     with pytest.raises(ValueError, match=r"structure Full needs .* use structure='heisenberg:k1=4,k2=4' or 'diagonal'"):
         Searcher(np.ones(50), 1.0, **options)
 
 
 def test_the_structure_to_use_instead_fits_small_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(setup, "machine_memory", lambda: 10.0)
+    monkeypatch.setattr(arguments, "machine_memory", lambda: 10.0)
     with pytest.raises(ValueError, match="use structure='diagonal'"):
         searcher()
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy.optimize import OptimizeResult
 
-from esgroup import Searcher, stopping
-from esgroup import telling as module
-from esgroup.result import status_of
+from esgroup import Searcher
+from esgroup.search import stopping
+from esgroup.search import telling as module
+from esgroup.running.limits import Limits, status_of
 
 from .support import generation, run, searcher, sphere, valley
 
@@ -150,7 +151,7 @@ def test_a_search_that_goes_on_for_ever_goes_on_with_numbers(popsize: int | None
 
 def test_a_budget_may_be_a_whole_float_and_infinity_is_none() -> None:
     search = Searcher(np.ones(3), max_evals=1e3, max_iters=math.inf, max_time=math.inf, target=-math.inf)
-    assert search._limits == stopping.Limits(1000, None, None, None)
+    assert search._limits == Limits(1000, None, None, None)
 
 
 def test_a_result_can_be_printed_at_any_time() -> None:

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.optimize import Bounds
 from scipy.stats import norm
 
-from esgroup.searcher import Searcher
+from esgroup.search.searcher import Searcher
 from esgroup.strategies.bend import Bend
 from esgroup.strategies.bounds import parse_bounds, whole_bounds
 

@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import esgroup
-from esgroup import stopping
 from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
+from esgroup.search import stopping
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, MixtureSearchState
 from esgroup.strategies.evolution import SIGMA, Evolution, Generation

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from esgroup.searcher import Searcher
-from esgroup.strategies.space import Space, space
+from esgroup.search.searcher import Searcher
+from esgroup.strategies.box import Space, space
 
 INF = math.inf
 

@@ -10,7 +10,7 @@ from esgroup.compare.trial import Trial
 from esgroup.groups import parse
 
 if TYPE_CHECKING:
-    from esgroup.space_start import Space
+    from esgroup.driver.spaces import Space
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Search:
     restarts: str | None = None
 
     def __call__(self, trial: Trial) -> str:
-        from esgroup.minimize import minimize
+        from esgroup.driver.minimize import minimize
 
         result = minimize(
             trial.batch,
@@ -53,7 +53,7 @@ class SpaceSearch:
     structure: str = "auto"
 
     def __call__(self, trial: Trial) -> str:
-        from esgroup.minimize import minimize
+        from esgroup.driver.minimize import minimize
 
         result = minimize(
             trial.batch,

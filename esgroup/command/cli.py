@@ -1,0 +1,219 @@
+"""The command `esgroup`. Every command imports what it needs when it is called, so that `--help` is quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+
+app = typer.Typer(
+    help="Black-box search with evolution strategies whose search distributions have structure.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+_SEARCH, _END, _FILES = "How to search", "When to end", "Files and output"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from esgroup import __version__
+
+        typer.echo(f"esgroup {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _fail(message: object, code: int = WRONG_INPUT) -> NoReturn:
+    """One red line, and out."""
+    typer.secho(f"error: {' '.join(str(message).split())}", fg="red", err=True)
+    raise typer.Exit(code)
+
+
+# ---- run --------------------------------------------------------------------------------------------------------
+
+
+def _option(panel: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, rich_help_panel=panel, **more)
+
+
+@app.command()
+def run(
+    problem: Annotated[str, typer.Argument(help="A problem of `esgroup list`, or MODULE:FUNCTION for your own f(x).")],
+    dim: Annotated[int | None, typer.Option(min=1, help="Number of variables; the problem's usual one.")] = None,
+    x0: Annotated[str | None, typer.Option(help="Start, as 0.5,1,-2; the problem's own, or zeros.")] = None,
+    bounds: Annotated[str | None, typer.Option(help="LOW,HIGH for all variables, or a pair each: 0,1;-5,5.")] = None,
+    method: Annotated[Literal["search", "newton"], _option(_SEARCH, help="newton: with gradients.")] = "search",
+    jac: Annotated[str | None, _option(_SEARCH, help="Gradient, MODULE:FUNCTION, for --method newton.")] = None,
+    hessp: Annotated[str | None, _option(_SEARCH, help="Hessian times v, MODULE:FUNCTION of x and v.")] = None,
+    structure: Annotated[str, _option(_SEARCH, help="A structure of `esgroup list`.")] = "auto",
+    sigma0: Annotated[float | None, _option(_SEARCH, help="Standard deviation of the first points.")] = None,
+    basins: Annotated[int | None, _option(_SEARCH, min=1, help="Look for several optima, in so many places.")] = None,
+    popsize: Annotated[int | None, _option(_SEARCH, help="Points in a generation.")] = None,
+    algorithm: Annotated[Literal["default", "paper"], _option(_SEARCH, help="paper: the plain update.")] = "default",
+    mirrored: Annotated[bool, _option(_SEARCH, "--mirrored", help="Draw points in opposite pairs.")] = False,
+    noise: Annotated[Literal["adapt"] | None, _option(_SEARCH, help="For noisy or rugged functions.")] = None,
+    restarts: Annotated[Literal["ipop", "bipop"] | None, _option(_SEARCH, help="Begin anew when stuck.")] = None,
+    seed: Annotated[int | None, _option(_SEARCH, min=0, help="Seed: the same one gives the same search.")] = None,
+    workers: Annotated[int | None, _option(_SEARCH, help="Processes that evaluate; -1: one per core.")] = None,
+    max_evals: Annotated[int | None, _option(_END, min=1, help="Evaluations of the function.")] = None,
+    max_iters: Annotated[int | None, _option(_END, min=1, help="Generations.")] = None,
+    max_time: Annotated[float | None, _option(_END, help="Seconds.")] = None,
+    target: Annotated[float | None, _option(_END, help="A value that is good enough.")] = None,
+    checkpoint: Annotated[Path | None, _option(_FILES, help="Keep the state of the search here (.npz).")] = None,
+    resume: Annotated[bool, _option(_FILES, "--resume", help="Go on from the checkpoint.")] = False,
+    history: Annotated[Path | None, _option(_FILES, help="Write a line of JSON per generation here.")] = None,
+    plot: Annotated[Path | None, _option(_FILES, help="Draw the run: a .png, .svg or .pdf.")] = None,
+    as_json: Annotated[bool, _option(_FILES, "--json", help="Print the result as one JSON object.")] = False,
+) -> None:
+    """Minimise a function. Ctrl-C leaves the checkpoint, if there is one, and prints the best point so far."""
+    from esgroup.command.run import Job
+
+    options = {
+        "structure": structure,
+        "popsize": popsize,
+        "algorithm": algorithm,
+        "mirrored": mirrored,
+        "noise": noise,
+        "restarts": restarts,
+        "rng": seed,
+        "max_evals": max_evals,
+        "max_iters": max_iters,
+        "max_time": max_time,
+        "target": target,
+    }
+    job = Job(
+        problem,
+        method,
+        dim,
+        x0,
+        sigma0,
+        bounds,
+        workers,
+        basins,
+        jac,
+        hessp,
+        checkpoint,
+        resume,
+        history,
+        plot,
+        options,
+    )
+    _run(job, as_json)
+
+
+def _run(job: Any, as_json: bool) -> None:
+    from esgroup.command import run
+
+    try:
+        outcome = run.run(job)
+    except run.InputError as error:
+        _fail(error)
+    except run.ObjectiveError as error:
+        typer.echo(str(error), err=True, nl=False)
+        left = "" if job.checkpoint is None else f"; {job.checkpoint} has what was told before"
+        _fail(f"{job.problem} has raised an exception{left}", FAILED)
+    except KeyboardInterrupt:
+        _fail("interrupted before the search began", INTERRUPTED)
+    _print(outcome, as_json)
+    if outcome.trouble:
+        _fail(outcome.trouble, INTERRUPTED if outcome.interrupted else FAILED)
+    if outcome.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _print(outcome: Any, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(outcome.json(), allow_nan=False))
+        return
+    from esgroup.command.outcome import LABEL
+
+    for label, text in outcome.lines():
+        typer.echo(typer.style(f"{label:<{LABEL}}", bold=True) + text)
+
+
+# ---- compare ----------------------------------------------------------------------------------------------------
+
+_WHAT = "What to compare"
+
+
+@app.command()
+def compare(
+    problems: Annotated[
+        list[str] | None, typer.Argument(help="Problems of `esgroup list`, or MODULE:FUNCTION for your own f(x).")
+    ] = None,
+    preset: Annotated[str | None, _option(_WHAT, help="quick, paper, bbob, largescale or spd.")] = None,
+    dims: Annotated[str | None, _option(_WHAT, help="Numbers of variables, as 10,40,200; the usual ones.")] = None,
+    methods: Annotated[str | None, _option(_WHAT, help="As esgroup,esgroup:diagonal,cma,bfgs.")] = None,
+    seeds: Annotated[str | None, _option(_WHAT, help="How many, or which, as 5-9; 5.")] = None,
+    starts: Annotated[
+        Literal["random", "default"] | None, _option(_WHAT, help="One for each seed, or the problem's own.")
+    ] = None,
+    reference: Annotated[str | None, _option(_WHAT, help="The method that ratios are taken to; cma.")] = None,
+    targets: Annotated[str | None, _option(_END, help="Distances to the minimum, as 1,1e-3,1e-8.")] = None,
+    max_evals: Annotated[int | None, _option(_END, min=1, help="Evaluations of a run; 3000 a variable.")] = None,
+    max_time: Annotated[float | None, _option(_END, help="Seconds of a run; 600.")] = None,
+    out: Annotated[Path | None, _option(_FILES, help="The folder for everything that is written.")] = None,
+    jobs: Annotated[int | None, _option(_FILES, help="Runs at a time; one per core.")] = None,
+    extend: Annotated[bool, _option(_FILES, "--extend", help="Add to the comparison in the folder.")] = False,
+) -> None:
+    """Compare methods on problems: a table, figures and a page. The same command again goes on where it stopped."""
+    from esgroup.compare import command
+
+    request = command.Request(
+        problems or (), preset, dims, methods, seeds, targets, max_evals, max_time, starts, reference, out, jobs, extend
+    )
+    try:
+        done = command.compare(request)
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        _fail(error)
+    if done.interrupted:
+        _fail(f"interrupted: {done.runs:,} runs are in {done.folder}, and the same command goes on", INTERRUPTED)
+    typer.echo(done.table)
+    for label, name in (("page", "index.html"), ("details", "table.md"), ("runs", "runs.csv")):
+        typer.echo(typer.style(f"{label:<9}", bold=True) + str(done.folder / name))
+    if done.failures:
+        typer.secho(f"{done.failures} of {done.runs} runs failed: the table says why", fg="yellow", err=True)
+
+
+# ---- plot and list ----------------------------------------------------------------------------------------------
+
+
+@app.command()
+def plot(
+    history: Annotated[Path, typer.Argument(help="A file that `esgroup run --history` has written.")],
+    out: Annotated[Path | None, typer.Option(help="The figure: .png, .svg or .pdf; beside the history.")] = None,
+) -> None:
+    """Draw a history: best value, step size, axis ratio, mean and standard deviations over evaluations."""
+    from esgroup.plots import run
+
+    try:
+        path = run.plot(history, history.with_suffix(".png") if out is None else out)
+    except FileNotFoundError:
+        _fail(f"there is no file {history}")
+    except (ValueError, OSError, ImportError) as error:
+        _fail(error)
+    typer.echo(f"figure   {path}")
+
+
+@app.command("list")
+def list_all(
+    dim: Annotated[int, typer.Option(min=1, help="Dimension for which the stored numbers are counted.")] = 100,
+) -> None:
+    """List problems, structures and methods."""
+    from esgroup.command import listing
+
+    listing.show(dim)

@@ -1,0 +1,127 @@
+"""What a run of the command came to, in words and as JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from esgroup.running.history import structure_name
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+    from esgroup.problem_registry import Task
+    from esgroup.search.searcher import Searcher
+
+LABEL = 9  # columns
+SHOWN = 5  # coordinates of the best point; rows of a matrix that is shown as a whole
+OPTIMA = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A result, with what is around it; no result if it was interrupted before there was any."""
+
+    task: Task
+    result: OptimizeResult | None
+    search: Searcher | None  # the last one, None before the end of its first generation
+    seconds: float
+    interrupted: bool
+    files: dict[str, Path]
+    trouble: str | None = None  # after the search
+
+    def lines(self) -> list[tuple[str, str]]:
+        """What to tell a person, as pairs of a label and a text."""
+        told = [("problem", self._problem()), ("stopped", self._why())]
+        if self.result is not None and self.result.nfev:
+            told += [("best", self._best()), ("at", _point(self.result.x))]
+            told += [(f"mode {i}", text) for i, text in enumerate(self._optima(), start=1)]
+            told.append(("cost", self._cost()))
+        told += [("files", ", ".join(f"{kind} {path}" for kind, path in self.files.items()))] * bool(self.files)
+        if self.interrupted and "checkpoint" in self.files:
+            told.append(("go on", "the same command with --resume"))
+        return told
+
+    def json(self) -> dict[str, Any]:
+        """The result as numbers, strings and lists; null for NaN and infinities."""
+        fields = {"problem": self.task.name, "dim": len(self.task.x0), "structure": self._structure()}
+        if self.result is not None:
+            fields |= self._fields()
+            fields |= {"message": f"Interrupted. {self.result.message}"} if self.interrupted else {}
+        files = {kind: str(path) for kind, path in self.files.items()}
+        known = {"known_minimum": self.task.minimum, "seconds": round(self.seconds, 4)}
+        return fields | known | {"interrupted": self.interrupted, "files": files}
+
+    def _fields(self) -> dict[str, Any]:
+        assert self.result is not None
+        names = ("fun", "x", "nfev", "nit", "nfailed", "restarts", "success", "status", "message", "stop")
+        fields = {name: plain(self.result[name]) for name in (*names, "xmean", "stds")}
+        return fields | ({"modes": [plain(mode._asdict()) for mode in self.result.modes]} if self._has_modes() else {})
+
+    def _problem(self) -> str:
+        shape, structure = self.task.x0.shape, self._structure()
+        count = f"{shape[0]:,} variable{'s' * (shape[0] != 1)}"
+        text = f"{self.task.name}, {count if len(shape) == 1 else f'{shape[0]} x {shape[1]} matrices'}"
+        if structure is None or self.search is None:
+            return text
+        return f"{text}, structure {structure}" + (
+            " (chosen for you)" if self.search.structure_note and len(shape) == 1 else ""
+        )
+
+    def _structure(self) -> str | None:
+        return None if self.search is None else structure_name(self.search.structure)
+
+    def _why(self) -> str:
+        if self.interrupted:
+            return "interrupted" if self.search is not None else "interrupted in the first generation"
+        reasons = self.result.stop if self.result is not None else {}
+        return "; ".join(f"{name}: {text}" for name, text in reasons.items())
+
+    def _best(self) -> str:
+        assert self.result is not None
+        if self.result.nfailed >= self.result.nfev:
+            return "none: all evaluations failed"
+        return self._value()
+
+    def _value(self) -> str:
+        assert self.result is not None
+        known = "" if self.task.minimum is None else f" (known minimum {self.task.minimum:g})"
+        return f"{self.result.fun:.10g}{known}"
+
+    def _cost(self) -> str:
+        assert self.result is not None
+        nfev, nit, failed, restarts = (self.result[name] for name in ("nfev", "nit", "nfailed", "restarts"))
+        parts = [f"{nfev:,} evaluations in {nit:,} generations", f"{self.seconds:.3g} s"]
+        parts += [f"{restarts} restart{'s' * (restarts != 1)}"] * (restarts > 0)
+        return ", ".join(parts + [f"{failed:,} evaluations failed (NaN)"] * (failed > 0))
+
+    def _has_modes(self) -> bool:
+        return self.result is not None and "modes" in self.result
+
+    def _optima(self) -> list[str]:
+        assert self.result is not None
+        modes = self.result.modes if self._has_modes() else []
+        known = [f"{mode.value:.10g} at {_point(mode.point)}, {mode.weight:.0%} of descents" for mode in modes[:OPTIMA]]
+        return known + [f"… {len(modes) - OPTIMA} more"] * (len(modes) > OPTIMA)
+
+
+def _point(x: Any) -> str:
+    if x.ndim > 1:
+        return np.array2string(x, precision=6, threshold=SHOWN**2, edgeitems=2, prefix=" " * LABEL)
+    shown = ", ".join(f"{value:.6g}" for value in x[:SHOWN])
+    return f"[{shown}" + (f", … {len(x) - SHOWN:,} more]" if len(x) > SHOWN else "]")
+
+
+def plain(value: Any) -> Any:
+    """As JSON has it."""
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

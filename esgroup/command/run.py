@@ -1,0 +1,240 @@
+"""What `esgroup run` does: find the problem, search, and hand back what came of it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from esgroup.command.outcome import Outcome
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+    from esgroup.problem_registry import Task
+    from esgroup.search.searcher import Searcher
+
+
+# of problems: one number is searched as a vector of one
+_SPACES: dict[str, Literal["vector", "spd", "matrix"]] = {"spd": "spd", "matrix": "matrix"}
+
+
+class InputError(Exception):
+    """What the user asked for cannot be done."""
+
+
+class ObjectiveError(Exception):
+    """The objective has raised; the argument is its traceback as text, which also comes back from other processes."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """The arguments of the command; `options` are those that `minimize` has under the same names."""
+
+    problem: str
+    method: str = "search"
+    dim: int | None = None
+    x0: str | None = None
+    sigma0: float | None = None
+    bounds: str | None = None
+    workers: int | None = None
+    basins: int | None = None
+    jac: str | None = None
+    hessp: str | None = None
+    checkpoint: Path | None = None
+    resume: bool = False
+    history: Path | None = None
+    plot: Path | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """The objective; an exception in it is told from one in the search by its type."""
+
+    fun: Callable[..., Any]
+
+    def __call__(self, *x: Any) -> Any:
+        try:
+            return self.fun(*x)
+        except Exception as error:
+            trace = error.__traceback__.tb_next if error.__traceback__ else None  # from the objective on
+            raise ObjectiveError("".join(traceback.format_exception(type(error), error, trace))) from None
+
+
+class _Watch:
+    """A callback that keeps the present search."""
+
+    def __init__(self) -> None:
+        self.search: Searcher | None = None
+
+    def __call__(self, search: Searcher) -> None:
+        self.search = search
+
+
+def run(job: Job) -> Outcome:
+    """Do the job. InputError: nothing was done; ObjectiveError: the checkpoint has what was told before it."""
+    if job.method == "newton":
+        return _run_newton(job)
+    with _input_errors(), ExitStack() as stack:
+        task = _prepared(job)
+        history = job.history
+        if job.plot is not None and history is None:
+            history = Path(stack.enter_context(tempfile.TemporaryDirectory()), "history.jsonl")
+        watch, begin = _Watch(), time.monotonic()
+        result, interrupted = _searched(job, task, history, watch)
+        seconds = time.monotonic() - begin
+        files, trouble = _files(job, history if watch.search is not None else None)
+    return Outcome(task, result, watch.search, seconds, interrupted, files, trouble)
+
+
+def _run_newton(job: Job) -> Outcome:
+    from esgroup.command.newton_outcome import NewtonOutcome
+
+    with _input_errors():
+        for name in ("history", "plot", "checkpoint", "resume"):
+            if getattr(job, name):
+                raise ValueError(f"--{name} is for searches: leave it out with --method newton")
+        task, begin = _with_derivatives(_prepared(job), job), time.monotonic()
+        result, interrupted = _descended(job, task)
+    return NewtonOutcome(task, result, None, time.monotonic() - begin, interrupted, {})
+
+
+def _with_derivatives(task: Task, job: Job) -> Task:
+    """The problem with the derivatives that were named, MODULE:FUNCTION, in the place of its own."""
+    from esgroup.problem_registry import load_function
+
+    gradient: Any = task.gradient if job.jac is None else load_function(job.jac)
+    product: Any = task.hessian_product if job.hessp is None else load_function(job.hessp)
+    if gradient is None:
+        raise ValueError(
+            f"{task.name} has no gradient, which --method newton needs: name one with --jac MODULE:FUNCTION"
+        )
+    if task.x0.ndim != 1:
+        raise ValueError(f"{task.name} is a function of matrices, and --method newton is for vectors")
+    return replace(task, gradient=gradient, hessian_product=product)
+
+
+def _descended(job: Job, task: Task) -> tuple[OptimizeResult | None, bool]:
+    """The result of structured Newton, and whether Ctrl-C ended it."""
+    from esgroup.driver.minimize import minimize
+
+    derivatives = {"jac": task.gradient, "hessp": task.hessian_product, "hess_diag": task.hessian_diagonal}
+    chosen: dict[str, Any] = {name: Guarded(found) for name, found in derivatives.items() if found is not None}
+    chosen |= {name: getattr(job, name) for name in ("sigma0", "bounds", "workers", "basins")}  # which it refuses
+    chosen |= job.options
+    try:
+        return minimize(Guarded(task.fun), task.x0, method="newton", progress=True, **chosen), False
+    except KeyboardInterrupt as interrupt:
+        return getattr(interrupt, "result", None), True
+
+
+@contextmanager
+def _input_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        known = error.strerror and error.filename
+        raise InputError(f"{error.strerror}: {error.filename}" if known else str(error)) from error
+    except (ValueError, TypeError, ImportError) as error:
+        raise InputError(str(error)) from error
+
+
+def _prepared(job: Job) -> Task:
+    """The problem, after all that can be checked before the search."""
+    from esgroup.plots.style import check_out
+    from esgroup.problem_registry import find
+
+    if job.plot is not None:
+        check_out(job.plot)
+    _check_checkpoint(job.checkpoint, job.resume)
+    task = find(job.problem, job.dim, None if job.x0 is None else numbers("--x0", job.x0))
+    return task
+
+
+def _check_checkpoint(path: Path | None, resume: bool) -> None:
+    if resume and path is None:
+        raise ValueError("--resume goes on from a file: say which one with --checkpoint")
+    if path is None or resume == path.exists():
+        return
+    if resume:
+        raise ValueError(f"there is no checkpoint {path} to resume from: leave out --resume to begin anew")
+    raise ValueError(f"{path} is there already: add --resume to go on from it, or remove it to begin anew")
+
+
+def _searched(job: Job, task: Task, history: Path | None, watch: _Watch) -> tuple[OptimizeResult | None, bool]:
+    """The result and whether Ctrl-C ended the search."""
+    from esgroup.driver.minimize import minimize
+    from esgroup.running.history import HistoryFile
+
+    in_one_call = task.batch is not None and job.workers in (None, 1)
+    try:
+        result = minimize(
+            Guarded(task.batch if in_one_call and task.batch is not None else task.fun),
+            task.x0,
+            _sigma0(job, task),
+            space=_SPACES.get(task.space, "vector"),
+            basins=job.basins,
+            bounds=task.bounds if job.bounds is None else bounds(job.bounds),
+            vectorized=in_one_call,
+            workers=job.workers,
+            callback=watch,
+            progress=True,
+            history=None if history is None else HistoryFile(history, task.name),
+            checkpoint=job.checkpoint,
+            resume=job.resume,
+            **job.options,
+        )
+    except KeyboardInterrupt as interrupt:
+        return getattr(interrupt, "result", None), True
+    except Exception as error:
+        if watch.search is None or isinstance(error, ObjectiveError):
+            raise
+        raise RuntimeError("the search has failed") from error  # not the input's fault: a traceback
+    return result, False
+
+
+def _sigma0(job: Job, task: Task) -> float | None:
+    """The user's or the problem's own; that is one of logarithms where a Wishart searches, and basins go by bounds."""
+    spread_over_bounds = job.basins is not None and (task.bounds is not None or job.bounds is not None)
+    if job.sigma0 is not None or task.space == "spd" or spread_over_bounds:
+        return job.sigma0
+    return task.sigma0
+
+
+def _files(job: Job, history: Path | None) -> tuple[dict[str, Path], str | None]:
+    """The files that were written, the figure last, and what went wrong with it: that must not cost the result."""
+    from esgroup.plots.run import plot
+
+    files = {} if job.history is None or history is None else {"history": job.history}
+    files |= {} if job.checkpoint is None else {"checkpoint": job.checkpoint}
+    if job.plot is None or history is None:
+        return files, None
+    try:
+        return files | {"figure": plot(history, job.plot)}, None
+    except Exception as error:
+        return files, f"the figure could not be drawn: {type(error).__name__}: {error}"
+
+
+# ---- arguments that are lists -----------------------------------------------------------------------------------
+
+
+def numbers(name: str, text: str) -> list[float]:
+    """Numbers that are separated by commas."""
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{name} must be numbers separated by commas, such as 0.5,1,-2, got {text!r}") from None
+
+
+def bounds(text: str) -> tuple[float, ...] | list[tuple[float, ...]]:
+    """LOW,HIGH for all coordinates, or a pair for each, separated by semicolons."""
+    pairs = [tuple(numbers("--bounds", pair)) for pair in text.split(";")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError(f"--bounds must be LOW,HIGH, or one such pair per coordinate as 0,1;-5,5, got {text!r}")
+    return pairs[0] if len(pairs) == 1 else pairs

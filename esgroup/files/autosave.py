@@ -1,0 +1,66 @@
+"""Checkpoints of something that goes on: written as often as a share of the time allows."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
+
+from esgroup.files import npz as files
+
+WRITING = 0.1  # the share of the time that may go into checkpoints
+Kept = TypeVar("Kept")
+Contents = tuple[str, dict[str, Any], files.Arrays]
+
+
+class FileKeeper(ABC, Generic[Kept]):
+    """Writes something that goes on to its file, if it has one, as often as its share of the time allows."""
+
+    def __init__(self, path: files.Path | None) -> None:
+        self._path = path
+        self._begin = time.monotonic()
+        self._spent = self._last = 0.0
+
+    @abstractmethod
+    def contents(self, kept: Kept) -> Contents:
+        """What is written: the kind of file, its header, its arrays."""
+
+    def write_if_cheap(self, kept: Kept) -> None:
+        """Write, unless all the writing would then have taken more than its share of the time."""
+        if self._spent + self._last <= WRITING * (time.monotonic() - self._begin):
+            self.write(kept)
+
+    def write(self, kept: Kept) -> None:
+        """Write now."""
+        if self._path is None:
+            return
+        begin = time.monotonic()
+        files.write(self._path, *self.contents(kept))
+        self._last = time.monotonic() - begin
+        self._spent += self._last
+
+    def write_after(self, error: BaseException, kept: Kept) -> None:
+        """Write after an exception, which stays the one that the caller sees."""
+        try:
+            self.write(kept)
+        except Exception as failure:
+            error.add_note(f"the checkpoint could not be written: {failure}")
+
+
+def must_be_new(path: files.Path | None) -> None:
+    """Refuse to begin a run on a file that is there: it may be the only trace of another."""
+    if path is not None and os.path.exists(path):
+        text = "there is a file of this name: resume=True goes on from a checkpoint, another name keeps it"
+        raise FileExistsError(errno.EEXIST, text, os.fspath(path))
+
+
+def must_exist(path: files.Path | None, name: str) -> files.Path:
+    """The file from which a search or a fit, by this name, goes on."""
+    if path is None:
+        raise ValueError("resume=True goes on from a file: say which one with checkpoint=")
+    if not os.path.exists(path):
+        text = f"there is no checkpoint to resume from; without resume=True the {name} starts afresh"
+        raise FileNotFoundError(errno.ENOENT, text, os.fspath(path))
+    return path

@@ -1,0 +1,262 @@
+"""Checkpoints: one .npz file of numbers and JSON, replaced as a whole, from which nothing is ever executed.
+
+The member "header" is JSON text as bytes, {"format": "esgroup", "version": 1, "kind": ..., "esgroup": ..., "arrays":
+[names], "content": ...}; the others are the arrays. All are stored uncompressed, so that no file can unpack to more
+than its own size.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import io
+import json
+import math
+import os
+import re
+import reprlib
+import secrets
+import stat
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from esgroup.files.checked import CheckpointError as CheckpointError
+from esgroup.files.checked import array as array
+from esgroup.files.checked import entry as entry
+from esgroup.files.checked import generator_from_json as generator_from_json
+from esgroup.files.checked import generator_to_json as generator_to_json
+from esgroup.files.checked import optional_entry as optional_entry
+
+Path = str | os.PathLike[str]
+Arrays = dict[str, NDArray[Any]]
+
+FORMAT, VERSION = "esgroup", 1
+
+
+# ---- writing ----------------------------------------------------------------------------------------------------
+
+
+def write(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Replace the file by a new checkpoint: whoever reads `path` sees the old one or the new one, whole.
+
+    Everything is checked first, then written to a hidden file beside it, synced, renamed. An existing file keeps its
+    permissions, a link is followed. What killed processes left behind for this path is removed.
+    """
+    storable = {name: _storable(name, array) for name, array in arrays.items()}
+    members = {"header": _encoded(kind, header, list(storable))} | storable
+    target = os.path.realpath(os.fsdecode(path))
+    mode = _mode(target)
+    _remove_remains(target)
+    file = _new_file(target, mode)
+    try:
+        with file:
+            _write_members(file, members)
+            file.flush()
+            os.fsync(file.fileno())
+            if sys.platform == "win32":
+                file.close()  # an open file cannot be renamed there; elsewhere its lock is kept up to the end
+            os.replace(file.name, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(file.name)
+        raise
+    _sync_directory(os.path.dirname(target))
+
+
+def _encoded(kind: str, content: Mapping[str, Any], arrays: list[str]) -> NDArray[np.uint8]:
+    header = {"format": FORMAT, "version": VERSION, "kind": kind, "esgroup": _esgroup_version()}
+    text = json.dumps(header | {"arrays": arrays, "content": content})  # floats as repr: they come back exactly
+    return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
+
+
+@functools.cache
+def _esgroup_version() -> str:
+    from esgroup import __version__
+
+    return str(__version__)
+
+
+def _storable(name: str, value: Any) -> NDArray[Any]:
+    if not re.fullmatch(r"[\w./-]+", name, re.ASCII) or name == "header":
+        raise ValueError(f"names of arrays must be letters, digits and _ . / - and not 'header', got {name!r}")
+    array = np.asarray(value)
+    if not _is_plain(array.dtype):
+        raise ValueError(f"the array {name!r} must hold booleans, integers or floats, got dtype {array.dtype}")
+    return array
+
+
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "biuf" and dtype.itemsize <= 8  # a long double means another thing on another machine
+
+
+def _mode(target: str) -> int | None:
+    """The permissions of the file that is to be replaced, None for a new one."""
+    directory = os.path.dirname(target)
+    if not os.path.isdir(directory):
+        raise FileNotFoundError(errno.ENOENT, "there is no such directory", directory)
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):  # a rename would put a file in the place of a device
+        raise CheckpointError(f"{target} is not a file that a checkpoint may replace")
+    return stat.S_IMODE(mode)
+
+
+def _hidden_names(target: str) -> tuple[str, str]:
+    """How the names of hidden files for this target begin and end."""
+    return f".{os.path.basename(target)}.", ".partial"
+
+
+def _new_file(target: str, mode: int | None) -> IO[bytes]:
+    """A new hidden file beside the target, locked as long as it is open."""
+    begin, end = _hidden_names(target)
+    name = os.path.join(os.path.dirname(target), begin + secrets.token_hex(8) + end)
+    create = functools.partial(os.open, mode=0o666 if mode is None else mode)  # private from the first byte on
+    file = open(name, "xb", opener=create)  # noqa: SIM115  (the caller closes it)
+    _lock(file, wait=True)
+    if not os.path.exists(name):  # another writer took it for a dead one's before it was locked
+        file.close()
+        return _new_file(target, mode)
+    if mode is not None:
+        with contextlib.suppress(OSError):  # a file system without permissions
+            os.chmod(name, mode)  # what the umask took away
+    return file
+
+
+def _lock(file: IO[bytes], *, wait: bool) -> bool:
+    """Whether the file is now locked: the system frees it when its process ends, however it ends."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:  # held by the process that writes it, or a file system without locks
+        return False
+    return True
+
+
+@functools.lru_cache(100)  # once is enough, the killed process was an earlier one, and the directory may be large
+def _remove_remains(target: str) -> None:
+    """Remove this target's hidden files that nobody is writing any more."""
+    directory, (begin, end) = os.path.dirname(target), _hidden_names(target)
+    for name in os.listdir(directory):
+        if name.startswith(begin) and name.endswith(end):
+            old = os.path.join(directory, name)
+            with contextlib.suppress(OSError), open(old, "r+b") as file:  # some locks are only for writers
+                if _lock(file, wait=False):
+                    os.unlink(old)
+
+
+def _write_members(file: IO[bytes], members: Mapping[str, NDArray[Any]]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in members.items():
+            # without the time of day, so that equal states make equal files; zip64, since the size is not known yet
+            with archive.open(zipfile.ZipInfo(name + ".npy"), "w", force_zip64=True) as member:
+                npy.write_array(member, array, version=(1, 0), allow_pickle=False)
+
+
+def _sync_directory(directory: str) -> None:
+    with contextlib.suppress(OSError):  # not every system opens directories
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+# ---- reading ----------------------------------------------------------------------------------------------------
+
+
+def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
+    """The header and the arrays of a checkpoint; CheckpointError if the file is anything else, or damaged."""
+    path = os.fsdecode(path)
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise CheckpointError(f"{path} is not a checkpoint: it is not a file")
+    with open(path, "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                members = _members(archive, os.fstat(file.fileno()).st_size)
+                content = _decoded(archive, members, kind)
+                return content, {name: _read_array(archive, member) for name, member in members.items()}
+        except CheckpointError as error:
+            raise CheckpointError(f"{path} {error}") from error.__cause__
+        except zipfile.BadZipFile as error:
+            raise CheckpointError(f"{path} {_what_is_wrong(file)}: {error}") from error
+        except Exception as error:  # a damaged file can make the readers of zip and npy say almost anything
+            raise CheckpointError(f"{path} cannot be read: {error!r}") from error
+
+
+@contextlib.contextmanager
+def reading(path: Path, kind: str) -> Iterator[tuple[dict[str, Any], Arrays]]:
+    """`with reading(path, kind) as (header, arrays)`: the block makes sense of them, and whatever it finds wrong
+    (ValueError, TypeError, LookupError, ...) becomes a CheckpointError that names the file."""
+    header, arrays = read(path, kind)
+    try:
+        yield header, arrays
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+        raise CheckpointError(f"{os.fsdecode(path)} is not a valid {kind}: {error}") from error
+
+
+def _what_is_wrong(file: IO[bytes]) -> str:
+    file.seek(0)
+    start = file.read(4)
+    if not start:
+        return "is not a checkpoint, it is empty"
+    return "is damaged or cut short" if start == b"PK\x03\x04" else "is not a checkpoint"
+
+
+def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """The members by name, the header among them, if all of them together can be in a file of this size."""
+    infos = archive.infolist()
+    members = {info.filename.removesuffix(".npy"): info for info in infos}
+    if "header" not in members:
+        raise CheckpointError("is not a checkpoint: it is a zip archive without the header of one")
+    if len(members) < len(infos):
+        raise CheckpointError("is damaged: it has two members of the same name")
+    for name, info in members.items():
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise CheckpointError(f"is not a checkpoint as it was written: its member {name!r} is compressed")
+    if sum(info.file_size for info in infos) > size:
+        raise CheckpointError(f"is damaged: its members claim to be larger than the file of {size} bytes")
+    return members
+
+
+def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    """An array in this machine's byte order; the archive compares the check sum, as the member is read whole."""
+    data = archive.read(member)
+    stream = io.BytesIO(data)
+    if npy.read_magic(stream) != (1, 0):
+        raise CheckpointError(f"is damaged: its member {member.filename!r} is not an array of .npy version 1.0")
+    shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
+    if not _is_plain(dtype) or math.prod(shape) * dtype.itemsize != len(data) - stream.tell():
+        wrong = f"{len(data) - stream.tell()} bytes for shape {shape} and dtype {dtype}"
+        raise CheckpointError(f"is damaged: its member {member.filename!r} has {wrong}")
+    flat = np.frombuffer(data, dtype, offset=stream.tell())
+    return flat.reshape(shape, order="F" if fortran_order else "C").astype(dtype.newbyteorder("="), order="C")
+
+
+def _decoded(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], kind: str) -> dict[str, Any]:
+    """The content of the header, which is taken from the members."""
+    try:
+        header = json.loads(_read_array(archive, members.pop("header")).tobytes())
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise CheckpointError("is not a checkpoint: its header is not JSON") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT or type(header.get("version")) is not int:
+        raise CheckpointError(f"is not a checkpoint: its header does not name the format {FORMAT!r} and a version")
+    if header["version"] != VERSION:
+        theirs = f"format version {reprlib.repr(header['version'])} (of esgroup {reprlib.repr(header.get('esgroup'))})"
+        raise CheckpointError(f"has {theirs}, but esgroup {_esgroup_version()!r} reads version {VERSION}")
+    if header.get("kind") != kind:
+        raise CheckpointError(f"holds a {reprlib.repr(header.get('kind'))}, not a {kind!r}")
+    if header.get("arrays") != list(members):  # a zip archive does not protect the list of its members
+        raise CheckpointError("is damaged: its members are not those that its header names")
+    return entry(header, "content", dict)

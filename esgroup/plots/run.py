@@ -1,0 +1,238 @@
+"""Figures of a run, made from its history file only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from esgroup.checks import Array
+from esgroup.plots.style import GRID, INK, PALE, RULE, check_out, new_figure
+from esgroup.running.history import Recorded, read
+
+MOST_POINTS = 2000  # on a line: more cannot be seen, and make large files
+MOST_LABELS = 6
+
+
+def plot(history: str | PathLike[str], out: str | PathLike[str]) -> Path:
+    """One figure of a history: best value, step size, axis ratio, mean and standard deviations over evaluations.
+
+    `out` ends in .png, .svg or .pdf. Needs matplotlib, which comes with the extra "plot".
+    """
+    path = check_out(out)
+    run = read(history)
+    figure = new_figure(11.0, 7.0)
+    _draw(figure, run)
+    figure.savefig(path, dpi=150)
+    return path
+
+
+def _draw(figure: Any, run: Recorded) -> None:
+    grid = figure.add_gridspec(4, 2, width_ratios=(1.0, 1.05))
+    value = figure.add_subplot(grid[:2, 0])
+    mean, stds = (figure.add_subplot(grid[rows, 1], sharex=value) for rows in (slice(0, 2), slice(2, 4)))
+    sigma, ratio = (figure.add_subplot(grid[row, 0], sharex=value) for row in (2, 3))
+    _best_value(value, run)
+    _one_line(sigma, run, run.sigma, "step size")
+    _one_line(ratio, run, run.axis_ratio, "axis ratio")
+    _coordinates(mean, run, run.mean, "mean", "linear")
+    _coordinates(stds, run, run.stds, "standard deviations", "log")
+    for axes in (value, mean, stds, sigma, ratio):
+        _notebook(axes, run, names_evaluations=axes in (ratio, stds))
+    _name_restarts(value, run)
+    figure.align_ylabels([value, sigma, ratio])
+    figure.align_ylabels([mean, stds])
+    figure.suptitle(_title(run.header), x=0.012, ha="left", fontsize=13, fontweight="bold", color="#222222")
+    value.set_title(_summary(run), loc="left", fontsize=9.5, color="#444444")
+
+
+# ---- panels ---------------------------------------------------------------------------------------------------------
+
+
+def _best_value(axes: Any, run: Recorded) -> None:
+    shift, label = _shift(run.best_f)
+    if np.isfinite(run.gen_best).any():
+        _line(axes, run, _positive(run.gen_best - shift), color=PALE, linewidth=0.8, label="of the generation")
+    _line(axes, run, _positive(run.best_f - shift), color=INK, linewidth=1.8, label="so far")
+    _log_scale(axes, run.best_f - shift)
+    axes.set_ylabel(label)
+    if len(axes.lines) > 1:
+        axes.legend(loc="best", framealpha=0.85, edgecolor="none", fontsize=8.5, labelcolor="#444444")
+    if not np.isfinite(run.best_f).any():
+        axes.text(0.5, 0.5, "no finite value so far", transform=axes.transAxes, ha="center", color="#777777")
+
+
+def _shift(values: Array) -> tuple[float, str]:
+    """What to subtract from the values so that a logarithmic axis shows them, and the axis' label."""
+    finite = values[np.isfinite(values)]
+    low, high = (finite.min(), finite.max()) if len(finite) else (1.0, 1.0)
+    if low > 0 and (high >= 2 * low or high == low):
+        return 0.0, "best value"
+    return float(low), f"best value − lowest ({_minus(f'{low:.8g}')})"
+
+
+def _one_line(axes: Any, run: Recorded, values: Array, label: str) -> None:
+    known = np.isfinite(values)  # the axis ratio is not computed in every generation
+    _line(axes, _select(run, known), _positive(values[known]), color=INK, linewidth=1.4)
+    _log_scale(axes, values)
+    axes.set_ylabel(label)
+
+
+def _coordinates(axes: Any, run: Recorded, values: Array, label: str, scale: str) -> None:
+    from matplotlib import colormaps
+
+    count, dim = values.shape[1], run.header["dim"]
+    colours = colormaps["viridis"](np.linspace(0.0, 0.9, count))
+    width = 1.4 if count <= 10 else 0.9 if count <= 40 else 0.5
+    shown = _positive(values) if scale == "log" else values
+    for j in range(count):
+        _line(axes, run, shown[:, j], color=colours[j], linewidth=width)
+    if scale == "log":
+        _log_scale(axes, values)
+    axes.set_ylabel(label if count == dim else f"{label}, first {count} of {dim:,}")
+    _name_lines(axes, shown[-1], colours)
+
+
+# ---- how things are drawn -------------------------------------------------------------------------------------------
+
+
+def _line(axes: Any, run: Recorded, values: Array, **style: Any) -> None:
+    """A line over the evaluations, thinned to what can be seen, and broken where the search began anew."""
+    keep = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_POINTS)).astype(int))
+    x, y, breaks = run.nfev[keep], values[keep], np.flatnonzero(np.diff(run.restart[keep])) + 1
+    if len(x) < 3:
+        style["marker"] = "."
+    axes.plot(np.insert(x, breaks, np.nan), np.insert(y, breaks, np.nan), **style)
+
+
+def _positive(values: Array) -> Array:
+    return np.where(values > 0, values, np.nan)
+
+
+def _log_scale(axes: Any, values: Array) -> None:
+    if (values[np.isfinite(values)] > 0).any():
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(_log_formatter())
+        axes.yaxis.set_minor_formatter(_log_formatter())
+
+
+def _log_formatter() -> Any:
+    """Powers of ten where they are shorter: 0.05 and 20, but 10^-6."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class Formatter(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: Any = None) -> str:
+            text = super().__call__(x, pos)  # empty where there would be too many
+            return f"{x:g}" if text and 0.01 <= x < 10_000 else text
+
+    return Formatter(labelOnlyBase=False, minor_thresholds=(1.0, 0.4))
+
+
+def _select(run: Recorded, rows: Array) -> Recorded:
+    return run._replace(nfev=run.nfev[rows], restart=run.restart[rows])
+
+
+def _name_lines(axes: Any, ends: Array, colours: Array) -> None:
+    """Names of a few lines at the right edge, moved apart where they would touch."""
+    axes.set_ylim(axes.get_ylim())  # from here on heights are final
+    picked = np.unique(np.linspace(0, len(ends) - 1, min(len(ends), MOST_LABELS)).round().astype(int))
+    picked = picked[np.isfinite(ends[picked])]
+    at = {int(j): float(_height(axes, ends[j])) for j in picked}
+    order = sorted(at, key=lambda j: (round(at[j], 2), -j))
+    for j, y in zip(order, _apart([at[j] for j in order], gap=0.07), strict=True):
+        axes.plot([1.0, 1.03], [at[j], y], transform=axes.transAxes, color=colours[j], linewidth=0.7, clip_on=False)
+        axes.text(1.035, y, _name(j), transform=axes.transAxes, va="center", fontsize=8.5, color=colours[j])
+
+
+def _height(axes: Any, value: float) -> float:
+    return float(axes.transAxes.inverted().transform(axes.transData.transform((0.0, value)))[1])
+
+
+def _apart(heights: list[float], gap: float) -> list[float]:
+    """Heights in [0, 1], each at least `gap` above the one before it, as near as possible to those given.
+
+    With v_i = height_i - i gap this is least squares under v_1 <= v_2 <= ...: neighbours in the wrong order are
+    pooled at their average.
+    """
+    pools: list[tuple[float, int]] = []
+    for i, height in enumerate(heights):
+        pools.append((height - i * gap, 1))
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            (v, n), (u, m) = pools.pop(), pools.pop()
+            pools.append(((n * v + m * u) / (n + m), n + m))
+    top = 1 - gap * (len(heights) - 1)
+    flat = [min(max(v, 0.0), top) for v, n in pools for _ in range(n)]
+    return [v + i * gap for i, v in enumerate(flat)]
+
+
+def _name(j: int) -> str:
+    return "x" + str(j + 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+
+
+def _notebook(axes: Any, run: Recorded, *, names_evaluations: bool) -> None:
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    axes.grid(True, color=GRID, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("#888888")
+    axes.tick_params(colors="#555555", labelsize=8.5, labelbottom=names_evaluations, which="both")
+    axes.tick_params(which="minor", length=2, labelsize=7.5)
+    axes.set_xlim(0, run.nfev[-1])
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.yaxis.label.set(size=9.5, color="#222222")
+    if names_evaluations:
+        axes.set_xlabel("evaluations", fontsize=9.5, color="#222222")
+    for x in _restarts(run):
+        axes.axvline(x, color=RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+
+
+def _restarts(run: Recorded) -> Array:
+    """Evaluations at which the search began anew."""
+    return run.nfev[:-1][np.diff(run.restart) > 0]
+
+
+def _name_restarts(axes: Any, run: Recorded) -> None:
+    places = _restarts(run)
+    if 0 < len(places) <= 8:
+        for k, x in enumerate(places, start=1):
+            axes.annotate(
+                f" restart {k}",
+                (x, 1.0),
+                xycoords=("data", "axes fraction"),
+                fontsize=7.5,
+                color=RULE,
+                va="top",
+                rotation=90 if len(places) > 3 else 0,
+            )
+
+
+# ---- words ----------------------------------------------------------------------------------------------------------
+
+
+def _size(dim: int, shape: Sequence[int]) -> str:
+    return f"{dim:,} variable{'s' * (dim != 1)}" if len(shape) < 2 else " x ".join(map(str, shape))
+
+
+def _title(header: dict[str, Any]) -> str:
+    parts = (header.get("problem"), _size(header["dim"], header.get("shape", ())), header.get("structure"))
+    return "  ·  ".join(str(part) for part in parts if part)
+
+
+def _summary(run: Recorded) -> str:
+    restarts = int(run.restart[-1])
+    parts = [
+        f"best value {_minus(f'{run.best_f[-1]:.4g}')}",
+        f"{run.nfev[-1]:,.0f} evaluations",
+        f"{run.nit[-1]:,.0f} generations",
+        f"{run.elapsed[-1]:,.3g} s",
+    ]
+    return ",  ".join(parts + [f"{restarts} restart{'s' * (restarts != 1)}"] * (restarts > 0))
+
+
+def _minus(number: str) -> str:
+    return number.replace("-", "−")

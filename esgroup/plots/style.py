@@ -1,0 +1,33 @@
+"""What all figures share: file formats, colours, an empty figure."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+SUFFIXES = (".png", ".svg", ".pdf")
+INK, PALE, GRID, RULE = "#1b4965", "#9dbccf", "#e6e6e6", "#b0563b"
+
+
+def check_out(out: str | PathLike[str]) -> Path:
+    """The path of a figure, if its suffix is known and matplotlib is there."""
+    path = Path(out)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"the figure's file must end in {', '.join(SUFFIXES)}, got {str(out)!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"the figure's file must be in a folder that exists, got {str(out)!r}")
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise ImportError("figures need matplotlib: pip install 'esgroup[plot]'") from error
+    return path
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure of this size in inches."""
+    from matplotlib.figure import Figure  # not through pyplot, which keeps figures and may open windows
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.06)
+    return Figure(figsize=(width, height), layout=layout, facecolor="white")

@@ -1,0 +1,1 @@
+"""What every long run has, whatever it computes: limits, a result, progress, a history, Ctrl-C."""

@@ -1,0 +1,227 @@
+"""The history of a run as JSON lines: a header, then one line per generation, each flushed at once.
+
+A killed run leaves at most a torn last line, which readers pass over and a continued run removes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from esgroup.checks import Array
+
+if TYPE_CHECKING:
+    from esgroup.groups import Group
+    from esgroup.search.searcher import Searcher
+
+FORMAT = 1
+MOST_COORDINATES = 100
+_BEGIN = b'{"esgroup_history":'  # of every header
+
+
+@dataclass(frozen=True)
+class HistoryFile(PathLike[str]):
+    """The path of a history, with the name of the problem for its header; usable wherever a path is."""
+
+    path: str | PathLike[str]
+    problem: str | None = None
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
+class History:
+    """Writes a history; a context manager. `append` goes on with the file of an earlier run, if there is one.
+
+    Of points with more than 100 coordinates the first 100 are kept; the header says how many.
+    """
+
+    def __init__(self, path: str | PathLike[str], append: bool = False) -> None:
+        self.path = Path(path)
+        self._problem = path.problem if isinstance(path, HistoryFile) else None
+        self._needs_header = not (_is_history(self.path) and append and _cut_torn_line(self.path))
+        self._file: IO[str] = self.path.open("a" if append else "w", encoding="utf-8")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def record(self, search: Searcher) -> None:
+        """Add the generation that a search, or a run of several, has just completed."""
+        if self._needs_header:
+            self._write(_header(search, self._problem))
+            self._needs_header = False
+        self._write(_generation(search))
+        self._file.flush()
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._file.write(json.dumps(line, allow_nan=False) + "\n")
+
+
+def _generation(search: Searcher) -> dict[str, Any]:
+    count = min(search.dim, MOST_COORDINATES)
+    return {
+        "nit": search.nit,
+        "nfev": search.nfev,
+        "best_f": _number(search.best_f),
+        "gen_best": _number(_best_of_generation(search)),
+        "sigma": _number(search.sigma),
+        "axis_ratio": _number(search.axis_ratio) if _is_due(search) else None,
+        "restart": getattr(search, "restart", 0),  # a plain Searcher has none
+        "elapsed": round(search.seconds, 4),
+        "mean": _numbers(search.mean.ravel()[:count]),
+        "stds": _numbers(search.stds.ravel()[:count]),
+    }
+
+
+def _best_of_generation(search: Searcher) -> float:
+    record = getattr(search, "search", search)._record  # a run of several searches shows the present one
+    return record.best[-1] if record.best and not record.failed_in_a_row else math.nan
+
+
+def _is_due(search: Searcher) -> bool:
+    """Whether the axis ratio is computed: its singular values cost O(d^3), a generation about O(d^2)."""
+    return search.nit % max(1, min(search.dim, 100) // 10) == 0 or search.nit <= 1
+
+
+def _header(search: Searcher, problem: str | None) -> dict[str, Any]:
+    from esgroup import __version__
+
+    return {
+        "esgroup_history": FORMAT,
+        "problem": problem,
+        "dim": search.dim,
+        "shape": list(search.shape),
+        "coordinates": min(search.dim, MOST_COORDINATES),
+        "structure": structure_name(search.structure),
+        "versions": {"esgroup": __version__, "numpy": np.__version__, "python": platform.python_version()},
+    }
+
+
+def structure_name(structure: Group | str) -> str:
+    """The spelling of a group, or how it was composed; of other spaces what a search calls its distribution."""
+    from esgroup.groups import described
+
+    return structure if isinstance(structure, str) else described(structure)
+
+
+def _number(value: float) -> float | None:
+    """A number that JSON has: NaN and the infinities are null."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _numbers(values: Array) -> list[float | None]:
+    plain: list[float | None] = values.tolist()
+    return plain if math.isfinite(np.vdot(values, values)) else [_number(v) for v in values.tolist()]
+
+
+def _is_history(path: Path) -> bool:
+    """Whether there is a history; an error for any other file that has something in it, rather than to destroy it."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        first = file.readline()
+    if first.endswith(b"\n"):
+        _checked_header(_parsed(first, path, 1), path)
+    elif first[: len(_BEGIN)] != _BEGIN[: len(first)]:  # not even a header that was torn
+        raise ValueError(f"{path} is there already, and is not a history of esgroup")
+    return bool(first)
+
+
+def _cut_torn_line(path: Path) -> bool:
+    """Remove what a killed run has left after the last whole line; False if nothing is left then."""
+    with path.open("r+b") as file:
+        end = sum(len(line) for line in file if line.endswith(b"\n"))
+        file.truncate(end)
+    return end > 0
+
+
+# ---- reading --------------------------------------------------------------------------------------------------------
+
+
+class Recorded(NamedTuple):
+    """A history that was read: arrays with an entry per generation, NaN where a number is not known."""
+
+    header: dict[str, Any]
+    nit: Array
+    nfev: Array
+    best_f: Array
+    gen_best: Array
+    sigma: Array
+    axis_ratio: Array
+    restart: Array
+    elapsed: Array
+    mean: Array  # (generations, coordinates)
+    stds: Array
+
+
+def read(path: str | PathLike[str]) -> Recorded:
+    """The history in a file, without a torn last line.
+
+    Where a run was continued from an older checkpoint, its generations replace those that the file already had.
+    """
+    header, generations = _header_and_generations(Path(path))
+    columns = (np.array([g[name] for g in generations], dtype=np.float64) for name in Recorded._fields[1:])
+    return Recorded(header, *columns)
+
+
+def _header_and_generations(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    header: dict[str, Any] = {}
+    kept: list[dict[str, Any]] = []
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith(b"\n"):
+                break
+            parsed = _parsed(line, path, number)
+            if number == 1:
+                header = _checked_header(parsed, path)
+            else:
+                _keep(kept, _checked_generation(parsed, path, number))
+    if not kept:
+        raise ValueError(f"{path} has no generation in it" if header else f"{path} is empty, not a history of esgroup")
+    return header, kept
+
+
+def _keep(kept: list[dict[str, Any]], generation: dict[str, Any]) -> None:
+    while kept and kept[-1]["nfev"] >= generation["nfev"]:
+        kept.pop()
+    kept.append(generation)
+
+
+def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        parsed = json.loads(line)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise ValueError(f"{path} is not a history of esgroup: line {number} is not a JSON object")
+    return parsed
+
+
+def _checked_generation(generation: dict[str, Any], path: Path, number: int) -> dict[str, Any]:
+    missing = [name for name in Recorded._fields[1:] if name not in generation]
+    if missing:
+        raise ValueError(f"{path} is not a history of esgroup: line {number} lacks {missing[0]!r}")
+    return generation
+
+
+def _checked_header(header: dict[str, Any], path: Path) -> dict[str, Any]:
+    if "esgroup_history" not in header or "dim" not in header:
+        raise ValueError(f"{path} is not a history of esgroup: its first line is not a header")
+    if header["esgroup_history"] != FORMAT:
+        wanted, got = FORMAT, header["esgroup_history"]
+        raise ValueError(f"{path} has history format {got!r}, this version of esgroup reads {wanted}")
+    return header

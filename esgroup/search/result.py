@@ -1,0 +1,50 @@
+"""What a search found, in SciPy's form."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from scipy.optimize import OptimizeResult
+
+from esgroup.running.limits import status_of
+from esgroup.running.result import Result
+
+if TYPE_CHECKING:
+    from esgroup.search.searcher import Searcher
+
+
+def result(search: Searcher) -> OptimizeResult:
+    """Best point, value, counts and why the search stopped."""
+    reasons = search.stop()
+    status = status_of(reasons)
+    x = search.best_x
+    return Result(
+        x=search.mean if x is None else x.copy(),
+        fun=search.best_f,
+        nfev=search.nfev,
+        nit=search.nit,
+        success=status in (0, 1) and search.best_f < math.inf,
+        status=status,
+        message=message(search, reasons),
+        xmean=search.mean,
+        stds=search.stds,
+        stop=reasons,
+        nfailed=search.nfailed,
+        structure=str(search.structure),
+        **search.details,
+    )
+
+
+def message(search: Searcher, reasons: dict[str, str]) -> str:
+    """The reasons as a sentence, what failed, and which structure was chosen."""
+    parts = ["; ".join(f"{name}: {text}" for name, text in reasons.items()) or "The search is still running"]
+    if search.nfev == 0 and search.best_x is None:
+        parts.append("No value was told yet")
+    elif search.best_x is None:
+        parts.append(f"All {search.nfailed:,} evaluations failed: x is the mean of the search distribution")
+    elif search.nfailed:
+        parts.append(f"{search.nfailed:,} of {search.nfev:,} evaluations failed (NaN)")
+    if search.structure_note:
+        parts.append(search.structure_note)
+    return ". ".join(parts)  # the names of reasons as they are spelled
