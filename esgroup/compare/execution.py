@@ -22,7 +22,7 @@ from esgroup.compare.records import Cell, Cost, Ended, Run
 from esgroup.compare.trial import Over, Recorder, Trial
 from esgroup.problem_registry import Task, find
 from esgroup.search import tell_input
-from esgroup.strategies.box import space
+from esgroup.strategies.box import make_box
 
 Starts = Literal["random", "default"]
 
@@ -118,7 +118,7 @@ def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
     if where is not None and not chosen.method.bounded:
         raise ValueError(f"{chosen.method.name} takes no bounds, and {cell.problem} has some")
     x0 = coordinates.vector(task.x0)
-    described = space(x0, where, sigma0=task.sigma0)
+    described = make_box(x0, where, sigma0=task.sigma0)
     limits = None if where is None else np.column_stack([described.lower, described.upper])
     if settings.starts == "random":
         x0 = _random_start(task, coordinates, described.steps0, limits, rng)

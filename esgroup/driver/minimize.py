@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from esgroup import checks
-from esgroup.checks import Array
 from esgroup.driver.evaluate import Evaluate, evaluator
 from esgroup.driver.restarted import Campaign
 from esgroup.driver.resume import Keeper, resume_from
@@ -18,11 +17,9 @@ from esgroup.driver.spaces import Space, distribution_over, mixture_over
 from esgroup.files.autosave import must_be_new
 from esgroup.files.npz import Path
 from esgroup.groups import Group
-from esgroup.newton.arguments import newton_arguments, refuse_for_search
-from esgroup.newton.method import minimize_newton
-from esgroup.restarts import Plan, Restarts, as_restarts
+from esgroup.restarts import Restarts, as_restarts
 from esgroup.running.interrupts import Interrupts
-from esgroup.running.limits import Limits, parse_limits
+from esgroup.running.limits import parse_limits
 from esgroup.search.arguments import generator
 from esgroup.search.searcher import Searcher
 
@@ -107,10 +104,13 @@ def minimize(
     """
     given = {name: value for name, value in locals().items() if name not in ("fun", "x0", "method", "newton")}
     if method == "newton":
+        from esgroup.newton.arguments import newton_arguments
+        from esgroup.newton.method import minimize_newton
+
         return minimize_newton(fun, x0, **newton_arguments(minimize, given, newton))
     if method != "search":
         raise ValueError(f"method must be 'search' or 'newton', got {method!r}")
-    refuse_for_search(given, newton)
+    _refuse_for_search({"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}, newton)
     limits = parse_limits(max_evals, max_iters, max_time, target)
     if space != "vector" or basins is not None:
         rng = generator(rng)
@@ -131,9 +131,7 @@ def minimize(
         "integer": integer,
     }
     first = Searcher(x0, sigma0, popsize=popsize, rng=rng, **limits._asdict(), **options)
-    strategy = _strategy(restarts, x0)
-    begin = None if strategy is None else partial(_begin, _sigma(first, sigma0, cov0), options)
-    campaign = Campaign(first, limits, strategy, begin)
+    campaign = Campaign(first, _restarts(restarts, x0))
     if checks.flag("resume", resume):
         resume_from(checkpoint, campaign)
     else:
@@ -144,23 +142,23 @@ def minimize(
         return _run(campaign, evaluate, observe, Keeper(checkpoint))
 
 
-def _strategy(restarts: Any, x0: Any) -> Restarts | None:
+def _refuse_for_search(derivatives: dict[str, Any], more: dict[str, Any]) -> None:
+    """A search uses no derivatives, and has no arguments that it does not name."""
+    for name, value in derivatives.items():
+        if value is not None:
+            raise ValueError(f"{name} is not used by a search: leave it out, or choose method='newton'")
+    for name in more:
+        from esgroup.newton.arguments import is_known
+
+        hint = " without method='newton'" if is_known(name) else ""
+        raise TypeError(f"minimize() has no argument {name!r}{hint}")
+
+
+def _restarts(restarts: Any, x0: Any) -> Restarts | None:
     strategy = as_restarts(restarts)
     if strategy is not None and np.ndim(x0) != 1:
         raise ValueError(f"restarts are for searches over vectors from a point, got {type(x0).__name__}")
     return strategy
-
-
-def _sigma(first: Searcher, sigma0: Any, cov0: Any) -> Any:
-    """The sigma0 of restarts: that of the first run, which depends on x0 unless it is given."""
-    if cov0 is None:
-        return first._space.steps0
-    return 1.0 if sigma0 is None else np.asarray(sigma0)
-
-
-def _begin(sigma: Any, options: dict[str, Any], x0: Array, plan: Plan, rng: Any, limits: Limits) -> Searcher:
-    limited = {**options, **limits._asdict()}
-    return Searcher(x0, sigma * plan.sigma_factor, popsize=plan.popsize, rng=rng, **limited)
 
 
 # ---- the run ----------------------------------------------------------------------------------------------------

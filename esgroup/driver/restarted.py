@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,13 +14,11 @@ from esgroup.files import checked
 from esgroup.restarts import Plan, Restarts, Schedule
 from esgroup.running.limits import BUDGETS, TARGET, Limits, budget_reasons, parse_limits
 from esgroup.search import tell_input
-from esgroup.search.late import Asked
+from esgroup.search.ledger import Mark
 from esgroup.search.searcher import Searcher
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
-
-Begin = Callable[[Array, Plan, np.random.Generator, Limits], Searcher]
 
 _LIMITS = (TARGET, *BUDGETS)
 
@@ -38,34 +35,23 @@ class Past(NamedTuple):
     best_x: Array | None = None
 
 
-class Untold(NamedTuple):
-    """A search before part of a generation was told: with it, the generation can be told as a whole later."""
-
-    nfev: int
-    nfailed: int
-    pool: int
-    best_f: float
-    best_x: Array | None
-
-
 class Campaign:
     """One search after another, each told whole generations.
 
     It shows the counts and the best point of all runs together, and otherwise what its present search shows.
     """
 
-    def __init__(self, first: Searcher, limits: Limits, strategy: Restarts | None, begin: Begin | None) -> None:
+    def __init__(self, first: Searcher, restarts: Restarts | None = None) -> None:
         self.search = first
-        self.limits = limits
+        self.limits = first.limits
         self.past = Past()
         self.schedule = Schedule(first.popsize)
         self.plan = Plan(first.popsize)
-        self.rng = None if strategy is None else _spawned(first.rng)
+        self.rng = None if restarts is None else _spawned(first.rng)
         self.ended: dict[str, str] = {}  # reasons that are not the search's own
         self.torn: dict[int, float] | None = None  # after an exception: values of the last ask by row, others missing
-        self.untold: Untold | None = None  # the search before those were told to it
-        self._strategy, self._begin = strategy, begin
-        self._space, self._stds = getattr(first, "_space", None), first.stds  # for restarts, which only vectors have
+        self.untold: Mark | None = None  # the ledger before those were told to it
+        self._restarts, self._first = restarts, first.strategy
 
     # ---- all runs together --------------------------------------------------------------------------------------
 
@@ -136,26 +122,27 @@ class Campaign:
 
     def go_on(self, reasons: dict[str, str]) -> bool:
         """Begin the next run; False if there is none."""
-        if self._strategy is None or self._begin is None or self.rng is None or self._space is None:
+        if self._restarts is None or self.rng is None:
             return False
         if not reasons.keys().isdisjoint((*_LIMITS, *self.ended)):
             return False
-        planned = self._strategy.next(self.schedule, self.search.nfev, self.rng)
+        planned = self._restarts.next(self.schedule, self.search.nfev, self.rng)
         if planned is None:
             self.ended["restarts"] = f"the restarts end here, after {self.restart} of them"
             return False
         past = Past(self.restart + 1, self.nfev, self.nit, self.nfailed, self.seconds, self.best_f, self.best_x)
-        x0 = self._space.random_point(self.rng, self._stds)
-        limits = _remaining(self.limits, past, planned[1])
-        search = self._begin(x0, planned[1], _spawned(self.rng), limits)
-        self.search, self.past, (self.schedule, self.plan) = search, past, planned
+        schedule, plan = planned
+        strategy = self._first.restarted(plan.popsize, plan.sigma_factor, self.rng)
+        limits = _remaining(self.limits, past, plan)
+        self.search = Searcher(strategy, rng=_spawned(self.rng), **limits._asdict())
+        self.past, self.schedule, self.plan = past, schedule, plan
         return True
 
     # ---- generations --------------------------------------------------------------------------------------------
 
     def ask(self) -> Array:
         """The points to evaluate next: a new generation, or those of a torn one that have no value yet."""
-        return self.search.ask() if self.torn is None else _out(self.search).x[self._missing()]
+        return self.search.ask() if self.torn is None else _out(self.search)[self._missing()]
 
     def tell(self, values: Any) -> None:
         """The values of the points asked last, all of them."""
@@ -180,13 +167,13 @@ class Campaign:
         if not self.torn:
             return
         search, rows = self.search, sorted(self.torn)
-        self.untold = Untold(search.nfev, search.nfailed, len(search._pool), search.best_f, search.best_x)
-        search.tell(_out(search).x[rows], [self.torn[row] for row in rows])
-        if not search._asked:  # it was all of it
+        self.untold = search.ledger.mark()
+        search.tell(_out(search)[rows], [self.torn[row] for row in rows])
+        if not search.ledger.asked:  # it was all of it
             self.torn = self.untold = None
 
     def _missing(self) -> list[int]:
-        return [row for row in range(len(_out(self.search).x)) if row not in (self.torn or {})]
+        return [row for row in range(len(_out(self.search))) if row not in (self.torn or {})]
 
     # ---- checkpoints --------------------------------------------------------------------------------------------
 
@@ -206,7 +193,7 @@ class Campaign:
     def restore(self, search: Searcher, saved: Any) -> None:
         """Go on with a search, and with what `to_json` said of the rest; limits that are set replace the saved ones."""
         self.search = search
-        limits = search._limits
+        limits = search.limits
         if saved is not None:  # otherwise Searcher.save wrote the file
             limits = parse_limits(**saved["limits"])
             self.past = _from_json(Past, saved["past"], search.shape)
@@ -216,30 +203,28 @@ class Campaign:
                 self.rng = checked.generator_from_json(state)
             self._restore_torn(checked.optional_entry(saved, "torn", list), saved["untold"])
         self.limits = limits._replace(**{name: new for name, new in self.limits._asdict().items() if new is not None})
-        search._limits = _remaining(self.limits, self.past, self.plan)
+        search.limits = _remaining(self.limits, self.past, self.plan)
 
     def _restore_torn(self, torn: list[Any] | None, untold: Any) -> None:
         if torn is None:
             return
-        self.search._last = _out(self.search)
-        most = len(self.search._last.x) - 1
+        points, ledger = _out(self.search), self.search.ledger
+        ledger.last = ledger.asked[-1]
+        most = len(points) - 1
         self.torn = {checks.whole_number("row", row, most=most): float(value) for row, value in torn}
         if self.torn:
-            before = _from_json(Untold, untold, self.search.shape)
-            self.search.nfev, self.search.nfailed = before.nfev, before.nfailed
-            self.search.best_f, self.search.best_x = before.best_f, before.best_x
-            del self.search._pool[before.pool :]
+            ledger.rewind(_from_json(Mark, untold, self.search.shape))
 
 
 def _spawned(rng: np.random.Generator) -> np.random.Generator:
     return rng.spawn(1)[0]
 
 
-def _out(search: Searcher) -> Asked:
-    """The generation that was asked last and is not told as a whole."""
-    if not search._asked:
+def _out(search: Searcher) -> Array:
+    """The points that were asked for last and are not told as a whole."""
+    if not search.ledger.asked:
         raise ValueError("there are values of a generation whose points are not known")
-    return search._asked[-1]
+    return search.ledger.asked[-1].drawn.points
 
 
 def _listed(x: Array | None) -> Any:

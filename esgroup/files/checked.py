@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from esgroup import checks
+from esgroup.checks import Array
+
 T = TypeVar("T")
 
 
@@ -47,6 +50,11 @@ def array(
         wanted = f"{np.dtype(dtype)} of shape {shape}".replace("None", "n")
         raise CheckpointError(f"the array {name!r} must be {wanted}, got {found.dtype} of shape {found.shape}")
     return found
+
+
+def finite_array(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int | None, ...]) -> Array:
+    """A float64 array of this shape without NaN and infinities."""
+    return checks.real_array(name, array(arrays, name, shape), shape)
 
 
 # ---- generators of random numbers ---------------------------------------------------------------------------------

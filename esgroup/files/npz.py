@@ -1,6 +1,6 @@
 """Checkpoints: one .npz file of numbers and JSON, replaced as a whole, from which nothing is ever executed.
 
-The member "header" is JSON text as bytes, {"format": "esgroup", "version": 1, "kind": ..., "esgroup": ..., "arrays":
+The member "header" is JSON text as bytes, {"format": "esgroup", "version": 2, "kind": ..., "esgroup": ..., "arrays":
 [names], "content": ...}; the others are the arrays. All are stored uncompressed, so that no file can unpack to more
 than its own size.
 """
@@ -37,7 +37,8 @@ from esgroup.files.checked import optional_entry as optional_entry
 Path = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
 
-FORMAT, VERSION = "esgroup", 1
+FORMAT, VERSION = "esgroup", 2
+READABLE = (1, 2)  # versions
 
 
 # ---- writing ----------------------------------------------------------------------------------------------------
@@ -252,9 +253,10 @@ def _decoded(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], kind
         raise CheckpointError("is not a checkpoint: its header is not JSON") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT or type(header.get("version")) is not int:
         raise CheckpointError(f"is not a checkpoint: its header does not name the format {FORMAT!r} and a version")
-    if header["version"] != VERSION:
+    if header["version"] not in READABLE:
         theirs = f"format version {reprlib.repr(header['version'])} (of esgroup {reprlib.repr(header.get('esgroup'))})"
-        raise CheckpointError(f"has {theirs}, but esgroup {_esgroup_version()!r} reads version {VERSION}")
+        ours = f"esgroup {_esgroup_version()!r} reads versions {READABLE[0]} to {READABLE[-1]}"
+        raise CheckpointError(f"has {theirs}, but {ours}")
     if header.get("kind") != kind:
         raise CheckpointError(f"holds a {reprlib.repr(header.get('kind'))}, not a {kind!r}")
     if header.get("arrays") != list(members):  # a zip archive does not protect the list of its members

@@ -1,4 +1,8 @@
-"""Groups as JSON and arrays, for files that hold no code: a description names a known class and its fields."""
+"""Groups, strategies and distributions as JSON and arrays, for files that hold no code.
+
+A description names a class and its fields. Only classes that are known here are built, through their own checks: the
+groups of `esgroup.groups`, those given to `register_serial`, and our own classes given to `register_class`.
+"""
 
 from __future__ import annotations
 
@@ -17,30 +21,27 @@ Arrays = dict[str, NDArray[Any]]
 GroupType = TypeVar("GroupType", bound=type[Group])
 
 
-class Known(NamedTuple):
-    """A class that a description may name, and what makes a group of it from its fields."""
+class Storable(NamedTuple):
+    """A class that a description may name, and what makes an object of it from its fields."""
 
-    cls: type[Group]
-    build: Callable[..., Group]
-
-
-_registered: dict[str, Known] = {}
-_others: dict[str, Known] = {}  # classes of ours that are not groups
+    cls: type
+    build: Callable[..., Any]
 
 
-def describe(group: Group, name: str = "group") -> tuple[dict[str, Any], Arrays]:
+_registered: dict[str, Storable] = {}
+_others: dict[str, Storable] = {}  # classes that are not groups
+
+
+def describe(stored: Any, name: str = "group") -> tuple[dict[str, Any], Arrays]:
     """What `build` needs: a dict that JSON can say, and the arrays, named `name`/field/field/..."""
     arrays: Arrays = {}
-    return _describe_group(group, name, arrays), arrays
+    return _describe_object(stored, name, arrays), arrays
 
 
-def build(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Group:
-    """The group of a description; `arrays` may hold others too. ValueError if it describes none.
-
-    Only the groups of `esgroup.groups` and those given to `register_serial` are built, through their own checks.
-    """
+def build(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """The object of a description; `arrays` may hold others too. ValueError if it describes none."""
     try:
-        return _build_group(description, arrays)
+        return _build_object(description, arrays)
     except RecursionError:
         raise ValueError("a stored group is nested too deeply") from None
 
@@ -57,41 +58,53 @@ def register_serial(cls: GroupType, build: Callable[..., Group] | None = None) -
     # a notebook may define its class anew
     if taken and (taken.cls.__module__, taken.cls.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(f"the name {cls.__name__!r} is taken by {taken.cls}")
-    _registered[cls.__name__] = Known(cls, build or cls)
+    _registered[cls.__name__] = Storable(cls, build or cls)
     return cls
 
 
-def store_too(cls: type) -> None:
-    """Let objects of another class of ours be stored: a dataclass of fields as a group has them, or of such classes."""
-    _others[cls.__name__] = Known(cls, cls)
+def register_class(cls: type) -> None:
+    """Let objects of a class that is not a group be stored, under its name.
+
+    The class is a dataclass of fields as groups have them, or of objects of such classes. Fields with the metadata
+    {"stored": False} are left out and have a default.
+    """
+    if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
+        raise TypeError(f"cls must be a dataclass, got {cls!r}")
+    taken = _storable().get(cls.__name__)
+    if taken and (taken.cls.__module__, taken.cls.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"the name {cls.__name__!r} is taken by {taken.cls}")
+    _others[cls.__name__] = Storable(cls, cls)
 
 
-def _known() -> dict[str, Known]:
+def _known() -> dict[str, Storable]:
     """The groups that `esgroup.groups` exports, so that a new one need not be listed again, and registered ones."""
     from esgroup import groups
 
     classes = (cls for cls in vars(groups).values() if isinstance(cls, type) and issubclass(cls, Group))
-    ours = {cls.__name__: Known(cls, cls) for cls in classes if cls is not Group}
-    return ours | {"Sparse": Known(Sparse, _build_sparse)} | _registered
+    ours = {cls.__name__: Storable(cls, cls) for cls in classes if cls is not Group}
+    return ours | {"Sparse": Storable(Sparse, _build_sparse)} | _registered
 
 
-def _storable() -> dict[str, Known]:
+def _storable() -> dict[str, Storable]:
     return _others | _known()
 
 
-def _fields(cls: type[Group]) -> list[str]:
-    return [field.name for field in dataclasses.fields(cls) if field.init]  # type: ignore[arg-type]
+def _fields(cls: type) -> list[str]:
+    fields = dataclasses.fields(cls)
+    return [field.name for field in fields if field.init and field.metadata.get("stored", True)]
 
 
-# ---- groups to JSON ---------------------------------------------------------------------------------------------
+# ---- objects to JSON --------------------------------------------------------------------------------------------
 
 
-def _describe_group(group: Group, path: str, arrays: Arrays) -> dict[str, Any]:
-    name = type(group).__name__
+def _describe_object(stored: Any, path: str, arrays: Arrays) -> dict[str, Any]:
+    name = type(stored).__name__
     known = _storable().get(name)
-    if known is None or known.cls is not type(group):
-        raise TypeError(f"{group!r} cannot be stored: give its class {type(group)} to register_serial first")
-    fields = {field: _describe(getattr(group, field), f"{path}/{field}", arrays) for field in _fields(known.cls)}
+    if known is None or known.cls is not type(stored):
+        group = isinstance(stored, Group)
+        register = "esgroup.files.objects.register_serial" if group else "esgroup.strategies.register"
+        raise TypeError(f"{stored!r} cannot be stored: give its class {type(stored)} to {register} first")
+    fields = {field: _describe(getattr(stored, field), f"{path}/{field}", arrays) for field in _fields(known.cls)}
     return {"class": name, "fields": fields}
 
 
@@ -100,7 +113,7 @@ def _describe(value: Any, path: str, arrays: Arrays) -> Any:
         arrays[path] = value
         return {"array": path}
     if isinstance(value, Group) or type(value).__name__ in _others:
-        return _describe_group(value, path, arrays)
+        return _describe_object(value, path, arrays)
     if isinstance(value, (tuple, list)):
         return [_describe(part, f"{path}/{i}", arrays) for i, part in enumerate(value)]
     if isinstance(value, np.generic):
@@ -113,7 +126,7 @@ def _describe(value: Any, path: str, arrays: Arrays) -> Any:
 # ---- and back ---------------------------------------------------------------------------------------------------
 
 
-def _build_group(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Group:
+def _build_object(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if not isinstance(description, dict) or description.keys() != {"class", "fields"}:
         raise ValueError(f"a stored group must have a class and fields, got {reprlib.repr(description)}")
     name, stored = description["class"], description["fields"]
@@ -137,7 +150,7 @@ def _build(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         if not isinstance(name, str) or name not in arrays:
             raise ValueError(f"the array {reprlib.repr(name)} of a stored group is missing")
         return arrays[name]
-    return _build_group(value, arrays) if isinstance(value, dict) else value
+    return _build_object(value, arrays) if isinstance(value, dict) else value
 
 
 def _build_sparse(dim: int, indptr: NDArray[Any], indices: NDArray[Any]) -> Sparse:

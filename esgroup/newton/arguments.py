@@ -8,8 +8,6 @@ from typing import Any
 
 from esgroup.newton.method import minimize_newton
 
-DERIVATIVES = ("jac", "hessp", "hess", "hess_diag")
-
 
 def newton_arguments(caller: Callable[..., Any], given: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """What was given to `caller`, but for its defaults, and `more`; an error for what only a search has."""
@@ -25,14 +23,9 @@ def newton_arguments(caller: Callable[..., Any], given: Mapping[str, Any], more:
     return {**chosen, **more}
 
 
-def refuse_for_search(given: Mapping[str, Any], more: Mapping[str, Any]) -> None:
-    """A search uses no derivatives, and has no arguments that it does not name."""
-    for name in DERIVATIVES:
-        if given[name] is not None:
-            raise ValueError(f"{name} is not used by a search: leave it out, or choose method='newton'")
-    for name in more:
-        hint = " without method='newton'" if name in inspect.signature(minimize_newton).parameters else ""
-        raise TypeError(f"minimize() has no argument {name!r}{hint}")
+def is_known(name: str) -> bool:
+    """Whether structured Newton has an argument of this name."""
+    return name in inspect.signature(minimize_newton).parameters
 
 
 def _is_default(value: Any, default: Any) -> bool:

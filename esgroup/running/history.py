@@ -77,7 +77,7 @@ def _generation(search: Searcher) -> dict[str, Any]:
         "nit": search.nit,
         "nfev": search.nfev,
         "best_f": _number(search.best_f),
-        "gen_best": _number(_best_of_generation(search)),
+        "gen_best": _number(search.generation_best),
         "sigma": _number(search.sigma),
         "axis_ratio": _number(search.axis_ratio) if _is_due(search) else None,
         "restart": getattr(search, "restart", 0),  # a plain Searcher has none
@@ -85,11 +85,6 @@ def _generation(search: Searcher) -> dict[str, Any]:
         "mean": _numbers(search.mean.ravel()[:count]),
         "stds": _numbers(search.stds.ravel()[:count]),
     }
-
-
-def _best_of_generation(search: Searcher) -> float:
-    record = getattr(search, "search", search)._record  # a run of several searches shows the present one
-    return record.best[-1] if record.best and not record.failed_in_a_row else math.nan
 
 
 def _is_due(search: Searcher) -> bool:

@@ -1,11 +1,11 @@
-"""From the arguments of a search to what it works with: space, structure, strategies, first state."""
+"""From the arguments of a `Searcher` to the strategy that it searches with."""
 
 from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,16 +13,11 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions import Gaussian
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular, as_group, spell
-from esgroup.strategies.adaptation import RateAdaptation
-from esgroup.strategies.box import Space
-from esgroup.strategies.box import space as make_space
-from esgroup.strategies.decoding import Decoding
-from esgroup.strategies.evolution import SIGMA, Evolution, SearchState
-from esgroup.strategies.recombination import Cumulative, Published, Recombination
-from esgroup.strategies.sampling import Sampling
-
-if TYPE_CHECKING:
-    from esgroup.search.searcher import Searcher
+from esgroup.strategies.base import Strategy
+from esgroup.strategies.box import Box, make_box
+from esgroup.strategies.evolution import SIGMA, SearchState
+from esgroup.strategies.registry import strategy_class
+from esgroup.strategies.vector import Options, Start, VectorSearch
 
 # Coordinates up to which "auto" is the full group. At 1000 it takes no more evaluations than any cheap structure on
 # sphere, ellipsoids, Rosenbrock and cigar, for 0.4 ms each; above, time and memory grow with the square.
@@ -31,46 +26,10 @@ STEPS = 1e-100, 1e100  # smallest and largest standard deviation to begin with: 
 MEMORY_SHARE = 0.5  # of the machine's memory that a search may use for its matrices
 
 
-@dataclass(frozen=True)
-class Options:
-    """The strategies of a search, by name."""
-
-    algorithm: str = "default"
-    decoding: bool = False
-    mirrored: bool = False
-    noise: str | None = None
-
-    def evolution(self, group: Group) -> Evolution:
-        """The update that the options describe."""
-        recombination: Recombination = Cumulative()
-        if self.algorithm == "paper":
-            recombination = Published()
-        elif self.mirrored or self.noise is not None:  # the worse half of mirrored samples says what the better said
-            recombination = Cumulative(negative_mean=0.0, damping=1.0)
-        return Evolution(
-            group,
-            recombination,
-            Decoding() if self.decoding else None,
-            RateAdaptation() if self.noise == "adapt" else None,
-            Sampling(orthogonal=self.algorithm != "paper", mirrored=self.mirrored),
-        )
-
-
-class Setup(NamedTuple):
-    """All that a search starts with."""
-
-    space: Space
-    options: Options
-    evolution: Evolution
-    state: SearchState
-    popsize: int
-    structure_note: str
-
-
-class Start(NamedTuple):
+class Place(NamedTuple):
     """Where a search begins, before its structure is known: covariance = diag(steps) correlation diag(steps)."""
 
-    space: Space
+    box: Box
     mean: Array
     steps: Array
     correlation: Array | None
@@ -78,34 +37,89 @@ class Start(NamedTuple):
     root: Array | None = None  # an element of that group, with `steps` to its left
 
 
-def configure(
-    start: Start,
+# options of `Searcher` that say how to search, and their defaults
+DEFAULTS: dict[str, Any] = {
+    "sigma0": None,
+    "structure": "auto",
+    "popsize": None,
+    "bounds": None,
+    "algorithm": "default",
+    "decoding": "auto",
+    "mirrored": False,
+    "noise": None,
+    "cov0": None,
+    "fixed": None,
+    "integer": None,
+}
+
+
+def strategy_for(start: Any, **options: Any) -> Strategy:
+    """The strategy for a start: a point, a distribution, a strategy, or another search as its strategy and state."""
+    kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
+    if isinstance(start, Strategy):
+        _refuse(given(options), set(), type(start).__name__)
+        return start
+    if kind is None:
+        return vector_search(start, **options)
+    mine = given(options)
+    popsize = mine.pop("popsize", None)
+    if popsize is not None:
+        popsize = checks.whole_number("popsize", popsize, least=2)
+    own = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # strategies are dataclasses
+    _refuse(mine, own, type(start).__name__)
+    made: Any = kind
+    strategy: Strategy = made(start, popsize, **mine)
+    return strategy
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that differ from their defaults."""
+    return {name: value for name, value in options.items() if not _is_default(value, DEFAULTS[name])}
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, (str, bool)) and value == default)
+
+
+def _refuse(mine: dict[str, Any], own: set[str], start: str) -> None:
+    for name in mine:
+        if name not in own:
+            own_way = " has its own" if name in ("sigma0", "structure", "cov0", "popsize") else " has none"
+            raise ValueError(f"{name} cannot be given here: leave it out, {start}{own_way}")
+
+
+def vector_search(
+    start: Any,
     *,
+    sigma0: Any,
     structure: Group | str,
     popsize: int | None,
+    bounds: Any,
     algorithm: str,
     decoding: bool | str,
     mirrored: bool,
     noise: str | None,
-) -> Setup:
-    """Check everything and build the first state."""
-    dim = len(start.mean)
+    cov0: Any,
+    fixed: Any,
+    integer: Any,
+) -> VectorSearch:
+    """Check everything, and put together a search over vectors."""
+    place = _place(start, sigma0, bounds, fixed, integer, cov0)
+    dim = len(place.mean)
     check_names(algorithm, noise)
     _one_of("decoding", decoding, "auto", True, False)
     mirrored = checks.flag("mirrored", mirrored)
     if algorithm == "paper" and (decoding is True or noise is not None):
         raise ValueError("algorithm='paper' is the plain published update: it takes neither decoding nor noise")
-    group, note = _structure(structure, dim, start.group)
+    group, note = _structure(structure, dim, place.group)
     decoded = decoding is True or (decoding == "auto" and algorithm != "paper" and isinstance(group, Full | Triangular))
     options = Options(algorithm, decoded and dim > 1, mirrored, noise)
     _check_memory(group, options)
-    evolution = options.evolution(group)
     if popsize is None:
         popsize = default_popsize(dim)
     popsize = checks.whole_number("popsize", popsize, least=2)
-    _check_steps(start.steps)
-    state = _first_state(evolution, start)
-    return Setup(start.space, options, evolution, state, popsize, note)
+    _check_steps(place.steps)
+    return VectorSearch(place.box, group, options, popsize, _begin(group, place), note)
 
 
 def check_names(algorithm: Any, noise: Any) -> None:
@@ -176,68 +190,69 @@ def machine_memory() -> float:
         return memory
 
 
-def _first_state(evolution: Evolution, start: Start) -> SearchState:
-    if start.root is None or start.group != evolution.group:
-        correlation, steps = start.correlation, start.steps
-        if start.root is not None and start.group is not None:  # another structure: the nearest element
-            if evolution.dim > FULL_UP_TO:  # the matrices would be large: standard deviations alone are kept
-                steps = steps * np.sqrt(start.group._squared_row_norms(start.root))
-            else:
-                dense = start.group._dense(start.root)
-                correlation = dense @ dense.T
-        return evolution.start(start.mean, steps, correlation)
-    state = evolution.start(start.mean, start.steps)
-    state.root[:] = start.root
-    evolution.refresh(state)
-    return state
+def _begin(group: Group, place: Place) -> Start:
+    mean, steps, correlation = place.mean, place.steps, place.correlation
+    if place.root is None or place.group is None:
+        return Start(mean, steps, correlation)
+    if place.group == group:
+        return Start(mean, steps, None, place.root)
+    if group.dim > FULL_UP_TO:  # the matrices would be large: standard deviations alone are kept
+        return Start(mean, steps * np.sqrt(place.group._squared_row_norms(place.root)), correlation)
+    dense = place.group._dense(place.root)  # another structure: the nearest element
+    return Start(mean, steps, dense @ dense.T)
 
 
 # ---- where to start ---------------------------------------------------------------------------------------------
 
 
-def begin(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Start:
-    """Where to begin: at a point, a distribution, or where another search is."""
-    from esgroup.search.searcher import Searcher
-
-    if isinstance(start, Searcher):
-        if not hasattr(start, "_space"):
-            text = f"start must not be a search over another space, got {start!r}"
+def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
+    """Where to begin: at a point, at a distribution, or where another search is."""
+    if isinstance(start, Inherited):
+        if not isinstance(start.strategy, VectorSearch):
+            text = f"start must not be a search over another space, got one over {start.strategy.about}"
             raise ValueError(f"{text}: begin with a distribution, or save and load the search")
-        return at_search(start, sigma0, bounds, fixed, integer, cov0)
+        return _at_search(start.strategy, start.state, sigma0, bounds, fixed, integer, cov0)
     if isinstance(start, Gaussian):
-        return at_gaussian(start, sigma0, bounds, fixed, integer, cov0)
-    return at_point(start, sigma0, bounds, fixed, integer, cov0)
+        return _at_gaussian(start, sigma0, bounds, fixed, integer, cov0)
+    return _at_point(start, sigma0, bounds, fixed, integer, cov0)
 
 
-def at_search(start: Searcher, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Start:
-    """A start at the distribution of another search, in its space unless bounds are given; sigma0 rescales it."""
+class Inherited(NamedTuple):
+    """Another search, from whose distribution one begins."""
+
+    strategy: Strategy
+    state: Any
+
+
+def _at_search(
+    search: VectorSearch, state: SearchState, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any
+) -> Place:
+    """A start at the distribution of another search, in its box unless bounds are given; sigma0 rescales it."""
     if fixed is not None or integer is not None or cov0 is not None:
         raise ValueError("fixed, integer and cov0 are taken from the search that is the start: leave them out")
-    where = start._space if bounds is None else start._space.with_bounds(start.mean, bounds)
-    evolution, state = start._evolution, start._state
+    mean = search.mean(state)
+    where = search.box if bounds is None else search.box.with_bounds(mean, bounds)
     scale = state.scalars[SIGMA] * state.scale
     if sigma0 is not None:
-        stds = np.sqrt(evolution.variances(state))
-        scale = scale * where.initial_steps(sigma0) / stds
-    mean = where.encode(start.mean[None])[0]
-    return Start(where, mean, scale, None, evolution.group, state.root.copy())
+        scale = scale * where.initial_steps(sigma0) / search.spread(state)
+    return Place(where, where.encode(mean[None])[0], scale, None, search.group, state.root.copy())
 
 
-def at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Start:
+def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
     """A start at a point; with cov0 the covariance is sigma0^2 cov0 (sigma0 = 1 if left out)."""
     correlation = None
     if cov0 is not None:
-        factors = make_space(x0, None, fixed, None, 1.0 if sigma0 is None else sigma0).steps0
+        factors = make_box(x0, None, fixed, None, 1.0 if sigma0 is None else sigma0).steps0
         covariance = checks.covariance("cov0", cov0, len(factors))
         stds = np.sqrt(np.diagonal(covariance))
         sigma0, correlation = stds * factors, covariance / stds[:, None] / stds
-    where = make_space(x0, bounds, fixed, integer, sigma0)
+    where = make_box(x0, bounds, fixed, integer, sigma0)
     if correlation is not None:
         correlation = correlation[np.ix_(where.free, where.free)]
-    return Start(where, where.encode(where.x0[None])[0], where.initial_steps(), correlation)
+    return Place(where, where.encode(where.x0[None])[0], where.initial_steps(), correlation)
 
 
-def at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Start:
+def _at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
     """A start at a Gaussian with a mean, whose group and square root are kept."""
     if fixed is not None or cov0 is not None:
         raise ValueError("fixed and cov0 cannot be combined with a distribution as start: its covariance is known")
@@ -245,6 +260,6 @@ def at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer: 
     if start.form == "precision":
         start, state = start.converted(state)
     stds = np.sqrt(start.group._squared_row_norms(state.root))
-    where = make_space(state.mean, bounds, None, integer, stds if sigma0 is None else sigma0)
+    where = make_box(state.mean, bounds, None, integer, stds if sigma0 is None else sigma0)
     steps = where.initial_steps() / stds
-    return Start(where, where.encode(state.mean[None])[0], steps, None, start.group, state.root)
+    return Place(where, where.encode(state.mean[None])[0], steps, None, start.group, state.root)

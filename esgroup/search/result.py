@@ -32,7 +32,7 @@ def result(search: Searcher) -> OptimizeResult:
         stop=reasons,
         nfailed=search.nfailed,
         structure=str(search.structure),
-        **search.details,
+        **search.result_fields,
     )
 
 

@@ -10,19 +10,23 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import Group
-from esgroup.running.limits import parse_limits
-from esgroup.search import arguments, late, stopping, tell_input
-from esgroup.search.late import Asked
-from esgroup.search.saving import Saving
-from esgroup.strategies.evolution import SIGMA, Generation
+from esgroup.running.limits import budget_reasons, parse_limits
+from esgroup.search import arguments, tell_input
+from esgroup.search.ledger import Ledger, Samples, tags_of
+from esgroup.search.stopping import value_reasons
+from esgroup.strategies.base import Drawn, Strategy, Told
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from scipy.optimize import OptimizeResult
 
-_STEPS = np.array(1e-120), np.array(1e120)  # standard deviations whose squares are numbers
+    from esgroup.search.snapshot import Parts
+
+_WIDEST = math.log(1e5)  # times the first standard deviations: a constant function is no reason to diverge
 
 
-class Searcher(Saving):
+class Searcher:
     """Search for the minimum of a function by asking for points and telling their values.
 
         search = Searcher(x0, sigma0=0.5)
@@ -31,29 +35,46 @@ class Searcher(Saving):
             search.tell([f(x) for x in X])                 # NaN = that run failed
         search.result                                      # scipy.optimize.OptimizeResult
 
-    Arguments: `start`, a point, a `Gaussian`, another distribution (a Wishart, say: see space_searcher.py), or another
-    Searcher, whose distribution and space are taken; `sigma0`, the standard deviation of the first points, one number
-    or one for each coordinate (by default a quarter of the bounds, else 0.3 max|x0|); `structure`, a group or its
-    spelling; `popsize`, values in a generation; `bounds`, SciPy's Bounds, a pair of numbers or d pairs; `algorithm`,
-    "default" or "paper" (the plain published update); `decoding`, whether scales of single coordinates are learnt apart
-    ("auto": for dense structures); `mirrored`, samples in pairs +-z; `noise="adapt"`, learning rates from the
-    signal-to-noise ratio, for noisy or multimodal functions; `cov0`, a first covariance, multiplied by sigma0^2;
-    `fixed`, coordinates that stay at x0 (indices or mask) or at values (mapping); `integer`, coordinates that are whole
-    numbers; `rng`, a seed or generator; and what ends the search.
-
     All values told count, those of points never asked as well: the distribution moves as soon as `popsize` values are
     there.
+
+    A Searcher is composed of a `strategy`, which knows the distribution and how it learns; the `state` of that
+    strategy; a `ledger` of what was asked and told; `limits`; and a generator `rng`. Only the Searcher changes them.
+
+    Parameters
+    ----------
+    start
+        A point; a `Gaussian` or another distribution (`Wishart`, `MatrixGaussian`, `Mixture`, a family of scalars);
+        another Searcher, whose distribution and bounds are taken; or a `Strategy`. Of the options below, distributions
+        other than a Gaussian take `popsize` and those that their strategy has as a field.
+    sigma0
+        Standard deviation of the first points, one number or one for each coordinate. By default a quarter of the
+        range between bounds, else 0.3 max|x0|.
+    structure
+        A group of `esgroup.groups` or its spelling, such as "diagonal" or "block_triangular:k=4".
+    popsize
+        Values in a generation; 4 + floor(3 ln dim) by default.
+    bounds
+        SciPy's Bounds, a pair of numbers for all coordinates, or a pair for each.
+    algorithm
+        "default", or "paper" for the plain published update.
+    decoding
+        Whether scales of single coordinates are learnt apart; "auto" does so for dense structures.
+    mirrored
+        Draw samples in pairs +-z.
+    noise
+        "adapt" takes learning rates from the signal-to-noise ratio, for noisy or multimodal functions.
+    cov0
+        The first covariance, which is multiplied by sigma0^2.
+    fixed
+        Coordinates that stay at x0 (indices or a mask) or at given values (a mapping).
+    integer
+        Coordinates that are whole numbers: True, indices or a mask.
+    rng
+        A seed or a generator.
+    max_evals, max_iters, max_time, target
+        When to stop: evaluations, generations, seconds, a value that is good enough.
     """
-
-    def __new__(cls, start: Any = None, *_: Any, **__: Any) -> Self:
-        if cls is Searcher and not isinstance(start, (np.ndarray, list, tuple, Searcher)):
-            from esgroup.strategies.spaces import strategy_class
-
-            if strategy_class(start) is not None:
-                from esgroup.search.space_searcher import SpaceSearcher
-
-                return super().__new__(SpaceSearcher)  # type: ignore[return-value]  # which is a Searcher
-        return super().__new__(cls)
 
     def __init__(
         self,
@@ -76,26 +97,31 @@ class Searcher(Saving):
         max_time: float | None = None,
         target: float | None = None,
     ) -> None:
-        self._limits = parse_limits(max_evals, max_iters, max_time, target)
-        begin = arguments.begin(start, sigma0, bounds, fixed, integer, cov0)
-        made = arguments.configure(
-            begin,
+        self.limits = parse_limits(max_evals, max_iters, max_time, target)
+        self.strategy: Strategy = arguments.strategy_for(
+            arguments.Inherited(start.strategy, start.state) if isinstance(start, Searcher) else start,
+            sigma0=sigma0,
             structure=structure,
             popsize=popsize,
+            bounds=bounds,
             algorithm=algorithm,
             decoding=decoding,
             mirrored=mirrored,
             noise=noise,
+            cov0=cov0,
+            fixed=fixed,
+            integer=integer,
         )
-        self._space, self._options, self._evolution, self._state, self.popsize, self.structure_note = made
+        self.state: Any = self.strategy.start()
         self.rng = arguments.generator(rng)
-        self._first_stds = np.sqrt(self._evolution.variances(self._state))
-        self._find_step_limits()
-        self._clear()
+        self.ledger = Ledger(self.strategy.shape)
+        self.structure_note = self.strategy.note
+        self._first_spread = self.strategy.spread(self.state)
+        self._spare: Drawn | None = None  # whose arrays may be used again
 
     @classmethod
     def from_data(cls, X: Any, f: Any, sigma0: Any = None, **options: Any) -> Self:
-        """A search from where the best of evaluated points are and as they are spread (warm_start); options as above.
+        """Begin where the best of evaluated points are, spread as they are; options are those of `Searcher`.
 
         The best feasible point counts as found, but not as an evaluation.
         """
@@ -104,126 +130,220 @@ class Searcher(Saving):
         x0, sigma0, cov0 = warm_start.start_from_data(X, f, sigma0)
         x0 = warm_start.moved_inside(x0, options.get("bounds"), options.get("integer"))
         search = cls(x0, sigma0, cov0=cov0, **options)
-        search.best_x, search.best_f = warm_start.best_feasible(search._space, X, f)
+        search.ledger.best_x, search.ledger.best_f = warm_start.best_feasible(search.strategy, X, f)
         return search
-
-    def _find_step_limits(self) -> None:
-        self._least_steps, self._most_steps = self._space.least_steps(self.popsize), self._space.most_steps()
-        self._limited = self._least_steps is not None or self._most_steps is not None
 
     # ---- ask ----------------------------------------------------------------------------------------------------
 
-    def ask(self, n: int | None = None) -> Array:
-        """n points (popsize by default), read-only and feasible; earlier ones may still be out."""
-        n = self.popsize if n is None else checks.whole_number("n", n, least=1)
-        dim = self._evolution.dim
-        generation, self._spare = self._spare, None
-        if generation is None or len(generation.z) != n + 1:
-            generation = Generation.empty(n, dim)
-        points = np.empty((n, dim))
-        self._evolution.sample(self._state, n, self.rng, generation, points)
-        taken = self._take_injected(generation, points) if len(self._injected) else None
-        x = points if self._space.plain else self._space.decode(points)
-        if taken is not None:
-            x[: len(taken)] = taken  # exactly, although a long step counts as a shorter one
-        x.flags.writeable = False
-        self._last = Asked(x, generation, self.nit)
-        self._asked.append(self._last)
-        return x[:]  # a view, which cannot be made writeable again
+    def ask(self, n: int | None = None) -> Any:
+        """Return n points (popsize by default), read-only and feasible; earlier ones may still be out."""
+        strategy, ledger = self.strategy, self.ledger
+        n = strategy.batch_size(self.state) if n is None else checks.whole_number("n", n, least=1)
+        drawn = strategy.sample(self.state, n, self.rng, self._spare)
+        self._spare = None
+        if len(ledger.injected):
+            drawn = self._with_injected(drawn)
+        drawn.points.flags.writeable = False
+        ledger.hand_out(drawn)
+        return strategy.to_user(drawn.points[:])  # a view, which cannot be made writeable again
 
     def inject(self, X: Any) -> None:
         """Put points into the next asks, in place of samples; they must be feasible."""
-        points = tell_input.points(X, self.shape)
-        self._check_feasible(points)
-        self._injected = np.concatenate([self._injected, points])
+        points = self.strategy.from_user("X", X)
+        self.strategy.check(points)
+        self.ledger.injected = np.concatenate([self.ledger.injected, points])
 
-    def _check_feasible(self, points: Array) -> None:
-        self._space.check_feasible("X", points)
+    def _with_injected(self, drawn: Drawn) -> Drawn:
+        ledger, n = self.ledger, len(drawn.points)
+        taken, ledger.injected = ledger.injected[:n], ledger.injected[n:]
+        drawn.points[: len(taken)], drawn.local[: len(taken)] = taken, self._local(taken)
+        tags = None if drawn.tags is None else np.where(np.arange(n) < len(taken), 0, drawn.tags)
+        return drawn._replace(tags=tags, memo=None)
 
-    def _take_injected(self, generation: Generation, points: Array) -> Array:
-        taken, self._injected = self._injected[: len(points)], self._injected[len(points) :]
-        generation.z[: len(taken)] = self._whitened(taken)
-        self._evolution.place(self._state, generation, points)
-        return taken
+    def _local(self, points: Array) -> Array:
+        """Local coordinates of points that were not drawn from the present distribution."""
+        return self.strategy.shortened(self.strategy.local(self.state, points))
 
-    # ---- local coordinates and the update --------------------------------------------------------------------------
+    # ---- tell ---------------------------------------------------------------------------------------------------
 
-    def _whitened(self, x: Array) -> Array:
-        return late.whitened(self._space, self._evolution, self._state, x)
+    def tell(self, *told: Any) -> None:
+        """Tell values: tell(fitness) for the last ask, tell(X, fitness) for any points, or tell([(x, f), ...]).
 
-    def _rows(self, generation: Any) -> Array:
-        """The local coordinates of the points of a generation."""
-        rows: Array = generation.z[:-1]
-        return rows
+        NaN is the value of a run that failed. Values may come in any order and late; points need not have been asked
+        for.
+        """
+        if len(told) == 1 and not self.strategy.are_pairs(told[0]):
+            self._tell_last(told[0])
+        elif len(told) in (1, 2):
+            X, fitness = told if len(told) == 2 else tell_input.from_pairs(told[0])
+            self._tell_points(self.strategy.from_user("X", X), fitness)
+        else:
+            raise TypeError(f"tell() takes fitness, or X and fitness, got {len(told)} arguments")
 
-    def _gathered(self, z: Array) -> Any:
-        """The generation of points with these local coordinates."""
-        generation = Generation.empty(len(z), self._evolution.dim)
-        generation.z[:-1] = z
-        self._evolution.place(self._state, generation, np.empty((len(z), self._evolution.dim)))
-        return generation
+    def _tell_last(self, fitness: Any) -> None:
+        ledger, last = self.ledger, self.ledger.last
+        if last is None:
+            again = "tell(fitness) was called twice for one ask(), or without one: ask() again, or tell(X, fitness)"
+            raise RuntimeError(again if ledger.nfev else "tell() was called before ask()")
+        drawn, current = last.drawn, last.nit == ledger.nit
+        values = tell_input.values(fitness, len(drawn.points))
+        if ledger.pool or not current or len(values) < self.strategy.batch_size(self.state):
+            tags = tags_of(drawn)
+            local, tags = (drawn.local, tags) if current else (self._local(drawn.points), np.zeros_like(tags))
+            self._add(drawn.points, Samples(local.copy(), tags, values.copy()))
+        else:
+            self._move(drawn.points, drawn.local, drawn.tags, values, values, drawn.memo)
+            self._spare = drawn
+        ledger.last = None
 
-    def _advance(self, generation: Any, order: Any, ranked: list[float]) -> None:
-        """Move the distribution by a generation, best first."""
-        self._evolution.update(self._state, generation, order)
-        if ranked[0] == ranked[int(0.7 * len(ranked))] and self._may_leave_plateau():
-            self._evolution.leave_plateau(self._state, len(ranked))
-        if self._limited:
-            self._evolution.limit_steps(self._state, self._least_steps, self._most_steps)
-        if self.nit % 20 == 19 and not 1e-60 < self._state.scalars[SIGMA] < 1e60:  # past all reasons to stop
-            self._evolution.limit_steps(self._state, *_STEPS)
+    def _tell_points(self, points: Array, fitness: Any) -> None:
+        ledger = self.ledger
+        last = ledger.last
+        if last is not None and len(ledger.asked) <= 1 and np.array_equal(last.drawn.points, points):
+            self._tell_last(fitness)
+            return
+        values = tell_input.values(fitness, len(points))
+        if len(points):
+            self._add(points, self._samples(points, values))
+        ledger.forget_last_if_among(points)
 
-    def _may_leave_plateau(self) -> bool:
-        """Not the plain published update, and not for ever: a constant function is no reason to diverge."""
-        first = math.exp(float(np.log(self._first_stds).mean()))
-        return self._options.algorithm != "paper" and self.sigma < 1e5 * first
+    def _samples(self, points: Array, values: Array) -> Samples:
+        """Points that are out with what they were drawn with; others, which must be feasible, with what they are."""
+        known = self.ledger.recognised(points)
+        missing = [i for i, sample in enumerate(known) if sample is None]
+        if missing:
+            self.strategy.check(points)
+        computed = dict(zip(missing, self._local(points[missing]) if missing else (), strict=True))
+        samples = [(computed[i], 0) if sample is None else sample for i, sample in enumerate(known)]
+        tags = np.array([tag for _, tag in samples], dtype=np.int64)
+        return Samples(np.array([z for z, _ in samples]), tags, values.copy())
+
+    def _add(self, points: Array, samples: Samples) -> None:
+        """Keep less than a generation; move with all that is there once it is one."""
+        pool = [*self.ledger.pool, samples]
+        if sum(len(part.values) for part in pool) < self.strategy.batch_size(self.state):
+            self.ledger.count(points, samples.values)
+            self.state = self.strategy.on_values(self.state, points, samples.values)
+            self.ledger.pool = pool
+            return
+        local, tags, values = (np.concatenate(parts) for parts in zip(*pool, strict=True))
+        self._move(points, local, tags, values, samples.values, None)
+        self.ledger.pool = []
+
+    def _move(self, points: Array, local: Array, tags: Any, values: Array, new: Array, memo: Any) -> None:
+        """One generation, of which the `points` with their `new` values were told last; failed ones move nothing."""
+        strategy, ledger = self.strategy, self.ledger
+        order = values.argsort(kind="stable")  # NaN last
+        ranked = values[order].tolist()  # a list is quicker to look into
+        if ranked[0] == ranked[0]:
+            plateau = ranked[0] == ranked[int(0.7 * len(ranked))] and self._may_widen()
+            self.state = strategy.update(self.state, Told(local, order, plateau, tags, memo), self.state)
+        ledger.end_generation(ranked)
+        if new is values and ranked[-1] == ranked[-1]:
+            ledger.nfev += len(ranked)
+            ledger.note_best(points, order[0], ranked[0])
+        else:
+            ledger.count(points, new)
+        self.state = strategy.on_values(self.state, points, new)
+        successor = strategy.successor(self.state)
+        if successor is not None:
+            self.strategy, self.state = successor
+
+    def _may_widen(self) -> bool:
+        return float(np.log(self.strategy.spread(self.state) / self._first_spread).mean()) < _WIDEST
 
     # ---- what is known ------------------------------------------------------------------------------------------
 
     @property
-    def dim(self) -> int:
-        """Coordinates of a point."""
-        return self._space.dim
+    def popsize(self) -> int:
+        """Values in a generation."""
+        return self.strategy.popsize
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of a point."""
-        return (self.dim,)
+        """Shape of one point."""
+        return self.strategy.shape
 
     @property
-    def structure(self) -> Group:
-        """The group of the square root A."""
-        return self._evolution.group
+    def dim(self) -> int:
+        """Numbers in a point."""
+        return math.prod(self.strategy.shape)
+
+    @property
+    def structure(self) -> Any:
+        """The group of the square root A; over other spaces the distribution in a few words."""
+        return self.strategy.structure
 
     @property
     def mean(self) -> Array:
         """The mean of the distribution, as a feasible point."""
-        mean: Array = self._space.decode(self._state.mean[None])[0].copy()  # decode may return what it was given
-        return mean
+        return self.strategy.mean(self.state)
 
     @property
     def stds(self) -> Array:
-        """Standard deviation of every coordinate, 0 where it is fixed."""
-        return self._space.to_user_stds(self._state.mean, np.sqrt(self._evolution.variances(self._state)))
+        """Standard deviation of every entry of a point, 0 where it is fixed."""
+        return self.strategy.stds(self.state)
 
     @property
     def sigma(self) -> float:
-        """The overall step size: the geometric mean of the standard deviations of the searched coordinates."""
-        return math.exp(0.5 * float(np.log(self._evolution.variances(self._state)).mean()))
+        """The overall step size: the geometric mean of the standard deviations of what is searched."""
+        return self.strategy.sigma(self.state)
 
     @property
     def axis_ratio(self) -> float:
         """Longest to shortest axis of the distribution; beyond 100 coordinates that of single coordinates."""
-        return self._evolution.axis_ratio(self._state)
-
-    def stop(self) -> dict[str, str]:
-        """Why the search should end: empty while it runs; asking and telling still work afterwards."""
-        return stopping.reasons(self)
+        return self.strategy.axis_ratio(self.state)
 
     @property
-    def details(self) -> dict[str, Any]:
+    def nfev(self) -> int:
+        """Evaluations that were told."""
+        return self.ledger.nfev
+
+    @property
+    def nit(self) -> int:
+        """Generations."""
+        return self.ledger.nit
+
+    @property
+    def nfailed(self) -> int:
+        """Evaluations that failed: their value was NaN."""
+        return self.ledger.nfailed
+
+    @property
+    def best_x(self) -> Array | None:
+        """The best point told, None before there is one."""
+        return self.ledger.best_x
+
+    @property
+    def best_f(self) -> float:
+        """The best value told, NaN before there is one."""
+        return self.ledger.best_f
+
+    @property
+    def generation_best(self) -> float:
+        """The best value of the last generation, NaN if all of it failed."""
+        record = self.ledger.record
+        return record.best[-1] if record.best and not record.failed_in_a_row else math.nan
+
+    @property
+    def seconds(self) -> float:
+        """Time since the search began, that before `save` included and that between `save` and `load` not."""
+        return self.ledger.clock.seconds
+
+    @property
+    def result_fields(self) -> dict[str, Any]:
         """What the result of a search over this space has besides, by name: nothing over vectors."""
-        return {}
+        return self.strategy.result_fields(self.state)
+
+    def stop(self) -> dict[str, str]:
+        """Return why the search should end, by name: empty while it runs. Asking and telling still work afterwards."""
+        strategy, ledger = self.strategy, self.ledger
+        nit, record = ledger.nit, ledger.record
+        reasons = budget_reasons(self.limits, ledger.nfev, nit, ledger.clock.seconds, ledger.best_f)
+        reasons |= value_reasons(record, nit, strategy.size, strategy.popsize, patience=strategy.patience)
+        for name, every, look in strategy.criteria:
+            reasons |= record.look(name, every, nit, look, self.state, self._first_spread)
+        return reasons
 
     @property
     def result(self) -> OptimizeResult:
@@ -234,4 +354,39 @@ class Searcher(Saving):
 
     def __repr__(self) -> str:
         state = f"{self.nfev:,} evaluations, best value {self.best_f:.6g}" if self.nfev else "no values yet"
-        return f"<Searcher over {self.dim} coordinates, {self.structure!r}, popsize {self.popsize}: {state}>"
+        shape = " x ".join(map(str, self.shape)) + " coordinates" * (len(self.shape) == 1)
+        return f"<Searcher over {shape}, {self.structure}, popsize {self.popsize}: {state}>"
+
+    # ---- files --------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write all that is needed to continue to one .npz without pickle, whole or not at all."""
+        from esgroup.files import npz
+        from esgroup.search import snapshot
+
+        npz.write(path, snapshot.KIND, *snapshot.parts_to_file(self.parts))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Return the search that was saved; it continues as if it had not been interrupted, bit by bit."""
+        from esgroup.files import npz
+        from esgroup.search import snapshot
+
+        with npz.reading(path, snapshot.KIND) as (header, arrays):
+            return cls.from_parts(snapshot.parts_from_file(header, arrays))
+
+    @property
+    def parts(self) -> Parts:
+        """All that the search is composed of, for a file."""
+        from esgroup.search.snapshot import Parts
+
+        limits, note = self.limits, self.structure_note
+        return Parts(self.strategy, self.state, self.ledger, limits, self.rng, self._first_spread, note)
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> Self:
+        """Put a search together from its parts."""
+        search = cls.__new__(cls)
+        search.strategy, search.state, search.ledger, search.limits, search.rng = parts[:5]
+        search._first_spread, search.structure_note, search._spare = parts.first_spread, parts.note, None
+        return search

@@ -1,134 +1,213 @@
 """A search as JSON and arrays, and back: everything that its future depends on.
 
-What all searches have is here; what depends on the kind of search, its distribution and its generations, is in
-`snapshot_vector.py` and `snapshot_space.py`, which have the same four functions.
+Version 2 is the same for every strategy. Version 1, of esgroup before 0.2, kept searches over vectors in another form
+and had no tags; `_as_version_2` translates.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections import deque
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.files.checked import CheckpointError, array, entry, generator_from_json, generator_to_json, optional_entry
+from esgroup.files import objects
+from esgroup.files.checked import (
+    CheckpointError,
+    array,
+    entry,
+    finite_array,
+    generator_from_json,
+    generator_to_json,
+    optional_entry,
+)
+from esgroup.groups import Group
 from esgroup.running.limits import Limits, parse_limits
-from esgroup.search import snapshot_space, snapshot_vector
+from esgroup.search.ledger import Asked, Clock, Ledger, Samples, tags_of
+from esgroup.search.stopping import Look
+from esgroup.strategies.base import Drawn, Strategy
+from esgroup.strategies.box import Box
+from esgroup.strategies.registry import register_all
+from esgroup.strategies.vector import Options, VectorSearch
 
-if TYPE_CHECKING:
-    from esgroup.search.searcher import Searcher
+KIND = "searcher"  # of the file
 
+Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
-S = TypeVar("S", bound="Searcher")
-
-_REASONS: dict[str, type] = {
-    "stagnation": str,
-    "stagnation_at": int,
-    "spread": dict,
-    "spread_at": int,
-    "condition": str,
-    "condition_at": int,
-}
-_COUNTS = ("popsize", "nfev", "nit", "nfailed")
 
 
-def parts(search: Searcher) -> tuple[dict[str, Any], Arrays]:
+class Parts(NamedTuple):
+    """What a Searcher is composed of."""
+
+    strategy: Strategy
+    state: Any
+    ledger: Ledger
+    limits: Limits
+    rng: np.random.Generator
+    first_spread: Array
+    note: str
+
+
+# ---- to JSON and arrays -----------------------------------------------------------------------------------------
+
+
+def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
     """The header and the arrays of a search, the points that are out included."""
-    kind = _kind(snapshot_space.STRATEGY if hasattr(search, "strategy") else "")
-    own_header, arrays = kind.describe(search)
-    arrays |= {f"state/{name}": value for name, value in search._state._asdict().items()}
-    arrays |= {"first_stds": search._first_stds, "injected": search._injected}
-    arrays |= {"record/best": np.array(search._record.best), "record/median": np.array(search._record.median)}
-    if search.best_x is not None:
-        arrays["best_x"] = search.best_x
-    for i, asked in enumerate(search._asked):
-        arrays |= kind.asked_arrays(f"asked/{i}", asked)
-    if search._last is not None:
-        arrays |= kind.asked_arrays("last", search._last)
-    for i, (z, values) in enumerate(search._pool):
-        arrays |= {f"pool/{i}/z": z, f"pool/{i}/values": values}
-    header = {name: getattr(search, name) for name in _COUNTS} | {
-        **own_header,
-        "limits": search._limits._asdict(),
-        "best_f": search.best_f,
-        "seconds": search.seconds,
-        "structure_note": search.structure_note,
-        "worst": search._record.worst,
-        "failed_in_a_row": search._record.failed_in_a_row,
-        "reasons": {name: getattr(search._record, name) for name in _REASONS},
-        "asked": [asked.nit for asked in search._asked],
-        "last": None if search._last is None else search._last.nit,
-        "pool": len(search._pool),
-        "rng": generator_to_json(search.rng),
+    ledger, record = parts.ledger, parts.ledger.record
+    strategy, arrays = described(parts.strategy)
+    arrays |= {f"state/{name}": value for name, value in parts.state._asdict().items()}
+    arrays |= {"first_spread": parts.first_spread, "injected": ledger.injected}
+    arrays |= {"record/best": np.array(record.best), "record/median": np.array(record.median)}
+    if ledger.best_x is not None:
+        arrays["best_x"] = ledger.best_x
+    for i, asked in enumerate(ledger.asked):
+        arrays |= _asked_arrays(f"asked/{i}", asked)
+    if ledger.last is not None:
+        arrays |= _asked_arrays("last", ledger.last)
+    for i, samples in enumerate(ledger.pool):
+        arrays |= {f"pool/{i}/{name}": value for name, value in samples._asdict().items()}
+    header = {
+        "strategy": strategy,
+        "note": parts.note,
+        "limits": parts.limits._asdict(),
+        "nfev": ledger.nfev,
+        "nit": ledger.nit,
+        "nfailed": ledger.nfailed,
+        "best_f": ledger.best_f,
+        "seconds": ledger.clock.seconds,
+        "worst": record.worst,
+        "failed_in_a_row": record.failed_in_a_row,
+        "looks": {name: [look.reasons, look.nit] for name, look in record.looks.items()},
+        "asked": [asked.nit for asked in ledger.asked],
+        "last": None if ledger.last is None else ledger.last.nit,
+        "pool": len(ledger.pool),
+        "rng": generator_to_json(parts.rng),
     }
     return header, arrays
 
 
-def _kind(header: Any) -> ModuleType:
-    return snapshot_space if snapshot_space.STRATEGY in header else snapshot_vector
+def described(strategy: Strategy) -> tuple[Header, Arrays]:
+    """A strategy as JSON and arrays; equal ones have equal descriptions."""
+    register_all()
+    return objects.describe(strategy, "strategy")
 
 
-def restored(cls: type[S], header: dict[str, Any], arrays: Arrays) -> S:
-    """The search that was stored; ValueError or one of its kind if the parts do not make one."""
-    kind = _kind(header)
-    search: S = kind.build(cls, header, arrays)
-    search._limits = parse_limits(**_only(entry(header, "limits", dict), Limits._fields))
-    search.structure_note = entry(header, "structure_note", str)
-    search.rng = generator_from_json(entry(header, "rng", dict))
-    search._clear()
-    for name in _COUNTS:
-        setattr(search, name, checks.whole_number(name, entry(header, name, int)))
-    search.popsize = checks.whole_number("popsize", search.popsize, least=2)
-    search._find_step_limits()
-    search._injected = _finite(arrays, "injected", (None, *search.shape))
-    search._seconds, search._since = _seconds(header), time.monotonic()
-    _restore_told(search, header, arrays, kind)
-    return search
+def _asked_arrays(name: str, asked: Asked) -> Arrays:
+    drawn = asked.drawn
+    return {f"{name}/points": drawn.points, f"{name}/local": drawn.local, f"{name}/tags": tags_of(drawn)}
 
 
-def _seconds(header: dict[str, Any]) -> float:
+# ---- and back ---------------------------------------------------------------------------------------------------
+
+
+def parts_from_file(header: Header, arrays: Arrays) -> Parts:
+    """The parts that were stored; ValueError or one of its kind if they do not make a search."""
+    register_all()
+    if "strategy" not in header or "structure_note" in header:
+        header, arrays = _as_version_2(header, arrays)
+    strategy = objects.build(entry(header, "strategy", dict), arrays)
+    if not isinstance(strategy, Strategy):
+        raise CheckpointError(f"the header's strategy must be one, got {type(strategy).__name__}")
+    checks.whole_number("popsize", strategy.popsize, least=2)
+    stored = {name.removeprefix("state/"): kept for name, kept in arrays.items() if name.startswith("state/")}
+    state = strategy.read_state(stored)
+    first = finite_array(arrays, "first_spread", strategy.spread(state).shape)
+    limits = entry(header, "limits", dict)
+    if set(limits) != set(Limits._fields):
+        raise CheckpointError(f"the header's limits must be {', '.join(Limits._fields)}, got {', '.join(limits)}")
+    rng = generator_from_json(entry(header, "rng", dict))
+    ledger = _ledger(strategy.shape, header, arrays)
+    return Parts(strategy, state, ledger, parse_limits(**limits), rng, first, entry(header, "note", str))
+
+
+def _ledger(shape: tuple[int, ...], header: Header, arrays: Arrays) -> Ledger:
+    ledger = Ledger(shape)
+    ledger.nfev, ledger.nit, ledger.nfailed = (_count(header, name) for name in ("nfev", "nit", "nfailed"))
+    ledger.clock = Clock(_seconds(header))
+    ledger.injected = finite_array(arrays, "injected", (None, *shape))
+    ledger.best_f = entry(header, "best_f", float)
+    if not math.isnan(ledger.best_f):
+        ledger.best_x = checks.read_only(array(arrays, "best_x", shape))
+    record = ledger.record
+    record.best = deque(array(arrays, "record/best", (None,)).tolist(), maxlen=record.best.maxlen)
+    record.median = deque(array(arrays, "record/median", (len(record.best),)).tolist(), maxlen=record.median.maxlen)
+    record.worst, record.failed_in_a_row = entry(header, "worst", float), _count(header, "failed_in_a_row")
+    record.looks = {name: _look(name, kept) for name, kept in entry(header, "looks", dict).items()}
+    for i, nit in enumerate(entry(header, "asked", list)):
+        ledger.asked.append(_asked(shape, f"asked/{i}", nit, arrays, ledger.nit))
+    last = optional_entry(header, "last", int)
+    if last is not None:
+        ledger.last = _asked(shape, "last", last, arrays, ledger.nit)
+    for i in range(_count(header, "pool")):
+        local = array(arrays, f"pool/{i}/local", (None, None))
+        tags = array(arrays, f"pool/{i}/tags", (len(local),), np.int64)
+        ledger.pool.append(Samples(local, tags, array(arrays, f"pool/{i}/values", (len(local),))))
+    return ledger
+
+
+def _asked(shape: tuple[int, ...], name: str, nit: Any, arrays: Arrays, now: int) -> Asked:
+    points = checks.read_only(array(arrays, f"{name}/points", (None, *shape)))
+    local = array(arrays, f"{name}/local", (len(points), None))
+    tags = array(arrays, f"{name}/tags", (len(points),), np.int64)
+    return Asked(Drawn(points, local, tags), checks.whole_number(f"{name} in the header", nit, most=now))
+
+
+def _look(name: str, kept: Any) -> Look:
+    if not (isinstance(kept, list) and len(kept) == 2 and isinstance(kept[0], dict)):
+        raise CheckpointError(f"the header's look {name!r} must be reasons and a generation, got {kept!r}")
+    return Look(kept[0], checks.whole_number(f"the look {name!r}", kept[1]))
+
+
+def _seconds(header: Header) -> float:
     seconds = checks.real_number("seconds", entry(header, "seconds", float))
     if seconds < 0:
         raise CheckpointError(f"seconds must not be negative, got {seconds}")
     return seconds
 
 
-def _finite(arrays: Arrays, name: str, shape: tuple[int | None, ...]) -> Array:
-    return checks.real_array(name, array(arrays, name, shape), shape)
-
-
-def _restore_told(search: Searcher, header: dict[str, Any], arrays: Arrays, kind: ModuleType) -> None:
-    search.best_f = entry(header, "best_f", float)
-    if not math.isnan(search.best_f):
-        search.best_x = checks.read_only(array(arrays, "best_x", search.shape))
-    record = search._record
-    record.best = deque(array(arrays, "record/best", (None,)).tolist(), maxlen=record.best.maxlen)
-    record.median = deque(array(arrays, "record/median", (len(record.best),)).tolist(), maxlen=record.median.maxlen)
-    record.worst, record.failed_in_a_row = entry(header, "worst", float), _count(header, "failed_in_a_row")
-    reasons = entry(header, "reasons", dict)
-    for name, type_ in _REASONS.items():
-        setattr(record, name, entry(reasons, name, type_))
-    for i, nit in enumerate(entry(header, "asked", list)):
-        search._asked.append(kind.asked(search, f"asked/{i}", nit, arrays))
-    last = optional_entry(header, "last", int)
-    if last is not None:
-        search._last = kind.asked(search, "last", last, arrays)
-    for i in range(_count(header, "pool")):
-        z = _finite(arrays, f"pool/{i}/z", (None, kind.width(search)))
-        search._pool.append((z, array(arrays, f"pool/{i}/values", (len(z),))))
-
-
-def _count(header: dict[str, Any], name: str) -> int:
+def _count(header: Header, name: str) -> int:
     return checks.whole_number(name, entry(header, name, int))
 
 
-def _only(stored: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    if set(stored) != set(names):
-        raise CheckpointError(f"the header's limits must be {', '.join(names)}, got {', '.join(stored)}")
-    return stored
+# ---- version 1 --------------------------------------------------------------------------------------------------
+
+_BOX = {"x0": float, "lower": float, "upper": float, "fixed": bool, "integer": bool, "steps0": float}
+
+
+def _as_version_2(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
+    arrays = dict(arrays)
+    arrays["first_spread"] = arrays["first_stds"]
+    reasons = entry(header, "reasons", dict)
+    looks = {name: [reasons[name], entry(reasons, f"{name}_at", int)] for name in ("spread", "stagnation", "condition")}
+    for name in ("stagnation", "condition"):
+        looks[name][0] = {name: looks[name][0]} if looks[name][0] else {}
+    if "strategy" not in header:
+        header = header | {"strategy": _vector_strategy(header, arrays)}
+        for name in [name for name in arrays if name.endswith("/z") and not name.startswith("pool/")]:
+            arrays[name.removesuffix("z") + "local"] = arrays[name][:-1]  # without the path, the last row
+    for name in [name for name in arrays if name.startswith(("asked/", "last/"))]:
+        if name.endswith("/x"):
+            arrays[name.removesuffix("x") + "points"] = arrays[name]
+            arrays[name.removesuffix("x") + "tags"] = np.zeros(len(arrays[name]), dtype=np.int64)
+    for i in range(_count(header, "pool")):
+        arrays[f"pool/{i}/local"] = arrays[f"pool/{i}/z"]
+        arrays[f"pool/{i}/tags"] = np.zeros(len(arrays[f"pool/{i}/z"]), dtype=np.int64)
+    return header | {"looks": looks, "note": entry(header, "structure_note", str)}, arrays
+
+
+def _vector_strategy(header: Header, arrays: Arrays) -> Header:
+    """The description of the strategy of a search over vectors."""
+    dim = len(array(arrays, "space/x0", (None,)))
+    box = Box(**{name: array(arrays, f"space/{name}", (dim,), kind) for name, kind in _BOX.items()})
+    group, stored = objects.build(entry(header, "group", dict), arrays), entry(header, "options", dict)
+    if not isinstance(group, Group):
+        raise CheckpointError(f"the header's group must be one, got {type(group).__name__}")
+    names = entry(stored, "algorithm", str), optional_entry(stored, "noise", str)
+    options = Options(names[0], entry(stored, "decoding", bool), entry(stored, "mirrored", bool), names[1])
+    description, own = described(VectorSearch(box, group, options, _count(header, "popsize")))
+    arrays |= own
+    return description

@@ -1,4 +1,4 @@
-"""What callers tell a search: values, points with values, pairs; all become one float64 array of values."""
+"""What callers tell a search: values in any shape become one float64 array, pairs become points and values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from esgroup import checks
 from esgroup.checks import Array
 
 _FLOAT64 = np.dtype(np.float64)
@@ -55,47 +54,9 @@ def _number(value: Any, i: int) -> float:
     return float(array.reshape(()))
 
 
-def are_pairs(told: Any, axes: int = 1) -> bool:
-    """Whether this is [(x, f), ...]: a list whose first element is a pair of a point, of so many axes, and a number."""
-    if not isinstance(told, (list, tuple)) or not told:
-        return False
-    first = told[0]
-    if not isinstance(first, (list, tuple)) or len(first) != 2:
-        return False
-    point, value = first
-    if axes > 1:
-        return np.ndim(point) == axes and np.size(value) == 1
-    return _is_row(point) and (not _is_row(value) or len(value) == 1)
-
-
-def _is_row(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return not value or not isinstance(value[0], (list, tuple, np.ndarray))
-    return np.ndim(value) == 1
-
-
 def from_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
     """Points and values of pairs."""
     for i, pair in enumerate(pairs):
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(f"tell() was given pairs, but entry {i} is not a pair (point, value): {pair!r}")
     return [x for x, _ in pairs], [f for _, f in pairs]
-
-
-def have_a_row_in_common(first: Array, second: Array) -> bool:
-    """Whether a point is among both."""
-    return not set(keys(first)).isdisjoint(keys(second))
-
-
-def keys(points: Array) -> list[bytes]:
-    """A key for each row, the same for the same point."""
-    return [row.tobytes() for row in points + 0.0]  # without negative zeros
-
-
-def points(X: Any, shape: tuple[int, ...], name: str = "X") -> Array:
-    """Points of a shape, (n, *shape), finite; a single one is as good as one of one."""
-    if len(shape) == 1:
-        return checks.points(name, X, shape[0]).reshape(-1, *shape)
-    array = np.asarray(X)
-    single = array.shape == shape
-    return checks.real_array(name, array[None] if single else X, (None, *shape))

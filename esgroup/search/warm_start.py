@@ -11,7 +11,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.search import tell_input
 from esgroup.strategies.bounds import parse_bounds, whole_bounds
-from esgroup.strategies.box import Space, space
+from esgroup.strategies.box import make_box
 
 _ALPHA = 0.1  # of the spread of all points is a standard deviation at least: Nomura et al.'s, of the unit cube
 _DENSE = 2000  # coordinates up to which correlations are estimated as well: a matrix of 32 MB
@@ -78,16 +78,16 @@ def usable(X: Any, f: Any) -> tuple[Array, Array]:
 
 def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
     """The nearest point within bounds that is whole where it must be."""
-    whole = space(np.zeros(len(x)), integer=integer).integer
+    whole = make_box(np.zeros(len(x)), integer=integer).integer
     lower, upper, _ = parse_bounds(bounds, len(x))
     inside: Array = np.clip(np.where(whole, np.rint(x), x), *whole_bounds(lower, upper, whole))
     return inside
 
 
-def best_feasible(where: Space, X: Any, f: Any) -> tuple[Array | None, float]:
-    """The best of the points that are in the space of a search, and its value; None and NaN if none is."""
+def best_feasible(strategy: Any, X: Any, f: Any) -> tuple[Array | None, float]:
+    """The best of the points that are in the box of a search over vectors, and its value; None and NaN if none is."""
     points, values = usable(X, f)
-    inside = np.flatnonzero((where.feasible(points) == points).all(axis=1))
+    inside = np.flatnonzero((strategy.box.feasible(points) == points).all(axis=1))
     if not inside.size:
         return None, math.nan
     best = inside[values[inside].argmin()]

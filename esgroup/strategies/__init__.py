@@ -1,1 +1,9 @@
-"""The parts of a search, each a small frozen object: space, sampling and update, rates, decoding, adaptation."""
+"""Search strategies: samples with local coordinates, updates by ranks, and the devices of evolution strategies.
+
+`Strategy` is what every search is made of, `register` makes one of your own known to files and to `Searcher`.
+"""
+
+from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
+from esgroup.strategies.registry import register
+
+__all__ = ["Criterion", "Drawn", "Strategy", "Told", "register"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,23 +12,53 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.files.checked import array as stored_array
+
+Indices = NDArray[np.int64]
 
 CONDITION = 1e14  # of A A^T at which a search ends: the CMA-ES tutorial's ConditionCov
+TOL_X = 1e-12  # of the first standard deviations: the tutorial's TolX
+DIVERGENCE = 1e10  # times the first standard deviations
 
 
 class Drawn(NamedTuple):
-    """A generation: points, (n, *shape), and local coordinates of each, (n, m), from which the update is computed."""
+    """Points that a strategy proposes, with what its update will need to know of each."""
 
-    points: Array
-    local: Array
+    points: Array  # (n, *shape)
+    local: Array  # (n, m): local coordinates, from which the update is computed
+    tags: Indices | None = None  # (n,): what a device recognises its samples by, 0 for all others; None: all are 0
+    memo: Any = None  # handed back by `Told` if these points are told together while the state is the same; not stored
+
+
+class Told(NamedTuple):
+    """A generation of any number of points whose values are known. More fields may follow, with defaults."""
+
+    local: Array  # (n, m)
+    order: Indices  # (n,): from best to worst, failed ones last
+    plateau: bool = False  # most values are equal, and the distribution is not yet far wider than the first one
+    tags: Indices | None = None  # as they were drawn; 0 for points that were not, or not from the present state
+    memo: Any = None  # of `Drawn`, else None
+
+
+class Criterion(NamedTuple):
+    """A reason to stop that only the distribution knows."""
+
+    name: str
+    every: int  # generations between two looks, after which the answer stands until the next; 0: always look
+    look: Callable[[Any, Array], dict[str, str]]  # state and first `spread` to reasons by name, none to go on
 
 
 class Strategy(ABC):
     """A search distribution with the devices of evolution strategies: a frozen object of sizes and constants.
 
-    What changes is the state, a NamedTuple of float64 arrays (numbers are arrays of shape ()); everything that the next
-    generation needs is in it, so that a search can be stored and go on bit by bit. The methods are pure: they neither
-    change a state nor keep anything. They need not check their arguments, which come from a Searcher.
+    What changes is the state, a NamedTuple of float64 arrays (numbers are arrays of shape ()). Everything the next
+    generation needs is in it, so that a search can be stored and continue exactly. Methods are pure: they change no
+    state and keep nothing. The one exception is `out`: where a caller passes it, its arrays are no longer needed, and
+    a strategy may write its answer into them; it may even be the state itself. Arguments come from a Searcher and need
+    no checks.
+
+    A strategy that is a dataclass of numbers, texts, arrays, groups and other registered objects can be saved: see
+    `esgroup.strategies.register`.
     """
 
     # ---- must ---------------------------------------------------------------------------------------------------
@@ -34,7 +66,7 @@ class Strategy(ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """Of a point."""
+        """Shape of one point."""
 
     @property
     @abstractmethod
@@ -44,69 +76,159 @@ class Strategy(ABC):
     @property
     @abstractmethod
     def popsize(self) -> int:
-        """Values in a generation, unless the caller wants another number."""
+        """Values in a generation."""
 
     @property
     @abstractmethod
     def about(self) -> str:
-        """The distribution and its structure in a few words: a result and a figure name it so."""
+        """The distribution and its structure in a few words, for results and figures."""
 
     @abstractmethod
     def start(self) -> Any:
-        """The first state."""
+        """Return the first state."""
 
     @abstractmethod
-    def sample(self, state: Any, n: int, rng: np.random.Generator) -> Drawn:
-        """n points of the distribution, drawn at once."""
+    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+        """Draw n points. `out` are points of an earlier call that nobody needs any longer."""
 
     @abstractmethod
     def local(self, state: Any, points: Array) -> Array:
-        """The local coordinates of any points, (n, *shape) -> (n, m): for points that were not asked for."""
+        """Return the local coordinates (n, m) of any points (n, *shape): for those that were not asked for."""
 
     @abstractmethod
-    def update(self, state: Any, local: Array, order: NDArray[np.int64]) -> Any:
-        """The next state, after a generation of any number of points whose `order` lists them from best to worst."""
+    def update(self, state: Any, told: Told, out: Any = None) -> Any:
+        """Return the next state, after a generation."""
 
     @abstractmethod
     def mean(self, state: Any) -> Array:
-        """The middle of the distribution, a point."""
+        """Return the middle of the distribution, a point."""
 
     @abstractmethod
     def stds(self, state: Any) -> Array:
-        """Standard deviations of the entries of a point, of its shape: what `tolx` and the figure look at."""
+        """Return the standard deviations of the entries of a point, in its shape."""
 
-    # ---- may ----------------------------------------------------------------------------------------------------
+    # ---- may: points --------------------------------------------------------------------------------------------
 
-    @property
-    def patience(self) -> float:
-        """How much longer than usual the values may stand still; infinite if it says itself when it has `ended`."""
-        return 1.0
+    def batch_size(self, state: Any) -> int:
+        """How many points to ask for next, and after how many values to update: `popsize`, or what the state says."""
+        return self.popsize
 
     def check(self, points: Array) -> None:
-        """Refuse points that are not in the space, with a ValueError that says why."""
+        """Refuse points outside the space with a ValueError that names X."""
         checks.real_array("X", points, (None, *self.shape))
 
     def shortened(self, local: Array) -> Array:
-        """Local coordinates of points that were not asked for, no longer than a long sample's: far ones do no harm."""
+        """Limit local coordinates of points that were not asked for to the length of a long sample's."""
         return local
 
-    def leave_plateau(self, state: Any, n: int) -> Any:
-        """A wider distribution, after a generation of n values most of which are equal; the same if it has no way."""
+    def to_user(self, points: Array) -> Any:
+        """Return points (n, *shape) as users see them: as they are, or, say, as a list of dicts."""
+        return points
+
+    def from_user(self, name: str, points: Any) -> Array:
+        """Return points as `to_user` gives them, or a single one, as an array (n, *shape); `name` is for errors.
+
+        The array must be the one that `to_user` was given, bit for bit: by it a search recognises its own points.
+        """
+        array = np.asarray(points) if len(self.shape) != 1 else None
+        if array is None:
+            return checks.points(name, points, self.shape[0]).reshape(-1, *self.shape)
+        single = array.shape == self.shape
+        return checks.real_array(name, array[None] if single else points, (None, *self.shape))
+
+    def are_pairs(self, told: Any) -> bool:
+        """Whether the one argument of `tell` is [(point, value), ...] and not a list of values."""
+        if not isinstance(told, (list, tuple)) or not told:
+            return False
+        first = told[0]
+        if not isinstance(first, (list, tuple)) or len(first) != 2:
+            return False
+        point, value = first
+        if len(self.shape) > 1:
+            return np.ndim(point) == len(self.shape) and np.size(value) == 1
+        return _is_row(point) and (not _is_row(value) or len(value) == 1)
+
+    # ---- may: states --------------------------------------------------------------------------------------------
+
+    def on_values(self, state: Any, points: Array, values: Array) -> Any:
+        """Return the state after these values were told, for strategies that remember values; NaN is a failed one."""
         return state
+
+    def successor(self, state: Any) -> tuple[Strategy, Any] | None:
+        """Return the strategy to continue with, over the same points, and its state; None to stay with this one."""
+        return None
+
+    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> Strategy | None:
+        """Return the same search from elsewhere, as wide as the first one times a factor; None if there is no way."""
+        return None
+
+    def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
+        """Return the state whose fields are stored in `arrays`, by name; ValueError if they are not one.
+
+        As it stands, every array must have the shape that it has in the first state.
+        """
+        first = self.start()
+        return type(first)(**{name: stored_array(arrays, name, kept.shape) for name, kept in first._asdict().items()})
+
+    # ---- may: what is known -------------------------------------------------------------------------------------
+
+    @property
+    def structure(self) -> Any:
+        """What `Searcher.structure` shows: a group, or words."""
+        return self.about
 
     @property
     def note(self) -> str:
         """What was decided for the user, for the message of a result."""
         return ""
 
-    def heard(self, state: Any, points: Array, values: Array) -> Any:
-        """The state after these values were told, for strategies that report values; the update goes by ranks alone."""
-        return state
+    def spread(self, state: Any) -> Array:
+        """Return standard deviations of what is searched, which tell whether the distribution shrinks or grows."""
+        return self.stds(state)
 
-    def ended(self, state: Any) -> dict[str, str]:
-        """Reasons to stop that only this distribution knows, by name."""
+    def sigma(self, state: Any) -> float:
+        """Return the overall step size: the geometric mean of the standard deviations."""
+        return math.exp(float(np.log(self.spread(state)).mean()))
+
+    def axis_ratio(self, state: Any) -> float:
+        """Return the longest to the shortest axis of the distribution; as it stands, of single entries."""
+        stds = self.spread(state)
+        return float(stds.max() / stds.min())
+
+    def result_fields(self, state: Any) -> dict[str, Any]:
+        """Return what a result has besides, by name."""
         return {}
 
-    def found(self, state: Any) -> dict[str, Any]:
-        """What the result of a search has besides, by name."""
+    # ---- may: when to stop --------------------------------------------------------------------------------------
+
+    @property
+    def patience(self) -> float:
+        """How much longer than usual the values may stand still; infinite if only `stop_reasons` says when to end."""
+        return 1.0
+
+    def stop_reasons(self, state: Any) -> dict[str, str]:
+        """Return reasons to stop that only this distribution knows, by name."""
         return {}
+
+    @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """Reasons to stop beside limits and values: the spread, relative to the first, and `stop_reasons`."""
+        return (
+            Criterion("spread", 0, lambda state, first: relative_spread(self.spread(state) / first)),
+            Criterion("own", 0, lambda state, first: self.stop_reasons(state)),
+        )
+
+
+def relative_spread(relative: Array) -> dict[str, str]:
+    """Reasons to stop by standard deviations relative to the first ones: they are points, or beyond all bounds."""
+    if not np.isfinite(relative).all() or relative.max() > DIVERGENCE:
+        return {"divergence": f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"}
+    if relative.max() < TOL_X:
+        return {"tolx": f"the standard deviations fell to {relative.max():.1g} times the first ones"}
+    return {}
+
+
+def _is_row(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return not value or not isinstance(value[0], (list, tuple, np.ndarray))
+    return np.ndim(value) == 1

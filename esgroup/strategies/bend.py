@@ -15,7 +15,7 @@ from esgroup.checks import Array
 _FAR = 1e306  # what is further out is taken to be there: sums cannot overflow
 
 
-class Frame(NamedTuple):
+class Edge(NamedTuple):
     """Coordinates seen from a finite bound `low`, turned round if that is the upper one."""
 
     sign: Array  # -1 where turned
@@ -101,11 +101,11 @@ class Bend:
     def _inner(self) -> tuple[Array, Array]:
         return self.lower + self.lower_margin, self.upper - self.upper_margin
 
-    def _seen(self, columns: NDArray[np.int64], turned: NDArray[np.bool_]) -> Frame:
+    def _seen(self, columns: NDArray[np.int64], turned: NDArray[np.bool_]) -> Edge:
         """Coordinates seen from their lower bounds, from the upper ones where turned."""
         lower, upper = self.lower[columns], self.upper[columns]
         at_lower, at_upper = self.lower_margin[columns], self.upper_margin[columns]
-        return Frame(
+        return Edge(
             np.where(turned, -1.0, 1.0),
             np.where(turned, -upper, lower),
             np.where(turned, -lower, upper),
@@ -114,7 +114,7 @@ class Bend:
         )
 
 
-def _bent(frame: Frame, y: Array) -> Array:
+def _bent(frame: Edge, y: Array) -> Array:
     (sign, low, high, near, far), width = frame, frame.width
     s = np.abs(sign * y.clip(-_FAR, _FAR) - low + near)  # the distance from the mirror: y - low is exact nearby
     if (s > width).any():
@@ -128,7 +128,7 @@ def _bent(frame: Frame, y: Array) -> Array:
     return turned_back
 
 
-def _nearest_image(frame: Frame, y: Array, to: Array) -> Array:
+def _nearest_image(frame: Edge, y: Array, to: Array) -> Array:
     (sign, low, _, near, _), width = frame, frame.width
     mirror = low - near
     s, t = sign * y - mirror, sign * to - mirror

@@ -24,7 +24,7 @@ _NO_RANGE = 1e20  # bounds as far apart as this are obeyed, but say nothing of t
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class Box:
     """Bounds, fixed and integer coordinates between the user's x and the search's y, which is free of all of them.
 
     y has the coordinates that are not fixed. Bounds are met by a bend (`Bend`): x = y where it is further inside than a
@@ -42,7 +42,7 @@ class Space:
     def __post_init__(self) -> None:
         arrays = (self.x0, self.lower, self.upper, self.fixed, self.integer, self.steps0)
         if {array.shape for array in arrays} != {(len(self.x0),)}:
-            raise ValueError(f"the arrays of a space must have one shape, got {[array.shape for array in arrays]}")
+            raise ValueError(f"the arrays of a box must have one shape, got {[array.shape for array in arrays]}")
         if not np.isfinite(self.x0).all() or not (self.steps0 > 0)[~self.fixed].all():
             raise ValueError("x0 must be finite and steps0 positive")
         if self.fixed.all():
@@ -125,19 +125,19 @@ class Space:
         start: Array = self.feasible(point[None])[0]
         return start
 
-    def with_bounds(self, x0: Array, bounds: Any) -> Space:
+    def with_bounds(self, x0: Array, bounds: Any) -> Box:
         """The same coordinates, fixed and integer ones included, with other bounds; x0 is moved to within them."""
         lower, upper, hint = parse_bounds(bounds, self.dim)
         lower, upper = whole_bounds(lower, upper, self.integer)
         if (same := (lower == upper) & ~self.fixed).any():
             raise ValueError(f"bounds must leave room, got lower = upper for coordinate {int(same.argmax())}{hint}")
         x0 = np.where(self.fixed, self.x0, np.clip(x0, lower, upper))
-        return Space(x0, lower, upper, self.fixed, self.integer, self.steps0)
+        return Box(x0, lower, upper, self.fixed, self.integer, self.steps0)
 
     # ---- standard deviations ------------------------------------------------------------------------------------
 
     def initial_steps(self, sigma0: Any = None) -> Array:
-        """First standard deviations of y (free_dim,): sigma0, a positive number or (dim,), or those `space` was given.
+        """First standard deviations of y (free_dim,): sigma0, a positive number or (dim,), or `steps0`.
 
         They are at most `most_steps`, and larger than sigma0 where x0 lies in the margin of a bound, so that the points
         nevertheless spread by sigma0.
@@ -198,8 +198,8 @@ class Space:
 # ---- from arguments ---------------------------------------------------------------------------------------------
 
 
-def space(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None, sigma0: Any = None) -> Space:
-    """The space that a user describes.
+def make_box(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None, sigma0: Any = None) -> Box:
+    """The box that a user describes.
 
     `x0` is a feasible point; `bounds` are scipy.optimize.Bounds, a pair of numbers for all coordinates or a pair for
     each, None or infinite where open; `fixed` are indices or a mask of coordinates that stay at x0, or a mapping of
@@ -223,7 +223,7 @@ def space(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None, s
         stays |= lower == upper
         if steps is None:
             steps = _default_steps(point, lower, upper, stays, whole)
-        return Space(point, lower, upper, stays, whole, steps)
+        return Box(point, lower, upper, stays, whole, steps)
     except ValueError as error:
         raise ValueError(f"{error}{hint}") from None
 

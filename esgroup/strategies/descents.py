@@ -137,7 +137,7 @@ class Descents:
         at = state.points[np.asarray(known, dtype=np.int64)]
         return Places(np.vstack([at, centres]), np.vstack([near, widths]), self.niches.scale)
 
-    def heard(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
+    def on_values(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
         """The state with the best of these values near every optimum and every component, and of all.
 
         Places move and are new: what was the best of one may now be near another, and what is near none is forgotten

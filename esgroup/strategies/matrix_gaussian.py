@@ -8,14 +8,13 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.matrix_gaussian import MatrixGaussian
 from esgroup.groups import Full, Group, Kronecker, Triangular, described
 from esgroup.groups.linalg import SingularElementError
-from esgroup.strategies.base import CONDITION, Drawn, Strategy
+from esgroup.strategies.base import CONDITION, Drawn, Strategy, Told
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.injected import shortened
@@ -103,7 +102,7 @@ class MatrixGaussianSearch(Strategy):
 
     # ---- generations --------------------------------------------------------------------------------------------
 
-    def sample(self, state: SearchState, n: int, rng: np.random.Generator) -> Drawn:
+    def sample(self, state: SearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
         generation, points = Generation.empty(n, self.size), np.empty((n, self.size))
         self.evolution.sample(state, n, rng, generation, points)
         return Drawn(points.reshape(n, *self.shape), generation.z[:n])
@@ -111,27 +110,22 @@ class MatrixGaussianSearch(Strategy):
     def local(self, state: SearchState, points: Array) -> Array:
         return self.evolution.local(state, np.ascontiguousarray(points).reshape(len(points), self.size))
 
-    def update(self, state: SearchState, local: Array, order: NDArray[np.int64]) -> SearchState:
+    def update(self, state: SearchState, told: Told, out: Any = None) -> SearchState:
         moved = SearchState(*(array.copy() for array in state))
-        generation = Generation.empty(len(local), self.size)
-        generation.z[:-1] = local
+        generation = Generation.empty(len(told.local), self.size)
+        generation.z[:-1] = told.local
         self.evolution.place(moved, generation, np.empty((0, self.size)))  # images only, the points are known
-        self.evolution.update(moved, generation, order)
+        self.evolution.update(moved, generation, told.order)
+        if told.plateau and self.algorithm != "paper":
+            self.evolution.leave_plateau(moved, len(told.order))
         return moved
 
     def shortened(self, local: Array) -> Array:
         return shortened(local)
 
-    def leave_plateau(self, state: SearchState, n: int) -> SearchState:
-        if self.algorithm == "paper":
-            return state
-        wider = SearchState(*(array.copy() for array in state))
-        self.evolution.leave_plateau(wider, n)
-        return wider
-
     # ---- ends ---------------------------------------------------------------------------------------------------
 
-    def ended(self, state: SearchState) -> dict[str, str]:
+    def stop_reasons(self, state: SearchState) -> dict[str, str]:
         group, root = self.evolution.group, state.root
         if _condition_bound(group, root) <= CONDITION:  # cheap, and mostly enough
             return {}
@@ -139,7 +133,7 @@ class MatrixGaussianSearch(Strategy):
         text = f"the condition number of the covariance is {condition:.3g}, above {CONDITION:g}"
         return {"condition": text} if condition > CONDITION else {}
 
-    def found(self, state: SearchState) -> dict[str, Any]:
+    def result_fields(self, state: SearchState) -> dict[str, Any]:
         """sigma, the geometric mean of the standard deviations."""
         return {"sigma": math.exp(0.5 * float(np.log(self.evolution.variances(state)).mean()))}
 

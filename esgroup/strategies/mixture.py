@@ -32,7 +32,7 @@ from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture
 from esgroup.distributions.spreading import box_of
 from esgroup.groups import described
-from esgroup.strategies.base import Drawn, Strategy
+from esgroup.strategies.base import Drawn, Strategy, Told
 from esgroup.strategies.bounds import parse_bounds
 from esgroup.strategies.component import Component
 from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, Descents, MixtureSearchState
@@ -153,7 +153,7 @@ class MixtureSearch(Strategy):
 
     # ---- samples ------------------------------------------------------------------------------------------------
 
-    def sample(self, state: MixtureSearchState, n: int, rng: np.random.Generator) -> Drawn:
+    def sample(self, state: MixtureSearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
         counts = self._shares(state, n, rng)
         drawn = [self._draw(state, k, int(counts[k]), rng) for k in np.flatnonzero(counts).tolist()]
         points = folded(self._box, np.concatenate([part.points for part in drawn]))
@@ -221,7 +221,8 @@ class MixtureSearch(Strategy):
 
     # ---- update -------------------------------------------------------------------------------------------------
 
-    def update(self, state: MixtureSearchState, local: Array, order: NDArray[np.int64]) -> MixtureSearchState:
+    def update(self, state: MixtureSearchState, told: Told, out: Any = None) -> MixtureSearchState:
+        local, order = told.local, told.order
         new, labels = state.copied(), local[:, 0].astype(np.int64)
         searching = np.flatnonzero(state.phase[labels[order]] == SEARCH)
         if len(searching):
@@ -244,9 +245,9 @@ class MixtureSearch(Strategy):
 
     # ---- results ------------------------------------------------------------------------------------------------
 
-    def heard(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
+    def on_values(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
         """The values are kept for `modes`: the search itself goes by ranks."""
-        return state if np.isnan(values).all() else self._descents.heard(state, points, values)
+        return state if np.isnan(values).all() else self._descents.on_values(state, points, values)
 
     def modes(self, state: MixtureSearchState) -> list[Mode]:
         """The optima found and descents that are well on their way to another, the best first.
@@ -268,11 +269,11 @@ class MixtureSearch(Strategy):
             listed.append(Mode(state.best_points[-1].copy(), top, 0.0))
         return sorted(listed, key=lambda mode: (math.isnan(mode.value), mode.value))
 
-    def found(self, state: MixtureSearchState) -> dict[str, Any]:
+    def result_fields(self, state: MixtureSearchState) -> dict[str, Any]:
         """The optima: point, value and weight of each."""
         return {"modes": self.modes(state)}
 
-    def ended(self, state: MixtureSearchState) -> dict[str, str]:
+    def stop_reasons(self, state: MixtureSearchState) -> dict[str, str]:
         """10 descents and 5 for each optimum or component without news: of M alike one is missed with less than e^-5.
 
         With 4 each and no more, one run of five on Himmelblau's function missed an optimum.

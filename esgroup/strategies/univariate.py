@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from esgroup.checks import Array
 from esgroup.distributions.product import Product
 from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
 from esgroup.strategies import rates
-from esgroup.strategies.base import Drawn, Strategy
+from esgroup.strategies.base import Drawn, Strategy, Told
 from esgroup.strategies.injected import longest, shortened
 from esgroup.strategies.recombination import Constants, Cumulative
 
@@ -121,7 +121,7 @@ class UnivariateSearch(Strategy):
     def _distribution_state(self, state: UnivariateSearchState) -> UnivariateState:
         return UnivariateState(state.unconstrained)
 
-    def sample(self, state: UnivariateSearchState, n: int, rng: np.random.Generator) -> Drawn:
+    def sample(self, state: UnivariateSearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
         points = self.product.sample(self._distribution_state(state), n, rng)
         return Drawn(points, self.local(state, points))
 
@@ -129,16 +129,18 @@ class UnivariateSearch(Strategy):
         """Rows (z, y) of 2 k numbers."""
         return np.column_stack(self.product.local(self.product.natural(self._distribution_state(state)), points))
 
-    def update(self, state: UnivariateSearchState, local: Array, order: NDArray[np.int64]) -> UnivariateSearchState:
+    def update(self, state: UnivariateSearchState, told: Told, out: Any = None) -> UnivariateSearchState:
+        order = told.order
         if len(order) < 2:
             return state  # the rank of a single point says nothing
         constants = self.constants(len(order))
-        z, y = np.split(local[order], 2, axis=1)
+        z, y = np.split(told.local[order], 2, axis=1)
         delta = constants.mean_weights @ z
         moved, width = self._widths(state, constants, delta[self._sharp], y[:, self._sharp])
         tau = self.product.natural(self._distribution_state(state))
         tau = self._confined(self._scaled(self._shifted(tau, self._rates * delta), width), len(order))
-        return moved._replace(unconstrained=self.product.state_of(tau).unconstrained)
+        moved = moved._replace(unconstrained=self.product.state_of(tau).unconstrained)
+        return self.leave_plateau(moved, len(order)) if told.plateau else moved
 
     def _widths(
         self, state: UnivariateSearchState, constants: Constants, delta: Array, y: Array
@@ -183,6 +185,7 @@ class UnivariateSearch(Strategy):
         return np.column_stack([shortened(z), np.clip(y, -(longest(self.size) ** 2), longest(self.size) ** 2)])
 
     def leave_plateau(self, state: UnivariateSearchState, n: int) -> UnivariateSearchState:
+        """Widen the distribution after a generation of n values most of which are equal."""
         wider = np.full(int(self._sharp.sum()), math.exp(0.2 + float(self.constants(n).numbers[1])))
         tau = self._confined(self._scaled(self.product.natural(self._distribution_state(state)), wider), n)
         return state._replace(unconstrained=self.product.state_of(tau).unconstrained)
@@ -202,7 +205,7 @@ class UnivariateSearch(Strategy):
         """Standard deviations; of a Pareto, which may have none, from its quartiles."""
         return self._middles(state)[:, 1]
 
-    def ended(self, state: UnivariateSearchState) -> dict[str, str]:
+    def stop_reasons(self, state: UnivariateSearchState) -> dict[str, str]:
         """At the end of float64: parameters that cannot grow further, or no width left."""
         tau = self.product.natural(self._distribution_state(state))
         signed = np.abs(tau[[sign != "free" for sign in self.product.signs]])
@@ -217,7 +220,7 @@ class UnivariateSearch(Strategy):
     def check(self, points: Array) -> None:
         self.product.check_points("X", points)
 
-    def found(self, state: UnivariateSearchState) -> dict[str, Product | Univariate]:
+    def result_fields(self, state: UnivariateSearchState) -> dict[str, Product | Univariate]:
         """The distribution in the end, with its usual parameters."""
         reached = self.product.at(self._distribution_state(state))
         return {"distribution": reached if isinstance(self.distribution, Product) else reached.families[0]}

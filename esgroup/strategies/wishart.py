@@ -29,7 +29,7 @@ from esgroup.distributions.bartlett import bartlett, check_symmetric, gram, posi
 from esgroup.distributions.wishart import Wishart
 from esgroup.groups import Group, described
 from esgroup.strategies import rates
-from esgroup.strategies.base import Drawn, Strategy
+from esgroup.strategies.base import Drawn, Strategy, Told
 
 MOST_DOF = 1e15  # Z - I, of the order n^-1/2, then has seven digits left
 _RESCALED = 2.0  # eta
@@ -155,7 +155,7 @@ class WishartSearch(Strategy):
 
     # ---- generations --------------------------------------------------------------------------------------------
 
-    def sample(self, state: WishartSearchState, n: int, rng: np.random.Generator) -> Drawn:
+    def sample(self, state: WishartSearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
         p = self.dim
         factors = bartlett((float(state.dof) - (p - 1)) / 2, p, n, rng)  # F with Z = F F^T
         rows = np.ascontiguousarray(factors.swapaxes(1, 2)).reshape(-1, p)
@@ -170,16 +170,18 @@ class WishartSearch(Strategy):
         z = self.group._solve(state.root, rows).reshape(-1, p, p)
         return symmetric_part(z).reshape(-1, p * p)
 
-    def update(self, state: WishartSearchState, local: Array, order: NDArray[np.int64]) -> WishartSearchState:
+    def update(self, state: WishartSearchState, told: Told, out: Any = None) -> WishartSearchState:
+        order = told.order
         if len(order) < 2:  # nothing to compare with
             return state
         constants, n = wishart_rates(len(order), self.group.dof), float(state.dof)
-        step = self._natural_step(local, order, constants.utilities)
+        step = self._natural_step(told.local, order, constants.utilities)
         root = self.group._product_h(state.root, _RESCALED * step)
         path = (1 - constants.c) * state.path + constants.gain * math.sqrt(n) * step
         exponent = constants.drive * (1 - self._norm(path) / constants.norm)
         dof = np.clip(n * math.exp(max(-1.0, min(1.0, exponent))), self.least_dof, MOST_DOF)
-        return WishartSearchState(np.array(dof), root, path)
+        moved = WishartSearchState(np.array(dof), root, path)
+        return self.leave_plateau(moved, len(order)) if told.plateau else moved
 
     def _natural_step(self, local: Array, order: NDArray[np.int64], utilities: Array) -> Array:
         """N, scaled down when an entry of eta N exceeds 1: points told from far away must not overturn L."""
@@ -196,6 +198,7 @@ class WishartSearch(Strategy):
         return float(np.linalg.norm(dense + dense.T))
 
     def leave_plateau(self, state: WishartSearchState, n: int) -> WishartSearchState:
+        """Widen the distribution after a generation of n values most of which are equal."""
         wider = float(state.dof) * math.exp(-0.4 - wishart_rates(n, self.group.dof).drive)
         return state._replace(dof=np.array(max(wider, self.least_dof)))
 
@@ -206,10 +209,10 @@ class WishartSearch(Strategy):
         check_symmetric("X", points)
         positive_roots("X", symmetric_part(points))
 
-    def ended(self, state: WishartSearchState) -> dict[str, str]:
+    def stop_reasons(self, state: WishartSearchState) -> dict[str, str]:
         text = f"the degrees of freedom are {MOST_DOF:g}: samples can come no nearer to the mean"
         return {"dof": text} if float(state.dof) >= MOST_DOF else {}
 
-    def found(self, state: WishartSearchState) -> dict[str, Any]:
+    def result_fields(self, state: WishartSearchState) -> dict[str, Any]:
         """dof, the degrees of freedom."""
         return {"dof": float(state.dof)}

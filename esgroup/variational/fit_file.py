@@ -12,7 +12,7 @@ from esgroup.files import npz as files
 from esgroup.files import objects
 from esgroup.files.autosave import Contents, FileKeeper, must_exist
 from esgroup.files.checked import array, entry, generator_from_json, generator_to_json, optional_entry
-from esgroup.strategies.spaces import register_all
+from esgroup.strategies.registry import register_all
 from esgroup.variational.fit import Best, Fit
 from esgroup.variational.schedule import Summary, Window
 
@@ -42,7 +42,7 @@ def resume_from(path: files.Path | None, fit: Fit) -> None:
 def _identity(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
     """What makes another fit of it; when it ends does not."""
     register_all()
-    family, arrays = objects.describe(fit.objective.mixture, "family")  # type: ignore[arg-type]
+    family, arrays = objects.describe(fit.objective.mixture, "family")
     rate, estimator = fit.schedule.rate, repr(fit.objective.estimator)
     return {"family": family, "estimator": estimator, "gamma": fit.objective.gamma, "first rate": rate}, arrays
 

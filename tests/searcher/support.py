@@ -13,7 +13,7 @@ import pytest
 from esgroup import Searcher
 from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Full, Group, Kronecker, Sparse, Triangular
 from esgroup.search import stopping
-from esgroup.strategies.box import Space
+from esgroup.strategies.box import Box
 
 Array = np.ndarray
 Function = Callable[[Array], float]
@@ -120,7 +120,7 @@ def anatomy(part: Any) -> Any:
         return repr(part.bit_generator.state)
     if isinstance(part, (list, tuple, deque)):
         return [anatomy(one) for one in part]
-    if isinstance(part, (Searcher, stopping.Record, Space)):
+    if isinstance(part, (Searcher, stopping.Record, Box)):
         derived = {name for name, what in vars(type(part)).items() if isinstance(what, cached_property)}
         skipped = derived | {"_since", "_seconds", "_spare", "_evolution", "_known", "_known_asks"}
         skipped |= {"stagnation", "stagnation_at", "spread", "spread_at", "condition", "condition_at"}

@@ -10,9 +10,8 @@ import pytest
 from scipy.optimize import OptimizeResult
 
 from esgroup import Searcher
-from esgroup.search import stopping
-from esgroup.search import telling as module
 from esgroup.running.limits import Limits, status_of
+from esgroup.search import telling as module
 
 from .support import generation, run, searcher, sphere, valley
 

@@ -11,6 +11,7 @@ from esgroup import Searcher
 from esgroup.distributions import Gaussian
 from esgroup.distributions.matrix_gaussian import MatrixGaussian
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Kronecker, Triangular
+from esgroup.strategies.base import Told
 from esgroup.strategies.evolution import SIGMA, SearchState
 from esgroup.strategies.matrix_gaussian import MatrixGaussianSearch
 from esgroup_problems.matrices import kronecker_ellipsoid
@@ -34,7 +35,7 @@ def search(strategy: MatrixGaussianSearch, f: Callable, seed: int, max_evals: in
         drawn = strategy.sample(state, strategy.popsize, rng)
         values = f(drawn.points)
         evals, best = evals + len(values), min(best, float(values.min()))
-        state = strategy.update(state, drawn.local, np.argsort(values, kind="stable"))
+        state = strategy.update(state, Told(drawn.local, np.argsort(values, kind="stable")))
     return evals, best
 
 
@@ -47,10 +48,10 @@ def assert_same_search(strategy: MatrixGaussianSearch, vector: Searcher, generat
         close(drawn.points.reshape(asked.shape), asked, 1e-9)
         values = two_sided(asked.reshape(-1, *shape))
         vector.tell(values)
-        state = strategy.update(state, drawn.local, np.argsort(values, kind="stable"))
+        state = strategy.update(state, Told(drawn.local, np.argsort(values, kind="stable")))
     close(strategy.mean(state).ravel(), vector.mean, 1e-9)
     close(strategy.stds(state).ravel(), vector.stds, 1e-9)
-    close(strategy.found(state)["sigma"], vector.sigma, 1e-9)
+    close(strategy.result_fields(state)["sigma"], vector.sigma, 1e-9)
 
 
 # ---- degenerate cases -------------------------------------------------------------------------------------------
@@ -126,7 +127,7 @@ def test_the_published_update_is_a_natural_gradient_step_with_utilities(form: st
     u, dof = u / u.sum() - 1 / 7, m * (m + 1) // 2 + k * (k + 1) // 2 - 1
     eta = (3 + np.log(m * k)) / (5 * np.sqrt(m * k)) * min(1, 3 * (m * k + 1) / (2 * dof))
     expected = family.move(first, family.natural_score(z[order], u).scaled(1.0, eta))
-    moved = strategy.update(state, z.reshape(7, -1), order)
+    moved = strategy.update(state, Told(z.reshape(7, -1), order))
     close(strategy.mean(moved), expected.mean)
     row, column = family.covariances(expected)
     close(strategy.stds(moved), np.sqrt(np.outer(np.diagonal(row), np.diagonal(column))))
@@ -143,7 +144,7 @@ def test_a_generation_of_matrices_is_the_formula_on_dense_matrices() -> None:
     for scale in (1.0, 0.5, 3.0):
         z, order = scale * rng.standard_normal((popsize, 6)), rng.permutation(popsize)
         close(strategy.local(state, twin.points(z).reshape(-1, 2, 3)), z, 1e-8)
-        state = strategy.update(state, z, order)
+        state = strategy.update(state, Told(z, order))
         twin.move(z, order)
         close(strategy.mean(state).ravel(), twin.mean, 1e-8)
         spread = twin.sigma * twin.d[:, None] * twin.a
@@ -161,7 +162,7 @@ def test_the_approximate_gradient_steps_twice_as_far_in_the_scale() -> None:
     steps = []
     for exact in (True, False):
         strategy = MatrixGaussianSearch(replace(family, exact=exact), algorithm="paper")
-        moved = strategy.update(strategy.start(), z, order)
+        moved = strategy.update(strategy.start(), Told(z, order))
         steps.append(strategy.evolution.group.log_abs_det(moved.root))
     assert steps[0] < 0
     assert steps[1] / steps[0] == pytest.approx(2, rel=0.02)
@@ -184,7 +185,7 @@ def test_the_methods_change_nothing_and_keep_nothing(form: str, shape: tuple[int
         frozen(drawn.local)
         order = np.argsort(two_sided(drawn.points))
         order.flags.writeable = False
-        once, twice = strategy.update(state, drawn.local, order), strategy.update(state, drawn.local, order)
+        once, twice = strategy.update(state, Told(drawn.local, order)), strategy.update(state, Told(drawn.local, order))
         other = MatrixGaussianSearch(strategy.distribution).update(state, drawn.local, order)
         for name, a, b, c in zip(SearchState._fields, once, twice, other, strict=True):
             assert a.dtype == np.float64
@@ -192,7 +193,7 @@ def test_the_methods_change_nothing_and_keep_nothing(form: str, shape: tuple[int
         mean = strategy.mean(state)
         mean += 1.0
         state = frozen_state(once)
-    assert strategy.ended(state) == {}
+    assert strategy.stop_reasons(state) == {}
 
 
 @pytest.mark.parametrize("form", ["covariance", "precision"])
@@ -204,7 +205,7 @@ def test_local_coordinates_undo_sampling(form: str) -> None:
         drawn = strategy.sample(state, n, rng)
         assert drawn.points.shape == (n, 3, 4)
         close(strategy.local(state, drawn.points), drawn.local, 1e-9)
-        state = strategy.update(state, drawn.local, rng.permutation(n))
+        state = strategy.update(state, Told(drawn.local, rng.permutation(n)))
     points = np.asfortranarray(rng.standard_normal((5, 3, 4)))
     r = strategy.evolution.group.dense(state.root) * state.scalars[SIGMA]
     close(strategy.mean(state).ravel() + strategy.local(state, points) @ r.T, points.reshape(5, 12), 1e-9)
@@ -224,12 +225,12 @@ def test_a_covariance_without_correct_digits_ends_the_search() -> None:
     strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((2, 3))))
     state = strategy.start()
     state.root[:] = np.concatenate([np.diag([1e4, 1.0]).ravel(), np.diag([1.0, 1.0, 1e-4]).ravel()])
-    assert list(strategy.ended(state)) == ["condition"]
-    assert "is 1e+16, above 1e+14" in strategy.ended(state)["condition"]
+    assert list(strategy.stop_reasons(state)) == ["condition"]
+    assert "is 1e+16, above 1e+14" in strategy.stop_reasons(state)["condition"]
     state.root[:] = np.concatenate([np.diag([4e3, 1.0]).ravel(), np.diag([1.0, 1.0, 1 / 2000]).ravel()])
-    assert strategy.ended(state) == {}  # 6.4e13, although tr(C) tr(C^-1) is above
+    assert strategy.stop_reasons(state) == {}  # 6.4e13, although tr(C) tr(C^-1) is above
     state.root[0] = 0.0
-    assert "is inf" in strategy.ended(state)["condition"]
+    assert "is inf" in strategy.stop_reasons(state)["condition"]
 
 
 def test_the_condition_of_a_large_factor_is_judged_by_its_traces() -> None:
@@ -237,9 +238,9 @@ def test_the_condition_of_a_large_factor_is_judged_by_its_traces() -> None:
     strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((400, 2)), rows="diagonal"))
     state = strategy.start()
     state.root[:200] = 2e-7
-    assert strategy.ended(state) == {}  # 6e12
+    assert strategy.stop_reasons(state) == {}  # 6e12
     state.root[:200] = 1e-8
-    assert "is 2.5e+15, above 1e+14" in strategy.ended(state)["condition"]
+    assert "is 2.5e+15, above 1e+14" in strategy.stop_reasons(state)["condition"]
 
 
 def test_points_beyond_all_numbers_are_refused() -> None:
@@ -247,7 +248,7 @@ def test_points_beyond_all_numbers_are_refused() -> None:
     z = np.ones((6, 6))
     z[1, 1] = 1e60
     with pytest.raises(ValueError, match="within 1e50 standard deviations"):
-        strategy.update(frozen_state(strategy.start()), z, np.arange(6))
+        strategy.update(frozen_state(strategy.start()), Told(z, np.arange(6)))
 
 
 FAMILY = MatrixGaussian(np.zeros((2, 2)))

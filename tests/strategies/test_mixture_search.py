@@ -11,6 +11,7 @@ from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
 from esgroup.search import stopping
+from esgroup.strategies.base import Told
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, MixtureSearchState
 from esgroup.strategies.evolution import SIGMA, Evolution, Generation
@@ -46,12 +47,12 @@ def bowl(x: np.ndarray) -> np.ndarray:
 
 def generation(strategy: MixtureSearch, state, fun, rng: np.random.Generator, n: int | None = None):
     drawn = strategy.sample(state, strategy.popsize if n is None else n, rng)
-    return strategy.update(state, drawn.local, np.argsort(fun(drawn.points), kind="stable"))
+    return strategy.update(state, Told(drawn.local, np.argsort(fun(drawn.points), kind="stable")))
 
 
 def run(strategy: MixtureSearch, fun, seed: int, max_evals: int) -> tuple[MixtureSearchState, int]:
     rng, state, evals = np.random.default_rng(seed), strategy.start(), 0
-    while evals < max_evals and not strategy.ended(state):
+    while evals < max_evals and not strategy.stop_reasons(state):
         state = generation(strategy, state, fun, rng)
         evals += strategy.popsize
     return state, evals
@@ -91,7 +92,7 @@ def test_one_component_is_the_evolution_of_its_gaussian_step_for_step(group: Gro
         evolution.sample(expected, n, rngs[1], samples, x)
         close(drawn.points, x)
         order = np.argsort(bowl(x), kind="stable")
-        state = strategy.update(state, drawn.local, order)
+        state = strategy.update(state, Told(drawn.local, order))
         evolution.update(expected, samples, order)
         search = strategy._descents.search(state, 0)
         for found, wanted in zip(search, expected, strict=True):
@@ -150,7 +151,7 @@ def test_components_get_points_by_their_weights() -> None:
             labels = drawn.local[:, 0].astype(int)
             counts += np.bincount(labels, minlength=3)
             # all that matters here is what the update does to the shares
-            credit = strategy.update(state, drawn.local, np.arange(n)).credit
+            credit = strategy.update(state, Told(drawn.local, np.arange(n))).credit
             state = state._replace(credit=credit)
         close(counts / counts.sum(), [0.6, 0.3, 0.1], 0.02)
 
@@ -182,7 +183,7 @@ def test_a_probe_drawn_one_by_one_is_that_of_a_generation() -> None:
     ones = one_by_one(strategy, state, 200, rng)
     assert {(*one.local[0, :2], *one.points[0]) for one in ones} == expected
     points, local = np.concatenate([one.points for one in ones]), np.concatenate([one.local for one in ones])
-    state = strategy.update(state, local, np.argsort(wells(points), kind="stable"))
+    state = strategy.update(state, Told(local, np.argsort(wells(points), kind="stable")))
     assert list(state.phase) == [SCOUT, SEARCH]  # the second is beyond the hill
 
 
@@ -223,7 +224,7 @@ def test_components_are_ranked_among_their_own_samples() -> None:
     drawn = strategy.sample(state, 12, rng)
     first = drawn.local[:, 0] == 0
     values = wells(drawn.points)
-    moved = [strategy.update(state, drawn.local, np.argsort(values + c * first)) for c in (-100.0, 0.0, 100.0)]
+    moved = [strategy.update(state, Told(drawn.local, np.argsort(values + c * first))) for c in (-100.0, 0.0, 100.0)]
     for other in moved[1:]:
         assert np.array_equal(moved[0].searches, other.searches)
     assert not np.array_equal(moved[0].searches, state.searches)
@@ -238,7 +239,7 @@ def test_an_update_changes_neither_the_state_nor_the_samples() -> None:
             array.flags.writeable = False
         drawn = strategy.sample(state, strategy.popsize, rng)
         drawn.local.flags.writeable = False
-        state = strategy.update(state, drawn.local, np.argsort(himmelblau(drawn.points)))
+        state = strategy.update(state, Told(drawn.local, np.argsort(himmelblau(drawn.points))))
     assert (state.hits > 0).any()
 
 
@@ -266,7 +267,7 @@ def test_generations_of_any_size_and_stray_points_are_taken() -> None:
         stray = rng.uniform(-6, 6, (t % 3, 2))
         local = np.concatenate([drawn.local[keep], strategy.local(state, stray)])
         values = himmelblau(np.concatenate([drawn.points[keep], stray]))
-        state = strategy.update(state, local, np.argsort(values))
+        state = strategy.update(state, Told(local, np.argsort(values)))
     assert all(np.isfinite(array).all() for array in state[:-1])  # no values were told
     assert number_found(HIMMELBLAU, state, 1e-3) == (state.hits > 0).sum() > 0
 
@@ -292,14 +293,14 @@ def test_a_component_in_the_basin_of_a_known_optimum_is_given_up() -> None:
     probes = drawn.points[drawn.local[:, 0] == 0]
     close(probes[-1], strategy._descents.centre(state, 0))
     close(probes[-2], [-1.0122, 0.0])
-    state = strategy.update(state, drawn.local, np.argsort(wells(drawn.points), kind="stable"))
+    state = strategy.update(state, Told(drawn.local, np.argsort(wells(drawn.points), kind="stable")))
     assert list(state.phase) == [SCOUT, SEARCH]
     assert state.hits[0] == 2
     assert state.idle == 1
     scouted = strategy.sample(state, 12, rng)
     scouts = scouted.points[scouted.local[:, 0] == 0]
     values = wells(scouted.points)
-    state = strategy.update(state, scouted.local, np.argsort(values, kind="stable"))
+    state = strategy.update(state, Told(scouted.local, np.argsort(values, kind="stable")))
     assert list(state.phase) == [SEARCH, SEARCH]
     close(strategy._descents.centre(state, 0), scouts[np.argmin(wells(scouts))])
     assert state.age[0] == 0
@@ -387,7 +388,7 @@ def test_no_optimum_is_forgotten_unless_the_new_one_was_compared_with_others() -
         state = at_age(strategy, 3, [[6.0, 0.0], [5.0, 0.0], [4.0, 0.0]])
         state.phase[0], before = DUEL, state.points.copy()
         local = np.column_stack([np.zeros(len(tags)), tags, np.zeros((len(tags), 2))])
-        after = strategy.update(state, local, np.arange(len(tags)))
+        after = strategy.update(state, Told(local, np.arange(len(tags))))
         changed = np.flatnonzero((after.points != before).any(axis=1)).tolist()
         assert changed == ([] if forgotten is None else [forgotten])
         assert after.phase[0] == (DUEL if forgotten is None else SCOUT)
@@ -459,9 +460,9 @@ def test_points_not_asked_for_do_not_count_in_the_shares() -> None:
     strategy, rng = pair(), np.random.default_rng(0)
     state = strategy.start()
     stray = strategy.local(state, rng.standard_normal((5, 2)) - [3, 0])
-    assert np.array_equal(strategy.update(state, stray, np.arange(5)).credit, [0, 0])
+    assert np.array_equal(strategy.update(state, Told(stray, np.arange(5))).credit, [0, 0])
     drawn = strategy.sample(state, 12, rng)
-    close(strategy.update(state, drawn.local[:6], np.arange(6)).credit, [-3, 3])
+    close(strategy.update(state, Told(drawn.local[:6], np.arange(6))).credit, [-3, 3])
 
 
 def test_descents_that_begin_anew_do_so_with_smaller_deviations_in_turn() -> None:
@@ -485,7 +486,7 @@ def test_modes_are_the_components_until_there_are_optima() -> None:
     close([mode.point for mode in strategy.modes(state)], [[-1, 0], [1, 0]])
     state.points[3], state.hits[3] = [7.0, 8.0], 3
     state.points[5], state.hits[5] = [9.0, 8.0], 1
-    modes = strategy.found(state)["modes"]
+    modes = strategy.result_fields(state)["modes"]
     close([mode.point for mode in modes], [[7, 8], [9, 8]])
     assert [mode.weight for mode in modes] == [0.75, 0.25]
     assert all(np.isnan(mode.value) for mode in modes)
@@ -510,15 +511,15 @@ def test_the_value_of_an_optimum_is_the_best_one_told_near_it() -> None:
     state = at_age(strategy, 3, [[5.0, 0.0], [5.0, 1.0]])
     near = 0.9 * strategy._descents.niches.resolution
     told = np.array([[5.0 + near, 0.0], [5.0, 1.0], [5.0 + 9 * near, 0.0], [5.0, -0.3 * near], [5.0, 0.0]])
-    state = strategy.heard(state, told, np.array([3.0, 7.0, 2.5, 2.0, np.nan]))
+    state = strategy.on_values(state, told, np.array([3.0, 7.0, 2.5, 2.0, np.nan]))
     modes = strategy.modes(state)
     assert [mode.value for mode in modes] == [2.0, 7.0]  # the best first
     close([mode.point for mode in modes], [[5.0, -0.3 * near], [5.0, 1.0]])
     state.points[0, 0] += 1.0  # another optimum takes the place of the first
-    later = strategy.modes(strategy.heard(state, np.array([[6.0, 0.0], [5.0, 1.0]]), np.array([1.0, 8.0])))
+    later = strategy.modes(strategy.on_values(state, np.array([[6.0, 0.0], [5.0, 1.0]]), np.array([1.0, 8.0])))
     assert [mode.value for mode in later] == [1.0, 7.0]
     state.points[1, 0] += 1.0
-    nowhere = strategy.modes(strategy.heard(state, told[1:2], np.array([8.0])))
+    nowhere = strategy.modes(strategy.on_values(state, told[1:2], np.array([8.0])))
     assert nowhere[0].value == 2.0 and np.isnan([mode.value for mode in nowhere[1:]]).all()
     close([mode.point for mode in nowhere[1:]], [[6.0, 0.0], [6.0, 1.0]])
 
@@ -529,19 +530,19 @@ def test_the_value_of_a_descent_is_the_best_one_within_ten_deviations() -> None:
     search = strategy._descents.search(state, 1)
     search.mean[:], search.scalars[SIGMA] = [1.0, 0.0], 1e-5
     told = np.array([[1.0 + 9e-5, 0.0], [1.0 + 11e-5, 0.0], [1.0, 5e-5]])
-    modes = strategy.modes(strategy.heard(state, told, np.array([4.0, 1.0, 5.0])))
+    modes = strategy.modes(strategy.on_values(state, told, np.array([4.0, 1.0, 5.0])))
     assert [mode.value for mode in modes[:2]] == [1.0, 4.0] and np.array_equal(modes[1].point, told[0])
 
 
 def test_the_best_point_of_all_is_listed_although_no_optimum_is_near() -> None:
     strategy = pair()
     state = at_age(strategy, 3, [[5.0, 0.0]])
-    state = strategy.heard(state, np.array([[0.5, 0.5], [5.0, 0.0]]), np.array([1.0, 2.0]))
-    state = strategy.heard(state, np.array([[0.7, 0.5], [5.0, 0.0]]), np.array([1.0, 3.0]))
+    state = strategy.on_values(state, np.array([[0.5, 0.5], [5.0, 0.0]]), np.array([1.0, 2.0]))
+    state = strategy.on_values(state, np.array([[0.7, 0.5], [5.0, 0.0]]), np.array([1.0, 3.0]))
     modes = strategy.modes(state)
     assert [(mode.value, mode.weight) for mode in modes] == [(1.0, 0.0), (2.0, 1.0)]
     assert np.array_equal(modes[0].point, [0.5, 0.5])
-    modes = strategy.modes(strategy.heard(state, np.array([[5.0, 0.0]]), np.array([-1.0])))
+    modes = strategy.modes(strategy.on_values(state, np.array([[5.0, 0.0]]), np.array([-1.0])))
     assert [(mode.value, mode.weight) for mode in modes] == [(-1.0, 1.0)]
 
 
@@ -553,7 +554,7 @@ def test_two_components_in_one_place_are_one_mode_with_the_better_value() -> Non
         search.mean[0], search.scalars[SIGMA] = mean, 1e-5
     told = np.array([[1.0, 0.0], [1.0 + 1e-5, 0.0]])
     for values in ([1.0, 2.0], [2.0, 1.0]):
-        modes = strategy.modes(strategy.heard(state, told, np.array(values)))
+        modes = strategy.modes(strategy.on_values(state, told, np.array(values)))
         assert [mode.value for mode in modes] == [1.0]
 
 
@@ -630,7 +631,7 @@ def test_no_array_of_a_mixture_of_diagonal_gaussians_is_as_large_as_a_matrix(bou
         drawn = strategy.sample(state, strategy.popsize, rng)
         values = (drawn.points**2).sum(axis=1)
         state.hits[:] = 1  # a full list
-        state = strategy.heard(strategy.update(state, drawn.local, np.argsort(values)), drawn.points, values)
+        state = strategy.on_values(strategy.update(state, Told(drawn.local, np.argsort(values))), drawn.points, values)
         assert strategy.modes(state)[0].value == values.min()
         assert tracemalloc.get_traced_memory()[1] < 8 * dim**2
     finally:
@@ -641,9 +642,9 @@ def test_a_search_ends_when_there_has_been_no_news_for_long() -> None:
     strategy = pair()
     state = strategy.start()
     state.hits[:3], state.idle[...] = 1, 24
-    assert not strategy.ended(state)
+    assert not strategy.stop_reasons(state)
     state.idle[...] = 25
-    assert list(strategy.ended(state)) == ["modes"]
+    assert list(strategy.stop_reasons(state)) == ["modes"]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -672,7 +673,7 @@ def test_a_full_list_is_kept_with_points_asked_for_one_at_a_time() -> None:
         ones = one_by_one(strategy, state, strategy.popsize, rng)
         duels += int((state.phase == DUEL).any())
         order = np.argsort(rastrigin(np.concatenate([one.points for one in ones])), kind="stable")
-        state = strategy.update(state, np.concatenate([one.local for one in ones]), order)
+        state = strategy.update(state, Told(np.concatenate([one.local for one in ones]), order))
     assert duels > 0
     assert (np.sort(rastrigin(state.points)) < 2.1).all()  # at 0, 1 and 2 there are nine optima
 

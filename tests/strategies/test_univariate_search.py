@@ -20,6 +20,7 @@ from esgroup.distributions.families import (
     Weibull,
 )
 from esgroup.groups import Diagonal
+from esgroup.strategies.base import Told
 from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.univariate import UnivariateSearch, UnivariateSearchState
 from tests.groups.laws import close
@@ -39,7 +40,7 @@ def searched(strategy: UnivariateSearch, f, seed: int, max_evals: int, target: f
         drawn = strategy.sample(state, strategy.popsize, rng)
         values = f(drawn.points)
         evals, best = evals + len(values), min(best, float(values.min()))
-        state = strategy.update(state, drawn.local, np.argsort(values, kind="stable"))
+        state = strategy.update(state, Told(drawn.local, np.argsort(values, kind="stable")))
     return evals, best, state
 
 
@@ -65,7 +66,7 @@ def test_normals_are_searched_as_by_a_gaussian_with_the_diagonal_group_step_by_s
         local = strategy.local(state, x)
         close(local, np.hstack([generation.z[:n], generation.z[:n] ** 2]), 1e-9)
         evolution.update(other, generation, order)
-        state = strategy.update(state, local, order)
+        state = strategy.update(state, Told(local, order))
         close(state.path_s, other.path_s, 1e-9)
         close(state.path_c, other.path_c, 1e-9)
         close(strategy.mean(state), other.mean, 1e-9)
@@ -79,7 +80,7 @@ def test_one_generation_is_the_published_update_in_the_coordinates_of_the_famili
     state = strategy.start()
     state = state._replace(path_s=rng.standard_normal(3), path_c=rng.standard_normal(3), fade=np.array(0.3))
     points, order = strategy.sample(state, n, rng).points, rng.permutation(n)
-    moved = strategy.update(state, strategy.local(state, points), order)
+    moved = strategy.update(state, Told(strategy.local(state, points), order))
 
     k = dense.numbers(3, n, 3, 0.5 - 1 / 3, 0.7)
     rate = 0.5 * (3 + math.log(5)) / (5 * math.sqrt(5))
@@ -133,13 +134,13 @@ def test_an_update_does_not_change_what_it_is_given() -> None:
     state = strategy.start()
     drawn = strategy.sample(state, 9, rng)
     before = [array.copy() for array in (*state, *drawn)]
-    after = strategy.update(state, drawn.local, np.arange(9))
+    after = strategy.update(state, Told(drawn.local, np.arange(9)))
     for array, copy in zip((*state, *drawn), before, strict=True):
         assert np.array_equal(array, copy)
     assert not np.array_equal(after.unconstrained, state.unconstrained)
     assert all(array.dtype == np.float64 for array in after)
     close(strategy.local(state, drawn.points), drawn.local, 1e-12)
-    assert strategy.update(state, drawn.local[:1], np.arange(1)) is state  # one rank says nothing
+    assert strategy.update(state, Told(drawn.local[:1], np.arange(1))) is state  # one rank says nothing
 
 
 @pytest.mark.parametrize("make", [
@@ -154,7 +155,7 @@ def test_another_unit_changes_nothing_but_the_unit(make) -> None:
         drawn = [s.sample(state, 6, rng) for s, state, rng in zip(strategies, states, rngs, strict=True)]
         np.testing.assert_allclose(drawn[1].points / unit, drawn[0].points, rtol=1e-6)
         order = np.argsort(np.abs(drawn[0].points[:, 0] - 2.7), kind="stable")
-        states = [s.update(x, d.local, order) for s, x, d in zip(strategies, states, drawn, strict=True)]
+        states = [s.update(x, Told(d.local, order)) for s, x, d in zip(strategies, states, drawn, strict=True)]
 
 
 def test_without_selection_paths_keep_unit_variance_and_locations_do_not_drift() -> None:
@@ -166,7 +167,7 @@ def test_without_selection_paths_keep_unit_variance_and_locations_do_not_drift()
     paths, shifts = np.empty((count, 3)), np.empty((count, 3))
     for i in range(count):
         placed = state._replace(path_s=rng.standard_normal(3), fade=np.zeros(()))
-        moved = strategy.update(placed, strategy.sample(placed, n, rng).local, np.arange(n))
+        moved = strategy.update(placed, Told(strategy.sample(placed, n, rng).local, np.arange(n)))
         paths[i] = moved.path_s
         shifts[i] = np.log(strategy.mean(moved) / strategy.mean(state))
     for zero in (paths, paths**2 - 1):
@@ -185,7 +186,7 @@ def test_points_from_far_away_move_the_search_but_do_not_break_it() -> None:
     near = [1e-30, 1e-30, 1e30, 1e12, 0.0, 0.0, 1e-30, 1.0, 0.5, 0.0, 0.0]
     for _ in range(50):
         local = strategy.local(state, np.array([far, near, far, near]))
-        state = strategy.update(state, local, np.arange(4))
+        state = strategy.update(state, Told(local, np.arange(4)))
         assert all(np.isfinite(array).all() for array in state)
         assert np.isfinite(strategy.stds(state)).all()
         strategy.check(strategy.sample(state, 20, np.random.default_rng(0)).points)
@@ -217,17 +218,17 @@ def test_an_optimum_at_the_end_of_the_domain_is_approached_without_a_number_brea
 
 def test_at_the_end_of_the_numbers_the_search_says_so() -> None:
     strategy = UnivariateSearch(Gamma(1.0, 1.0))
-    assert strategy.ended(strategy.start()) == {}
+    assert strategy.stop_reasons(strategy.start()) == {}
     _, _, state = searched(strategy, lambda x: x[:, 0], 0, 6000, -math.inf)
-    assert list(strategy.ended(state)) == ["limit"]
+    assert list(strategy.stop_reasons(state)) == ["limit"]
     _, _, state = searched(strategy, lambda x: np.abs(x[:, 0] - 3), 0, 3000, -math.inf)
-    assert list(strategy.ended(state)) == ["width"]
+    assert list(strategy.stop_reasons(state)) == ["width"]
 
 
 def test_discrete_numbers_keep_every_value_within_reach() -> None:
     strategy = UnivariateSearch(Product((Bernoulli(0.5), Poisson(5.0), PoissonPower(5.0))), 10)
     _, _, state = searched(strategy, lambda x: x @ [1.0, 1.0, 0.0] + np.abs(x[:, 2] - 7), 1, 5000, -math.inf)
-    bernoulli, poisson, power = strategy.found(state)["distribution"].families
+    bernoulli, poisson, power = strategy.result_fields(state)["distribution"].families
     assert bernoulli.probability == pytest.approx(1 / 30, rel=0.3)  # 1 / (n k), and above
     assert bernoulli.probability >= 1 / 30 - 1e-12
     assert poisson.rate >= 1 / 30 - 1e-12
@@ -246,8 +247,8 @@ def test_sizes_and_descriptions() -> None:
     assert (several.shape, several.size, several.popsize) == ((11,), 11, 20)
     close(single.mean(single.start()), [2.0])
     close(single.stds(single.start()), [1.0])
-    assert isinstance(single.found(single.start())["distribution"], Gamma)
-    assert isinstance(several.found(several.start())["distribution"], Product)
+    assert isinstance(single.result_fields(single.start())["distribution"], Gamma)
+    assert isinstance(several.result_fields(several.start())["distribution"], Product)
     several.check(several.mean(several.start())[None])  # the middle is a point of the space
     heavy = UnivariateSearch(Pareto(1.0, 3.0))
     assert np.isfinite([heavy.mean(heavy.start()), heavy.stds(heavy.start())]).all()

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from esgroup.search.searcher import Searcher
-from esgroup.strategies.box import Space, space
+from esgroup.strategies.box import Box, make_box
 
 INF = math.inf
 
 
 @st.composite
-def spaces(draw) -> Space:
+def spaces(draw) -> Box:
     """Spaces of one to six coordinates of all kinds, at least one of which is free."""
     dim = draw(st.integers(1, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -33,23 +33,23 @@ def spaces(draw) -> Space:
     fixed = rng.random(dim) < 0.25
     fixed[rng.integers(dim)] = False
     sigma0 = scale * rng.uniform(0.01, 10) if rng.random() < 0.5 else None
-    return space(x0, list(zip(lower, upper, strict=True)), fixed, integer, sigma0)
+    return make_box(x0, list(zip(lower, upper, strict=True)), fixed, integer, sigma0)
 
 
-def searched(where: Space, rng: np.random.Generator, n: int = 300) -> np.ndarray:
+def searched(where: Box, rng: np.random.Generator, n: int = 300) -> np.ndarray:
     """Points y from far inside to far beyond the bounds."""
     sizes = where.initial_steps() * 10.0 ** rng.uniform(-3, 3, (n, 1))
     return where.encode(where.x0[None]) + sizes * rng.standard_normal((n, where.free_dim))
 
 
-def assert_feasible(where: Space, x: np.ndarray) -> None:
+def assert_feasible(where: Box, x: np.ndarray) -> None:
     assert np.isfinite(x).all()
     assert (x >= where.lower).all() and (x <= where.upper).all()
     assert (x == np.rint(x))[:, where.integer].all()
     assert (x == where.x0)[:, where.fixed].all()
 
 
-def size(where: Space) -> np.ndarray:
+def size(where: Box) -> np.ndarray:
     """The size of the numbers of each coordinate."""
     sides = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (where.lower, where.upper)]
     return np.max([*sides, np.abs(where.x0), where.steps0], axis=0)
@@ -128,7 +128,7 @@ def test_a_space_is_copied_with_all_that_it_is(where) -> None:
     for other in (copy.deepcopy(where), pickle.loads(pickle.dumps(where))):
         assert np.array_equal(other.decode(y), where.decode(y))
     names = ("x0", "lower", "upper", "fixed", "integer", "steps0")
-    rebuilt = Space(**{name: getattr(where, name).copy() for name in names})
+    rebuilt = Box(**{name: getattr(where, name).copy() for name in names})
     assert np.array_equal(rebuilt.decode(y), where.decode(y))
 
 
@@ -136,17 +136,17 @@ def test_a_space_is_copied_with_all_that_it_is(where) -> None:
 
 
 def test_a_space_without_bounds_fixed_or_integer_coordinates_is_plain() -> None:
-    assert space([1.0, 2.0]).plain and space([1.0, 2.0], (None, INF), [], False).plain
+    assert make_box([1.0, 2.0]).plain and make_box([1.0, 2.0], (None, INF), [], False).plain
     for options in ({"bounds": (None, 5)}, {"bounds": (0, None)}, {"fixed": [0]}, {"integer": [1]}):
-        assert not space([1.0, 2.0], **options).plain
+        assert not make_box([1.0, 2.0], **options).plain
     y = np.random.default_rng(1).standard_normal((3, 2))
-    assert np.array_equal(space([1.0, 2.0]).decode(y), y) and np.array_equal(space([1.0, 2.0]).encode(y), y)
+    assert np.array_equal(make_box([1.0, 2.0]).decode(y), y) and np.array_equal(make_box([1.0, 2.0]).encode(y), y)
 
 
 def test_margins_are_as_documented() -> None:
     """min(range / 10, max(sigma0, |x0 - bound|) / 2), none for integers."""
     bounds = [(0, 10), (0, 10), (0, None), (None, 9), (0, 10), (0, 1e30), (None, None), (0, 1)]
-    where = space([5, 0, 3, 8, 5, 1, 0, 0.5], bounds, integer=[4], sigma0=[2, 0.5, 0.1, 4, 2, 0.3, 1, 8])
+    where = make_box([5, 0, 3, 8, 5, 1, 0, 0.5], bounds, integer=[4], sigma0=[2, 0.5, 0.1, 4, 2, 0.3, 1, 8])
     bend = where._bend
     assert bend.lower_margin.tolist() == [1.0, 0.25, 1.5, 0.0, 0.0, 0.5, 0.0, 0.1]
     assert bend.upper_margin.tolist() == [1.0, 1.0, 0.0, 2.0, 0.0, 0.1 * 1e30, 0.0, 0.1]
@@ -154,34 +154,34 @@ def test_margins_are_as_documented() -> None:
 
 def test_fixed_coordinates_are_indices_a_mask_or_values() -> None:
     for fixed in ([0, 2], [-3, -1], (0, 2, 2), np.array([0, 2]), {0, 2}, [True, False, True], np.array([1, 0, 1]) > 0):
-        where = space([1.0, 2.0, 3.0], fixed=fixed)
+        where = make_box([1.0, 2.0, 3.0], fixed=fixed)
         assert where.free.tolist() == [1] and where.free_dim == 1 and where.dim == 3
         assert where.decode(np.array([[7.0], [8.0]])).tolist() == [[1, 7, 3], [1, 8, 3]]
         assert where.encode(np.array([[4.0, 5.0, 6.0]])).tolist() == [[5.0]]
-    where = space([1.0, 2.0, 3.0], fixed={0: 5, -1: 7.5})
+    where = make_box([1.0, 2.0, 3.0], fixed={0: 5, -1: 7.5})
     assert where.x0.tolist() == [5, 2, 7.5]
     assert where.decode(np.array([[0.0]])).tolist() == [[5, 0, 7.5]]
 
 
 def test_a_value_for_a_fixed_coordinate_counts_in_place_of_x0() -> None:
-    where = space([99.0, 2.5], (0, 5), fixed={0: 3}, integer=[0])
+    where = make_box([99.0, 2.5], (0, 5), fixed={0: 3}, integer=[0])
     assert where.x0.tolist() == [3, 2.5]
     with pytest.raises(ValueError, match=r"x0\[0\] must be from 0.0 to 5.0, got 7.0"):
-        space([1.0, 2.5], (0, 5), fixed={0: 7})
+        make_box([1.0, 2.5], (0, 5), fixed={0: 7})
     with pytest.raises(ValueError, match=r"x0\[0\] must be an integer, got 3.5"):
-        space([1.0, 2.5], (0, 5), fixed={0: 3.5}, integer=[0])
+        make_box([1.0, 2.5], (0, 5), fixed={0: 3.5}, integer=[0])
 
 
 def test_equal_bounds_fix_a_coordinate() -> None:
-    where = space([1.0, 2.0, 3.0], [(0, 5), (2, 2), (2.7, 3.4)], integer=[2])
+    where = make_box([1.0, 2.0, 3.0], [(0, 5), (2, 2), (2.7, 3.4)], integer=[2])
     assert where.fixed.tolist() == [False, True, True]
     assert where.decode(np.array([[4.0]])).tolist() == [[4, 2, 3]]
     with pytest.raises(ValueError, match=r"x0\[1\] must be from 3.0 to 3.0, got 2.0"):
-        space([1.0, 2.0, 3.0], [(0, 5), (3, 3), (0, 5)])
+        make_box([1.0, 2.0, 3.0], [(0, 5), (3, 3), (0, 5)])
 
 
 def test_every_integer_has_an_interval_of_length_one() -> None:
-    where = space([1.0], (-0.4, 3.9), integer=True)  # 0, 1, 2, 3
+    where = make_box([1.0], (-0.4, 3.9), integer=True)  # 0, 1, 2, 3
     edges = np.arange(-9.5, 10)
     expected = [abs((k + 3) % 6 - 3) for k in range(-9, 10)]  # 3 2 1 0 1 2 3 2 ...
     for share in (1e-9, 0.3, 0.5, 1 - 1e-9):
@@ -190,7 +190,7 @@ def test_every_integer_has_an_interval_of_length_one() -> None:
 
 
 def test_a_point_is_searched_where_it_is_nearest_to_the_mean() -> None:
-    where = space([5.0, 1.0], [(0, 10), (0, 3)], integer=[1])  # mirrors at -1 and 11, and at 0 and 3
+    where = make_box([5.0, 1.0], [(0, 10), (0, 3)], integer=[1])  # mirrors at -1 and 11, and at 0 and 3
     x = np.array([[2.0, 2.0]])
     assert where.encode(x).tolist() == [[2.0, 2.0]]
     assert where.encode(x, np.array([-2.5, -1.4])).tolist() == [[-4.0, -2.0]]
@@ -199,9 +199,9 @@ def test_a_point_is_searched_where_it_is_nearest_to_the_mean() -> None:
 
 def test_the_kinds_of_integer_arguments() -> None:
     for integer in (True, [0, 1], [True, True], np.array([0, -1]), range(2)):
-        assert space([1.0, 2.0], integer=integer).integer.all()
+        assert make_box([1.0, 2.0], integer=integer).integer.all()
     for integer in (None, False, [], [False, False]):
-        assert not space([1.0, 2.0], integer=integer).integer.any()
+        assert not make_box([1.0, 2.0], integer=integer).integer.any()
 
 
 @pytest.mark.parametrize(
@@ -245,11 +245,11 @@ def test_the_kinds_of_integer_arguments() -> None:
 )
 def test_bad_arguments_are_refused_with_what_is_wrong(x0, options, kind, message) -> None:
     with pytest.raises(kind, match=message):
-        space(x0, **options)
+        make_box(x0, **options)
 
 
 def test_infeasible_points_are_refused_with_where_they_are() -> None:
-    where = space([0.0, 1.0, 2.0], (-3, 3), fixed=[0], integer=[1])
+    where = make_box([0.0, 1.0, 2.0], (-3, 3), fixed=[0], integer=[1])
     where.check_feasible("x", np.array([0.0, -3.0, 3.0]))
     good = [0.0, 1.0, 2.5]
     for bad, message in [
@@ -263,7 +263,7 @@ def test_infeasible_points_are_refused_with_where_they_are() -> None:
 
 
 def test_arrays_that_do_not_describe_a_space_are_refused() -> None:
-    good = space([0.0, 1.0], (-3, 3))
+    good = make_box([0.0, 1.0], (-3, 3))
     names = ("x0", "lower", "upper", "fixed", "integer", "steps0")
     for name, bad in [
         ("x0", np.array([0.0])),
@@ -276,19 +276,19 @@ def test_arrays_that_do_not_describe_a_space_are_refused() -> None:
         ("steps0", np.array([1.0, math.nan])),
     ]:
         with pytest.raises(ValueError):
-            Space(**{key: bad if key == name else getattr(good, key) for key in names})
+            Box(**{key: bad if key == name else getattr(good, key) for key in names})
 
 
 def test_the_arguments_are_not_touched_and_not_kept() -> None:
     x0, sigma0 = np.array([1.0, 2.0]), np.array([0.5, 0.5])
-    where = space(x0, (0, 5), {0: 3.0}, sigma0=sigma0)
+    where = make_box(x0, (0, 5), {0: 3.0}, sigma0=sigma0)
     assert x0.tolist() == [1, 2]
     x0[:], sigma0[:] = 9, 9
     assert where.x0.tolist() == [3, 2] and where.steps0.tolist() == [0.5, 0.5]
 
 
 def test_other_bounds_keep_what_is_fixed_and_integer() -> None:
-    where = space([1.0, 2.0, 3.0], fixed=[0], integer=[1])
+    where = make_box([1.0, 2.0, 3.0], fixed=[0], integer=[1])
     other = where.with_bounds(np.array([1.0, 7.0, -8.0]), (-4.5, 4.5))
     assert other.x0.tolist() == [1, 4, -4.5] and other.free.tolist() == [1, 2] and other.integer.tolist() == [0, 1, 0]
     assert where.with_bounds(where.x0, [(1, 1), (0, 5), (0, 5)]).free.tolist() == [1, 2]
@@ -303,15 +303,15 @@ def test_other_bounds_keep_what_is_fixed_and_integer() -> None:
 
 def test_default_steps_come_from_the_range_else_from_x0() -> None:
     bounds = [(0, 8), (None, 99), (None, None), (0, 1), (0, 1e30)]
-    assert space([4, -2, 10, 0, 1], bounds, integer=[3]).steps0.tolist() == [2, 3, 3, 0.5, 3]
-    assert space([4, -2, 10, 0, 9], bounds, integer=[3]).initial_steps().tolist() == [2, 3, 3, 0.5, 3]
-    assert space([0.0, 0.0]).initial_steps().tolist() == [1, 1]
-    assert space([100.0, 4.0], fixed=[0]).initial_steps().tolist() == [1.2]  # fixed coordinates have no say
-    assert space([100.0, 4.0], [(0, 200), (None, None)]).initial_steps().tolist() == [50, 1.2]
+    assert make_box([4, -2, 10, 0, 1], bounds, integer=[3]).steps0.tolist() == [2, 3, 3, 0.5, 3]
+    assert make_box([4, -2, 10, 0, 9], bounds, integer=[3]).initial_steps().tolist() == [2, 3, 3, 0.5, 3]
+    assert make_box([0.0, 0.0]).initial_steps().tolist() == [1, 1]
+    assert make_box([100.0, 4.0], fixed=[0]).initial_steps().tolist() == [1.2]  # fixed coordinates have no say
+    assert make_box([100.0, 4.0], [(0, 200), (None, None)]).initial_steps().tolist() == [50, 1.2]
 
 
 def test_given_steps_are_taken_but_for_those_beyond_a_third_of_the_range() -> None:
-    where = space([5.0, 5.0, 5.0], [(0, 9), (None, None), (4, 6)], fixed=[2], sigma0=0.7)
+    where = make_box([5.0, 5.0, 5.0], [(0, 9), (None, None), (4, 6)], fixed=[2], sigma0=0.7)
     assert where.initial_steps().tolist() == [0.7, 0.7]
     assert where.initial_steps([1.0, 2.0, 0.0]).tolist() == [1.0, 2.0]
     assert where.initial_steps(50.0).tolist() == [3.0, 50.0]
@@ -322,7 +322,7 @@ def test_given_steps_are_taken_but_for_those_beyond_a_third_of_the_range() -> No
 def test_points_spread_by_sigma0_from_a_start_at_a_bound_as_well() -> None:
     rng = np.random.default_rng(2)
     for x0 in (0.0, 0.2, 5.0, 9.9, 10.0):
-        where = space([x0], (0, 10), sigma0=0.3)
+        where = make_box([x0], (0, 10), sigma0=0.3)
         y = where.encode(where.x0[None]) + where.initial_steps() * rng.standard_normal((20_000, 1))
         distance = np.sqrt(np.mean((where.decode(y) - x0) ** 2))
         assert 0.2 < distance < 0.55
@@ -331,7 +331,7 @@ def test_points_spread_by_sigma0_from_a_start_at_a_bound_as_well() -> None:
 @pytest.mark.parametrize("popsize", [2, 10, 100])
 @pytest.mark.parametrize("dim", [1, 8, 300])
 def test_integers_keep_their_chance_to_change(popsize, dim) -> None:
-    where = space(np.zeros(dim + 1), integer=range(dim))
+    where = make_box(np.zeros(dim + 1), integer=range(dim))
     least = where.least_steps(popsize)
     assert least.shape == (dim + 1,) and least[-1] == 0.0 and len(set(least[:-1])) == 1
     leaves = 2 * norm.sf(0.5 / least[0])
@@ -340,21 +340,21 @@ def test_integers_keep_their_chance_to_change(popsize, dim) -> None:
 
 
 def test_even_the_smallest_search_has_a_least_step_below_one_half() -> None:
-    assert 2 * norm.sf(0.5 / space([0.0], integer=True).least_steps(2).item()) == pytest.approx(0.3)
+    assert 2 * norm.sf(0.5 / make_box([0.0], integer=True).least_steps(2).item()) == pytest.approx(0.3)
 
 
 def test_only_free_integers_have_least_and_only_ranges_have_most_steps() -> None:
-    assert space([1.0, 2.0]).least_steps(10) is None and space([1.0, 2.0]).most_steps() is None
-    assert space([1.0, 2.0], (0, None), fixed=[0], integer=[0]).least_steps(10) is None
-    assert space([1.0, 2.0], (0, None)).most_steps() is None
+    assert make_box([1.0, 2.0]).least_steps(10) is None and make_box([1.0, 2.0]).most_steps() is None
+    assert make_box([1.0, 2.0], (0, None), fixed=[0], integer=[0]).least_steps(10) is None
+    assert make_box([1.0, 2.0], (0, None)).most_steps() is None
     bounds = [(0, 9), (0, 1), (0, None), (0, 60), (0, 9)]
-    where = space([1.0] * 5, bounds, fixed=[4], integer=[1, 3])
+    where = make_box([1.0] * 5, bounds, fixed=[4], integer=[1, 3])
     assert where.most_steps().tolist() == [3.0, 0.5, INF, 20.0]
     assert (where.least_steps(2) <= where.most_steps()).all()
 
 
 def test_standard_deviations_are_shown_in_the_users_coordinates() -> None:
-    where = space([1.0, 5.0, 3.0, 0.0], [(0, 10), (0, 10), (None, None), (0, 4)], fixed=[0], integer=[3])
+    where = make_box([1.0, 5.0, 3.0, 0.0], [(0, 10), (0, 10), (None, None), (0, 4)], fixed=[0], integer=[3])
     shown = where.to_user_stds(np.array([5.0, 2.0, 1.0]), np.array([0.25, 40.0, 0.1]))
     assert shown.tolist() == [0.0, 0.25, 40.0, 0.1]
     at_bound = where.to_user_stds(where.encode(np.array([[1.0, 10.0, 3.0, 0.0]]))[0], np.array([0.1, 1.0, 0.1]))
@@ -366,7 +366,7 @@ def test_standard_deviations_are_shown_in_the_users_coordinates() -> None:
 
 def test_random_starts_are_uniform_between_bounds_and_normal_elsewhere() -> None:
     bounds = [(-1, 3), (0, 2), (None, None), (0, None), (0, 1e30), (5, 5)]
-    where = space([0.0, 1.0, 5.0, 0.0, 10.0, 5.0], bounds, integer=[1], sigma0=1.0)
+    where = make_box([0.0, 1.0, 5.0, 0.0, 10.0, 5.0], bounds, integer=[1], sigma0=1.0)
     rng = np.random.default_rng(1)
     points = np.array([where.random_point(rng, np.array([9, 9, 2.0, 3.0, 0.5, 9])) for _ in range(4000)])
     assert_feasible(where, points)

@@ -1,0 +1,94 @@
+"""Which strategy searches with which distribution, and which classes may be stored: ours, and those of other packages.
+
+Another package names its strategies under the entry-point group `esgroup.strategies`:
+
+    [project.entry-points."esgroup.strategies"]
+    categorical = "their_package:CategoricalSearch"
+
+where the class has an attribute `distribution_class` that says what it searches with. Without a package, a call of
+`register` does the same for the running process.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from esgroup.files import objects
+from esgroup.strategies.base import Strategy
+
+S = TypeVar("S", bound=type[Strategy])
+
+GROUP = "esgroup.strategies"
+
+# by the class of the distribution, as "module:class": loaded when one is searched with
+_OURS: dict[str, str] = {
+    "esgroup.distributions.matrix_gaussian:MatrixGaussian": "esgroup.strategies.matrix_gaussian:MatrixGaussianSearch",
+    "esgroup.distributions.mixture:Mixture": "esgroup.strategies.mixture:MixtureSearch",
+    "esgroup.distributions.product:Product": "esgroup.strategies.univariate:UnivariateSearch",
+    "esgroup.distributions.univariate:Univariate": "esgroup.strategies.univariate:UnivariateSearch",
+    "esgroup.distributions.wishart:Wishart": "esgroup.strategies.wishart:WishartSearch",
+}
+_registered: dict[type, type[Strategy]] = {}
+
+
+def register(cls: S) -> S:
+    """Let a class of strategies be stored, and searches begin with instances of its `distribution_class`.
+
+    Usable as a class decorator. Packages that others install name the class as an entry point instead, so that a saved
+    search can be loaded before anybody imports them.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, Strategy)):
+        raise TypeError(f"cls must be a class derived from Strategy, got {cls!r}")
+    objects.register_class(cls)
+    distribution = getattr(cls, "distribution_class", None)
+    if distribution is not None:
+        _registered[distribution] = cls
+        objects.register_class(distribution)
+    return cls
+
+
+@cache
+def _load_entry_points() -> None:
+    """Register what installed packages offer; one that does not load says so, and which package it is."""
+    for point in entry_points(group=GROUP):
+        try:
+            register(point.load())
+        except Exception as error:
+            package = point.dist.name if point.dist is not None else "a package"
+            raise ImportError(f"{package} offers the strategy {point.value!r}, which does not load: {error}") from error
+
+
+def register_all() -> None:
+    """Let all strategies and distributions be stored."""
+    from esgroup.distributions import families, gaussian
+    from esgroup.strategies import box, vector
+
+    classes = {_loaded(name) for pair in _OURS.items() for name in pair}
+    classes |= {gaussian.Gaussian, box.Box, vector.Options, vector.VectorSearch}
+    univariate = _loaded("esgroup.distributions.univariate:Univariate")
+    classes |= {value for value in vars(families).values() if isinstance(value, type) and issubclass(value, univariate)}
+    for cls in classes - {univariate}:  # which is abstract
+        objects.register_class(cls)
+    _load_entry_points()
+
+
+def _loaded(name: str) -> Any:
+    module, _, inner = name.partition(":")
+    return getattr(import_module(module), inner)
+
+
+def strategy_class(distribution: Any) -> type[Strategy] | None:
+    """The class of the strategy for a distribution; None for what is none, or is searched as a vector."""
+    kinds = type(distribution).__mro__
+    for kind in kinds:
+        found = _OURS.get(f"{kind.__module__}:{kind.__qualname__}")
+        if found is not None:
+            loaded: type[Strategy] = _loaded(found)
+            return loaded
+    if kinds[0].__module__.split(".")[0] in ("builtins", "numpy", "esgroup"):
+        return None  # nobody else's: no need to look at what is installed
+    _load_entry_points()
+    return next((_registered[kind] for kind in kinds if kind in _registered), None)

@@ -1,0 +1,231 @@
+"""Search over vectors: a Gaussian whose square root lies in a group, within bounds, with fixed and whole numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup.checks import Array
+from esgroup.files.checked import finite_array
+from esgroup.groups import Group
+from esgroup.groups.linalg import SingularElementError
+from esgroup.strategies.adaptation import RateAdaptation
+from esgroup.strategies.base import CONDITION, DIVERGENCE, TOL_X, Criterion, Drawn, Strategy, Told
+from esgroup.strategies.box import Box
+from esgroup.strategies.decoding import Decoding
+from esgroup.strategies.evolution import SIGMA, Evolution, Generation, SearchState
+from esgroup.strategies.injected import shortened
+from esgroup.strategies.recombination import Cumulative, Published, Recombination
+from esgroup.strategies.sampling import Sampling
+
+TOL_X_PRECISE = 1e-4  # in place of TOL_X where a coordinate cannot be told more precisely
+_FAR = 1e150  # points further out are taken to be there, so that nothing overflows
+_STEPS = np.array(1e-120), np.array(1e120)  # standard deviations whose squares are numbers
+
+
+@dataclass(frozen=True)
+class Options:
+    """The devices of a search over vectors, by name."""
+
+    algorithm: str = "default"
+    decoding: bool = False
+    mirrored: bool = False
+    noise: str | None = None
+
+    def evolution(self, group: Group) -> Evolution:
+        """The update that the options describe."""
+        recombination: Recombination = Cumulative()
+        if self.algorithm == "paper":
+            recombination = Published()
+        elif self.mirrored or self.noise is not None:  # the worse half of mirrored samples says what the better said
+            recombination = Cumulative(negative_mean=0.0, damping=1.0)
+        return Evolution(
+            group,
+            recombination,
+            Decoding() if self.decoding else None,
+            RateAdaptation() if self.noise == "adapt" else None,
+            Sampling(orthogonal=self.algorithm != "paper", mirrored=self.mirrored),
+        )
+
+
+class Start(NamedTuple):
+    """Where a search begins, in the coordinates that are searched: diag(steps) times a correlation or a root."""
+
+    mean: Array
+    steps: Array
+    correlation: Array | None = None
+    root: Array | None = None  # an element of the search's group
+
+
+@dataclass(frozen=True, eq=False)
+class VectorSearch(Strategy):
+    """The update of `Evolution` between the user's points and the coordinates that are searched.
+
+    `Box` translates between both: bounds, fixed and integer coordinates. It also limits the standard deviations, from
+    below for integers and from above between two bounds. The state is a `SearchState`.
+    """
+
+    box: Box
+    group: Group
+    options: Options = Options()
+    popsize: int = 10
+    begin: Start | None = field(default=None, repr=False, metadata={"stored": False})  # None: at x0, uncorrelated
+    note: str = field(default="", repr=False, metadata={"stored": False})
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.box.dim,)
+
+    @property
+    def size(self) -> int:
+        return self.group.dim
+
+    @property
+    def about(self) -> str:
+        return str(self.group)
+
+    @property
+    def structure(self) -> Group:
+        return self.group
+
+    @cached_property
+    def evolution(self) -> Evolution:
+        """The update of the coordinates that are searched."""
+        return self.options.evolution(self.group)
+
+    @cached_property
+    def _least_steps(self) -> Array | None:
+        return self.box.least_steps(self.popsize)
+
+    @cached_property
+    def _limited(self) -> bool:
+        return self._least_steps is not None or self.box.most_steps() is not None
+
+    # ---- states -------------------------------------------------------------------------------------------------
+
+    def start(self) -> SearchState:
+        box = self.box
+        begin = Start(box.encode(box.x0[None])[0], box.initial_steps()) if self.begin is None else self.begin
+        state = self.evolution.start(begin.mean, begin.steps, begin.correlation)
+        if begin.root is not None:
+            state.root[:] = begin.root
+            self.evolution.refresh(state)
+        return state
+
+    def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> SearchState:
+        shapes = self.evolution.shapes()
+        return SearchState(**{name: finite_array(arrays, name, (shapes[name],)) for name in SearchState._fields})
+
+    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> VectorSearch | None:
+        """Begin at a random point, with the same correlations; a search from a distribution has no other place."""
+        begin = self.begin
+        if begin is not None and begin.root is not None:
+            return None
+        x0 = self.box.random_point(rng, self.stds(self.start()))
+        box = replace(self.box, x0=x0, steps0=self.box.steps0 * sigma_factor)
+        if begin is not None:
+            begin = Start(box.encode(x0[None])[0], box.initial_steps(), begin.correlation)
+        return replace(self, box=box, popsize=popsize, begin=begin)
+
+    # ---- generations --------------------------------------------------------------------------------------------
+
+    def sample(self, state: SearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+        generation = None if out is None else out.memo
+        if generation is None or len(generation.z) != n + 1:
+            generation = Generation.empty(n, self.size)
+        y = np.empty((n, self.size))
+        self.evolution.sample(state, n, rng, generation, y)
+        return Drawn(y if self.box.plain else self.box.decode(y), generation.z[:-1], None, generation)
+
+    def local(self, state: SearchState, points: Array) -> Array:
+        mean = state.mean
+        y = points if self.box.plain else self.box.encode(points, mean)
+        return self.evolution.local(state, y.clip(mean - _FAR, mean + _FAR))
+
+    def shortened(self, local: Array) -> Array:
+        return shortened(local)
+
+    def check(self, points: Array) -> None:
+        self.box.check_feasible("X", points)
+
+    def update(self, state: SearchState, told: Told, out: SearchState | None = None) -> SearchState:
+        if out is not state:
+            state = SearchState(*(array.copy() for array in state))
+        evolution, generation = self.evolution, told.memo
+        if generation is None:
+            generation = Generation.empty(len(told.local), self.size)
+            generation.z[:-1] = told.local
+            evolution.place(state, generation, np.empty((0, self.size)))  # images only
+        evolution.update(state, generation, told.order)
+        if told.plateau and self.options.algorithm != "paper":
+            evolution.leave_plateau(state, len(told.order))
+        if self._limited:
+            evolution.limit_steps(state, self._least_steps, self.box.most_steps())
+        if not 1e-60 < state.scalars[SIGMA] < 1e60:  # past all reasons to stop
+            evolution.limit_steps(state, *_STEPS)
+        return state
+
+    # ---- what is known ------------------------------------------------------------------------------------------
+
+    def mean(self, state: SearchState) -> Array:
+        mean: Array = self.box.decode(state.mean[None])[0].copy()  # decode may return what it was given
+        return mean
+
+    def stds(self, state: SearchState) -> Array:
+        """Standard deviation of every coordinate, 0 where it is fixed."""
+        return self.box.to_user_stds(state.mean, self.spread(state))
+
+    def spread(self, state: SearchState) -> Array:
+        return np.sqrt(self.evolution.variances(state))
+
+    def sigma(self, state: SearchState) -> float:
+        return math.exp(0.5 * float(np.log(self.evolution.variances(state)).mean()))
+
+    def axis_ratio(self, state: SearchState) -> float:
+        """Longest to shortest axis of the distribution; beyond 100 coordinates that of single coordinates."""
+        return self.evolution.axis_ratio(state)
+
+    # ---- when to stop -------------------------------------------------------------------------------------------
+
+    @property
+    def patience(self) -> float:
+        return 1.0 if self.evolution.adaptation is None else math.inf  # to stand still is its way of averaging
+
+    @cached_property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """Each is a pass over the whole root, or a decomposition of it."""
+        return (
+            Criterion("spread", max(1, self.size // 10), self._spread_reasons),
+            Criterion("condition", max(100, self.size // 10), self._condition_reasons),
+        )
+
+    def _spread_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
+        """Whether the distribution is a point, or beyond all bounds."""
+        reasons: dict[str, str] = {}
+        stds = self.spread(state)
+        free = slice(None) if self._least_steps is None else self._least_steps == 0.0
+        relative = (stds / first)[free]
+        precise = (state.mean + 0.2 * stds == state.mean)[free]  # the tutorial's NoEffectCoord
+        small = TOL_X_PRECISE if precise.any() else TOL_X
+        if relative.size and (relative.max() < small or precise.all()):
+            reasons["tolx"] = f"the standard deviations fell to {relative.max():.1g} times the first ones"
+            reasons["tolx"] += " and the mean is at full precision" if precise.any() else ""
+        elif precise.any():
+            reasons["precision"] = "a fifth of a standard deviation no longer changes the mean: it is at full precision"
+        if not np.isfinite(stds).all() or (stds / first).max() > DIVERGENCE:
+            reasons["divergence"] = f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"
+        return reasons
+
+    def _condition_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
+        try:
+            condition = self.evolution.condition(state)
+        except SingularElementError:
+            condition = math.inf
+        text = f"the condition number of the covariance is {condition:.3g}, above {CONDITION:g}"
+        return {"condition": text} if condition > CONDITION else {}
