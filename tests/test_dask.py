@@ -78,7 +78,7 @@ def test_the_client_itself_will_do_and_equal_points_are_evaluated_each(client: A
     seen = []
 
     def callback(search: Searcher) -> None:
-        seen.extend(search._record.best)
+        seen.extend(search.ledger.record.best)
 
     result = esgroup.minimize(noise, [2.0], 0.5, integer=True, rng=1, max_iters=3, executor=client, callback=callback)
     assert result.nit == 3

@@ -346,7 +346,7 @@ class TestRestarts:
         _, runs, _ = self.runs(IPOP(3), **{"sigma0": None, **options})
         assert len(runs) == 4
         for run in runs:
-            assert np.allclose(run._first_stds, runs[0]._first_stds, rtol=1e-12)
+            assert np.allclose(run._first_spread, runs[0]._first_spread, rtol=1e-12)
 
     def test_fixed_and_integer_coordinates_stay_so(self) -> None:
         bounds = [(-4, 4), (None, None), (-3, 6)]
@@ -355,7 +355,7 @@ class TestRestarts:
         points = np.array(fun.points)
         assert (points[:, 0] == 0.25).all()
         assert (points[:, 2] == np.rint(points[:, 2])).all()
-        assert len({run._space.x0[2] for run in runs}) > 1
+        assert len({run.strategy.box.x0[2] for run in runs}) > 1
 
     def test_small_runs_have_their_share_and_a_smaller_step(self) -> None:
         _, runs, _ = self.runs(BIPOP(5), max_evals=40_000)
@@ -366,10 +366,10 @@ class TestRestarts:
                 small.append(run)
                 limit = large[-1].nfev // 2
                 assert run.nfev < limit + run.popsize
-                assert run._limits.max_evals is not None
-                assert run._limits.max_evals <= limit  # the search itself knows
+                assert run.limits.max_evals is not None
+                assert run.limits.max_evals <= limit  # the search itself knows
                 assert first.popsize <= run.popsize <= max(first.popsize, large[-1].popsize // 2)
-                factors = run._first_stds / first._first_stds
+                factors = run._first_spread / first._first_spread
                 assert np.allclose(factors, factors[0])
                 assert 0.01 <= factors[0] < 1
                 spent["small"] += run.nfev

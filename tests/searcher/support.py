@@ -12,7 +12,10 @@ import pytest
 
 from esgroup import Searcher
 from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Full, Group, Kronecker, Sparse, Triangular
-from esgroup.search import stopping
+from esgroup.search import snapshot
+from esgroup.search.ledger import Ledger, tags_of
+from esgroup.search.stopping import Record
+from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.box import Box
 
 Array = np.ndarray
@@ -106,8 +109,8 @@ def evaluations(f: Function, x0: Any, sigma0: Any, target: float, seed: int, **o
 
 def everything(search: Searcher) -> tuple[str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
     """All that the future of a search depends on, bit by bit, apart from the time."""
-    header, arrays = search._parts()
-    header = {name: value for name, value in header.items() if name not in ("seconds", "reasons")}  # as asked for
+    header, arrays = snapshot.parts_to_file(search.parts)
+    header = {name: value for name, value in header.items() if name not in ("seconds", "looks")}  # as asked for
     bits = {name: (str(a.dtype), a.shape, np.ascontiguousarray(a).tobytes()) for name, a in arrays.items()}
     return json.dumps(header, sort_keys=True), bits
 
@@ -118,12 +121,13 @@ def anatomy(part: Any) -> Any:
         return str(part.dtype), part.shape, np.ascontiguousarray(part).tobytes()
     if isinstance(part, np.random.Generator):
         return repr(part.bit_generator.state)
+    if isinstance(part, Drawn):
+        return [anatomy(one) for one in (part.points, part.local, tags_of(part))]
     if isinstance(part, (list, tuple, deque)):
         return [anatomy(one) for one in part]
-    if isinstance(part, (Searcher, stopping.Record, Box)):
+    if isinstance(part, (Searcher, Ledger, Record, Strategy, Box)):
         derived = {name for name, what in vars(type(part)).items() if isinstance(what, cached_property)}
-        skipped = derived | {"_since", "_seconds", "_spare", "_evolution", "_known", "_known_asks"}
-        skipped |= {"stagnation", "stagnation_at", "spread", "spread_at", "condition", "condition_at"}
+        skipped = derived | {"clock", "looks", "begin", "note", "_spare", "_by_point", "_indexed"}
         return {name: anatomy(one) for name, one in vars(part).items() if name not in skipped}
     return repr(part)
 

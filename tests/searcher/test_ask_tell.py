@@ -223,7 +223,7 @@ def test_late_points_have_the_local_coordinates_that_they_would_be_sampled_with(
     for _ in range(12):
         generation(search, valley)
     X = search.ask()
-    asked = search._asked[-1].generation.z[:-1]
+    asked = search.ledger.asked[-1].generation.z[:-1]
     assert np.allclose(search._whitened(X), asked, rtol=1e-8, atol=1e-10)
     recalled = search._recalled(X)
     assert np.array_equal(recalled, asked)
@@ -235,10 +235,10 @@ def test_late_points_are_whitened_with_the_present_distribution() -> None:
     for _ in range(10):
         generation(search, valley)
     z = search._whitened(late)
-    dense = search.structure._dense(search._state.root)
-    root = (search._state.scalars[0] * search._state.scale)[:, None] * dense
+    dense = search.structure._dense(search.state.root)
+    root = (search.state.scalars[0] * search.state.scale)[:, None] * dense
     longest = math.sqrt(3) + 2 * 3 / (3 + 2)
-    expected = np.linalg.solve(root, (late - search._state.mean).T).T
+    expected = np.linalg.solve(root, (late - search.state.mean).T).T
     lengths = np.linalg.norm(expected, axis=1)
     assert (lengths > longest).any()
     assert np.allclose(z, expected * np.minimum(1, longest / lengths)[:, None], rtol=1e-9)
@@ -305,7 +305,7 @@ def test_memory_of_points_that_are_out_is_freed() -> None:
     for _ in range(50):
         search.ask(3)
         generation(search)
-    assert len(search._asked) == 0 and search._last is None and not search._pool
+    assert len(search.ledger.asked) == 0 and search.ledger.last is None and not search.ledger.pool
 
 
 # ---- inject -------------------------------------------------------------------------------------------------------
@@ -327,7 +327,7 @@ def test_more_injected_points_than_asked_wait_for_the_next_ask() -> None:
     assert np.array_equal(search.ask(4), P[:4])
     assert np.array_equal(search.ask(4), P[4:8])
     assert np.array_equal(search.ask(4)[0], P[8])
-    assert len(search._injected) == 0
+    assert len(search.ledger.injected) == 0
 
 
 @pytest.mark.parametrize("options", [{"bounds": (-2, 3)}, {"bounds": (0.3, None)}, {"bounds": (None, 3)}], ids=str)

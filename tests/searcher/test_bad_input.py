@@ -306,10 +306,10 @@ def test_nan_ranks_last_and_is_counted() -> None:
 def test_a_generation_of_nan_moves_nothing_and_is_reported() -> None:
     search = searcher()
     generation(search)
-    state = {name: value.copy() for name, value in search._state._asdict().items()}
+    state = {name: value.copy() for name, value in search.state._asdict().items()}
     search.ask()
     search.tell([math.nan] * 7)
-    assert all(np.array_equal(value, state[name]) for name, value in search._state._asdict().items())
+    assert all(np.array_equal(value, state[name]) for name, value in search.state._asdict().items())
     assert (search.nfev, search.nit, search.nfailed) == (14, 2, 7) and math.isfinite(search.best_f)
     assert "7 of 14 evaluations failed (NaN)" in search.result.message
 

@@ -123,10 +123,10 @@ SITUATIONS = [
 def go_on(search: Searcher, generations: int = 6) -> list[Any]:
     """Whatever can be done next, and all that can be seen on the way."""
     seen: list[Any] = [search.stop(), repr(search), search.best_f, search.best_x]
-    if search._last is not None:
-        n = len(search._last.x)
-        late = [asked.x for asked in search._asked[:-1]]
-        search.tell([valley(x) for x in search._last.x])
+    if search.ledger.last is not None:
+        n = len(search.ledger.last.x)
+        late = [asked.x for asked in search.ledger.asked[:-1]]
+        search.tell([valley(x) for x in search.ledger.last.x])
         for X in late:
             search.tell(X[::-1], [valley(x) for x in X[::-1]])
         seen.append(n)

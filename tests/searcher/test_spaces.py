@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from esgroup.search.space_searcher import SpaceSearcher
 
 import esgroup
 from esgroup import Searcher
 from esgroup.distributions.families import Beta, Gamma, Normal, Product
 from esgroup.groups import Diagonal, Full, Kronecker
-from esgroup.search.space_searcher import SpaceSearcher
 
 
 def nearness(w: np.ndarray) -> np.ndarray:
@@ -56,7 +56,7 @@ def told(search: Searcher, fun: Any, generations: int) -> Searcher:
 
 
 def same(first: Any, second: Any) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(first._state, second._state, strict=True))
+    return all(np.array_equal(a, b) for a, b in zip(first.state, second.state, strict=True))
 
 
 def test_points_have_the_shape_of_the_space(space: Any) -> None:
@@ -104,7 +104,7 @@ def test_points_may_be_told_in_any_order_and_form(space: Any) -> None:
     searches[1].tell(points[1], values)
     searches[2].tell([(points[2][i], float(values[i])) for i in order])
     assert same(searches[0], searches[1]) and searches[2].nit == 1
-    for a, b in zip(searches[0]._state, searches[2]._state, strict=True):
+    for a, b in zip(searches[0].state, searches[2].state, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
@@ -140,10 +140,10 @@ def test_failed_runs_and_budgets_are_as_everywhere(space: Any) -> None:
     values[0] = np.nan
     search.tell(values)
     assert search.nfailed == 1 and list(search.stop()) == ["max_evals"]
-    before = search._state
+    before = search.state
     search.ask()
     search.tell([np.nan] * search.popsize)
-    assert search._state is before  # nothing was learnt
+    assert search.state is before  # nothing was learnt
 
 
 # ---- what results have besides -----------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_equal_points_are_told_one_by_one_as_in_one_call() -> None:
         searches[0].tell(himmelblau(first))
         for x in second:
             searches[1].tell(x[None], himmelblau(x[None]))
-    for a, b in zip(searches[0]._state, searches[1]._state, strict=True):
+    for a, b in zip(searches[0].state, searches[1].state, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
@@ -279,7 +279,7 @@ def test_several_basins_are_searched_by_a_mixture_over_the_bounds_or_around_the_
 
 def test_the_plain_published_update_searches_matrices_too() -> None:
     start = esgroup.MatrixGaussian(mean=np.ones((3, 2)), sigma0=0.5)
-    states = [told(Searcher(start, rng=1, algorithm=name), squares, 3)._state for name in ("default", "paper")]
+    states = [told(Searcher(start, rng=1, algorithm=name), squares, 3).state for name in ("default", "paper")]
     assert not np.array_equal(states[0].root, states[1].root)
 
 

@@ -17,7 +17,7 @@ from .support import STRUCTURES, generation, run, same, searcher, sphere, valley
 
 def covariance(search: Searcher) -> np.ndarray:
     """The whole covariance matrix, of the coordinates that are searched."""
-    root = (search._state.scalars[0] * search._state.scale)[:, None] * search.structure._dense(search._state.root)
+    root = (search.state.scalars[0] * search.state.scale)[:, None] * search.structure._dense(search.state.root)
     return root @ root.T
 
 
@@ -165,7 +165,7 @@ def test_a_search_begins_where_another_is(structure: Any) -> None:
     assert (search.nfev, search.nit, search.best_x) == (0, 0, None)
     kept = other._parts()[1]["state/root"].copy()
     run(search, valley, 10)
-    assert np.array_equal(other._state.root, kept)
+    assert np.array_equal(other.state.root, kept)
 
 
 def test_a_warm_start_saves_evaluations() -> None:

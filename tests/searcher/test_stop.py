@@ -150,7 +150,7 @@ def test_a_search_that_goes_on_for_ever_goes_on_with_numbers(popsize: int | None
 
 def test_a_budget_may_be_a_whole_float_and_infinity_is_none() -> None:
     search = Searcher(np.ones(3), max_evals=1e3, max_iters=math.inf, max_time=math.inf, target=-math.inf)
-    assert search._limits == Limits(1000, None, None, None)
+    assert search.limits == Limits(1000, None, None, None)
 
 
 def test_a_result_can_be_printed_at_any_time() -> None:
@@ -210,12 +210,12 @@ def test_a_slope_without_end_is_divergence() -> None:
 def test_a_condition_beyond_numbers_is_named() -> None:
     for axis, text in ((1e-8, "1e+16"), (0.0, "inf")):
         search = searcher(structure="full", decoding=False)
-        search._state.root[:] = np.diag([1.0, 1.0, axis]).ravel()
+        search.state.root[:] = np.diag([1.0, 1.0, axis]).ravel()
         search.nit = 100
         assert search.stop()["condition"] == f"the condition number of the covariance is {text}, above 1e+14"
         search.nit = 150  # it is not looked at that often, but stands until then
         assert "condition" in search.stop()
-        search._state.root[:] = np.diag([1.0, 1.0, 1e-6]).ravel()
+        search.state.root[:] = np.diag([1.0, 1.0, 1e-6]).ravel()
         search.nit = 200
         assert "condition" not in search.stop()
 

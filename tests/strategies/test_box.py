@@ -401,7 +401,7 @@ def test_integer_steps_do_not_collapse_while_others_converge() -> None:
     search = Searcher(np.zeros(4), 1.0, integer=[0, 1], rng=1)
     for _ in range(400):
         search.tell((search.ask() ** 2).sum(axis=1))
-    least = search._space.least_steps(search.popsize)[0]
+    least = search.strategy.box.least_steps(search.popsize)[0]
     assert (search.stds[:2] >= 0.999 * least).all() and (search.stds[2:] < 1e-8).all()
     changed = [np.abs(search.ask()[:, :2]).max() for _ in range(50)]
     assert 0 < np.count_nonzero(changed) < 50

@@ -31,7 +31,7 @@ def after(search: Searcher, f: Function, generations: int = 15) -> Searcher:
 
 def spread(search: Searcher) -> np.ndarray:
     """sigma D A."""
-    state = search._state
+    state = search.state
     return state.scalars[SIGMA] * state.scale[:, None] * search.structure.dense(state.root)
 
 
@@ -41,7 +41,7 @@ def test_only_the_order_of_values_counts(structure: str, options: dict) -> None:
     functions = (uneven, lambda x: uneven(x) ** 3, lambda x: 1e300 * np.arctan(uneven(x)))
     searches = [after(Searcher(START, STEPS, structure=structure, rng=1, **options), f) for f in functions]
     for other in searches[1:]:
-        for one, two in zip(searches[0]._state, other._state, strict=True):
+        for one, two in zip(searches[0].state, other.state, strict=True):
             assert np.array_equal(one, two)
 
 
@@ -116,7 +116,7 @@ def test_the_order_in_which_values_are_told_does_not_count(structure: str, optio
         one.tell(uneven(x))
         two.tell(same[shuffle], uneven(same)[shuffle])
         for name in ("path_s", "path_c", "scalars") if generation == 0 else ():
-            assert np.array_equal(getattr(one._state, name), getattr(two._state, name)), name
-        for mine, yours in zip(one._state, two._state, strict=True):
+            assert np.array_equal(getattr(one.state, name), getattr(two.state, name)), name
+        for mine, yours in zip(one.state, two.state, strict=True):
             close(mine, yours, 1e-9)
     assert one.nit == two.nit == 5 and one.nfev == two.nfev

@@ -25,7 +25,7 @@ def uneven(x: np.ndarray) -> np.ndarray:
 def searcher(structure: str) -> Searcher:
     """A search with known constants that has made a few generations."""
     search = Searcher(START, STEPS, structure=structure, popsize=POPSIZE, rng=1)
-    search._evolution = replace(search._evolution, recombination=Cumulative(FLIGHT, DAMPING), _constants={})
+    search.strategy.evolution = replace(search.strategy.evolution, recombination=Cumulative(FLIGHT, DAMPING), _constants={})
     for _ in range(3):
         search.tell(uneven(search.ask()))
     return search
@@ -33,7 +33,7 @@ def searcher(structure: str) -> Searcher:
 
 def twin_of(search: Searcher, n: int = POPSIZE) -> dense.Dense:
     """The same on dense matrices, for a generation of n values."""
-    twin, state = dense_twin(search._evolution, search._state, n), search._state
+    twin, state = dense_twin(search.strategy.evolution, search.state, n), search.state
     twin.p_s, twin.p_c, twin.t = state.path_s.copy(), state.path_c.copy(), search.nit
     twin.fisher = state.fisher.copy()
     return twin
@@ -48,7 +48,7 @@ def whitened(twin: dense.Dense, x: np.ndarray, cut: bool = True) -> np.ndarray:
 
 
 def assert_equal(search: Searcher, twin: dense.Dense) -> None:
-    state = search._state
+    state = search.state
     close([state.mean, state.path_s, state.path_c], [twin.mean, twin.p_s, twin.p_c], 1e-8)
     root = twin.sigma * twin.d[:, None] * twin.a
     close(state.scalars[SIGMA] * state.scale[:, None] * search.structure.dense(state.root), root, 1e-8)
@@ -96,7 +96,7 @@ def test_own_points_are_not_shortened(structure: str) -> None:
     """However long they are, and in whatever order they are told."""
     search = searcher(structure)
     search.ask(2000)
-    x = search._asked[0].x
+    x = search.ledger.asked[0].x
     lengths = np.linalg.norm(whitened(twin_of(search), x, cut=False), axis=1)
     long = np.argsort(lengths)[-POPSIZE:]
     assert lengths[long].min() > np.sqrt(DIM) + 2 * DIM / (DIM + 2)
@@ -155,5 +155,5 @@ def test_the_points_of_the_last_ask_in_their_order_are_that_ask(structure: str) 
         x = one.ask()
         one.tell(uneven(x))
         two.tell(two.ask().copy(), uneven(x))
-    for mine, yours in zip(one._state, two._state, strict=True):
+    for mine, yours in zip(one.state, two.state, strict=True):
         assert np.array_equal(mine, yours)

@@ -662,7 +662,7 @@ def test_all_optima_are_found_with_points_asked_for_one_or_two_at_a_time(n: int)
         points = search.ask(n)
         search.tell(points, himmelblau(points))
     assert list(search.stop()) == ["modes"]
-    assert number_found(HIMMELBLAU, search._state, 1e-5) == (search._state.hits > 0).sum() == 4
+    assert number_found(HIMMELBLAU, search.state, 1e-5) == (search.state.hits > 0).sum() == 4
 
 
 def test_a_full_list_is_kept_with_points_asked_for_one_at_a_time() -> None:

@@ -18,7 +18,7 @@ def utilities(n: int) -> np.ndarray:
 
 
 def spread(search: Searcher) -> np.ndarray:
-    state = search._state
+    state = search.state
     return state.scalars[SIGMA] * state.scale[:, None] * search.structure.dense(state.root)
 
 
@@ -62,4 +62,4 @@ def test_its_samples_are_independent_and_it_has_no_decoding() -> None:
     search = Searcher(np.zeros(4), 1.0, structure="full", algorithm="paper", rng=5)
     x = search.ask()
     close(x, np.random.default_rng(5).standard_normal(x.shape))
-    assert search._evolution.decoding is None and search._evolution.adaptation is None
+    assert search.strategy.evolution.decoding is None and search.strategy.evolution.adaptation is None
