@@ -119,6 +119,12 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def one_of(name: str, value: Any, *choices: Any) -> None:
+    """Check that `value` is one of the choices, and of its type."""
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        raise ValueError(f"{name} must be {' or '.join(repr(choice) for choice in choices)}, got {value!r}")
+
+
 def symmetric(name: str, value: Any, dim: int) -> Array:
     """`value` as a symmetric (dim, dim) matrix."""
     matrix = real_array(name, value, (dim, dim))

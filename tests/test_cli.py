@@ -19,7 +19,7 @@ from esgroup.command import run as run_command
 from esgroup.problem_registry import families, known
 from esgroup.running.history import read
 
-ROOT = Path(cli.__file__).parents[1]
+ROOT = Path(__file__).parent.parent
 MODULE = """
 import time
 
@@ -108,7 +108,7 @@ def test_the_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.update(options, x0=list(x0), sigma0=sigma0)
         raise ValueError("seen")
 
-    monkeypatch.setattr(sys.modules["esgroup.minimize"], "minimize", minimize)
+    monkeypatch.setattr("esgroup.driver.minimize.minimize", minimize)
     words = "--x0 1,-2 --sigma0 0.3 --bounds -5,5 --structure triangular --popsize 9 --algorithm paper --mirrored"
     words += " --noise adapt --restarts bipop --seed 3 --workers 2 --max-evals 10 --max-iters 11 --max-time 12"
     words += " --target -1.5 --checkpoint c.npz"
@@ -292,7 +292,7 @@ def test_a_fault_of_ours_is_not_taken_for_wrong_input(monkeypatch: pytest.Monkey
         callback(esgroup.Searcher(x0, sigma0))
         raise ValueError("inside")
 
-    monkeypatch.setattr(sys.modules["esgroup.minimize"], "minimize", minimize)
+    monkeypatch.setattr("esgroup.driver.minimize.minimize", minimize)
     result = CliRunner().invoke(cli.app, ["run", "sphere"])
     assert isinstance(result.exception, RuntimeError) and str(result.exception.__cause__) == "inside"
 

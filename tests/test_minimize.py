@@ -23,7 +23,7 @@ import scipy.optimize
 
 import esgroup
 from esgroup.checks import Array
-from esgroup.driver import resume
+from esgroup.files import autosave
 from esgroup.files import npz as files
 from esgroup.restarts import BIPOP, IPOP
 from esgroup.search.searcher import Searcher
@@ -619,7 +619,7 @@ class TestCheckpoints:
             now[0] += seconds
             generations.append(1)
 
-        monkeypatch.setattr(resume.time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(autosave.time, "monotonic", lambda: now[0])
         monkeypatch.setattr(files, "write", write)
         esgroup.minimize(ellipsoid, X0, 0.5, rng=1, max_iters=6, checkpoint=tmp_path / "run.npz", callback=callback)
         assert writes == [0, *written, 6]
@@ -736,7 +736,7 @@ class TestCheckpoints:
 
 
 def minimize_and_write_always(arguments: dict[str, Any]) -> None:
-    resume.WRITING = math.inf  # type: ignore[misc]
+    autosave.WRITING = math.inf  # type: ignore[misc]
     esgroup.minimize(rastrigin, X0, **arguments)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,26 +106,17 @@ def vector_search(
     """Check everything, and put together a search over vectors."""
     place = _place(start, sigma0, bounds, fixed, integer, cov0)
     dim = len(place.mean)
-    check_names(algorithm, noise)
-    _one_of("decoding", decoding, "auto", True, False)
-    mirrored = checks.flag("mirrored", mirrored)
-    if algorithm == "paper" and (decoding is True or noise is not None):
-        raise ValueError("algorithm='paper' is the plain published update: it takes neither decoding nor noise")
+    checks.one_of("decoding", decoding, "auto", True, False)
+    options = Options(algorithm, decoding is True, mirrored, noise)
     group, note = _structure(structure, dim, place.group)
     decoded = decoding is True or (decoding == "auto" and algorithm != "paper" and isinstance(group, Full | Triangular))
-    options = Options(algorithm, decoded and dim > 1, mirrored, noise)
+    options = replace(options, decoding=decoded and dim > 1)
     _check_memory(group, options)
     if popsize is None:
         popsize = default_popsize(dim)
     popsize = checks.whole_number("popsize", popsize, least=2)
     _check_steps(place.steps)
     return VectorSearch(place.box, group, options, popsize, _begin(group, place), note)
-
-
-def check_names(algorithm: Any, noise: Any) -> None:
-    """Refuse what does not name an algorithm or a treatment of noise."""
-    _one_of("algorithm", algorithm, "default", "paper")
-    _one_of("noise", noise, None, "adapt")
 
 
 def default_popsize(dim: int) -> int:
@@ -139,11 +130,6 @@ def generator(rng: Any) -> np.random.Generator:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
         raise type(error)(f"rng must be None, a seed (an integer >= 0) or a generator, got {rng!r}") from None
-
-
-def _one_of(name: str, value: Any, *choices: Any) -> None:
-    if not any(type(value) is type(choice) and value == choice for choice in choices):
-        raise ValueError(f"{name} must be {' or '.join(repr(choice) for choice in choices)}, got {value!r}")
 
 
 def _structure(structure: Group | str, dim: int, inherited: Group | None) -> tuple[Group, str]:

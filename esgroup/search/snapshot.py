@@ -112,7 +112,6 @@ def parts_from_file(header: Header, arrays: Arrays) -> Parts:
     strategy = objects.build(entry(header, "strategy", dict), arrays)
     if not isinstance(strategy, Strategy):
         raise CheckpointError(f"the header's strategy must be one, got {type(strategy).__name__}")
-    checks.whole_number("popsize", strategy.popsize, least=2)
     stored = {name.removeprefix("state/"): kept for name, kept in arrays.items() if name.startswith("state/")}
     state = strategy.read_state(stored)
     first = finite_array(arrays, "first_spread", strategy.spread(state).shape)
@@ -120,11 +119,12 @@ def parts_from_file(header: Header, arrays: Arrays) -> Parts:
     if set(limits) != set(Limits._fields):
         raise CheckpointError(f"the header's limits must be {', '.join(Limits._fields)}, got {', '.join(limits)}")
     rng = generator_from_json(entry(header, "rng", dict))
-    ledger = _ledger(strategy.shape, header, arrays)
+    width = strategy.local(state, strategy.mean(state)[None]).shape[1]
+    ledger = _ledger(strategy.shape, width, header, arrays)
     return Parts(strategy, state, ledger, parse_limits(**limits), rng, first, entry(header, "note", str))
 
 
-def _ledger(shape: tuple[int, ...], header: Header, arrays: Arrays) -> Ledger:
+def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) -> Ledger:
     ledger = Ledger(shape)
     ledger.nfev, ledger.nit, ledger.nfailed = (_count(header, name) for name in ("nfev", "nit", "nfailed"))
     ledger.clock = Clock(_seconds(header))
@@ -138,20 +138,20 @@ def _ledger(shape: tuple[int, ...], header: Header, arrays: Arrays) -> Ledger:
     record.worst, record.failed_in_a_row = entry(header, "worst", float), _count(header, "failed_in_a_row")
     record.looks = {name: _look(name, kept) for name, kept in entry(header, "looks", dict).items()}
     for i, nit in enumerate(entry(header, "asked", list)):
-        ledger.asked.append(_asked(shape, f"asked/{i}", nit, arrays, ledger.nit))
+        ledger.asked.append(_asked(shape, width, f"asked/{i}", nit, arrays, ledger.nit))
     last = optional_entry(header, "last", int)
     if last is not None:
-        ledger.last = _asked(shape, "last", last, arrays, ledger.nit)
+        ledger.last = _asked(shape, width, "last", last, arrays, ledger.nit)
     for i in range(_count(header, "pool")):
-        local = array(arrays, f"pool/{i}/local", (None, None))
+        local = finite_array(arrays, f"pool/{i}/local", (None, width))
         tags = array(arrays, f"pool/{i}/tags", (len(local),), np.int64)
         ledger.pool.append(Samples(local, tags, array(arrays, f"pool/{i}/values", (len(local),))))
     return ledger
 
 
-def _asked(shape: tuple[int, ...], name: str, nit: Any, arrays: Arrays, now: int) -> Asked:
+def _asked(shape: tuple[int, ...], width: int, name: str, nit: Any, arrays: Arrays, now: int) -> Asked:
     points = checks.read_only(array(arrays, f"{name}/points", (None, *shape)))
-    local = array(arrays, f"{name}/local", (len(points), None))
+    local = finite_array(arrays, f"{name}/local", (len(points), width))
     tags = array(arrays, f"{name}/tags", (len(points),), np.int64)
     return Asked(Drawn(points, local, tags), checks.whole_number(f"{name} in the header", nit, most=now))
 

@@ -40,9 +40,11 @@ class Box:
     steps0: Array  # (dim,), standard deviations of x that a search begins with unless told otherwise
 
     def __post_init__(self) -> None:
-        arrays = (self.x0, self.lower, self.upper, self.fixed, self.integer, self.steps0)
-        if {array.shape for array in arrays} != {(len(self.x0),)}:
-            raise ValueError(f"the arrays of a box must have one shape, got {[array.shape for array in arrays]}")
+        for name, kind in (("x0", "f"), ("lower", "f"), ("upper", "f"), ("fixed", "b"), ("integer", "b"), ("steps0", "f")):
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype.kind != kind or array.shape != (len(self.x0),):
+                wanted = f"{len(self.x0)} {'numbers' if kind == 'f' else 'flags'}, as many as x0"
+                raise ValueError(f"{name} must be a vector of {wanted}, got {array!r}")
         if not np.isfinite(self.x0).all() or not (self.steps0 > 0)[~self.fixed].all():
             raise ValueError("x0 must be finite and steps0 positive")
         if self.fixed.all():

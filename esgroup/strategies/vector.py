@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from esgroup import checks
 from esgroup.checks import Array
 from esgroup.files.checked import finite_array
 from esgroup.groups import Group
@@ -37,6 +38,14 @@ class Options:
     decoding: bool = False
     mirrored: bool = False
     noise: str | None = None
+
+    def __post_init__(self) -> None:
+        checks.one_of("algorithm", self.algorithm, "default", "paper")
+        checks.one_of("noise", self.noise, None, "adapt")
+        for name in ("decoding", "mirrored"):
+            checks.store_flag(self, name)
+        if self.algorithm == "paper" and (self.decoding or self.noise is not None):
+            raise ValueError("algorithm='paper' is the plain published update: it takes neither decoding nor noise")
 
     def evolution(self, group: Group) -> Evolution:
         """The update that the options describe."""
@@ -77,6 +86,14 @@ class VectorSearch(Strategy):
     popsize: int = 10
     begin: Start | None = field(default=None, repr=False, metadata={"stored": False})  # None: at x0, uncorrelated
     note: str = field(default="", repr=False, metadata={"stored": False})
+
+    def __post_init__(self) -> None:
+        for name, kind in (("box", Box), ("group", Group), ("options", Options)):
+            checks.instance(name, getattr(self, name), kind)
+        checks.store_whole_number(self, "popsize", least=2)
+        if self.group.dim != self.box.free_dim:
+            free = f"{self.box.free_dim} coordinates are free"
+            raise ValueError(f"group must have the dimension of what is searched: it has {self.group.dim}, but {free}")
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -104,6 +104,11 @@ def evaluations(f: Function, x0: Any, sigma0: Any, target: float, seed: int, **o
     return search.nfev if "target" in search.stop() else float("inf")
 
 
+def local_coordinates(search: Searcher, x: Array) -> Array:
+    """Those with which points count that were not asked for."""
+    return search.strategy.shortened(search.strategy.local(search.state, x))
+
+
 # ---- the whole of a search ----------------------------------------------------------------------------------------
 
 

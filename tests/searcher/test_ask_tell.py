@@ -9,7 +9,19 @@ import pytest
 
 from esgroup import Searcher
 
-from .support import OPTIONS, STRUCTURES, everything, generation, run, same, searcher, sphere, unchanged, valley
+from .support import (
+    OPTIONS,
+    STRUCTURES,
+    everything,
+    generation,
+    local_coordinates,
+    run,
+    same,
+    searcher,
+    sphere,
+    unchanged,
+    valley,
+)
 
 # ---- ask ----------------------------------------------------------------------------------------------------------
 
@@ -223,9 +235,9 @@ def test_late_points_have_the_local_coordinates_that_they_would_be_sampled_with(
     for _ in range(12):
         generation(search, valley)
     X = search.ask()
-    asked = search.ledger.asked[-1].generation.z[:-1]
-    assert np.allclose(search._whitened(X), asked, rtol=1e-8, atol=1e-10)
-    recalled = search._recalled(X)
+    asked = search.ledger.asked[-1].drawn.local
+    assert np.allclose(local_coordinates(search, X), asked, rtol=1e-8, atol=1e-10)
+    recalled = [z for z, _ in search.ledger.recognised(X)]
     assert np.array_equal(recalled, asked)
 
 
@@ -234,7 +246,7 @@ def test_late_points_are_whitened_with_the_present_distribution() -> None:
     late = search.ask()
     for _ in range(10):
         generation(search, valley)
-    z = search._whitened(late)
+    z = local_coordinates(search, late)
     dense = search.structure._dense(search.state.root)
     root = (search.state.scalars[0] * search.state.scale)[:, None] * dense
     longest = math.sqrt(3) + 2 * 3 / (3 + 2)

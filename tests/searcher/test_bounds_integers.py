@@ -8,7 +8,7 @@ import pytest
 
 from esgroup import Searcher
 
-from .support import evaluations, generation, run, searcher, sphere, valley
+from .support import evaluations, generation, local_coordinates, run, searcher, sphere, valley
 
 DIM = 5
 
@@ -76,11 +76,11 @@ def test_late_points_within_bounds_have_the_coordinates_that_they_were_sampled_w
     for _ in range(5):
         generation(search, valley)
     X = search.ask(200)
-    z = search.ledger.asked[-1].generation.z[:-1]
+    z = search.ledger.asked[-1].drawn.local
     inside = (X > 0.5).all(axis=1) & (X < 4.5).all(axis=1)  # beyond, a mirror image may be nearer
     assert inside.sum() > 20
     short = np.linalg.norm(z, axis=1) < 2.5
-    assert np.allclose(search._whitened(X)[inside & short], z[inside & short], atol=1e-9)
+    assert np.allclose(local_coordinates(search, X)[inside & short], z[inside & short], atol=1e-9)
 
 
 # ---- bounds do no harm --------------------------------------------------------------------------------------------

@@ -139,8 +139,8 @@ def test_fixed_coordinates_that_are_the_same_everywhere_stay_exactly() -> None:
 def test_nearest_points_and_best_points_by_themselves() -> None:
     assert moved_inside(np.array([5.0, 0.4]), (0, 3), None).tolist() == [3.0, 0.4]
     assert moved_inside(np.array([5.0, 0.6]), (0.5, 3.5), True).tolist() == [3.0, 1.0]
-    space = Searcher([1.0, 1.0], 0.5, bounds=(0, 2)).strategy.box
-    x, f = best_feasible(space, [[5.0, 1.0], [1.0, 1.5], [0.5, 0.5]], [1.0, 3.0, 2.0])
+    strategy = Searcher([1.0, 1.0], 0.5, bounds=(0, 2)).strategy
+    x, f = best_feasible(strategy, [[5.0, 1.0], [1.0, 1.5], [0.5, 0.5]], [1.0, 3.0, 2.0])
     assert x is not None and x.tolist() == [0.5, 0.5] and f == 2.0
 
 

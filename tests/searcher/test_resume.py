@@ -12,6 +12,7 @@ import pytest
 
 from esgroup import CheckpointError, Searcher
 from esgroup.files import npz
+from esgroup.search import snapshot
 
 from .support import OPTIONS, STRUCTURES, anatomy, everything, generation, run, same, searcher, unchanged, valley
 
@@ -124,9 +125,9 @@ def go_on(search: Searcher, generations: int = 6) -> list[Any]:
     """Whatever can be done next, and all that can be seen on the way."""
     seen: list[Any] = [search.stop(), repr(search), search.best_f, search.best_x]
     if search.ledger.last is not None:
-        n = len(search.ledger.last.x)
-        late = [asked.x for asked in search.ledger.asked[:-1]]
-        search.tell([valley(x) for x in search.ledger.last.x])
+        n = len(search.ledger.last.drawn.points)
+        late = [asked.drawn.points for asked in search.ledger.asked[:-1]]
+        search.tell([valley(x) for x in search.ledger.last.drawn.points])
         for X in late:
             search.tell(X[::-1], [valley(x) for x in X[::-1]])
         seen.append(n)
@@ -238,7 +239,7 @@ def test_what_is_given_out_stays_read_only(way: Way, tmp_path: Path) -> None:
 
 
 def test_pickles_know_nothing_of_the_clock_of_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    from esgroup.search import telling as module
+    from esgroup.search import ledger as module
 
     now = 1e6
     monkeypatch.setattr(module.time, "monotonic", lambda: now)
@@ -268,7 +269,7 @@ def test_paths_may_be_strings(tmp_path: Path) -> None:
 
 
 def test_equal_searches_make_equal_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from esgroup.search import telling as module
+    from esgroup.search import ledger as module
 
     monkeypatch.setattr(module.time, "monotonic", lambda: 0.0)
     for name in ("a.npz", "b.npz"):
@@ -305,7 +306,7 @@ def test_a_failed_save_leaves_the_search_and_the_old_file(tmp_path: Path) -> Non
 
 def changed(search: Searcher, path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object]) -> Searcher:
     """The search from a file that someone changed, check sums included."""
-    header, arrays = search._parts()
+    header, arrays = snapshot.parts_to_file(search.parts)
     header = json.loads(json.dumps(header))
     arrays = dict(arrays)
     change(header, arrays)
@@ -319,41 +320,50 @@ def test_a_file_that_nobody_changed_makes_the_same_search(tmp_path: Path) -> Non
     assert same(changed(search, tmp_path / "run.npz", lambda header, arrays: None), search)
 
 
+def options(header: dict[str, Any]) -> dict[str, Any]:
+    stored: dict[str, Any] = header["strategy"]["fields"]["options"]["fields"]
+    return stored
+
+
 FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
     (lambda h, a: h.pop("nfev"), "the header lacks 'nfev'"),
     (lambda h, a: h.update(nfev="7"), "'nfev' in the header must be of type int, got '7'"),
     (lambda h, a: h.update(nfev=-1), "nfev must be an integer >= 0, got -1"),
-    (lambda h, a: h.update(popsize=0), "popsize must be an integer >= 2, got 0"),
+    (lambda h, a: h["strategy"]["fields"].update(popsize=0), "popsize must be an integer >= 2, got 0"),
     (lambda h, a: h.update(best_f=None), "'best_f' in the header must be of type float, got None"),
     (lambda h, a: h.update(rng={}), "the stored generator is not valid"),
     (lambda h, a: h.update(asked=["a"]), "must be an integer from 0 to 13, got 'a'"),
     (lambda h, a: h.update(last=14), "must be an integer from 0 to 13, got 14"),
     (lambda h, a: h.update(seconds=-1.0), "seconds must not be negative, got -1.0"),
-    (lambda h, a: h.update(pool=5), "the array 'pool/2/z' is missing"),
-    (lambda h, a: h["options"].pop("noise"), "the header lacks 'noise'"),
-    (lambda h, a: h["options"].update(algorithm="cma"), "algorithm must be 'default' or 'paper', got 'cma'"),
-    (lambda h, a: h["options"].update(noise="much"), "noise must be None or 'adapt', got 'much'"),
-    (lambda h, a: h["options"].update(decoding=1), "'decoding' in the header must be of type bool, got 1"),
+    (lambda h, a: h.update(pool=5), "the array 'pool/2/local' is missing"),
+    (lambda h, a: options(h).pop("noise"), "a stored Options must have the fields .*'noise'"),
+    (lambda h, a: options(h).update(algorithm="cma"), "algorithm must be 'default' or 'paper', got 'cma'"),
+    (lambda h, a: options(h).update(noise="much"), "noise must be None or 'adapt', got 'much'"),
+    (lambda h, a: options(h).update(decoding=1), "decoding must be True or False, got 1"),
     (lambda h, a: h["limits"].update(more=1), "the header's limits must be max_evals, max_iters, max_time, target"),
     (lambda h, a: h["limits"].update(max_evals=-1), "max_evals must be an integer >= 1, got -1"),
-    (lambda h, a: h.update(group={"class": "Evil", "fields": {}}), "Evil"),
-    (lambda h, a: h.update(group={"class": "Full", "fields": {"dim": 5}}), "the group has dimension 5, but 6 "),
-    (lambda h, a: a.pop("state/mean"), "the array 'state/mean' is missing"),
+    (lambda h, a: h["strategy"]["fields"].update(group={"class": "Evil", "fields": {}}), "Evil"),
+    (
+        lambda h, a: h["strategy"]["fields"].update(group={"class": "Full", "fields": {"dim": 5}}),
+        "group must have .* it has 5, but 6 ",
+    ),
+    (lambda h, a: h.update(strategy={"class": "Full", "fields": {"dim": 6}}), "strategy must be one, got Full"),
+    (lambda h, a: a.pop("state/mean"), "the array 'mean' is missing"),
     (
         lambda h, a: a.update({"state/mean": np.zeros(7)}),
         r"must be float64 of shape \(6,\), got float64 of shape \(7,\)",
     ),
-    (lambda h, a: a.update({"state/root": np.zeros(36, dtype=int)}), "'state/root' must be float64"),
-    (lambda h, a: a.update({"state/scalars": np.zeros((2, 2))}), "'state/scalars' must be float64 of shape"),
-    (lambda h, a: a.update({"space/lower": np.full(6, 9.0)}), r"x0\[0\] must be from 9.0 to inf, got 1.0"),
-    (lambda h, a: a.update({"space/fixed": np.ones(6, dtype=bool)}), "but all are fixed"),
-    (lambda h, a: a.update({"space/steps0": np.ones(5)}), "steps0"),
-    (lambda h, a: a.update({"space/lower": np.zeros(1)}), "space/lower"),
-    (lambda h, a: a.update({"first_stds": np.ones(2)}), r"'first_stds' must be float64 of shape \(6,\)"),
+    (lambda h, a: a.update({"state/root": np.zeros(36, dtype=int)}), "'root' must be float64"),
+    (lambda h, a: a.update({"state/scalars": np.zeros((2, 2))}), "'scalars' must be float64 of shape"),
+    (lambda h, a: a.update({"strategy/box/lower": np.full(6, 9.0)}), r"x0\[0\] must be from 9.0 to inf, got 1.0"),
+    (lambda h, a: a.update({"strategy/box/fixed": np.ones(6, dtype=bool)}), "but all are fixed"),
+    (lambda h, a: a.update({"strategy/box/steps0": np.ones(5)}), "steps0"),
+    (lambda h, a: a.update({"strategy/box/lower": np.zeros((1, 1))}), "lower must be a vector"),
+    (lambda h, a: a.update({"first_spread": np.ones(2)}), r"'first_spread' must be float64 of shape \(6,\)"),
     (lambda h, a: a.update({"record/median": np.ones(2)}), "'record/median' must be float64 of shape"),
     (lambda h, a: a.update({"best_x": np.ones(5)}), r"'best_x' must be float64 of shape \(6,\)"),
-    (lambda h, a: a.update({"last/x": np.ones((2, 5))}), r"'last/x' must be float64 of shape \(n, 6\)"),
-    (lambda h, a: a.update({"last/z": np.ones((2, 6))}), "'last/z' must be float64 of shape"),
+    (lambda h, a: a.update({"last/points": np.ones((2, 5))}), r"'last/points' must be float64 of shape \(n, 6\)"),
+    (lambda h, a: a.update({"last/local": np.ones((2, 6))}), "'last/local' must be float64 of shape"),
     (lambda h, a: a.update({"pool/0/values": np.ones(9)}), r"'pool/0/values' must be float64 of shape"),
     (lambda h, a: a.update({"injected": np.ones(6)}), r"'injected' must be float64 of shape \(n, 6\)"),
 ]
@@ -385,17 +395,19 @@ def test_everything_is_seen_by_the_comparison() -> None:
     partly_told(search)
     search.inject(np.ones(6))
     before = everything(search)
-    for name, array in search._parts()[1].items():
-        if array.size and array.flags.writeable and not name.startswith(("record", "group")):
+    for name, array in snapshot.parts_to_file(search.parts)[1].items():
+        if array.size and array.flags.writeable and not name.startswith(("record", "strategy/group")) and not name.endswith("/tags"):
             old = array.flat[0]
             array.flat[0] = not old if array.dtype == bool else (old + 1 if np.isfinite(old) else 0.0)
             assert everything(search) != before, name
             array.flat[0] = old
-    search.nfailed += 1
+    search.ledger.nfailed += 1
     assert everything(search) != before
-    search.nfailed -= 1
+    search.ledger.nfailed -= 1
     deep = anatomy(search)
-    assert {"_record", "_pool", "_injected", "_first_stds", "_limits", "_state", "best_x", "rng"} < deep.keys()
-    assert {"best", "median", "worst", "failed_in_a_row"} == deep["_record"].keys() and "lower" in deep["_space"]
+    assert {"strategy", "state", "ledger", "limits", "rng", "_first_spread"} < deep.keys()
+    assert {"record", "pool", "injected", "asked", "last", "best_x", "nfev"} < deep["ledger"].keys()
+    assert {"best", "median", "worst", "failed_in_a_row"} == deep["ledger"]["record"].keys()
+    assert "lower" in deep["strategy"]["box"]
     search.rng.random()
     assert everything(search) != before

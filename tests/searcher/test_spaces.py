@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from esgroup.search.space_searcher import SpaceSearcher
 
 import esgroup
 from esgroup import Searcher
@@ -62,7 +61,7 @@ def same(first: Any, second: Any) -> bool:
 def test_points_have_the_shape_of_the_space(space: Any) -> None:
     distribution, _, shape = space
     search = Searcher(distribution, rng=1)
-    assert isinstance(search, SpaceSearcher) and isinstance(search, Searcher)
+    assert type(search) is Searcher
     points = search.ask()
     assert points.shape == (search.popsize, *shape) and not points.flags.writeable
     assert search.ask(3).shape == (3, *shape)
@@ -312,7 +311,7 @@ def test_options_of_vectors_are_refused() -> None:
     for name, value in options.items():
         with pytest.raises(ValueError, match=f"{name} cannot be given here: leave it out, Wishart has"):
             Searcher(start, **{name: value})
-    with pytest.raises(TypeError, match="no argument 'popsiz'"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'popsiz'"):
         Searcher(start, popsiz=4)
     with pytest.raises(ValueError, match="restarts are for searches over vectors from a point, got Wishart"):
         esgroup.minimize(lambda w: 0.0, start, restarts="bipop")
@@ -345,7 +344,7 @@ def test_errors_name_the_arguments_of_the_caller() -> None:
     for start, _, _ in SPACES.values():
         with pytest.raises(ValueError, match="popsize must be an integer >= "):
             Searcher(start, popsize=1)
-    with pytest.raises(ValueError, match="start must not be a search over another space, got <Searcher over 2 x 2"):
+    with pytest.raises(ValueError, match="start must not be a search over another space, got one over Wishart"):
         Searcher(Searcher(esgroup.Wishart(mean=np.eye(2))))
 
 

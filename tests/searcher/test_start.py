@@ -163,7 +163,7 @@ def test_a_search_begins_where_another_is(structure: Any) -> None:
     assert search.structure == other.structure and np.allclose(search.mean, other.mean)
     assert np.allclose(covariance(search), covariance(other), rtol=1e-9)
     assert (search.nfev, search.nit, search.best_x) == (0, 0, None)
-    kept = other._parts()[1]["state/root"].copy()
+    kept = other.state.root.copy()
     run(search, valley, 10)
     assert np.array_equal(other.state.root, kept)
 

@@ -11,7 +11,7 @@ from scipy.optimize import OptimizeResult
 
 from esgroup import Searcher
 from esgroup.running.limits import Limits, status_of
-from esgroup.search import telling as module
+from esgroup.search import ledger as module
 
 from .support import generation, run, searcher, sphere, valley
 
@@ -211,12 +211,12 @@ def test_a_condition_beyond_numbers_is_named() -> None:
     for axis, text in ((1e-8, "1e+16"), (0.0, "inf")):
         search = searcher(structure="full", decoding=False)
         search.state.root[:] = np.diag([1.0, 1.0, axis]).ravel()
-        search.nit = 100
+        search.ledger.nit = 100
         assert search.stop()["condition"] == f"the condition number of the covariance is {text}, above 1e+14"
-        search.nit = 150  # it is not looked at that often, but stands until then
+        search.ledger.nit = 150  # it is not looked at that often, but stands until then
         assert "condition" in search.stop()
         search.state.root[:] = np.diag([1.0, 1.0, 1e-6]).ravel()
-        search.nit = 200
+        search.ledger.nit = 200
         assert "condition" not in search.stop()
 
 

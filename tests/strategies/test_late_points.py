@@ -25,7 +25,8 @@ def uneven(x: np.ndarray) -> np.ndarray:
 def searcher(structure: str) -> Searcher:
     """A search with known constants that has made a few generations."""
     search = Searcher(START, STEPS, structure=structure, popsize=POPSIZE, rng=1)
-    search.strategy.evolution = replace(search.strategy.evolution, recombination=Cumulative(FLIGHT, DAMPING), _constants={})
+    evolution = replace(search.strategy.evolution, recombination=Cumulative(FLIGHT, DAMPING), _constants={})
+    vars(search.strategy)["evolution"] = evolution  # a cached property
     for _ in range(3):
         search.tell(uneven(search.ask()))
     return search
@@ -96,7 +97,7 @@ def test_own_points_are_not_shortened(structure: str) -> None:
     """However long they are, and in whatever order they are told."""
     search = searcher(structure)
     search.ask(2000)
-    x = search.ledger.asked[0].x
+    x = search.ledger.asked[0].drawn.points
     lengths = np.linalg.norm(whitened(twin_of(search), x, cut=False), axis=1)
     long = np.argsort(lengths)[-POPSIZE:]
     assert lengths[long].min() > np.sqrt(DIM) + 2 * DIM / (DIM + 2)

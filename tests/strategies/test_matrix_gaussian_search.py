@@ -89,8 +89,8 @@ def test_the_transposed_problem_has_the_transposed_search(algorithm: str) -> Non
     a, b = one.start(), two.start()
     for _ in range(5):
         z, order = rng.standard_normal((9, 3, 4)), rng.permutation(9)
-        a = one.update(a, z.reshape(9, 12), order)
-        b = two.update(b, z.transpose(0, 2, 1).reshape(9, 12), order)
+        a = one.update(a, Told(z.reshape(9, 12), order))
+        b = two.update(b, Told(z.transpose(0, 2, 1).reshape(9, 12), order))
     close(two.mean(b), one.mean(a).T)
     close(two.stds(b), one.stds(a).T)
 
@@ -104,7 +104,7 @@ def test_the_precision_form_is_searched_in_the_transposed_groups(rows: Group, co
     a, b, order = precise.start(), plain.start(), np.random.default_rng(2).permutation(8)
     z = np.random.default_rng(1).standard_normal((8, mean.size))
     for _ in range(3):
-        a, b = precise.update(a, z, order), plain.update(b, z, order)
+        a, b = precise.update(a, Told(z, order)), plain.update(b, Told(z, order))
     for one, two in zip(a, b, strict=True):
         close(one, two)
 
@@ -186,7 +186,7 @@ def test_the_methods_change_nothing_and_keep_nothing(form: str, shape: tuple[int
         order = np.argsort(two_sided(drawn.points))
         order.flags.writeable = False
         once, twice = strategy.update(state, Told(drawn.local, order)), strategy.update(state, Told(drawn.local, order))
-        other = MatrixGaussianSearch(strategy.distribution).update(state, drawn.local, order)
+        other = MatrixGaussianSearch(strategy.distribution).update(state, Told(drawn.local, order))
         for name, a, b, c in zip(SearchState._fields, once, twice, other, strict=True):
             assert a.dtype == np.float64
             assert np.array_equal(a, b) and np.array_equal(a, c), name

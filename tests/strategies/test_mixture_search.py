@@ -10,8 +10,7 @@ import esgroup
 from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
-from esgroup.search import stopping
-from esgroup.strategies.base import Told
+from esgroup.strategies.base import CONDITION, Told
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, MixtureSearchState
 from esgroup.strategies.evolution import SIGMA, Evolution, Generation
@@ -436,7 +435,7 @@ def test_a_descent_does_not_last_for_ever() -> None:
 
 
 def test_a_descent_ends_when_its_covariance_is_worse_conditioned_than_any_search_may_be() -> None:
-    for condition, over in ((0.1 * stopping.CONDITION, False), (10 * stopping.CONDITION, True)):
+    for condition, over in ((0.1 * CONDITION, False), (10 * CONDITION, True)):
         mixture = Mixture((Gaussian("diagonal", [-1.0, 0.0]), Gaussian("full", [1.0, 0.0])))
         strategy = MixtureSearch(mixture)
         state = at_age(strategy, strategy._descents.period, [])

@@ -133,9 +133,9 @@ def test_an_update_does_not_change_what_it_is_given() -> None:
     strategy, rng = UnivariateSearch(MIXED), np.random.default_rng(0)
     state = strategy.start()
     drawn = strategy.sample(state, 9, rng)
-    before = [array.copy() for array in (*state, *drawn)]
+    before = [array.copy() for array in (*state, *drawn[:2])]
     after = strategy.update(state, Told(drawn.local, np.arange(9)))
-    for array, copy in zip((*state, *drawn), before, strict=True):
+    for array, copy in zip((*state, *drawn[:2]), before, strict=True):
         assert np.array_equal(array, copy)
     assert not np.array_equal(after.unconstrained, state.unconstrained)
     assert all(array.dtype == np.float64 for array in after)
