@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from esgroup import gradients as gradients
     from esgroup import groups as groups
     from esgroup import newton as newton
+    from esgroup import restarts as restarts
+    from esgroup import strategies as strategies
     from esgroup import variational as variational
     from esgroup.distributions import Gaussian as Gaussian
     from esgroup.distributions.matrix_gaussian import MatrixGaussian as MatrixGaussian
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from esgroup.search.searcher import Searcher as Searcher
     from esgroup.variational import Posterior as Posterior
     from esgroup.variational import fit_posterior as fit_posterior
+    from esgroup.version import __version__ as __version__
 
 # public names and the modules they live in: loaded when first used, so that the command starts at once
 _HOMES = {
@@ -31,13 +34,14 @@ _HOMES = {
     "Mixture": "esgroup.distributions.mixture",
     "Searcher": "esgroup.search.searcher",
     "Wishart": "esgroup.distributions.wishart",
+    "__version__": "esgroup.version",
     "Posterior": "esgroup.variational",
     "fit_posterior": "esgroup.variational",
     "minimize": "esgroup.driver.minimize",
     "newton_method": "esgroup.driver.scipy_methods",
     "scipy_method": "esgroup.driver.scipy_methods",
 }
-_MODULES = ("distributions", "gradients", "groups", "newton", "variational")
+_MODULES = ("distributions", "gradients", "groups", "newton", "restarts", "strategies", "variational")
 
 __all__ = [
     "CheckpointError",
@@ -55,14 +59,14 @@ __all__ = [
     "minimize",
     "newton",
     "newton_method",
+    "restarts",
     "scipy_method",
+    "strategies",
     "variational",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return _version()
     if name in _MODULES:
         return import_module(f"esgroup.{name}")
     if name in _HOMES:
@@ -72,12 +76,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("esgroup")
-    except PackageNotFoundError:  # a source tree that is not installed
-        return "0+unknown"

@@ -20,7 +20,7 @@ _SEARCH, _END, _FILES = "How to search", "When to end", "Files and output"
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from esgroup import __version__
+        from esgroup.version import __version__
 
         typer.echo(f"esgroup {__version__}")
         raise typer.Exit

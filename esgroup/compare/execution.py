@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from esgroup import __version__
 from esgroup.checks import Array
 from esgroup.compare.charts import Chart, Flat, Identity, chart
 from esgroup.compare.methods import Chosen, Method, choose, known
@@ -23,6 +22,7 @@ from esgroup.compare.trial import Over, Recorder, Trial
 from esgroup.problem_registry import Task, find
 from esgroup.search import tell_input
 from esgroup.strategies.box import make_box
+from esgroup.version import __version__
 
 Starts = Literal["random", "default"]
 

@@ -91,9 +91,14 @@ class Campaign:
         return self.past.best_f if self._past_is_better else self.search.best_f
 
     @property
-    def best_x(self) -> Array | None:
+    def best_x(self) -> Any:
         """The best point of all runs."""
-        return self.past.best_x if self._past_is_better else self.search.best_x
+        best = self._best_point
+        return None if best is None else self.search.strategy.to_user(best[None])[0]
+
+    @property
+    def _best_point(self) -> Array | None:
+        return self.past.best_x if self._past_is_better else self.search.ledger.best_x
 
     @property
     def _past_is_better(self) -> bool:
@@ -130,7 +135,7 @@ class Campaign:
         if planned is None:
             self.ended["restarts"] = f"the restarts end here, after {self.restart} of them"
             return False
-        past = Past(self.restart + 1, self.nfev, self.nit, self.nfailed, self.seconds, self.best_f, self.best_x)
+        past = Past(self.restart + 1, self.nfev, self.nit, self.nfailed, self.seconds, self.best_f, self._best_point)
         schedule, plan = planned
         strategy = self._first.restarted(plan.popsize, plan.sigma_factor, self.rng)
         limits = _remaining(self.limits, past, plan)
@@ -140,9 +145,13 @@ class Campaign:
 
     # ---- generations --------------------------------------------------------------------------------------------
 
-    def ask(self) -> Array:
+    def ask(self) -> Any:
         """The points to evaluate next: a new generation, or those of a torn one that have no value yet."""
-        return self.search.ask() if self.torn is None else _out(self.search)[self._missing()]
+        return self.search.ask() if self.torn is None else self._points(self._missing())
+
+    def _points(self, rows: list[int]) -> Any:
+        """Points of the last ask, as users see them."""
+        return self.search.strategy.to_user(_out(self.search)[rows])
 
     def tell(self, values: Any) -> None:
         """The values of the points asked last, all of them."""
@@ -168,7 +177,7 @@ class Campaign:
             return
         search, rows = self.search, sorted(self.torn)
         self.untold = search.ledger.mark()
-        search.tell(_out(search)[rows], [self.torn[row] for row in rows])
+        search.tell(self._points(rows), [self.torn[row] for row in rows])
         if not search.ledger.asked:  # it was all of it
             self.torn = self.untold = None
 

@@ -79,7 +79,7 @@ def _encoded(kind: str, content: Mapping[str, Any], arrays: list[str]) -> NDArra
 
 @functools.cache
 def _esgroup_version() -> str:
-    from esgroup import __version__
+    from esgroup.version import __version__
 
     return str(__version__)
 

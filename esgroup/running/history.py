@@ -93,7 +93,7 @@ def _is_due(search: Searcher) -> bool:
 
 
 def _header(search: Searcher, problem: str | None) -> dict[str, Any]:
-    from esgroup import __version__
+    from esgroup.version import __version__
 
     return {
         "esgroup_history": FORMAT,

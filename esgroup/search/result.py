@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,9 @@ def result(search: Searcher) -> OptimizeResult:
     """Best point, value, counts and why the search stopped."""
     reasons = search.stop()
     status = status_of(reasons)
-    x = search.best_x
+    best = search.best_x
     return Result(
-        x=search.mean if x is None else x.copy(),
+        x=copy.copy(search.strategy.to_user(search.mean[None])[0] if best is None else best),
         fun=search.best_f,
         nfev=search.nfev,
         nit=search.nit,

@@ -310,9 +310,10 @@ class Searcher:
         return self.ledger.nfailed
 
     @property
-    def best_x(self) -> Array | None:
+    def best_x(self) -> Any:
         """The best point told, None before there is one."""
-        return self.ledger.best_x
+        best = self.ledger.best_x
+        return None if best is None else self.strategy.to_user(best[None])[0]
 
     @property
     def best_f(self) -> float:

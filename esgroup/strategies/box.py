@@ -40,8 +40,8 @@ class Box:
     steps0: Array  # (dim,), standard deviations of x that a search begins with unless told otherwise
 
     def __post_init__(self) -> None:
-        for name, kind in (("x0", "f"), ("lower", "f"), ("upper", "f"), ("fixed", "b"), ("integer", "b"), ("steps0", "f")):
-            array = getattr(self, name)
+        for name in ("x0", "lower", "upper", "fixed", "integer", "steps0"):
+            array, kind = getattr(self, name), "b" if name in ("fixed", "integer") else "f"
             if not isinstance(array, np.ndarray) or array.dtype.kind != kind or array.shape != (len(self.x0),):
                 wanted = f"{len(self.x0)} {'numbers' if kind == 'f' else 'flags'}, as many as x0"
                 raise ValueError(f"{name} must be a vector of {wanted}, got {array!r}")

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 import esgroup
-from esgroup.distributions.families import Beta, Gamma, PoissonPower, Product
 
 
 def ellipsoid(x: Any) -> float:
@@ -35,10 +34,6 @@ def integers(x: Any) -> float:
 
 def nearness(w: Any) -> float:
     return float(np.sum((w @ np.diag([1.0, 2.0, 5.0]) - np.eye(3)) ** 2))
-
-
-def mixed(x: Any) -> float:
-    return float(np.log(x[0] / 0.02) ** 2 + 10 * (x[1] - 0.9) ** 2 + (x[2] - 7) ** 2)
 
 
 def _minimize(f: Callable[[Any], float], x0: Any, sigma0: Any = 0.5, target: float = 1e-7, **options: Any) -> Any:
@@ -73,11 +68,6 @@ SEARCHES: dict[str, Callable[[float], Any]] = {
     "spd": _from(nearness, lambda nudge: np.eye(3) * nudge, 1e-7, space="spd"),
     "matrix": _from(ellipsoid, lambda nudge: np.full((3, 2), 0.7) * nudge, 1e-7, space="matrix"),
     "basins": _from(rosenbrock, lambda nudge: np.full(2, 0.7) * nudge, 1e-7, basins=3),
-    "product": _from(
-        mixed,
-        lambda nudge: Product((Gamma(shape=2.0 * nudge, rate=2.0), Beta(a=2.0, b=2.0), PoissonPower(rate=3.0))),
-        1e-2,
-    ),
 }
 
 
