@@ -30,9 +30,8 @@ import esgroup_problems as zoo
 from esgroup.gradients.function import Counts
 from esgroup.groups import parse
 from esgroup.newton import minimize_newton
-from esgroup.newton.iteration import group_precision
 from esgroup.newton.moving import Moving, moving_precision
-from esgroup.newton.precision import Look, Precision
+from esgroup.newton.precision import Precision, UpdateData, group_precision
 
 FIRST_SEED = 100
 MAX_ITERS = 1500
@@ -201,12 +200,12 @@ def update_seconds(precision: Precision, dim: int, repeats: int) -> float:
     """CPU time of an update of the precision and a step, the fastest of several; products cost next to nothing."""
     rng = np.random.default_rng(FIRST_SEED)
     diagonal = rng.uniform(1.0, 2.0, dim)
-    look = Look(rng.standard_normal(dim), lambda rows: rows * diagonal, diagonal, 0.0, 0.9, None)
+    data = UpdateData(rng.standard_normal(dim), lambda rows: rows * diagonal, diagonal, 0.0, 0.9, None)
     seconds = []
     for _ in range(repeats):
         began = time.process_time()
-        precision = precision.advance(look)
-        precision.solve(look.gradient)
+        precision = precision.advance(data)
+        precision.solve(data.gradient)
         seconds.append(time.process_time() - began)
     return min(seconds)
 

@@ -104,8 +104,7 @@ def minimize(
     """
     given = {name: value for name, value in locals().items() if name not in ("fun", "x0", "method", "newton")}
     if method == "newton":
-        from esgroup.newton.arguments import newton_arguments
-        from esgroup.newton.method import minimize_newton
+        from esgroup.newton.method import minimize_newton, newton_arguments
 
         return minimize_newton(fun, x0, **newton_arguments(minimize, given, newton))
     if method != "search":
@@ -148,7 +147,7 @@ def _refuse_for_search(derivatives: dict[str, Any], more: dict[str, Any]) -> Non
         if value is not None:
             raise ValueError(f"{name} is not used by a search: leave it out, or choose method='newton'")
     for name in more:
-        from esgroup.newton.arguments import is_known
+        from esgroup.newton.method import is_known
 
         hint = " without method='newton'" if is_known(name) else ""
         raise TypeError(f"minimize() has no argument {name!r}{hint}")

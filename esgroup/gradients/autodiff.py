@@ -1,4 +1,4 @@
-"""Functions that PyTorch or JAX can differentiate: gradients and products with the Hessian come from them."""
+"""Functions written in PyTorch or JAX, which supply the gradients and the products with the Hessian."""
 
 from __future__ import annotations
 
@@ -16,18 +16,43 @@ from esgroup.gradients.function import PROBES, Products, must_be_callable
 def torch_function(
     f: Callable[[Any], Any], dim: int, *, dtype: str = "float64", device: Any = None, probes: int = PROBES
 ) -> Products:
-    """f of a tensor of shape (dim,), which returns a tensor with one number, with derivatives by PyTorch.
+    """Make a function with derivatives from one that is written in PyTorch.
 
-    Products are H v = (v^T d/dx) grad f: backwards twice, one graph for all vectors at a point. Where f holds tensors
-    of its own, `dtype` and `device` must be theirs.
+    Products are H v = (v^T d/dx) grad f: two backward passes, with one graph for all vectors at a point.
+
+    Parameters
+    ----------
+    f : callable
+        Takes a tensor of shape (dim,) and returns a tensor with one number.
+    dim : int
+        Number of coordinates.
+    dtype : {"float64", "float32"}
+        Type of the tensors that f receives. If f holds tensors of its own, theirs.
+    device : torch.device or str, optional
+        Device of the tensors that f receives. If f holds tensors of its own, theirs.
+    probes : int
+        Number of random products from which the diagonal of the Hessian is estimated.
+
+    Returns
+    -------
+    Products
+        The function, its gradient, and products with its Hessian, on NumPy arrays.
+
+    Raises
+    ------
+    ImportError
+        If PyTorch is not installed (extra "torch").
+    ValueError, TypeError
+        If an argument is not valid.
     """
     must_be_callable("f", f)
-    torch: Any = _module("torch", "torch_function", "PyTorch", "pip install 'esgroup[torch]'")
-    kind = _torch_kind(torch, dtype)
+    torch: Any = _imported("torch", "torch_function", "PyTorch", "pip install 'esgroup[torch]'")
+    _check_dtype(dtype)
+    kind = getattr(torch, dtype)
     gradient = torch.func.grad(lambda x: f(x).reshape(()))
 
     def tensor(array: Array) -> Any:
-        return torch.tensor(array, dtype=kind, device=device)  # a copy: ours are read-only
+        return torch.tensor(array, dtype=kind, device=device)  # a copy, since x is read-only
 
     def value(x: Array) -> Array:
         return _from_torch(f(tensor(x)))
@@ -47,20 +72,46 @@ def torch_function(
 
 
 def jax_function(f: Callable[[Any], Any], dim: int, *, dtype: str = "float64", probes: int = PROBES) -> Products:
-    """f of an array of shape (dim,), with derivatives by JAX, compiled.
+    """Make a function with derivatives from one that is written in JAX, and compile it.
 
-    Products are forward through the gradient, all vectors at once. float64 must be switched on in JAX by its user.
+    Products differentiate the gradient in forward mode, for all vectors at once.
+
+    Parameters
+    ----------
+    f : callable
+        Takes a JAX array of shape (dim,) and returns one number.
+    dim : int
+        Number of coordinates.
+    dtype : {"float64", "float32"}
+        Type of the arrays that f receives. For float64, call jax.config.update("jax_enable_x64", True) first.
+    probes : int
+        Number of random products from which the diagonal of the Hessian is estimated.
+
+    Returns
+    -------
+    Products
+        The function, its gradient, and products with its Hessian, on NumPy arrays.
+
+    Raises
+    ------
+    ImportError
+        If JAX is not installed.
+    ValueError, TypeError
+        If an argument is not valid, or float64 is not enabled in JAX.
     """
     must_be_callable("f", f)
-    jax: Any = _module("jax", "jax_function", "JAX", "pip install jax")
-    _check_jax_dtype(jax, dtype)
+    jax: Any = _imported("jax", "jax_function", "JAX", "pip install jax")
+    _check_dtype(dtype)
+    if dtype == "float64" and not jax.config.jax_enable_x64:
+        text = "dtype must be 'float32' unless float64 is enabled in JAX, got 'float64'"
+        raise ValueError(f"{text}: call jax.config.update('jax_enable_x64', True) first")
     gradient = jax.grad(lambda x: f(x).reshape(()))
 
     def product(x: Any, v: Any) -> Any:
         return jax.jvp(gradient, (x,), (v,))[1]
 
-    value, slope = jax.jit(f), jax.jit(gradient)
-    several = jax.jit(jax.vmap(product, in_axes=(None, 0)))
+    value, compiled_gradient = jax.jit(f), jax.jit(gradient)
+    products = jax.jit(jax.vmap(product, in_axes=(None, 0)))
 
     def array(x: Array) -> Any:
         return jax.numpy.asarray(x, dtype=dtype)
@@ -68,31 +119,18 @@ def jax_function(f: Callable[[Any], Any], dim: int, *, dtype: str = "float64", p
     return Products(
         dim=dim,
         fun=lambda x: _float64(value(array(x))),
-        jac=lambda x: _float64(slope(array(x))),
-        hessp=lambda x, rows: _float64(several(array(x), array(rows))),
+        jac=lambda x: _float64(compiled_gradient(array(x))),
+        hessp=lambda x, rows: _float64(products(array(x), array(rows))),
         hessp_vectorized=True,
         probes=probes,
     )
 
 
-def _module(name: str, caller: str, title: str, how: str) -> Any:
+def _imported(name: str, caller: str, title: str, how: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
         raise ImportError(f"{caller} needs {title}: {how}") from error
-
-
-def _torch_kind(torch: Any, dtype: str) -> Any:
-    _check_dtype(dtype)
-    return getattr(torch, dtype)
-
-
-def _check_jax_dtype(jax: Any, dtype: str) -> None:
-    _check_dtype(dtype)
-    if dtype == "float64" and not jax.config.jax_enable_x64:
-        raise ValueError(
-            "dtype must be 'float32' unless JAX has 64 bits: call jax.config.update('jax_enable_x64', True) first"
-        )
 
 
 def _check_dtype(dtype: str) -> None:

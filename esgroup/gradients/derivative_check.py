@@ -1,26 +1,44 @@
-"""A check of derivatives for their users: Taylor's remainders, and the laws of a Hessian."""
+"""A check of a user's derivatives: Taylor remainders, and the laws that a Hessian obeys."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.gradients.derivative_input import Given, Known, known
-from esgroup.gradients.derivative_report import DerivativeReport, Law
+from esgroup.gradients.derivative_report import (
+    DerivativeReport,
+    Evaluate,
+    Law,
+    Remainders,
+    draw_report,
+    remainders,
+    roughness,
+)
 from esgroup.gradients.differences import RELATIVE_STEP
-from esgroup.gradients.function import Products, Values
-from esgroup.gradients.taylor import Evaluate, Remainders, remainders, roughness
+from esgroup.gradients.function import (
+    Fun,
+    Gradients,
+    Hessians,
+    LastPoint,
+    Products,
+    Values,
+    as_dense,
+    as_function,
+    with_args,
+)
+from esgroup.plots.style import check_out
 
 DIRECTIONS = 3
-TOLERANCE = 1e-6  # of the laws, relative: products by differences of gradients keep them to 1e-8
-NOISE = 1e-6  # of what a function varies: with more, nothing can be said
-COORDINATES = 20  # of a diagonal that are compared with products
+TOLERANCE = 1e-6  # of the laws, relative: products by differences of gradients satisfy them to 1e-8
+NOISE = 1e-6  # of the variation of a function: with more noise, nothing can be decided
+COORDINATES = 20  # entries of a diagonal that are compared with products
 MOST_DIFFERENCES = 200  # coordinates in which a wrong gradient is sought
 
 OF_VALUES = "f(x + hv) - f(x) - h g.v"
@@ -28,6 +46,8 @@ OF_CURVATURE = "f(x + hv) - f(x) - h g.v - h^2/2 v.Hv"
 OF_GRADIENTS = "g(x + hv) - g(x) - h Hv"
 LINEAR, SYMMETRIC = "H(au + bv) = a Hu + b Hv", "u.Hv = v.Hu"
 DIAGONAL, MATRIX = "hess_diag = diagonal of H", "hess v = hessp v"
+
+Given = Callable[..., Any] | None
 
 
 def check_derivatives(
@@ -44,31 +64,137 @@ def check_derivatives(
     rng: Any = 0,
     plot: str | PathLike[str] | None = None,
 ) -> DerivativeReport:
-    """Are the derivatives of a function right at x? The arguments are those of `as_function`, or its result.
+    """Check whether the derivatives of a function are right at x.
 
     Along random directions v the remainder |f(x + hv) - f(x) - h g.v| falls as h^2 if the gradient is right, and as h
-    if it is not; with products it falls as h^3 after h^2/2 v.Hv is taken off, and |g(x + hv) - g(x) - h Hv| as h^2. The
-    Hessian is linear and symmetric; its diagonal and its matrix, if given, agree with the products. `plot` is the file
-    of a figure of the remainders, which needs matplotlib (extra "plot").
+    if it is not. With products, it falls as h^3 after h^2/2 v.Hv is subtracted, and |g(x + hv) - g(x) - h Hv| falls as
+    h^2. The Hessian must be linear and symmetric; its diagonal and its matrix, if given, must agree with the products.
+
+    Parameters
+    ----------
+    fun : callable or Values
+        The function, or a result of `as_function`; then the derivatives are its own and must not be given.
+    x : array_like, shape (dim,)
+        The point. At a stationary point the length of the gradient cannot be checked.
+    jac, hessp, hess, hess_diag, args, hessp_vectorized, vectorized
+        As for `as_function`, except that hess may be given together with hessp and hess_diag.
+    rng : seed or numpy.random.Generator
+        Source of the random directions.
+    plot : path, optional
+        File of a figure of the remainders, which needs matplotlib (extra "plot").
+
+    Returns
+    -------
+    DerivativeReport
+        True in a condition if nothing is wrong; `problems` says what is.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not valid, or fun(x) is not finite.
+
+    Examples
+    --------
+    >>> from scipy.optimize import rosen, rosen_der
+    >>> from esgroup.gradients import check_derivatives
+    >>> check_derivatives(rosen, [0.5, 1.5, 0.3], rosen_der).ok
+    True
     """
     if plot is not None:
-        from esgroup.plots.style import check_out
-
         check_out(plot)
     x = checks.read_only(checks.real_array("x", x, (None,)).copy())
-    given = known(fun, len(x), jac, hessp, hess, hess_diag, args, hessp_vectorized, vectorized)
+    given = _check_input(fun, len(x), jac, hessp, hess, hess_diag, args, hessp_vectorized, vectorized)
     report = _Check(given, x, np.random.default_rng(rng)).report()
     if plot is not None:
-        from esgroup.gradients.derivative_figure import draw
-
-        draw(report, plot)
+        draw_report(report, plot)
     return report
 
 
-class _Check:
-    """One check: fills its lists as it goes."""
+# ---- what is checked ------------------------------------------------------------------------------------------------
 
-    def __init__(self, given: Known, x: Array, rng: np.random.Generator) -> None:
+
+class GivenHessian:
+    """The Hessian as the caller gives it, not made symmetric, computed once per point."""
+
+    def __init__(self, hess: Fun) -> None:
+        self._hess, self._last = hess, LastPoint()
+
+    def __call__(self, x: Array) -> Array:
+        matrix: Array = self._last.at(x, self._computed)
+        return matrix
+
+    def _computed(self, x: Array) -> Array:
+        return checks.real_array("hess(x)", as_dense(self._hess(x)), (len(x), len(x)), finite=False)
+
+    def products(self, x: Array, rows: Array) -> Array:
+        """Return rows H v for rows v."""
+        products: Array = rows @ self(x).T
+        return products
+
+
+class CheckInput(NamedTuple):
+    """The function; the argument that its products come from; and the matrix to compare them with, if both exist."""
+
+    function: Gradients
+    source: str = "hessp"
+    matrix: GivenHessian | None = None
+
+
+def _check_input(
+    fun: Callable[..., Any] | Values,
+    dim: int,
+    jac: Callable[..., Any] | bool | None,
+    hessp: Given,
+    hess: Given,
+    hess_diag: Given,
+    args: tuple[Any, ...],
+    hessp_vectorized: bool,
+    vectorized: bool,
+) -> CheckInput:
+    """One function with all that was given, with products if there are any."""
+    if isinstance(fun, Values):
+        for name, derivative in (("jac", jac), ("hessp", hessp), ("hess", hess), ("hess_diag", hess_diag)):
+            if derivative is not None:
+                raise ValueError(f"{name} must be left out if fun is made by as_function, got {derivative!r}")
+        return _own_derivatives(fun, dim)
+    if not jac:
+        raise ValueError(f"jac must be given, there is nothing to check without it, got {jac!r}")
+    plain = as_function(fun, dim, args=args, jac=jac, vectorized=vectorized)
+    assert isinstance(plain, Gradients)  # since there is jac
+    matrix = None if hess is None else GivenHessian(with_args("hess", hess, args))
+    diagonal = None if hess_diag is None else with_args("hess_diag", hess_diag, args)
+    if hessp is not None:
+        product = with_args("hessp", hessp, args)
+        return CheckInput(_with_products(plain, product, hessp_vectorized, diagonal), "hessp", matrix)
+    if matrix is not None:
+        return CheckInput(_with_products(plain, matrix.products, True, diagonal), "hess")
+    if diagonal is not None:
+        raise ValueError("hess_diag needs the Hessian as well: give hessp= or hess=")
+    return CheckInput(plain)
+
+
+def _own_derivatives(function: Values, dim: int) -> CheckInput:
+    if not isinstance(function, Gradients):
+        raise ValueError("fun must have derivatives to check: give jac= to as_function")
+    if function.dim != dim:
+        raise ValueError(f"x must have shape ({function.dim},), got ({dim},)")
+    if not isinstance(function, Hessians):
+        return CheckInput(function)
+    return CheckInput(_with_products(function, GivenHessian(function.hess).products, True, None), "hess")
+
+
+def _with_products(function: Gradients, hessp: Any, hessp_vectorized: bool, diagonal: Fun | None) -> Products:
+    parts = {name: getattr(function, name) for name in ("dim", "fun", "jac", "vectorized", "counts")}
+    return Products(**parts, hessp=hessp, hessp_vectorized=hessp_vectorized, hess_diag=diagonal)
+
+
+# ---- the check ------------------------------------------------------------------------------------------------------
+
+
+class _Check:
+    """One check; its methods fill its lists."""
+
+    def __init__(self, given: CheckInput, x: Array, rng: np.random.Generator) -> None:
         self.function, self.source, self.matrix = given
         self.x, self.rng = x, rng
         self.directions = self._random_rows(DIRECTIONS)
@@ -84,40 +210,53 @@ class _Check:
         if not np.isfinite(value):
             raise ValueError(f"x must be a point where fun is finite, got fun(x) = {value}")
         gradient = self.function.gradient(self.x)
-        if self._finite("jac(x)", gradient) and self._values_follow(value, gradient):
-            self._hessian(value, gradient)
-        found = (self.remainders, self.laws, self.problems, self.unclear, self.notes)
-        return DerivativeReport(len(self.x), *map(tuple, found))  # type: ignore[arg-type]
+        if self._finite("jac(x)", gradient) and self._check_gradient(value, gradient):
+            self._check_hessian(value, gradient)
+        return DerivativeReport(
+            len(self.x),
+            tuple(self.remainders),
+            tuple(self.laws),
+            tuple(self.problems),
+            tuple(self.unclear),
+            tuple(self.notes),
+        )
 
-    def _values_follow(self, value: float, gradient: Array) -> bool:
-        """The gradient against values; False if nothing can be said of them."""
-        noise = self._noise("fun", self._values)
+    def _check_gradient(self, value: float, gradient: Array) -> bool:
+        """Compare the gradient with values; False if these are too noisy for any check."""
+        noise = self._noise("fun", self._value_column)
         if noise is None:
             return False
         if np.abs(self.directions @ gradient).max() <= noise:
-            self.notes.append("x is stationary to rounding, and any multiple of jac would do: choose another point")
+            self.notes.append("x is stationary to rounding, where any multiple of jac passes: choose another point")
         self._rounding, terms = noise, self._value_terms(value, gradient)
-        self._taylor(OF_VALUES, self._values, terms, noise, lambda: self._where_gradient(gradient))
+        self._check_remainder(OF_VALUES, self._value_column, terms, noise, partial(self._where_gradient, gradient))
         return True
 
-    def _hessian(self, value: float, gradient: Array) -> None:
-        if not isinstance(self.function, Products):
+    def _check_hessian(self, value: float, gradient: Array) -> None:
+        function = self.function
+        if not isinstance(function, Products):
             return
-        products = self.function.products(self.x, self.directions)
+        products = function.products(self.x, self.directions)
         if not self._finite("hessp(x, v)" if self.source == "hessp" else "hess(x)", products):
             return
-        noise = self._noise("jac", self.function.gradients)
+        noise = self._noise("jac", function.gradients)
         if noise is not None:
             terms = [np.tile(gradient, (DIRECTIONS, 1)), products]
-            self._taylor(OF_GRADIENTS, self.function.gradients, terms, noise, lambda: self._where_product(products[0]))
+            where = partial(self._where_product, products[0])
+            self._check_remainder(OF_GRADIENTS, function.gradients, terms, noise, where)
         terms = [*self._value_terms(value, gradient), np.vecdot(self.directions, products)[:, None]]
-        self._taylor(OF_CURVATURE, self._values, terms, self._rounding, follows=not self.problems)
-        self._laws(self.function)
+        self._check_remainder(OF_CURVATURE, self._value_column, terms, self._rounding, follows=not self.problems)
+        self._check_laws(function)
+
+    def _value_column(self, points: Array) -> Array:
+        """f of every row, as a column of shape (n, 1)."""
+        return self.function.values(points)[:, None]
 
     def _value_terms(self, value: float, gradient: Array) -> list[Array]:
+        """The first two Taylor coefficients of f along the directions."""
         return [np.full((DIRECTIONS, 1), value), (self.directions @ gradient)[:, None]]
 
-    def _taylor(
+    def _check_remainder(
         self,
         name: str,
         evaluate: Evaluate,
@@ -127,7 +266,11 @@ class _Check:
         *,
         follows: bool = False,
     ) -> None:
-        """`follows`: it must be right since others are; then a remainder that rounding hides too soon is no problem."""
+        """Compute a remainder and judge it.
+
+        `follows` says that it must be right since the others are; then a remainder that rounding hides too soon is
+        unclear, and not a problem.
+        """
         found = remainders(name, evaluate, self.x, self.directions, terms, noise)
         self.remainders.append(found)
         if not found.ok and follows:
@@ -137,70 +280,68 @@ class _Check:
 
     # ---- laws -------------------------------------------------------------------------------------------------------
 
-    def _laws(self, function: Products) -> None:
+    def _check_laws(self, function: Products) -> None:
         u, v = self._random_rows(2)
         a, b = self.rng.uniform(0.5, 2.0, 2)
         hu, hv, together = function.products(self.x, np.array([u, v, a * u + b * v]))
         size = a * np.linalg.norm(hu) + b * np.linalg.norm(hv)
-        self._law(self.source, LINEAR, np.linalg.norm(together - a * hu - b * hv), size)
-        self._law(self.source, SYMMETRIC, abs(u @ hv - v @ hu), np.linalg.norm(u) * np.linalg.norm(hv))
+        self._check_law(self.source, LINEAR, np.linalg.norm(together - a * hu - b * hv), size)
+        self._check_law(self.source, SYMMETRIC, abs(u @ hv - v @ hu), np.linalg.norm(u) * np.linalg.norm(hv))
         if function.hess_diag is not None:
-            self._diagonal(function)
+            self._check_diagonal(function)
         if self.matrix is not None:
-            self._law("hess", MATRIX, np.linalg.norm(self.matrix(self.x) @ u - hu), np.linalg.norm(hu))
+            self._check_law("hess", MATRIX, np.linalg.norm(self.matrix(self.x) @ u - hu), np.linalg.norm(hu))
 
-    def _diagonal(self, function: Products) -> None:
-        picked = self._picked(COORDINATES)
+    def _check_diagonal(self, function: Products) -> None:
+        picked = self._random_coordinates(COORDINATES)
         found = function.diagonal(self.x, self.rng)[picked]
         products = function.products(self.x, _units(len(self.x), picked))
         expected = products[np.arange(len(picked)), picked]
         gaps = np.abs(found - expected)
         j = int(np.argmax(gaps))
         where = f"; at index {picked[j]} it is {found[j]:.6g}, the product gives {expected[j]:.6g}"
-        self._law("hess_diag", DIAGONAL, gaps[j], np.abs(products).max(), where)
+        self._check_law("hess_diag", DIAGONAL, gaps[j], np.abs(products).max(), where)
 
-    def _law(self, who: str, name: str, gap: Any, size: Any, where: str = "") -> None:
+    def _check_law(self, argument: str, name: str, gap: Any, size: Any, where: str = "") -> None:
         law = Law(name, float(gap / size) if size > 0 else float(gap), TOLERANCE)
         self.laws.append(law)
         if not law.ok:
-            self.problems.append(f"{who}: {name} fails by {law.error:.3g} of its size{where}")
+            self.problems.append(f"{argument}: {name} fails by {law.error:.3g} of its size{where}")
 
-    # ---- parts ------------------------------------------------------------------------------------------------------
-
-    def _values(self, points: Array) -> Array:
-        return self.function.values(points)[:, None]
+    # ---- what the checks share --------------------------------------------------------------------------------------
 
     def _random_rows(self, n: int) -> Array:
-        """Random rows as long as x, at least 1: steps are relative to x."""
+        """Random rows of the length of x, at least 1: steps are relative to x."""
         rows = self.rng.standard_normal((n, len(self.x)))
         rows *= max(1.0, float(np.linalg.norm(self.x))) / np.linalg.norm(rows, axis=1, keepdims=True)
         return rows
 
-    def _noise(self, who: str, evaluate: Evaluate) -> float | None:
-        """The rounding error of a function; None, and a problem, if it hides what the function does."""
+    def _random_coordinates(self, most: int) -> NDArray[np.int64]:
+        return np.sort(self.rng.permutation(len(self.x))[:most])
+
+    def _noise(self, argument: str, evaluate: Evaluate) -> float | None:
+        """The rounding error of a function; None, and a problem, if it hides the variation of the function."""
         v = self.directions[0]
         noise = roughness(evaluate, self.x, v)
         with np.errstate(all="ignore"):
             here, *there = evaluate(self.x + np.array([[0.0], [0.01], [0.1]]) * v)
         spread = np.nanmax([np.linalg.norm(here), *(np.linalg.norm(f - here) for f in there)])
         if not noise <= NOISE * spread:
-            self.problems.append(f"{who} is not smooth: it varies by {noise:.3g} over steps of 1e-6 of x")
+            self.problems.append(f"{argument} is not smooth: it varies by {noise:.3g} over steps of 1e-6 of x")
             return None
         return noise
 
     def _finite(self, name: str, array: Array) -> bool:
+        """Whether all entries are finite; if not, that is a problem."""
         bad = np.argwhere(~np.isfinite(array))
         if len(bad):
             where = tuple(int(i) for i in bad[0])
             self.problems.append(f"{name} must be finite, got {array[where]} at index {where[-1]}")
         return len(bad) == 0
 
-    def _picked(self, most: int) -> NDArray[np.int64]:
-        return np.sort(self.rng.permutation(len(self.x))[:most])
-
     def _where_gradient(self, gradient: Array) -> str:
-        """Where the gradient is furthest from central differences of the function."""
-        picked = self._picked(MOST_DIFFERENCES)
+        """Say where the gradient is furthest from central differences of the function."""
+        picked = self._random_coordinates(MOST_DIFFERENCES)
         steps = RELATIVE_STEP * np.maximum(1.0, np.abs(self.x[picked]))
         moves = _units(len(self.x), picked) * steps[:, None]
         found = (self.function.values(self.x + moves) - self.function.values(self.x - moves)) / (2 * steps)
@@ -211,7 +352,7 @@ class _Check:
         return f"; at index {picked[j]} jac is {gradient[picked[j]]:.6g}, differences of fun give {found[j]:.6g}"
 
     def _where_product(self, product: Array) -> str:
-        """Where a product with the first direction is furthest from central differences of gradients."""
+        """Say where the product with the first direction is furthest from central differences of gradients."""
         move = RELATIVE_STEP * self.directions[0]
         up, down = self.function.gradients(np.array([self.x + move, self.x - move]))
         found = (up - down) / (2 * RELATIVE_STEP)

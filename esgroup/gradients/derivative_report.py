@@ -1,11 +1,113 @@
-"""What a check of derivatives found."""
+"""What a check of derivatives measures: Taylor remainders and laws; and its report, as a text and as a figure.
+
+A remainder of Taylor's formula, read over a range of steps, shows whether a derivative is right without a reference.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from esgroup.gradients.taylor import Remainders
+import numpy as np
+
+from esgroup.checks import Array
+from esgroup.plots.style import GRID, INK, PALE, RULE, check_out, new_figure
+
+STEPS: Array = 0.5 ** np.arange(1.0, 37.0)  # down to 1e-11
+CLEAR = 1e3  # times the rounding error: only larger remainders are used
+WINDOW = 5  # number of the smallest usable steps: a small error of a derivative shows there and nowhere else
+SPACINGS = (1e-9, 1e-6)  # of the points that show rounding errors; the second one works in float32 as well
+FEWEST = 3  # points that determine a slope
+SLACK = 0.25  # how far a slope may be below the order
+
+Evaluate = Callable[[Array], Array]  # rows F(x_i) from rows x_i
+
+# ---- Taylor remainders ----------------------------------------------------------------------------------------------
+
+
+class Remainders(NamedTuple):
+    """|F(x + h v) - Taylor polynomial| for several directions v (rows) and steps h; it should fall as h^order."""
+
+    name: str
+    order: int
+    steps: Array  # (n,)
+    values: Array  # (directions, n)
+    floors: Array  # (directions, n), how large rounding alone may be
+
+    @property
+    def slopes(self) -> Array:
+        """d log|remainder| / d log h just above rounding, for every direction; inf if there is only rounding."""
+        pairs = zip(self.values, self.floors, strict=True)
+        return np.array([_slope(self.steps, value, floor) for value, floor in pairs])
+
+    @property
+    def slope(self) -> float:
+        """Median of `slopes`, since one direction may happen to contain a change of sign."""
+        return float(np.median(self.slopes))
+
+    @property
+    def fall(self) -> str:
+        """`slope` as a text."""
+        return "rounding only" if np.isinf(self.slope) else f"falls as h^{self.slope:.2f}"
+
+    @property
+    def ok(self) -> bool:
+        """Whether the remainder falls as it should."""
+        return self.slope > self.order - SLACK
+
+
+def remainders(
+    name: str, evaluate: Evaluate, x: Array, directions: Array, coefficients: Sequence[Array], noise: float
+) -> Remainders:
+    """Return the remainders of F, given c_0 = F(x), c_1 = F'(x) v, ..., each of shape (directions, m).
+
+    The polynomial is sum_j c_j h^j / j!, so that the remainder falls as h^(number of coefficients).
+    """
+    lines = [_along(evaluate, x, v, [c[i] for c in coefficients], noise) for i, v in enumerate(directions)]
+    values, floors = (np.array(part) for part in zip(*lines, strict=True))
+    return Remainders(name, len(coefficients), STEPS, values, floors)
+
+
+def _along(evaluate: Evaluate, x: Array, v: Array, coefficients: Sequence[Array], noise: float) -> tuple[Array, Array]:
+    """The remainders of one direction, and how large rounding alone may be."""
+    with np.errstate(all="ignore"):  # large steps may leave the domain: values that are not finite are not used
+        far = evaluate(x + STEPS[:, None] * v)
+        polynomial, size, power = np.zeros(far.shape), np.linalg.norm(far, axis=1), np.ones(len(STEPS))
+        for j, c in enumerate(coefficients):
+            power = power * STEPS / j if j else power
+            polynomial += np.outer(power, c)
+            size = size + np.abs(power) * np.linalg.norm(c)
+        gap = np.linalg.norm(far - polynomial, axis=1)
+    return gap, noise + np.finfo(np.float64).eps * size
+
+
+def _slope(steps: Array, values: Array, floors: Array) -> float:
+    with np.errstate(invalid="ignore"):
+        clear = np.flatnonzero(np.isfinite(values) & (values > CLEAR * floors))[-WINDOW:]
+    if len(clear) < FEWEST:
+        return float("inf")
+    return float(np.polyfit(np.log(steps[clear]), np.log(values[clear]), 1)[0])
+
+
+def roughness(evaluate: Evaluate, x: Array, v: Array) -> float:
+    """Return the error with which F is evaluated: fourth differences of tiny steps, which vanish for a smooth F.
+
+    Differences of order 4 multiply the variance of independent errors by 1 + 16 + 36 + 16 + 1 = 70 (More and Wild
+    2011).
+    """
+    return max(_fourth_differences(evaluate, x, spacing * v) for spacing in SPACINGS)
+
+
+def _fourth_differences(evaluate: Evaluate, x: Array, v: Array) -> float:
+    with np.errstate(invalid="ignore"):  # F may be infinite
+        differences = np.diff(evaluate(x + np.arange(-4.0, 5.0)[:, None] * v), n=4, axis=0)
+    return float(np.sqrt((differences**2).sum(axis=1).mean() / 70))
+
+
+# ---- the report -----------------------------------------------------------------------------------------------------
 
 
 class Law(NamedTuple):
@@ -17,19 +119,36 @@ class Law(NamedTuple):
 
     @property
     def ok(self) -> bool:
+        """Whether the equation holds."""
         return self.error <= self.tolerance
 
 
 @dataclass(frozen=True, eq=False)
 class DerivativeReport:
-    """What was found: `ok`, `problems` as texts, and the data. `str(report)` is a short table."""
+    """The result of `check_derivatives`. `str(report)` is a short table; the report is true if nothing is wrong.
+
+    Attributes
+    ----------
+    dim : int
+        Number of coordinates.
+    remainders : tuple of Remainders
+        Taylor remainders: `name`, `order`, `steps`, `values`, `slope` and `ok` of each.
+    laws : tuple of Law
+        Equations between derivatives: `name`, `error`, `tolerance` and `ok` of each.
+    problems : tuple of str
+        What is wrong, empty if nothing is.
+    unclear : tuple of str
+        Names of the remainders that rounding hides before they fall as they should.
+    notes : tuple of str
+        What cannot be decided at this point.
+    """
 
     dim: int
     remainders: tuple[Remainders, ...]
     laws: tuple[Law, ...]
     problems: tuple[str, ...]
-    unclear: tuple[str, ...] = ()  # remainders that rounding hides before they fall as they should
-    notes: tuple[str, ...] = ()  # what the point cannot tell
+    unclear: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -40,12 +159,66 @@ class DerivativeReport:
         return self.ok
 
     def __str__(self) -> str:
-        rows = [(r.name, r.fall, f"h^{r.order}", self._word(r.name, r.ok)) for r in self.remainders]
-        rows += [(a.name, f"error {a.error:.1e}", f"{a.tolerance:.0e}", self._word(a.name, a.ok)) for a in self.laws]
+        rows = [(r.name, r.fall, f"h^{r.order}", self._verdict(r.name, r.ok)) for r in self.remainders]
+        rows += [(a.name, f"error {a.error:.1e}", f"{a.tolerance:.0e}", self._verdict(a.name, a.ok)) for a in self.laws]
         width = max((len(row[0]) for row in rows), default=0)
         title = f"derivatives in {self.dim} coordinates: " + ("right" if self.ok else "wrong")
-        lines = [f"  {name:<{width}}  {found:<15}  {wanted:<5}  {word}" for name, found, wanted, word in rows]
+        lines = [f"  {name:<{width}}  {found:<15}  {wanted:<5}  {verdict}" for name, found, wanted, verdict in rows]
         return "\n".join([title, *lines, *(f"  {text}" for text in (*self.problems, *self.notes))])
 
-    def _word(self, name: str, ok: bool) -> str:
+    def _verdict(self, name: str, ok: bool) -> str:
         return "ok" if ok else "unclear" if name in self.unclear else "WRONG"
+
+
+# ---- the figure -----------------------------------------------------------------------------------------------------
+
+
+def draw_report(report: DerivativeReport, out: str | PathLike[str]) -> Path:
+    """Draw one panel per remainder: its directions, the rounding errors, and the power of h that it should follow."""
+    path = check_out(out)
+    panels = report.remainders
+    figure = new_figure(1.0 + 3.6 * max(1, len(panels)), 3.7)
+    for k, panel in enumerate(panels):
+        _draw_panel(figure.add_subplot(1, len(panels), k + 1), panel)
+    word = "right" if report.ok else "wrong"
+    title = f"derivatives in {report.dim:,} coordinates: {word}"
+    figure.suptitle(title, x=0.012, ha="left", fontsize=13, fontweight="bold", color="#222222")
+    figure.savefig(path, dpi=150)
+    return path
+
+
+def _draw_panel(axes: Any, panel: Remainders) -> None:
+    h = panel.steps
+    for k, (values, floors) in enumerate(zip(panel.values, panel.floors, strict=True)):
+        _draw_line(axes, h, floors, color=PALE, linewidth=0.8, label="rounding" if k == 0 else None)
+        name = panel.fall if k == 0 else None
+        _draw_line(axes, h, values, color=INK, linewidth=1.1, marker=".", markersize=4, label=name)
+    _draw_expected(axes, panel)
+    axes.set(xscale="log", yscale="log" if axes.lines else "linear")
+    axes.set_title(panel.name, loc="left", fontsize=9.5, color="#222222")
+    axes.set_xlabel("step h", fontsize=9.5, color="#222222")
+    axes.grid(True, color=GRID, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("#888888")
+    axes.tick_params(colors="#555555", labelsize=8.5, which="both")
+    if axes.lines:
+        axes.legend(loc="upper left", frameon=False, fontsize=8.5, labelcolor="#444444")
+
+
+def _draw_line(axes: Any, h: Array, values: Array, **style: Any) -> None:
+    """Draw the values that have a place on a logarithmic axis."""
+    shown = np.isfinite(values) & (values > 0)
+    if shown.any():
+        axes.loglog(h[shown], values[shown], **style)
+
+
+def _draw_expected(axes: Any, panel: Remainders) -> None:
+    """Draw a line h^order through the largest remainder of the first direction."""
+    h, values = panel.steps, panel.values[0]
+    positive = np.flatnonzero(np.isfinite(values) & (values > 0))
+    if len(positive):
+        line = values[positive[0]] * (h / h[positive[0]]) ** panel.order
+        shown = line > axes.get_ylim()[0]
+        style = {"color": RULE, "linewidth": 1.2, "linestyle": (0, (4, 3))}
+        axes.loglog(h[shown], line[shown], label=f"should fall as h^{panel.order}", **style)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,17 +10,48 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.gradients.function import PROBES, Fun, Gradients, Products
 
-#: eps^(1/3) balances the truncation h^2 of central differences against the rounding eps / h.
+#: eps^(1/3) balances the truncation error h^2 of central differences against the rounding error eps / h.
 RELATIVE_STEP = float(np.cbrt(np.finfo(np.float64).eps))
 
 
 def with_difference_products(
     function: Gradients, *, hess_diag: Fun | None = None, probes: int = PROBES, typical: float = 1.0
 ) -> Products:
-    """The same function with H v = (g(x + h v) - g(x - h v)) / 2h: a product costs, and counts, two gradients as well.
+    """Add products with the Hessian to a function, by central differences of its gradients.
 
-    h = eps^(1/3) max(|x|.|v|, typical |v|_1) / |v|^2 is a step relative to the coordinates that v moves (Brown and
-    Saad 1990); `typical` is a size of coordinates below which they count as zero. The counts are those of `function`.
+    H v = (g(x + h v) - g(x - h v)) / 2h, where h = eps^(1/3) max(|x|.|v|, typical |v|_1) / |v|^2 is relative to the
+    coordinates that v moves (Brown and Saad 1990). Each product costs two gradients, which are counted as well.
+
+    Parameters
+    ----------
+    function : Gradients
+        The function, made by `as_function`. Its counts are shared with the result.
+    hess_diag : callable, optional
+        The diagonal of the Hessian, hess_diag(x). Without it the diagonal is estimated from products.
+    probes : int
+        Number of random products from which a diagonal is estimated.
+    typical : float
+        Size below which coordinates count as zero, positive.
+
+    Returns
+    -------
+    Products
+        The same function, with products.
+
+    Raises
+    ------
+    TypeError
+        If `function` has no gradients.
+    ValueError
+        If `typical` is not positive.
+
+    Examples
+    --------
+    >>> from scipy.optimize import rosen, rosen_der
+    >>> from esgroup.gradients import as_function, with_difference_products
+    >>> function = with_difference_products(as_function(rosen, 2, jac=rosen_der))
+    >>> function.products([1.0, 1.0], [[0.0, 1.0]]).round(6).tolist()
+    [[-400.0, 200.0]]
     """
     checks.instance("function", function, Gradients)
     size = checks.real_number("typical", typical, positive=True)
@@ -31,7 +61,7 @@ def with_difference_products(
         jac=function.jac,
         vectorized=function.vectorized,
         counts=function.counts,
-        hessp=_Differences(function, size),
+        hessp=_DifferenceProducts(function, size),
         hessp_vectorized=True,
         hess_diag=hess_diag,
         probes=probes,
@@ -39,22 +69,25 @@ def with_difference_products(
 
 
 @dataclass(frozen=True, eq=False)
-class _Differences:
+class _DifferenceProducts:
+    """hessp(x, rows) as an object that can be pickled."""
+
     function: Gradients
     typical: float
 
     def __call__(self, x: Array, rows: Array) -> Array:
         steps = _steps(x, rows, self.typical)[:, None]
         moves = steps * rows
-        found = self.function.gradients(np.concatenate([x + moves, x - moves]))
+        gradients = self.function.gradients(np.concatenate([x + moves, x - moves]))
         half = len(rows)
-        products: Array = (found[:half] - found[half:]) / (2 * steps)
+        products: Array = (gradients[:half] - gradients[half:]) / (2 * steps)
         return products
 
 
-def _steps(x: Array, rows: Array, typical: float) -> Any:
-    """A step h for every row; 1 for a row of zeros, whose product is zero with any."""
+def _steps(x: Array, rows: Array, typical: float) -> Array:
+    """A step h for every row; 1 for a row of zeros, whose product is zero with any step."""
     sizes = np.abs(rows)
     reach = np.maximum(sizes @ np.abs(x), typical * sizes.sum(axis=1))
     squared = np.vecdot(rows, rows)
-    return np.divide(RELATIVE_STEP * reach, squared, out=np.ones(len(rows)), where=squared > 0)
+    steps: Array = np.divide(RELATIVE_STEP * reach, squared, out=np.ones(len(rows)), where=squared > 0)
+    return steps

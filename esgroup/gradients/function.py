@@ -1,6 +1,7 @@
 """What is known of a function: its values, its gradient, products with its Hessian, or the Hessian itself.
 
-Four classes, each with all that the one before it has; what an estimator or an optimiser needs is one of them.
+Four classes, each with everything that the previous one has: `Values`, `Gradients`, `Products`, `Hessians`. An
+estimator or an optimizer requires one of them. `as_function` makes the right one from arguments in SciPy's spelling.
 """
 
 from __future__ import annotations
@@ -13,12 +14,105 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.gradients.memory import LastPoint
 
 Fun = Callable[[Array], Any]
 
-PROBES = 10  # random products from which a diagonal is estimated, if nothing better is known
-ASYMMETRY = 1e-6  # of a Hessian, relative to its largest entry: differences of gradients are that far off
+PROBES = 10  # random products from which a diagonal is estimated if it is not given
+ASYMMETRY = 1e-6  # of a Hessian, relative to its largest entry: the accuracy of differences of gradients
+
+
+def as_function(
+    fun: Callable[..., Any],
+    dim: int,
+    *,
+    args: tuple[Any, ...] = (),
+    jac: Callable[..., Any] | bool | None = None,
+    hessp: Callable[..., Any] | None = None,
+    hess: Callable[..., Any] | None = None,
+    hess_diag: Callable[..., Any] | None = None,
+    hessp_vectorized: bool = False,
+    vectorized: bool = False,
+    probes: int = PROBES,
+) -> Values | Gradients | Products | Hessians:
+    """Make a function of the class that says what is known of it.
+
+    Names and meaning of the arguments are those of scipy.optimize.minimize.
+
+    Parameters
+    ----------
+    fun : callable
+        The function fun(x, *args), which returns a float.
+    dim : int
+        Number of coordinates of x.
+    args : tuple
+        Further arguments of fun, jac, hessp, hess and hess_diag.
+    jac : callable or True, optional
+        The gradient jac(x, *args). With True, fun returns (value, gradient); the pair of the last x is remembered.
+    hessp : callable, optional
+        The product of the Hessian with a vector, hessp(x, v, *args).
+    hess : callable, optional
+        The whole Hessian hess(x, *args), dense or sparse, instead of hessp and hess_diag.
+    hess_diag : callable, optional
+        The diagonal of the Hessian, hess_diag(x, *args). Without it the diagonal is estimated from `probes` products.
+    hessp_vectorized : bool
+        Whether hessp takes several vectors as the rows of v and returns their products as rows.
+    vectorized : bool
+        Whether fun and jac take several points as rows.
+    probes : int
+        Number of random products from which a diagonal is estimated.
+
+    Returns
+    -------
+    Values, Gradients, Products or Hessians
+        By what was given: fun alone, jac, hessp, or hess.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not a function, or the combination is not possible: hessp and hess need jac, hess_diag needs
+        hessp, and hess excludes hessp and hess_diag.
+
+    Examples
+    --------
+    >>> from scipy.optimize import rosen, rosen_der
+    >>> from esgroup.gradients import as_function
+    >>> function = as_function(rosen, 2, jac=rosen_der)
+    >>> function.gradient([0.0, 0.0]).tolist(), function.counts.njev
+    ([-2.0, 0.0], 1)
+    """
+    _check_combination(jac, hessp, hess, hess_diag, hessp_vectorized)
+    known: dict[str, Any] = {"dim": dim, "vectorized": vectorized, "fun": with_args("fun", fun, args)}
+    if jac is True:
+        both = ValueAndGradient(known["fun"])
+        known |= {"fun": both.fun, "jac": both.jac}
+    elif jac:
+        known["jac"] = with_args("jac", jac, args)
+    if hess is not None:
+        return Hessians(**known, hess=with_args("hess", hess, args))
+    if hessp is not None:
+        diagonal = None if hess_diag is None else with_args("hess_diag", hess_diag, args)
+        product = with_args("hessp", hessp, args)
+        return Products(**known, hessp=product, hessp_vectorized=hessp_vectorized, hess_diag=diagonal, probes=probes)
+    return Gradients(**known) if jac else Values(**known)
+
+
+def _check_combination(jac: Any, hessp: Any, hess: Any, hess_diag: Any, hessp_vectorized: bool) -> None:
+    if isinstance(jac, str):
+        raise ValueError(f"jac must be a function or True, got {jac!r}: differences of values are not supported")
+    for name, given in (("hessp", hessp), ("hess", hess)):
+        if given is not None and not jac:
+            raise ValueError(f"{name} needs the gradient as well: give jac=")
+    if hess is not None and hessp is not None:
+        raise ValueError("hess or hessp must be given, not both: the products follow from hess")
+    if hess is not None and hess_diag is not None:
+        raise ValueError("hess or hess_diag must be given, not both: the diagonal follows from hess")
+    if hess_diag is not None and hessp is None:
+        raise ValueError("hess_diag needs products with the Hessian as well: give hessp=")
+    if hessp_vectorized and hessp is None:
+        raise ValueError("hessp_vectorized says how hessp is called: give hessp=")
+
+
+# ---- the four classes -----------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -33,16 +127,16 @@ class Counts:
 
     @property
     def gradient_equivalents(self) -> int:
-        """Values, gradients, products and diagonals, one each; a Hessian counts as one, too."""
+        """Sum of all counts: a value, a gradient, a product, a diagonal and a Hessian count one each."""
         return self.nfev + self.njev + self.nhvp + self.ndiag + self.nhess
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Values:
-    """f, of points of shape (dim,). Shapes are checked; what is not finite is for the caller to notice.
+    """A function f of points of shape (dim,). Shapes are checked; values that are not finite are passed on.
 
-    If `vectorized`, fun (and jac) take rows of points (n, dim) and return n values (n gradients as rows). Points are
-    handed out read-only.
+    If `vectorized`, fun (and jac) take points as rows (n, dim) and return n values (n gradients as rows). The points
+    that fun and the derivatives receive are read-only.
     """
 
     dim: int
@@ -56,11 +150,11 @@ class Values:
         must_be_callable("fun", self.fun)
 
     def value(self, x: Array) -> float:
-        """f(x)."""
+        """Return f(x)."""
         return float(self.values(self._point(x)[None])[0])
 
     def values(self, points: Array) -> Array:
-        """f of every row."""
+        """Return f of every row."""
         points = self._rows(points)
         self.counts.nfev += len(points)
         if self.vectorized:
@@ -68,15 +162,15 @@ class Values:
         return np.array([_number(self.fun(x)) for x in points])
 
     def _point(self, x: Array) -> Array:
-        return _shown(checks.real_array("x", x, (self.dim,), finite=False))
+        return _read_only_view(checks.real_array("x", x, (self.dim,), finite=False))
 
     def _rows(self, rows: Array) -> Array:
-        return _shown(checks.real_array("rows", rows, (None, self.dim), finite=False))
+        return _read_only_view(checks.real_array("rows", rows, (None, self.dim), finite=False))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Gradients(Values):
-    """f and its gradient."""
+    """A function f and its gradient."""
 
     jac: Fun
 
@@ -85,27 +179,27 @@ class Gradients(Values):
         must_be_callable("jac", self.jac)
 
     def gradient(self, x: Array) -> Array:
-        """df/dx."""
-        found: Array = self.gradients(self._point(x)[None])[0]
-        return found
+        """Return df/dx at one point."""
+        gradient: Array = self.gradients(self._point(x)[None])[0]
+        return gradient
 
     def gradients(self, points: Array) -> Array:
-        """df/dx at every row, as rows."""
+        """Return df/dx at every row, as rows."""
         points = self._rows(points)
         self.counts.njev += len(points)
         if self.vectorized:
             return checks.real_array("jac(rows)", self.jac(points), points.shape, finite=False)
         one = (self.dim,)
-        found = [checks.real_array("jac(x)", self.jac(x), one, finite=False) for x in points]
-        return np.array(found).reshape(points.shape)
+        rows = [checks.real_array("jac(x)", self.jac(x), one, finite=False) for x in points]
+        return np.array(rows).reshape(points.shape)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Products(Gradients):
-    """f, its gradient, and products of its Hessian with vectors.
+    """A function f, its gradient, and products of its Hessian with vectors.
 
-    `hessp(x, v)` takes one vector as in SciPy, or all of them as rows if `hessp_vectorized`. Without `hess_diag` the
-    diagonal is estimated from `probes` random products, exactly from as many as there are coordinates.
+    `hessp(x, v)` takes one vector as in SciPy, or all vectors as rows if `hessp_vectorized`. Without `hess_diag` the
+    diagonal is estimated from `probes` random products; it is exact if `probes` is at least `dim`.
     """
 
     hessp: Callable[[Array, Array], Any]
@@ -122,17 +216,20 @@ class Products(Gradients):
         checks.store_whole_number(self, "probes", least=1)
 
     def products(self, x: Array, rows: Array) -> Array:
-        """Rows H v of rows v."""
+        """Return rows H v for rows v."""
         x, rows = self._point(x), self._rows(rows)
         self.counts.nhvp += len(rows)
         if self.hessp_vectorized:
             return checks.real_array("hessp(x, rows)", self.hessp(x, rows), rows.shape, finite=False)
         one = (self.dim,)
-        found = [checks.real_array("hessp(x, v)", self.hessp(x, v), one, finite=False) for v in rows]
-        return np.array(found).reshape(rows.shape)
+        products = [checks.real_array("hessp(x, v)", self.hessp(x, v), one, finite=False) for v in rows]
+        return np.array(products).reshape(rows.shape)
 
     def diagonal(self, x: Array, rng: np.random.Generator) -> Array:
-        """The diagonal of H, or an unbiased estimate: mean of v (.) H v over v of signs (Bekas et al. 2007)."""
+        """Return the diagonal of H, or an unbiased estimate.
+
+        The estimate is the mean of v (.) H v over vectors v of random signs (Bekas et al. 2007).
+        """
         if self.hess_diag is not None:
             x = self._point(x)
             self.counts.ndiag += 1
@@ -145,9 +242,24 @@ class Products(Gradients):
         return estimate
 
 
+class LastPoint:
+    """Remembers one result, that of the last point (or rows of points), so that it is not computed twice."""
+
+    def __init__(self) -> None:
+        self._x: Array | None = None
+        self._result: Any = None
+
+    def at(self, x: Array, compute: Callable[[Array], Any]) -> Any:
+        """Return compute(x), from memory if x is the last point."""
+        if self._x is None or not np.array_equal(x, self._x):
+            self._result = compute(x)
+            self._x = x.copy()  # only after a success; a copy, since callers may change their point in place
+        return self._result
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Hessians(Products):
-    """f, its gradient, and its Hessian as a matrix, from which products and the diagonal follow.
+    """A function f, its gradient, and its Hessian as a matrix, from which products and the diagonal follow.
 
     The Hessian of the last point is remembered: products and diagonal at one point cost, and count, one Hessian.
     """
@@ -165,9 +277,9 @@ class Hessians(Products):
         super().__post_init__()
 
     def hessian(self, x: Array) -> Array:
-        """d^2 f / dx^2, symmetric to the last digit and read-only."""
-        found: Array = self._last.at(self._point(x), self._computed)
-        return found
+        """Return d^2 f / dx^2, exactly symmetric and read-only."""
+        hessian: Array = self._last.at(self._point(x), self._computed)
+        return hessian
 
     def _computed(self, x: Array) -> Array:
         self.counts.nhess += 1
@@ -175,22 +287,70 @@ class Hessians(Products):
         gap = np.abs(matrix - matrix.T).max()
         if gap > ASYMMETRY * np.abs(matrix).max():
             raise ValueError(f"hess(x) must be symmetric, but differs from its transpose by {gap:.3g}")
-        return _shown((matrix + matrix.T) / 2)
+        return _read_only_view((matrix + matrix.T) / 2)
 
     def products(self, x: Array, rows: Array) -> Array:
-        """Rows H v of rows v."""
-        found: Array = self._rows(rows) @ self.hessian(x)
-        return found
+        """Return rows H v for rows v."""
+        products: Array = self._rows(rows) @ self.hessian(x)
+        return products
 
     def diagonal(self, x: Array, rng: np.random.Generator) -> Array:
-        """The diagonal of H."""
+        """Return the diagonal of H."""
         return np.diagonal(self.hessian(x)).copy()
 
 
+# ---- the caller's functions -----------------------------------------------------------------------------------------
+
+
+class ValueAndGradient:
+    """Splits a function that returns (f, g) into `fun` and `jac`, and computes the pair once for the same x."""
+
+    def __init__(self, both: Callable[[Array], Any]) -> None:
+        self._both = both
+        self._last = LastPoint()
+
+    def fun(self, x: Array) -> Any:
+        """Return f(x)."""
+        return self._last.at(x, self._computed)[0]
+
+    def jac(self, x: Array) -> Any:
+        """Return g(x)."""
+        return self._last.at(x, self._computed)[1]
+
+    def _computed(self, x: Array) -> tuple[Any, Any]:
+        pair = self._both(x)
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ValueError(f"with jac=True fun(x) must return (value, gradient), got {pair!r}")
+        gradient = np.array(pair[1])  # a copy: fun may return the same array every time
+        return pair[0], checks.read_only(gradient)
+
+
+def with_args(name: str, fun: Any, args: Any) -> Callable[..., Any]:
+    """Return fun(..., *args) as an object that can be pickled; a single argument need not be a tuple, as in SciPy."""
+    must_be_callable(name, fun)
+    if not isinstance(args, tuple):
+        args = (args,)
+    return _WithArgs(fun, args) if args else fun
+
+
+@dataclass(frozen=True, eq=False)
+class _WithArgs:
+    fun: Callable[..., Any]
+    args: tuple[Any, ...]
+
+    def __call__(self, *first: Any) -> Any:
+        return self.fun(*first, *self.args)
+
+
 def must_be_callable(name: str, value: Any) -> None:
-    """Refuse what cannot be called."""
+    """Raise a TypeError unless `value` can be called."""
     if not callable(value):
         raise TypeError(f"{name} must be a function, got {value!r}")
+
+
+def as_dense(matrix: Any) -> Any:
+    """Return a sparse matrix, which SciPy allows for Hessians, as a dense one."""
+    return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
 def _number(value: Any) -> float:
@@ -200,13 +360,7 @@ def _number(value: Any) -> float:
     return float(array.item())
 
 
-def _shown(array: Array) -> Array:
-    """The same numbers for others to read."""
+def _read_only_view(array: Array) -> Array:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def as_dense(matrix: Any) -> Any:
-    """SciPy allows sparse matrices for Hessians."""
-    return matrix.toarray() if hasattr(matrix, "toarray") else matrix

@@ -1,23 +1,22 @@
-"""Structured Newton as one call."""
+"""Structured Newton as one call, and how `esgroup.minimize` hands its arguments to it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from esgroup import checks
-from esgroup.gradients.function import PROBES
+from esgroup.gradients.differences import with_difference_products
+from esgroup.gradients.function import PROBES, Gradients, Products, as_function, with_args
 from esgroup.groups import Group
-from esgroup.newton.derivatives import products_of
 from esgroup.newton.moving import Moving
-from esgroup.newton.options import CLIP, DECAY, options
-from esgroup.newton.result import result
-from esgroup.newton.run import Run, begin
-from esgroup.newton.schedules import Schedule
-from esgroup.newton.watching import watcher
+from esgroup.newton.options import CLIP, parse_options
+from esgroup.newton.run import begin_run, observer, run_to_end
+from esgroup.newton.steps import DECAY, RateSchedule
 from esgroup.running.limits import parse_limits
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def minimize_newton(
     form: str = "precision",
     rate: float | None = None,
     mean_rate: float | None = None,
-    schedule: Schedule | str | Callable[[int], float] = "constant",
+    schedule: RateSchedule | str | Callable[[int], float] = "constant",
     momentum: float = 0.0,
     line_search: str = "armijo",
     clip: float | None = CLIP,
@@ -56,36 +55,105 @@ def minimize_newton(
     callback: Callable[[OptimizeResult], Any] | None = None,
     progress: bool = False,
 ) -> OptimizeResult:
-    """Minimize fun(x, *args) with its gradient and a few products with its Hessian; a `scipy.optimize.OptimizeResult`.
+    """Minimize a function with its gradient and a few products with its Hessian.
 
     S = B B^T estimates the Hessian H, with B in the group `structure` (paper, sections 3.2, 4; at the mean, gamma = 1):
 
         B <- B h(rate C (.) kappa(B^-1 H B^-T - I)),     x <- x - mean_rate S^-1 g   with the new B
 
-    What is known of fun is said as in SciPy: `jac(x)`, or True if fun returns both; `hessp(x, v)`, or `hess(x)`;
-    `hess_diag(x)` is the Hessian's diagonal, otherwise estimated from `probes` random products. Without hessp and hess
-    the products are differences of gradients. An iteration takes a gradient, as many products as the structure's hub
-    has coordinates (k1 + k2 for Heisenberg) and a diagonal.
+    An iteration evaluates one gradient, as many products as the hub of the structure has coordinates (k1 + k2 for
+    Heisenberg) and one diagonal, besides the values of the line search.
 
-    `structure`: "moving:k=10", a block of k coordinates that follows the iteration and needs no knowledge (`Moving`),
-    or a group or its spelling, such as "heisenberg": fewer products and iterations where its hub is the right one.
-    `form`: "covariance" has S^-1 = A A^T. `rate`: 0.9. `mean_rate`: 1, or `rate` without a line search. `schedule`:
-    "constant", "linear" (to 0.01 at max_iters), "inverse", "exponential", a `Schedule` or a function of t = 1, 2, ...:
-    factors of both rates. `momentum` c: the mean moves along Z_t = (1 - c) g_t + c Z_{t-1}. `line_search`: "armijo", or
-    "none" for the paper's plain iteration. `clip` bounds the argument of h, `absolute` takes |X| where curvature is
-    negative. `damping`: mu = damping max|H_ii(x0)| min(damping_decay^t, |g| / |g_0|) is added to H; 10 for the moving
-    block, else 0. `precision0`: S begins at precision0 I, by default max|H_ii(x0)| I. The moving block has no rate,
-    clip, absolute and precision0.
+    Parameters
+    ----------
+    fun : callable
+        The function fun(x, *args), which returns a float.
+    x0 : array_like, shape (dim,)
+        The starting point.
+    args : tuple
+        Further arguments of fun, jac, hessp, hess and hess_diag.
+    jac : callable or True
+        The gradient jac(x, *args); True if fun returns (value, gradient).
+    hessp : callable, optional
+        Products with the Hessian, hessp(x, v, *args). Without hessp and hess, differences of gradients replace them.
+    hess : callable, optional
+        The whole Hessian hess(x, *args), instead of hessp.
+    hess_diag : callable, optional
+        The diagonal of the Hessian, hess_diag(x, *args). Without it the diagonal is estimated from random products.
+    hessp_vectorized : bool
+        Whether hessp takes several vectors as the rows of v and returns their products as rows.
+    probes : int
+        Number of random products from which a diagonal is estimated.
+    structure : Group, Moving or str
+        "moving:k=10" is a block of k coordinates that follows the iteration and needs no knowledge of the function
+        (see `Moving`). A group or its spelling, such as "heisenberg", takes fewer products and iterations if its hub
+        is the right one.
+    form : {"precision", "covariance"}
+        "covariance" parametrizes the inverse instead: S^-1 = A A^T with A in the group.
+    rate : float, optional
+        Step size of the update of B, 0.9 by default.
+    mean_rate : float, optional
+        Step size of x: 1 by default, without a line search `rate`.
+    schedule : Schedule, str or callable
+        Factors of both rates: "constant", "linear" (to 0.01 at max_iters), "inverse", "exponential", a `Schedule`, or
+        a function of the iteration t = 1, 2, ...
+    momentum : float
+        c in Z_t = (1 - c) g_t + c Z_{t-1}, along which x moves instead of g; at least 0 and below 1.
+    line_search : {"armijo", "none"}
+        "none" is the plain iteration of the paper.
+    clip : float or None
+        Bound on the largest entry of the argument of h.
+    absolute : bool
+        Whether X = B^-1 H B^-T is replaced by |X|, so that negative curvature counts by its size.
+    damping : float, optional
+        mu = damping max|H_ii(x0)| min(damping_decay^t, |g| / |g_0|) times the identity is added to H. By default 10 for
+        the moving block and 0 for groups.
+    damping_decay : float
+        See `damping`; at least 0 and below 1.
+    precision0 : float, optional
+        S starts at precision0 I, by default at max|H_ii(x0)| I.
+    rng : seed or numpy.random.Generator, optional
+        Source of the random products of estimated diagonals.
+    max_evals, max_iters : int, optional
+        Limits of the values of fun and of the iterations. The default of max_iters is 200 dim, as in SciPy.
+    max_time : float, optional
+        Limit of the time in seconds.
+    target : float, optional
+        Value at or below which the run ends.
+    gtol : float
+        The run ends when max|g_i| <= gtol.
+    callback : callable, optional
+        Called after every iteration with the result so far. The run ends if it returns a true value or raises
+        StopIteration.
+    progress : bool
+        Whether to show a line of progress on a terminal.
 
-    It ends when max|g_i| <= gtol, at the `target`, at max_evals values of fun, max_iters iterations (200 dim, as in
-    SciPy) or max_time seconds, when `callback(result so far)` returns something true or raises StopIteration, and when
-    it cannot go on; the best point is in the result in any case, and the reason in `stop` and `message`. A
-    KeyboardInterrupt carries the result so far as its attribute `result`.
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        The best point `x` with `fun` and `jac`, however the run ended. `stop` maps the names of the reasons to stop to
+        their texts, which `message` joins; `success` and `status` are as for searches. `hess_inv` is S^-1 as a linear
+        operator; `nit`, `nfev`, `njev`, `nhvp`, `ndiag` and `nhess` count iterations and evaluations.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not valid, or is not used by the structure: the moving block has no rate, clip, absolute and
+        precision0.
+    KeyboardInterrupt
+        With the result so far as its attribute `result`.
+
+    Examples
+    --------
+    >>> from scipy.optimize import rosen, rosen_der, rosen_hess_prod
+    >>> from esgroup.newton import minimize_newton
+    >>> minimize_newton(rosen, [0.5, 1.5, 0.3], jac=rosen_der, hessp=rosen_hess_prod).success
+    True
     """
     start = checks.real_array("x0", x0, (None,)).copy()
     if len(start) == 0:
         raise ValueError("x0 must have at least one coordinate, got none")
-    chosen = options(
+    options = parse_options(
         len(start),
         structure=structure,
         form=form,
@@ -103,7 +171,7 @@ def minimize_newton(
         max_iters=max_iters,
     )
     limits = parse_limits(max_evals, 200 * len(start) if max_iters is None else max_iters, max_time, target)
-    function = products_of(
+    function = _with_products(
         fun,
         len(start),
         args=args,
@@ -115,20 +183,61 @@ def minimize_newton(
         probes=probes,
     )
     with ExitStack() as stack:
-        watch = watcher(stack, callback, checks.flag("progress", progress))
-        return _run(begin(function, start, chosen, limits, np.random.default_rng(rng)), watch)
+        observe = observer(stack, callback, checks.flag("progress", progress))
+        return run_to_end(begin_run(function, start, options, limits, np.random.default_rng(rng)), observe)
 
 
-def _run(run: Run, watch: Callable[[Run], bool]) -> OptimizeResult:
-    try:
-        while not run.reasons:
-            run.iterate()
-            if run.reasons:
-                break
-            run.check()
-            if not watch(run):
-                run.reasons["callback"] = "the callback asked for it"
-    except KeyboardInterrupt as interrupt:
-        interrupt.result = result(run)  # type: ignore[attr-defined]
-        raise
-    return result(run)
+def _with_products(
+    fun: Any,
+    dim: int,
+    *,
+    args: Any,
+    jac: Any,
+    hessp: Any,
+    hess: Any,
+    hess_diag: Any,
+    hessp_vectorized: bool,
+    probes: int,
+) -> Products:
+    """`as_function`, with differences of gradients instead of products if neither hessp nor hess is given."""
+    if not jac:
+        raise ValueError(f"jac must be given, since structured Newton needs the gradient, got {jac!r}")
+    known = {"args": args, "jac": jac, "hessp_vectorized": hessp_vectorized}
+    if hessp is None and hess is None:
+        plain = as_function(fun, dim, **known)
+        diagonal = None if hess_diag is None else with_args("hess_diag", hess_diag, args)
+        assert isinstance(plain, Gradients)  # since there is jac
+        return with_difference_products(plain, hess_diag=diagonal, probes=probes)
+    function = as_function(fun, dim, hessp=hessp, hess=hess, hess_diag=hess_diag, probes=probes, **known)
+    assert isinstance(function, Products)  # since there is hessp or hess
+    return function
+
+
+# ---- esgroup.minimize(method="newton") ----------------------------------------------------------------------------
+
+
+def newton_arguments(caller: Callable[..., Any], given: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments for `minimize_newton`: `more`, and what in `given` differs from the defaults of `caller`.
+
+    An argument that only a search has must have its default.
+    """
+    defaults = {name: parameter.default for name, parameter in inspect.signature(caller).parameters.items()}
+    chosen = {name: value for name, value in given.items() if not _is_default(value, defaults[name])}
+    for name, value in chosen.items():
+        if not is_known(name):
+            raise ValueError(f"{name} is an option of searches: leave it out for method='newton', got {value!r}")
+    for name in more:
+        if not is_known(name):
+            raise TypeError(f"minimize() has no argument {name!r} for method='newton'")
+    return {**chosen, **more}
+
+
+def is_known(name: str) -> bool:
+    """Return whether `minimize_newton` has an argument of this name."""
+    return name in inspect.signature(minimize_newton).parameters
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    if value is default:
+        return True
+    return isinstance(value, (str, bool, tuple)) and type(value) is type(default) and value == default

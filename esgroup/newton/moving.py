@@ -1,4 +1,4 @@
-"""The moving block: a block triangular group whose hub follows the search."""
+"""The moving block: a block triangular group whose hub follows the iteration."""
 
 from __future__ import annotations
 
@@ -11,22 +11,31 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.newton.precision import Breakdown, Look, Precision, finite, largest_curvature
+from esgroup.newton.precision import Breakdown, Precision, UpdateData, finite_or_stop, largest_curvature
 
 Rule = Literal["gradient", "residual"]
 
-FLOOR = 1e-8  # of the largest |H_ii|: the least curvature that is believed outside the hub
+FLOOR = 1e-8  # of the largest |H_ii|: smaller curvature outside the hub is not trusted
 
 
 @dataclass(frozen=True)
 class Moving:
-    """B_low(k) with a hub of k coordinates that is chosen anew in every iteration; spelled "moving:k=10".
+    """B_low(k) with a hub of k coordinates that is chosen again in every iteration; spelled "moving:k=10".
 
-    A coordinate's score is the largest of `memory` times its last score and, by the rule "gradient",
-    |g_i| / sqrt|H_ii|: the step that a diagonal precision would take, in units of its standard deviation; by the rule
-    "residual", |(H s)_i - H_ii s_i| / sqrt|H_ii| for the last step s: what a diagonal precision has missed there, for
-    one more product. The hub is the k coordinates of the largest scores. With "residual", k = 5 is enough where
-    "gradient" needs 10 (tried on Rosenbrock's function in 200 dimensions).
+    The score of a coordinate is the larger of its new score and `memory` times its last one. By the rule "gradient",
+    the new score is |g_i| / sqrt|H_ii|: the step that a diagonal precision would take, in units of its standard
+    deviation. By the rule "residual" it is |(H s)_i - H_ii s_i| / sqrt|H_ii| for the last step s: what a diagonal
+    precision has missed there, for one more product. The hub consists of the k coordinates with the largest scores.
+    With "residual", k = 5 is enough where "gradient" needs 10 (tried on Rosenbrock's function in 200 dimensions).
+
+    Parameters
+    ----------
+    k : int
+        Number of coordinates in the hub, at least 1. A larger number than there are coordinates means all of them.
+    memory : float
+        Factor of old scores, at least 0 and below 1.
+    rule : {"gradient", "residual"}
+        How coordinates are scored.
     """
 
     k: int = 10
@@ -42,26 +51,26 @@ class Moving:
 
 
 def parse_moving(text: str) -> Moving | None:
-    """The moving block that a text spells, such as "moving:k=5,residual"; None if it names something else."""
+    """Return the moving block that a text such as "moving:k=5,residual" spells, None if it names something else."""
     name, _, rest = text.strip().partition(":")
     if name.strip() != "moving":
         return None
-    found = Moving()
+    moving = Moving()
     for word in filter(None, (word.strip() for word in rest.split(","))):
         if size := re.fullmatch(r"k\s*=\s*(-?\d+)", word):
-            found = replace(found, k=int(size[1]))
+            moving = replace(moving, k=int(size[1]))
         elif word in get_args(Rule):
-            found = replace(found, rule=word)  # type: ignore[arg-type]
+            moving = replace(moving, rule=word)  # type: ignore[arg-type]
         else:
             raise ValueError(f"{word!r} in structure {text!r} is not understood: moving takes k=<size> and residual")
-    return found
+    return moving
 
 
 class Block(NamedTuple):
-    """S = B B^T, B = [[A, 0], [C, D]] in the order (hub K, all others).
+    """S = B B^T, B = [[A, 0], [C, D]] in the order (hub K, all other coordinates).
 
-    `inverse` is A^-1, (k, k); `coupling` is C^T, (k, dim), and `middle` is D^2, (dim,), over all coordinates: what they
-    have on the hub has no meaning and no use.
+    `inverse` is A^-1, (k, k). `coupling` is C^T, (k, dim), and `middle` is D^2, (dim,), both over all coordinates:
+    their entries on the hub have no meaning and are not used.
     """
 
     hub: NDArray[np.int64]
@@ -72,12 +81,12 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MovingPrecision(Precision):
-    """Where the group update of BlockTriangular(k), conjugated by a permutation, ends: its fixed point, at once.
+    """The fixed point of the group update of BlockTriangular(k), conjugated by a permutation, reached in one update.
 
         A A^T = |H_KK| + mu,   C = H_rK A^-T,   D^2 = |H_rr - C C^T| + mu   on the diagonal
 
     for the damping mu. For mu = 0 and a positive-definite H this is X_KK = I, X_rK = 0, X_jj = 1, hence
-    B = B h(beta C (.) kappa(X - I)). O(k^2 dim) beside k products with unit vectors and the diagonal.
+    B = B h(beta C (.) kappa(X - I)). An update costs O(k^2 dim), k products with unit vectors and the diagonal.
     """
 
     moving: Moving
@@ -85,45 +94,45 @@ class MovingPrecision(Precision):
     block: Block | None = None
     needs_diagonal = True
 
-    def advance(self, look: Look) -> MovingPrecision:
-        diagonal = look.diagonal
+    def advance(self, data: UpdateData) -> MovingPrecision:
+        diagonal = data.diagonal
         assert diagonal is not None  # as needs_diagonal says
-        floor = FLOOR * largest_curvature(diagonal, look.gradient)
-        new = np.abs(self._missed(look, diagonal)) / np.sqrt(np.maximum(np.abs(diagonal), floor))
-        scores = np.maximum(new, self.moving.memory * self.scores)
-        hub = _largest(scores, self.moving.k)
-        rows = look.products(_units(hub, len(scores)))
+        floor = FLOOR * largest_curvature(diagonal, data.gradient)
+        missed = np.abs(self._missed(data, diagonal)) / np.sqrt(np.maximum(np.abs(diagonal), floor))
+        scores = np.maximum(missed, self.moving.memory * self.scores)
+        k, dim = self.moving.k, len(scores)
+        hub = np.sort(np.argpartition(scores, dim - k)[dim - k :])
+        units = np.zeros((k, dim))
+        units[np.arange(k), hub] = 1.0
+        rows = data.products(units)
         with np.errstate(over="ignore", invalid="ignore"):
-            return replace(self, scores=scores, block=_block(hub, rows, diagonal, look.damping, floor))
+            return replace(self, scores=scores, block=_block(hub, rows, diagonal, data.damping, floor))
 
-    def _missed(self, look: Look, diagonal: Array) -> Array:
-        if self.moving.rule == "gradient" or look.last_step is None:
-            return look.gradient
-        missed: Array = look.products(look.last_step[None])[0] - diagonal * look.last_step
+    def _missed(self, data: UpdateData, diagonal: Array) -> Array:
+        """The part of the gradient that a diagonal precision misses; with the rule "gradient", all of it."""
+        if self.moving.rule == "gradient" or data.last_step is None:
+            return data.gradient
+        missed: Array = data.products(data.last_step[None])[0] - diagonal * data.last_step
         return missed
 
     def solve(self, vector: Array) -> Array:
-        assert self.block is not None  # it is asked after `advance` only
-        return _solve(self.block, vector)
+        """Return S^-1 v = B^-T B^-1 v."""
+        assert self.block is not None  # `advance` comes first
+        hub, inverse, coupling, middle = self.block
+        local = inverse @ vector[hub]
+        solution = (vector - local @ coupling) / middle
+        solution[hub] = 0.0
+        solution[hub] = inverse.T @ (local - coupling @ solution)
+        return solution
 
 
 def moving_precision(moving: Moving, dim: int) -> MovingPrecision:
-    """Before the first look: nothing is known."""
+    """Return the initial estimate, before the first update."""
     return MovingPrecision(replace(moving, k=min(moving.k, dim)), np.zeros(dim))
 
 
-def _largest(scores: Array, k: int) -> NDArray[np.int64]:
-    return np.sort(np.argpartition(scores, len(scores) - k)[len(scores) - k :])
-
-
-def _units(hub: NDArray[np.int64], dim: int) -> Array:
-    units = np.zeros((len(hub), dim))
-    units[np.arange(len(hub)), hub] = 1.0
-    return units
-
-
 def _block(hub: NDArray[np.int64], rows: Array, diagonal: Array, damping: float, floor: float) -> Block:
-    """The fixed point from H's rows of the hub and its diagonal."""
+    """The fixed point, from the rows of H that belong to the hub and from its diagonal."""
     corner = rows[:, hub]
     try:
         e, u = np.linalg.eigh((corner + corner.T) / 2)
@@ -135,14 +144,4 @@ def _block(hub: NDArray[np.int64], rows: Array, diagonal: Array, damping: float,
     coupling = inverse @ rows
     rest = diagonal - np.einsum("ij,ij->j", coupling, coupling)
     middle = np.maximum(np.abs(rest), floor) + damping
-    return Block(hub, inverse, finite("the coupling of the moving block", coupling), middle)
-
-
-def _solve(block: Block, vector: Array) -> Array:
-    """S^-1 v = B^-T B^-1 v."""
-    hub, inverse, coupling, middle = block
-    local = inverse @ vector[hub]
-    solution = (vector - local @ coupling) / middle
-    solution[hub] = 0.0
-    solution[hub] = inverse.T @ (local - coupling @ solution)
-    return solution
+    return Block(hub, inverse, finite_or_stop("the coupling of the moving block", coupling), middle)

@@ -1,28 +1,40 @@
-"""What an estimate of the Hessian offers to the iteration, whatever its structure."""
+"""Estimates S of the Hessian: what every estimate offers to the iteration, and S = B B^T with B in a group.
+
+`moving.py` has the other kind of estimate, the moving block.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from esgroup.checks import Array, all_finite
+from esgroup.distributions.curvature import local_hessian
+from esgroup.distributions.gaussian import Gaussian
+from esgroup.distributions.gaussian_family import Form
+from esgroup.groups import Group, SingularElementError
 
 
 class Breakdown(Exception):
-    """The iteration cannot go on: the name of a reason, and what it says."""
+    """Ends a run because the iteration cannot continue; carries the name of the reason and its text."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__(text)
         self.name, self.text = name, text
 
 
-class Look(NamedTuple):
-    """What is seen of the function at the present point.
+class UpdateData(NamedTuple):
+    """What one update of an estimate may use: derivatives at the current point, and the step sizes.
 
-    `products` maps rows v to rows H v. `diagonal` is that of H, None where the estimate does not need it. `damping` is
-    a multiple of the identity that is added to the Hessian, `rate` the step size beta, `last_step` the way from the
-    point before, None in the first iteration.
+    `products` maps rows v to rows H v. `diagonal` is the diagonal of H, or None if the estimate does not need it.
+    `damping` is a multiple of the identity that is added to the Hessian, `rate` the step size beta, and `last_step`
+    the difference between the current point and the previous one, None in the first iteration.
     """
 
     gradient: Array
@@ -36,29 +48,117 @@ class Look(NamedTuple):
 class Precision(ABC):
     """A positive-definite estimate S of the Hessian. Objects never change: `advance` returns the next one."""
 
-    #: Whether `advance` uses the Hessian's diagonal.
+    #: Whether `advance` uses the diagonal of the Hessian.
     needs_diagonal: bool
 
     @abstractmethod
-    def advance(self, look: Look) -> Self:
-        """The estimate after a look at the function."""
+    def advance(self, data: UpdateData) -> Self:
+        """Return the updated estimate."""
 
     @abstractmethod
     def solve(self, vector: Array) -> Array:
-        """S^-1 v."""
+        """Return S^-1 v."""
 
 
-def finite(name: str, array: Array) -> Array:
-    """The array, if all its numbers are finite; otherwise the iteration ends."""
+def finite_or_stop(name: str, array: Array) -> Array:
+    """Return the array if all its entries are finite; otherwise end the run."""
     if not all_finite(array):
         raise Breakdown("not_finite", f"{name} has entries that are not finite")
     return array
 
 
 def largest_curvature(diagonal: Array, gradient: Array) -> float:
-    """max |H_ii|, a scale of the function; where H has none, max |g_i|, with which a step is no longer than 1."""
+    """Return max |H_ii| as the scale of the function; if that is zero, max |g_i|, so that steps are at most 1 long."""
     for array in (diagonal, gradient):
         largest = float(abs(array).max())
         if largest > 0.0:
             return largest
     return 1.0
+
+
+# ---- S = B B^T with B in a group --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPrecision(Precision):
+    """S = B B^T, or S^-1 = A A^T in covariance form, with the root B or A in a group.
+
+        B <- B h(beta C (.) kappa(X - I)),    X = B^-1 H B^-T
+        A <- A h(-beta C (.) kappa(X - I)),   X = A^T H A
+
+    (paper, section 4, at the mean and with gamma = 1). `clip` bounds the largest entry of the argument of h by scaling
+    the argument as a whole; `absolute` replaces X by |X| (see `absolute_curvature`). Neither changes the fixed points.
+    In covariance form a clip of 1 also keeps h on its increasing branch, which begins at -1.
+    """
+
+    family: Gaussian
+    root: Array
+    clip: float | None = 1.0
+    absolute: bool = True
+
+    @property
+    def needs_diagonal(self) -> bool:  # type: ignore[override]
+        return len(self.family.group.hub) < self.family.dim
+
+    def advance(self, data: UpdateData) -> GroupPrecision:
+        group = self.family.group
+        with _singular_root_stops(), np.errstate(over="ignore", invalid="ignore"):
+            m = data.rate * self._natural_gradient(data)
+            largest = float(np.abs(m).max(initial=0.0))
+            if self.clip is not None and largest > self.clip:
+                m *= self.clip / largest
+            return replace(self, root=finite_or_stop("the root of the precision", group._product_h(self.root, m)))
+
+    def _natural_gradient(self, data: UpdateData) -> Array:
+        """C (.) kappa(X - I), with the sign of the form."""
+        group = self.family.group
+        diagonal = data.diagonal if self.needs_diagonal else None
+        if diagonal is not None:
+            diagonal = diagonal + data.damping
+
+        def products(rows: Array) -> Array:
+            found = data.products(rows)
+            return found + data.damping * rows if data.damping else found
+
+        precision = self.family.form == "precision"
+        rows, local_diagonal = local_hessian(group, self.root, products, diagonal, precision=precision)
+        if self.absolute:
+            rows, local_diagonal = absolute_curvature(rows, local_diagonal, group.hub)
+        m = group._project_columns(np.ascontiguousarray(rows.T), local_diagonal)
+        return -self.family._sign * (m - 0.5 * group._local_identity())
+
+    def solve(self, vector: Array) -> Array:
+        with _singular_root_stops():
+            local = self.family._pull(self.root, vector[None])
+            solution: Array = self.family._outward(self.root, local)[0]
+            return solution
+
+
+def group_precision(group: Group, form: Form, scale: float, clip: float | None, absolute: bool) -> GroupPrecision:
+    """Return the initial estimate S = scale I."""
+    family = Gaussian(group, form=form)
+    size = scale**0.5 if form == "precision" else scale**-0.5
+    return GroupPrecision(family, group._scale(group._identity(), size), clip, absolute)
+
+
+def absolute_curvature(rows: Array, diagonal: Array, hub: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Return |X| as far as a structure uses it: X_JJ = U diag(e) U^T becomes U diag|e| U^T, and X_jj becomes |X_jj|.
+
+    A fixed point X_JJ = I, X_jj = 1 remains one. Without this, negative curvature would drive S to zero or, because h
+    is not monotone, to a meaningless fixed point. With it, M = (beta / 2) (|X| - I) has no eigenvalue below -beta / 2,
+    so that h stays on its increasing branch for every beta <= 2.
+    """
+    rows = rows.copy()
+    corner = rows[:, hub]
+    e, u = np.linalg.eigh((corner + corner.T) / 2)
+    rows[:, hub] = (u * np.abs(e)) @ u.T
+    return rows, np.abs(diagonal)
+
+
+@contextmanager
+def _singular_root_stops() -> Iterator[None]:
+    """End the run if a root has no inverse."""
+    try:
+        yield
+    except (SingularElementError, np.linalg.LinAlgError) as error:
+        raise Breakdown("singular", f"the precision is singular to rounding: {error}") from error

@@ -1,24 +1,38 @@
-"""The iteration itself: look at the function, update the precision, move."""
+"""One run of structured Newton: the iteration, the reasons to stop, the result, and what happens after an iteration.
+
+    read derivatives -> update the estimate S -> move by -length S^-1 Z -> look for reasons to stop -> callback
+"""
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import OptimizeResult
 
 from esgroup.checks import Array, all_finite
 from esgroup.gradients.function import Products
-from esgroup.newton.line_search import Trial
-from esgroup.newton.options import Options
-from esgroup.newton.precision import Breakdown, Look, Precision, finite, largest_curvature
-from esgroup.newton.reasons import reasons_at
-from esgroup.running.limits import Limits, budget_reasons
+from esgroup.newton.options import NewtonOptions
+from esgroup.newton.precision import Breakdown, Precision, UpdateData, finite_or_stop, largest_curvature
+from esgroup.newton.steps import LinePoint
+from esgroup.running.limits import Limits, budget_reasons, status_of
+from esgroup.running.progress import Progress
+from esgroup.running.result import Result
+
+UNBOUNDED = -1e50  # a function with a minimum does not have values below this
+FAR = 1e10  # times the size of x0: no minimum is that far away
+PATIENCE = 200  # iterations without a better value
+
+# ---- the iteration ------------------------------------------------------------------------------------------------
 
 
-class Point(NamedTuple):
-    """Where the iteration is: x, f(x) and its gradient."""
+class Iterate(NamedTuple):
+    """A point of the iteration: x, f(x) and the gradient."""
 
     x: Array
     fun: float
@@ -26,120 +40,248 @@ class Point(NamedTuple):
 
 
 @dataclass(eq=False)
-class Run:
-    """A run of the method: the one object that changes. `best` is the best point of all, `point` the present one."""
+class NewtonRun:
+    """The state of a run, the one object that changes. `point` is the current point, `best` the best one so far."""
 
     function: Products
-    options: Options
+    options: NewtonOptions
     limits: Limits
     rng: np.random.Generator
-    point: Point
-    best: Point
+    point: Iterate
+    best: Iterate
     start: Array
     nit: int = 0
     precision: Precision | None = None
     reasons: dict[str, str] = field(default_factory=dict)
     scale: float = 1.0
     slope0: float = 0.0
-    average: Array | None = None  # Z, of the gradients
+    average: Array | None = None  # Z, the average of the gradients
     last_step: Array | None = None
-    best_at: int = 0
-    _began: float = field(default_factory=time.monotonic)
+    best_nit: int = 0
+    _started: float = field(default_factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
-        """Since the beginning."""
-        return time.monotonic() - self._began
+        """Seconds since the start of the run."""
+        return time.monotonic() - self._started
 
     def iterate(self) -> None:
-        """One iteration; what stands in its way becomes the reason to stop."""
+        """Perform one iteration; if it cannot be completed, that is the reason to stop."""
         try:
-            look = self._look()
+            data = self._read_derivatives()
             assert self.precision is not None
-            self.precision = self.precision.advance(look)
+            self.precision = self.precision.advance(data)
             self._move()
         except Breakdown as breakdown:
             self.reasons = {breakdown.name: breakdown.text}
 
     def check(self) -> None:
-        """Find out whether to stop at the present point."""
-        self.reasons = reasons_at(self)
+        """Look for reasons to stop at the current point."""
+        self.reasons = _stop_reasons(self)
 
-    def _look(self) -> Look:
+    def _read_derivatives(self) -> UpdateData:
+        """Collect what the update needs; in the first iteration, also set the scales and the initial estimate."""
         x, gradient = self.point.x, self.point.jac
-        first = self.precision is None
         diagonal = None
-        if first or self.precision.needs_diagonal:  # type: ignore[union-attr]
-            diagonal = finite("the diagonal of the Hessian", self.function.diagonal(x, self.rng))
-        if first:
-            self.scale = largest_curvature(diagonal, gradient)  # type: ignore[arg-type]
+        if self.precision is None or self.precision.needs_diagonal:
+            diagonal = finite_or_stop("the diagonal of the Hessian", self.function.diagonal(x, self.rng))
+        if self.precision is None:
+            assert diagonal is not None
+            self.scale = largest_curvature(diagonal, gradient)
             self.slope0 = float(np.linalg.norm(gradient))
-            self.precision = self.options.precision(len(x), self.scale)
-        ratio = float(np.linalg.norm(gradient)) / self.slope0 if self.slope0 > 0.0 else 0.0
-        damping = self.options.damping.at(self.nit, self.scale, ratio)
-        _, factor = self._factors()
-        return Look(gradient, self._products, diagonal, damping, self.options.rate * factor, self.last_step)
+            self.precision = self.options.initial_precision(len(x), self.scale)
+        slope_ratio = float(np.linalg.norm(gradient)) / self.slope0 if self.slope0 > 0.0 else 0.0
+        damping = self.options.damping.at(self.nit, self.scale, slope_ratio)
+        _, root_factor = self._rate_factors()
+        rate = self.options.rate * root_factor
+        return UpdateData(gradient, self._products, diagonal, damping, rate, self.last_step)
 
     def _products(self, rows: Array) -> Array:
-        return finite("hessp(x, v)", self.function.products(self.point.x, rows)) if len(rows) else rows
+        return finite_or_stop("hessp(x, v)", self.function.products(self.point.x, rows)) if len(rows) else rows
 
-    def _factors(self) -> tuple[float, float]:
+    def _rate_factors(self) -> tuple[float, float]:
         return self.options.schedule.factors(self.nit + 1, self.options.momentum)
 
     def _move(self) -> None:
         """mu <- mu - length S^-1 Z, with the new S."""
-        here = self.point
-        direction, slope = self._direction(self._averaged())
-        if slope >= 0.0:  # the average of old gradients may point uphill: begin a new one
-            self.average = (1.0 - self.options.momentum ** (self.nit + 1)) * here.jac
+        here, c = self.point, self.options.momentum
+        # Z_t = (1 - c) g_t + c Z_{t-1}, from Z_0 = 0 (paper, eq. gauss_newton_matgauss)
+        self.average = (1.0 - c) * here.jac + (0.0 if self.average is None else c * self.average)
+        direction, slope = self._direction(self.average)
+        if slope >= 0.0:  # the average of old gradients may point uphill: restart it
+            self.average = (1.0 - c ** (self.nit + 1)) * here.jac
             direction, slope = self._direction(self.average)
-        length = self.options.mean_rate * self._factors()[0]
+        length = self.options.mean_rate * self._rate_factors()[0]
         search = self.options.line_search.search
-        trial = search(self._value, Trial(here.x, here.fun), direction, slope, length)
-        self._arrive(trial)
+        self._accept(search(self._value_in_budget, LinePoint(here.x, here.fun), direction, slope, length))
 
-    def _value(self, x: Array) -> float:
-        """f(x), if the budgets allow one more."""
+    def _value_in_budget(self, x: Array) -> float:
+        """Return f(x); end the run instead if a budget is spent."""
         limits = self.limits._replace(target=None)
-        over = budget_reasons(limits, self.function.counts.nfev, self.nit, self.seconds, self.best.fun)
-        for name, text in over.items():
-            raise Breakdown(name, text)
+        reasons = budget_reasons(limits, self.function.counts.nfev, self.nit, self.seconds, self.best.fun)
+        if reasons:
+            raise Breakdown(*next(iter(reasons.items())))
         return self.function.value(x)
 
-    def _averaged(self) -> Array:
-        """Z_t = (1 - c) g_t + c Z_{t-1}, from Z_0 = 0 (paper, eq. gauss_newton_matgauss)."""
-        c = self.options.momentum
-        before = 0.0 if self.average is None else c * self.average
-        self.average = (1.0 - c) * self.point.jac + before
-        return self.average
-
     def _direction(self, gradient: Array) -> tuple[Array, float]:
-        """-S^-1 of a gradient, and the slope of f along it."""
+        """-S^-1 times a gradient, and the slope of f along it."""
         assert self.precision is not None
         with np.errstate(over="ignore", invalid="ignore"):
-            direction = finite("the step", -self.precision.solve(gradient))
+            direction = finite_or_stop("the step", -self.precision.solve(gradient))
             slope = float(self.point.jac @ direction)
         if not np.isfinite(slope):
             raise Breakdown("not_finite", "the slope along the step overflows")
         return direction, slope
 
-    def _arrive(self, trial: Trial) -> None:
+    def _accept(self, found: LinePoint) -> None:
+        """Make the result of the line search the current point."""
         self.nit += 1
         before = self.point
-        if not np.isfinite(trial.fun):
-            self.point = Point(trial.x, trial.fun, before.jac)  # no gradient is asked where there is no value
+        if not np.isfinite(found.fun):
+            self.point = Iterate(found.x, found.fun, before.jac)  # without a value, the gradient is not evaluated
             return
-        self.point = Point(trial.x, trial.fun, self.function.gradient(trial.x))
-        self.last_step = trial.x - before.x
-        if trial.fun < self.best.fun and all_finite(trial.x):
-            self.best, self.best_at = self.point, self.nit
+        self.point = Iterate(found.x, found.fun, self.function.gradient(found.x))
+        self.last_step = found.x - before.x
+        if found.fun < self.best.fun and all_finite(found.x):
+            self.best, self.best_nit = self.point, self.nit
 
 
-def begin(function: Products, x0: Array, options: Options, limits: Limits, rng: np.random.Generator) -> Run:
-    """A run at its first point."""
+def begin_run(
+    function: Products, x0: Array, options: NewtonOptions, limits: Limits, rng: np.random.Generator
+) -> NewtonRun:
+    """Evaluate the starting point and return a run there."""
     fun = function.value(x0)
     jac = function.gradient(x0) if np.isfinite(fun) else np.full(len(x0), np.nan)
-    point = Point(x0, fun, jac)
-    run = Run(function, options, limits, rng, point, point, x0)
+    point = Iterate(x0, fun, jac)
+    run = NewtonRun(function, options, limits, rng, point, point, x0)
     run.check()
     return run
+
+
+# ---- reasons to stop ----------------------------------------------------------------------------------------------
+
+
+def _stop_reasons(run: NewtonRun) -> dict[str, str]:
+    """All reasons to stop at the current point, by name; tolerances count only if there is no other reason."""
+    reasons = _failures(run)
+    reasons |= budget_reasons(run.limits, run.function.counts.nfev, run.nit, run.seconds, run.best.fun)
+    if "max_iters" in reasons:
+        reasons["max_iters"] = f"{run.nit:,} iterations were made, max_iters is {run.limits.max_iters:,}"
+    return reasons or _convergence(run)
+
+
+def _failures(run: NewtonRun) -> dict[str, str]:
+    fun, size = run.point.fun, np.abs(run.point.x).max()
+    far = FAR * (1.0 + float(np.abs(run.start).max()))
+    if fun < UNBOUNDED or (size > far and fun < np.inf):
+        where = f"the value is {fun:.3g} at a point of size {size:.3g}"
+        return {"unbounded": f"{where}: the function seems to have no minimum"}
+    if not np.isfinite(fun):
+        return {"not_finite": f"the value is {fun}"}
+    if not all_finite(run.point.jac):
+        return {"not_finite": "jac(x) has entries that are not finite"}
+    return {}
+
+
+def _convergence(run: NewtonRun) -> dict[str, str]:
+    largest = float(np.abs(run.point.jac).max())
+    if largest <= run.options.gtol:
+        return {"gtol": f"the largest entry of the gradient is {largest:.3g}, gtol is {run.options.gtol:.3g}"}
+    if run.last_step is not None and not run.last_step.any():
+        return {"tolx": "the last step did not change the point, which is exact to rounding"}
+    if run.nit - run.best_nit >= PATIENCE:
+        return {"stagnation": f"the value did not improve in {PATIENCE} iterations"}
+    return {}
+
+
+# ---- the result ---------------------------------------------------------------------------------------------------
+
+
+def newton_result(run: NewtonRun) -> OptimizeResult:
+    """Return the best point, its value and gradient, the counts and the reasons to stop, in SciPy's form.
+
+    `hess_inv` is S^-1 of the last iteration, absent before the first one.
+    """
+    counts, status = run.function.counts, status_of(run.reasons)
+    message = "; ".join(f"{name}: {text}" for name, text in run.reasons.items())
+    return Result(
+        x=run.best.x.copy(),
+        fun=run.best.fun,
+        jac=run.best.jac.copy(),
+        nit=run.nit,
+        nfev=counts.nfev,
+        njev=counts.njev,
+        nhvp=counts.nhvp,
+        ndiag=counts.ndiag,
+        nhess=counts.nhess,
+        success=status in (0, 1) and math.isfinite(run.best.fun),
+        status=status,
+        message=message or "The iteration is still running",
+        stop=dict(run.reasons),
+        structure=repr(run.options.structure),
+        **_inverse_hessian(run.precision, len(run.best.x)),
+    )
+
+
+def _inverse_hessian(precision: Precision | None, dim: int) -> dict[str, Any]:
+    if precision is None:
+        return {}
+    from scipy.sparse.linalg import LinearOperator  # slow to import
+
+    def solve(vector: Array) -> Array:
+        return precision.solve(vector.ravel())
+
+    return {"hess_inv": LinearOperator((dim, dim), matvec=solve, rmatvec=solve, dtype=float)}
+
+
+# ---- after every iteration: the progress line and the callback ----------------------------------------------------
+
+Observer = Callable[[NewtonRun], bool]
+
+
+@dataclass(frozen=True)
+class _ProgressView:
+    """The attributes of a search that the progress line shows; the length of the last step stands for sigma."""
+
+    nfev: int
+    best_f: float
+    sigma: float
+    seconds: float
+
+
+def observer(stack: ExitStack, callback: Any, progress: bool) -> Observer:
+    """Return a function that is called after every iteration; it returns False if the callback ends the run."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function of a result, got {callback!r}")
+    line = stack.enter_context(Progress()) if progress else None
+
+    def observe(run: NewtonRun) -> bool:
+        if line is not None:
+            step = 0.0 if run.last_step is None else float(np.linalg.norm(run.last_step))
+            view = _ProgressView(run.function.counts.nfev, run.best.fun, step, run.seconds)
+            limits = run.limits
+            line.update(view, limits.max_evals, limits.target, limits.max_time)  # type: ignore[arg-type]
+        if callback is None:
+            return True
+        try:
+            return not callback(newton_result(run))
+        except StopIteration:
+            return False
+
+    return observe
+
+
+def run_to_end(run: NewtonRun, observe: Observer) -> OptimizeResult:
+    """Iterate until there is a reason to stop, and return the result."""
+    try:
+        while not run.reasons:
+            run.iterate()
+            if run.reasons:
+                break
+            run.check()
+            if not observe(run):
+                run.reasons["callback"] = "the callback asked to stop"
+    except KeyboardInterrupt as interrupt:
+        interrupt.result = newton_result(run)  # type: ignore[attr-defined]
+        raise
+    return newton_result(run)

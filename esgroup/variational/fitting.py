@@ -15,11 +15,8 @@ from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState
 from esgroup.files.autosave import must_be_new
 from esgroup.files.npz import Path
-from esgroup.gradients.estimator import Estimator
+from esgroup.gradients.estimators import Estimator, Pathwise, Reinforce, Stein
 from esgroup.gradients.function import Gradients, Products, Values
-from esgroup.gradients.pathwise import Pathwise
-from esgroup.gradients.reinforce import Reinforce
-from esgroup.gradients.stein import Stein
 from esgroup.running.interrupts import Interrupts
 from esgroup.variational.fit import Best, Fit
 from esgroup.variational.fit_file import FitKeeper, resume_from

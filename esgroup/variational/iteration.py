@@ -11,7 +11,7 @@ from esgroup.checks import Array
 from esgroup.distributions.base import State, Step
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState, MixtureStep
-from esgroup.gradients.estimator import Estimator
+from esgroup.gradients.estimators import Estimator
 from esgroup.variational.log_density import LogDensity
 from esgroup.variational.questions import Questions, asking
 from esgroup.variational.target import Places, Target, TargetAt

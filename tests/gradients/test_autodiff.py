@@ -1,4 +1,4 @@
-"""The adapters for PyTorch and JAX: with stand-ins here, and with the libraries where they are installed."""
+"""The adapters for PyTorch and JAX, with stand-ins, and with the libraries themselves if they are installed."""
 
 import sys
 
@@ -14,7 +14,7 @@ V = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 0.5]])
 
 
 def f(x):
-    """Of arrays and tensors alike."""
+    """A function of arrays or tensors."""
     return (x**4).sum() + x[0] * x[1] ** 2 + x[2]
 
 
@@ -81,7 +81,7 @@ def test_the_real_pytorch_agrees() -> None:
     function = torch_function(f, 3)
     assert_right(function, 1e-10)
     assert check_derivatives(function, X).ok
-    assert not torch_function(lambda x: x.sum(), 3).products(X, V).any()  # of a gradient that does not depend on x
+    assert not torch_function(lambda x: x.sum(), 3).products(X, V).any()  # the gradient does not depend on x
 
 
 def test_the_real_jax_agrees() -> None:

@@ -1,4 +1,4 @@
-"""The check of derivatives: right ones pass, every fault is found and named."""
+"""The check of derivatives: right derivatives pass, and every fault is found and named."""
 
 import sys
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_right_derivatives_pass_and_remainders_fall_as_they_should() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_known_decides_what_is_checked() -> None:
+def test_everything_that_is_known_is_checked() -> None:
     assert [r.name for r in check_derivatives(rosen, X, rosen_der).remainders] == [VALUES]
     assert len(check_derivatives(rosen, X, rosen_der, hess=rosen_hess).laws) == 2
     assert len(check_derivatives(rosen, X, rosen_der, hess=rosen_hess, hess_diag=rosen_diag).laws) == 3
@@ -86,8 +86,8 @@ def test_wrong_products_are_found(factor: float) -> None:
         assert report.unclear == ()
 
 
-def test_a_wrong_sum_of_outer_products_that_the_values_cannot_see_is_found() -> None:
-    """A skew part changes no v.Hv: only gradients and the symmetry show it."""
+def test_a_skew_part_of_the_hessian_that_the_values_cannot_show_is_found() -> None:
+    """A skew part changes no v.Hv: only the gradients and the law of symmetry show it."""
     skew = np.triu(np.ones((5, 5)), 1) - np.tril(np.ones((5, 5)), -1)
     report = check_derivatives(rosen, X, rosen_der, hess=lambda x: rosen_hess(x) + skew)
     assert [r.ok for r in report.remainders] == [True, False, True]
@@ -124,10 +124,10 @@ def test_a_matrix_that_differs_from_the_products_is_found() -> None:
 
 def test_a_kink_is_not_blamed_on_the_gradient() -> None:
     report = check_derivatives(lambda x: np.abs(x).sum(), X * [1, 0, 1, 1, 1], np.sign)
-    assert "central differences of fun agree with jac: is fun smooth at x?" in report.problems[0]
+    assert "fun agree with jac" in report.problems[0] and "smooth" in report.problems[0]
 
 
-def test_a_noisy_function_cannot_be_checked_and_that_is_said() -> None:
+def test_the_report_says_that_a_noisy_function_cannot_be_checked() -> None:
     rng = np.random.default_rng(0)
     report = check_derivatives(lambda x: rosen(x) + rng.standard_normal(), X, rosen_der)
     assert len(report.problems) == 1 and report.problems[0].startswith("fun is not smooth: it varies by ")
@@ -135,7 +135,7 @@ def test_a_noisy_function_cannot_be_checked_and_that_is_said() -> None:
     assert any(text.startswith("jac is not smooth: it varies by ") for text in report.problems)
 
 
-def test_rounding_is_not_taken_for_a_fault() -> None:
+def test_rounding_is_not_mistaken_for_a_fault() -> None:
     assert check_derivatives(lambda x: 1e6 + rosen(x), X, rosen_der, rosen_hess_prod).ok
     assert check_derivatives(lambda x: np.float32(rosen(x.astype(np.float32))), X, rosen_der).ok
     assert check_derivatives(with_difference_products(as_function(rosen, 5, jac=rosen_der)), X).ok
@@ -143,13 +143,13 @@ def test_rounding_is_not_taken_for_a_fault() -> None:
     assert line.ok and all(r.slope == np.inf for r in line.remainders)
 
 
-def test_steps_that_leave_the_domain_are_not_read() -> None:
+def test_steps_that_leave_the_domain_are_not_used() -> None:
     report = check_derivatives(lambda x: np.log(x).sum(), np.abs(X), lambda x: 1 / x, lambda x, v: -v / x**2)
     assert report.ok
     assert not np.isfinite(report.remainders[0].values).all()
 
 
-def test_what_rounding_hides_is_unclear_and_no_problem() -> None:
+def test_a_remainder_that_rounding_hides_is_unclear_and_not_a_problem() -> None:
     """A tiny ripple on a bowl: its third order is below rounding until the steps are longer than its waves."""
     size, k = 5e-12, 300.0
 
@@ -183,13 +183,26 @@ def test_the_text_is_a_short_table() -> None:
     assert wrong[1].endswith("WRONG") and wrong[2].strip() == report.problems[0]
 
 
-def test_the_check_is_the_same_today_and_tomorrow() -> None:
+def test_the_check_is_reproducible_and_leaves_the_global_generator_alone() -> None:
     before = np.random.get_state()[1].copy()
     one, two = (check_derivatives(rosen, X, rosen_der) for _ in range(2))
     assert np.array_equal(one.remainders[0].values, two.remainders[0].values)
     other = check_derivatives(rosen, X, rosen_der, rng=np.random.default_rng(5))
     assert not np.array_equal(one.remainders[0].values, other.remainders[0].values)
     assert np.array_equal(before, np.random.get_state()[1])
+
+
+def test_at_a_stationary_point_the_report_says_what_it_cannot_decide() -> None:
+    """There any multiple of the gradient passes."""
+    report = check_derivatives(rosen, np.ones(6), lambda x: 2 * rosen_der(x))
+    assert len(report.notes) == 1 and "stationary" in report.notes[0] and report.notes[0] in str(report)
+    elsewhere = check_derivatives(rosen, np.full(6, 0.5), rosen_der)
+    assert elsewhere.ok and not elsewhere.notes
+
+
+def test_a_function_whose_domain_ends_nearby_gives_no_warning() -> None:
+    x = np.array([1e-7, 0.02, 3.0])
+    check_derivatives(lambda y: -np.log(y).sum() if (y > 0).all() else np.inf, x, lambda y: -1 / y)
 
 
 # ---- the figure -----------------------------------------------------------------------------------------------------
@@ -203,7 +216,7 @@ def test_the_figure_is_written_and_pyplot_is_left_alone(tmp_path: Path) -> None:
     assert ("matplotlib.pyplot" in sys.modules) == loaded
 
 
-def test_remainders_of_nothing_but_zeros_can_be_drawn(tmp_path: Path) -> None:
+def test_remainders_that_are_all_zero_can_be_drawn(tmp_path: Path) -> None:
     check_derivatives(lambda x: 0.0, X, np.zeros_like, plot=tmp_path / "flat.svg")
     check_derivatives(rosen, X, lambda x: np.full(5, np.nan), plot=str(tmp_path / "none.png"))
     assert (tmp_path / "flat.svg").exists() and (tmp_path / "none.png").exists()
@@ -225,13 +238,13 @@ def test_a_figure_that_cannot_be_written_is_refused_before_anything_is_computed(
 # ---- bad input ------------------------------------------------------------------------------------------------------
 
 BAD = [
-    (lambda: check_derivatives(rosen, X), "jac must be given, there is nothing to check without it, got None"),
-    (lambda: check_derivatives(rosen, X, rosen_der, hess_diag=rosen_diag), "hess_diag needs the Hessian as well"),
+    (lambda: check_derivatives(rosen, X), "jac must be given.*None"),
+    (lambda: check_derivatives(rosen, X, rosen_der, hess_diag=rosen_diag), "hess_diag needs .*hessp=.*hess="),
     (lambda: check_derivatives(rosen, [X], rosen_der), r"x must have shape \(n,\), got \(1, 5\)"),
     (lambda: check_derivatives(rosen, X * np.nan, rosen_der), "x must be finite, got nan at index 0"),
-    (lambda: check_derivatives(lambda x: np.inf, X, rosen_der), "x must be a point where fun is finite, got .* inf"),
-    (lambda: check_derivatives(as_function(rosen, 5), X), "fun must have derivatives to check"),
-    (lambda: check_derivatives(as_function(rosen, 5, jac=rosen_der), X, rosen_der), "jac, .* must be left out"),
+    (lambda: check_derivatives(lambda x: np.inf, X, rosen_der), "x must be .*finite, got .* inf"),
+    (lambda: check_derivatives(as_function(rosen, 5), X), "fun must have derivatives.*jac="),
+    (lambda: check_derivatives(as_function(rosen, 5, jac=rosen_der), X, rosen_der), "jac must be left out"),
     (lambda: check_derivatives(as_function(rosen, 4, jac=rosen_der), X), r"x must have shape \(4,\), got \(5,\)"),
     (lambda: check_derivatives(rosen, X, lambda x: x[1:]), r"jac\(x\) must have shape \(5,\), got \(4,\)"),
     (lambda: check_derivatives(rosen, X, rosen_der, hess=lambda x: x), r"hess\(x\) must have shape \(5, 5\)"),

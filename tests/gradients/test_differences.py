@@ -33,8 +33,8 @@ def test_a_large_coordinate_does_not_spoil_the_others() -> None:
     assert relative_error(x, np.eye(5)[4]) < 2e-9
 
 
-def test_typical_sizes_serve_small_coordinates() -> None:
-    """Of f = sum sin(x / s)^2 with s = 1e-6, a step of eps^(1/3) would be far too long."""
+def test_a_typical_size_makes_products_right_for_small_coordinates() -> None:
+    """For f = sum sin(x / s)^2 with s = 1e-6, a step of eps^(1/3) would be far too long."""
     s, x = 1e-6, 1e-6 * X
     plain = as_function(lambda x: (np.sin(x / s) ** 2).sum(), 5, jac=lambda x: np.sin(2 * x / s) / s)
     v = np.ones((1, 5))
@@ -61,7 +61,7 @@ def test_the_product_with_zero_is_zero() -> None:
     assert function.products(X, np.zeros((0, 5))).shape == (0, 5)
 
 
-def test_all_gradients_go_in_one_call_where_the_function_takes_them() -> None:
+def test_a_vectorized_function_gets_all_gradients_in_one_call() -> None:
     calls = []
     plain = as_function(
         lambda x: (x**4).sum(axis=1), 5, jac=lambda x: calls.append(len(x)) or 4 * x**3, vectorized=True

@@ -110,7 +110,7 @@ def test_the_default_number_of_samples_of_reinforce_is_that_of_a_search() -> Non
     assert function.counts.nfev == 4 + 8  # 3 ln 20 = 8.99
 
 
-def test_a_baseline_takes_a_constant_and_a_slope_away() -> None:
+def test_a_baseline_removes_a_constant_and_a_slope() -> None:
     """Adding a constant to f changes nothing for Reinforce; adding a slope changes no root for Pathwise."""
     rng = np.random.default_rng(3)
     family, f = Gaussian(Full(3)), Quartic.random(3, rng)
@@ -259,7 +259,7 @@ def test_a_point_costs_the_products_of_the_hub_and_one_diagonal(
 
 
 @pytest.mark.parametrize("estimator", [Stein(3), SteinDense(3)], ids=str)
-def test_hessians_are_computed_once_a_point(estimator: Estimator) -> None:
+def test_hessians_are_computed_once_per_point(estimator: Estimator) -> None:
     function = Quartic.random(6, np.random.default_rng(0)).hessians()
     family = Gaussian(Heisenberg(6, 1, 2), mean=np.zeros(6))
     estimator.step(family, family.state(), function, np.random.default_rng(1))
@@ -267,7 +267,7 @@ def test_hessians_are_computed_once_a_point(estimator: Estimator) -> None:
 
 
 @pytest.mark.parametrize("estimator", [Stein(4, antithetic=True), SteinDense(4, antithetic=True)], ids=str)
-def test_antithetic_samples_are_as_many_as_were_asked_for_and_balanced(estimator: Estimator) -> None:
+def test_antithetic_samples_have_the_requested_number_and_are_balanced(estimator: Estimator) -> None:
     seen, f = [], Quartic.random(3, np.random.default_rng(0))
     function = as_function(
         f.fun, 3, jac=lambda x: seen.append(x.copy()) or f.jac(x), hess=f.hess, vectorized=True
@@ -287,7 +287,7 @@ def test_an_unknown_diagonal_costs_its_probes() -> None:
     assert (function.counts.nhvp, function.counts.ndiag) == (3 + 4, 0)
 
 
-def test_gradient_and_value_estimators_ask_for_nothing_else() -> None:
+def test_gradient_and_value_estimators_evaluate_nothing_else() -> None:
     f, rng = Quartic.random(4, np.random.default_rng(0)), np.random.default_rng(1)
     family, function = Gaussian(Full(4), mean=np.zeros(4)), f.products()
     Pathwise(5).step(family, family.state(), function, rng)
@@ -310,10 +310,10 @@ def test_steps_depend_on_the_generator_alone_and_change_nothing() -> None:
 # ---- bad input ------------------------------------------------------------------------------------------------------
 
 PAIRINGS = [
-    (Pathwise(), "values", "Pathwise needs gradients: give jac="),
-    (Stein(), "values", r"Stein needs products with the Hessian: give hessp= \(or hess=\)"),
-    (Stein(), "gradients", r"Stein needs products with the Hessian: give hessp= \(or hess=\)"),
-    (SteinDense(), "products", "SteinDense needs Hessians: give hess="),
+    (Pathwise(), "values", "Pathwise needs gradients.*jac="),
+    (Stein(), "values", "Stein needs products .*hessp=.*hess="),
+    (Stein(), "gradients", "Stein needs products .*hessp=.*hess="),
+    (SteinDense(), "products", "SteinDense needs Hessians.*hess="),
 ]
 
 
@@ -343,11 +343,11 @@ def test_a_bad_option_is_named(make, error: type, message: str) -> None:
 
 
 @pytest.mark.parametrize("estimator", [Stein(2), SteinDense(2), Pathwise(2), Reinforce(2)], ids=str)
-def test_what_cannot_be_used_is_named(estimator: Estimator) -> None:
+def test_arguments_that_cannot_be_used_are_named(estimator: Estimator) -> None:
     family, rng = Gaussian(Full(3), mean=np.zeros(3)), np.random.default_rng(0)
-    with pytest.raises(TypeError, match="function must be made by as_function, got <function"):
+    with pytest.raises(TypeError, match=r"function must .*as_function, got <function"):
         estimator.step(family, family.state(), lambda x: 0.0, rng)
-    with pytest.raises(ValueError, match="function must have dim 3 to match the distribution, got 4"):
+    with pytest.raises(ValueError, match=r"function must have dim 3.*got 4"):
         estimator.step(family, family.state(), Quartic.random(4, rng).hessians(), rng)
     broken = as_function(
         lambda x: np.nan, 3, jac=lambda x: np.full(3, np.nan), hess=lambda x: np.full((3, 3), np.nan)

@@ -1,4 +1,4 @@
-"""What is known of a function: SciPy's spelling, counts, memory, and what is refused."""
+"""Functions with what is known of them: SciPy's spelling, counts, memory, and refused arguments."""
 
 import pickle
 
@@ -22,7 +22,7 @@ def rosen_diag(x: np.ndarray) -> np.ndarray:
     return np.diagonal(rosen_hess(x)).copy()
 
 
-def test_the_class_says_what_is_known() -> None:
+def test_the_class_of_a_function_says_what_is_known() -> None:
     known = [
         as_function(rosen, 4),
         as_function(rosen, 4, jac=rosen_der),
@@ -33,7 +33,7 @@ def test_the_class_says_what_is_known() -> None:
     assert type(as_function(rosen, 4, jac=False)) is Values
 
 
-def test_values_and_derivatives_are_those_of_scipy_and_are_counted() -> None:
+def test_values_and_derivatives_equal_scipys_and_are_counted() -> None:
     for function in (
         as_function(rosen, 4, jac=rosen_der, hessp=rosen_hess_prod, hess_diag=rosen_diag),
         as_function(rosen, 4, jac=rosen_der, hess=rosen_hess),
@@ -65,7 +65,7 @@ def test_the_hessian_at_a_point_is_computed_once_for_products_and_diagonal() -> 
         function.diagonal(x, rng())
         close(function.hessian(x), rosen_hess(x))
     assert (len(asked), function.counts.nhess, function.counts.nhvp, function.counts.ndiag) == (1, 1, 0, 0)
-    x[0] += 1.0  # in place: the memory must not be fooled
+    x[0] += 1.0  # in place: the memory must notice
     close(function.diagonal(x, rng()), rosen_diag(x))
     assert function.counts.nhess == 2
     close(function.hessp(x, V), V @ rosen_hess(x))
@@ -96,12 +96,12 @@ def test_a_pair_of_value_and_gradient_is_computed_once_for_the_same_point() -> N
     x *= 2
     assert function.value(x) == rosen(2 * X)
     close(function.gradient(x), rosen_der(2 * X))
-    close(first, rosen_der(X))  # what was given out has not changed
+    close(first, rosen_der(X))  # an array that was returned does not change
     assert len(asked) == 2
     assert (function.counts.nfev, function.counts.njev) == (2, 2)
 
 
-def test_arguments_are_handed_to_everything() -> None:
+def test_further_arguments_reach_the_function_and_all_derivatives() -> None:
     function = as_function(
         lambda x, a, b: a * rosen(x) + b,
         4,
@@ -162,7 +162,7 @@ def test_a_diagonal_from_few_probes_is_unbiased() -> None:
     assert function.counts.nhvp == 2 * n
 
 
-def test_nobody_can_change_a_point() -> None:
+def test_the_callers_functions_cannot_change_a_point() -> None:
     def careless(x: np.ndarray, *rest: np.ndarray) -> float:
         x += 1.0
         return 0.0
@@ -178,7 +178,7 @@ def test_nobody_can_change_a_point() -> None:
         with pytest.raises(ValueError, match="read-only"):
             call(x)
         close(x, X)
-        x[0] = 0.0  # and the caller's own array is as it was
+        x[0] = 0.0  # the caller's own array is still writeable
 
 
 def test_functions_survive_a_pickle() -> None:
@@ -197,18 +197,18 @@ def test_a_nearly_symmetric_hessian_is_made_symmetric() -> None:
 
 
 BAD = [
-    ({"hessp": rosen_hess_prod}, ValueError, "hessp needs the gradient as well: give jac="),
-    ({"hess": rosen_hess}, ValueError, "hess needs the gradient as well: give jac="),
-    ({"jac": rosen_der, "hess_diag": rosen_diag}, ValueError, "hess_diag needs products with the Hessian"),
-    ({"jac": rosen_der, "hess": rosen_hess, "hessp": rosen_hess_prod}, ValueError, "hess or hessp must be given"),
-    ({"jac": rosen_der, "hess": rosen_hess, "hess_diag": rosen_diag}, ValueError, "hess or hess_diag must be given"),
+    ({"hessp": rosen_hess_prod}, ValueError, "hessp needs the gradient.*jac="),
+    ({"hess": rosen_hess}, ValueError, "hess needs the gradient.*jac="),
+    ({"jac": rosen_der, "hess_diag": rosen_diag}, ValueError, "hess_diag needs .*hessp="),
+    ({"jac": rosen_der, "hess": rosen_hess, "hessp": rosen_hess_prod}, ValueError, "hess or hessp .*not both"),
+    ({"jac": rosen_der, "hess": rosen_hess, "hess_diag": rosen_diag}, ValueError, "hess or hess_diag .*not both"),
     ({"jac": "2-point"}, ValueError, "jac must be a function or True, got '2-point'"),
     ({"jac": 3}, TypeError, "jac must be a function, got 3"),
     ({"jac": rosen_der, "hess": 3}, TypeError, "hess must be a function, got 3"),
     ({"jac": rosen_der, "hessp": 3}, TypeError, "hessp must be a function, got 3"),
     ({"jac": rosen_der, "hessp": rosen_hess_prod, "hess_diag": 3}, TypeError, "hess_diag must be a function, got 3"),
     ({"jac": rosen_der, "hessp": rosen_hess_prod, "probes": 0}, ValueError, "probes must be an integer >= 1, got 0"),
-    ({"hessp_vectorized": True}, ValueError, "hessp_vectorized says how hessp is called: give hessp="),
+    ({"hessp_vectorized": True}, ValueError, "hessp_vectorized .*hessp="),
     ({"vectorized": 1}, TypeError, "vectorized must be True or False, got 1"),
 ]  # fmt: skip
 
@@ -233,7 +233,7 @@ RETURNS = [
     (lambda: as_function(lambda x: "a", 4).value(X), r"fun\(x\) must be a real number, got 'a'"),
     (lambda: as_function(lambda x: 1j, 4).value(X), r"fun\(x\) must be a real number, got 1j"),
     (lambda: as_function(lambda x: x[:1], 4, vectorized=True).value(X), r"fun\(rows\) must have shape \(1,\)"),
-    (lambda: as_function(rosen, 4, jac=True).value(X), r"with jac=True fun\(x\) must return \(value, gradient\)"),
+    (lambda: as_function(rosen, 4, jac=True).value(X), r"jac=True.*\(value, gradient\)"),
     (lambda: as_function(rosen, 4, jac=lambda x: x[1:]).gradient(X), r"jac\(x\) must have shape \(4,\), got \(3,\)"),
     (
         lambda: as_function(rosen, 4, jac=rosen_der, hessp=lambda x, v: v[1:]).products(X, V),
@@ -258,7 +258,7 @@ def test_a_bad_shape_is_named(call, message: str) -> None:
         call()
 
 
-def test_what_is_not_finite_is_for_the_caller_to_notice() -> None:
+def test_numbers_that_are_not_finite_are_passed_on() -> None:
     function = as_function(
         lambda x: np.nan, 4, jac=lambda x: np.full(4, np.inf), hess=lambda x: np.full((4, 4), np.nan)
     )  # fmt: skip

@@ -51,7 +51,7 @@ def test_the_result_as_json_has_the_counts_of_derivatives() -> None:
     assert found["structure"] == "Full(dim=5)" and found["success"]
 
 
-def test_derivatives_of_ones_own_are_named() -> None:
+def test_derivatives_of_the_users_own_function_can_be_named() -> None:
     known = ("smooth:bowl", "--dim", "3", "--json", "--jac", "smooth:slope")
     by_products = json.loads(output(*known, "--hessp", "smooth:bend"))
     by_differences = json.loads(output(*known))
@@ -62,17 +62,18 @@ def test_derivatives_of_ones_own_are_named() -> None:
 
 def test_an_exception_in_a_derivative_is_shown_as_such() -> None:
     shown = output("smooth:bowl", "--dim", "3", "--jac", "smooth:broken", code=1)
-    assert "no slope here" in shown and "smooth:bowl has raised an exception" in shown
+    assert "no slope here" in shown and "smooth:bowl" in shown
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    (("smooth:bowl", "--dim", "3"), "smooth:bowl has no gradient, which --method newton needs: name one with --jac"),
-    (("metric_nearness",), "metric_nearness is a function of matrices, and --method newton is for vectors"),
-    (("rosenbrock", "--plot", "run.png"), "--plot is for searches: leave it out with --method newton"),
-    (("rosenbrock", "--bounds", "0,1"), "bounds is an option of searches: leave it out"),
-    (("rosenbrock", "--noise", "adapt"), "noise is an option of searches"),
-    (("rosenbrock", "--structure", "moving:k=0"), "k must be an integer >= 1, got 0"),
+@pytest.mark.parametrize(("words", "parts"), [
+    (("smooth:bowl", "--dim", "3"), ("smooth:bowl", "gradient", "--jac")),
+    (("metric_nearness",), ("metric_nearness", "matrices", "vectors")),
+    (("rosenbrock", "--plot", "run.png"), ("--plot", "searches", "--method newton")),
+    (("rosenbrock", "--bounds", "0,1"), ("bounds", "searches")),
+    (("rosenbrock", "--noise", "adapt"), ("noise", "searches")),
+    (("rosenbrock", "--structure", "moving:k=0"), ("k must be", "got 0")),
 ])  # fmt: skip
-def test_what_does_not_fit_is_refused_in_a_line(words: tuple[str, ...], message: str) -> None:
+def test_arguments_that_do_not_fit_are_refused_in_one_line(words: tuple[str, ...], parts: tuple[str, ...]) -> None:
     shown = output(*words, code=2)
-    assert message in " ".join(shown.split()) and "Traceback" not in shown
+    message = " ".join(shown.split())
+    assert all(part in message for part in parts) and "Traceback" not in shown

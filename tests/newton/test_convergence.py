@@ -1,4 +1,4 @@
-"""The paper's valleys, in the end: what the defaults reach, on seeds that they were not chosen on."""
+"""The paper's valleys: what the defaults reach, on seeds that they were not chosen on."""
 
 import importlib.util
 from pathlib import Path
@@ -17,7 +17,7 @@ def solve(name: str, x0: np.ndarray, **given):
 
 
 @pytest.mark.parametrize("name", ["rosenbrock", "dixon_price"])
-def test_the_defaults_solve_the_valleys_in_fifty_iterations_mostly(name: str) -> None:
+def test_the_defaults_mostly_solve_the_valleys_in_fifty_iterations(name: str) -> None:
     found = [solve(name, np.random.default_rng(seed).uniform(0, 2, 200)) for seed in range(50, 55)]
     assert [one.status for one in found] == [1] * 5
     assert np.median([one.nit for one in found]) <= 50

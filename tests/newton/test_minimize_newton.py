@@ -1,4 +1,4 @@
-"""esgroup.minimize(method="newton"), and what is refused on either side."""
+"""esgroup.minimize(method="newton"): arguments that reach the method, and arguments that either side refuses."""
 
 from typing import Any
 
@@ -33,11 +33,11 @@ def test_defaults_are_those_of_the_method() -> None:
 
 
 @pytest.mark.parametrize(("options", "kind", "message"), [
-    ({"method": "newton", "bounds": (0, 1)}, ValueError, "bounds is an option of searches: leave it out for method="),
-    ({"method": "newton", "sigma0": 1.0}, ValueError, "sigma0 is an option of searches"),
-    ({"method": "newton", "restarts": "bipop"}, ValueError, "restarts is an option of searches"),
-    ({"method": "newton", "line_serch": "none"}, TypeError, r"minimize\(\) has no argument 'line_serch' for method="),
-    ({"method": "bfgs"}, ValueError, "method must be 'search' or 'newton', got 'bfgs'"),
+    ({"method": "newton", "bounds": (0, 1)}, ValueError, r"bounds .*searches.*method='newton'.*\(0, 1\)"),
+    ({"method": "newton", "sigma0": 1.0}, ValueError, "sigma0 .*searches.*1.0"),
+    ({"method": "newton", "restarts": "bipop"}, ValueError, "restarts .*searches.*'bipop'"),
+    ({"method": "newton", "line_serch": "none"}, TypeError, "'line_serch'.*method='newton'"),
+    ({"method": "bfgs"}, ValueError, "method must be .*'bfgs'"),
     ({"method": "newton", "jac": None, "hessp": None}, ValueError, "jac must be given"),
 ])  # fmt: skip
 def test_what_newton_does_not_have_is_refused(options: dict[str, Any], kind: type[Exception], message: str) -> None:
@@ -46,10 +46,10 @@ def test_what_newton_does_not_have_is_refused(options: dict[str, Any], kind: typ
 
 
 @pytest.mark.parametrize(("options", "kind", "message"), [
-    ({"jac": FUNCTION.jac}, ValueError, "jac is not used by a search: leave it out, or choose method='newton'"),
-    ({"hessp": FUNCTION.hessp}, ValueError, "hessp is not used by a search"),
-    ({"gtol": 1e-8}, TypeError, r"minimize\(\) has no argument 'gtol' without method='newton'"),
-    ({"sigam0": 1.0}, TypeError, r"minimize\(\) has no argument 'sigam0'$"),
+    ({"jac": FUNCTION.jac}, ValueError, "jac .*search.*method='newton'"),
+    ({"hessp": FUNCTION.hessp}, ValueError, "hessp .*search"),
+    ({"gtol": 1e-8}, TypeError, "'gtol'.*method='newton'"),
+    ({"sigam0": 1.0}, TypeError, r"'sigam0'$"),
 ])  # fmt: skip
 def test_what_a_search_does_not_have_is_refused(options: dict[str, Any], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):

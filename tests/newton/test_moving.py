@@ -5,21 +5,22 @@ import pytest
 
 from esgroup.groups import BlockTriangular, Conjugate
 from esgroup.newton import Moving
-from esgroup.newton.iteration import GroupPrecision, group_precision
 from esgroup.newton.moving import FLOOR, MovingPrecision, moving_precision, parse_moving
-from esgroup.newton.precision import Look
+from esgroup.newton.precision import GroupPrecision, UpdateData, group_precision
 from tests.newton.reference import positive_definite, symmetric
 
 DIM, K = 7, 3
 
 
-def look(hessian: np.ndarray, gradient: np.ndarray, damping: float = 0.0, last_step: np.ndarray | None = None) -> Look:
-    return Look(gradient, lambda rows: rows @ hessian, np.diagonal(hessian).copy(), damping, 0.9, last_step)
+def data_of(
+    hessian: np.ndarray, gradient: np.ndarray, damping: float = 0.0, last_step: np.ndarray | None = None
+) -> UpdateData:
+    return UpdateData(gradient, lambda rows: rows @ hessian, np.diagonal(hessian).copy(), damping, 0.9, last_step)
 
 
 def advanced(hessian: np.ndarray, seed: int = 0, damping: float = 0.0, k: int = K) -> MovingPrecision:
     gradient = np.random.default_rng(seed).standard_normal(len(hessian))
-    return moving_precision(Moving(k), len(hessian)).advance(look(hessian, gradient, damping))
+    return moving_precision(Moving(k), len(hessian)).advance(data_of(hessian, gradient, damping))
 
 
 def order(found: MovingPrecision) -> np.ndarray:
@@ -65,7 +66,7 @@ def test_it_is_the_fixed_point_of_the_group_update() -> None:
     group = Conjugate(BlockTriangular(DIM, K), order(found))
     root = group.from_dense(written_out(hessian, found.block.hub, 0.0))
     there = GroupPrecision(group_precision(group, "precision", 1.0, 1.0, True).family, root)
-    after = there.advance(look(hessian, np.ones(DIM)))
+    after = there.advance(data_of(hessian, np.ones(DIM)))
     np.testing.assert_allclose(after.root, root, atol=1e-10)
 
 
@@ -77,7 +78,7 @@ def test_a_block_of_all_coordinates_is_newtons_method_with_the_absolute_hessian(
     np.testing.assert_allclose(advanced(hessian, k=99).solve(g), (u / np.abs(e)) @ (u.T @ g), rtol=1e-9)
 
 
-def test_a_diagonal_hessian_is_met_whatever_the_hub() -> None:
+def test_a_diagonal_hessian_is_matched_whatever_the_hub() -> None:
     diagonal = np.array([1.0, 2.0, 5.0, 0.1, 30.0, 4.0, 7.0])
     np.testing.assert_allclose(advanced(np.diag(diagonal)).solve(np.ones(DIM)), 1 / diagonal, rtol=1e-12)
 
@@ -85,54 +86,54 @@ def test_a_diagonal_hessian_is_met_whatever_the_hub() -> None:
 def test_the_hub_is_where_a_diagonal_step_would_be_largest() -> None:
     gradient, diagonal = np.array([4.0, 1, 3, 1, 1, 1, 2]), np.array([1.0, 0.01, 100, 1, 1, 1, 1])
     # |g| / sqrt(d) = 4, 10, 0.3, 1, 1, 1, 2
-    found = moving_precision(Moving(K), DIM).advance(look(np.diag(diagonal), gradient))
+    found = moving_precision(Moving(K), DIM).advance(data_of(np.diag(diagonal), gradient))
     assert found.block.hub.tolist() == [0, 1, 6]
 
 
 def test_the_hub_remembers_for_a_while() -> None:
     strong, weak = np.zeros(DIM), np.full(DIM, 0.1)
     strong[[2, 4, 5]], weak[[0, 1, 3]] = 1.0, 0.3
-    now = moving_precision(Moving(K), DIM).advance(look(np.eye(DIM), strong))
+    now = moving_precision(Moving(K), DIM).advance(data_of(np.eye(DIM), strong))
     hubs = []
     for _ in range(3):
-        now = now.advance(look(np.eye(DIM), weak))
+        now = now.advance(data_of(np.eye(DIM), weak))
         hubs.append(now.block.hub.tolist())
     assert hubs == [[2, 4, 5], [0, 1, 3], [0, 1, 3]]  # 0.5 > 0.3 > 0.25
-    assert moving_precision(Moving(K, memory=0.0), DIM).advance(look(np.eye(DIM), strong)).advance(
-        look(np.eye(DIM), weak)
+    assert moving_precision(Moving(K, memory=0.0), DIM).advance(data_of(np.eye(DIM), strong)).advance(
+        data_of(np.eye(DIM), weak)
     ).block.hub.tolist() == [0, 1, 3]
 
 
-def test_the_residual_rule_sees_what_the_diagonal_has_missed() -> None:
+def test_the_residual_rule_scores_what_the_diagonal_has_missed() -> None:
     hessian = np.diag(np.full(DIM, 4.0))
     hessian[1, 5] = hessian[5, 1] = 1.0
     step, gradient = np.ones(DIM), np.array([9.0, 0, 9, 0, 0, 0, 0])
-    found = moving_precision(Moving(2, rule="residual"), DIM).advance(look(hessian, gradient, last_step=step))
+    found = moving_precision(Moving(2, rule="residual"), DIM).advance(data_of(hessian, gradient, last_step=step))
     assert found.block.hub.tolist() == [1, 5]
     np.testing.assert_allclose(found.scores, [0, 0.5, 0, 0, 0, 0.5, 0])
 
 
-def test_the_residual_rule_begins_with_the_gradient() -> None:
+def test_the_residual_rule_starts_with_the_gradient() -> None:
     gradient = np.array([9.0, 0, 9, 0, 0, 0, 0])
-    found = moving_precision(Moving(2, rule="residual"), DIM).advance(look(np.eye(DIM), gradient))
+    found = moving_precision(Moving(2, rule="residual"), DIM).advance(data_of(np.eye(DIM), gradient))
     assert found.block.hub.tolist() == [0, 2]
 
 
-def test_spellings() -> None:
+def test_a_text_spells_a_moving_block() -> None:
     assert parse_moving("moving") == Moving(10)
     assert parse_moving(" moving : k=3 ") == Moving(3)
     assert parse_moving("moving:k=5,residual") == Moving(5, rule="residual")
     assert parse_moving("full") is None
-    with pytest.raises(ValueError, match=r"'q=3' in structure 'moving:q=3' is not understood"):
+    with pytest.raises(ValueError, match=r"'q=3'.*'moving:q=3'"):
         parse_moving("moving:q=3")
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [({"k": 0}, "k must be"), ({"memory": 1.0}, "memory must be"), ({"rule": "luck"}, "rule must be")],
 )
-def test_a_moving_block_that_makes_no_sense_is_refused(bad: dict, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_an_invalid_moving_block_is_refused(bad: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Moving(**bad)
 
 
@@ -141,6 +142,6 @@ def test_a_hub_of_everything_is_newtons_method_for_any_condition() -> None:
     hessian = (turned * np.geomspace(1, 1e12, 6)) @ turned.T
     hessian = (hessian + hessian.T) / 2
     gradient = hessian @ np.ones(6)
-    look = Look(gradient, lambda rows: rows @ hessian, np.diagonal(hessian).copy(), 0.0, 1.0, None)
-    precision = moving_precision(Moving(k=6), 6).advance(look)
+    data = UpdateData(gradient, lambda rows: rows @ hessian, np.diagonal(hessian).copy(), 0.0, 1.0, None)
+    precision = moving_precision(Moving(k=6), 6).advance(data)
     np.testing.assert_allclose(precision.solve(gradient), np.ones(6), rtol=1e-3)

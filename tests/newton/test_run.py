@@ -52,8 +52,8 @@ def test_other_schedules_correct_the_momentum_in_the_mean_only() -> None:
     np.testing.assert_allclose(found.x, wanted, rtol=1e-9)
 
 
-def test_an_average_that_points_uphill_is_begun_anew() -> None:
-    """The average gradient of the past points uphill behind the minimum, where no length is good."""
+def test_an_average_that_points_uphill_is_restarted() -> None:
+    """Beyond the minimum, the average of the past gradients points uphill, where no length gives a decrease."""
     found = solve(x0=4 * X0, momentum=0.9, mean_rate=0.3, max_iters=100)
     assert list(found.stop) == ["gtol"]
 
@@ -91,17 +91,17 @@ def test_damping_falls_with_the_iterations_or_with_the_gradient(decay: float) ->
     np.testing.assert_allclose(found.x, x, rtol=1e-12)
 
 
-def test_precision_begins_at_the_largest_curvature_or_where_it_is_told() -> None:
+def test_precision_starts_at_the_largest_curvature_or_at_precision0() -> None:
     bowl = Quadratic(np.diag([4.0, 1.0]), np.zeros(2))
     m = 0.9 / 2 * (np.array([1.0, 0.25]) - 1)
     s = 4 * (1 + m + m**2 / 2) ** 2
     np.testing.assert_allclose(
         solve(bowl, np.ones(2), structure="diagonal", max_iters=1).x, 1 - np.array([4, 1]) / s, rtol=1e-12
     )
-    told = solve(bowl, np.ones(2), structure="diagonal", precision0=4.0, max_iters=1)
-    np.testing.assert_allclose(told.x, 1 - np.array([4, 1]) / s, rtol=1e-12)
+    given = solve(bowl, np.ones(2), structure="diagonal", precision0=4.0, max_iters=1)
+    np.testing.assert_allclose(given.x, 1 - np.array([4, 1]) / s, rtol=1e-12)
     other = solve(bowl, np.ones(2), structure="diagonal", precision0=5.0, max_iters=1)
-    assert not np.allclose(other.x, told.x)
+    assert not np.allclose(other.x, given.x)
 
 
 # ---- the result ---------------------------------------------------------------------------------------------------

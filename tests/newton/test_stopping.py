@@ -1,4 +1,4 @@
-"""Why runs end, and that the best point is kept whatever happens."""
+"""Why runs end; the best point is the result in every case."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_limits_are_exact() -> None:
     assert solve(target=1e9).nit == 0
 
 
-def test_as_in_scipy_there_are_200_iterations_a_coordinate() -> None:
+def test_as_in_scipy_there_are_200_iterations_per_coordinate() -> None:
     slow = Quadratic(np.eye(1), np.zeros(1))
     found = minimize_newton(
         slow.fun, [1.0], jac=slow.jac, hess=slow.hess, structure="diagonal", mean_rate=1e-4, gtol=0.0
@@ -68,7 +68,7 @@ def test_a_gradient_that_becomes_nan_ends_the_run_at_the_best_point() -> None:
         return function.jac(x) if len(calls) < 4 else np.full(DIM, np.nan)
 
     found = solve(jac=jac)
-    assert found.stop == {"not_finite": "jac(x) has entries that are not finite"}
+    assert list(found.stop) == ["not_finite"] and "jac(x)" in found.message
     assert not found.success and found.status == 3 and found.nit == 3
     assert found.fun == function.fun(found.x) == min(map(function.fun, calls))
 
@@ -79,7 +79,7 @@ def test_curvature_that_is_not_finite_ends_the_run(bad: float) -> None:
     found = minimize_newton(
         function.fun, X0, jac=function.jac, hessp=lambda x, v: bad + v, hess_diag=function.hess_diag
     )
-    assert found.stop == {"not_finite": "hessp(x, v) has entries that are not finite"}
+    assert list(found.stop) == ["not_finite"] and "hessp(x, v)" in found.message
     assert found.fun == function.fun(X0) and found.nit == 0
     found = minimize_newton(function.fun, X0, jac=function.jac, hessp=function.hessp, hess_diag=lambda x: x * bad)
     assert "diagonal" in found.message
@@ -94,11 +94,11 @@ def test_a_start_without_a_value_is_the_result() -> None:
 def test_without_a_line_search_a_value_that_is_lost_ends_the_run_at_the_best_point() -> None:
     function = cosh(DIM)
     found = solve(fun=lambda x: function.fun(x) if function.fun(x) > 8.0 else np.nan, line_search="none")
-    assert found.stop == {"not_finite": "the value is nan"}
+    assert list(found.stop) == ["not_finite"] and "nan" in found.message
     assert found.fun == function.fun(found.x) > 8.0
 
 
-def test_with_a_line_search_the_run_goes_around_what_is_not_finite() -> None:
+def test_with_a_line_search_the_run_avoids_points_without_a_value() -> None:
     """log x + 1/x exists for positive x only; its minimum is at 1."""
     found = minimize_newton(
         lambda x: (np.log(x) + 1 / x).sum() if (x > 0).all() else np.nan,
@@ -131,11 +131,11 @@ def test_the_best_point_is_kept_when_values_rise() -> None:
     np.testing.assert_array_equal(found.jac, function.jac(found.x))
 
 
-def test_a_wrong_gradient_is_told_from_rounding() -> None:
+def test_a_wrong_gradient_is_distinguished_from_rounding() -> None:
     function = cosh(DIM)
     found = solve(jac=lambda x: -function.jac(x))
     assert list(found.stop) == ["line_search"] and not found.success
-    assert "is jac right" in found.message
+    assert "jac" in found.message
     flat = Quadratic(np.eye(2), np.zeros(2))
     found = minimize_newton(
         lambda x: flat.fun(x) + 1e9, np.full(2, 1e-5), jac=flat.jac, hess=flat.hess, gtol=0.0, max_iters=50
@@ -143,7 +143,7 @@ def test_a_wrong_gradient_is_told_from_rounding() -> None:
     assert list(found.stop) in (["tolfun"], ["gtol"]) and found.success
 
 
-def test_a_value_that_gets_no_better_ends_the_run() -> None:
+def test_a_value_that_does_not_improve_ends_the_run() -> None:
     found = solve(fun=lambda x: 1.0, jac=np.ones_like, line_search="none", max_iters=10_000)
     assert list(found.stop) == ["stagnation"] and found.nit == 200
 
@@ -161,7 +161,7 @@ def test_the_callback_may_end_the_run(how: str) -> None:
         return True
 
     found = solve(callback=callback)
-    assert found.stop == {"callback": "the callback asked for it"} and found.nit == 3
+    assert list(found.stop) == ["callback"] and found.nit == 3
     assert [so_far.nit for so_far in seen] == [1, 2, 3]
     assert seen[0].status == -1 and seen[0].fun > seen[2].fun == found.fun
 
@@ -181,12 +181,12 @@ def test_an_interrupt_carries_the_result() -> None:
     assert caught.value.result.fun == function.fun(caught.value.result.x)
 
 
-def test_what_the_objective_raises_reaches_the_caller() -> None:
+def test_an_exception_of_the_objective_reaches_the_caller() -> None:
     with pytest.raises(ZeroDivisionError):
         solve(fun=lambda x: 1 / 0)
 
 
-def test_progress_is_silent_where_no_one_looks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     solve(progress=True)
     assert capsys.readouterr() == ("", "")
 
@@ -215,7 +215,7 @@ def test_it_is_a_method_of_scipy() -> None:
     np.testing.assert_allclose(found.x, oracle.x, atol=1e-7)
 
 
-def test_scipys_other_callback_and_its_end() -> None:
+def test_scipys_other_form_of_callback_may_end_the_run() -> None:
     function = cosh(DIM)
 
     def stop(intermediate_result):
@@ -240,7 +240,7 @@ def test_scipys_bounds_and_constraints_are_refused() -> None:
             minimize(function.fun, X0, jac=function.jac, hess=function.hess, method=newton_method, **given)
 
 
-# ---- budgets and ends that came late --------------------------------------------------------------------------------
+# ---- more limits --------------------------------------------------------------------------------------------------
 
 
 def test_the_budget_of_values_holds_within_a_line_search() -> None:
@@ -256,7 +256,7 @@ def test_a_linear_function_has_no_minimum_for_any_structure() -> None:
         assert list(found.stop) == ["unbounded"] and found.nit < 1000
 
 
-def test_scipys_limit_of_values_is_ours() -> None:
+def test_scipys_maxfev_limits_the_values() -> None:
     function = cosh(DIM)
     known = {"jac": function.jac, "hess": function.hess, "method": newton_method}
     assert minimize(function.fun, X0, options={"maxfev": 4}, **known).nfev == 4

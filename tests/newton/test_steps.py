@@ -1,12 +1,11 @@
-"""Schedules and the line search by hand."""
+"""Schedules and line searches against values worked out by hand."""
 
 import numpy as np
 import pytest
 
 from esgroup.newton import Constant, Exponential, Inverse, Linear
-from esgroup.newton.line_search import Armijo, FullStep, Trial
 from esgroup.newton.precision import Breakdown
-from esgroup.newton.schedules import as_schedule
+from esgroup.newton.steps import Armijo, FullStep, LinePoint, as_schedule
 
 
 def test_schedules_at_iterations_worked_out_by_hand() -> None:
@@ -16,13 +15,13 @@ def test_schedules_at_iterations_worked_out_by_hand() -> None:
     assert [Exponential(0.5).factor(t) for t in (1, 2, 3)] == pytest.approx([0.5, 0.75, 0.875])
 
 
-def test_schedules_with_momentum() -> None:
+def test_schedules_correct_for_momentum() -> None:
     assert Constant().factors(2, 0.5) == pytest.approx((1 / 0.75, 1))
     assert Exponential(0.9).factors(2, 0.5) == pytest.approx((0.19 / 0.75, 0.19 / 0.75))
     assert Constant().factors(1, 0.0) == (1, 1)
 
 
-def test_names_of_schedules() -> None:
+def test_schedules_have_names_and_may_be_functions() -> None:
     assert as_schedule("constant", None) == Constant()
     assert as_schedule("linear", 30) == Linear(30)
     assert as_schedule("inverse", None) == Inverse()
@@ -34,12 +33,12 @@ def parabola(x: np.ndarray) -> float:
     return float(x @ x)
 
 
-HERE = Trial(np.array([1.0]), 1.0)
+HERE = LinePoint(np.array([1.0]), 1.0)
 
 
-def test_a_step_that_is_good_is_taken_at_once() -> None:
+def test_a_step_with_enough_decrease_is_taken_at_once() -> None:
     trial = Armijo().search(parabola, HERE, np.array([-1.0]), -2.0, 1.0)
-    assert trial == Trial(np.array([0.0]), 0.0)
+    assert trial == LinePoint(np.array([0.0]), 0.0)
 
 
 def test_a_step_too_far_is_shortened_to_the_minimum_of_the_parabola() -> None:
@@ -48,7 +47,7 @@ def test_a_step_too_far_is_shortened_to_the_minimum_of_the_parabola() -> None:
     assert trial.x == pytest.approx(0.0, abs=1e-15)
 
 
-def test_a_length_shrinks_by_a_half_to_a_tenth() -> None:
+def test_a_length_shrinks_to_between_a_tenth_and_a_half() -> None:
     asked = []
 
     def wall(x: np.ndarray) -> float:
@@ -61,7 +60,7 @@ def test_a_length_shrinks_by_a_half_to_a_tenth() -> None:
     assert ((ratios >= 0.1 - 1e-12) & (ratios <= 0.5 + 1e-12)).all()
 
 
-def test_a_decrease_less_than_wanted_is_not_enough() -> None:
+def test_a_smaller_decrease_than_required_is_not_enough() -> None:
     asked = []
 
     def half_the_promise(x: np.ndarray) -> float:
@@ -74,5 +73,5 @@ def test_a_decrease_less_than_wanted_is_not_enough() -> None:
     assert Armijo(decrease=0.4).search(half_the_promise, HERE, np.array([-1.0]), -1.0, 1.0).fun == 0.5
 
 
-def test_a_full_step_asks_once_and_takes_what_comes() -> None:
+def test_a_full_step_evaluates_once_and_takes_any_value() -> None:
     assert FullStep().search(parabola, HERE, np.array([-3.0]), -6.0, 2.0).x == pytest.approx(-5.0)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from esgroup.groups import Group, parse
-from esgroup.newton.iteration import GroupPrecision, group_precision
-from esgroup.newton.precision import Look
+from esgroup.newton.precision import GroupPrecision, UpdateData, group_precision
 from tests.groups.elements import element
 from tests.newton import reference
 from tests.newton.reference import MASKS, pattern, positive_definite, symmetric
@@ -18,9 +17,9 @@ def rng_of(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def look(hessian: np.ndarray, rate: float, damping: float = 0.0) -> Look:
+def data_of(hessian: np.ndarray, rate: float, damping: float = 0.0) -> UpdateData:
     diagonal = np.diagonal(hessian).copy()
-    return Look(np.ones(len(hessian)), lambda rows: rows @ hessian, diagonal, damping, rate, None)
+    return UpdateData(np.ones(len(hessian)), lambda rows: rows @ hessian, diagonal, damping, rate, None)
 
 
 def plain(group: Group, form: str = "precision", root: np.ndarray | None = None) -> GroupPrecision:
@@ -41,9 +40,9 @@ def estimate(precision: GroupPrecision) -> np.ndarray:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("spelling", MASKS)
-def test_the_update_is_that_of_dense_matrices(spelling: str, form: str) -> None:
+def test_the_update_equals_that_of_dense_matrices(spelling: str, form: str) -> None:
     before, hessian = plain(parse(spelling, DIM), form), symmetric(DIM, rng_of(2))
-    after = dense(before.advance(look(hessian, 0.3)))
+    after = dense(before.advance(data_of(hessian, 0.3)))
     wanted = reference.update(dense(before), hessian, pattern(spelling, DIM), 0.3, form)
     np.testing.assert_allclose(after, wanted, rtol=1e-10, atol=1e-10)
 
@@ -51,7 +50,7 @@ def test_the_update_is_that_of_dense_matrices(spelling: str, form: str) -> None:
 @pytest.mark.parametrize("spelling", MASKS)
 def test_an_update_takes_as_many_products_as_the_hub_has_coordinates(spelling: str) -> None:
     asked, group = [], parse(spelling, DIM)
-    seen = look(np.eye(DIM), 0.5)._replace(products=lambda rows: asked.append(len(rows)) or rows)
+    seen = data_of(np.eye(DIM), 0.5)._replace(products=lambda rows: asked.append(len(rows)) or rows)
     plain(group).advance(seen)
     wanted = {"diagonal": 0, "full": DIM, "triangular": DIM, "block": 2, "heisenberg": 3}
     assert sum(asked) == wanted[spelling.split("_")[0].split(":")[0]]
@@ -65,7 +64,7 @@ def test_the_full_update_agrees_with_the_papers_expansion_to_second_order() -> N
 
     def left(beta: float) -> float:
         second_order = s + beta * g + beta**2 / 2 * g @ np.linalg.solve(s, g)
-        return float(np.abs(estimate(before.advance(look(hessian, beta))) - second_order).max())
+        return float(np.abs(estimate(before.advance(data_of(hessian, beta))) - second_order).max())
 
     small = 1e-3 / np.abs(np.linalg.solve(s, g)).max()
     assert left(small) / left(small / 2) == pytest.approx(8, rel=0.02)
@@ -75,7 +74,7 @@ def test_the_first_order_alone_is_not_the_update() -> None:
     before, hessian = plain(parse("full", DIM)), positive_definite(DIM, rng_of(3))
     s = estimate(before)
     first_order = s + 0.01 * (hessian - s)
-    assert np.abs(estimate(before.advance(look(hessian, 0.01))) - first_order).max() > 1e-4
+    assert np.abs(estimate(before.advance(data_of(hessian, 0.01))) - first_order).max() > 1e-4
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -84,16 +83,16 @@ def test_a_block_of_all_coordinates_is_the_full_group(form: str) -> None:
     ends = []
     for spelling in ("full", f"block_triangular:k={DIM}"):
         group = parse(spelling, DIM)
-        ends.append(dense(plain(group, form, group.from_dense(root)).advance(look(hessian, 0.4))))
+        ends.append(dense(plain(group, form, group.from_dense(root)).advance(data_of(hessian, 0.4))))
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-12)
     np.testing.assert_allclose(ends[0], reference.update(root, hessian, pattern("full", DIM), 0.4, form), rtol=1e-9)
 
 
-def test_the_diagonal_update_is_a_formula_of_every_coordinate() -> None:
+def test_the_diagonal_update_is_a_formula_per_coordinate() -> None:
     hessian, b = np.diag([3.0, 0.1, -2.0, 5.0, 1.0, 7.0]), np.array([1.0, 2.0, 1.5, 0.8, 1.0, 3.0])
     precision = GroupPrecision(plain(parse("diagonal", DIM)).family, b, None, True)
     m = 0.9 / 2 * (np.abs(np.diagonal(hessian)) / b**2 - 1)
-    np.testing.assert_allclose(precision.advance(look(hessian, 0.9)).root, b * (1 + m + m**2 / 2), rtol=1e-14)
+    np.testing.assert_allclose(precision.advance(data_of(hessian, 0.9)).root, b * (1 + m + m**2 / 2), rtol=1e-14)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -102,13 +101,13 @@ def test_a_hessian_of_the_structure_is_a_fixed_point(spelling: str, form: str) -
     group = parse(spelling, DIM)
     start = group_precision(group, form, 1.0, 1.0, True)
     there = GroupPrecision(start.family, element(group, rng_of(6)))
-    after = there.advance(look(estimate(there), 0.9))
+    after = there.advance(data_of(estimate(there), 0.9))
     np.testing.assert_allclose(after.root, there.root, atol=1e-9 * np.abs(there.root).max())
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("spelling", MASKS)
-def test_from_a_multiple_of_the_identity_it_comes_to_that_fixed_point(spelling: str, form: str) -> None:
+def test_from_a_multiple_of_the_identity_it_converges_to_that_fixed_point(spelling: str, form: str) -> None:
     group = parse(spelling, DIM)
     mild = group.from_dense(
         np.where(pattern(spelling, DIM), 0.4 * rng_of(7).uniform(-1, 1, (DIM, DIM)), 0) + np.eye(DIM)
@@ -116,7 +115,7 @@ def test_from_a_multiple_of_the_identity_it_comes_to_that_fixed_point(spelling: 
     hessian = estimate(plain(group, form, mild))
     precision = group_precision(group, form, float(np.diagonal(hessian).max()), 1.0, True)
     for _ in range(80):
-        precision = precision.advance(look(hessian, 0.9))
+        precision = precision.advance(data_of(hessian, 0.9))
     np.testing.assert_allclose(estimate(precision), hessian, rtol=1e-7, atol=1e-7)
 
 
@@ -130,8 +129,8 @@ def test_at_the_fixed_point_the_step_is_newtons() -> None:
 
 def test_damping_is_a_multiple_of_the_identity_added_to_the_hessian() -> None:
     hessian, group = positive_definite(DIM, rng_of(9)), parse("heisenberg:k1=2,k2=1", DIM)
-    damped = plain(group).advance(look(hessian, 0.5, damping=0.7))
-    added = plain(group).advance(look(hessian + 0.7 * np.eye(DIM), 0.5))
+    damped = plain(group).advance(data_of(hessian, 0.5, damping=0.7))
+    added = plain(group).advance(data_of(hessian + 0.7 * np.eye(DIM), 0.5))
     np.testing.assert_allclose(damped.root, added.root, rtol=1e-10, atol=1e-12)
 
 
@@ -143,11 +142,11 @@ def one(curvature: float, precision: float, rate: float, steps: int, **safeguard
     form = safeguards.pop("form", "precision")
     now = group_precision(parse("diagonal", 1), form, precision, safeguards["clip"], safeguards["absolute"])
     for _ in range(steps):
-        now = now.advance(look(np.array([[curvature]]), rate))
+        now = now.advance(data_of(np.array([[curvature]]), rate))
     return float(estimate(now)[0, 0])
 
 
-def test_without_safeguards_negative_curvature_has_a_fixed_point_of_no_meaning() -> None:
+def test_without_safeguards_negative_curvature_has_a_meaningless_fixed_point() -> None:
     """h(m) = 1 at m = -2 as well, where |H| / S = 4 / beta - 1."""
     spurious = 3.0 / (4 / 0.9 - 1)
     assert one(-3.0, spurious, 0.9, 1, clip=None, absolute=False) == pytest.approx(spurious, rel=1e-12)
@@ -172,7 +171,8 @@ def test_the_clip_scales_the_step_as_a_whole() -> None:
     hessian, group = 50 * positive_definite(DIM, rng_of(10)), parse("full", DIM)
     start = group_precision(group, "precision", 1.0, 1.0, True)
     m = 0.9 / 2 * (hessian - np.eye(DIM))
-    np.testing.assert_allclose(dense(start.advance(look(hessian, 0.9))), reference.h(m / np.abs(m).max()), rtol=1e-10)
+    after = dense(start.advance(data_of(hessian, 0.9)))
+    np.testing.assert_allclose(after, reference.h(m / np.abs(m).max()), rtol=1e-10)
 
 
 def test_a_block_of_negative_curvature_counts_by_the_size_of_its_eigenvalues() -> None:
@@ -181,7 +181,7 @@ def test_a_block_of_negative_curvature_counts_by_the_size_of_its_eigenvalues() -
     assert e.min() < -0.1
     precision = group_precision(parse("full", DIM), "precision", 3.0, 1.0, True)
     for _ in range(200):
-        precision = precision.advance(look(hessian, 0.9))
+        precision = precision.advance(data_of(hessian, 0.9))
     np.testing.assert_allclose(estimate(precision), (u * np.abs(e)) @ u.T, rtol=1e-6, atol=1e-6)
 
 
@@ -189,5 +189,5 @@ def test_a_block_of_negative_curvature_counts_by_the_size_of_its_eigenvalues() -
 def test_the_estimate_stays_positive_definite_on_indefinite_hessians(spelling: str) -> None:
     precision, rng = group_precision(parse(spelling, DIM), "precision", 1.0, 1.0, True), rng_of(12)
     for _ in range(30):
-        precision = precision.advance(look(5 * symmetric(DIM, rng), 0.9))
+        precision = precision.advance(data_of(5 * symmetric(DIM, rng), 0.9))
         assert np.linalg.eigvalsh(estimate(precision)).min() > 0
