@@ -40,19 +40,20 @@ def orthogonalise(n, z):
             z[i, c] *= factor
 
 
-@kernel("idx1, in1, in1, in1, in1, out2, out2, out1, out1, out1, out1, out1")
-def evolve(order, mean_weights, root_weights, constants, scale, z, y, path_s, path_c, mean, weights, scalars):
-    """One generation of everything but the square root; the formulas are those of `Evolution` in strategies.
+@kernel("idx1, in1, in1, in1, float, float, in1, out2, out2, out1, out1, out1, out1, out1")
+def evolve(
+    order, mean_weights, root_weights, constants, reach, step, scale, z, y, path_s, path_c, mean, weights, report
+):
+    """One generation of the mean and the paths; the formulas are those of `Evolution` in strategies.
 
-    In: ranks, the weights by rank, `constants` (c_s, c_s / d_s, chi, c_c, c_1, c_mu, mu_eff of the mean, h_sigma's
-    threshold, whether negative weights are rescaled and large steps clipped, rates of the mean and of sigma) and the
-    samples z with their images y = A z, whose last row is the path. In and out: both paths, the mean, `scalars` =
-    (sigma, (1 - c_s)^(2 t), ...). Out: weights of the rows of z in the step of the root, and scalars[2:] = (the
-    coefficient of -I, h_sigma's correction of c_1, the factor of the clipping, the step of log sigma). Nothing is
-    written but scalars[4] = 0 if a sample is not finite.
+    In: ranks, the weights by rank, `constants` (c_s, c_c, c_1, c_mu, mu_eff of the mean, whether negative weights are
+    rescaled and large steps clipped), `reach` (|p_s| below which h_sigma is 1), `step` (sigma times the rate of the
+    mean), and the samples z with their images y = A z, whose last row is the path. In and out: both paths, the mean.
+    Out: weights of the rows of z in the step of the root, and `report` = (|p_s|, the coefficient of -I, h_sigma's
+    correction of c_1, the factor of the clipping). If a sample is not finite, nothing is written but report[3] = 0.
     """
     n, dim = len(order), z.shape[1]
-    c_s, drive, chi, c_c, c_1, c_mu, mass, threshold, rescaled, rate, root_rate = constants
+    c_s, c_c, c_1, c_mu, mass, rescaled = constants
     size, delta, image = np.zeros(dim), np.zeros(dim), np.zeros(dim)
     pull = 0.0
     for r in range(n):
@@ -74,32 +75,30 @@ def evolve(order, mean_weights, root_weights, constants, scale, z, y, path_s, pa
     for c in range(dim):
         check += size[c] + abs(image[c])
     if not check < 1e100:
-        scalars[4] = 0.0
+        report[3] = 0.0
         return
     gain, length = np.sqrt(c_s * (2.0 - c_s) * mass), 0.0
     for c in range(dim):
         path_s[c] = (1.0 - c_s) * path_s[c] + gain * delta[c]
         length += path_s[c] * path_s[c]
     length = np.sqrt(length)
-    scalars[1] *= (1.0 - c_s) * (1.0 - c_s)
-    steady = 1.0 if length < threshold * chi * np.sqrt(1.0 - scalars[1]) else 0.0
+    steady = 1.0 if length < reach else 0.0
     gain, largest = steady * np.sqrt(c_c * (2.0 - c_c) * mass), 0.0
     for c in range(dim):
         path_c[c] = (1.0 - c_c) * path_c[c] + gain * delta[c]
         z[n, c] = path_c[c]
         y[n, c] = (1.0 - c_c) * y[n, c] + gain * image[c]
         largest = max(largest, size[c] + c_1 * path_c[c] * path_c[c])
-        mean[c] += rate * scalars[0] * scale[c] * image[c]
+        mean[c] += step * scale[c] * image[c]
     clip = 1.0 / max(1.0, largest) if rescaled > 0.0 else 1.0
     for i in range(n):
         weights[i] *= clip
     weights[n] = clip * c_1
     damped = 1.0 - (1.0 - steady) * c_c * (2.0 - c_c)
-    scalars[2] = clip * (c_1 * damped + pull)
-    scalars[3] = damped
-    scalars[4] = clip
-    scalars[5] = min(1.0, drive * (length / chi - 1.0))
-    scalars[0] *= np.exp(root_rate * scalars[5])
+    report[0] = length
+    report[1] = clip * (c_1 * damped + pull)
+    report[2] = damped
+    report[3] = clip
 
 
 @kernel("in2, in2, in1, in1, float, float, float, out1")

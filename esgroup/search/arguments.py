@@ -15,7 +15,7 @@ from esgroup.distributions import Gaussian
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.box import Box, make_box
-from esgroup.strategies.evolution import SIGMA, SearchState
+from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.registry import strategy_class
 from esgroup.strategies.vector import Options, Start, VectorSearch
 
@@ -218,7 +218,7 @@ def _at_search(
         raise ValueError("fixed, integer and cov0 are taken from the search that is the start: leave them out")
     mean = search.mean(state)
     where = search.box if bounds is None else search.box.with_bounds(mean, bounds)
-    scale = state.scalars[SIGMA] * state.scale
+    scale = state.sigma * state.scale
     if sigma0 is not None:
         scale = scale * where.initial_steps(sigma0) / search.spread(state)
     return Place(where, where.encode(mean[None])[0], scale, None, search.group, state.root.copy())

@@ -31,6 +31,7 @@ from esgroup.search.ledger import Asked, Clock, Ledger, Samples, tags_of
 from esgroup.search.stopping import Look
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.box import Box
+from esgroup.strategies.mixture import MixtureSearch
 from esgroup.strategies.registry import register_all
 from esgroup.strategies.vector import Options, VectorSearch
 
@@ -107,12 +108,15 @@ def _asked_arrays(name: str, asked: Asked) -> Arrays:
 def parts_from_file(header: Header, arrays: Arrays) -> Parts:
     """The parts that were stored; ValueError or one of its kind if they do not make a search."""
     register_all()
-    if "strategy" not in header or "structure_note" in header:
+    of_version_1 = "structure_note" in header
+    if of_version_1:
         header, arrays = _as_version_2(header, arrays)
     strategy = objects.build(entry(header, "strategy", dict), arrays)
     if not isinstance(strategy, Strategy):
         raise CheckpointError(f"the header's strategy must be one, got {type(strategy).__name__}")
     stored = {name.removeprefix("state/"): kept for name, kept in arrays.items() if name.startswith("state/")}
+    if of_version_1:
+        stored = _state_as_version_2(strategy, stored)
     state = strategy.read_state(stored)
     first = finite_array(arrays, "first_spread", strategy.spread(state).shape)
     limits = entry(header, "limits", dict)
@@ -211,3 +215,28 @@ def _vector_strategy(header: Header, arrays: Arrays) -> Header:
     description, own = described(VectorSearch(box, group, options, _count(header, "popsize")))
     arrays |= own
     return description
+
+
+def _state_as_version_2(strategy: Strategy, stored: Arrays) -> Arrays:
+    """The state of a search with one array for all its numbers: sigma, the fade, four that are no state, the age."""
+    if "scalars" in stored:
+        return _named(stored)
+    if not isinstance(strategy, MixtureSearch):
+        return stored
+    packed, start, parts = array(stored, "searches", (None,)), 0, []
+    for shapes in strategy.component_shapes():
+        lengths = {name: length for name, length in shapes.items() if name not in ("sigma", "fade", "age", "memory")}
+        ordered = [*list(lengths)[:5], "scalars", *list(lengths)[5:]]
+        component = {}
+        for name in ordered:
+            length = lengths.get(name, 7)
+            component[name], start = packed[start : start + length], start + length
+        component = _named(component)
+        parts += [component[name] for name in shapes]
+    return stored | {"searches": np.concatenate(parts)}
+
+
+def _named(stored: Arrays) -> Arrays:
+    scalars = array(stored, "scalars", (7,))
+    named = {"sigma": scalars[:1], "fade": scalars[1:2], "age": scalars[6:], "memory": np.empty(0)}
+    return {name: kept for name, kept in stored.items() if name != "scalars"} | named

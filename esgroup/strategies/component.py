@@ -12,7 +12,7 @@ from esgroup.distributions.base import State
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.groups import Full, Triangular
 from esgroup.strategies.decoding import Decoding
-from esgroup.strategies.evolution import SIGMA, Evolution, Generation, SearchState
+from esgroup.strategies.evolution import Evolution, Generation, SearchState
 
 
 class Component:
@@ -70,7 +70,7 @@ class Component:
 
     def log_volume(self, search: SearchState) -> float:
         """log|sigma D A|."""
-        scales = search.scalars[SIGMA] * search.scale
+        scales = search.sigma * search.scale
         return self.evolution.group._log_abs_det(search.root) + float(np.log(scales).sum())
 
     def sample(self, search: SearchState, n: int, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from esgroup.checks import Array
 from esgroup.strategies.base import CONDITION
 from esgroup.strategies.component import Component
-from esgroup.strategies.evolution import SIGMA, SearchState
+from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.mode_values import Best, Places, best_near, best_of_all, none_yet
 from esgroup.strategies.niches import Known, Niches, folded, segment, valley
 
@@ -264,6 +264,6 @@ class Descents:
         """
         component, search = self.components[k], self.search(new, k)
         component.write(search, component.start(folded(self.box, point)))
-        search.scalars[SIGMA] *= 2.0 ** -(int(new.settled) % 3)
+        search.sigma[0] *= 2.0 ** -(int(new.settled) % 3)
         new.settled[...] += 1
         new.phase[k] = SEARCH

@@ -5,7 +5,7 @@ With x = mu + sigma D A z, A in a group, D diagonal, z ~ N(0, I), ranked by thei
 
     delta = sum_i u_i z_i,                          mu <- mu + sigma D A delta
     p_s   <- (1 - c_s) p_s + sqrt(c_s (2 - c_s) mu_eff) delta
-    sigma <- sigma exp((c_s / d_s) (|p_s| / chi - 1))                                  step size, exponent at most 1
+    sigma <- sigma exp((c_s / d_s) (|p_s| / chi - 1))                                  or another rule (step_size.py)
     p_c   <- (1 - c_c) p_c + h_sigma sqrt(c_c (2 - c_c) mu_eff) delta                  evolution path
     M     =  C (.) kappa(c_1 (p_c p_c^T - I) + c_mu sum_i w_i (z_i z_i^T - I))         natural gradient of the group
     A     <- A h(M)
@@ -31,11 +31,11 @@ from esgroup.groups import Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.kernels import search as kernels
 from esgroup.strategies.adaptation import RateAdaptation
+from esgroup.strategies.base import Indices
 from esgroup.strategies.decoding import Decoding, DecodingStep
 from esgroup.strategies.recombination import Constants, Cumulative, Recombination
 from esgroup.strategies.sampling import Sampling
-
-SIGMA, FADE, SHIFT, DAMPED, CLIP, LOG_STEP, AGE = range(7)
+from esgroup.strategies.step_size import CumulativeStepSize, Moved, StepSize
 
 
 class SearchState(NamedTuple):
@@ -44,9 +44,12 @@ class SearchState(NamedTuple):
     mean: Array
     scale: Array  # the diagonal of D
     root: Array  # the packed A
+    sigma: Array  # (1,)
     path_s: Array
     path_c: Array
-    scalars: Array  # sigma, (1 - c_s)^(2 t), then what the last generation reported, and its distance to a refresh
+    fade: Array  # (1,): (1 - c_s)^(2 t)
+    age: Array  # (1,): generations since the last refresh
+    memory: Array  # of the step-size rule, mostly empty
     inverse: Array  # the packed A^-1 where the group carries it along, else empty
     fisher: Array  # of log D, else empty
     rates: Array  # of the adaptation of learning rates, else empty: rates and averages of squared steps
@@ -65,6 +68,16 @@ class Generation(NamedTuple):
         return cls(np.empty((n + 1, dim)), np.empty((n + 1, dim)))
 
 
+class RootStep(NamedTuple):
+    """What a generation asks of the root: M = project(sum_i weights_i z_i z_i^T - shift I)."""
+
+    weights: Array  # of the rows of z, the path last; clipped
+    shift: float
+    damped: float  # h_sigma's correction of c_1
+    clip: float  # by which the weights were multiplied
+    log_step: float  # of sigma
+
+
 @dataclass(frozen=True, eq=False)
 class Evolution:
     """One rule for all groups; decoding and adaptation may be left out."""
@@ -74,6 +87,7 @@ class Evolution:
     decoding: Decoding | None = None
     adaptation: RateAdaptation | None = None
     sampling: Sampling = field(default_factory=Sampling)
+    step_size: StepSize = field(default_factory=CumulativeStepSize)
     _constants: dict[int, Constants] = field(default_factory=dict, repr=False)
 
     @property
@@ -98,9 +112,12 @@ class Evolution:
             "mean": dim,
             "scale": dim,
             "root": size,
+            "sigma": 1,
             "path_s": dim,
             "path_c": dim,
-            "scalars": 7,
+            "fade": 1,
+            "age": 1,
+            "memory": self.step_size.memory(dim),
             "inverse": size * carried,
             "fisher": dim * decoded,
             "rates": 4 * adapted,
@@ -112,11 +129,10 @@ class Evolution:
         """The state with a mean, standard deviations, and a correlation matrix as far as the group can hold it."""
         group = self.group
         root = group._identity() if correlation is None else group.from_covariance(correlation)
-        scalars = np.zeros(7)
-        scalars[SIGMA], scalars[FADE] = math.exp(np.log(steps).mean()), 1.0
         state = SearchState(**{name: np.zeros(size) for name, size in self.shapes().items()})
-        state.mean[:], state.root[:], state.scalars[:] = mean, root, scalars
-        state.scale[:] = steps / scalars[SIGMA]
+        state.mean[:], state.root[:], state.fade[0] = mean, root, 1.0
+        state.sigma[0] = math.exp(np.log(steps).mean())
+        state.scale[:] = steps / state.sigma
         if self.adaptation is not None:
             state.rates[:2] = 1.0
         self.refresh(state)
@@ -124,7 +140,7 @@ class Evolution:
 
     def variances(self, state: SearchState) -> Array:
         """The diagonal of sigma^2 D A A^T D."""
-        scales: Array = state.scalars[SIGMA] * state.scale
+        scales: Array = state.sigma * state.scale
         return self.group._squared_row_norms(state.root) * scales**2
 
     def limit_steps(self, state: SearchState, least: Array | None, most: Array | None) -> None:
@@ -134,7 +150,7 @@ class Evolution:
 
     def leave_plateau(self, state: SearchState, n: int) -> None:
         """sigma <- sigma exp(0.2 + c_s / d_s), for a generation most of whose values are equal (tutorial, B.3)."""
-        state.scalars[SIGMA] *= math.exp(0.2 + float(self.constants(n).numbers[1]))
+        state.sigma[0] *= math.exp(0.2 + self.constants(n).drive)
 
     def axis_ratio(self, state: SearchState) -> float:
         """Longest to shortest axis of sigma D A; for more than 100 coordinates the ratio of standard deviations."""
@@ -153,8 +169,8 @@ class Evolution:
 
     def refresh(self, state: SearchState) -> None:
         """Set sigma to the geometric mean of the standard deviations, A and D accordingly; renew what is derived."""
-        group, scalars = self.group, state.scalars
-        scalars[AGE] = 0.0
+        group = self.group
+        state.age[0] = 0.0
         try:
             inverse = group._inverse(state.root) if self.decoding is not None else None
         except SingularElementError:
@@ -163,7 +179,7 @@ class Evolution:
         rows, columns = _geometric_mean(norms), _geometric_mean(state.scale)
         state.root[:] = group._scale(state.root, 1 / rows)
         state.scale[:] /= columns
-        scalars[SIGMA] *= rows * columns
+        state.sigma[0] *= rows * columns
         if inverse is not None and self.decoding is not None:
             inverse = group._scale(inverse, rows)
             if group.carries_inverse:
@@ -179,50 +195,71 @@ class Evolution:
 
     # ---- samples ------------------------------------------------------------------------------------------------
 
-    def sample(self, state: SearchState, n: int, rng: np.random.Generator, generation: Generation, x: Array) -> None:
-        """Fill a generation and its points x = mu + sigma D A z."""
+    def sample(
+        self, state: SearchState, n: int, rng: np.random.Generator, generation: Generation, x: Array
+    ) -> Indices | None:
+        """Fill a generation and its points x = mu + sigma D A z; returns tags if the step-size rule marks samples."""
         self.sampling.fill(generation.z, n, rng)
+        tags = None
+        if len(state.memory):
+            tags = self.step_size.mark(self.group, state.root, state.scale, state.memory, generation.z[:n])
         self.place(state, generation, x)
+        return tags
 
     def place(self, state: SearchState, generation: Generation, x: Array) -> None:
         """Complete a generation whose z is given: the path as its last row, images, points."""
         z, y = generation
         z[-1] = state.path_c
-        self.group._place(state.root, z, state.mean, state.scalars[SIGMA], state.scale, y, x)
+        self.group._place(state.root, z, state.mean, state.sigma.item(), state.scale, y, x)
 
     def local(self, state: SearchState, x: Array) -> Array:
         """z with x = mu + sigma D A z for any points."""
-        white = (x - state.mean) / (state.scalars[SIGMA] * state.scale)
+        white = (x - state.mean) / (state.sigma * state.scale)
         return self.group._solve(state.root, white)
 
     # ---- update -------------------------------------------------------------------------------------------------
 
-    def update(self, state: SearchState, generation: Generation, order: NDArray[np.int64]) -> None:
+    def update(
+        self, state: SearchState, generation: Generation, order: NDArray[np.int64], tags: Indices | None = None
+    ) -> None:
         """Move the state by one generation, whose samples `order` lists from best to worst."""
         if self.adaptation is not None:
-            self._update_adapted(state, generation, order, self.adaptation)
+            self._update_adapted(state, generation, order, tags, self.adaptation)
             return
-        constants, scalars = self.constants(len(order)), state.scalars
-        weights = self._evolve(state, generation, order, constants, constants.numbers)
+        constants = self.constants(len(order))
+        step = self._evolve(state, generation, order, tags, constants, 1.0, 1.0)
         z, y = generation
-        _, _, shift, damped, clip, _, age = scalars.tolist()  # quicker than one by one
         if self.decoding is not None:
             root, inverse, scale = state.root, state.inverse, state.scale
-            step = _decoding_step(constants, damped, clip, 1.0)
-            self.decoding.move(self.group, root, inverse, z, y, weights, shift, state.fisher, scale, step)
+            own = _decoding_step(constants, step, 1.0)
+            self.decoding.move(self.group, root, inverse, z, y, step.weights, step.shift, state.fisher, scale, own)
         else:
-            self.group._product_h_samples(state.root, z, weights, shift, y, state.root)
-        self._grow_old(state, age + 1.0)
+            self.group._product_h_samples(state.root, z, step.weights, step.shift, y, state.root)
+        self._refresh_if_due(state)
 
     def _evolve(
-        self, state: SearchState, generation: Generation, order: NDArray[np.int64], constants: Constants, numbers: Array
-    ) -> Array:
-        weights = np.empty(len(order) + 1)
+        self,
+        state: SearchState,
+        generation: Generation,
+        order: NDArray[np.int64],
+        tags: Indices | None,
+        constants: Constants,
+        rate_mean: float,
+        rate_root: float,
+    ) -> RootStep:
+        """Move the mean, the paths and sigma; returns what the root is to do."""
+        n, sigma, c_s = len(order), state.sigma.item(), constants.c_s
+        fade = state.fade.item() * ((1.0 - c_s) * (1.0 - c_s))
+        reach = constants.threshold * constants.chi * math.sqrt(1.0 - fade)
+        weights, report = np.empty(n + 1), np.empty(4)
+        before = state.mean.copy() if len(state.memory) else None
         kernels.evolve(
             order,
             constants.mean_weights,
             constants.root_weights,
-            numbers,
+            constants.kernel,
+            reach,
+            rate_mean * sigma,
             state.scale,
             generation.z,
             generation.y,
@@ -230,15 +267,20 @@ class Evolution:
             state.path_c,
             state.mean,
             weights,
-            state.scalars,
+            report,
         )
-        if state.scalars[CLIP] == 0.0:
+        length, shift, damped, clip = report.tolist()
+        if clip == 0.0:
             raise ValueError("the points told must be within 1e50 standard deviations of the mean")
-        return weights
+        moved = Moved(constants, length, order, tags, None if before is None else state.mean - before)
+        log_step = self.step_size.log_step(moved, state.memory)
+        state.fade[0], state.sigma[0] = fade, sigma * math.exp(rate_root * log_step)
+        return RootStep(weights, shift, damped, clip, log_step)
 
-    def _grow_old(self, state: SearchState, age: float) -> None:
-        """Renew what is derived from A, now and then: F as decoding wants it, all every max(100, n/4) generations."""
-        state.scalars[AGE] = age
+    def _refresh_if_due(self, state: SearchState) -> None:
+        """Renew what is derived from A: F as often as decoding wants, all every max(100, n/4) generations."""
+        age = state.age.item() + 1.0
+        state.age[0] = age
         if age % self._period == 0.0:
             if self.decoding is None or not self.group.carries_inverse or age >= max(100, self.dim // 4):
                 self.refresh(state)
@@ -250,37 +292,46 @@ class Evolution:
         return 100 if self.decoding is None else self.decoding.period(self.group)
 
     def _update_adapted(
-        self, state: SearchState, generation: Generation, order: NDArray[np.int64], adaptation: RateAdaptation
+        self,
+        state: SearchState,
+        generation: Generation,
+        order: NDArray[np.int64],
+        tags: Indices | None,
+        adaptation: RateAdaptation,
     ) -> None:
         """The same with both learning rates from the signal-to-noise ratio of their steps."""
         constants, group = self.constants(len(order)), self.group
         rate_mean, rate_root = float(state.rates[0]), float(state.rates[1])
-        numbers, before = constants.numbers.copy(), state.path_s.copy()
-        numbers[-2:] = rate_mean, rate_root
-        weights = self._evolve(state, generation, order, constants, numbers)
-        m = group._project(generation.z, generation.z, weights, float(state.scalars[SHIFT]))
+        before = state.path_s.copy()
+        step = self._evolve(state, generation, order, tags, constants, rate_mean, rate_root)
+        weights = step.weights
+        m = group._project(generation.z, generation.z, weights, step.shift)
         if self.decoding is not None:
-            step = _decoding_step(constants, float(state.scalars[DAMPED]), float(state.scalars[CLIP]), rate_root)
-            root, inverse, shift = state.root, state.inverse, rate_root * float(state.scalars[SHIFT])
+            own, root, inverse, shift = (
+                _decoding_step(constants, step, rate_root),
+                state.root,
+                state.inverse,
+                rate_root * step.shift,
+            )
             if self.decoding.is_prompt(group):
                 self.decoding.refresh(group, root, inverse, state.fisher)
-            v = self.decoding.move_scale(group, root, inverse, *generation, weights, state.fisher, state.scale, step)
+            v = self.decoding.move_scale(group, root, inverse, *generation, weights, state.fisher, state.scale, own)
             if v is not None and group.carries_inverse:
                 group._step_with_inverse(root, inverse, *generation, v, rate_root * weights, shift)
         if self.decoding is None or not group.carries_inverse:
             state.root[:] = group._product_h(state.root, rate_root * m)
         delta = (state.path_s - (1 - constants.c_s) * before) / constants.gain_s
-        m += state.scalars[LOG_STEP] * group._local_identity()
+        m += step.log_step * group._local_identity()
         adaptation.update(group, state.rates, state.average_delta, state.average_m, delta, m)
-        state.scalars[SIGMA] *= rate_mean / state.rates[0]  # the best step size grows as the rate of the mean falls
-        self._grow_old(state, float(state.scalars[AGE]) + 1.0)
+        state.sigma[0] *= rate_mean / state.rates[0]  # the best step size grows as the rate of the mean falls
+        self._refresh_if_due(state)
 
 
-def _decoding_step(constants: Constants, damped: float, clip: float, rate: float) -> DecodingStep:
+def _decoding_step(constants: Constants, step: RootStep, rate: float) -> DecodingStep:
     """Weights of D from those of A, which were clipped; D has a clipping of its own."""
     ratio_mu, ratio_1, pull_mu, pull_1 = constants.decoding
-    factor = rate / clip
-    return DecodingStep(factor * ratio_mu, factor * ratio_1, rate * (pull_mu + damped * pull_1))
+    factor = rate / step.clip
+    return DecodingStep(factor * ratio_mu, factor * ratio_1, rate * (pull_mu + step.damped * pull_1))
 
 
 def _geometric_mean(positive: Array) -> float:

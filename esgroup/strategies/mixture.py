@@ -151,6 +151,10 @@ class MixtureSearch(Strategy):
         variances = [c.evolution.variances(s) for c, s in zip(descents.components, searches, strict=True)]
         return self._mixed_stds(means, np.array(variances))
 
+    def component_shapes(self) -> list[dict[str, int]]:
+        """How the state of each component is packed: the lengths of its arrays, by name and in order."""
+        return [component.evolution.shapes() for component in self._descents.components]
+
     # ---- samples ------------------------------------------------------------------------------------------------
 
     def sample(self, state: MixtureSearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:

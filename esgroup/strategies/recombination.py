@@ -18,10 +18,18 @@ class Constants(NamedTuple):
 
     mean_weights: Array
     root_weights: Array
-    numbers: Array  # as the kernel `evolve` takes them
+    kernel: Array  # c_s, c_c, c_1, c_mu, mu_eff, whether weights are rescaled: as the kernel `evolve` takes them
     decoding: tuple[float, float, float, float]  # rates of D over those of A, for samples and path; coefficients of -1
     c_s: float
-    gain_s: float
+    drive: float  # c_s / d_s
+    chi: float  # E|N(0, I)|
+    threshold: float  # h_sigma is 1 while |p_s| < threshold chi sqrt(1 - (1 - c_s)^(2 t))
+
+    @property
+    def gain_s(self) -> float:
+        """sqrt(c_s (2 - c_s) mu_eff), by which the path p_s takes a step of the mean."""
+        c_s, mass = self.c_s, self.kernel[4]
+        return math.sqrt(c_s * (2 - c_s) * mass) if c_s > 0 else 1.0
 
 
 class Recombination(Protocol):
@@ -52,12 +60,11 @@ class Cumulative:
         c_s, d_s = rates.step_size_rates(dim, mass)
         drive = c_s / (self.damping * d_s)
         chi, threshold = rates.expected_norm(dim), 1.4 + 2 / (dim + 1)  # tutorial, below eq. 42
-        numbers = [c_s, drive, chi, c_c, c_1, c_mu, mass, threshold, 1.0, 1.0, 1.0]
+        numbers = [c_s, c_c, c_1, c_mu, mass, 1.0]
         c_1d, c_mud = rates.decoding_rates(dim, mu_eff)
         ratios = (c_mud / c_mu if c_mu > 0 else 0.0, c_1d / c_1)
         pulls = (c_mud * float(weights.root.sum()), c_1d)
-        gain = math.sqrt(c_s * (2 - c_s) * mass)
-        return Constants(weights.mean, weights.root, _frozen(numbers), ratios + pulls, c_s, gain)
+        return Constants(weights.mean, weights.root, _frozen(numbers), ratios + pulls, c_s, drive, chi, threshold)
 
 
 @dataclass(frozen=True)
@@ -67,8 +74,8 @@ class Published:
     def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
         weights = checks.read_only(rates.utilities(n))
         # c_s = c_1 = 0: no paths; the step size is learnt with A
-        numbers = [0.0, 0.0, 1.0, 0.0, 0.0, rates.utility_rate(dim, dof), 0.0, 0.0, 0.0, 1.0, 1.0]
-        return Constants(weights, weights, _frozen(numbers), (0.0, 0.0, 0.0, 0.0), 0.0, 1.0)
+        numbers = [0.0, 0.0, 0.0, rates.utility_rate(dim, dof), 0.0, 0.0]
+        return Constants(weights, weights, _frozen(numbers), (0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 1.0, 0.0)
 
 
 def _frozen(numbers: list[float]) -> Array:

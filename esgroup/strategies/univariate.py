@@ -146,7 +146,8 @@ class UnivariateSearch(Strategy):
         self, state: UnivariateSearchState, constants: Constants, delta: Array, y: Array
     ) -> tuple[UnivariateSearchState, Array]:
         """The paths after a generation, and the factors of the widths: e^(log step) h(M)."""
-        c_s, drive, chi, c_c, c_1, _, mass, threshold = constants.numbers[:8].tolist()
+        c_s, c_c, c_1, _, mass, _ = constants.kernel.tolist()
+        drive, chi, threshold = constants.drive, constants.chi, constants.threshold
         path_s = (1 - c_s) * state.path_s + constants.gain_s * delta
         fade, length = (1 - c_s) ** 2 * state.fade, float(np.linalg.norm(path_s))
         steady = length < threshold * chi * math.sqrt(1 - fade)
@@ -186,7 +187,7 @@ class UnivariateSearch(Strategy):
 
     def leave_plateau(self, state: UnivariateSearchState, n: int) -> UnivariateSearchState:
         """Widen the distribution after a generation of n values most of which are equal."""
-        wider = np.full(int(self._sharp.sum()), math.exp(0.2 + float(self.constants(n).numbers[1])))
+        wider = np.full(int(self._sharp.sum()), math.exp(0.2 + self.constants(n).drive))
         tau = self._confined(self._scaled(self.product.natural(self._distribution_state(state)), wider), n)
         return state._replace(unconstrained=self.product.state_of(tau).unconstrained)
 
@@ -247,7 +248,7 @@ def _changed(tau: Array, change: Array, family: Univariate) -> Array:
 
 def _rank_mu(constants: Constants, y: Array) -> tuple[Array, Array]:
     """c_mu sum_i w_i (y_i - 1), negative weights for y scaled to a mean of 1, and c_mu sum_i |w_i| y_i."""
-    w = float(constants.numbers[5]) * constants.root_weights
+    w = float(constants.kernel[3]) * constants.root_weights
     mean = y.mean(axis=1) if y.shape[1] else np.ones(len(y))
     own = np.where((w < 0) & (mean > 1e-8), w / np.maximum(mean, 1e-8), w)
     return own @ y - w.sum(), np.abs(own) @ y

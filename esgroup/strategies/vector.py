@@ -20,7 +20,7 @@ from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.base import CONDITION, DIVERGENCE, TOL_X, Criterion, Drawn, Strategy, Told
 from esgroup.strategies.box import Box
 from esgroup.strategies.decoding import Decoding
-from esgroup.strategies.evolution import SIGMA, Evolution, Generation, SearchState
+from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.injected import shortened
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
 from esgroup.strategies.sampling import Sampling
@@ -157,8 +157,8 @@ class VectorSearch(Strategy):
         if generation is None or len(generation.z) != n + 1:
             generation = Generation.empty(n, self.size)
         y = np.empty((n, self.size))
-        self.evolution.sample(state, n, rng, generation, y)
-        return Drawn(y if self.box.plain else self.box.decode(y), generation.z[:-1], None, generation)
+        tags = self.evolution.sample(state, n, rng, generation, y)
+        return Drawn(y if self.box.plain else self.box.decode(y), generation.z[:-1], tags, generation)
 
     def local(self, state: SearchState, points: Array) -> Array:
         mean = state.mean
@@ -179,12 +179,12 @@ class VectorSearch(Strategy):
             generation = Generation.empty(len(told.local), self.size)
             generation.z[:-1] = told.local
             evolution.place(state, generation, np.empty((0, self.size)))  # images only
-        evolution.update(state, generation, told.order)
+        evolution.update(state, generation, told.order, told.tags)
         if told.plateau and self.options.algorithm != "paper":
             evolution.leave_plateau(state, len(told.order))
         if self._limited:
             evolution.limit_steps(state, self._least_steps, self.box.most_steps())
-        if not 1e-60 < state.scalars[SIGMA] < 1e60:  # past all reasons to stop
+        if not 1e-60 < state.sigma.item() < 1e60:  # past all reasons to stop
             evolution.limit_steps(state, *_STEPS)
         return state
 

@@ -20,10 +20,19 @@ def orthogonalised(z: Array) -> Array:
 
 
 def evolve(
-    order: Array, u: Array, w: Array, constants: Array, scale: Array, z: Array, y: Array, state: dict[str, Array]
+    order: Array,
+    u: Array,
+    w: Array,
+    constants: Array,
+    reach: float,
+    step: float,
+    scale: Array,
+    z: Array,
+    y: Array,
+    state: dict[str, Array],
 ) -> dict[str, Array]:
-    """What `evolve` writes, by name: paths, the mean, weights, scalars, the path's rows of z and y."""
-    c_s, drive, chi, c_c, c_1, c_mu, mass, threshold, rescaled, rate, root_rate = constants
+    """What `evolve` writes, by name: paths, the mean, weights, a report, the path's rows of z and y."""
+    c_s, c_c, c_1, c_mu, mass, rescaled = constants
     n, dim = len(order), z.shape[1]
     ranks = np.argsort(order)  # of the rows of z
     samples, images = z[:n], y[:n]
@@ -33,23 +42,20 @@ def evolve(
         squares[squares <= 1e-8 * dim] = dim  # at the mean, without a direction
         weights = np.where(weights < 0, weights * dim / squares, weights)
     delta, image = u[ranks] @ samples, u[ranks] @ images
-    sigma, fade = state["scalars"][:2]
-    fade = fade * (1 - c_s) ** 2
     path_s = (1 - c_s) * state["path_s"] + np.sqrt(c_s * (2 - c_s) * mass) * delta
     length = np.sqrt((path_s**2).sum())
-    steady = length < threshold * chi * np.sqrt(1 - fade)
+    steady = length < reach
     gain = steady * np.sqrt(c_c * (2 - c_c) * mass)
     path_c = (1 - c_c) * state["path_c"] + gain * delta
     clip = 1 / max(1, (c_1 * path_c**2 + np.abs(weights) @ samples**2).max())
     damped = 1.0 if steady else (1 - c_c) ** 2
-    log_step = min(1, drive * (length / chi - 1))
     shift = clip * (c_1 * damped + c_mu * w.sum())
     return {
         "path_s": path_s,
         "path_c": path_c,
-        "mean": state["mean"] + rate * sigma * scale * image,
+        "mean": state["mean"] + step * scale * image,
         "weights": clip * np.append(weights, c_1),
-        "scalars": np.array([sigma * np.exp(root_rate * log_step), fade, shift, damped, clip, log_step]),
+        "report": np.array([length, shift, damped, clip]),
         "z": np.vstack([samples, path_c]),
         "y": np.vstack([images, (1 - c_c) * y[n] + gain * image]),
     }

@@ -90,7 +90,7 @@ def test_a_search_with_it_is_saved_once_its_class_is_registered(tmp_path: Path) 
     class Nobodys(Plain):
         pass
 
-    with pytest.raises(TypeError, match="Nobodys.*esgroup.strategies.register"):
+    with pytest.raises(TypeError, match=r"Nobodys.*esgroup\.strategies\.register"):
         Searcher(Nobodys()).save(tmp_path / "run.npz")
     register(Plain)
     search.save(tmp_path / "run.npz")

@@ -248,7 +248,7 @@ def test_late_points_are_whitened_with_the_present_distribution() -> None:
         generation(search, valley)
     z = local_coordinates(search, late)
     dense = search.structure._dense(search.state.root)
-    root = (search.state.scalars[0] * search.state.scale)[:, None] * dense
+    root = (search.state.sigma[0] * search.state.scale)[:, None] * dense
     longest = math.sqrt(3) + 2 * 3 / (3 + 2)
     expected = np.linalg.solve(root, (late - search.state.mean).T).T
     lengths = np.linalg.norm(expected, axis=1)

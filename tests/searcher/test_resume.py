@@ -354,7 +354,7 @@ FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
         r"must be float64 of shape \(6,\), got float64 of shape \(7,\)",
     ),
     (lambda h, a: a.update({"state/root": np.zeros(36, dtype=int)}), "'root' must be float64"),
-    (lambda h, a: a.update({"state/scalars": np.zeros((2, 2))}), "'scalars' must be float64 of shape"),
+    (lambda h, a: a.update({"state/sigma": np.zeros((2, 2))}), "'sigma' must be float64 of shape"),
     (lambda h, a: a.update({"strategy/box/lower": np.full(6, 9.0)}), r"x0\[0\] must be from 9.0 to inf, got 1.0"),
     (lambda h, a: a.update({"strategy/box/fixed": np.ones(6, dtype=bool)}), "but all are fixed"),
     (lambda h, a: a.update({"strategy/box/steps0": np.ones(5)}), "steps0"),

@@ -17,7 +17,7 @@ from .support import STRUCTURES, generation, run, same, searcher, sphere, valley
 
 def covariance(search: Searcher) -> np.ndarray:
     """The whole covariance matrix, of the coordinates that are searched."""
-    root = (search.state.scalars[0] * search.state.scale)[:, None] * search.structure._dense(search.state.root)
+    root = (search.state.sigma[0] * search.state.scale)[:, None] * search.structure._dense(search.state.root)
     return root @ root.T
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from esgroup.groups import Group
 from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.decoding import Decoding
-from esgroup.strategies.evolution import SIGMA, Evolution, Generation, SearchState
+from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.recombination import Cumulative
 from tests.groups.elements import element
 from tests.strategies import dense
@@ -30,7 +30,7 @@ def some_state(evolution: Evolution, rng: Rng) -> SearchState:
 
 def dense_twin(evolution: Evolution, state: SearchState, popsize: int) -> dense.Dense:
     k = dense.numbers(evolution.dim, popsize, evolution.group.dof, FLIGHT, DAMPING)
-    root, sigma = evolution.group.dense(state.root), float(state.scalars[SIGMA])
+    root, sigma = evolution.group.dense(state.root), float(state.sigma[0])
     decoded, adapted = evolution.decoding is not None, evolution.adaptation is not None
     return dense.Dense(evolution.group, k, state.mean.copy(), sigma, state.scale.copy(), root, decoded, adapted)
 

@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
 from esgroup.strategies.decoding import Decoding, DecodingStep
-from esgroup.strategies.evolution import SIGMA, Evolution, SearchState
+from esgroup.strategies.evolution import Evolution, SearchState
 from esgroup.strategies.recombination import Cumulative
 from tests.groups.cases import CASES
 from tests.groups.elements import element
@@ -110,7 +110,7 @@ def moved(evolution: Evolution, state: SearchState, z: np.ndarray, order: np.nda
     """Mean and sigma D A after one generation."""
     evolution.refresh(state)
     evolution.update(state, placed(evolution, state, z)[0], order)
-    return state.mean, state.scalars[SIGMA] * state.scale[:, None] * evolution.group.dense(state.root)
+    return state.mean, state.sigma[0] * state.scale[:, None] * evolution.group.dense(state.root)
 
 
 @pytest.mark.parametrize("group", [Full(5), Triangular(5), Diagonal(5), Heisenberg(5, 2, 1)], ids=str)
@@ -122,7 +122,7 @@ def test_steps_do_not_depend_on_how_scales_are_shared_between_sigma_d_and_a(grou
     other = copied(state)
     other.root[:] = group.product(group.from_dense(np.diag(scales)), state.root)
     other.scale[:] /= 7 * scales
-    other.scalars[SIGMA] *= 7
+    other.sigma[0] *= 7
     for one, two in zip(moved(evolution, state, z, order), moved(evolution, other, z, order), strict=True):
         close(one, two, 1e-10)
 

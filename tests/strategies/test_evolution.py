@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Kronecker, Triangular
-from esgroup.strategies.evolution import FADE, SIGMA, Evolution, SearchState
+from esgroup.strategies.evolution import Evolution, SearchState
 from esgroup.strategies.recombination import Constants, Published
 from tests.groups.cases import CASES
 from tests.groups.laws import close
@@ -42,7 +42,7 @@ def one_generation(
 
 def assert_equal(evolution: Evolution, state: SearchState, twin: dense.Dense) -> None:
     close(state.mean, twin.mean, 1e-8)
-    close(state.scalars[SIGMA], twin.sigma, 1e-9)
+    close(state.sigma[0], twin.sigma, 1e-9)
     close(state.path_s, twin.p_s, 1e-9)
     close(state.path_c, twin.p_c, 1e-9)
     close(state.scale, twin.d, 1e-8)
@@ -127,7 +127,7 @@ def test_points_are_turned_into_local_coordinates_and_back() -> None:
     for group in (Full(4), Heisenberg(4, 1, 1)):
         evolution = evolution_of(group, PLAIN)
         state, x = some_state(evolution, rng), rng.standard_normal((5, 4))
-        root = float(state.scalars[SIGMA]) * state.scale[:, None] * group.dense(state.root)
+        root = float(state.sigma[0]) * state.scale[:, None] * group.dense(state.root)
         close(evolution.local(state, x), np.linalg.solve(root, (x - state.mean).T).T)
 
 
@@ -144,8 +144,8 @@ class MaEs:
         k = dense.numbers(dim, n, dof)
         u = np.maximum(k.u, 0.0)
         c_1, c_mu = self.epsilon * k.c_1, self.epsilon * k.c_mu
-        numbers = [k.c_s, k.c_s / k.d_s, dense.chi(dim), k.c_s, c_1, c_mu, k.mu_eff, np.inf, 1.0, 1.0, 1.0]
-        return Constants(u, u, np.array(numbers), (0.0, 0.0, 0.0, 0.0), k.c_s, 1.0)
+        numbers = np.array([k.c_s, k.c_s, c_1, c_mu, k.mu_eff, 1.0])
+        return Constants(u, u, numbers, (0.0, 0.0, 0.0, 0.0), k.c_s, k.c_s / k.d_s, dense.chi(dim), np.inf)
 
 
 def ma_es_gap(epsilon: float) -> float:
@@ -154,7 +154,7 @@ def ma_es_gap(epsilon: float) -> float:
     evolution = Evolution(Full(n), MaEs(epsilon))
     state = some_state(evolution, rng)
     k = dense.numbers(n, 8, evolution.group.dof)
-    m, s, y, sigma = evolution.group.dense(state.root), np.zeros(n), state.mean.copy(), float(state.scalars[SIGMA])
+    m, s, y, sigma = evolution.group.dense(state.root), np.zeros(n), state.mean.copy(), float(state.sigma[0])
     d_before = state.scale.copy()
     for _ in range(3):
         z, order = rng.standard_normal((8, n)), rng.permutation(8)
@@ -167,7 +167,7 @@ def ma_es_gap(epsilon: float) -> float:
         sigma *= np.exp(k.c_s / k.d_s * (np.linalg.norm(s) / dense.chi(n) - 1))
         close(state.path_s, s)
         close(state.path_c, s)
-        close(state.scalars[SIGMA], sigma)
+        close(state.sigma[0], sigma)
     return float(np.abs(evolution.group.dense(state.root) - m).max())
 
 
@@ -211,7 +211,7 @@ def test_the_published_update_is_a_natural_gradient_step_with_utilities(
     u = u / u.sum() - 1 / 7
     eta = (3 + np.log(n)) / (5 * np.sqrt(n)) * min(1, 3 * (n + 1) / (2 * group.dof))
     g = eta * (z[order].T * u) @ z[order]
-    sigma = float(state.scalars[SIGMA])
+    sigma = float(state.sigma[0])
     close(state.mean, mean + sigma * d * (root @ (u @ z[order])))
     close(group.dense(state.root), root @ dense.h(group, dense.projection(group)(g)))
     close(state.scale, d)
@@ -232,9 +232,7 @@ def test_samples_that_are_not_finite_change_nothing(bad: float) -> None:
     with pytest.raises(ValueError, match="within 1e50 standard deviations"):
         evolution.update(state, generation, np.arange(6))
     for name, one, two in zip(state._fields, before, state, strict=True):
-        if name != "scalars":
-            assert np.array_equal(one, two), name
-    assert np.array_equal(before.scalars[[SIGMA, FADE]], state.scalars[[SIGMA, FADE]])
+        assert np.array_equal(one, two), name
 
 
 @pytest.mark.parametrize("options", [PLAIN, DECODED, BOTH], ids=["plain", "decoded", "both"])

@@ -8,7 +8,7 @@ import pytest
 
 from esgroup import Searcher
 from esgroup.groups import Full
-from esgroup.strategies.evolution import CLIP, SIGMA, Evolution, Generation, SearchState
+from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.sampling import Sampling
 from tests.groups.laws import close
 from tests.strategies.states import BOTH, DECODED, PLAIN, evolution_of
@@ -32,7 +32,7 @@ def after(search: Searcher, f: Function, generations: int = 15) -> Searcher:
 def spread(search: Searcher) -> np.ndarray:
     """sigma D A."""
     state = search.state
-    return state.scalars[SIGMA] * state.scale[:, None] * search.structure.dense(state.root)
+    return state.sigma[0] * state.scale[:, None] * search.structure.dense(state.root)
 
 
 @pytest.mark.parametrize("options", [{}, {"noise": "adapt"}, {"algorithm": "paper"}, {"mirrored": True}], ids=str)
@@ -79,8 +79,7 @@ def run(evolution: Evolution, start: np.ndarray, f: Function) -> SearchState:
     generation, x = Generation.empty(10, len(start)), np.empty((10, len(start)))
     for _ in range(30):
         evolution.sample(state, 10, rng, generation, x)
-        evolution.update(state, generation, np.argsort(f(x)))
-        assert state.scalars[CLIP] == 1.0  # the bound on the entries of M is one for these axes
+        evolution.update(state, generation, np.argsort(f(x)))  # M is small: its bound, one for these axes, is not met
     return state
 
 
@@ -90,7 +89,7 @@ def check_turned(options: tuple, turn: np.ndarray) -> None:
     two = run(replace(evolution, sampling=Turned(by=turn)), turn @ START, lambda x: uneven(x @ turn))
     close(two.mean, turn @ one.mean, 1e-8)
     close([two.path_s, two.path_c], [turn @ one.path_s, turn @ one.path_c], 1e-7)
-    first, second = (s.scalars[SIGMA] * s.scale[:, None] * s.root.reshape(4, 4) for s in (one, two))
+    first, second = (s.sigma[0] * s.scale[:, None] * s.root.reshape(4, 4) for s in (one, two))
     close(second, turn @ first @ turn.T, 1e-8)
 
 
@@ -115,7 +114,7 @@ def test_the_order_in_which_values_are_told_does_not_count(structure: str, optio
         shuffle = rng.permutation(len(x))
         one.tell(uneven(x))
         two.tell(same[shuffle], uneven(same)[shuffle])
-        for name in ("path_s", "path_c", "scalars") if generation == 0 else ():
+        for name in ("path_s", "path_c", "sigma", "fade") if generation == 0 else ():
             assert np.array_equal(getattr(one.state, name), getattr(two.state, name)), name
         for mine, yours in zip(one.state, two.state, strict=True):
             close(mine, yours, 1e-9)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
-from esgroup.strategies.evolution import SIGMA
 from esgroup.strategies.recombination import Cumulative
 from tests.groups.laws import close
 from tests.strategies import dense
@@ -52,7 +51,7 @@ def assert_equal(search: Searcher, twin: dense.Dense) -> None:
     state = search.state
     close([state.mean, state.path_s, state.path_c], [twin.mean, twin.p_s, twin.p_c], 1e-8)
     root = twin.sigma * twin.d[:, None] * twin.a
-    close(state.scalars[SIGMA] * state.scale[:, None] * search.structure.dense(state.root), root, 1e-8)
+    close(state.sigma[0] * state.scale[:, None] * search.structure.dense(state.root), root, 1e-8)
 
 
 @every_structure

@@ -12,7 +12,7 @@ from esgroup.distributions import Gaussian
 from esgroup.distributions.matrix_gaussian import MatrixGaussian
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Kronecker, Triangular
 from esgroup.strategies.base import Told
-from esgroup.strategies.evolution import SIGMA, SearchState
+from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.matrix_gaussian import MatrixGaussianSearch
 from esgroup_problems.matrices import kronecker_ellipsoid
 from tests.groups.elements import frozen
@@ -131,7 +131,7 @@ def test_the_published_update_is_a_natural_gradient_step_with_utilities(form: st
     close(strategy.mean(moved), expected.mean)
     row, column = family.covariances(expected)
     close(strategy.stds(moved), np.sqrt(np.outer(np.diagonal(row), np.diagonal(column))))
-    close(family.group.dense(moved.root) * moved.scalars[SIGMA], family.group.dense(expected.root))
+    close(family.group.dense(moved.root) * moved.sigma[0], family.group.dense(expected.root))
 
 
 def test_a_generation_of_matrices_is_the_formula_on_dense_matrices() -> None:
@@ -139,7 +139,7 @@ def test_a_generation_of_matrices_is_the_formula_on_dense_matrices() -> None:
     strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((2, 3)), rows=Full(2), cols=Triangular(3)), popsize)
     state, group = some_state(strategy.evolution, rng), Kronecker(Full(2), Triangular(3))
     numbers = dense.numbers(6, popsize, 3 + 6 - 1, 0.5 - 1 / 6, 0.7)
-    sigma, root = float(state.scalars[SIGMA]), group.dense(state.root)
+    sigma, root = float(state.sigma[0]), group.dense(state.root)
     twin = dense.Dense(group, numbers, state.mean.copy(), sigma, state.scale.copy(), root)
     for scale in (1.0, 0.5, 3.0):
         z, order = scale * rng.standard_normal((popsize, 6)), rng.permutation(popsize)
@@ -207,7 +207,7 @@ def test_local_coordinates_undo_sampling(form: str) -> None:
         close(strategy.local(state, drawn.points), drawn.local, 1e-9)
         state = strategy.update(state, Told(drawn.local, rng.permutation(n)))
     points = np.asfortranarray(rng.standard_normal((5, 3, 4)))
-    r = strategy.evolution.group.dense(state.root) * state.scalars[SIGMA]
+    r = strategy.evolution.group.dense(state.root) * state.sigma[0]
     close(strategy.mean(state).ravel() + strategy.local(state, points) @ r.T, points.reshape(5, 12), 1e-9)
 
 

@@ -13,7 +13,7 @@ from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
 from esgroup.strategies.base import CONDITION, Told
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, MixtureSearchState
-from esgroup.strategies.evolution import SIGMA, Evolution, Generation
+from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.mixture import MixtureSearch
 from esgroup.strategies.mode_values import Best, Places, best_near
 from esgroup.strategies.niches import folded, segment, valley
@@ -333,7 +333,7 @@ def test_of_two_components_in_one_basin_the_worse_is_given_up() -> None:
 
 def converged(strategy: MixtureSearch, state: MixtureSearchState, k: int, mean: list[float]) -> None:
     search = strategy._descents.search(state, k)
-    search.mean[:], search.scalars[SIGMA] = mean, 1e-9
+    search.mean[:], search.sigma[0] = mean, 1e-9
 
 
 def test_a_component_that_has_converged_is_a_new_optimum_or_a_known_one() -> None:
@@ -472,7 +472,7 @@ def test_descents_that_begin_anew_do_so_with_smaller_deviations_in_turn() -> Non
         state.phase[0], state.settled[...] = SCOUT, t
         state = generation(strategy, state, wells, rng)
         assert state.settled == t + 1
-        widths.append(float(strategy._descents.search(state, 0).scalars[SIGMA]))
+        widths.append(float(strategy._descents.search(state, 0).sigma[0]))
     close(widths, [0.3, 0.15, 0.075, 0.3])
 
 
@@ -497,7 +497,7 @@ def test_descents_on_their_way_to_another_optimum_are_reported() -> None:
         state = at_age(strategy, 3, [[-1.0122, 0.0]])
         state.hits[0] = 3
         search = strategy._descents.search(state, 1)
-        search.mean[0], search.scalars[SIGMA] = mean, width
+        search.mean[0], search.sigma[0] = mean, width
         modes = strategy.modes(state)
         assert len(modes) == 1 + reported
         assert [mode.weight for mode in modes] == ([0.75, 0.25] if reported else [1.0])
@@ -527,7 +527,7 @@ def test_the_value_of_a_descent_is_the_best_one_within_ten_deviations() -> None:
     strategy = pair()
     state = at_age(strategy, 3, [[-1.0, 0.0]])
     search = strategy._descents.search(state, 1)
-    search.mean[:], search.scalars[SIGMA] = [1.0, 0.0], 1e-5
+    search.mean[:], search.sigma[0] = [1.0, 0.0], 1e-5
     told = np.array([[1.0 + 9e-5, 0.0], [1.0 + 11e-5, 0.0], [1.0, 5e-5]])
     modes = strategy.modes(strategy.on_values(state, told, np.array([4.0, 1.0, 5.0])))
     assert [mode.value for mode in modes[:2]] == [1.0, 4.0] and np.array_equal(modes[1].point, told[0])
@@ -550,7 +550,7 @@ def test_two_components_in_one_place_are_one_mode_with_the_better_value() -> Non
     state = strategy.start()
     for k, mean in enumerate((1.0, 1.0 + 1e-5)):
         search = strategy._descents.search(state, k)
-        search.mean[0], search.scalars[SIGMA] = mean, 1e-5
+        search.mean[0], search.sigma[0] = mean, 1e-5
     told = np.array([[1.0, 0.0], [1.0 + 1e-5, 0.0]])
     for values in ([1.0, 2.0], [2.0, 1.0]):
         modes = strategy.modes(strategy.on_values(state, told, np.array(values)))

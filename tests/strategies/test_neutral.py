@@ -5,7 +5,7 @@ import pytest
 
 from esgroup.groups import Diagonal, Full, Group, Triangular
 from esgroup.strategies.decoding import Decoding
-from esgroup.strategies.evolution import FADE, SIGMA, Evolution, Generation
+from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.recombination import Cumulative
 from esgroup.strategies.sampling import Sampling
 from tests.strategies import dense
@@ -26,11 +26,11 @@ def generations(group: Group, orthogonal: bool, flight: float) -> dict[str, np.n
         for array, first in zip(state, start, strict=True):
             array[:] = first
         state.path_s[:], state.path_c[:] = rng.standard_normal((2, DIM))
-        state.scalars[FADE] = 0.0
+        state.fade[0] = 0.0
         evolution.sample(state, POPSIZE, rng, generation, x)
         evolution.update(state, generation, ranks)
         found["mean"][i], found["path_s"][i], found["path_c"][i] = state.mean, state.path_s, state.path_c
-        found["log_sigma"][i], found["log_d"][i] = np.log(state.scalars[SIGMA]), np.log(state.scale)
+        found["log_sigma"][i], found["log_d"][i] = np.log(state.sigma[0]), np.log(state.scale)
         found["root"][i] = group.dense(state.root).ravel()
     return found
 

@@ -4,7 +4,6 @@ import numpy as np
 from scipy.linalg import expm
 
 from esgroup import Searcher
-from esgroup.strategies.evolution import SIGMA
 from tests.groups.laws import close
 
 
@@ -19,7 +18,7 @@ def utilities(n: int) -> np.ndarray:
 
 def spread(search: Searcher) -> np.ndarray:
     state = search.state
-    return state.scalars[SIGMA] * state.scale[:, None] * search.structure.dense(state.root)
+    return state.sigma[0] * state.scale[:, None] * search.structure.dense(state.root)
 
 
 def h(m: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from esgroup.groups import Full, Group, Heisenberg, Kronecker, Triangular
 from esgroup.strategies.decoding import Decoding
-from esgroup.strategies.evolution import AGE, SIGMA, Evolution, Generation
+from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.recombination import Cumulative
 from tests.groups.cases import CASES
 from tests.groups.elements import element
@@ -27,10 +27,10 @@ def test_a_refresh_leaves_the_distribution_and_sets_sigma_to_the_geometric_mean_
     state = some_state(evolution, rng)
     state.root[:] = group.scale(element(group, rng), 3.0)
     state.scale[:] = rng.uniform(0.5, 5.0, group.dim)
-    before = state.scalars[SIGMA] * state.scale[:, None] * group.dense(state.root)
+    before = state.sigma[0] * state.scale[:, None] * group.dense(state.root)
     evolution.refresh(state)
     root = group.dense(state.root)
-    close(state.scalars[SIGMA] * state.scale[:, None] * root, before)
+    close(state.sigma[0] * state.scale[:, None] * root, before)
     for positive in (state.scale, np.sqrt((root**2).sum(axis=1))):
         close(np.log(positive).mean(), 0.0)
     close(evolution.variances(state), (before**2).sum(axis=1))
@@ -49,9 +49,9 @@ def test_a_start_has_the_deviations_and_the_correlation_asked_for() -> None:
     stds = np.sqrt(np.diagonal(covariance))
     evolution = evolution_of(Full(4), DECODED)
     state = evolution.start(np.arange(4), stds, covariance / np.outer(stds, stds))
-    a = state.scalars[SIGMA] * state.scale[:, None] * evolution.group.dense(state.root)
+    a = state.sigma[0] * state.scale[:, None] * evolution.group.dense(state.root)
     close(a @ a.T, covariance)
-    close(state.scalars[SIGMA], np.exp(np.log(stds).mean()))
+    close(state.sigma[0], np.exp(np.log(stds).mean()))
     close(evolution.variances(state), stds**2)
 
 
@@ -66,7 +66,7 @@ def test_what_is_carried_along_stays_true_over_hundreds_of_generations() -> None
         for age in range(1, 250):
             evolution.sample(state, 12, rng, generation, x)
             evolution.update(state, generation, np.argsort((x @ rotation) ** 2 @ weights))
-            assert state.scalars[AGE] == age % (100 if dim == 6 else 108)  # the first multiple of 50 // 4 from 100 on
+            assert state.age[0] == age % (100 if dim == 6 else 108)  # the first multiple of 50 // 4 from 100 on
         a, inverse = group.dense(state.root), group.dense(state.inverse)
         assert np.linalg.cond(a) > (8 if dim == 6 else 2)
         close(inverse @ a, np.eye(dim), 1e-9)
@@ -151,4 +151,4 @@ def test_a_plateau_is_left_by_a_larger_step_size() -> None:
     evolution = Evolution(Full(4), Cumulative(FLIGHT, DAMPING))
     state, k = evolution.start(np.zeros(4), np.ones(4)), dense.numbers(4, 8, 10, FLIGHT, DAMPING)
     evolution.leave_plateau(state, 8)
-    close(state.scalars[SIGMA], np.exp(0.2 + k.c_s / k.d_s))
+    close(state.sigma[0], np.exp(0.2 + k.c_s / k.d_s))
