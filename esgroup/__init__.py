@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from esgroup import distributions as distributions
@@ -66,12 +66,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"esgroup.{name}")
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'esgroup' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a name that is not listed above is an error for type checkers
+
+    def __getattr__(name):
+        if name in _MODULES:
+            return import_module(f"esgroup.{name}")
+        if name in _HOMES:
+            return getattr(import_module(_HOMES[name]), name)
+        raise AttributeError(f"module 'esgroup' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

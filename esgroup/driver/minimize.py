@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import fields
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from warnings import warn
 
 import numpy as np
 
@@ -17,6 +20,8 @@ from esgroup.driver.spaces import Space, distribution_over, mixture_over
 from esgroup.files.autosave import must_be_new
 from esgroup.files.npz import Path
 from esgroup.groups import Group
+from esgroup.options import NAMES as OPTION_NAMES
+from esgroup.options import Algorithm, Auto, Noise, StepSizeRule, documented
 from esgroup.restarts import Restarts, as_restarts
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.limits import parse_limits
@@ -24,11 +29,41 @@ from esgroup.search.arguments import generator
 from esgroup.search.searcher import Searcher
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
+    from esgroup.newton.options import NewtonSettings
+    from esgroup.running.result import NewtonResult, SearchResult
 
 Observe = Callable[[Campaign], bool]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
+def _old_newton_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Let `minimize` take Newton's own options by their names, with a warning: since 0.2 they belong to `newton`."""
+    known = inspect.signature(function).parameters
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        more = [name for name in kwargs if name not in known]
+        if more:
+            from esgroup.newton.options import NewtonSettings
+
+            settings = [field.name for field in fields(NewtonSettings)]
+            for name in more:
+                if name not in settings or kwargs.get("method") != "newton":
+                    hint = " without method='newton'" if name in settings else ""
+                    raise TypeError(f"minimize() has no argument {name!r}{hint}")
+            if kwargs.get("newton") is not None:
+                raise TypeError(f"minimize() got newton= and, by its old spelling, {more[0]}=: put it into newton=")
+            spelling = f"newton=NewtonSettings({more[0]}=...)"
+            warn(f"minimize({more[0]}=...) is the old spelling of {spelling}", DeprecationWarning, stacklevel=2)
+            kwargs["newton"] = NewtonSettings(**{name: kwargs.pop(name) for name in more})  # type: ignore[arg-type]
+        return function(*args, **kwargs)
+
+    return call
+
+
+@_old_newton_arguments
+@documented
 def minimize(
     fun: Callable[..., Any],
     x0: Any,
@@ -40,15 +75,17 @@ def minimize(
     hessp: Callable[..., Any] | None = None,
     hess: Callable[..., Any] | None = None,
     hess_diag: Callable[..., Any] | None = None,
+    newton: NewtonSettings | None = None,
     space: Space = "vector",
     basins: int | None = None,
     structure: Group | str = "auto",
     popsize: int | None = None,
     bounds: Any = None,
-    algorithm: str = "default",
-    decoding: bool | str = "auto",
+    algorithm: Algorithm = "default",
+    decoding: bool | Auto = "auto",
     mirrored: bool = False,
-    noise: str | None = None,
+    noise: Noise | None = None,
+    step_size: StepSizeRule = "csa",
     cov0: Any = None,
     fixed: Any = None,
     integer: Any = None,
@@ -57,7 +94,7 @@ def minimize(
     max_iters: int | None = None,
     max_time: float | None = None,
     target: float | None = None,
-    restarts: str | Restarts | None = None,
+    restarts: Literal["ipop", "bipop"] | Restarts | None = None,
     vectorized: bool = False,
     workers: int | Callable[..., Iterable[Any]] | None = None,
     executor: Any = None,
@@ -66,70 +103,104 @@ def minimize(
     history: Path | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
-    **newton: Any,
-) -> OptimizeResult:
-    """Minimize fun(x, *args) and return a `scipy.optimize.OptimizeResult`.
+) -> SearchResult | NewtonResult:
+    """Minimize a function.
 
-    `method="newton"` is another optimiser altogether: structured Newton, for functions with a gradient `jac` and, if
-    possible, products with the Hessian (`hessp`, `hess`, `hess_diag`); its further arguments are those of
-    `esgroup.newton.minimize_newton`. All that follows is about searches, which use values only.
+    Parameters
+    ----------
+    fun
+        fun(x, *args) returns a number, NaN if the evaluation failed. It gets an array of its own, which it may change
+        and keep. If it raises, the values that had arrived are told, and the exception reaches the caller as it is.
+    x0
+        The start: a point, a distribution, another search or a strategy, as for `Searcher`.
+    sigma0 : default None
+        Standard deviation of the first points.
+    method : default "search"
+        "newton" is another optimiser altogether: structured Newton, for functions with a gradient. Everything below
+        `newton` is about searches, which use values only.
+    args : default ()
+        Further arguments of fun.
+    jac, hessp, hess, hess_diag : default None
+        Of method="newton": the gradient and, if possible, products with the Hessian, the Hessian, its diagonal.
+    newton : default None
+        Of method="newton": further settings.
+    space : default "vector"
+        "spd": x0 is a positive-definite matrix, and a Wishart searches. "matrix": x0 is any matrix, and a matrix
+        Gaussian searches. `sigma0` and `structure` then mean what `esgroup.driver.spaces.distribution_over` says.
+    basins : default None
+        Search for several optima at once with a mixture of so many Gaussians, spread over the bounds or around x0.
+        `result.modes` has all that were found, the best first: point, value, and weight, the share of descents that
+        ended there.
+    {options}
+    rng : default None
+        A seed or a generator.
+    max_evals, max_iters, max_time, target : default None
+        When to stop: evaluations, generations, seconds, a value that is good enough. They hold over restarts.
+    restarts : default None
+        "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: when a search ends short of the target and
+        of its budgets, another one begins elsewhere. `xmean` and `stds` of the result belong to the last one.
+    vectorized : default False
+        Whether fun gets the whole generation (n, dim) and returns n values.
+    workers : default None
+        A number of processes (-1: one per core), or a function like `map`, which returns values in the order of the
+        points. Processes need a function that is defined at the top level of a module.
+    executor : default None
+        Anything with a method `submit`: a pool of threads or processes of concurrent.futures, or a Dask Client. The
+        result does not depend on the order in which values arrive.
+    callback : default None
+        callback(search) gets the present Searcher after every generation. The run ends if it returns a true value or
+        raises StopIteration.
+    progress : default False
+        Whether to show a line on a terminal.
+    history : default None
+        A file of JSON lines, one per generation, for plots.
+    checkpoint : default None
+        A file that is replaced after generations, as often as a tenth of the time allows, and always in the end,
+        whatever ends the run. `Searcher.load` reads it too.
+    resume : default False
+        Continue from the checkpoint. With the same arguments the run comes to what the uninterrupted run would have
+        come to, bit for bit; limits that are given replace the saved ones.
 
-    `x0` to `target` are the arguments of `Searcher`. NaN is the value of a failed evaluation. The objective gets an
-    array of its own, which it may change and keep. If it raises, the values that had arrived are told, and the
-    exception reaches the caller as it is.
+    Returns
+    -------
+    SearchResult or NewtonResult
+        A `scipy.optimize.OptimizeResult`.
 
-    With `space="spd"` x0 is a positive-definite matrix and a Wishart searches, with `space="matrix"` any matrix and a
-    matrix Gaussian (see `space_start.py` for what `sigma0` and `structure` are there). `basins=K` looks for several
-    optima at once with a mixture of K Gaussians, spread over the bounds or around x0; `result.modes` has all that were
-    found, the best first: point, value, and weight, the share of descents that ended there.
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not valid: nothing has been evaluated.
+    KeyboardInterrupt
+        With the result so far as its attribute `result`.
 
-    `restarts`: "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: when a search ends short of the
-    target and of its budgets, another one begins elsewhere. The budgets and counts are those of all runs together;
-    `xmean` and `stds` of the result belong to the last one.
-
-    Where to evaluate: `vectorized=True`, fun gets the whole generation (n, dim) and returns n values; `workers`, a
-    number of processes (-1: one per core) or a function like `map`, which returns values in the order of the points;
-    `executor`, anything with a method `submit`: a pool of threads or processes of concurrent.futures, or a Dask Client.
-    Processes need a function that is defined at the top level of a module. The result does not depend on the order in
-    which values arrive.
-
-    After every generation `callback(search)` gets the present Searcher; if it returns something true or raises
-    StopIteration, the run ends. `progress=True` shows a line on a terminal. `history` is a file of JSON lines, one per
-    generation, for plots.
-
-    `checkpoint` is a file that is replaced after generations, as often as a tenth of the time allows, and always in the
-    end, whatever ends the run; `Searcher.load` reads it too. `resume=True` goes on from it, and with the same arguments
-    comes to what the uninterrupted run would have come to, bit for bit; limits that are given replace the saved ones.
-    A KeyboardInterrupt carries the result so far as its attribute `result`.
+    Examples
+    --------
+    >>> import esgroup
+    >>> result = esgroup.minimize(lambda x: (x[0] - 1) ** 2 + 100 * x[1] ** 2, [0.0, 1.0], 0.5, target=1e-9, rng=1)
+    >>> result.success
+    True
     """
-    given = {name: value for name, value in locals().items() if name not in ("fun", "x0", "method", "newton")}
+    given = locals()
     if method == "newton":
         from esgroup.newton.method import minimize_newton, newton_arguments
 
-        return minimize_newton(fun, x0, **newton_arguments(minimize, given, newton))
+        others = {name: value for name, value in given.items() if name not in ("fun", "x0", "method", "newton")}
+        return minimize_newton(fun, x0, **newton_arguments(minimize, others, newton))
     if method != "search":
         raise ValueError(f"method must be 'search' or 'newton', got {method!r}")
-    _refuse_for_search({"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}, newton)
+    for name in ("jac", "hessp", "hess", "hess_diag", "newton"):
+        if given[name] is not None:
+            raise ValueError(f"{name} is not used by a search: leave it out, or choose method='newton'")
     limits = parse_limits(max_evals, max_iters, max_time, target)
+    options = {name: given[name] for name in OPTION_NAMES}
     if space != "vector" or basins is not None:
         rng = generator(rng)
         if basins is None:
             x0 = distribution_over(space, x0, sigma0, structure)
         else:
             x0 = mixture_over(basins, space, x0, sigma0, structure, bounds, rng)
-        sigma0, structure = None, "auto"
-    options: dict[str, Any] = {
-        "structure": structure,
-        "bounds": bounds,
-        "algorithm": algorithm,
-        "decoding": decoding,
-        "mirrored": mirrored,
-        "noise": noise,
-        "cov0": cov0,
-        "fixed": fixed,
-        "integer": integer,
-    }
-    first = Searcher(x0, sigma0, popsize=popsize, rng=rng, **limits._asdict(), **options)
+        sigma0, options["structure"] = None, "auto"
+    first = Searcher(x0, sigma0, rng=rng, **limits._asdict(), **options)
     campaign = Campaign(first, _restarts(restarts, x0))
     if checks.flag("resume", resume):
         resume_from(checkpoint, campaign)
@@ -139,18 +210,6 @@ def minimize(
         evaluate = stack.enter_context(evaluator(fun, args, vectorized=vectorized, workers=workers, executor=executor))
         observe = _observer(stack, callback, checks.flag("progress", progress), history, resume)
         return _run(campaign, evaluate, observe, Keeper(checkpoint))
-
-
-def _refuse_for_search(derivatives: dict[str, Any], more: dict[str, Any]) -> None:
-    """A search uses no derivatives, and has no arguments that it does not name."""
-    for name, value in derivatives.items():
-        if value is not None:
-            raise ValueError(f"{name} is not used by a search: leave it out, or choose method='newton'")
-    for name in more:
-        from esgroup.newton.method import is_known
-
-        hint = " without method='newton'" if is_known(name) else ""
-        raise TypeError(f"minimize() has no argument {name!r}{hint}")
 
 
 def _restarts(restarts: Any, x0: Any) -> Restarts | None:
@@ -163,7 +222,7 @@ def _restarts(restarts: Any, x0: Any) -> Restarts | None:
 # ---- the run ----------------------------------------------------------------------------------------------------
 
 
-def _run(campaign: Campaign, evaluate: Evaluate, observe: Observe, keeper: Keeper) -> OptimizeResult:
+def _run(campaign: Campaign, evaluate: Evaluate, observe: Observe, keeper: Keeper) -> SearchResult:
     """All generations of all runs; what is known is on file whatever happens."""
     keeper.write(campaign)  # a path that does not work is noticed before the first evaluation
     with Interrupts() as interrupts:

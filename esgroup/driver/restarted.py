@@ -18,7 +18,7 @@ from esgroup.search.ledger import Mark
 from esgroup.search.searcher import Searcher
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
+    from esgroup.running.result import SearchResult
 
 _LIMITS = (TARGET, *BUDGETS)
 
@@ -105,7 +105,7 @@ class Campaign:
         return self.past.best_x is not None and not self.search.best_f < self.past.best_f
 
     @property
-    def result(self) -> OptimizeResult:
+    def result(self) -> SearchResult:
         """Best point, value and counts of all runs, and why the last one stopped."""
         from esgroup.search.result import result
 

@@ -94,6 +94,12 @@ def _fields(cls: type) -> list[str]:
     return [field.name for field in fields if field.init and field.metadata.get("stored", True)]
 
 
+def _required(cls: type) -> list[str]:
+    missing = dataclasses.MISSING
+    without = [f for f in dataclasses.fields(cls) if f.default is missing and f.default_factory is missing]
+    return [field.name for field in without if field.name in _fields(cls)]
+
+
 # ---- objects to JSON --------------------------------------------------------------------------------------------
 
 
@@ -133,8 +139,10 @@ def _build_object(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     known = _storable().get(name) if isinstance(name, str) else None
     if known is None:
         raise ValueError(f"a stored group must be one of {', '.join(_storable())}, got {reprlib.repr(name)}")
-    if not isinstance(stored, dict) or stored.keys() != set(_fields(known.cls)):
-        raise ValueError(f"a stored {name} must have the fields {_fields(known.cls)}, got {reprlib.repr(stored)}")
+    wanted = _fields(known.cls)
+    # a field that is newer than the file has its default
+    if not isinstance(stored, dict) or not set(_required(known.cls)) <= stored.keys() <= set(wanted):
+        raise ValueError(f"a stored {name} must have the fields {wanted}, got {reprlib.repr(stored)}")
     values = {field: _build(value, arrays) for field, value in stored.items()}
     try:
         return known.build(**values)

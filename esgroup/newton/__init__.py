@@ -1,11 +1,13 @@
 """Structured Newton methods: S = B B^T, with B in a group, follows the Hessian from a few products with it.
 
-`minimize_newton` is the method, `Moving` the structure that needs no knowledge of the function; the other classes are
-schedules of the rate, which derive from `RateSchedule` (also called `Schedule`).
+`minimize_newton` is the method and `NewtonSettings` its options in a call of `esgroup.minimize`. `Moving` is the
+structure that needs no knowledge of the function; the other classes are schedules of the rate, which derive from
+`RateSchedule` (also called `Schedule`).
 """
 
 from esgroup.newton.method import minimize_newton as minimize_newton
 from esgroup.newton.moving import Moving as Moving
+from esgroup.newton.options import NewtonSettings as NewtonSettings
 from esgroup.newton.steps import Constant as Constant
 from esgroup.newton.steps import Exponential as Exponential
 from esgroup.newton.steps import Inverse as Inverse

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +15,13 @@ from esgroup.gradients.differences import with_difference_products
 from esgroup.gradients.function import PROBES, Gradients, Products, as_function, with_args
 from esgroup.groups import Group
 from esgroup.newton.moving import Moving
-from esgroup.newton.options import CLIP, parse_options
+from esgroup.newton.options import CLIP, NewtonSettings, parse_options
 from esgroup.newton.run import begin_run, observer, run_to_end
 from esgroup.newton.steps import DECAY, RateSchedule
 from esgroup.running.limits import parse_limits
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
+    from esgroup.running.result import NewtonResult
 
 
 def minimize_newton(
@@ -52,9 +53,9 @@ def minimize_newton(
     max_time: float | None = None,
     target: float | None = None,
     gtol: float = 1e-5,
-    callback: Callable[[OptimizeResult], Any] | None = None,
+    callback: Callable[[NewtonResult], Any] | None = None,
     progress: bool = False,
-) -> OptimizeResult:
+) -> NewtonResult:
     """Minimize a function with its gradient and a few products with its Hessian.
 
     S = B B^T estimates the Hessian H, with B in the group `structure` (paper, sections 3.2, 4; at the mean, gamma = 1):
@@ -130,8 +131,9 @@ def minimize_newton(
 
     Returns
     -------
-    scipy.optimize.OptimizeResult
-        The best point `x` with `fun` and `jac`, however the run ended. `stop` maps the names of the reasons to stop to
+    NewtonResult
+        A `scipy.optimize.OptimizeResult`. It has the best point `x` with `fun` and `jac`, however the run ended; `stop`
+        maps the names of the reasons to stop to
         their texts, which `message` joins; `success` and `status` are as for searches. `hess_inv` is S^-1 as a linear
         operator; `nit`, `nfev`, `njev`, `nhvp`, `ndiag` and `nhess` count iterations and evaluations.
 
@@ -216,25 +218,23 @@ def _with_products(
 # ---- esgroup.minimize(method="newton") ----------------------------------------------------------------------------
 
 
-def newton_arguments(caller: Callable[..., Any], given: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments for `minimize_newton`: `more`, and what in `given` differs from the defaults of `caller`.
+def newton_arguments(
+    caller: Callable[..., Any], given: Mapping[str, Any], settings: NewtonSettings | None
+) -> dict[str, Any]:
+    """Return the arguments for `minimize_newton`: the settings, and what in `given` differs from `caller`'s defaults.
 
     An argument that only a search has must have its default.
     """
     defaults = {name: parameter.default for name, parameter in inspect.signature(caller).parameters.items()}
     chosen = {name: value for name, value in given.items() if not _is_default(value, defaults[name])}
+    known = inspect.signature(minimize_newton).parameters
     for name, value in chosen.items():
-        if not is_known(name):
+        if name not in known:
             raise ValueError(f"{name} is an option of searches: leave it out for method='newton', got {value!r}")
-    for name in more:
-        if not is_known(name):
-            raise TypeError(f"minimize() has no argument {name!r} for method='newton'")
-    return {**chosen, **more}
-
-
-def is_known(name: str) -> bool:
-    """Return whether `minimize_newton` has an argument of this name."""
-    return name in inspect.signature(minimize_newton).parameters
+    if settings is not None:
+        checks.instance("newton", settings, NewtonSettings)
+        chosen |= {field.name: getattr(settings, field.name) for field in fields(settings)}
+    return chosen
 
 
 def _is_default(value: Any, default: Any) -> bool:

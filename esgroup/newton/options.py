@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from esgroup import checks
 from esgroup.distributions.gaussian_family import Form
+from esgroup.gradients.function import PROBES
 from esgroup.groups import Group, as_group
 from esgroup.newton.moving import Moving, moving_precision, parse_moving
 from esgroup.newton.precision import Precision, group_precision
 from esgroup.newton.steps import (
     DAMPING,
+    DECAY,
     LINE_SEARCHES,
     Damping,
     LineSearch,
@@ -21,7 +24,42 @@ from esgroup.newton.steps import (
 )
 
 RATE = 0.9  # beta of the groups: 0.5 takes twice the iterations on Rosenbrock and Dixon-Price, 1 as many as 0.9
+ScheduleName = Literal["constant", "linear", "inverse", "exponential"]
 CLIP = 1.0  # of the largest entry of M: h(M) then lies between a half and 5/2 in one dimension
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewtonSettings:
+    """What structured Newton can be told beyond the arguments of `esgroup.minimize`.
+
+    The fields are arguments of `minimize_newton`, whose documentation explains them.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from scipy.optimize import rosen, rosen_der
+    >>> from esgroup.newton import NewtonSettings
+    >>> result = esgroup.minimize(
+    ...     rosen, [0.5, 1.5], method="newton", jac=rosen_der, newton=NewtonSettings(gtol=1e-8)
+    ... )
+    >>> result.success
+    True
+    """
+
+    hessp_vectorized: bool = False
+    probes: int = PROBES
+    form: Literal["precision", "covariance"] = "precision"
+    rate: float | None = None
+    mean_rate: float | None = None
+    schedule: RateSchedule | ScheduleName | Callable[[int], float] = "constant"
+    momentum: float = 0.0
+    line_search: Literal["armijo", "none"] = "armijo"
+    clip: float | None = CLIP
+    absolute: bool = True
+    damping: float | None = None
+    damping_decay: float = DECAY
+    precision0: float | None = None
+    gtol: float = 1e-5
 
 
 @dataclass(frozen=True, kw_only=True)

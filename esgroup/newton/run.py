@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
 from esgroup.checks import Array, all_finite
 from esgroup.gradients.function import Products
@@ -22,7 +21,7 @@ from esgroup.newton.precision import Breakdown, Precision, UpdateData, finite_or
 from esgroup.newton.steps import LinePoint
 from esgroup.running.limits import Limits, budget_reasons, status_of
 from esgroup.running.progress import Progress
-from esgroup.running.result import Result
+from esgroup.running.result import NewtonResult
 
 UNBOUNDED = -1e50  # a function with a minimum does not have values below this
 FAR = 1e10  # times the size of x0: no minimum is that far away
@@ -197,14 +196,14 @@ def _convergence(run: NewtonRun) -> dict[str, str]:
 # ---- the result ---------------------------------------------------------------------------------------------------
 
 
-def newton_result(run: NewtonRun) -> OptimizeResult:
+def newton_result(run: NewtonRun) -> NewtonResult:
     """Return the best point, its value and gradient, the counts and the reasons to stop, in SciPy's form.
 
     `hess_inv` is S^-1 of the last iteration, absent before the first one.
     """
     counts, status = run.function.counts, status_of(run.reasons)
     message = "; ".join(f"{name}: {text}" for name, text in run.reasons.items())
-    return Result(
+    return NewtonResult(
         x=run.best.x.copy(),
         fun=run.best.fun,
         jac=run.best.jac.copy(),
@@ -271,7 +270,7 @@ def observer(stack: ExitStack, callback: Any, progress: bool) -> Observer:
     return observe
 
 
-def run_to_end(run: NewtonRun, observe: Observer) -> OptimizeResult:
+def run_to_end(run: NewtonRun, observe: Observer) -> NewtonResult:
     """Iterate until there is a reason to stop, and return the result."""
     try:
         while not run.reasons:

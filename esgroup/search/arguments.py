@@ -13,11 +13,12 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions import Gaussian
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular, as_group, spell
+from esgroup.options import SearchOptions
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.box import Box, make_box
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.registry import strategy_class
-from esgroup.strategies.vector import Options, Start, VectorSearch
+from esgroup.strategies.vector import Start, VectorSearch
 
 # Coordinates up to which "auto" is the full group. At 1000 it takes no more evaluations than any cheap structure on
 # sphere, ellipsoids, Rosenbrock and cigar, for 0.4 ms each; above, time and memory grow with the square.
@@ -37,84 +38,42 @@ class Place(NamedTuple):
     root: Array | None = None  # an element of that group, with `steps` to its left
 
 
-# options of `Searcher` that say how to search, and their defaults
-DEFAULTS: dict[str, Any] = {
-    "sigma0": None,
-    "structure": "auto",
-    "popsize": None,
-    "bounds": None,
-    "algorithm": "default",
-    "decoding": "auto",
-    "mirrored": False,
-    "noise": None,
-    "cov0": None,
-    "fixed": None,
-    "integer": None,
-}
-
-
-def strategy_for(start: Any, **options: Any) -> Strategy:
+def strategy_for(start: Any, sigma0: Any, options: SearchOptions) -> Strategy:
     """The strategy for a start: a point, a distribution, a strategy, or another search as its strategy and state."""
-    kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
+    given = options.given() | ({} if sigma0 is None else {"sigma0": sigma0})
     if isinstance(start, Strategy):
-        _refuse(given(options), set(), type(start).__name__)
+        _refuse(given, set(), start)
         return start
+    kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
-        return vector_search(start, **options)
-    mine = given(options)
-    popsize = mine.pop("popsize", None)
+        return _vector_search(start, sigma0, options)
+    popsize = given.pop("popsize", None)
     if popsize is not None:
         popsize = checks.whole_number("popsize", popsize, least=2)
-    own = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # strategies are dataclasses
-    _refuse(mine, own, type(start).__name__)
+    _refuse(given, {field.name for field in fields(kind)}, start)  # type: ignore[arg-type]  # they are dataclasses
     made: Any = kind
-    strategy: Strategy = made(start, popsize, **mine)
+    strategy: Strategy = made(start, popsize, **given)
     return strategy
 
 
-def given(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that differ from their defaults."""
-    return {name: value for name, value in options.items() if not _is_default(value, DEFAULTS[name])}
-
-
-def _is_default(value: Any, default: Any) -> bool:
-    return value is default or (isinstance(value, (str, bool)) and value == default)
-
-
-def _refuse(mine: dict[str, Any], own: set[str], start: str) -> None:
-    for name in mine:
+def _refuse(given: dict[str, Any], own: set[str], start: Any) -> None:
+    for name in given:
         if name not in own:
             own_way = " has its own" if name in ("sigma0", "structure", "cov0", "popsize") else " has none"
-            raise ValueError(f"{name} cannot be given here: leave it out, {start}{own_way}")
+            raise ValueError(f"{name} cannot be given here: leave it out, {type(start).__name__}{own_way}")
 
 
-def vector_search(
-    start: Any,
-    *,
-    sigma0: Any,
-    structure: Group | str,
-    popsize: int | None,
-    bounds: Any,
-    algorithm: str,
-    decoding: bool | str,
-    mirrored: bool,
-    noise: str | None,
-    cov0: Any,
-    fixed: Any,
-    integer: Any,
-) -> VectorSearch:
+def _vector_search(start: Any, sigma0: Any, options: SearchOptions) -> VectorSearch:
     """Check everything, and put together a search over vectors."""
-    place = _place(start, sigma0, bounds, fixed, integer, cov0)
-    dim = len(place.mean)
-    checks.one_of("decoding", decoding, "auto", True, False)
-    options = Options(algorithm, decoding is True, mirrored, noise)
-    group, note = _structure(structure, dim, place.group)
-    decoded = decoding is True or (decoding == "auto" and algorithm != "paper" and isinstance(group, Full | Triangular))
-    options = replace(options, decoding=decoded and dim > 1)
+    place = _place(start, sigma0, options.bounds, options.fixed, options.integer, options.cov0)
+    dim, popsize = len(place.mean), options.popsize
+    group, note = _structure(options.structure, dim, place.group)
+    decoded = options.decoding
+    if decoded == "auto":
+        decoded = options.algorithm != "paper" and isinstance(group, Full | Triangular)
+    options = replace(options.stored(), decoding=bool(decoded) and dim > 1)
     _check_memory(group, options)
-    if popsize is None:
-        popsize = default_popsize(dim)
-    popsize = checks.whole_number("popsize", popsize, least=2)
+    popsize = checks.whole_number("popsize", default_popsize(dim) if popsize is None else popsize, least=2)
     _check_steps(place.steps)
     return VectorSearch(place.box, group, options, popsize, _begin(group, place), note)
 
@@ -150,9 +109,9 @@ def _check_steps(steps: Array) -> None:
         raise ValueError(f"sigma0 must lead to standard deviations {wanted}, got {steps[bad.argmax()]:g}")
 
 
-def _check_memory(group: Group, options: Options) -> None:
+def _check_memory(group: Group, options: SearchOptions) -> None:
     """Refuse before anything is allocated; a dense fit or inverse needs temporaries of the same size."""
-    copies = 2 + (options.decoding and group.carries_inverse) + 2 * (options.noise is not None)
+    copies = 2 + bool(options.decoding and group.carries_inverse) + 2 * (options.noise is not None)
     needed, memory = 8 * copies * group.size, machine_memory()
     if needed > MEMORY_SHARE * memory:
         name = type(group).__name__

@@ -21,7 +21,7 @@ class Asked(NamedTuple):
     nit: int
 
 
-class Samples(NamedTuple):
+class PooledSamples(NamedTuple):
     """Local coordinates, tags and values of points: less than a generation of them waits in the pool."""
 
     local: Array
@@ -68,7 +68,7 @@ class Ledger:
         self.clock = Clock()
         self.asked: list[Asked] = []  # from the present distribution, oldest first
         self.last: Asked | None = None  # whose values tell(fitness) brings
-        self.pool: list[Samples] = []
+        self.pool: list[PooledSamples] = []
         self.injected = np.empty((0, *shape))
         self._by_point: dict[bytes, list[tuple[Array, int]]] = {}  # local coordinates and tags of the first asks
         self._indexed = 0  # how many of them: only tell(X, fitness) needs this

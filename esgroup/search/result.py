@@ -6,21 +6,19 @@ import copy
 import math
 from typing import TYPE_CHECKING
 
-from scipy.optimize import OptimizeResult
-
 from esgroup.running.limits import status_of
-from esgroup.running.result import Result
+from esgroup.running.result import SearchResult
 
 if TYPE_CHECKING:
     from esgroup.search.searcher import Searcher
 
 
-def result(search: Searcher) -> OptimizeResult:
+def result(search: Searcher) -> SearchResult:
     """Best point, value, counts and why the search stopped."""
     reasons = search.stop()
     status = status_of(reasons)
     best = search.best_x
-    return Result(
+    return SearchResult(
         x=copy.copy(search.strategy.to_user(search.mean[None])[0] if best is None else best),
         fun=search.best_f,
         nfev=search.nfev,

@@ -10,22 +10,23 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import Group
+from esgroup.options import Algorithm, Auto, Noise, StepSizeRule, chosen, documented
 from esgroup.running.limits import budget_reasons, parse_limits
 from esgroup.search import arguments, tell_input
-from esgroup.search.ledger import Ledger, Samples, tags_of
+from esgroup.search.ledger import Ledger, PooledSamples, tags_of
 from esgroup.search.stopping import value_reasons
 from esgroup.strategies.base import Drawn, Strategy, Told
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from scipy.optimize import OptimizeResult
-
+    from esgroup.running.result import SearchResult
     from esgroup.search.snapshot import Parts
 
 _WIDEST = math.log(1e5)  # times the first standard deviations: a constant function is no reason to diverge
 
 
+@documented
 class Searcher:
     """Search for the minimum of a function by asking for points and telling their values.
 
@@ -47,29 +48,10 @@ class Searcher:
         A point; a `Gaussian` or another distribution (`Wishart`, `MatrixGaussian`, `Mixture`, a family of scalars);
         another Searcher, whose distribution and bounds are taken; or a `Strategy`. Of the options below, distributions
         other than a Gaussian take `popsize` and those that their strategy has as a field.
-    sigma0
+    sigma0 : default None
         Standard deviation of the first points, one number or one for each coordinate. By default a quarter of the
         range between bounds, else 0.3 max|x0|.
-    structure
-        A group of `esgroup.groups` or its spelling, such as "diagonal" or "block_triangular:k=4".
-    popsize
-        Values in a generation; 4 + floor(3 ln dim) by default.
-    bounds
-        SciPy's Bounds, a pair of numbers for all coordinates, or a pair for each.
-    algorithm
-        "default", or "paper" for the plain published update.
-    decoding
-        Whether scales of single coordinates are learnt apart; "auto" does so for dense structures.
-    mirrored
-        Draw samples in pairs +-z.
-    noise
-        "adapt" takes learning rates from the signal-to-noise ratio, for noisy or multimodal functions.
-    cov0
-        The first covariance, which is multiplied by sigma0^2.
-    fixed
-        Coordinates that stay at x0 (indices or a mask) or at given values (a mapping).
-    integer
-        Coordinates that are whole numbers: True, indices or a mask.
+    {options}
     rng
         A seed or a generator.
     max_evals, max_iters, max_time, target
@@ -84,10 +66,11 @@ class Searcher:
         structure: Group | str = "auto",
         popsize: int | None = None,
         bounds: Any = None,
-        algorithm: str = "default",
-        decoding: bool | str = "auto",
+        algorithm: Algorithm = "default",
+        decoding: bool | Auto = "auto",
         mirrored: bool = False,
-        noise: str | None = None,
+        noise: Noise | None = None,
+        step_size: StepSizeRule = "csa",
         cov0: Any = None,
         fixed: Any = None,
         integer: Any = None,
@@ -97,21 +80,11 @@ class Searcher:
         max_time: float | None = None,
         target: float | None = None,
     ) -> None:
+        given = locals()
         self.limits = parse_limits(max_evals, max_iters, max_time, target)
-        self.strategy: Strategy = arguments.strategy_for(
-            arguments.Inherited(start.strategy, start.state) if isinstance(start, Searcher) else start,
-            sigma0=sigma0,
-            structure=structure,
-            popsize=popsize,
-            bounds=bounds,
-            algorithm=algorithm,
-            decoding=decoding,
-            mirrored=mirrored,
-            noise=noise,
-            cov0=cov0,
-            fixed=fixed,
-            integer=integer,
-        )
+        if isinstance(start, Searcher):
+            start = arguments.Inherited(start.strategy, start.state)
+        self.strategy: Strategy = arguments.strategy_for(start, sigma0, chosen(given))
         self.state: Any = self.strategy.start()
         self.rng = arguments.generator(rng)
         self.ledger = Ledger(self.strategy.shape)
@@ -190,7 +163,7 @@ class Searcher:
         if ledger.pool or not current or len(values) < self.strategy.batch_size(self.state):
             tags = tags_of(drawn)
             local, tags = (drawn.local, tags) if current else (self._local(drawn.points), np.zeros_like(tags))
-            self._add(drawn.points, Samples(local.copy(), tags, values.copy()))
+            self._add(drawn.points, PooledSamples(local.copy(), tags, values.copy()))
         else:
             self._move(drawn.points, drawn.local, drawn.tags, values, values, drawn.memo)
             self._spare = drawn
@@ -207,7 +180,7 @@ class Searcher:
             self._add(points, self._samples(points, values))
         ledger.forget_last_if_among(points)
 
-    def _samples(self, points: Array, values: Array) -> Samples:
+    def _samples(self, points: Array, values: Array) -> PooledSamples:
         """Points that are out with what they were drawn with; others, which must be feasible, with what they are."""
         known = self.ledger.recognised(points)
         missing = [i for i, sample in enumerate(known) if sample is None]
@@ -216,9 +189,9 @@ class Searcher:
         computed = dict(zip(missing, self._local(points[missing]) if missing else (), strict=True))
         samples = [(computed[i], 0) if sample is None else sample for i, sample in enumerate(known)]
         tags = np.array([tag for _, tag in samples], dtype=np.int64)
-        return Samples(np.array([z for z, _ in samples]), tags, values.copy())
+        return PooledSamples(np.array([z for z, _ in samples]), tags, values.copy())
 
-    def _add(self, points: Array, samples: Samples) -> None:
+    def _add(self, points: Array, samples: PooledSamples) -> None:
         """Keep less than a generation; move with all that is there once it is one."""
         pool = [*self.ledger.pool, samples]
         if sum(len(part.values) for part in pool) < self.strategy.batch_size(self.state):
@@ -347,7 +320,7 @@ class Searcher:
         return reasons
 
     @property
-    def result(self) -> OptimizeResult:
+    def result(self) -> SearchResult:
         """Best point, value, counts and why the search stopped."""
         from esgroup.search.result import result
 

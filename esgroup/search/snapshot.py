@@ -26,14 +26,15 @@ from esgroup.files.checked import (
     optional_entry,
 )
 from esgroup.groups import Group
+from esgroup.options import SearchOptions
 from esgroup.running.limits import Limits, parse_limits
-from esgroup.search.ledger import Asked, Clock, Ledger, Samples, tags_of
+from esgroup.search.ledger import Asked, Clock, Ledger, PooledSamples, tags_of
 from esgroup.search.stopping import Look
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.box import Box
 from esgroup.strategies.mixture import MixtureSearch
 from esgroup.strategies.registry import register_all
-from esgroup.strategies.vector import Options, VectorSearch
+from esgroup.strategies.vector import VectorSearch
 
 KIND = "searcher"  # of the file
 
@@ -149,7 +150,7 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
     for i in range(_count(header, "pool")):
         local = finite_array(arrays, f"pool/{i}/local", (None, width))
         tags = array(arrays, f"pool/{i}/tags", (len(local),), np.int64)
-        ledger.pool.append(Samples(local, tags, array(arrays, f"pool/{i}/values", (len(local),))))
+        ledger.pool.append(PooledSamples(local, tags, array(arrays, f"pool/{i}/values", (len(local),))))
     return ledger
 
 
@@ -210,8 +211,7 @@ def _vector_strategy(header: Header, arrays: Arrays) -> Header:
     group, stored = objects.build(entry(header, "group", dict), arrays), entry(header, "options", dict)
     if not isinstance(group, Group):
         raise CheckpointError(f"the header's group must be one, got {type(group).__name__}")
-    names = entry(stored, "algorithm", str), optional_entry(stored, "noise", str)
-    options = Options(names[0], entry(stored, "decoding", bool), entry(stored, "mirrored", bool), names[1])
+    options = SearchOptions(**{name: stored[name] for name in ("algorithm", "decoding", "mirrored", "noise")})
     description, own = described(VectorSearch(box, group, options, _count(header, "popsize")))
     arrays |= own
     return description

@@ -63,11 +63,12 @@ def _load_entry_points() -> None:
 
 def register_all() -> None:
     """Let all strategies and distributions be stored."""
+    from esgroup import options
     from esgroup.distributions import families, gaussian
     from esgroup.strategies import box, vector
 
     classes = {_loaded(name) for pair in _OURS.items() for name in pair}
-    classes |= {gaussian.Gaussian, box.Box, vector.Options, vector.VectorSearch}
+    classes |= {gaussian.Gaussian, box.Box, options.SearchOptions, vector.VectorSearch}
     univariate = _loaded("esgroup.distributions.univariate:Univariate")
     classes |= {value for value in vars(families).values() if isinstance(value, type) and issubclass(value, univariate)}
     for cls in classes - {univariate}:  # which is abstract

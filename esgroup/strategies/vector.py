@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from esgroup.checks import Array
 from esgroup.files.checked import finite_array
 from esgroup.groups import Group
 from esgroup.groups.linalg import SingularElementError
+from esgroup.options import SearchOptions
 from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.base import CONDITION, DIVERGENCE, TOL_X, Criterion, Drawn, Strategy, Told
 from esgroup.strategies.box import Box
@@ -24,43 +25,18 @@ from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.injected import shortened
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
 from esgroup.strategies.sampling import Sampling
+from esgroup.strategies.step_size import CumulativeStepSize, StepSize
+from esgroup.strategies.two_point import TwoPointStepSize
 
 TOL_X_PRECISE = 1e-4  # in place of TOL_X where a coordinate cannot be told more precisely
 _FAR = 1e150  # points further out are taken to be there, so that nothing overflows
 _STEPS = np.array(1e-120), np.array(1e120)  # standard deviations whose squares are numbers
 
 
-@dataclass(frozen=True)
-class Options:
-    """The devices of a search over vectors, by name."""
-
-    algorithm: str = "default"
-    decoding: bool = False
-    mirrored: bool = False
-    noise: str | None = None
-
-    def __post_init__(self) -> None:
-        checks.one_of("algorithm", self.algorithm, "default", "paper")
-        checks.one_of("noise", self.noise, None, "adapt")
-        for name in ("decoding", "mirrored"):
-            checks.store_flag(self, name)
-        if self.algorithm == "paper" and (self.decoding or self.noise is not None):
-            raise ValueError("algorithm='paper' is the plain published update: it takes neither decoding nor noise")
-
-    def evolution(self, group: Group) -> Evolution:
-        """The update that the options describe."""
-        recombination: Recombination = Cumulative()
-        if self.algorithm == "paper":
-            recombination = Published()
-        elif self.mirrored or self.noise is not None:  # the worse half of mirrored samples says what the better said
-            recombination = Cumulative(negative_mean=0.0, damping=1.0)
-        return Evolution(
-            group,
-            recombination,
-            Decoding() if self.decoding else None,
-            RateAdaptation() if self.noise == "adapt" else None,
-            Sampling(orthogonal=self.algorithm != "paper", mirrored=self.mirrored),
-        )
+STEP_SIZES: dict[str, Callable[[], StepSize]] = {
+    "csa": CumulativeStepSize,
+    "tpa": TwoPointStepSize,
+}
 
 
 class Start(NamedTuple):
@@ -70,6 +46,9 @@ class Start(NamedTuple):
     steps: Array
     correlation: Array | None = None
     root: Array | None = None  # an element of the search's group
+
+
+_NO_DEVICES = SearchOptions(decoding=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +61,15 @@ class VectorSearch(Strategy):
 
     box: Box
     group: Group
-    options: Options = Options()
+    options: SearchOptions = _NO_DEVICES  # those that are stored; `decoding` is decided
     popsize: int = 10
     begin: Start | None = field(default=None, repr=False, metadata={"stored": False})  # None: at x0, uncorrelated
     note: str = field(default="", repr=False, metadata={"stored": False})
 
     def __post_init__(self) -> None:
-        for name, kind in (("box", Box), ("group", Group), ("options", Options)):
+        for name, kind in (("box", Box), ("group", Group), ("options", SearchOptions)):
             checks.instance(name, getattr(self, name), kind)
+        checks.flag("decoding", self.options.decoding)
         checks.store_whole_number(self, "popsize", least=2)
         if self.group.dim != self.box.free_dim:
             free = f"{self.box.free_dim} coordinates are free"
@@ -114,7 +94,20 @@ class VectorSearch(Strategy):
     @cached_property
     def evolution(self) -> Evolution:
         """The update of the coordinates that are searched."""
-        return self.options.evolution(self.group)
+        options = self.options
+        recombination: Recombination = Cumulative()
+        if options.algorithm == "paper":
+            recombination = Published()
+        elif options.mirrored or options.noise is not None:  # the worse half of a mirrored pair says nothing new
+            recombination = Cumulative(negative_mean=0.0, damping=1.0)
+        return Evolution(
+            self.group,
+            recombination,
+            Decoding() if options.decoding else None,
+            RateAdaptation() if options.noise == "adapt" else None,
+            Sampling(orthogonal=options.algorithm != "paper", mirrored=options.mirrored),
+            STEP_SIZES[options.step_size](),
+        )
 
     @cached_property
     def _least_steps(self) -> Array | None:

@@ -336,10 +336,10 @@ FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
     (lambda h, a: h.update(last=14), "must be an integer from 0 to 13, got 14"),
     (lambda h, a: h.update(seconds=-1.0), "seconds must not be negative, got -1.0"),
     (lambda h, a: h.update(pool=5), "the array 'pool/2/local' is missing"),
-    (lambda h, a: options(h).pop("noise"), "a stored Options must have the fields .*'noise'"),
+    (lambda h, a: options(h).update(noisy=None), "a stored SearchOptions must have the fields .*'noise'"),
     (lambda h, a: options(h).update(algorithm="cma"), "algorithm must be 'default' or 'paper', got 'cma'"),
     (lambda h, a: options(h).update(noise="much"), "noise must be None or 'adapt', got 'much'"),
-    (lambda h, a: options(h).update(decoding=1), "decoding must be True or False, got 1"),
+    (lambda h, a: options(h).update(decoding=1), "decoding must be 'auto' or True or False, got 1"),
     (lambda h, a: h["limits"].update(more=1), "the header's limits must be max_evals, max_iters, max_time, target"),
     (lambda h, a: h["limits"].update(max_evals=-1), "max_evals must be an integer >= 1, got -1"),
     (lambda h, a: h["strategy"]["fields"].update(group={"class": "Evil", "fields": {}}), "Evil"),
@@ -378,6 +378,13 @@ def test_a_file_that_makes_no_search_is_refused_by_name(
     search.ask()
     with pytest.raises(CheckpointError, match=rf"run\.npz .*({text})"):
         changed(search, tmp_path / "run.npz", change)
+
+
+def test_an_option_that_is_newer_than_the_file_has_its_default(tmp_path: Path) -> None:
+    search = searcher(6, mirrored=True)
+    partly_told(search)
+    loaded = changed(search, tmp_path / "run.npz", lambda header, arrays: options(header).pop("step_size"))
+    assert loaded.strategy.options == search.strategy.options and same(loaded, search)
 
 
 def test_a_damaged_file_is_refused_and_a_missing_one_is_missing(tmp_path: Path) -> None:

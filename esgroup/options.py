@@ -1,0 +1,148 @@
+"""The options of a search, each described once: name, default, what it accepts, what it means.
+
+`SearchOptions` is the list. From it come the checks, the documentation of `Searcher` and `minimize`, what a checkpoint
+holds of the options, and the options of `esgroup run`. A new option is a field here, and a line in the signatures of
+`Searcher` and `minimize`, which a test compares with the list.
+
+This module imports nothing heavy: the command reads it before it knows what to do.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from esgroup.groups import Group
+
+Algorithm = Literal["default", "paper"]
+Noise = Literal["adapt"]
+StepSizeRule = Literal["csa", "tpa"]
+Auto = Literal["auto"]
+
+T = TypeVar("T")
+
+
+class OnCommandLine(NamedTuple):
+    """How `esgroup run` offers an option: the type of its value, and a short help."""
+
+    type: Any
+    help: str
+
+
+def _option(
+    default: Any,
+    text: str,
+    *,
+    accepts: tuple[Any, ...] | None = None,  # all there is; None if that is checked elsewhere
+    stored: bool = False,  # whether it says how a search continues, beyond bounds, structure and popsize
+    command: OnCommandLine | None = None,
+) -> Any:
+    metadata = {"text": text, "accepts": accepts, "stored": stored, "command": command}
+    return field(default=default, compare=stored, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """How to search over vectors. Of other distributions' strategies, those options that it has as a field."""
+
+    structure: Group | str = _option(
+        "auto",
+        'A group of `esgroup.groups` or its spelling, such as "diagonal" or "block_triangular:k=4". "auto" is the full '
+        "matrix up to 1000 coordinates and the diagonal above.",
+        command=OnCommandLine(str, "A structure of `esgroup list`."),
+    )
+    popsize: int | None = _option(
+        None,
+        "Values in a generation; by default 4 + floor(3 ln dim).",
+        command=OnCommandLine(int | None, "Points in a generation."),
+    )
+    bounds: Any = _option(None, "SciPy's Bounds, a pair of numbers for all coordinates, or a pair for each.")
+    algorithm: Algorithm = _option(
+        "default",
+        '"paper" is the plain published update, without the devices of evolution strategies.',
+        accepts=("default", "paper"),
+        stored=True,
+        command=OnCommandLine(Algorithm, "paper: the plain update."),
+    )
+    decoding: bool | Auto = _option(
+        "auto",
+        'Whether scales of single coordinates are learnt apart from the structure; "auto" does so for dense ones.',
+        accepts=("auto", True, False),
+        stored=True,
+    )
+    mirrored: bool = _option(
+        False,
+        "Whether samples come in pairs z and -z.",
+        accepts=(True, False),
+        stored=True,
+        command=OnCommandLine(bool, "Draw points in opposite pairs."),
+    )
+    noise: Noise | None = _option(
+        None,
+        '"adapt" takes the learning rates from the signal-to-noise ratio, for noisy or multimodal functions.',
+        accepts=(None, "adapt"),
+        stored=True,
+        command=OnCommandLine(Noise | None, "For noisy or rugged functions."),
+    )
+    step_size: StepSizeRule = _option(
+        "csa",
+        'How the step size follows the search: "csa", by the length of the path of the mean, or "tpa", by comparing '
+        "two points ahead of and behind the last move.",
+        accepts=("csa", "tpa"),
+        stored=True,
+        command=OnCommandLine(StepSizeRule, "Cumulative, or by two test points."),
+    )
+    cov0: Any = _option(None, "The first covariance, which is multiplied by sigma0^2.")
+    fixed: Any = _option(None, "Coordinates that stay at x0 (indices or a mask) or at given values (a mapping).")
+    integer: Any = _option(None, "Coordinates that are whole numbers: True, indices or a mask.")
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value, accepts = getattr(self, one.name), one.metadata["accepts"]
+            if accepts is None or any(type(value) is type(known) and value == known for known in accepts):
+                continue
+            kind = TypeError if accepts == (True, False) else ValueError
+            raise kind(f"{one.name} must be {' or '.join(map(repr, accepts))}, got {value!r}")
+        if self.algorithm == "paper" and (self.decoding is True or self.noise is not None or self.step_size != "csa"):
+            raise ValueError(
+                "algorithm='paper' is the plain published update: it takes neither decoding nor noise nor step_size"
+            )
+        if self.mirrored and self.step_size == "tpa":
+            raise ValueError("mirrored and step_size='tpa' both shape the samples: choose one of them")
+
+    def stored(self) -> SearchOptions:
+        """The options that a checkpoint holds; the others are known from bounds, structure and popsize."""
+        return SearchOptions(**{one.name: getattr(self, one.name) for one in fields(self) if one.metadata["stored"]})
+
+    def given(self) -> dict[str, Any]:
+        """The options that differ from their defaults, by name."""
+        mine = {one.name: (getattr(self, one.name), one.default) for one in fields(self)}
+        return {name: value for name, (value, default) in mine.items() if not _same(value, default)}
+
+
+NAMES = tuple(one.name for one in fields(SearchOptions))
+
+
+def chosen(arguments: dict[str, Any]) -> SearchOptions:
+    """The options among the arguments of a call, which has all of them."""
+    return SearchOptions(**{name: arguments[name] for name in NAMES})
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, (str, bool)) and value == default)
+
+
+def documented(owner: T) -> T:
+    """Put the descriptions of all options in the place of the line "{options}" in a docstring."""
+    text = owner.__doc__
+    if text is not None:  # it is with python -OO
+        line = next(line for line in text.splitlines() if line.strip() == "{options}")
+        indent = line[: len(line) - len(line.lstrip())]
+        parts = []
+        for one in fields(SearchOptions):
+            wrapped = textwrap.wrap(one.metadata["text"], 116 - len(indent))
+            parts += [f"{indent}{one.name} : default {one.default!r}", *(f"{indent}    {part}" for part in wrapped)]
+        owner.__doc__ = text.replace(line, "\n".join(parts))
+    return owner
