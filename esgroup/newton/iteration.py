@@ -10,8 +10,7 @@ import numpy as np
 
 from esgroup.checks import Array
 from esgroup.distributions.curvature import local_hessian
-from esgroup.distributions.gaussian import Gaussian
-from esgroup.distributions.gaussian_family import Form
+from esgroup.distributions.gaussian import Form, Gaussian
 from esgroup.groups import Group, SingularElementError
 from esgroup.newton.curvature import absolute
 from esgroup.newton.precision import Breakdown, Look, Precision, finite

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from esgroup import checks
-from esgroup.distributions.gaussian_family import Form
+from esgroup.distributions.gaussian import Form
 from esgroup.groups import Group, as_group
 from esgroup.newton.iteration import group_precision
 from esgroup.newton.line_search import LINE_SEARCHES, LineSearch

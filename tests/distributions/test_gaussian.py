@@ -484,11 +484,13 @@ def test_families_and_states_survive_a_pickle() -> None:
     assert copy == family
     assert hash(copy) == hash(family)
     assert family != Gaussian("heisenberg:k1=1,k2=1", mean=np.arange(4.0))
+    assert Gaussian(Full(4)) != Gaussian(Full(4), np.arange(4.0)) != family
+    assert family != "gaussian"
     assert not copy.mean.flags.writeable
     assert not copy.covariance.flags.writeable
     state = pickle.loads(pickle.dumps(family.state()))
     samples = copy.sample(state, 3, np.random.default_rng(0))
-    copy.move_samples(state, samples, np.ones(3), out=state)  # unpickled arrays are as good as others
+    copy.move_samples(state, samples, np.ones(3), out=state)  # unpickled arrays work like others
 
 
 def test_points_are_the_inverse_of_local_coordinates() -> None:
