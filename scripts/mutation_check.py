@@ -152,7 +152,7 @@ FAULTS = [
     Fault("newton: damping on the diagonal only", "newton/moving.py", "np.maximum(np.abs(e), least) + damping)", "np.maximum(np.abs(e), least))"),
     Fault("posterior: Hessian of log q without its slope", "variational/log_density.py", "total: Array = -np.vecdot(slopes, v)[:, None] * slopes", "total: Array = 0 * slopes"),
     Fault("posterior: logits the other way round", "variational/iteration.py", "(means[:-1] - means[-1])", "(means[-1] - means[:-1])"),
-    Fault("posterior: gamma is forgotten", "variational/iteration.py", "finite = questions.answer(f, q, self.gamma)", "finite = questions.answer(f, q, 1.0)"),
+    Fault("posterior: gamma is forgotten", "variational/iteration.py", "finite = requests.answer(f, q, self.gamma)", "finite = requests.answer(f, q, 1.0)"),
 ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture
 from esgroup.variational import Posterior, fit, fit_posterior
 from esgroup.variational.fit import Fit
-from esgroup.variational.watching import FitHistory
+from esgroup.variational.fit_files import FitHistory
 from tests.variational.targets import NormalTarget
 from tests.variational.test_fit_posterior import fitted
 from tests.variational.test_iteration import Bent
@@ -160,7 +160,7 @@ def test_ctrl_c_in_logp_carries_the_result_and_the_fit_goes_on(tmp_path: Path, w
         fitted(tmp_path / "fit.npz", jac=jac)
     result = caught.value.result
     assert isinstance(result, Posterior) and result.nit == 16 and not result.converged
-    assert result.njev == 16 * 8 and np.isfinite(result.elbo) and result.message == "it was interrupted"
+    assert result.njev == 16 * 8 and np.isfinite(result.elbo) and result.message == "the fit was interrupted"
     assert_continues(tmp_path / "fit.npz", whole)
 
 
@@ -184,16 +184,16 @@ def test_ctrl_c_waits_for_the_end_of_an_iteration(
 def test_an_iteration_broken_in_its_middle_has_not_been(
     tmp_path: Path, whole: Posterior, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    extended, calls = fit.extended, []
+    extended_window, calls = fit.extended_window, []
 
     def broken(*arguments: object) -> object:
         calls.append(1)
         if len(calls) == 20:
             raise KeyboardInterrupt
-        return extended(*arguments)
+        return extended_window(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(fit, "extended", broken)
+        patch.setattr(fit, "extended_window", broken)
         with pytest.raises(KeyboardInterrupt):
             fitted(tmp_path / "fit.npz")
     assert_continues(tmp_path / "fit.npz", whole)
@@ -238,7 +238,7 @@ def test_a_smaller_tol_goes_on_where_a_larger_one_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize("x0", [np.ones(4), np.zeros(5)])
 def test_another_start_is_named(tmp_path: Path, x0: np.ndarray) -> None:
     noisy(tmp_path / "fit.npz", 0.05, max_iters=2)
-    with pytest.raises(ValueError, match="must be of the same fit, but its x0"):
+    with pytest.raises(ValueError, match="must be of the same fit, but its (length of )?x0 differs"):
         fit_posterior(lambda x: 0.0, x0, jac=np.zeros_like, checkpoint=tmp_path / "fit.npz", resume=True)
 
 

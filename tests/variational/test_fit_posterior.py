@@ -13,10 +13,11 @@ from esgroup.distributions.mixture import Mixture
 from esgroup.gradients import Pathwise, Reinforce, Stein, SteinDense
 from esgroup.variational import Posterior, fit_posterior
 from esgroup.variational.fit import Fit
-from esgroup.variational.watching import line
+from esgroup.variational.fit_files import progress_line
 from tests.variational.targets import NormalTarget
 from tests.variational.test_iteration import Bent
 
+STORED = Path(__file__).parent / "data" / "fit_of_23_iterations.npz"
 TARGET = NormalTarget.some(3, 0)
 X0 = np.zeros(3)
 
@@ -196,6 +197,16 @@ def test_a_continued_fit_is_the_uninterrupted_one_bit_for_bit(tmp_path: Path, wh
     assert continued.counts == whole.counts
 
 
+def test_a_checkpoint_of_an_earlier_version_is_continued(tmp_path: Path, whole: Posterior) -> None:
+    """The file holds the first 23 iterations of the same fit; later versions must be able to read it."""
+    path = tmp_path / "fit.npz"
+    path.write_bytes(STORED.read_bytes())
+    continued = fitted(path, resume=True)
+    for ours, theirs in zip(continued.state, whole.state, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)  # other machines round differently
+    assert (continued.nit, continued.counts) == (whole.nit, whole.counts)
+
+
 def test_a_checkpoint_keeps_the_states_that_may_become_the_result(tmp_path: Path) -> None:
     seen: list[Fit] = []
     fitted(None, 20, callback=seen.append)
@@ -271,7 +282,7 @@ def test_the_line_of_progress_says_where_the_fit_is() -> None:
         rng=0,
         max_iters=20,
         progress=True,
-        callback=lambda f: texts.append(line(f, 20)),
+        callback=lambda f: texts.append(progress_line(f, 20)),
     )
     assert texts[-1].startswith("iteration 20 of 20 · ELBO ")
     assert "rate 0.5" in texts[0] and "10 gradients" in texts[0] and "±" in texts[-1]
