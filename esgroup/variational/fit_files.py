@@ -85,6 +85,7 @@ def _difference(header: dict[str, Any], arrays: files.Arrays, fit: Fit) -> str |
 
 
 def _parts(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
+    """The header and the arrays of a checkpoint."""
     header, arrays = _identity(fit)
     header |= {
         "nit": fit.nit,
@@ -113,6 +114,7 @@ def _parts(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
 
 
 def _restore(fit: Fit, header: dict[str, Any], arrays: files.Arrays) -> None:
+    """Set a fit to the contents of a checkpoint; one that had converged for a larger tol continues."""
     fit.nit, fit.failures = entry(header, "nit", int), entry(header, "failures", int)
     fit.skipped, fit.travelling = entry(header, "skipped", int), entry(header, "travelling", bool)
     fit.reach = np.array([float(number) for number in entry(header, "reach", list)]).reshape(fit.reach.shape)
@@ -134,6 +136,7 @@ def _restore(fit: Fit, header: dict[str, Any], arrays: files.Arrays) -> None:
 
 
 def _state(fit: Fit, arrays: files.Arrays, prefix: str) -> MixtureState:
+    """One of the stored states."""
     model = fit.state._asdict()
     return MixtureState(*(array(arrays, f"{prefix}/{name}", value.shape) for name, value in model.items()))
 

@@ -390,7 +390,7 @@ def test_digamma_and_trigamma_have_their_known_values() -> None:
 
 
 @pytest.mark.parametrize("function", [gamma_functions.digamma, gamma_functions.trigamma])
-def test_digamma_and_trigamma_refuse_what_is_outside_of_their_domain(function) -> None:
+def test_digamma_and_trigamma_refuse_numbers_outside_their_domain(function) -> None:
     with pytest.raises(ValueError, match=r"x must be greater than \(p - 1\)/2 = 1, got 1\.0"):
         function(1.0, 3)
     with pytest.raises(ValueError, match=r"x must be a finite number, got nan"):
@@ -415,7 +415,7 @@ def test_gaps_keep_their_digits_up_to_1e15_degrees_of_freedom(p: int) -> None:
         assert rise == pytest.approx(gamma_functions.digamma_gap(least, p), rel=1e-3, abs=0)
 
 
-def test_the_remainder_of_stirlings_formula_is_exact_where_its_series_begins() -> None:
+def test_the_remainder_of_stirlings_formula_is_exact_where_its_series_starts() -> None:
     """At integers, in fifty digits: log (y - 1)!, psi(y) = H_(y-1) - gamma, psi'(y) = pi^2/6 - sum_k<y 1/k^2."""
     with localcontext(prec=50):
         _compare_remainders()
@@ -505,7 +505,7 @@ def test_the_first_state_has_the_given_mean_and_degrees_of_freedom(dof: float) -
     assert Wishart(mean).dof_of(Wishart(mean).state()) == pytest.approx(120)
 
 
-def test_a_structure_begins_at_the_nearest_mean_that_it_can_hold() -> None:
+def test_a_structure_starts_at_the_nearest_mean_that_it_can_hold() -> None:
     mean = covariance(4, np.random.default_rng(9))
     for structure in ("triangular", "triangular:upper", Full(4)):
         distribution = Wishart(mean, structure=structure)

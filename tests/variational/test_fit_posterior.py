@@ -1,4 +1,4 @@
-"""The call: what it refuses, how it ends, what it leaves behind."""
+"""The call: which arguments it refuses, how it ends, which files it writes."""
 
 import dataclasses
 import json
@@ -133,7 +133,7 @@ def test_an_unbounded_log_density_ends_with_a_reason_and_a_finite_state() -> Non
     assert np.isfinite(found.mean).all() and np.isfinite(found.stds).all()
 
 
-def test_too_few_iterations_are_said_to_be_so() -> None:
+def test_a_fit_that_runs_out_of_iterations_says_so() -> None:
     found = fit_posterior(TARGET.logp, X0, rng=0, max_iters=7, **TARGET.all_known())
     assert (found.nit, found.converged) == (7, False)
     assert "7 iterations of max_iters" in found.message
@@ -221,7 +221,7 @@ def test_a_checkpoint_keeps_the_states_that_may_become_the_result(tmp_path: Path
     assert (continued.best.elbo, continued.rate, continued.last) == (first.best.elbo, first.rate, first.last)
 
 
-def test_an_interrupted_fit_goes_on_as_if_nothing_had_been(tmp_path: Path, whole: Posterior) -> None:
+def test_an_interrupted_fit_continues_as_if_nothing_had_happened(tmp_path: Path, whole: Posterior) -> None:
     path, bent, calls = tmp_path / "fit.npz", Bent(), []
 
     def jac(x: np.ndarray) -> np.ndarray:
@@ -273,7 +273,7 @@ def test_a_history_has_a_line_for_every_iteration(tmp_path: Path) -> None:
     assert other.read_text() == "mine"
 
 
-def test_the_line_of_progress_says_where_the_fit_is() -> None:
+def test_the_progress_line_says_where_the_fit_is() -> None:
     texts: list[str] = []
     fit_posterior(
         TARGET.logp,

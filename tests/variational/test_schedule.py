@@ -124,9 +124,7 @@ def test_long_steps_are_shortened_and_keep_their_direction_short_ones_are_left_a
     assert 0 < rate * short.logits[0] <= 1
 
 
-def test_means_may_go_twice_as_far_where_they_went_as_far_as_they_might_and_no_further_than_at_first_elsewhere() -> (
-    None
-):
+def test_the_reach_of_a_mean_doubles_after_long_steps_that_agree_and_is_reset_after_others() -> None:
     mixture, rate, reach = mixture_of(Diagonal(DIM), 3), 0.5, np.array([4.0, 4.0, 1.0])
     longest = np.sqrt(DIM / (4 * rate))
     deltas = np.eye(3, DIM) * np.array([3.9, 1.9, 0.6])[:, None] * longest
