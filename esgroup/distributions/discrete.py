@@ -109,7 +109,7 @@ class _Table(NamedTuple):
 
 @lru_cache(maxsize=64)  # one generation needs the same table several times
 def _table(rate: float, power: float) -> _Table:
-    """The table of counts within 12 standard deviations and 40 / min(1, power) of the rate.
+    """The table of counts within 12 standard deviations plus 40 / min(1, power) of the rate.
 
     Log probabilities are sums of log P(w) - log P(w - 1) = power log(rate / w): differences of log w! would lose all
     digits.

@@ -133,6 +133,10 @@ def fit_posterior(
 
     Raises
     ------
+    TypeError, ValueError
+        If an argument is not valid, if logp is not finite at the start, or if the checkpoint is of another fit.
+    FileExistsError, FileNotFoundError
+        If the checkpoint exists without `resume`, or does not exist with it.
     KeyboardInterrupt
         If the fit is interrupted. The result so far is its attribute `result`; its ELBO is that of the iterations.
 
@@ -448,12 +452,12 @@ class Posterior:
         pathlib.Path
             The file.
         """
-        out = check_out(path)  # and that matplotlib is there
+        out = check_out(path)  # before the import: it says how to install matplotlib
+        from matplotlib.figure import Figure
+
         chosen = _checked_coordinates(coordinates, self._mixture.dim)
         if samples is not None:
             samples = checks.real_array("samples", samples, (None, self._mixture.dim))
-        from matplotlib.figure import Figure
-
         columns = min(COLUMNS, len(chosen))
         rows = math.ceil(len(chosen) / columns)
         figure = Figure(figsize=(3.4 * columns, 2.4 * rows), layout="constrained", facecolor="white")
