@@ -88,10 +88,10 @@ FAULTS = [
     Fault("fit: -I is missing", "groups/fit.py", "gradient -= 0.5 *", "gradient -= 0.0 *"),
     Fault("linalg: solve is transposed", "groups/linalg.py", "trans=0 if transposed else 1", "trans=1 if transposed else 0"),
     Fault("gaussian: sign of the precision form", "distributions/gaussian.py", 'self.form == "covariance" else -1.0', 'self.form == "covariance" else 1.0'),
-    Fault("gaussian: apply for solve", "distributions/gaussian_family.py", "return self.group._solve if", "return self.group._apply if"),
+    Fault("gaussian: apply for solve", "distributions/gaussian.py", "return self.group._solve if", "return self.group._apply if"),
     Fault("gaussian: shift of the score", "distributions/gaussian.py", "self._sign * float(weights.sum())", "0.0 * float(weights.sum())"),
     Fault("gaussian: factor 2 of the gradient", "distributions/gaussian.py", "2 * self._sign * self._pull", "self._sign * self._pull"),
-    Fault("gaussian: divergence the wrong way", "distributions/gaussian_family.py", "(q.root, p.root) if self.form", "(p.root, q.root) if self.form"),
+    Fault("gaussian: divergence the wrong way", "distributions/gaussian.py", "(q.root, p.root) if self.form", "(p.root, q.root) if self.form"),
     Fault("gaussian: sign of the entropy weight", "distributions/gaussian.py", "m -= 0.5 * checks", "m += 0.5 * checks"),
     Fault("gaussian: mean moves backwards", "distributions/gaussian.py", "return State(state.mean + self._outward(state.root, delta", "return State(state.mean - self._outward(state.root, delta"),
     Fault("curvature: cross term once", "distributions/curvature.py", "+ 2 * d * (products", "+ d * (products"),
@@ -152,7 +152,7 @@ FAULTS = [
     Fault("newton: damping on the diagonal only", "newton/moving.py", "np.maximum(np.abs(e), least) + damping)", "np.maximum(np.abs(e), least))"),
     Fault("posterior: Hessian of log q without its slope", "variational/log_density.py", "total: Array = -np.vecdot(slopes, v)[:, None] * slopes", "total: Array = 0 * slopes"),
     Fault("posterior: logits the other way round", "variational/iteration.py", "(means[:-1] - means[-1])", "(means[-1] - means[:-1])"),
-    Fault("posterior: gamma is forgotten", "variational/iteration.py", "finite = questions.answer(f, q, self.gamma)", "finite = questions.answer(f, q, 1.0)"),
+    Fault("posterior: gamma is forgotten", "variational/iteration.py", "finite = requests.answer(f, q, self.gamma)", "finite = requests.answer(f, q, 1.0)"),
 ]  # fmt: skip
 
 

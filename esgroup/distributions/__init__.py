@@ -4,4 +4,4 @@ from esgroup.distributions.base import Samples as Samples
 from esgroup.distributions.base import State as State
 from esgroup.distributions.base import Step as Step
 from esgroup.distributions.gaussian import Gaussian as Gaussian
-from esgroup.distributions.standard import standard_ngd as standard_ngd
+from esgroup.distributions.gaussian import standard_ngd as standard_ngd

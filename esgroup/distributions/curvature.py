@@ -1,4 +1,4 @@
-"""The Hessian in local coordinates from a few of its products with vectors."""
+"""The Hessian of a function in the local coordinates of a Gaussian, from a few of its products with vectors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def local_curvature(
 def local_hessian(
     group: Group, root: Array, hvp: Callable[[Array], Any], hessian_diagonal: Array | None, *, precision: bool
 ) -> tuple[Array, Array]:
-    """The hub's rows of X, (len(hub), dim), and its diagonal, (dim,): all that C (.) kappa(X) depends on.
+    """The rows of X = T^T H T in the hub, (len(hub), dim), and X_jj outside it: all that C (.) kappa(X) depends on.
+
+    The second array, (dim,), may have zeros for the coordinates of the hub, whose X_jj are among the rows.
 
     X's hub columns are T^T H (T e_j). A column outside the hub J is T e_j = d_j e_j + T_J q_j with
     d_j = 1 / (T^-1)_jj and q_j = -d_j (T^-1)_Jj, so that
@@ -47,6 +49,7 @@ def local_hessian(
 def _outer_diagonal(
     group: Group, root: Array, units: Array, products: Array, columns: Array, hessian_diagonal: Array, precision: bool
 ) -> Array:
+    """X_jj outside the hub by the formula in `local_hessian`, zeros inside, where d = 0."""
     inverse_rows = (group._apply if precision else group._solve_transposed)(root, units)  # (T^-1)_J, as rows
     outside = np.ones((1, group.dim))
     outside[0, group.hub] = 0.0

@@ -13,7 +13,16 @@ from scipy import special
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.univariate import BELOW_ONE, LARGEST, TINY, Local, Sign, Tau, Univariate, UnivariateState
+from esgroup.distributions.univariate import (
+    BELOW_ONE,
+    LARGEST,
+    TINY,
+    Sign,
+    Tau,
+    Univariate,
+    UnivariateState,
+    WhiteScores,
+)
 
 
 def _is_count(w: Array) -> NDArray[np.bool_]:
@@ -23,7 +32,13 @@ def _is_count(w: Array) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Bernoulli(Univariate):
-    """0 or 1, the latter with `probability` p: T = w, tau = log(p / (1 - p))."""
+    """0 or 1, the latter with probability p: T = w, tau = log(p / (1 - p)).
+
+    Parameters
+    ----------
+    probability : float
+        The probability p of a 1, between 0 and 1 and neither of them.
+    """
 
     probability: float = 0.5
     signs: ClassVar[tuple[Sign, ...]] = ("free",)
@@ -33,7 +48,7 @@ class Bernoulli(Univariate):
         p = checks.real_number("probability", self.probability)
         if not 0 < p < 1:
             raise ValueError(f"probability must be between 0 and 1 and neither of them, got {p!r}")
-        self._check(probability=True)
+        self._store_parameters(probability=True)
 
     def _natural(self) -> tuple[float, ...]:
         return (math.log(self.probability) - math.log1p(-self.probability),)
@@ -41,7 +56,7 @@ class Bernoulli(Univariate):
     def _usual(self, tau: Tau) -> dict[str, float]:
         return {"probability": min(max(float(special.expit(tau[0])), TINY), BELOW_ONE)}
 
-    def _inside(self, w: Array) -> NDArray[np.bool_]:
+    def _in_support(self, w: Array) -> NDArray[np.bool_]:
         return np.isin(w, (0, 1))
 
     def _statistics(self, w: Array) -> tuple[Array, ...]:
@@ -80,7 +95,7 @@ class Bernoulli(Univariate):
 
 
 class _Table(NamedTuple):
-    """All counts that matter, their statistics less those of the first of them, and their log probabilities."""
+    """All counts of noticeable probability; their statistics are relative to those of the first count."""
 
     counts: Array
     statistics: Array  # (2, n)
@@ -92,11 +107,12 @@ class _Table(NamedTuple):
         return -float(self.probabilities @ self.logs)
 
 
-@lru_cache(maxsize=64)  # one generation asks for the same table several times
+@lru_cache(maxsize=64)  # one generation needs the same table several times
 def _table(rate: float, power: float) -> _Table:
-    """Counts within 12 standard deviations of the rate, or 40 and more where that is not much.
+    """The table of counts within 12 standard deviations plus 40 / min(1, power) of the rate.
 
-    log P(w) - log P(w - 1) = power log(rate / w), summed up: differences of log w! would lose all digits.
+    Log probabilities are sums of log P(w) - log P(w - 1) = power log(rate / w): differences of log w! would lose all
+    digits.
     """
     reach = 12 * math.sqrt(rate / power) + 40 / min(1.0, power)
     w = np.arange(max(0.0, math.floor(rate - reach)), rate + reach)
@@ -107,7 +123,7 @@ def _table(rate: float, power: float) -> _Table:
 
 
 def _log_ratios(rate: float, w: Array) -> Array:
-    """log(rate / w), exact both where the two are close and where rate is lost in rate - w."""
+    """log(rate / w), accurate both where the two are close and where `rate` is lost in rate - w."""
     close = np.abs(rate - w) < 0.5 * w
     ratios: Array = np.where(close, np.log1p(np.where(close, rate - w, 0.0) / w), np.log(rate / w))
     return ratios
@@ -118,16 +134,22 @@ def _log_ratios(rate: float, w: Array) -> Array:
 
 @dataclass(frozen=True)
 class Poisson(Univariate):
-    """Counts 0, 1, 2, ... with a mean of `rate`: T = w, tau = log rate, b = 1 / w!."""
+    """Counts 0, 1, 2, ... with a mean of `rate`: T = w, tau = log rate, b = 1 / w!.
+
+    Parameters
+    ----------
+    rate : float
+        The mean, positive and at most 1e15.
+    """
 
     rate: float = 1.0
     signs: ClassVar[tuple[Sign, ...]] = ("free",)
-    support: ClassVar[str] = "whole numbers from 0 on"
-    most: ClassVar[float] = 1e15  # counts up to which float64 holds whole numbers, and NumPy draws them
-    series_from: ClassVar[float] = 1e6  # where the first term left out of the entropy's series is below 1e-18
+    support: ClassVar[str] = "whole numbers from 0 up"
+    most: ClassVar[float] = 1e15  # up to which float64 holds whole numbers and NumPy draws counts
+    series_from: ClassVar[float] = 1e6  # from which the first term left out of the series of the entropy is below 1e-18
 
     def __post_init__(self) -> None:
-        self._check(rate=True)
+        self._store_parameters(rate=True)
         if self.rate > self.most:
             raise ValueError(f"rate must be at most {self.most:g}, got {self.rate!r}")
 
@@ -140,7 +162,7 @@ class Poisson(Univariate):
     def _rate(self, tau: Tau) -> float:
         return math.exp(min(max(tau[0], math.log(TINY)), math.log(self.most)))
 
-    def _inside(self, w: Array) -> NDArray[np.bool_]:
+    def _in_support(self, w: Array) -> NDArray[np.bool_]:
         return _is_count(w)
 
     def _statistics(self, w: Array) -> tuple[Array, ...]:
@@ -151,7 +173,7 @@ class Poisson(Univariate):
         return logs
 
     def _mean_log_base(self, tau: Tau) -> float:
-        """A(tau) - <tau, m> - entropy."""
+        """E log b = A(tau) - <tau, m> - entropy."""
         rate = self._rate(tau)
         return rate - rate * math.log(rate) - self._entropy(rate)
 
@@ -193,27 +215,34 @@ class PoissonPower(Univariate):
 
     T = (w, -log w!), tau = (power log rate, power). power = 1 is Poisson; with larger powers the counts gather around
     the largest whole number below the rate, with a variance of about rate / power. All sums are over tables.
+
+    Parameters
+    ----------
+    rate : float
+        The rate, positive and at most 1e8.
+    power : float
+        The power, from 0.01 to 30 / log(1 + 1/rate).
     """
 
     rate: float = 1.0
     power: float = 1.0
     signs: ClassVar[tuple[Sign, ...]] = ("free", "positive")
-    support: ClassVar[str] = "whole numbers from 0 on"
-    most: ClassVar[float] = 1e8  # rates whose tables are still small
+    support: ClassVar[str] = "whole numbers from 0 up"
+    most: ClassVar[float] = 1e8  # the largest rate whose tables are small
     least_power: ClassVar[float] = 1e-2
-    sharpest: ClassVar[float] = 30.0  # of power log(1 + 1/rate); there scores are white to 3%
+    sharpest: ClassVar[float] = 30.0  # the largest power log(1 + 1/rate): scores are white to 3% there
 
     def __post_init__(self) -> None:
-        self._check(rate=True, power=True)
+        self._store_parameters(rate=True, power=True)
         if self.rate > self.most or self.power < self.least_power:
             wanted = f"rate must be at most {self.most:g} and power at least {self.least_power:g}"
             raise ValueError(f"{wanted}, got {self.rate!r} and {self.power!r}")
         if self.power > (most := self._most_power(self.rate)):
             wanted = f"at most {self.sharpest:g} / log(1 + 1/rate) = {most:.6g} for a rate of {self.rate!r}"
-            raise ValueError(f"power must be {wanted}, got {self.power!r}: beyond, only one or two counts are left")
+            raise ValueError(f"power must be {wanted}, got {self.power!r}: with more, only one or two counts are left")
 
     def _most_power(self, rate: float) -> float:
-        """The third likeliest count has a probability of down to (1 + 1/rate)^-power, which must outweigh rounding."""
+        """The largest power at which the third likeliest count, of about (1 + 1/rate)^-power, outweighs rounding."""
         return self.sharpest / math.log1p(1 / rate)
 
     def _natural(self) -> tuple[float, ...]:
@@ -226,7 +255,7 @@ class PoissonPower(Univariate):
     def _rate(self, tau: Tau) -> float:
         return min(math.exp(min(max(tau[0] / tau[1], math.log(TINY)), math.log(self.most))), self.most)
 
-    def _inside(self, w: Array) -> NDArray[np.bool_]:
+    def _in_support(self, w: Array) -> NDArray[np.bool_]:
         return _is_count(w)
 
     def _statistics(self, w: Array) -> tuple[Array, ...]:
@@ -274,7 +303,7 @@ class PoissonPower(Univariate):
         return float(math.floor(self._rate(tau))), self._moments(tau)[1]
 
     def _regression(self, tau: Tau) -> tuple[float, float]:
-        """beta such that w - beta log P is uncorrelated with log P, and the standard deviation of that."""
+        """beta such that w - beta log P is uncorrelated with log P, and the standard deviation of w - beta log P."""
         table = self._table(tau)
         w, excess = table.counts - self._expectation(tau)[0], table.logs - table.logs @ table.probabilities
         beta = float((w * excess) @ table.probabilities) / float(excess**2 @ table.probabilities)
@@ -284,16 +313,16 @@ class PoissonPower(Univariate):
         beta, std = self._regression(tau)  # of the statistic w - beta <tau, T>
         return (1 - beta * tau[0]) / std, -beta * tau[1] / std
 
-    def _local(self, tau: Tau, w: Array) -> Local:
+    def _local(self, tau: Tau, w: Array) -> WhiteScores:
         """<tau, T - m> = log P - E log P; counts beyond the table score like its ends."""
         table, (beta, std) = self._table(tau), self._regression(tau)
         excess = table.logs - table.logs @ table.probabilities
         fisher = float(excess**2 @ table.probabilities)  # tau^T F tau
         own = excess[np.clip(w - table.counts[0], 0, len(excess) - 1).astype(np.int64)]
-        return Local((w - self._expectation(tau)[0] - beta * own) / std, 1 - own / fisher)
+        return WhiteScores((w - self._expectation(tau)[0] - beta * own) / std, 1 - own / fisher)
 
     def _confined(self, tau: Array, margin: float) -> Array:
-        """Neighbours of the likeliest count stay within reach: P(k +- 1) / P(k) >= margin for a rate in the middle."""
+        """Keep neighbours of the likeliest count likely: P(k +- 1) / P(k) >= margin for a rate in the middle."""
         rate = max(self._rate(tau.tolist()), 0.5)
         most = max(1.0, 2 * math.log(1 / margin) / math.log1p(1 / rate))
         power = min(max(float(tau[1]), min(1.0, self.power)), most)

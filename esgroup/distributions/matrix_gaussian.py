@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -10,19 +10,18 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.base import Samples, State, Step
-from esgroup.distributions.gaussian import Gaussian, Map
-from esgroup.distributions.gaussian_family import Form
+from esgroup.distributions.base import Distribution, Samples, State, Step
+from esgroup.distributions.gaussian import Form, Gaussian, Map
 from esgroup.groups import Group, Kronecker, as_group
 
 
 @dataclass(frozen=True)
 class BlockwiseKronecker(Kronecker):
-    """The same matrices A1 (x) A2 with the paper's natural gradient, whose Fisher matrix has no cross terms.
+    """The group of matrices A1 (x) A2 with the paper's natural gradient, whose Fisher matrix has no cross terms.
 
     Its blocks 2 p2 I and 2 p1 I (paper, appendix on matrix Gaussians, eq. block_approx_fim) give each factor the whole
-    step of the scale that both share. So it is the exact gradient of G + t I, t the mean eigenvalue of G = sum_i w_i
-    z_i z_i^T - s I: in the scale twice the exact step, in everything else the same.
+    step of the scale that both share. So it is the exact gradient for G + t I, where t is the mean eigenvalue of
+    G = sum_i w_i z_i z_i^T - s I: the step of the scale is twice the exact one, and everything else is the same.
     """
 
     @property
@@ -41,7 +40,7 @@ class BlockwiseKronecker(Kronecker):
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixGaussian:
+class MatrixGaussian(Distribution):
     """Matrices X = E + R Z C^T with Z_ij ~ N(0, 1), R in a group of the rows and C in one of the columns.
 
     In covariance form R and C are the square roots themselves; in precision form R = B^-T and C = A^-T with B and A in
@@ -50,12 +49,30 @@ class MatrixGaussian:
     product R (x) C, and that is how it is computed; no matrix of that size is ever formed. A generation of n samples
     of m x k matrices costs O(n m k (m + k)) with full groups and O(n m k) with those of linear size.
 
-    `mean` is E; `sigma0` the first standard deviation of the entries, 1 if left out; `rows` and `cols` are groups of
-    as many dimensions as E has rows and columns, or their spellings. `exact=False` takes the paper's block-diagonal
-    approximation of the Fisher matrix, which doubles the step of the overall scale; else the natural gradient is
-    exact. A matrix of one row or one column is the vector Gaussian of the other group.
+    A `State` has the mean as a matrix and `root`, a packed element of `group`; samples are (n, m, k). A matrix of one
+    row or one column is the vector Gaussian of the other group.
 
-    A `State` has the mean as a matrix and `root`, a packed element of `group`; samples are (n, m, k).
+    Parameters
+    ----------
+    mean : array_like, shape (m, k)
+        The initial mean E.
+    sigma0 : float, optional
+        The initial standard deviation of the entries, 1 if left out.
+    rows, cols : Group or str
+        Groups of dimension m and k, or their spellings.
+    form : {"covariance", "precision"}
+        Which matrices have their square roots in the groups.
+    exact : bool
+        Whether the natural gradient is exact. False takes the paper's block-diagonal approximation of the Fisher
+        matrix, which doubles the step of the overall scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from esgroup import MatrixGaussian
+    >>> family = MatrixGaussian(np.zeros((3, 2)), rows="triangular", cols="diagonal")
+    >>> family.sample(family.state(), 5, np.random.default_rng(0)).x.shape
+    (5, 3, 2)
     """
 
     mean: Array
@@ -75,26 +92,9 @@ class MatrixGaussian:
             self._store("sigma0", checks.real_number("sigma0", self.sigma0, positive=True))
         _ = self.vector  # checks the form
 
-    def _store(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
-
-    def _fields(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, field.name) for field in fields(self))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, MatrixGaussian):
-            return NotImplemented
-        return np.array_equal(self.mean, other.mean) and self._fields()[1:] == other._fields()[1:]
-
-    def __hash__(self) -> int:
-        return hash((self.shape, *self._fields()[1:]))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._fields()  # through the constructor, so that shared arrays stay read-only
-
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of a point."""
+        """Shape (m, k) of one point."""
         rows, columns = self.mean.shape
         return rows, columns
 
@@ -105,11 +105,14 @@ class MatrixGaussian:
 
     @cached_property
     def group(self) -> Group:
-        """The group of the square root of X read row by row: a Kronecker product, or its only factor of more than 1."""
+        """The group of the square root of X read row by row.
+
+        It is a Kronecker product, or one of its factors if the other has dimension 1.
+        """
         rows, cols = self.sides
         if not self.exact:
             return BlockwiseKronecker(rows, cols)
-        if cols.dim == 1:  # numbers are in every group, and h of one factor is exact where that of two is not
+        if cols.dim == 1:  # every group contains the numbers, and h of one factor is exact where that of two is not
             return rows
         return cols if rows.dim == 1 else Kronecker(rows, cols)
 
@@ -125,7 +128,7 @@ class MatrixGaussian:
         return self._shaped(self.vector.state())
 
     def covariances(self, state: State) -> tuple[Array, Array]:
-        """R R^T and C C^T, dense, with the scale in the first: the second has the mean diagonal 1.
+        """R R^T and C C^T as dense matrices, scaled so that the diagonal of the second has the mean 1.
 
         They are `rowcov` and `colcov` of scipy.stats.matrix_normal.
         """
@@ -155,7 +158,7 @@ class MatrixGaussian:
     # ---- density ------------------------------------------------------------------------------------------------
 
     def sample(self, state: State, n: int, rng: np.random.Generator) -> Samples:
-        """n matrices and their white coordinates Z, a whole generation in one call."""
+        """Draw n matrices, with their white coordinates Z, in one call."""
         return self._shaped_samples(self.vector.sample(self._flat(state), n, rng))
 
     def points(self, state: State, z: Any) -> Samples:
@@ -163,12 +166,12 @@ class MatrixGaussian:
         return self._shaped_samples(self.vector.points(self._flat(state), self._rows_of("z", z)))
 
     def local(self, state: State, x: Any) -> Array:
-        """R^-1 (X - E) C^-T, the local coordinates of a matrix or of several."""
+        """Local coordinates R^-1 (X - E) C^-T of one matrix or of several."""
         x = self._points("x", x)
         return self.vector.local(self._flat(state), self._read_by_rows(x)).reshape(x.shape)
 
     def log_density(self, state: State, x: Any) -> Array:
-        """log q(X) = -|Z|^2/2 - k log|det R| - m log|det C| - m k log(2 pi)/2, of a matrix or of several."""
+        """log q(X) = -|Z|^2/2 - k log|det R| - m log|det C| - m k log(2 pi)/2, of one matrix or of several."""
         return self.vector.log_density(self._flat(state), self._read_by_rows(self._points("x", x)))
 
     def entropy(self, state: State) -> float:
@@ -188,12 +191,22 @@ class MatrixGaussian:
         t = tr G1 / (m k), the local steps are +-(C1 (.) kappa1(G1) / k - t/4 I) of the rows and
         +-(C2 (.) kappa2(G2) / m - t/4 I) of the columns, + in covariance and - in precision form. Without the terms in
         t it is the paper's approximation (`exact=False`).
+
+        Parameters
+        ----------
+        z : array_like, shape (n, m, k)
+            Local coordinates of the matrices.
+        weights : array_like, shape (n,)
+            One weight per matrix.
         """
         step = self.vector.natural_score(self._rows_of("z", z), weights)
         return step._replace(delta=step.delta.reshape(self.shape))
 
     def move(self, state: State, step: Step, map: Map = "h") -> State:
-        """E + R delta C^T, and both roots times h(M), Exp(M) or I + M; the map that `Gaussian.move` describes."""
+        """The parameters after a step: E + R delta C^T, and both roots times h(M), Exp(M) or I + M.
+
+        See `Gaussian.move` for the choice of `map`.
+        """
         checks.instance("step", step, Step)
         delta = checks.real_array("step.delta", step.delta, self.shape).ravel()
         return self._shaped(self.vector.move(self._flat(state), step._replace(delta=delta), map))
@@ -228,11 +241,11 @@ class MatrixGaussian:
         return Samples(z.reshape(shape), x.reshape(shape), None if images is None else images.reshape(shape))
 
     def _rows_of(self, name: str, matrices: Any) -> Array:
-        """(n, m, k) to (n, m k)."""
+        """Check matrices (n, m, k) and read them row by row, (n, m k)."""
         return self._read_by_rows(checks.real_array(name, matrices, (None, *self.shape)))
 
     def _points(self, name: str, x: Any) -> Array:
-        """One matrix or several."""
+        """Check one matrix or several."""
         batch = (None,) if len(_shape(x)) == 3 else ()
         return checks.real_array(name, x, (*batch, *self.shape))
 
@@ -252,7 +265,7 @@ def _matrix(name: str, value: Any) -> Array:
 def _shape(value: Any) -> tuple[int, ...]:
     try:
         return np.shape(value)
-    except ValueError:  # rows of unequal length, which the next check has a word for
+    except ValueError:  # rows of unequal length: the next check reports them
         return 0, 0
 
 

@@ -1,4 +1,4 @@
-"""Finite mixtures of Gaussians: density, responsibilities, natural gradients by the joint Fisher matrix, moves."""
+"""Finite mixtures of Gaussians: where they start, density, natural gradients by the joint Fisher matrix, moves."""
 
 from __future__ import annotations
 
@@ -11,14 +11,26 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.base import State, Step
+from esgroup.distributions.base import Distribution, State, Step
 from esgroup.distributions.gaussian import Gaussian, Map
-from esgroup.distributions.spreading import spread_components
-from esgroup.groups import Group
+from esgroup.groups import Group, as_group
+from esgroup.lazy import Lazy
+
+special: Any = Lazy("scipy.special")
 
 
 class MixtureState(NamedTuple):
-    """Parameters: the means as rows, the packed square roots one after another, and log pi_k."""
+    """Parameters of a mixture.
+
+    Attributes
+    ----------
+    means : ndarray, shape (K, dim)
+        The means of the components.
+    roots : ndarray
+        The packed square roots of the components, one after another.
+    log_weights : ndarray, shape (K,)
+        log pi_k.
+    """
 
     means: Array
     roots: Array
@@ -26,7 +38,17 @@ class MixtureState(NamedTuple):
 
 
 class MixtureSamples(NamedTuple):
-    """A generation: points x, the component that drew each, and its local coordinates z ~ N(0, I) there."""
+    """One generation of samples of a mixture.
+
+    Attributes
+    ----------
+    z : ndarray, shape (n, dim)
+        Local coordinates z ~ N(0, I) in the component that drew the point.
+    x : ndarray, shape (n, dim)
+        The points.
+    labels : ndarray of int, shape (n,)
+        The component that drew each point.
+    """
 
     z: Array
     x: Array
@@ -34,30 +56,53 @@ class MixtureSamples(NamedTuple):
 
 
 class MixtureStep(NamedTuple):
-    """A vector of the local space: delta_k as rows, the packed M_k one after another, and log(pi_k / pi_K), k < K."""
+    """A vector of the local space of a mixture.
+
+    Attributes
+    ----------
+    deltas : ndarray, shape (K, dim)
+        The parts delta_k for the means.
+    ms : ndarray
+        The packed parts M_k for the square roots, one after another.
+    logits : ndarray, shape (K - 1,)
+        The changes of log(pi_k / pi_K), k < K.
+    """
 
     deltas: Array
     ms: Array
     logits: Array
 
     def scaled(self, mean_rate: float, root_rate: float | None = None, weight_rate: float | None = None) -> MixtureStep:
-        """The step times a rate, or times one rate each for means, square roots and weights."""
+        """Multiply the step by a rate, or the parts for means, square roots and weights by a rate each."""
         of_roots = mean_rate if root_rate is None else root_rate
         of_weights = mean_rate if weight_rate is None else weight_rate
         return MixtureStep(mean_rate * self.deltas, of_roots * self.ms, of_weights * self.logits)
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Mixture(Distribution):
     """q(x) = sum_k pi_k N(x | mean_k, Sigma_k), each Gaussian with a group and a form of its own.
 
     The local map is that of a Gaussian in every component and rho_k + rho for the logits rho_k = log(pi_k / pi_K)
     (paper, appendix "Finite Mixture of Gaussians"). The Fisher matrix of q is singular where components coincide; the
     one used is that of the joint distribution of x and its component, which is block diagonal: pi_k F_k for the
-    parameters of component k, and diag(pi) - pi pi^T for the logits.
+    parameters of component k, and diag(pi) - pi pi^T for the logits. With one component this is the Gaussian itself.
 
-    `components` are Gaussians with a mean, of one dimension; `weights` are positive with sum 1, by default all equal,
-    and stay as they are unless `learn_weights`. With one component this is the Gaussian itself.
+    Parameters
+    ----------
+    components : sequence of Gaussian
+        Gaussians of one dimension, each with a mean.
+    weights : array_like, shape (K,), optional
+        Positive numbers with the sum 1; all equal if left out.
+    learn_weights : bool
+        Whether steps change the weights.
+
+    Examples
+    --------
+    >>> from esgroup import Gaussian, Mixture
+    >>> mixture = Mixture((Gaussian("full", [0.0, 0.0]), Gaussian("diagonal", [3.0, 1.0])), [0.25, 0.75])
+    >>> mixture.mean(mixture.state()).tolist()
+    [2.25, 0.75]
     """
 
     components: tuple[Gaussian, ...]
@@ -69,9 +114,6 @@ class Mixture:
         checks.store_flag(self, "learn_weights")
         if self.weights is not None:
             self._store("weights", _checked_weights(self.weights, self.count))
-
-    def _store(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
 
     @classmethod
     def spread(
@@ -85,32 +127,46 @@ class Mixture:
         learn_weights: bool = False,
         rng: Any = None,
     ) -> Mixture:
-        """`count` Gaussians of equal weight, spread evenly over a box or around a point.
+        """Gaussians of equal weight, spread evenly over a box or around a point.
 
-        `bounds` are pairs (lower, upper), one for each coordinate; or `mean` and `sigma0` describe the region as
-        N(mean, sigma0^2 I). Means are points of an additive sequence with a random shift, and standard deviations are
-        count^(-1/dim) times those of the region: together the components cover it once.
+        Means are points of an additive sequence with a random shift, and standard deviations are count^(-1/dim) times
+        those of the region: together the components cover it once.
+
+        Parameters
+        ----------
+        count : int
+            The number of components.
+        bounds : array_like, shape (dim, 2), optional
+            The region as a box: a pair (lower, upper) for each coordinate.
+        mean : array_like, shape (dim,), optional
+            The region as N(mean, sigma0^2 I), instead of `bounds`.
+        sigma0 : float, optional
+            The standard deviation of that region.
+        structure : Group or str
+            The structure of all components.
+        learn_weights : bool
+            Whether steps change the weights.
+        rng : int or numpy.random.Generator, optional
+            The seed of the random shift.
+
+        Examples
+        --------
+        >>> from esgroup import Mixture
+        >>> Mixture.spread(5, bounds=[(0, 1), (-2, 2)], rng=0).count
+        5
         """
-        components = spread_components(count, bounds, mean, sigma0, structure, np.random.default_rng(rng))
+        components = _spread_components(count, bounds, mean, sigma0, structure, np.random.default_rng(rng))
         return cls(components, learn_weights=learn_weights)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Mixture):
-            return NotImplemented
-        same = self.components == other.components and self.learn_weights == other.learn_weights
-        return same and np.array_equal(self._initial_weights, other._initial_weights)
-
-    def __hash__(self) -> int:
-        return hash((self.components, self.learn_weights))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.components, self.weights, self.learn_weights)  # arrays stay read-only
+    def _compared(self) -> tuple[Any, ...]:
+        """Equal weights are the same whether they were given or left out."""
+        return self.components, self._initial_weights, self.learn_weights
 
     # ---- sizes --------------------------------------------------------------------------------------------------
 
     @property
     def count(self) -> int:
-        """The number K of components."""
+        """K, the number of components."""
         return len(self.components)
 
     @property
@@ -120,7 +176,7 @@ class Mixture:
 
     @cached_property
     def _cuts(self) -> list[int]:
-        """Where one packed root ends and the next begins."""
+        """Indices at which one packed root ends and the next begins."""
         return np.cumsum([0] + [gaussian.group.size for gaussian in self.components]).tolist()  # type: ignore[no-any-return]
 
     @cached_property
@@ -134,12 +190,12 @@ class Mixture:
         return self.joined([gaussian.state() for gaussian in self.components], np.log(self._initial_weights))
 
     def joined(self, states: list[State], log_weights: Array) -> MixtureState:
-        """One state from those of the components."""
+        """Join the states of the components, and log weights, to one state."""
         means, roots = np.array([s.mean for s in states]), np.concatenate([s.root for s in states])
         return MixtureState(means, roots, log_weights)
 
     def component_states(self, state: MixtureState) -> list[State]:
-        """The states of the components, as views."""
+        """The states of the components, as views of `state`."""
         state = self._checked(state)
         return [State(state.means[k], self._part(state.roots, k)) for k in range(self.count)]
 
@@ -162,7 +218,7 @@ class Mixture:
     # ---- density ------------------------------------------------------------------------------------------------
 
     def sample(self, state: MixtureState, n: int, rng: np.random.Generator) -> MixtureSamples:
-        """n points, a whole generation at once: a component by its weight, then a point of it."""
+        """Draw n points at once: for each a component by its weight, then a point of that component."""
         n = checks.whole_number("n", n)
         if not isinstance(rng, np.random.Generator):
             raise TypeError(f"rng must be a numpy.random.Generator, got {rng!r}")
@@ -178,12 +234,12 @@ class Mixture:
         return MixtureSamples(z, x, labels)
 
     def log_density(self, state: MixtureState, x: Any) -> Array:
-        """log q(x) of a point or of rows of points, by log-sum-exp."""
+        """log q(x) of one point or of rows of points, by log-sum-exp."""
         total: Array = np.logaddexp.reduce(self._log_parts(state, x), axis=-1)
         return total
 
     def responsibilities(self, state: MixtureState, x: Any) -> Array:
-        """r_k(x) = pi_k N_k(x) / q(x), on the last axis, for a point or rows of points."""
+        """r_k(x) = pi_k N_k(x) / q(x) of one point or of rows of points, components on the last axis."""
         parts = self._log_parts(state, x)
         return np.exp(parts - np.logaddexp.reduce(parts, axis=-1, keepdims=True))
 
@@ -194,7 +250,7 @@ class Mixture:
         return parts
 
     def entropy(self, state: MixtureState, n: int, rng: np.random.Generator) -> float:
-        """-E[log q], the mean over n samples; exact, and without samples, for one component."""
+        """-E[log q], estimated from n samples; exact, and without samples, for one component."""
         if self.count == 1:
             return self.components[0].entropy(self.component_states(state)[0])
         x = self.sample(state, checks.whole_number("n", n, least=1), rng).x
@@ -208,11 +264,20 @@ class Mixture:
         With z_ik the local coordinates of x_i in component k and r_ik its responsibilities,
         delta_k = sum_i w_i r_ik z_ik / pi_k, M_k = +-C (.) kappa(sum_i w_i r_ik (z_ik z_ik^T - I)) / pi_k, with - in
         precision form, and rho_k = sum_i w_i (r_ik / pi_k - r_iK / pi_K), which is zero unless weights are learnt.
+
+        Parameters
+        ----------
+        state : MixtureState
+            The parameters.
+        x : array_like, shape (n, dim)
+            The points.
+        weights : array_like, shape (n,)
+            One weight per point.
         """
         x = checks.real_array("x", x, (None, self.dim))
         weights = checks.real_array("weights", weights, (len(x),))
         parts = self._log_parts(state, x)
-        # r / pi = N_k / q <= 1 / pi; a weight that has all but vanished must not overflow
+        # r / pi = N_k / q <= 1 / pi must not overflow for a component whose weight has all but vanished
         ratios = np.exp(np.minimum(parts - state.log_weights - np.logaddexp.reduce(parts, axis=1)[:, None], 700.0))
         steps = [
             gaussian.natural_score(gaussian.local(own, x), weights * ratios[:, k])
@@ -222,7 +287,7 @@ class Mixture:
         return MixtureStep(np.array([s.delta for s in steps]), np.concatenate([s.m for s in steps]), logits)
 
     def move(self, state: MixtureState, step: MixtureStep, map: Map = "h") -> MixtureState:
-        """Every component along its part of the step (see `Gaussian.move`), the logits by addition."""
+        """The parameters after a step: each component by `Gaussian.move`, the logits by addition."""
         checks.instance("step", step, MixtureStep)
         deltas = checks.real_array("step.deltas", step.deltas, (self.count, self.dim))
         ms = checks.real_array("step.ms", step.ms, (self._cuts[-1],))
@@ -236,9 +301,10 @@ class Mixture:
         shifted = state.log_weights + np.append(logits, 0.0)
         return self.joined(moved, shifted - np.logaddexp.reduce(shifted))
 
-    # ---- shared -------------------------------------------------------------------------------------------------
+    # ---- packing and checks --------------------------------------------------------------------------------------
 
     def _part(self, packed: Array, k: int) -> Array:
+        """The part of component k of packed roots, or of packed local vectors, as a view."""
         return packed[self._cuts[k] : self._cuts[k + 1]]
 
     def _checked(self, state: MixtureState) -> MixtureState:
@@ -269,3 +335,58 @@ def _checked_weights(weights: Any, count: int) -> Array:
     if abs(array.sum() - 1) > 1e-8:
         raise ValueError(f"weights must have the sum 1, got {array.sum():.12g}")
     return checks.read_only(array / array.sum())
+
+
+# ---- where components start ---------------------------------------------------------------------------------------
+
+
+def _spread_components(
+    count: Any, bounds: Any, mean: Any, sigma0: Any, structure: Group | str, rng: np.random.Generator
+) -> tuple[Gaussian, ...]:
+    """The components of `Mixture.spread`."""
+    count = checks.whole_number("count", count, least=1)
+    if (bounds is None) == (mean is None):
+        raise ValueError(f"either bounds or mean (with sigma0) must be given, got {bounds=!r} and {mean=!r}")
+    if bounds is None:
+        centre = checks.real_array("mean", mean, (None,))
+        stds = np.full(len(centre), checks.real_number("sigma0", sigma0, positive=True))
+        shares = np.clip(_even_points(count, len(centre), rng), 1e-12, 1 - 1e-12)
+        means = centre + stds * special.ndtri(shares)  # quantiles of N(0, 1)
+    else:
+        if sigma0 is not None:
+            raise ValueError(f"sigma0 must be left out if bounds are given, which set the scale, got {sigma0!r}")
+        box = box_of("bounds", bounds)
+        low, width = box[:, 0], box[:, 1] - box[:, 0]
+        stds = width / np.sqrt(12)  # of the uniform distribution
+        means = low + width * _even_points(count, len(box), rng)
+    share = stds * count ** (-1 / len(stds))
+    group = as_group(structure, len(stds))
+    if np.all(share == share[0]):
+        return tuple(Gaussian(group, point, sigma0=float(share[0])) for point in means)
+    covariance = np.diag(share**2)
+    return tuple(Gaussian(group, point, covariance=covariance) for point in means)
+
+
+def box_of(name: str, bounds: Any, dim: int | None = None) -> Array:
+    """Check pairs (lower, upper) with lower < upper; returns a read-only (dim, 2) array."""
+    box: Array = np.array(checks.real_array(name, bounds, (dim, 2)))
+    if len(box) == 0:
+        raise ValueError(f"{name} must have at least one coordinate, got none")
+    if not (box[:, 0] < box[:, 1]).all():
+        j = int((box[:, 0] >= box[:, 1]).argmax())
+        raise ValueError(f"{name} must have lower < upper, got ({box[j, 0]}, {box[j, 1]}) for coordinate {j}")
+    return checks.read_only(box)
+
+
+def _even_points(count: int, dim: int, rng: np.random.Generator) -> Array:
+    """Points (count, dim) of the unit cube that keep a distance from each other: u + i a mod 1, i = 0, 1, ...
+
+    a_j = phi^-j with phi^(dim + 1) = phi + 1, the golden ratio for dim = 1 (the R sequence of M. Roberts, "The
+    unreasonable effectiveness of quasirandom sequences", 2018); u is uniform.
+    """
+    phi = 2.0
+    for _ in range(60):  # the slope of this map is below 1/2 at phi
+        phi = (1 + phi) ** (1 / (dim + 1))
+    steps = phi ** -np.arange(1.0, dim + 1)
+    points: Array = (rng.random(dim) + np.arange(count)[:, None] * steps) % 1.0
+    return points

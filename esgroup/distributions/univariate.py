@@ -22,33 +22,54 @@ from esgroup.checks import Array
 
 Sign = Literal["positive", "negative", "free"]
 Tau = Sequence[float]
-TINY, HUGE = 1e-300, 1e300  # numbers that are drawn stay between
+TINY, HUGE = 1e-300, 1e300  # the range of numbers that are drawn
 BELOW_ONE = 1 - 2.0**-53  # the largest float64 less than 1
-SMALLEST, LARGEST = 1e-140, 1e140  # of natural parameters with a sign in a search: their squares stay numbers
+SMALLEST, LARGEST = 1e-140, 1e140  # the range of natural parameters with a sign in a search: their squares stay finite
 
 
 class UnivariateState(NamedTuple):
-    """Where a family, or a product of families, is: the unconstrained numbers lambda."""
+    """Parameters of a family, or of a product of families.
+
+    Attributes
+    ----------
+    unconstrained : ndarray
+        The unconstrained numbers lambda, one for each natural parameter.
+    """
 
     unconstrained: Array
 
 
-class Local(NamedTuple):
-    """Scores of points, white under the distribution: E z = 0, E z^2 = 1, E y = 1, E[z y] = 0."""
+class WhiteScores(NamedTuple):
+    """Scores of points, white under the distribution: E z = 0, E z^2 = 1, E y = 1, E[z y] = 0.
 
-    z: Array  # along the location
-    y: Array  # along the concentration, a squared distance: z^2 for a normal; 1 where a family has none
+    Attributes
+    ----------
+    z : ndarray
+        The score along the location.
+    y : ndarray
+        The score along the concentration, a squared distance: z^2 for a normal, 1 for a family without concentration.
+    """
+
+    z: Array
+    y: Array
 
 
 class Univariate(ABC):
-    """One number with an exponential family: a frozen dataclass of its usual parameters, where `state()` begins.
+    """An exponential family of one number: a frozen dataclass of its usual parameters, at which `state()` starts.
 
     Families with two natural parameters concentrate: tau <- c tau, c -> infinity, contracts them to a point and leaves
     their mean where it is. Those with one are as wide as they are far from an end of their domain.
+
+    Examples
+    --------
+    >>> from esgroup.distributions.families import Gamma
+    >>> family = Gamma(shape=4.0, rate=2.0)
+    >>> family.moments(family.state())
+    (2.0, 1.0)
     """
 
-    signs: ClassVar[tuple[Sign, ...]]  # of the natural parameters
-    support: ClassVar[str]  # in words
+    signs: ClassVar[tuple[Sign, ...]]  # signs of the natural parameters
+    support: ClassVar[str]  # what a number must be, for messages
 
     # ---- must: a family in formulas of tau, a tuple of numbers ---------------------------------------------------
 
@@ -61,8 +82,8 @@ class Univariate(ABC):
         """The usual parameters from the natural ones, by name."""
 
     @abstractmethod
-    def _inside(self, w: Array) -> NDArray[np.bool_]:
-        """Which numbers are in the support."""
+    def _in_support(self, w: Array) -> NDArray[np.bool_]:
+        """Whether each number is in the support."""
 
     @abstractmethod
     def _statistics(self, w: Array) -> tuple[Array, ...]:
@@ -94,7 +115,7 @@ class Univariate(ABC):
 
     @abstractmethod
     def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
-        """n independent numbers."""
+        """Draw n independent numbers."""
 
     # ---- may: what a search needs ------------------------------------------------------------------------------
 
@@ -102,13 +123,13 @@ class Univariate(ABC):
         """The direction of tau that moves the location, of Fisher length 1 and Fisher-orthogonal to tau if K = 2."""
         return (self._fisher(tau)[0][0] ** -0.5,)
 
-    def _local(self, tau: Tau, w: Array) -> Local:
+    def _local(self, tau: Tau, w: Array) -> WhiteScores:
         """z = <direction, T - m> and y = 1 - <tau, T - m> / (tau^T F tau): the scores of location and -log c."""
         z = (self._statistics(w)[0] - self._expectation(tau)[0]) * self._location(tau)[0]
-        return Local(z, np.ones(len(w)))
+        return WhiteScores(z, np.ones(len(w)))
 
     def _confined(self, tau: Array, margin: float) -> Array:
-        """tau within what a search can go on from; values of a discrete family keep a probability of `margin`."""
+        """tau, moved to where a search can continue; values of a discrete family keep a probability of `margin`."""
         return np.clip(tau, SMALLEST, LARGEST)
 
     def _middle(self, tau: Tau) -> tuple[float, float]:
@@ -117,12 +138,12 @@ class Univariate(ABC):
 
     # ---- parameters --------------------------------------------------------------------------------------------
 
-    def _check(self, **wanted: bool) -> None:
-        """Store the fields as floats, and see that they are positive where `wanted` says so."""
+    def _store_parameters(self, **wanted: bool) -> None:
+        """Store the named fields as floats, after a check that those marked True are positive."""
         for name, positive in wanted.items():
             object.__setattr__(self, name, checks.real_number(name, getattr(self, name), positive=positive))
         tau = np.array([t for t, sign in zip(self._safe_natural(), self.signs, strict=True) if sign != "free"])
-        least, most = SMALLEST / 1e10, LARGEST * 1e10  # where a search ends is rounded, and must do for a start
+        least, most = SMALLEST / 1e10, LARGEST * 1e10  # so that a search can start where another ended, rounded
         if not (np.abs(tau) >= least).all() or not (np.abs(tau) <= most).all():
             wanted_text = f"natural parameters between {least:g} and {most:g}: choose other units"
             raise ValueError(f"{', '.join(wanted)} must lead to {wanted_text}, got {self}")
@@ -135,7 +156,7 @@ class Univariate(ABC):
 
     @property
     def size(self) -> int:
-        """How many natural parameters there are."""
+        """The number K of natural parameters."""
         return len(self.signs)
 
     @property
@@ -144,7 +165,7 @@ class Univariate(ABC):
         return self.size > 1
 
     def state(self) -> UnivariateState:
-        """The parameters of the constructor, unconstrained."""
+        """The initial parameters: those of the constructor, unconstrained."""
         return UnivariateState(unconstrained(np.array(self._natural()), self.signs))
 
     def at(self, state: UnivariateState) -> Self:
@@ -152,41 +173,54 @@ class Univariate(ABC):
         return replace(self, **self._usual(self.natural(state).tolist()))  # type: ignore[type-var]
 
     def natural(self, state: UnivariateState) -> Array:
-        """tau = f(lambda)."""
-        return natural(checked(state, self.size).unconstrained, self.signs)
+        """The natural parameters tau = f(lambda) of a state."""
+        return natural(checked_state(state, self.size).unconstrained, self.signs)
 
     # ---- density -----------------------------------------------------------------------------------------------
 
     def check_points(self, name: str, points: Any) -> Array:
-        """`points` as an array (n,) of numbers in the support."""
+        """Check that all points are in the support.
+
+        Parameters
+        ----------
+        name : str
+            The name of the argument, for the message.
+        points : array_like, shape (n,)
+            The numbers.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            The points as float64.
+        """
         w = checks.real_array(name, points, (None,))
-        if not (inside := self._inside(w)).all():
+        if not (inside := self._in_support(w)).all():
             where = int(np.argmin(inside))
             raise ValueError(f"{name} must be {self.support} for {self}, got {w[where]:g} at index {where}")
         return w
 
     def sample(self, state: UnivariateState, n: int, rng: np.random.Generator) -> Array:
-        """n numbers, drawn at once."""
+        """Draw n numbers at once."""
         checks.instance("rng", rng, np.random.Generator)
         return self._draw(self.natural(state).tolist(), checks.whole_number("n", n), rng)
 
     def statistics(self, points: Any) -> Array:
-        """T(w) as rows (n, K)."""
+        """The sufficient statistics T(w) as rows (n, K)."""
         return np.column_stack(self._statistics(self.check_points("points", points)))
 
     def log_density(self, state: UnivariateState, points: Any) -> Array:
-        """log b(w) + <T(w), tau> - A(tau), -inf outside of the support; the log probability of a discrete family.
+        """log b(w) + <T(w), tau> - A(tau), -inf outside the support; log probabilities of a discrete family.
 
         The terms cancel: for large natural parameters the error is about 1e-16 of <T(w), tau>.
         """
         tau, points = self.natural(state), checks.real_array("points", points, (None,))
-        density, inside = np.full(len(points), -np.inf), self._inside(points)
+        density, inside = np.full(len(points), -np.inf), self._in_support(points)
         w = points[inside]
         density[inside] = self._log_base(w) + np.column_stack(self._statistics(w)) @ tau
         return density - self.log_partition(state)
 
     def log_partition(self, state: UnivariateState) -> float:
-        """A(tau)."""
+        """The log partition function A(tau)."""
         return float(self._log_partition(self.natural(state).tolist()))
 
     def moments(self, state: UnivariateState) -> tuple[float, float]:
@@ -210,27 +244,37 @@ class Univariate(ABC):
         return np.array(self._fisher(self.natural(state).tolist()), dtype=np.float64)
 
     def natural_gradient(self, state: UnivariateState, gradient: Any) -> Array:
-        """The direct way: from dL/dtau to the natural gradient in lambda, F_tau^-1 g / f'(lambda)."""
+        """The natural gradient in lambda from g = dL/dtau, the direct way: F_tau^-1 g / f'(lambda)."""
         gradient = checks.real_array("gradient", gradient, (self.size,))
         return self.natural_gradient_indirect(state, np.linalg.solve(self.fisher(state), gradient))
 
     def natural_gradient_indirect(self, state: UnivariateState, gradient: Any) -> Array:
-        """The indirect way: from dL/dm, which is the natural gradient in tau, to that in lambda, g_m / f'(lambda)."""
+        """The natural gradient in lambda from g = dL/dm, which is that in tau, the indirect way: g / f'(lambda)."""
         gradient = checks.real_array("gradient", gradient, (self.size,))
-        step: Array = gradient / slopes(checked(state, self.size).unconstrained, self.signs)
+        step: Array = gradient / slopes(checked_state(state, self.size).unconstrained, self.signs)
         return step
 
     def natural_score(self, state: UnivariateState, points: Any, weights: Any) -> Array:
-        """Natural gradient in lambda of sum_i weights_i log q(w_i): F_tau^-1 sum_i weights_i (T(w_i) - m) / f'."""
+        """Natural gradient in lambda of sum_i weights_i log q(w_i): F_tau^-1 sum_i weights_i (T(w_i) - m) / f'.
+
+        Parameters
+        ----------
+        state : UnivariateState
+            The parameters.
+        points : array_like, shape (n,)
+            Numbers in the support.
+        weights : array_like, shape (n,)
+            One weight per point.
+        """
         points = self.check_points("points", points)
         weights = checks.real_array("weights", weights, points.shape)
         centred = np.column_stack(self._statistics(points)) - self.expectation(state)
         return self.natural_gradient(state, weights @ centred)
 
     def move(self, state: UnivariateState, step: Any) -> UnivariateState:
-        """lambda + step (paper, eq. uef_ngd): every step leads to parameters of the family."""
+        """The parameters after a step, lambda + step (paper, eq. uef_ngd); all of them are valid."""
         step = checks.real_array("step", step, (self.size,))
-        return UnivariateState(checked(state, self.size).unconstrained + step)
+        return UnivariateState(checked_state(state, self.size).unconstrained + step)
 
 
 # ---- maps between unconstrained and natural parameters ----------------------------------------------------------
@@ -252,8 +296,8 @@ def slopes(values: Array, signs: tuple[Sign, ...]) -> Array:
     return np.where(_is_free(signs), 1.0, _factors(signs) * np.exp(-np.logaddexp(0.0, -values)))
 
 
-def checked(state: UnivariateState, size: int) -> UnivariateState:
-    """A state of `size` finite numbers."""
+def checked_state(state: UnivariateState, size: int) -> UnivariateState:
+    """Check that a state has `size` finite numbers."""
     checks.instance("state", state, UnivariateState)
     return UnivariateState(checks.real_array("state.unconstrained", state.unconstrained, (size,)))
 

@@ -1,48 +1,76 @@
-"""Wishart distributions over positive-definite matrices: samples, densities, natural gradients, moves."""
+"""Wishart distributions over positive-definite matrices: samples, densities, natural gradients, moves.
+
+At the end are functions of whole generations of positive-definite matrices: Bartlett's samples, roots, checks.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions import multigamma
-from esgroup.distributions.bartlett import bartlett, bend, check_symmetric, gram, positive_roots, symmetric_part
+from esgroup.distributions import gamma_functions
+from esgroup.distributions.base import Distribution
 from esgroup.groups import Group, as_group
 
 
 class WishartState(NamedTuple):
-    """Parameters: b, an array of shape (), with n = 2 softplus(b) + p - 1 degrees of freedom, and the packed B."""
+    """Parameters of a Wishart distribution.
+
+    Attributes
+    ----------
+    b : ndarray, shape ()
+        Determines the degrees of freedom, n = 2 softplus(b) + p - 1.
+    root : ndarray
+        The packed B.
+    """
 
     b: Array
     root: Array
 
 
 class WishartSamples(NamedTuple):
-    """A generation: lower triangular factors F of Z = B^T W B = F F^T, and the points W, both (count, p, p)."""
+    """One generation of samples of a Wishart distribution.
+
+    Attributes
+    ----------
+    factors : ndarray, shape (count, p, p)
+        Lower triangular factors F of Z = B^T W B = F F^T.
+    points : ndarray, shape (count, p, p)
+        The matrices W.
+    """
 
     factors: Array
     points: Array
 
 
 class WishartStep(NamedTuple):
-    """A vector of the local space: delta for b, an array of shape (), and the packed m for B."""
+    """A vector of the local space of a Wishart distribution.
+
+    Attributes
+    ----------
+    delta : ndarray, shape ()
+        The part for b.
+    m : ndarray
+        The part M for B, packed.
+    """
 
     delta: Array
     m: Array
 
     def scaled(self, rate: float, dof_rate: float | None = None) -> WishartStep:
-        """The step times a rate, or m times one rate and delta times another."""
+        """Multiply the step by a rate, or m by `rate` and delta by `dof_rate`."""
         return WishartStep((rate if dof_rate is None else dof_rate) * self.delta, rate * self.m)
 
 
 @dataclass(frozen=True, eq=False)
-class Wishart:
+class Wishart(Distribution):
     """W = B^-T Z B^-1 with n Z ~ Wishart(I, n): positive-definite p x p matrices with the mean (B B^T)^-1.
 
     Paper, section 3.3 and appendix on Wishart distributions: S = n B B^T is the precision matrix, B lies in a group,
@@ -50,9 +78,27 @@ class Wishart:
     (n/2) <M + M^T, M' + M'^T> for M and sigmoid(b)^2 D for delta, D = psi'_p(n/2) - 2p/n. Entries vary by
     Var W_ij = (m_ij^2 + m_ii m_jj) / n around the mean m. With p = 1 it is the Gamma distribution.
 
-    `mean` is where `state()` begins; a structure other than the full one begins at the nearest mean that it can hold
-    (`Group.from_covariance`). `dof` is the first n, 10 p (p + 1) if left out: the entries of Z then have deviations of
-    1 / sqrt(20 N), N = p (p + 1) / 2, or sqrt(2) times that. `structure` is a group or its spelling.
+    Parameters
+    ----------
+    mean : array_like, shape (p, p)
+        The initial mean, positive definite. A structure other than the full one starts at the nearest mean that it can
+        hold (`Group.from_covariance`).
+    dof : float, optional
+        The initial degrees of freedom n > p - 1. The default 10 p (p + 1) gives the entries of Z deviations of
+        1 / sqrt(20 N), N = p (p + 1) / 2, or sqrt(2) times that.
+    structure : Group or str
+        The group of B, or its spelling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from esgroup import Wishart
+    >>> wishart = Wishart(np.diag([1.0, 4.0]), dof=50)
+    >>> state = wishart.state()
+    >>> wishart.sample(state, 3, np.random.default_rng(0)).points.shape
+    (3, 2, 2)
+    >>> round(wishart.dof_of(state), 6)
+    50.0
     """
 
     mean: Array
@@ -72,23 +118,6 @@ class Wishart:
                 raise ValueError(f"dof must be greater than p - 1 = {dim - 1}, got {dof:g}")
             self._store("dof", dof)
 
-    def _store(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
-
-    def _fields(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, field.name) for field in fields(self))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Wishart):
-            return NotImplemented
-        return np.array_equal(self.mean, other.mean) and self._fields()[1:] == other._fields()[1:]
-
-    def __hash__(self) -> int:
-        return hash((self.dim, *self._fields()[1:]))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._fields()  # through the constructor, so that shared arrays stay read-only
-
     @property
     def dim(self) -> int:
         """p, the number of rows of a point."""
@@ -96,7 +125,7 @@ class Wishart:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of a point."""
+        """Shape (p, p) of one point."""
         return self.dim, self.dim
 
     @cached_property
@@ -114,7 +143,7 @@ class Wishart:
         return WishartState(np.array(b), transposed._transpose(transposed._inverse(self.first_outward())))
 
     def first_dof(self) -> float:
-        """`dof`, or its default 10 p (p + 1)."""
+        """The initial degrees of freedom: `dof`, or its default 10 p (p + 1)."""
         return 10.0 * self.dim * (self.dim + 1) if self.dof is None else self.dof
 
     def first_outward(self) -> Array:
@@ -122,18 +151,18 @@ class Wishart:
         return self.group.transposed.from_covariance(self.mean)
 
     def dof_of(self, state: WishartState) -> float:
-        """n = 2 softplus(b) + p - 1."""
+        """The degrees of freedom n = 2 softplus(b) + p - 1 of a state."""
         return 2 * _least(self._checked(state)) + self.dim - 1
 
     def mean_of(self, state: WishartState) -> Array:
-        """E W = (B B^T)^-1."""
+        """The mean E W = (B B^T)^-1 of a state."""
         rows = self.group._solve_transposed(self._checked(state).root, np.eye(self.dim))  # (B^-T)^T
         return gram(rows)
 
-    # ---- density ------------------------------------------------------------------------------------------------
+    # ---- samples and density ------------------------------------------------------------------------------------
 
     def sample(self, state: WishartState, n: int, rng: np.random.Generator) -> WishartSamples:
-        """n points at once; each is symmetric to the last bit."""
+        """Draw n points at once; each is symmetric to the last bit."""
         checks.instance("rng", rng, np.random.Generator)
         state, count = self._checked(state), checks.whole_number("n", n)
         factors = bartlett(_least(state), self.dim, count, rng)
@@ -142,7 +171,7 @@ class Wishart:
         return WishartSamples(factors, gram(images.reshape(factors.shape)))
 
     def local(self, state: WishartState, points: Any) -> Array:
-        """Lower triangular F with F F^T = B^T W B, of a point or of several: for points that were not sampled."""
+        """Lower triangular F with F F^T = B^T W B of one point or of several, for points that were not sampled."""
         state, w = self._checked(state), self._points(points)
         half = self.group._apply_transposed(state.root, w.reshape(-1, self.dim)).reshape(-1, *self.shape)  # W B
         rows = np.ascontiguousarray(half.swapaxes(1, 2)).reshape(-1, self.dim)
@@ -150,7 +179,7 @@ class Wishart:
         return positive_roots("points", (z + z.swapaxes(-1, -2)) / 2)
 
     def log_density(self, state: WishartState, points: Any) -> Array:
-        """log q(W) of a point or of several.
+        """log q(W) of one point or of several.
 
         (n - p - 1)/2 log|W| + n/2 log|S| - tr(S W)/2 - (n p/2) log 2 - log Gamma_p(n/2), written as
         (n/2) t - (p + 1)/2 log|Z| + (p + 1) log|B| + log_normaliser with t = log|Z| - tr Z + p: stable for large n.
@@ -158,17 +187,17 @@ class Wishart:
         factors = self.local(state, points)
         p, least = self.dim, _least(state)
         n = 2 * least + p - 1
-        constant = (p + 1) * self.group.log_abs_det(state.root) + multigamma.log_normaliser(least, p)
+        constant = (p + 1) * self.group.log_abs_det(state.root) + gamma_functions.log_normaliser(least, p)
         logs = 2 * np.log(np.diagonal(factors, axis1=-2, axis2=-1)).sum(axis=-1)
-        density: Array = n / 2 * bend(factors) - (p + 1) / 2 * logs + constant
+        density: Array = n / 2 * log_det_excess(factors) - (p + 1) / 2 * logs + constant
         return density
 
     def entropy(self, state: WishartState) -> float:
         """-E[log q(W)]: the density with E tr Z = p and E log|Z| = psi_p(n/2) - p log(n/2)."""
         p, least = self.dim, _least(self._checked(state))
-        gap, n = multigamma.digamma_gap(least, p), 2 * least + p - 1
+        gap, n = gamma_functions.digamma_gap(least, p), 2 * least + p - 1
         volume = (p + 1) * self.group.log_abs_det(state.root)
-        return (n - p - 1) / 2 * gap - volume - multigamma.log_normaliser(least, p)
+        return (n - p - 1) / 2 * gap - volume - gamma_functions.log_normaliser(least, p)
 
     # ---- natural gradients --------------------------------------------------------------------------------------
 
@@ -177,22 +206,40 @@ class Wishart:
 
         M = -C (.) kappa(sum w (Z - I)) and delta = sum w s / (sigmoid(b) D) with the score
         s = log|Z| - tr Z + p + p log(n/2) - psi_p(n/2).
+
+        Parameters
+        ----------
+        state : WishartState
+            The parameters.
+        factors : array_like, shape (count, p, p)
+            The lower triangular F_i, from `sample` or `local`.
+        weights : array_like, shape (count,)
+            One weight per point.
         """
         state, f = self._checked(state), self._factors(factors)
         weights = checks.real_array("weights", weights, (len(f),))
         rows = np.ascontiguousarray(f.swapaxes(1, 2)).reshape(-1, self.dim)  # Z = sum of outer squares of F's columns
         m = self.group._project(rows, rows, np.repeat(-weights, self.dim), -float(weights.sum()))
         least = _least(state)
-        score = weights @ (bend(f) + multigamma.digamma_gap(least, self.dim))
+        score = weights @ (log_det_excess(f) + gamma_functions.digamma_gap(least, self.dim))
         return WishartStep(np.array(score / self._dof_fisher(state) * _sigmoid(state)), m)
 
     def natural_gradient(self, state: WishartState, factors: Any, gradients: Any) -> WishartStep:
-        """The same of E f, pathwise: from samples' factors and the gradients G_i of f at their points, averaged.
+        """Pathwise estimate of the natural gradient of E f, from the gradients G_i of f at sampled points.
 
         With K = B^-1 G B^-T: M = -C (.) kappa(mean of Z K + K Z) / n; and delta = 2 (dL/dn) / (sigmoid(b) D) with
         dL/dn = 2 <K F, dF/dn>, where 2 d log F_ii / dn = (q_i + (i - 1)/n) / (n - i + 1) by implicit differentiation of
-        n F_ii^2 / 2 ~ Gamma((n - i + 1)/2) (q: `multigamma.sample_elasticity`), and 2 dF_ij / dn = -F_ij / n below the
+        n F_ii^2 / 2 ~ Gamma((n - i + 1)/2) (q: `sample_elasticity`), and 2 dF_ij / dn = -F_ij / n below the
         diagonal (paper, appendix on reparametrizable gradients). Unbiased for every group.
+
+        Parameters
+        ----------
+        state : WishartState
+            The parameters that the samples were drawn from.
+        factors : array_like, shape (count, p, p)
+            The factors of the samples.
+        gradients : array_like, shape (count, p, p)
+            The gradients of f at the points of the samples.
         """
         state, f = self._checked(state), self._factors(factors)
         g = checks.real_array("gradients", gradients, f.shape)
@@ -206,7 +253,7 @@ class Wishart:
         return WishartStep(np.array(2 * slope / self._dof_fisher(state) * _sigmoid(state)), m)
 
     def natural_gradient_at_mean(self, state: WishartState, gradient: Any) -> WishartStep:
-        """The same from one gradient G of f at the mean: M = -C (.) kappa(2 B^-1 G B^-T) / n, delta = 0.
+        """Natural gradient from one gradient G of f at the mean: M = -C (.) kappa(2 B^-1 G B^-T) / n, delta = 0.
 
         `move(state, step.scaled(-rate * n / 2))` is Riemannian gradient descent with that rate on the cone of
         positive-definite matrices, up to third order; with map="exp" it follows the geodesic (paper, section 3.4).
@@ -228,22 +275,22 @@ class Wishart:
     def _factor_slopes(self, state: WishartState, f: Array) -> Array:
         """dF/dn at fixed probabilities of the entries of sqrt(n) F."""
         i, n = np.arange(self.dim), self.dof_of(state)
-        a = np.broadcast_to(multigamma.shapes(_least(state), self.dim), f.shape[:2])
+        a = np.broadcast_to(gamma_functions.shapes(_least(state), self.dim), f.shape[:2])
         diagonal = np.diagonal(f, axis1=1, axis2=2)
         g = np.maximum(n / 2 * diagonal**2, 1e-300)
-        q = multigamma.sample_elasticity(a, g, (n * (diagonal - 1) * (diagonal + 1) + i) / 2)
+        q = gamma_functions.sample_elasticity(a, g, (n * (diagonal - 1) * (diagonal + 1) + i) / 2)
         slopes = np.tril(f, -1) / (-2 * n)
         slopes[:, i, i] = diagonal * (q + i / n) / (4 * a)
         return slopes
 
     def _dof_fisher(self, state: WishartState) -> float:
         """sigmoid(b)^2 D, the Fisher matrix of delta."""
-        return _sigmoid(state) ** 2 * multigamma.trigamma_gap(_least(state), self.dim)
+        return _sigmoid(state) ** 2 * gamma_functions.trigamma_gap(_least(state), self.dim)
 
     # ---- moves --------------------------------------------------------------------------------------------------
 
     def move(self, state: WishartState, step: WishartStep, map: Literal["h", "exp"] = "h") -> WishartState:
-        """b + delta and B h(M), or B Exp(M) for map = "exp"."""
+        """The parameters after a step: b + delta and B h(M), or B Exp(M) for map="exp"."""
         state, group = self._checked(state), self.group
         checks.instance("step", step, WishartStep)
         delta = checks.real_array("step.delta", step.delta, ())
@@ -265,7 +312,7 @@ class Wishart:
     def _factors(self, factors: Any) -> Array:
         f = checks.real_array("factors", factors, (None, *self.shape))
         if np.triu(f, 1).any():
-            raise ValueError("factors must be lower triangular, as those of `sample` and `local` are")
+            raise ValueError("factors must be lower triangular, as `sample` and `local` return them")
         return f
 
     def _points(self, points: Any) -> Array:
@@ -282,3 +329,67 @@ def _least(state: WishartState) -> float:
 
 def _sigmoid(state: WishartState) -> float:
     return 1 / (1 + math.exp(-max(float(state.b), -700.0)))
+
+
+# ---- whole generations of positive-definite matrices --------------------------------------------------------------
+
+
+def bartlett(least: float, p: int, count: int, rng: np.random.Generator) -> Array:
+    """Draw lower triangular F, (count, p, p), with n F F^T ~ Wishart(I, n) for n = 2 least + p - 1 > p - 1.
+
+    n F_ii^2 / 2 ~ Gamma((n - i + 1)/2), sqrt(n) F_ij ~ N(0, 1) for i > j, independent (Bartlett 1933).
+    """
+    n = 2 * least + p - 1
+    factors = np.zeros((count, p * p))
+    factors[:, _entries_below(p)] = rng.standard_normal((count, p * (p - 1) // 2))
+    factors[:, :: p + 1] = np.sqrt(2 * rng.standard_gamma(gamma_functions.shapes(least, p), (count, p)))
+    factors /= math.sqrt(n)
+    return factors.reshape(count, p, p)
+
+
+@lru_cache(maxsize=16)
+def _entries_below(p: int) -> NDArray[np.int64]:
+    """Indices of the entries below the diagonal of a p x p matrix read row by row."""
+    return np.flatnonzero(np.tri(p, k=-1))
+
+
+def check_symmetric(name: str, matrices: Array) -> None:
+    """Raise an error that names the first matrix that differs from its transpose by more than rounding."""
+    gaps = np.abs(matrices - matrices.swapaxes(-1, -2)).max(axis=(-2, -1), initial=0.0)
+    bad = np.flatnonzero(gaps > 1e-10 * np.abs(matrices).max(axis=(-2, -1), initial=0.0))
+    if len(bad):
+        where = name if matrices.ndim == 2 else f"{name}[{bad[0]}]"
+        gap = np.atleast_1d(gaps)[bad[0]]
+        raise ValueError(f"{where} must be symmetric, but differs from its transpose by {gap:.3g}")
+
+
+def positive_roots(name: str, matrices: Array) -> Array:
+    """Cholesky factors of symmetric matrices, or an error that names the first that is not positive definite."""
+    try:
+        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        smallest = np.atleast_1d(np.linalg.eigvalsh(matrices)[..., 0])
+        worst = int(np.argmin(smallest))
+        where = name if matrices.ndim == 2 else f"{name}[{worst}]"
+        raise ValueError(f"{where} {checks.not_positive_definite(smallest[worst])}") from None
+
+
+def log_det_excess(factors: Array) -> Array:
+    """log|Z| - tr Z + p <= 0 of Z = F F^T, F lower triangular, without cancellation near Z = I."""
+    diagonal = np.diagonal(factors, axis1=-2, axis2=-1)
+    excess = (diagonal - 1) * (diagonal + 1)  # F_ii^2 - 1
+    near = np.log1p(np.maximum(excess, -0.75))
+    logs = np.where(excess > -0.5, near, 2 * np.log(np.maximum(diagonal, 1e-300)))
+    total: Array = (logs - excess).sum(axis=-1) - (np.tril(factors, -1) ** 2).sum(axis=(-2, -1))
+    return total
+
+
+def gram(rows: Array) -> Array:
+    """R^T R, symmetric to the last bit."""
+    return symmetric_part(rows.swapaxes(-1, -2) @ rows)
+
+
+def symmetric_part(matrices: Array) -> Array:
+    """(X + X^T) / 2."""
+    half: Array = (matrices + matrices.swapaxes(-1, -2)) / 2
+    return half

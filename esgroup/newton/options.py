@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from esgroup import checks
-from esgroup.distributions.gaussian_family import Form
+from esgroup.distributions.gaussian import Form
 from esgroup.gradients.function import PROBES
 from esgroup.groups import Group, as_group
 from esgroup.newton.moving import Moving, moving_precision, parse_moving

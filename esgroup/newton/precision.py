@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array, all_finite
 from esgroup.distributions.curvature import local_hessian
-from esgroup.distributions.gaussian import Gaussian
-from esgroup.distributions.gaussian_family import Form
+from esgroup.distributions.gaussian import Form, Gaussian
 from esgroup.groups import Group, SingularElementError
 
 

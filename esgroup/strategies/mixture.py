@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.mixture import Mixture
-from esgroup.distributions.spreading import box_of
+from esgroup.distributions.mixture import Mixture, box_of
 from esgroup.groups import described
 from esgroup.strategies.base import Drawn, Strategy, Told
 from esgroup.strategies.bounds import parse_bounds

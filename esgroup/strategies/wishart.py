@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.bartlett import bartlett, check_symmetric, gram, positive_roots, symmetric_part
-from esgroup.distributions.wishart import Wishart
+from esgroup.distributions.wishart import Wishart, bartlett, check_symmetric, gram, positive_roots, symmetric_part
 from esgroup.groups import Group, described
 from esgroup.strategies import rates
 from esgroup.strategies.base import Drawn, Strategy, Told

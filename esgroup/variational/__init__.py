@@ -1,6 +1,6 @@
 """Variational inference with structured Gaussians and mixtures of them."""
 
-from esgroup.variational.fitting import fit_posterior as fit_posterior
 from esgroup.variational.posterior import Posterior as Posterior
+from esgroup.variational.posterior import fit_posterior as fit_posterior
 
 __all__ = ["Posterior", "fit_posterior"]

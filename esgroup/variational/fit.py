@@ -1,4 +1,4 @@
-"""A fit as it goes: the parameters, the rate, the windows, the best of what was seen."""
+"""A running fit: its parameters, rate and windows, and the best state so far."""
 
 from __future__ import annotations
 
@@ -13,19 +13,32 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture, MixtureState, MixtureStep
 from esgroup.groups.linalg import SingularElementError
-from esgroup.variational.iteration import Estimate, Objective
+from esgroup.variational.iteration import ElboEstimate, VariationalObjective
 from esgroup.variational.log_density import variances
-from esgroup.variational.safeguards import clipped, wider
-from esgroup.variational.schedule import SURE, Schedule, Summary, Window, average, empty_window, extended, summary
+from esgroup.variational.schedule import (
+    SURE,
+    RateSchedule,
+    Window,
+    WindowSummary,
+    clipped_step,
+    empty_window,
+    extended_window,
+    next_reach,
+    window_average,
+    window_summary,
+)
 
 MOST_FAILURES = 10  # iterations in a row without a finite answer
 MOST_RETREATS = 8
-GROWTH = 1e8  # of means or standard deviations, beyond which a fit is not worth going on
+GROWTH = 1e8  # growth of means or standard deviations beyond which a fit is given up
 UNBOUNDED = "the approximation has grown without limits: logp may be unbounded, or not integrable"
+SINGULAR = "the approximation has become singular: logp may be unbounded, or not integrable"
+NOT_FINITE = f"logp or its derivatives were not finite in {MOST_FAILURES} iterations in a row"
+FALLING = "the ELBO fell repeatedly: the estimator may be too noisy, take more samples"
 
 
-class Best(NamedTuple):
-    """The middle of the window with the highest ELBO, or the start: where the ELBO is about that of the window."""
+class BestWindow(NamedTuple):
+    """The state in the middle of the window with the highest ELBO, or the initial state, and the ELBO of the window."""
 
     state: MixtureState
     elbo: float
@@ -34,47 +47,100 @@ class Best(NamedTuple):
 
 @dataclass
 class Fit:
-    """The one object that changes. `message` is why it ended, empty as long as it goes on."""
+    """A fit while it runs: the one object that changes. A callback of `fit_posterior` receives it.
 
-    objective: Objective
-    schedule: Schedule
+    Attributes
+    ----------
+    objective : VariationalObjective
+        What is minimised: L = -ELBO, with the mixture, the target and the estimator.
+    schedule : RateSchedule
+        How the rate changes and when the fit has converged.
+    rng : numpy.random.Generator
+        The source of all random numbers.
+    state : MixtureState
+        The current parameters.
+    window : Window
+        Sums over the iterations of the current window.
+    rate : float
+        The current step size.
+    best : BestWindow
+        The best window so far.
+    nit : int
+        The number of iterations so far.
+    failures, skipped : int
+        Iterations without a finite answer: in a row just now, and in all.
+    retreats : int
+        How often the fit returned to the best state.
+    elbo, elbo_stderr : float
+        The mean ELBO of the current window, and the standard error of the last complete one.
+    last : WindowSummary or None
+        What the last complete window said.
+    averaged : MixtureState or None
+        The parameters averaged over the last window, if that was noise.
+    middle : MixtureState or None
+        The state in the middle of the current window.
+    travelling : bool
+        Whether the steps of the last window led somewhere.
+    converged : bool
+        Whether the fit has converged.
+    message : str
+        Why the fit ended; empty while it runs.
+    allowed : callable
+        Makes a context within which an interrupt may come.
+    reach : ndarray, shape (K,)
+        How far the mean of each component may move, see `next_reach`.
+    first_scale : float
+        The largest initial mean or standard deviation, in absolute value.
+    """
+
+    objective: VariationalObjective
+    schedule: RateSchedule
     rng: np.random.Generator
     state: MixtureState
     window: Window
     rate: float
-    best: Best
+    best: BestWindow
     nit: int = 0
-    failures: int = 0  # in a row
-    skipped: int = 0  # iterations without a finite answer, in all
+    failures: int = 0
+    skipped: int = 0
     retreats: int = 0
     elbo: float = np.nan
     elbo_stderr: float = np.nan
-    last: Summary | None = None
+    last: WindowSummary | None = None
     averaged: MixtureState | None = None
-    middle: MixtureState | None = None  # of the present window
-    travelling: bool = False  # the verdict of the last window
+    middle: MixtureState | None = None
+    travelling: bool = False
     converged: bool = False
     message: str = ""
-    allowed: Callable[[], AbstractContextManager[None]] = nullcontext  # within it an interrupt may come
-    reach: Array = field(init=False)  # of the means of every component, see `safeguards.wider`
+    allowed: Callable[[], AbstractContextManager[None]] = nullcontext
+    reach: Array = field(init=False)
     first_scale: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.reach = np.ones(self.objective.mixture.count)
         self.first_scale = max(float(np.abs(self.state.means).max()), _widest(self.objective.mixture, self.state))
 
+    @classmethod
+    def at_start(cls, objective: VariationalObjective, schedule: RateSchedule, rng: np.random.Generator) -> Fit:
+        """A fit before its first iteration."""
+        state = objective.mixture.state()
+        window, best = empty_window(objective.mixture, state), BestWindow(state, -np.inf, 0.0)
+        return cls(objective, schedule, rng, state, window, schedule.rate, best)
+
+    # ---- one iteration --------------------------------------------------------------------------------------------
+
     def iterate(self) -> None:
-        """One step of all components, and what follows from it; as before if it is interrupted."""
-        with self._whole_or_nothing():
+        """Make one step of all components and judge the window if it is complete; undone if it is interrupted."""
+        with self._all_or_nothing():
             try:
-                self._try()
+                self._try_step()
             except SingularElementError:
-                self._retreat("the approximation has become singular: logp may be unbounded, or not integrable")
+                self._retreat(SINGULAR)
             self.nit += 1
 
     @contextmanager
-    def _whole_or_nothing(self) -> Iterator[None]:
-        """After an exception everything is as it was, random numbers and counts too."""
+    def _all_or_nothing(self) -> Iterator[None]:
+        """After an exception everything is as before, random numbers and counts included."""
         counts = self.objective.target.counts
         own, random, counted = dict(vars(self)), self.rng.bit_generator.state, dict(vars(counts))
         try:
@@ -85,17 +151,17 @@ class Fit:
             vars(counts).update(counted)
             raise
 
-    def _try(self) -> None:
+    def _try_step(self) -> None:
         with self.allowed():
             found = self.objective.iterate(self.state, self.rng)
         if found is None:
             self.failures += 1
             self.skipped += 1
             if self.failures == MOST_FAILURES:
-                self._retreat(f"logp or its derivatives were not finite in {MOST_FAILURES} iterations in a row")
+                self._retreat(NOT_FINITE)
             return
         self.failures = 0
-        self._move(clipped(found.step, self.objective.mixture, self.rate, self.reach), found.elbo)
+        self._move(clipped_step(found.step, self.objective.mixture, self.rate, self.reach), found.elbo)
 
     def _move(self, step: MixtureStep, elbo: float) -> None:
         moved = self.objective.mixture.move(self.state, step.scaled(-self.rate))
@@ -105,7 +171,7 @@ class Fit:
         self.state = moved
         if np.abs(moved.means).max() > GROWTH * self.first_scale:
             self.message = UNBOUNDED
-        self.window = extended(self.window, self.objective.mixture, moved, step, elbo)
+        self.window = extended_window(self.window, self.objective.mixture, moved, step, elbo)
         self.elbo = float(self.window.elbo / self.window.length)
         if self.window.length <= self.schedule.length(self.rate) / 2:
             self.middle = moved
@@ -113,7 +179,7 @@ class Fit:
             self._close_window()
 
     def _retreat(self, reason: str) -> None:
-        """Go back to the best state with a quarter of the rate; too often is the end."""
+        """Return to the best state with a quarter of the rate; after too many retreats the fit ends."""
         self.retreats += 1
         self.failures = 0
         if self.retreats > MOST_RETREATS:
@@ -123,45 +189,66 @@ class Fit:
         self.reach, self.travelling = np.ones_like(self.reach), False
         self.window = empty_window(self.objective.mixture, self.state)
 
+    # ---- the end of a window ----------------------------------------------------------------------------------------
+
     def _close_window(self) -> None:
         mixture = self.objective.mixture
-        found = summary(self.window, mixture, self.state, self.rate)
+        found = window_summary(self.window, mixture, self.state, self.rate)
         self.elbo, self.elbo_stderr = found.elbo, found.stderr
         if found.elbo > self.best.elbo:
-            self.best = Best(self.middle or self.state, found.elbo, found.stderr)
+            self.best = BestWindow(self.middle or self.state, found.elbo, found.stderr)
         if self._has_fallen(found):
-            self._retreat("the ELBO fell again and again: the estimator may be too noisy, take more samples")
+            self._retreat(FALLING)
             return
         if _widest(mixture, self.state) > GROWTH * self.first_scale:
             self.message = UNBOUNDED
             return
         verdict = self.schedule.verdict(found, self.last)
         self.travelling = verdict == "travelling"
-        self.reach = wider(self.reach, mixture, self.rate, self._mean_deltas())
-        self.averaged = None if verdict == "travelling" or found.noise < 1e-12 else average(self.window)
+        self.reach = next_reach(self.reach, mixture, self.rate, self._mean_deltas())
+        self.averaged = None if verdict == "travelling" or found.noise < 1e-12 else window_average(self.window)
         if verdict == "noisy":
             self.rate /= 2
         elif verdict == "converged":
             self.converged = True
-            self.message = f"what is left of the noise costs less than tol = {self.schedule.tol:g}"
+            self.message = f"the remaining noise costs less than tol = {self.schedule.tol:g}"
         self.last, self.window = found, empty_window(mixture, self.state)
 
     def _mean_deltas(self) -> Array:
-        """Of every component, over the window."""
+        """delta of every component, averaged over the window."""
         shape = self.state.means.shape
         return (self.window.steps[: shape[0] * shape[1]] / self.window.length).reshape(shape)
 
-    def _has_fallen(self, found: Summary) -> bool:
+    def _has_fallen(self, found: WindowSummary) -> bool:
         """Whether the ELBO is below the best by more than noise can explain."""
         gap = self.best.elbo - found.elbo
         return gap > SURE * math.hypot(found.stderr, self.best.stderr) + max(1.0, self.schedule.tol)
 
-    # ---- the end ----------------------------------------------------------------------------------------------------
+    def refine(self) -> None:
+        """Continue a fit that has converged for a larger tol: what was small enough then may be noise now."""
+        self.converged, self.message = False, ""
+        if self.last is not None and self.last.noise_of_average > self.schedule.tol:
+            self.rate /= 2
 
-    def result(self, draws: int) -> tuple[MixtureState, Estimate]:
-        """The best of the candidates by the same random numbers, and its ELBO: that many values of logp for each."""
+    # ---- the result -------------------------------------------------------------------------------------------------
+
+    def result(self, draws: int) -> tuple[MixtureState, ElboEstimate]:
+        """The best of the candidates, compared by the same random numbers.
+
+        Parameters
+        ----------
+        draws : int
+            Values of logp for each candidate.
+
+        Returns
+        -------
+        state : MixtureState
+            The candidate with the highest ELBO.
+        estimate : ElboEstimate
+            Its ELBO.
+        """
         candidates = self._candidates()
-        with self._whole_or_nothing(), self.allowed():
+        with self._all_or_nothing(), self.allowed():
             seed = int(self.rng.integers(2**32))
             found = [self.objective.elbo(state, draws, np.random.default_rng(seed)) for state in candidates]
         values = [estimate.elbo for estimate in found]
@@ -169,7 +256,7 @@ class Fit:
         return candidates[best], found[best]
 
     def _candidates(self) -> list[MixtureState]:
-        """Where it is, the average of the last window, the best window; those that differ."""
+        """The current state, the average of the last window and the best window, as far as they differ."""
         others = [self.averaged, self._average_so_far(), None if self.converged else self.best.state]
         candidates = [self.state]
         for state in others:
@@ -178,9 +265,9 @@ class Fit:
         return candidates
 
     def _average_so_far(self) -> MixtureState | None:
-        """Of a window that was cut short, if the one before it was noise."""
+        """The average over an incomplete window, if it is long enough and the window before it was noise."""
         long_enough = self.window.length >= self.schedule.length(self.rate) / 4
-        return average(self.window) if self.averaged is not None and long_enough else None
+        return window_average(self.window) if self.averaged is not None and long_enough else None
 
 
 def _are_equal(state: MixtureState, other: MixtureState) -> bool:
@@ -194,7 +281,7 @@ def _widest(mixture: Mixture, state: MixtureState) -> float:
 
 
 def _is_usable(mixture: Mixture, state: MixtureState) -> bool:
-    """Whether a component has means below 1e100 and, on average over its axes, deviations from 1e-30 to 1e30."""
+    """Whether all components have means below 1e100 and, on average over their axes, deviations of 1e-30 to 1e30."""
     if not (np.abs(state.means) < 1e100).all():
         return False
     logs = [g._half_log_det(s.root) for g, s in zip(mixture.components, mixture.component_states(state), strict=True)]

@@ -1,9 +1,15 @@
-"""One natural gradient of L = E_q[f + gamma log q] for all components, with an estimate of -L."""
+"""One natural gradient of L = E_q[f + gamma log q] for all components, with an estimate of -L.
+
+An estimator requests values and derivatives of l = f + gamma log q at one point after another, for one Gaussian. Which
+points these are does not depend on the answers. So it is run twice with the same random numbers: first to record its
+requests, which are then answered all at once, in a few calls for all points of all components; then with the answers.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,22 +18,24 @@ from esgroup.distributions.base import State, Step
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState, MixtureStep
 from esgroup.gradients.estimators import Estimator
-from esgroup.variational.log_density import LogDensity
-from esgroup.variational.questions import Questions, asking
-from esgroup.variational.target import Places, Target, TargetAt
+from esgroup.gradients.function import Fun, Gradients, Hessians, Products, Values
+from esgroup.variational.log_density import Indices, LogDensity, Target, TargetAt
 
-LOOKS = 10  # draws of a component for the ELBO if the estimator itself draws none
+EXTRA_DRAWS = 10  # draws of a component for the ELBO if the estimator itself draws none
+
+Kind = Literal["values", "gradients", "products", "diagonals", "hessians"]
+Of = Literal["f", "q", "both"]
 
 
-class Iteration(NamedTuple):
+class GradientEstimate(NamedTuple):
     """The natural gradient of L in local coordinates, and an unbiased estimate of -L."""
 
     step: MixtureStep
     elbo: float
 
 
-class Estimate(NamedTuple):
-    """An estimate of -L with its standard error, and at how many of the draws logp was not finite."""
+class ElboEstimate(NamedTuple):
+    """An estimate of -L with its standard error, and the number of draws at which logp was not finite."""
 
     elbo: float
     stderr: float
@@ -35,7 +43,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Objective:
+class VariationalObjective:
     """L(q) = E_q[f] + gamma E_q[log q].
 
     For the parameters of component k its natural gradient, by the joint Fisher matrix, is that of E_{q_k}[l] with
@@ -50,62 +58,223 @@ class Objective:
     estimator: Estimator[Any]
     gamma: float
 
-    def iterate(self, state: MixtureState, rng: np.random.Generator) -> Iteration | None:
-        """None if something that was asked is not finite; random numbers are spent all the same."""
-        questions = Questions(self.mixture.dim)
-        function = asking(questions, self.target)
+    def iterate(self, state: MixtureState, rng: np.random.Generator) -> GradientEstimate | None:
+        """Estimate the natural gradient of L, and -L, at a state.
+
+        Returns
+        -------
+        GradientEstimate or None
+            None if a requested number is not finite; the random numbers are spent all the same.
+        """
+        requests = Requests(self.mixture.dim)
+        function = recording_function(requests, self.target)
         members = list(zip(self.mixture.components, self.mixture.component_states(state), strict=True))
         before = rng.bit_generator.state
-        looks = [self._ask(questions, function, gaussian, own, rng) for gaussian, own in members]
+        draws = [self._record(requests, function, gaussian, own, rng) for gaussian, own in members]
         after = rng.bit_generator.state
-        q = LogDensity(self.mixture, state, questions.points)
+        q = LogDensity(self.mixture, state, requests.points)
         f = TargetAt(self.target, q.x)
-        finite = questions.answer(f, q, self.gamma)
-        means = [self._values(f, q, places).mean() for places in looks]  # E_{q_k}[l]
+        finite = requests.answer(f, q, self.gamma)
+        means = [(f.values(rows) + self.gamma * q.values(rows)).mean() for rows in draws]  # E_{q_k}[l]
         if not finite or not np.isfinite(means).all():
             return None
         rng.bit_generator.state = before
         steps = []
-        for (gaussian, own), places in zip(members, looks, strict=True):
+        for gaussian, own in members:
             steps.append(self.estimator.step(gaussian, own, function, rng))
-            self._skip(questions, gaussian, own, len(places), rng)
+            if not self._estimator_draws:  # pass over the draws that `_record` has added
+                requests.request("values", "both", gaussian.sample(own, EXTRA_DRAWS, rng).x)
         rng.bit_generator.state = after
-        return Iteration(self._joined(steps, np.array(means)), -float(np.exp(state.log_weights) @ means))
+        return GradientEstimate(self._joined(steps, np.array(means)), -float(np.exp(state.log_weights) @ means))
 
-    def _ask(
-        self, questions: Questions, function: Any, gaussian: Gaussian, state: State, rng: np.random.Generator
-    ) -> Places:
-        """The questions of one component, and the numbers of the points that are draws of it."""
-        begin = questions.count
+    def _record(
+        self, requests: Requests, function: Values, gaussian: Gaussian, state: State, rng: np.random.Generator
+    ) -> Indices:
+        """Record the requests of one component; returns the indices of those points that are draws of it."""
+        begin = requests.count
         self.estimator.step(gaussian, state, function, rng)
-        if self._draws:
-            return np.arange(begin, questions.count)
-        begin = questions.count
-        questions.ask("values", "both", gaussian.sample(state, LOOKS, rng).x)
-        return np.arange(begin, questions.count)
-
-    def _skip(self, questions: Questions, gaussian: Gaussian, state: State, n: int, rng: np.random.Generator) -> None:
-        """Pass over the draws that `_ask` has added."""
-        if not self._draws:
-            questions.ask("values", "both", gaussian.sample(state, n, rng).x)
+        if not self._estimator_draws:
+            begin = requests.count
+            requests.request("values", "both", gaussian.sample(state, EXTRA_DRAWS, rng).x)
+        return np.arange(begin, requests.count)
 
     @property
-    def _draws(self) -> bool:
+    def _estimator_draws(self) -> bool:
+        """Whether the estimator takes samples; if not, it evaluates at the mean alone."""
         return getattr(self.estimator, "samples", None) != 0
-
-    def _values(self, f: TargetAt, q: LogDensity, places: Places) -> Array:
-        return f.values(places) + self.gamma * q.values(places)
 
     def _joined(self, steps: list[Step], means: Array) -> MixtureStep:
         logits = (means[:-1] - means[-1]) * self.mixture.learn_weights
         return MixtureStep(np.array([s.delta for s in steps]), np.concatenate([s.m for s in steps]), logits)
 
-    # ---- the ELBO alone ---------------------------------------------------------------------------------------------
-
-    def elbo(self, state: MixtureState, n: int, rng: np.random.Generator) -> Estimate:
-        """-L from n draws, and its standard error."""
+    def elbo(self, state: MixtureState, n: int, rng: np.random.Generator) -> ElboEstimate:
+        """Estimate -L from n draws of q."""
         x = self.mixture.sample(state, n, rng).x
         values = -(self.target.function.values(x) + self.gamma * self.mixture.log_density(state, x))
         failed = n - int(np.isfinite(values).sum())
         with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite
-            return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)), failed)
+            return ElboEstimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)), failed)
+
+
+# ---- requests -------------------------------------------------------------------------------------------------------
+
+
+class DerivativesAt(Protocol):
+    """A function with its derivatives at the rows of an array of points, named by their indices."""
+
+    def values(self, indices: Indices) -> Array: ...
+    def gradients(self, indices: Indices) -> Array: ...
+    def products(self, indices: Indices, v: Array) -> Array: ...
+    def diagonals(self, indices: Indices) -> Array: ...
+    def hessians(self, indices: Indices) -> Array: ...
+
+
+class Request(NamedTuple):
+    """What is requested, of f, of log q or of l, at which points; `vectors` are for products only."""
+
+    kind: Kind
+    of: Of
+    indices: Indices
+    vectors: Array | None = None
+
+
+class Requests:
+    """Records requests for l = f + weight log q and returns zeros; once answered, returns the answers in turn."""
+
+    def __init__(self, dim: int) -> None:
+        self._dim = dim
+        self._points: list[Array] = []
+        self._index_of: dict[bytes, int] = {}
+        self._recorded: list[Request] = []
+        self._answers: list[Array] | None = None
+        self._next = 0
+
+    @property
+    def points(self) -> Array:
+        """The points of all requests, each once, as rows."""
+        return np.array(self._points).reshape(-1, self._dim)
+
+    @property
+    def count(self) -> int:
+        """The number of points so far."""
+        return len(self._points)
+
+    def request(self, kind: Kind, of: Of, points: Array, vectors: Array | None = None) -> Array:
+        """The next answer: for every row of `points`, or for one point and every row of `vectors`."""
+        if self._answers is not None:
+            self._next += 1
+            return self._answers[self._next - 1]
+        indices = np.array([self._index(point) for point in points], dtype=np.intp)
+        if vectors is not None:
+            indices, vectors = np.repeat(indices, len(vectors)), np.array(vectors)
+        self._recorded.append(Request(kind, of, indices, vectors))
+        return np.zeros(self._shape(kind, len(indices)))
+
+    def _index(self, point: Array) -> int:
+        index = self._index_of.setdefault(point.tobytes(), len(self._points))
+        if index == len(self._points):
+            self._points.append(np.array(point))
+        return index
+
+    def _shape(self, kind: Kind, n: int) -> tuple[int, ...]:
+        return {"values": (n,), "hessians": (n, self._dim, self._dim)}.get(kind, (n, self._dim))
+
+    def answer(self, f: DerivativesAt, q: DerivativesAt, weight: float) -> bool:
+        """Answer all requests, and start again with the first; returns whether all answers are finite."""
+        answers = [np.zeros(self._shape(request.kind, len(request.indices))) for request in self._recorded]
+        for kind in dict.fromkeys(request.kind for request in self._recorded):
+            for source, name, factor in ((f, "f", 1.0), (q, "q", weight)):
+                chosen = [i for i, r in enumerate(self._recorded) if r.kind == kind and r.of in (name, "both")]
+                found = _evaluated(source, kind, [self._recorded[i] for i in chosen])
+                for i, part in zip(chosen, found, strict=True):
+                    answers[i] += factor * part
+        for request, answer in zip(self._recorded, answers, strict=True):
+            if request.kind == "hessians":  # where f and log q cancel, rounding is all that is left
+                answer[:] = (answer + answer.swapaxes(1, 2)) / 2
+        self._answers = answers
+        return all(bool(np.isfinite(answer).all()) for answer in answers)
+
+
+def _evaluated(source: DerivativesAt, kind: Kind, requests: list[Request]) -> Iterable[Array]:
+    """The answers of one function to requests of one kind, from one call."""
+    if not requests:
+        return []
+    indices = np.concatenate([request.indices for request in requests])
+    cuts = np.cumsum([len(request.indices) for request in requests])[:-1]
+    method = getattr(source, kind)
+    if kind != "products":
+        return np.split(method(indices), cuts)
+    vectors = [request.vectors for request in requests if request.vectors is not None]
+    return np.split(method(indices, np.concatenate(vectors)), cuts)
+
+
+# ---- l as a function whose evaluations are requests -----------------------------------------------------------------
+
+
+def recording_function(requests: Requests, target: Target) -> Values:
+    """l = f + weight log q for an estimator, with the derivatives that are known of f: evaluations become requests."""
+    known: dict[str, Any] = {"dim": target.function.dim, "vectorized": True, "requests": requests}
+    if isinstance(target.function, Hessians):
+        return _RecordedHessians(**known)
+    if isinstance(target.function, Products):
+        probing = None if target.knows_diagonal else _probing(requests, target.function)
+        return _RecordedProducts(**known, probing=probing)
+    return _RecordedGradients(**known) if isinstance(target.function, Gradients) else _RecordedValues(**known)
+
+
+def _probing(requests: Requests, function: Products) -> Products:
+    """Estimates the diagonal of f's Hessian from products, which are requests."""
+    return Products(
+        dim=function.dim,
+        fun=_never,
+        jac=_never,
+        hessp=lambda x, rows: requests.request("products", "f", x[None], rows),
+        hessp_vectorized=True,
+        probes=function.probes,
+    )
+
+
+def _never(*_: Any) -> Any:
+    raise RuntimeError("an evaluation was not recorded as a request")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _RecordedValues(Values):
+    requests: Requests
+    fun: Fun = field(default=_never)
+
+    def values(self, points: Array) -> Array:
+        return self.requests.request("values", "both", points)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _RecordedGradients(_RecordedValues, Gradients):
+    jac: Fun = field(default=_never)
+
+    def gradients(self, points: Array) -> Array:
+        return self.requests.request("gradients", "both", points)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _RecordedProducts(_RecordedGradients, Products):
+    hessp: Any = field(default=_never)
+    probing: Products | None = None  # see `_probing`; None if the diagonal is known
+
+    def products(self, x: Array, rows: Array) -> Array:
+        return self.requests.request("products", "both", x[None], rows)
+
+    def diagonal(self, x: Array, rng: np.random.Generator) -> Array:
+        if self.probing is None:
+            known: Array = self.requests.request("diagonals", "both", x[None])[0]
+            return known
+        total: Array = self.probing.diagonal(x, rng) + self.requests.request("diagonals", "q", x[None])[0]
+        return total
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _RecordedHessians(_RecordedGradients, Hessians):
+    hess: Fun = field(default=_never)
+
+    def hessian(self, x: Array) -> Array:
+        matrix: Array = self.requests.request("hessians", "both", x[None])[0]
+        return matrix

@@ -1,26 +1,243 @@
-"""The logarithm of a mixture's density with its derivatives, at many points at once."""
+"""The two functions of a fit, f = -logp and log q, with their derivatives at many points at once.
+
+Both are evaluated at the rows of one array of points; callers name rows by their indices and may name one twice.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.base import State
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState
-from esgroup.variational.target import Places
+from esgroup.gradients import as_function
+from esgroup.gradients.function import Counts, Gradients, Hessians, Products, Values
+
+Indices = NDArray[np.intp]
+Function = Callable[..., Any]
 
 # A component with a smaller responsibility at a point is left out there: far below rounding, whatever its curvature.
 # In many dimensions components hardly overlap, and this leaves one or two of them at a point.
 NEGLIGIBLE = 1e-40
 
 
+# ---- f = -logp ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """f = -logp with the derivatives that are known of it.
+
+    Attributes
+    ----------
+    function : Values
+        Evaluates f and counts the evaluations; its class says which derivatives are known.
+    hessp, hess, hess_diag : callable or None
+        Second derivatives of f that take rows of points, if there are any; `hessp(x, v)` takes pairs of rows.
+    paired : bool
+        Whether one call of logp returns value and gradient.
+    """
+
+    function: Values
+    hessp: Function | None = None
+    hess: Function | None = None
+    hess_diag: Function | None = None
+    paired: bool = False
+
+    @property
+    def counts(self) -> Counts:
+        """How often f and its derivatives were evaluated."""
+        return self.function.counts
+
+    @property
+    def knows_diagonal(self) -> bool:
+        """Whether the diagonal of the Hessian is known, so that it need not be estimated."""
+        known = self.function
+        return isinstance(known, Hessians) or (isinstance(known, Products) and known.hess_diag is not None)
+
+
+class TargetAt:
+    """f and its derivatives at the rows of x, named by their indices; each value is computed once."""
+
+    def __init__(self, target: Target, x: Array) -> None:
+        self._target, self._x = target, x
+        self._values = np.zeros(len(x))
+        self._known = np.zeros(len(x), dtype=bool)
+
+    def values(self, indices: Indices) -> Array:
+        """f at the rows, (n,)."""
+        new = np.unique(indices[~self._known[indices]])
+        if len(new):
+            self._values[new] = self._target.function.values(self._x[new])
+            self._known[new] = True
+        return self._values[indices]
+
+    def gradients(self, indices: Indices) -> Array:
+        """Gradients of f as rows."""
+        known = self._as(Gradients)
+        if not self._target.paired:
+            gradients: Array = known.gradients(self._x[indices])
+            return gradients
+        if known.vectorized:  # the function remembers its last rows: take their values first, each row once
+            rows, back = np.unique(indices, return_inverse=True)
+            self.values(rows)
+            once: Array = known.gradients(self._x[rows])
+            return once[back]
+        found = np.empty((len(indices), known.dim))
+        for i, index in enumerate(indices):  # both of one point together: the last pair is remembered
+            self.values(indices[i : i + 1])
+            found[i] = known.gradient(self._x[index])
+        return found
+
+    def products(self, indices: Indices, v: Array) -> Array:
+        """Rows H(x_j) v_i, j the i-th index."""
+        target = self._target
+        if target.hessp is not None:
+            target.counts.nhvp += len(v)
+            return _checked("hessp(rows, rows)", target.hessp(_locked(self._x[indices]), _locked(v)), v.shape)
+        known, found = self._as(Products), np.empty(v.shape)
+        cuts = np.flatnonzero(np.diff(indices, prepend=-1, append=-1))  # one call for vectors of one point in a row
+        for begin, end in pairwise(cuts):
+            found[begin:end] = known.products(self._x[indices[begin]], v[begin:end])
+        return found
+
+    def diagonals(self, indices: Indices) -> Array:
+        """The diagonals of the Hessians as rows, if they are known."""
+        target = self._target
+        if target.hess_diag is not None:
+            target.counts.ndiag += len(indices)
+            return _checked("hess_diag(rows)", target.hess_diag(_locked(self._x[indices])), (len(indices), self._dim))
+        known, unused = self._as(Products), np.random.default_rng(0)
+        return np.array([known.diagonal(self._x[index], unused) for index in indices]).reshape(len(indices), self._dim)
+
+    def hessians(self, indices: Indices) -> Array:
+        """The Hessians, (n, dim, dim)."""
+        target, shape = self._target, (len(indices), self._dim, self._dim)
+        if target.hess is not None:
+            target.counts.nhess += len(indices)
+            return _checked("hess(rows)", target.hess(_locked(self._x[indices])), shape)
+        known = self._as(Hessians)
+        return np.array([known.hessian(self._x[index]) for index in indices]).reshape(shape)
+
+    @property
+    def _dim(self) -> int:
+        return self._target.function.dim
+
+    def _as(self, kind: type[Any]) -> Any:
+        function = self._target.function
+        if not isinstance(function, kind):  # `Estimator.check` has made sure of it
+            raise TypeError(f"the target must have {kind.__name__}, got {type(function).__name__}")
+        return function
+
+
+def make_target(
+    logp: Any,
+    dim: int,
+    *,
+    jac: Any = None,
+    hessp: Any = None,
+    hess: Any = None,
+    hess_diag: Any = None,
+    hessp_vectorized: bool = False,
+    vectorized: bool = False,
+) -> Target:
+    """The target of a log density with the derivatives that are given, all of one point or all of rows.
+
+    Parameters
+    ----------
+    logp : callable
+        The log density, up to a constant.
+    dim : int
+        The number of coordinates.
+    jac, hessp, hess, hess_diag, hessp_vectorized, vectorized
+        As in `fit_posterior`.
+    """
+    for name, function in (("logp", logp), ("jac", jac), ("hessp", hessp), ("hess", hess), ("hess_diag", hess_diag)):
+        absent = name != "logp" and (function is None or (name == "jac" and isinstance(function, bool)))
+        if not absent and not callable(function):
+            raise TypeError(f"{name} must be a function, got {function!r}")
+    vectorized = checks.flag("vectorized", vectorized)
+    fun = _pair(logp) if jac is True else _value(logp, vectorized)
+    slope = jac if jac in (None, True, False) else _negated(jac)
+    hessp, hess, hess_diag = _negated(hessp), _negated(hess), _negated(hess_diag)
+    if not vectorized:
+        known = {"jac": slope, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
+        return Target(as_function(fun, dim, hessp_vectorized=hessp_vectorized, **known), paired=jac is True)
+    if hessp_vectorized:
+        raise ValueError("hessp_vectorized must be False if vectorized=True, where hessp takes pairs of rows, got True")
+    known = {"jac": slope, "hessp": _repeated(hessp), "hess": _first(hess), "hess_diag": _first(hess_diag)}
+    function = as_function(fun, dim, vectorized=True, hessp_vectorized=hessp is not None, **known)
+    return Target(function, hessp, hess, hess_diag, paired=jac is True)
+
+
+def _value(logp: Function, vectorized: bool) -> Function:
+    """-logp of one point or of rows."""
+    if vectorized:
+        return lambda rows: -_checked("logp(rows)", logp(rows), (len(rows),))
+    return lambda x: -_number(logp(x))
+
+
+def _pair(logp: Function) -> Function:
+    """-logp and its gradient, from a logp that returns both."""
+
+    def both(x: Array) -> tuple[Any, Any]:
+        found = logp(x)
+        if not isinstance(found, (tuple, list)) or len(found) != 2:
+            raise ValueError(f"logp(x) must be a pair (value, gradient) if jac=True, got {found!r}")
+        return -np.asarray(found[0]), -np.asarray(found[1])
+
+    return both
+
+
+def _negated(function: Any) -> Any:
+    return None if function is None else lambda *arguments: -np.asarray(function(*arguments))
+
+
+def _repeated(hessp: Any) -> Any:
+    """hessp of one point and rows of vectors, from a hessp of pairs of rows."""
+    return None if hessp is None else lambda x, v: hessp(np.tile(x, (len(v), 1)), v)
+
+
+def _first(function: Any) -> Any:
+    """A function of one point, from a function of rows."""
+    return None if function is None else lambda x: function(x[None])[0]
+
+
+def _number(value: Any) -> float:
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "fiub":
+        raise ValueError(f"logp(x) must be a real number, got {value!r}")
+    return float(array.item())
+
+
+def _checked(name: str, found: Any, shape: tuple[int, ...]) -> Array:
+    return checks.real_array(name, found, shape, finite=False)
+
+
+def _locked(x: Array) -> Array:
+    """A read-only view."""
+    view = np.ascontiguousarray(x).view()
+    view.flags.writeable = False
+    return view
+
+
+# ---- log q ----------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class LogDensity:
-    """log q at the rows of x, with r_k the responsibilities, P_k = Sigma_k^-1 and s_k = -P_k (x - mean_k):
+    """log q of a mixture and its derivatives at the rows of x.
+
+    With r_k the responsibilities, P_k = Sigma_k^-1 and s_k = -P_k (x - mean_k):
 
     gradient  s = sum_k r_k s_k,    Hessian  sum_k r_k (s_k s_k^T - P_k) - s s^T.
     """
@@ -58,15 +275,15 @@ class LogDensity:
         return np.exp(self._logs - self._values[:, None])
 
     @cached_property
-    def _near(self) -> list[Places]:
-        """For every component the points where it counts."""
+    def _near(self) -> list[Indices]:
+        """For every component the rows at which its responsibility is not negligible."""
         return [np.flatnonzero(column > NEGLIGIBLE) for column in self.shares.T]
 
     @cached_property
     def _pulls(self) -> list[Array]:
-        """s_k at the points where component k counts."""
+        """s_k at the rows of `_near`."""
         triples = zip(self._members, self._near, self._whitened, strict=True)
-        return [-_back(gaussian, own, z[near]) for (gaussian, own), near, z in triples]
+        return [-_rows_back(gaussian, own, z[near]) for (gaussian, own), near, z in triples]
 
     @cached_property
     def _gradients(self) -> Array:
@@ -75,30 +292,28 @@ class LogDensity:
             total[near] += self.shares[near, k, None] * pulls
         return total
 
-    # ---- by the numbers of the points -------------------------------------------------------------------------------
+    def values(self, indices: Indices) -> Array:
+        """log q at the rows, (n,)."""
+        return self._values[indices]
 
-    def values(self, places: Places) -> Array:
-        """log q, (n,)."""
-        return self._values[places]
+    def gradients(self, indices: Indices) -> Array:
+        """Gradients of log q as rows."""
+        return self._gradients[indices]
 
-    def gradients(self, places: Places) -> Array:
-        """d log q / dx as rows."""
-        return self._gradients[places]
-
-    def products(self, places: Places, v: Array) -> Array:
-        """Rows H(x_place) v_i."""
-        slopes = self._gradients[places]
+    def products(self, indices: Indices, v: Array) -> Array:
+        """Rows H(x_j) v_i, j the i-th index."""
+        slopes = self._gradients[indices]
         total: Array = -np.vecdot(slopes, v)[:, None] * slopes
         for k, (gaussian, own) in enumerate(self._members):
-            here = np.flatnonzero(self.shares[places, k] > NEGLIGIBLE)
+            here = np.flatnonzero(self.shares[indices, k] > NEGLIGIBLE)
             if len(here) == 0:
                 continue
-            pulls = self._pulls[k][np.searchsorted(self._near[k], places[here])]
+            pulls = self._pulls[k][np.searchsorted(self._near[k], indices[here])]
             bent = np.vecdot(pulls, v[here])[:, None] * pulls - precision_rows(gaussian, own, v[here])
-            total[here] += self.shares[places[here], k, None] * bent
+            total[here] += self.shares[indices[here], k, None] * bent
         return total
 
-    def diagonals(self, places: Places) -> Array:
+    def diagonals(self, indices: Indices) -> Array:
         """The diagonals of the Hessians as rows."""
         total: Array = -(self._gradients**2)
         for k, (gaussian, own) in enumerate(self._members):
@@ -106,29 +321,29 @@ class LogDensity:
             if len(near):
                 bent = self._pulls[k] ** 2 - precision_diagonal(gaussian, own)
                 total[near] += self.shares[near, k, None] * bent
-        rows: Array = total[places]
+        rows: Array = total[indices]
         return rows
 
-    def hessians(self, places: Places) -> Array:
+    def hessians(self, indices: Indices) -> Array:
         """The Hessians, (n, dim, dim)."""
         dim = self.mixture.dim
-        rows = self.products(np.repeat(places, dim), np.tile(np.eye(dim), (len(places), 1)))
-        return rows.reshape(len(places), dim, dim)
+        rows = self.products(np.repeat(indices, dim), np.tile(np.eye(dim), (len(indices), 1)))
+        return rows.reshape(len(indices), dim, dim)
 
 
 def precision_rows(gaussian: Gaussian, state: State, rows: Array) -> Array:
     """Rows Sigma^-1 v_i."""
-    return _back(gaussian, state, gaussian._whiten(state.root, np.ascontiguousarray(rows)))
+    return _rows_back(gaussian, state, gaussian._whiten(state.root, np.ascontiguousarray(rows)))
 
 
-def _back(gaussian: Gaussian, state: State, z: Array) -> Array:
-    """Rows A^-T z_i or B z_i."""
+def _rows_back(gaussian: Gaussian, state: State, z: Array) -> Array:
+    """Rows A^-T z_i, or B z_i in precision form."""
     group = gaussian.group
     return (group._solve_transposed if gaussian.form == "covariance" else group._apply)(state.root, z)
 
 
 def precision_diagonal(gaussian: Gaussian, state: State) -> Array:
-    """The diagonal of Sigma^-1 = A^-T A^-1 or B B^T."""
+    """The diagonal of Sigma^-1 = A^-T A^-1, or B B^T in precision form."""
     group = gaussian.group
     if gaussian.form == "precision":
         return group._squared_row_norms(state.root)
@@ -136,7 +351,7 @@ def precision_diagonal(gaussian: Gaussian, state: State) -> Array:
 
 
 def variances(gaussian: Gaussian, state: State) -> Array:
-    """The diagonal of Sigma = A A^T or B^-T B^-1."""
+    """The diagonal of Sigma = A A^T, or B^-T B^-1 in precision form, without a dense matrix."""
     group = gaussian.group
     if gaussian.form == "covariance":
         return group._squared_row_norms(state.root)

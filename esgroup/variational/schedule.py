@@ -1,8 +1,13 @@
-"""How large the steps are, and when they are only noise: windows of iterations and what they say."""
+"""How large the steps are: rates that follow from windows of iterations, and limits to single steps.
+
+Windows tell whether the steps still lead somewhere or are only noise. The limits keep steps within the range in which
+the local maps, and the quadratic approximation behind them, hold.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -10,37 +15,43 @@ import numpy as np
 
 from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture, MixtureState, MixtureStep
+from esgroup.groups import Group
 
 Verdict = Literal["travelling", "noisy", "converged"]
 
-MEMORIES = 8  # a window is that many times 1 / rate long: the start of a window is forgotten long before its end
-EXACT = 1e-16  # nats: what is left of L when steps have come down to about 1e-8 standard deviations
+MEMORIES = 8  # length of a window in units of 1 / rate: its start is forgotten long before its end
+EXACT = 1e-16  # nats: what L has above its minimum when steps have shrunk to about 1e-8 standard deviations
 SURE = 3.0  # standard errors by which the ELBO of one window must exceed that of the one before to have risen
+WIDEST = 2.0**100  # the largest reach, so that doubling never overflows
+POWERS = 8  # steps of the power method: they give the norm to a few per cent, from below
+
+
+# ---- windows --------------------------------------------------------------------------------------------------------
 
 
 class Window(NamedTuple):
-    """Sums over the iterations of a window; the numbers are arrays, to be stored as they are."""
+    """Sums over the iterations of a window. Numbers are arrays too, so that all fields can be stored alike."""
 
     length: Array  # iterations so far
-    steps: Array  # sum of u, the natural gradients as they were used
+    steps: Array  # sum of u, the natural gradients after clipping
     changes: Array  # sum of |u_t - u_(t-1)|^2 in Fisher's norm
     last: Array  # u_(t-1)
-    elbo: Array  # sum, and sum of squares about the first
-    elbo_first: Array
-    elbo_squares: Array
+    elbo: Array  # sum of the estimates
+    elbo_first: Array  # the first of them
+    elbo_squares: Array  # sum of squared differences from the first
     means: Array  # sums of the parameters
     roots: Array
     log_weights: Array
 
 
-class Summary(NamedTuple):
-    """What a window says: the ELBO with its standard error; the losses in nats of what is to go and of the noise."""
+class WindowSummary(NamedTuple):
+    """What a window says; losses are in nats."""
 
     elbo: float
-    stderr: float
-    signal: float
-    noise: float
-    noise_of_average: float
+    stderr: float  # standard error of the ELBO
+    signal: float  # loss because the optimum is not reached yet
+    noise: float  # loss because the parameters wander about it
+    noise_of_average: float  # that of the parameters averaged over the window
 
 
 def empty_window(mixture: Mixture, state: MixtureState) -> Window:
@@ -51,10 +62,10 @@ def empty_window(mixture: Mixture, state: MixtureState) -> Window:
     return Window(zero, np.zeros(size), zero, np.zeros(size), zero, zero, zero, *sums)
 
 
-def extended(window: Window, mixture: Mixture, state: MixtureState, step: MixtureStep, elbo: float) -> Window:
-    """The window with one more iteration: the state after it, the natural gradient, the estimate of the ELBO."""
+def extended_window(window: Window, mixture: Mixture, state: MixtureState, step: MixtureStep, elbo: float) -> Window:
+    """The window with one more iteration: the state after it, its natural gradient, its estimate of the ELBO."""
     u = np.concatenate([step.deltas.ravel(), step.ms, step.logits])
-    change = 0.0 if window.length == 0 else squared_norm(mixture, state, u - window.last)
+    change = 0.0 if window.length == 0 else squared_fisher_norm(mixture, state, u - window.last)
     first = np.asarray(elbo) if window.length == 0 else window.elbo_first
     return Window(
         window.length + 1,
@@ -70,8 +81,11 @@ def extended(window: Window, mixture: Mixture, state: MixtureState, step: Mixtur
     )
 
 
-def squared_norm(mixture: Mixture, state: MixtureState, u: Array) -> float:
-    """Fisher's norm of a step, with 2 |M|^2 for <M + M^T, M + M^T> / 2: the same for symmetric M, else a bound."""
+def squared_fisher_norm(mixture: Mixture, state: MixtureState, u: Array) -> float:
+    """The squared norm of a step by the joint Fisher matrix.
+
+    2 |M|^2 stands for <M + M^T, M + M^T> / 2: they are equal for symmetric M, else it is an upper bound.
+    """
     pi = np.exp(state.log_weights)
     split = mixture.count * mixture.dim
     deltas, ms = u[:split].reshape(mixture.count, -1), u[split : split + mixture._cuts[-1]]
@@ -81,47 +95,118 @@ def squared_norm(mixture: Mixture, state: MixtureState, u: Array) -> float:
     return float(pi @ (np.vecdot(deltas, deltas) + 2 * np.array(roots)) + of_weights)
 
 
-def average(window: Window) -> MixtureState:
-    """The mean of the parameters over a window."""
+def window_average(window: Window) -> MixtureState:
+    """The parameters averaged over a window."""
     logs = window.log_weights / window.length
     return MixtureState(window.means / window.length, window.roots / window.length, logs - np.logaddexp.reduce(logs))
 
 
-def summary(window: Window, mixture: Mixture, state: MixtureState, rate: float) -> Summary:
-    """With V = E|u - E u|^2, from successive differences so that a trend does not count:
+def window_summary(window: Window, mixture: Mixture, state: MixtureState, rate: float) -> WindowSummary:
+    """The ELBO of a window, and the losses of signal and noise.
 
-    signal = |mean u|^2 / 2 and noise = rate V / 4 are what L has above its minimum if its curvature is about Fisher's:
-    the parameters then wander with E|theta|^2 = rate V / 2. Their average over n iterations costs V / (2 n).
+    With V = E|u - E u|^2, taken from successive differences so that a trend does not count: signal = |mean u|^2 / 2 and
+    noise = rate V / 4 are what L has above its minimum if its curvature is about the Fisher matrix: the parameters then
+    wander with E|theta|^2 = rate V / 2. Their average over n iterations costs V / (2 n).
     """
     n = float(window.length)
     spread = float(window.changes) / (2 * max(n - 1, 1))
     first = float(window.elbo_first)
     mean = float(window.elbo) / n
     variance = max(float(window.elbo_squares) / n - (mean - first) ** 2, 0.0) * n / max(n - 1, 1)
-    signal = 0.5 * squared_norm(mixture, state, window.steps / n)
-    return Summary(mean, math.sqrt(variance / n), signal, rate * spread / 4, spread / (2 * n))
+    signal = 0.5 * squared_fisher_norm(mixture, state, window.steps / n)
+    return WindowSummary(mean, math.sqrt(variance / n), signal, rate * spread / 4, spread / (2 * n))
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """A constant rate while the steps lead somewhere, half of it as soon as they are noise; the end when that is small.
+class RateSchedule:
+    """A constant rate while the steps lead somewhere, halved whenever they are noise, until the noise is small.
 
-    At a constant rate the parameters come near the optimum as (1 - rate)^t and then wander about it. So after each
-    window: if what is to go is more than what the noise costs, or the ELBO still rises, go on; else, if the noise costs
-    less than `tol`, this is the end; else halve the rate.
+    At a constant rate the parameters approach the optimum as (1 - rate)^t and then wander about it. So after each
+    window: if the signal exceeds the noise, or the ELBO still rises, the fit is "travelling" and continues; else, if
+    the noise costs less than `tol`, it has "converged"; else it is "noisy", and the rate is halved.
+
+    Attributes
+    ----------
+    rate : float
+        The first rate.
+    tol : float
+        The loss in nats below which noise does not matter.
     """
 
     rate: float
     tol: float
 
     def length(self, rate: float) -> int:
-        """Of a window, in iterations."""
+        """Length of a window at a rate, in iterations."""
         return math.ceil(MEMORIES / rate)
 
-    def verdict(self, found: Summary, before: Summary | None) -> Verdict:
-        """What to do after a window, given the one before it at any rate."""
+    def verdict(self, found: WindowSummary, before: WindowSummary | None) -> Verdict:
+        """Judge a window, given the one before it, which may have had another rate."""
         if found.signal > max(found.noise, EXACT):
             return "travelling"
         if before is not None and found.elbo - before.elbo > SURE * math.hypot(found.stderr, before.stderr) + self.tol:
             return "travelling"
         return "converged" if found.noise_of_average <= self.tol else "noisy"
+
+
+# ---- how long a single step may be ----------------------------------------------------------------------------------
+
+
+def clipped_step(step: MixtureStep, mixture: Mixture, rate: float, reach: Array) -> MixtureStep:
+    """The step u, shortened component by component if it is too long at this rate, means and roots separately.
+
+    |rate M| is at most 1, beyond which h(-M) = I - M + M^2/2 grows again, and at most sqrt(2 rate); the lengths of
+    rate delta and of rate M by the Fisher matrix are at most sqrt(rate dim / 4): at rate 1/2 that is the length of the
+    step of the entropy alone, M = -I/2. With the square root of the rate a smaller rate still means shorter steps,
+    however large the noise, and yet the share of steps that are shortened vanishes with it. Means may move `reach` (K,)
+    times as far: see `next_reach`.
+    """
+    longest, ms = _longest(mixture, rate), step.ms.copy()
+    for k, gaussian in enumerate(mixture.components):
+        part = mixture._part(ms, k)  # a view
+        part /= max(1.0, _norm(gaussian.group, part) / min(1 / rate, math.sqrt(2 / rate)))
+        part /= max(1.0, math.sqrt(2 * gaussian.group._squared_local_norm(part)) / longest)
+    deltas = step.deltas / np.maximum(1.0, np.linalg.norm(step.deltas, axis=1) / (reach * longest))[:, None]
+    logits = step.logits / max(1.0, math.sqrt(rate) * np.abs(step.logits).max(initial=0.0))
+    return MixtureStep(deltas, ms, logits)
+
+
+def next_reach(reach: Array, mixture: Mixture, rate: float, deltas: Array) -> Array:
+    """How far the means may move in the next window, (K,), given the mean delta of each component in this one.
+
+    It is doubled where the steps agreed and were about as long as they may be: a component that has become narrow far
+    from its place would crawl otherwise. Elsewhere it is 1, as at the start.
+    """
+    lengths: Array = np.linalg.norm(deltas, axis=1)
+    return np.where(lengths > reach * _longest(mixture, rate) / 2, np.minimum(2 * reach, WIDEST), 1.0)
+
+
+def _longest(mixture: Mixture, rate: float) -> float:
+    """The largest Fisher length of delta and of M, see `clipped_step`."""
+    return math.sqrt(mixture.dim / (4 * rate))
+
+
+def _norm(group: Group, m: Array) -> float:
+    """|M|_2; or |M|_F, which is never smaller, if that is at most 1."""
+    frobenius = math.sqrt(group._squared_local_norm(m))
+    return frobenius if frobenius <= 1 else min(frobenius, spectral_norm(group, m))
+
+
+def spectral_norm(group: Group, m: Array) -> float:
+    """|M|_2 of a local vector, by the power method on M^T M."""
+    rows = np.random.default_rng(0).standard_normal((3, group.dim))
+    # local vectors are packed as elements are, except for sums of Kronecker products
+    if np.array_equal(group._local_identity(), group._identity()):
+        return _power_method(lambda v: group._apply(m, v), lambda v: group._apply_transposed(m, v), rows)
+    dense = group._dense_local(m)
+    return _power_method(lambda v: v @ dense.T, lambda v: v @ dense, rows)
+
+
+def _power_method(forward: Callable[[Array], Array], backward: Callable[[Array], Array], rows: Array) -> float:
+    size = 0.0
+    for _ in range(POWERS):
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        image = forward(rows / np.maximum(lengths, 1e-300))
+        size = float(np.linalg.norm(image, axis=1).max())
+        rows = backward(image)
+    return size

@@ -349,7 +349,7 @@ def test_standard_ngd_says_when_it_leaves_the_cone_or_the_family() -> None:
         standard_ngd(family, family.state(), np.zeros(5), g + g.T, 1e-4)
 
 
-def test_a_family_begins_where_it_is_told() -> None:
+def test_a_family_starts_at_the_given_mean_and_covariance() -> None:
     rng = np.random.default_rng(1)
     mean = rng.standard_normal(6)
     for form in FORMS:
@@ -414,13 +414,13 @@ def test_a_generator_is_needed_and_the_global_one_is_not_touched() -> None:
     assert np.array_equal(before, np.random.get_state()[1])
 
 
-def test_a_missing_hessian_diagonal_is_asked_for() -> None:
+def test_a_missing_hessian_diagonal_is_named() -> None:
     family = Gaussian("block_triangular:k=1", mean=np.zeros(4))
     with pytest.raises(ValueError, match="hessian_diagonal must be given"):
         family.natural_gradient_hvp(family.state(), np.zeros(4), lambda v: v)
 
 
-def test_nothing_given_in_is_modified() -> None:
+def test_arguments_are_not_modified() -> None:
     rng = np.random.default_rng(0)
     mean = rng.standard_normal(4)
     family = Gaussian("heisenberg", mean=mean)
@@ -467,7 +467,7 @@ def test_what_is_not_finite_is_refused_and_nothing_is_written(group: Group, form
     assert np.array_equal(state.mean, before.mean)
 
 
-def test_lent_arrays_must_not_overlap() -> None:
+def test_output_arrays_must_not_overlap() -> None:
     family = Gaussian("diagonal", mean=np.zeros(3))
     state, rng = family.state(), np.random.default_rng(0)
     samples = family.sample(state, 4, rng)
@@ -484,11 +484,13 @@ def test_families_and_states_survive_a_pickle() -> None:
     assert copy == family
     assert hash(copy) == hash(family)
     assert family != Gaussian("heisenberg:k1=1,k2=1", mean=np.arange(4.0))
+    assert Gaussian(Full(4)) != Gaussian(Full(4), np.arange(4.0)) != family
+    assert family != "gaussian"
     assert not copy.mean.flags.writeable
     assert not copy.covariance.flags.writeable
     state = pickle.loads(pickle.dumps(family.state()))
     samples = copy.sample(state, 3, np.random.default_rng(0))
-    copy.move_samples(state, samples, np.ones(3), out=state)  # unpickled arrays are as good as others
+    copy.move_samples(state, samples, np.ones(3), out=state)  # unpickled arrays work like others
 
 
 def test_points_are_the_inverse_of_local_coordinates() -> None:

@@ -321,7 +321,7 @@ def test_the_other_form_is_the_same_distribution(family: MatrixGaussian, rng: Rn
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_family_begins_with_its_mean_and_deviation(form: str) -> None:
+def test_a_family_starts_with_its_mean_and_deviation(form: str) -> None:
     mean = np.arange(6.0).reshape(2, 3)
     family = MatrixGaussian(mean, 0.5, rows="triangular", cols="heisenberg:k1=1,k2=1", form=form)
     assert np.array_equal(family.state().mean, mean)
@@ -398,7 +398,7 @@ def test_bad_input_is_named(call, message: str) -> None:
         call(family, family.state())
 
 
-def test_nothing_given_in_is_modified_or_kept() -> None:
+def test_arguments_are_neither_modified_nor_kept() -> None:
     mean = np.arange(6.0).reshape(2, 3)
     family = MatrixGaussian(mean, rows="triangular")
     mean[0, 0] = 99.0

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special, stats
 
-from esgroup.distributions import Gaussian
-from esgroup.distributions import psi as differences
+from esgroup.distributions import Gaussian, gamma_functions
 from esgroup.distributions.families import (
     Bernoulli,
     Beta,
@@ -128,7 +127,7 @@ def test_log_density_moments_and_entropy_are_scipys(family: Univariate) -> None:
 
 
 @pytest.mark.parametrize("family", [f for f in CASES if not isinstance(f, (Normal, Laplace))], ids=str)
-def test_outside_of_the_support_the_density_is_zero(family: Univariate) -> None:
+def test_outside_the_support_the_density_is_zero(family: Univariate) -> None:
     outside = {Bernoulli: 0.5, Pareto: 1.8, Beta: 1.0, Poisson: 2.5, PoissonPower: 2.5}.get(type(family), -1.0)
     assert family.log_density(family.state(), [outside])[0] == -np.inf == log_density(family, outside)
     with pytest.raises(ValueError, match=r"points must be .* got .* at index 0"):
@@ -353,11 +352,11 @@ def test_series_for_large_arguments_continue_the_plain_formulas(x: float, y: flo
     def trigamma(v: float) -> float:
         return float(special.polygamma(1, v))
 
-    close(differences.log_gap(x), x * (math.log(x) - special.digamma(x)), 1e-11)
-    close(differences.variance_gap(x), x * (x * trigamma(x) - 1), 1e-9)
-    np.testing.assert_allclose(differences.trigamma_difference(x, y), trigamma(x) - trigamma(x + y), rtol=1e-8)
+    close(gamma_functions.log_gap(x), x * (math.log(x) - special.digamma(x)), 1e-11)
+    close(gamma_functions.variance_gap(x), x * (x * trigamma(x) - 1), 1e-9)
+    np.testing.assert_allclose(gamma_functions.trigamma_difference(x, y), trigamma(x) - trigamma(x + y), rtol=1e-8)
     direct = x * trigamma(x) - (x + y) * trigamma(x + y)
-    np.testing.assert_allclose(differences.slope_difference(x, y), direct, rtol=1e-6)
+    np.testing.assert_allclose(gamma_functions.slope_difference(x, y), direct, rtol=1e-6)
 
 
 # ---- products -----------------------------------------------------------------------------------------------------
@@ -407,7 +406,7 @@ def test_a_product_is_its_families_side_by_side() -> None:
     (lambda: Weibull(1.0, 0.09), r"shape must be from 0\.1 to 1e\+12, got 0\.09"),
     (lambda: Weibull(1.0, 2e12), r"shape must be from 0\.1 to 1e\+12, got 2000000000000\.0"),
 ])  # fmt: skip
-def test_parameters_outside_of_their_domain_are_refused(make, message: str) -> None:
+def test_parameters_outside_their_domain_are_refused(make, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 

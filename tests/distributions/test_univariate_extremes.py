@@ -125,7 +125,7 @@ def test_searches_with_a_weibull_of_an_extreme_shape_keep_finite_numbers(shape: 
     assert isinstance(searcher.result.distribution, Weibull)
 
 
-def test_a_weibull_beyond_the_numbers_is_confined_to_scales_that_are_numbers() -> None:
+def test_a_weibull_beyond_float64_is_confined_to_finite_scales() -> None:
     family = Weibull(1.0, 0.1)
     for tau in (1e-140, 1e140):
         confined = family._confined(np.array([tau]), 0.1).tolist()

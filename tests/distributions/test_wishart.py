@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 from scipy.linalg import expm
 
-from esgroup.distributions import multigamma
+from esgroup.distributions import gamma_functions
 from esgroup.distributions.wishart import Wishart, WishartState, WishartStep
 from esgroup.groups import BlockTriangular, Circulant, Diagonal, Full, Group, Heisenberg, Triangular
 from tests.groups import oracle
@@ -208,7 +208,7 @@ def test_the_score_of_the_degrees_of_freedom_has_mean_0_and_variance_d_at_any_n(
     state, count = distribution.state(), 1000
     factors = distribution.sample(state, count, np.random.default_rng(3)).factors
     steps = [float(distribution.natural_score(state, f[None], [1.0]).delta) for f in factors]
-    d = multigamma.trigamma_gap((n - 2) / 2, 3)
+    d = gamma_functions.trigamma_gap((n - 2) / 2, 3)
     scores = np.array(steps) * d / (1 + math.exp(-float(state.b)))  # delta = s / (sigmoid(b) D)
     assert abs(scores.mean()) < 5 * math.sqrt(d / count)
     close(scores.var() / d, 1.0, 0.3)
@@ -355,12 +355,14 @@ def test_gaps_are_those_of_scipys_functions(p: int) -> None:
     for least in (0.005, 0.4, 3.0, 19.0, 21.0, 300.0):
         x = least + (p - 1) / 2
         y = x - np.arange(p) / 2
-        close(multigamma.shapes(least, p), y)
+        close(gamma_functions.shapes(least, p), y)
         normaliser = p * x * np.log(x) - p * x - special.multigammaln(x, p)
-        assert multigamma.log_normaliser(least, p) == pytest.approx(normaliser, rel=1e-9, abs=1e-9)
-        assert multigamma.digamma_gap(least, p) == pytest.approx(p * np.log(x) - special.psi(y).sum(), rel=1e-9, abs=0)
+        assert gamma_functions.log_normaliser(least, p) == pytest.approx(normaliser, rel=1e-9, abs=1e-9)
+        assert gamma_functions.digamma_gap(least, p) == pytest.approx(
+            p * np.log(x) - special.psi(y).sum(), rel=1e-9, abs=0
+        )
         exact = special.polygamma(1, y).sum() - p / x
-        assert multigamma.trigamma_gap(least, p) == pytest.approx(exact, rel=1e-9, abs=0)
+        assert gamma_functions.trigamma_gap(least, p) == pytest.approx(exact, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("p", [1, 2, 5, 50])
@@ -371,22 +373,24 @@ def test_digamma_and_trigamma_are_differences_of_scipys_log_gamma_function(p: in
         below, low, middle, high, above = (special.multigammaln(x + k * h, p) for k in (-2, -1, 0, 1, 2))
         slope = (8 * (high - low) - (above - below)) / (12 * h)
         curvature = (16 * (high + low) - (above + below) - 30 * middle) / (12 * h * h)
-        assert multigamma.digamma(x, p) == pytest.approx(slope, rel=1e-5, abs=1e-5)
-        assert multigamma.trigamma(x, p) == pytest.approx(curvature, rel=1e-5, abs=0)
-        assert multigamma.digamma_gap(least, p) == pytest.approx(p * math.log(x) - multigamma.digamma(x, p), rel=1e-9)
-        assert multigamma.trigamma_gap(least, p) == pytest.approx(multigamma.trigamma(x, p) - p / x, rel=1e-9)
+        assert gamma_functions.digamma(x, p) == pytest.approx(slope, rel=1e-5, abs=1e-5)
+        assert gamma_functions.trigamma(x, p) == pytest.approx(curvature, rel=1e-5, abs=0)
+        assert gamma_functions.digamma_gap(least, p) == pytest.approx(
+            p * math.log(x) - gamma_functions.digamma(x, p), rel=1e-9
+        )
+        assert gamma_functions.trigamma_gap(least, p) == pytest.approx(gamma_functions.trigamma(x, p) - p / x, rel=1e-9)
 
 
 def test_digamma_and_trigamma_have_their_known_values() -> None:
     """psi(1) = -gamma, psi(1/2) = -gamma - 2 log 2, psi'(1) = pi^2 / 6, psi'(1/2) = pi^2 / 2."""
-    assert multigamma.digamma(1.0, 1) == pytest.approx(-np.euler_gamma, rel=1e-14)
-    assert multigamma.digamma(1.0, 2) == pytest.approx(-2 * np.euler_gamma - 2 * math.log(2), rel=1e-14)
-    assert multigamma.trigamma(1.0, 2) == pytest.approx(2 * math.pi**2 / 3, rel=1e-14)
-    assert multigamma.trigamma(1.5, 3) == pytest.approx(2 * math.pi**2 / 3 + math.pi**2 / 2 - 4, rel=1e-14)
+    assert gamma_functions.digamma(1.0, 1) == pytest.approx(-np.euler_gamma, rel=1e-14)
+    assert gamma_functions.digamma(1.0, 2) == pytest.approx(-2 * np.euler_gamma - 2 * math.log(2), rel=1e-14)
+    assert gamma_functions.trigamma(1.0, 2) == pytest.approx(2 * math.pi**2 / 3, rel=1e-14)
+    assert gamma_functions.trigamma(1.5, 3) == pytest.approx(2 * math.pi**2 / 3 + math.pi**2 / 2 - 4, rel=1e-14)
 
 
-@pytest.mark.parametrize("function", [multigamma.digamma, multigamma.trigamma])
-def test_digamma_and_trigamma_refuse_what_is_outside_of_their_domain(function) -> None:
+@pytest.mark.parametrize("function", [gamma_functions.digamma, gamma_functions.trigamma])
+def test_digamma_and_trigamma_refuse_numbers_outside_their_domain(function) -> None:
     with pytest.raises(ValueError, match=r"x must be greater than \(p - 1\)/2 = 1, got 1\.0"):
         function(1.0, 3)
     with pytest.raises(ValueError, match=r"x must be a finite number, got nan"):
@@ -403,15 +407,15 @@ def test_gaps_keep_their_digits_up_to_1e15_degrees_of_freedom(p: int) -> None:
         digamma = ((i + 1) / (2 * x) + (i**2 / 8 + i / 4 + 1 / 12) / x**2).sum()
         trigamma = ((i + 1) / (2 * x**2) + (i**2 / 4 + i / 2 + 1 / 6) / x**3).sum()
         least = (n - p + 1) / 2
-        assert multigamma.digamma_gap(least, p) == pytest.approx(digamma, rel=1e-12, abs=0)
-        assert multigamma.trigamma_gap(least, p) == pytest.approx(trigamma, rel=1e-12, abs=0)
-        assert multigamma.trigamma_gap(least, p) == pytest.approx(p * (p + 1) / n**2, rel=100 / n + 1e-15, abs=0)
+        assert gamma_functions.digamma_gap(least, p) == pytest.approx(digamma, rel=1e-12, abs=0)
+        assert gamma_functions.trigamma_gap(least, p) == pytest.approx(trigamma, rel=1e-12, abs=0)
+        assert gamma_functions.trigamma_gap(least, p) == pytest.approx(p * (p + 1) / n**2, rel=100 / n + 1e-15, abs=0)
         h = 0.01 * least
-        rise = (multigamma.log_normaliser(least + h, p) - multigamma.log_normaliser(least - h, p)) / (2 * h)
-        assert rise == pytest.approx(multigamma.digamma_gap(least, p), rel=1e-3, abs=0)
+        rise = (gamma_functions.log_normaliser(least + h, p) - gamma_functions.log_normaliser(least - h, p)) / (2 * h)
+        assert rise == pytest.approx(gamma_functions.digamma_gap(least, p), rel=1e-3, abs=0)
 
 
-def test_the_remainder_of_stirlings_formula_is_exact_where_its_series_begins() -> None:
+def test_the_remainder_of_stirlings_formula_is_exact_where_its_series_starts() -> None:
     """At integers, in fifty digits: log (y - 1)!, psi(y) = H_(y-1) - gamma, psi'(y) = pi^2/6 - sum_k<y 1/k^2."""
     with localcontext(prec=50):
         _compare_remainders()
@@ -429,7 +433,7 @@ def _compare_remainders() -> None:
             pi**2 / 6 - sum(1 / k**2 for k in below) - 1 / x - 1 / (2 * x**2),
         )
         for order in range(3):
-            found = multigamma.remainder(np.array([float(y)]), order)[0]
+            found = gamma_functions.remainder(np.array([float(y)]), order)[0]
             assert found == pytest.approx(float(exact[order]), rel=1e-14, abs=0)
 
 
@@ -454,7 +458,7 @@ def sample_slope(a: float, g: float) -> float:
 @pytest.mark.parametrize("a", [0.5, 1.0, 3.3, 40.0, 700.0, 9e3])
 def test_a_gamma_sample_follows_its_shape_as_implicit_differentiation_says(a: float) -> None:
     g = stats.gamma(a).ppf([0.01, 0.3, 0.5, 0.7, 0.99, 1 - 1e-8])
-    found = multigamma.sample_elasticity(np.full(g.shape, a), g, g - a)
+    found = gamma_functions.sample_elasticity(np.full(g.shape, a), g, g - a)
     close(found, np.array([a * sample_slope(a, x) / x - 1 for x in g]), 1e-7 / math.sqrt(a))
     # and as the quantiles move: less exact, but free of our formulas
     h = 1e-3 * math.sqrt(a) * min(a, 1.0)
@@ -465,7 +469,7 @@ def test_a_gamma_sample_follows_its_shape_as_implicit_differentiation_says(a: fl
 def test_a_tiny_gamma_sample_follows_its_shape() -> None:
     """P(a, g) tends to g^a / Gamma(a + 1) as g -> 0, so that dg/da = g (psi(a + 1) - log g) / a."""
     g = np.array([1e-280, 1e-100, 1e-20])
-    found = multigamma.sample_elasticity(np.full(3, 0.02), g, g - 0.02)
+    found = gamma_functions.sample_elasticity(np.full(3, 0.02), g, g - 0.02)
     close(found / (special.psi(1.02) - np.log(g) - 1), np.ones(3), 1e-12)
 
 
@@ -473,15 +477,17 @@ def test_the_three_ways_to_differentiate_a_gamma_sample_meet() -> None:
     a = np.full(13, 1e4)
     excess = np.linspace(-6, 6, 13) * 100.0
     below, above = (np.full(13, 1e4 * (1 - 1e-12)), np.full(13, 1e4))
-    close(multigamma.sample_elasticity(below, a + excess, a + excess - below) * 100, _expanded(above, excess), 1e-7)
+    close(
+        gamma_functions.sample_elasticity(below, a + excess, a + excess - below) * 100, _expanded(above, excess), 1e-7
+    )
     edge = math.exp(special.psi(51.0))
     g = edge * np.array([1 - 1e-9, 1 + 1e-9])
-    low, high = multigamma.sample_elasticity(np.full(2, 50.0), g, g - 50.0)
+    low, high = gamma_functions.sample_elasticity(np.full(2, 50.0), g, g - 50.0)
     assert low == pytest.approx(high, rel=1e-6, abs=0)
 
 
 def _expanded(a: np.ndarray, excess: np.ndarray) -> np.ndarray:
-    return 100 * multigamma.sample_elasticity(a, a + excess, excess)
+    return 100 * gamma_functions.sample_elasticity(a, a + excess, excess)
 
 
 # ---- parameters, moves, bad input -------------------------------------------------------------------------------
@@ -499,7 +505,7 @@ def test_the_first_state_has_the_given_mean_and_degrees_of_freedom(dof: float) -
     assert Wishart(mean).dof_of(Wishart(mean).state()) == pytest.approx(120)
 
 
-def test_a_structure_begins_at_the_nearest_mean_that_it_can_hold() -> None:
+def test_a_structure_starts_at_the_nearest_mean_that_it_can_hold() -> None:
     mean = covariance(4, np.random.default_rng(9))
     for structure in ("triangular", "triangular:upper", Full(4)):
         distribution = Wishart(mean, structure=structure)

@@ -1,4 +1,4 @@
-"""How fits end that are far from their goal, have none, or are interrupted; what they say of it and what they cost."""
+"""How fits end that start far away, have no optimum or are interrupted: their messages and what they cost."""
 
 import json
 import signal
@@ -11,7 +11,7 @@ from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture
 from esgroup.variational import Posterior, fit, fit_posterior
 from esgroup.variational.fit import Fit
-from esgroup.variational.watching import FitHistory
+from esgroup.variational.fit_files import FitHistory
 from tests.variational.targets import NormalTarget
 from tests.variational.test_fit_posterior import fitted
 from tests.variational.test_iteration import Bent
@@ -43,12 +43,12 @@ def test_a_far_start_is_left_behind_and_forgotten() -> None:
     assert max(seen) > 100 and seen[-1] == 1.0
 
 
-def test_a_fit_that_ends_on_its_way_says_so() -> None:
+def test_a_fit_that_ends_while_its_mean_moves_says_so() -> None:
     assert "the mean is still moving: start nearer" in standard(40).message
     assert "still moving" not in standard(10).message  # nothing is known before the first window is full
 
 
-def test_a_fit_on_its_way_is_continued_bit_for_bit(tmp_path: Path) -> None:
+def test_a_fit_whose_mean_still_moves_is_continued_bit_for_bit(tmp_path: Path) -> None:
     standard(100, checkpoint=tmp_path / "fit.npz")
     continued = standard(120, checkpoint=tmp_path / "fit.npz", resume=True)
     assert np.array_equal(continued.mean, standard(120).mean)
@@ -67,7 +67,7 @@ def test_an_unbounded_log_density_is_given_up_early(power: int, slope: bool) -> 
 
 
 def test_a_direction_without_limits_is_noticed_by_its_width() -> None:
-    """logp does not depend on x[1]: the mean stays where it is, the deviation grows for ever."""
+    """logp does not depend on x[1]: the mean stays where it is, the deviation grows without limit."""
     bend = np.array([1.0, 0.0])
     known = {"jac": lambda x: -bend * x, "hessp": lambda x, v: -bend * v}
     found = fit_posterior(lambda x: -0.5 * x[0] ** 2, np.zeros(2), rng=1, **known)
@@ -113,7 +113,7 @@ def test_all_evaluations_are_counted() -> None:
     assert found.nit == few.nit and 0 < found.nfev - few.nfev <= 3 * 950
 
 
-def test_equal_candidates_are_judged_once() -> None:
+def test_equal_candidates_are_evaluated_once() -> None:
     """After one iteration at which nothing was finite the last state is the first one."""
     target = NormalTarget.some(3, 0)
     found = fit_posterior(target.logp, np.zeros(3), jac=lambda x: x * np.nan, rng=0, max_iters=1)
@@ -147,7 +147,7 @@ def assert_continues(path: Path, whole: Posterior) -> None:
     assert (continued.elbo, continued.counts) == (whole.elbo, whole.counts)
 
 
-def test_ctrl_c_in_logp_carries_the_result_and_the_fit_goes_on(tmp_path: Path, whole: Posterior) -> None:
+def test_ctrl_c_in_logp_carries_the_result_and_the_fit_can_continue(tmp_path: Path, whole: Posterior) -> None:
     bent, calls = Bent(), []
 
     def jac(x: np.ndarray) -> np.ndarray:
@@ -160,7 +160,7 @@ def test_ctrl_c_in_logp_carries_the_result_and_the_fit_goes_on(tmp_path: Path, w
         fitted(tmp_path / "fit.npz", jac=jac)
     result = caught.value.result
     assert isinstance(result, Posterior) and result.nit == 16 and not result.converged
-    assert result.njev == 16 * 8 and np.isfinite(result.elbo) and result.message == "it was interrupted"
+    assert result.njev == 16 * 8 and np.isfinite(result.elbo) and result.message == "the fit was interrupted"
     assert_continues(tmp_path / "fit.npz", whole)
 
 
@@ -181,25 +181,25 @@ def test_ctrl_c_waits_for_the_end_of_an_iteration(
     assert_continues(tmp_path / "fit.npz", whole)
 
 
-def test_an_iteration_broken_in_its_middle_has_not_been(
+def test_an_iteration_that_is_interrupted_halfway_is_undone(
     tmp_path: Path, whole: Posterior, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    extended, calls = fit.extended, []
+    extended_window, calls = fit.extended_window, []
 
     def broken(*arguments: object) -> object:
         calls.append(1)
         if len(calls) == 20:
             raise KeyboardInterrupt
-        return extended(*arguments)
+        return extended_window(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(fit, "extended", broken)
+        patch.setattr(fit, "extended_window", broken)
         with pytest.raises(KeyboardInterrupt):
             fitted(tmp_path / "fit.npz")
     assert_continues(tmp_path / "fit.npz", whole)
 
 
-def test_a_judgement_that_is_interrupted_can_be_made_again(tmp_path: Path, whole: Posterior) -> None:
+def test_an_interrupted_comparison_of_candidates_can_be_repeated(tmp_path: Path, whole: Posterior) -> None:
     bent, calls = Bent(), []
 
     def logp(x: np.ndarray) -> float:
@@ -217,7 +217,7 @@ def test_a_judgement_that_is_interrupted_can_be_made_again(tmp_path: Path, whole
     assert_continues(path, whole)
 
 
-# ---- going on -------------------------------------------------------------------------------------------------------
+# ---- continuing -----------------------------------------------------------------------------------------------------
 
 
 def noisy(path: Path, tol: float, **more: object) -> Posterior:
@@ -225,7 +225,7 @@ def noisy(path: Path, tol: float, **more: object) -> Posterior:
     return fit_posterior(bent.logp, np.zeros(4), jac=bent.jac, rng=0, tol=tol, checkpoint=path, **more)
 
 
-def test_a_smaller_tol_goes_on_where_a_larger_one_ended(tmp_path: Path) -> None:
+def test_a_smaller_tol_continues_where_a_larger_one_ended(tmp_path: Path) -> None:
     first = noisy(tmp_path / "fit.npz", 0.05)
     assert first.converged
     second = noisy(tmp_path / "fit.npz", 0.01, resume=True)
@@ -238,7 +238,7 @@ def test_a_smaller_tol_goes_on_where_a_larger_one_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize("x0", [np.ones(4), np.zeros(5)])
 def test_another_start_is_named(tmp_path: Path, x0: np.ndarray) -> None:
     noisy(tmp_path / "fit.npz", 0.05, max_iters=2)
-    with pytest.raises(ValueError, match="must be of the same fit, but its x0"):
+    with pytest.raises(ValueError, match=r"must be of the same fit, but its (length of )?x0 differs"):
         fit_posterior(lambda x: 0.0, x0, jac=np.zeros_like, checkpoint=tmp_path / "fit.npz", resume=True)
 
 

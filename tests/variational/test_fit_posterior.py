@@ -1,4 +1,4 @@
-"""The call: what it refuses, how it ends, what it leaves behind."""
+"""The call: which arguments it refuses, how it ends, which files it writes."""
 
 import dataclasses
 import json
@@ -13,10 +13,11 @@ from esgroup.distributions.mixture import Mixture
 from esgroup.gradients import Pathwise, Reinforce, Stein, SteinDense
 from esgroup.variational import Posterior, fit_posterior
 from esgroup.variational.fit import Fit
-from esgroup.variational.watching import line
+from esgroup.variational.fit_files import progress_line
 from tests.variational.targets import NormalTarget
 from tests.variational.test_iteration import Bent
 
+STORED = Path(__file__).parent / "data" / "fit_of_23_iterations.npz"
 TARGET = NormalTarget.some(3, 0)
 X0 = np.zeros(3)
 
@@ -132,7 +133,7 @@ def test_an_unbounded_log_density_ends_with_a_reason_and_a_finite_state() -> Non
     assert np.isfinite(found.mean).all() and np.isfinite(found.stds).all()
 
 
-def test_too_few_iterations_are_said_to_be_so() -> None:
+def test_a_fit_that_runs_out_of_iterations_says_so() -> None:
     found = fit_posterior(TARGET.logp, X0, rng=0, max_iters=7, **TARGET.all_known())
     assert (found.nit, found.converged) == (7, False)
     assert "7 iterations of max_iters" in found.message
@@ -196,6 +197,16 @@ def test_a_continued_fit_is_the_uninterrupted_one_bit_for_bit(tmp_path: Path, wh
     assert continued.counts == whole.counts
 
 
+def test_a_checkpoint_of_an_earlier_version_is_continued(tmp_path: Path, whole: Posterior) -> None:
+    """The file holds the first 23 iterations of the same fit; later versions must be able to read it."""
+    path = tmp_path / "fit.npz"
+    path.write_bytes(STORED.read_bytes())
+    continued = fitted(path, resume=True)
+    for ours, theirs in zip(continued.state, whole.state, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)  # other machines round differently
+    assert (continued.nit, continued.counts) == (whole.nit, whole.counts)
+
+
 def test_a_checkpoint_keeps_the_states_that_may_become_the_result(tmp_path: Path) -> None:
     seen: list[Fit] = []
     fitted(None, 20, callback=seen.append)
@@ -210,7 +221,7 @@ def test_a_checkpoint_keeps_the_states_that_may_become_the_result(tmp_path: Path
     assert (continued.best.elbo, continued.rate, continued.last) == (first.best.elbo, first.rate, first.last)
 
 
-def test_an_interrupted_fit_goes_on_as_if_nothing_had_been(tmp_path: Path, whole: Posterior) -> None:
+def test_an_interrupted_fit_continues_as_if_nothing_had_happened(tmp_path: Path, whole: Posterior) -> None:
     path, bent, calls = tmp_path / "fit.npz", Bent(), []
 
     def jac(x: np.ndarray) -> np.ndarray:
@@ -262,7 +273,7 @@ def test_a_history_has_a_line_for_every_iteration(tmp_path: Path) -> None:
     assert other.read_text() == "mine"
 
 
-def test_the_line_of_progress_says_where_the_fit_is() -> None:
+def test_the_progress_line_says_where_the_fit_is() -> None:
     texts: list[str] = []
     fit_posterior(
         TARGET.logp,
@@ -271,7 +282,7 @@ def test_the_line_of_progress_says_where_the_fit_is() -> None:
         rng=0,
         max_iters=20,
         progress=True,
-        callback=lambda f: texts.append(line(f, 20)),
+        callback=lambda f: texts.append(progress_line(f, 20)),
     )
     assert texts[-1].startswith("iteration 20 of 20 · ELBO ")
     assert "rate 0.5" in texts[0] and "10 gradients" in texts[0] and "±" in texts[-1]

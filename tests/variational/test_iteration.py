@@ -8,8 +8,8 @@ from esgroup.distributions.mixture import Mixture
 from esgroup.gradients import Pathwise, Reinforce, Stein, as_function
 from esgroup.groups import BlockTriangular, Diagonal, Full
 from esgroup.variational import fit_posterior
-from esgroup.variational.iteration import Objective
-from esgroup.variational.target import make_target
+from esgroup.variational.iteration import VariationalObjective
+from esgroup.variational.log_density import make_target
 from tests.distributions.test_mixture import some
 from tests.groups.laws import close
 from tests.variational.targets import NormalTarget
@@ -63,7 +63,7 @@ def test_one_component_moves_as_the_gaussian_of_the_paper(group: object, form: s
     bent, rng = Bent(), np.random.default_rng(3)
     gaussian = Gaussian(group, 0.3 * rng.standard_normal(DIM), sigma0=0.6, form=form)
     mixture, estimator, gamma = Mixture((gaussian,)), Stein(6, antithetic=True), 0.8
-    ours = Objective(mixture, make_target(bent.logp, DIM, **bent.known()), estimator, gamma)
+    ours = VariationalObjective(mixture, make_target(bent.logp, DIM, **bent.known()), estimator, gamma)
     f = as_function(
         lambda x: -bent.logp(x),
         DIM,
@@ -99,7 +99,7 @@ def test_the_mean_step_is_the_natural_score_of_the_mixture(estimator: object) ->
     mixture, state, rng = some(parts, np.array([0.5, 0.2, 0.3]), 5)
     target, gamma = NormalTarget.some(2, 3), 0.7
     known = {"jac": target.jac, "hessp": target.hessp, "hess_diag": target.hess_diag}
-    objective = Objective(mixture, make_target(target.logp, 2, **known), estimator, gamma)
+    objective = VariationalObjective(mixture, make_target(target.logp, 2, **known), estimator, gamma)
     steps = [objective.iterate(state, rng) for _ in range(300)]
 
     n = 100_000
@@ -129,7 +129,9 @@ def test_rows_and_single_points_give_the_same_steps() -> None:
         make_target(rows.pop("logp"), DIM, vectorized=True, **rows),
         make_target(lambda x: (bent.logp(x), bent.jac(x)), DIM, **(bent.known() | {"jac": True})),
     ]
-    steps = [Objective(mixture, t, Stein(4), 1.0).iterate(state, np.random.default_rng(0)).step for t in targets]
+    steps = [
+        VariationalObjective(mixture, t, Stein(4), 1.0).iterate(state, np.random.default_rng(0)).step for t in targets
+    ]
     for step in steps[1:]:
         for ours, theirs in zip(step, steps[0], strict=True):
             close(ours, theirs, 1e-12)
@@ -144,7 +146,7 @@ def test_a_value_and_its_gradient_are_computed_in_one_call() -> None:
         return bent.logp(x), bent.jac(x)
 
     mixture = Mixture((Gaussian(Diagonal(DIM), np.zeros(DIM)),))
-    Objective(mixture, make_target(both, DIM, jac=True), Pathwise(7), 1.0).iterate(
+    VariationalObjective(mixture, make_target(both, DIM, jac=True), Pathwise(7), 1.0).iterate(
         mixture.state(), np.random.default_rng(0)
     )
     assert len(calls) == 7

@@ -57,7 +57,7 @@ def test_weights_stay_as_they_are_unless_they_are_learnt() -> None:
     assert found.elbo < 3.0
 
 
-def test_what_a_posterior_says_of_itself_agrees_with_scipy() -> None:
+def test_moments_and_densities_of_a_posterior_agree_with_scipy() -> None:
     target = normal_mixture()
     known = known_of(target)
     found = fit_posterior(known.pop("logp"), family=target, rng=0, max_iters=20, **known)
@@ -78,7 +78,7 @@ def test_what_a_posterior_says_of_itself_agrees_with_scipy() -> None:
 
 
 @pytest.mark.slow
-def test_structured_mixtures_come_near_a_mixture_of_students() -> None:
+def test_structured_mixtures_approach_a_mixture_of_students() -> None:
     """The figures of a first reproduction after 2000 iterations: full -0.6, Tri-low -4.2 to -4.9, diagonal about -9.
 
     With four samples instead of ten the full fit runs away in the heavy tails and ends at -5.6.

@@ -104,14 +104,14 @@ def test_gamma_is_the_temperature_of_the_target(gamma: float) -> None:
     [Stein(), Stein(3), SteinDense(4, antithetic=True), Pathwise(10), Reinforce(30)],
     ids=str,
 )
-def test_every_estimator_comes_to_the_target_exactly(estimator: object) -> None:
+def test_every_estimator_reaches_the_target_exactly(estimator: object) -> None:
     known = {"jac": TARGET.jac, "hess": TARGET.hess}
     found = fit_posterior(TARGET.logp, np.zeros(DIM), estimator=estimator, rng=0, rate=0.2, **known)
     np.testing.assert_allclose(found.mean, TARGET.mean, rtol=0, atol=1e-6)
     np.testing.assert_allclose(found.covariance(), np.linalg.inv(TARGET.precision), rtol=0, atol=1e-6)
 
 
-def test_an_estimated_diagonal_is_as_good_as_a_known_one_on_average() -> None:
+def test_an_estimated_diagonal_leads_almost_to_the_elbo_of_a_known_one() -> None:
     target = NormalTarget.some(12, 0)  # more coordinates than probes
     known = {"jac": target.jac, "hessp": target.hessp}
     family = Gaussian(BlockTriangular(12, 2))

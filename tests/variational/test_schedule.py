@@ -6,8 +6,18 @@ import pytest
 from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureStep
 from esgroup.groups import BlockTriangular, Circulant, Conjugate, Diagonal, Full, Group, Kronecker, Triangular
-from esgroup.variational.safeguards import clipped, spectral_norm, wider
-from esgroup.variational.schedule import Schedule, Summary, average, empty_window, extended, squared_norm, summary
+from esgroup.variational.schedule import (
+    RateSchedule,
+    WindowSummary,
+    clipped_step,
+    empty_window,
+    extended_window,
+    next_reach,
+    spectral_norm,
+    squared_fisher_norm,
+    window_average,
+    window_summary,
+)
 from tests.groups.elements import local
 from tests.groups.laws import close
 
@@ -27,8 +37,10 @@ def test_the_losses_of_a_noisy_walk_are_those_of_its_stationary_law() -> None:
         u = theta + noise * rng.standard_normal(DIM)
         theta = theta - rate * u
         squares.append(theta @ theta)
-        window = extended(window, mixture, state, MixtureStep(u[None], np.zeros(DIM), np.zeros(0)), -0.5 * squares[-1])
-    found = summary(window, mixture, state, rate)
+        window = extended_window(
+            window, mixture, state, MixtureStep(u[None], np.zeros(DIM), np.zeros(0)), -0.5 * squares[-1]
+        )
+    found = window_summary(window, mixture, state, rate)
     assert abs(found.noise / (0.5 * np.mean(squares)) - 1) < 0.1
     assert abs(found.elbo + 0.5 * np.mean(squares)) < 1e-12
     assert found.signal < 0.01 * found.noise
@@ -37,22 +49,22 @@ def test_the_losses_of_a_noisy_walk_are_those_of_its_stationary_law() -> None:
 
 def test_a_trend_is_not_taken_for_noise() -> None:
     mixture, rate = mixture_of(Diagonal(DIM)), 0.5
-    window, schedule = empty_window(mixture, mixture.state()), Schedule(rate, 0.01)
+    window, schedule = empty_window(mixture, mixture.state()), RateSchedule(rate, 0.01)
     for t in range(schedule.length(rate)):  # steps of a fit without noise, each half of the one before
         step = MixtureStep(np.full((1, DIM), 0.5**t), np.zeros(DIM), np.zeros(0))
-        window = extended(window, mixture, mixture.state(), step, 0.0)
-    assert schedule.verdict(summary(window, mixture, mixture.state(), rate), None) == "travelling"
+        window = extended_window(window, mixture, mixture.state(), step, 0.0)
+    assert schedule.verdict(window_summary(window, mixture, mixture.state(), rate), None) == "travelling"
 
 
 def test_the_verdict_weighs_signal_noise_and_the_rise_of_the_elbo() -> None:
-    schedule = Schedule(0.5, tol=0.01)
-    quiet = Summary(elbo=-5.0, stderr=0.01, signal=1e-4, noise=0.02, noise_of_average=0.005)
+    schedule = RateSchedule(0.5, tol=0.01)
+    quiet = WindowSummary(elbo=-5.0, stderr=0.01, signal=1e-4, noise=0.02, noise_of_average=0.005)
     assert schedule.verdict(quiet, None) == "converged"
     assert schedule.verdict(quiet._replace(noise_of_average=0.02), None) == "noisy"
     assert schedule.verdict(quiet._replace(signal=0.03), None) == "travelling"
     assert schedule.verdict(quiet, quiet._replace(elbo=-5.1)) == "travelling"
     assert schedule.verdict(quiet, quiet._replace(elbo=-5.03)) == "converged"
-    exact = Summary(-5.0, 0.0, 1e-12, 0.0, 0.0)
+    exact = WindowSummary(-5.0, 0.0, 1e-12, 0.0, 0.0)
     assert schedule.verdict(exact, None) == "travelling"
     assert schedule.verdict(exact._replace(signal=1e-17), None) == "converged"
 
@@ -66,7 +78,7 @@ def test_the_norm_of_a_step_is_that_of_the_joint_fisher_matrix() -> None:
     dense = [Full(3).dense_local(m) for m in ms]
     parts = [d @ d + 0.5 * ((m + m.T) ** 2).sum() for d, m in zip(deltas, dense, strict=True)]
     expected = 0.2 * parts[0] + 0.8 * parts[1] + 0.2 * 0.8 * 0.7**2
-    close(squared_norm(mixture, state, np.concatenate([deltas.ravel(), ms.ravel(), [0.7]])), expected)
+    close(squared_fisher_norm(mixture, state, np.concatenate([deltas.ravel(), ms.ravel(), [0.7]])), expected)
 
 
 def test_the_average_of_a_window_is_that_of_its_parameters() -> None:
@@ -74,9 +86,9 @@ def test_the_average_of_a_window_is_that_of_its_parameters() -> None:
     first, window = mixture.state(), empty_window(mixture, mixture.state())
     for shift in (1.0, 3.0):
         state = first._replace(means=first.means + shift, roots=first.roots * shift)
-        window = extended(window, mixture, state, MixtureStep(np.zeros((1, 2)), np.zeros(2), np.zeros(0)), 0.0)
-    close(average(window).means, first.means + 2)
-    close(average(window).roots, first.roots * 2)
+        window = extended_window(window, mixture, state, MixtureStep(np.zeros((1, 2)), np.zeros(2), np.zeros(0)), 0.0)
+    close(window_average(window).means, first.means + 2)
+    close(window_average(window).roots, first.roots * 2)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +114,7 @@ def test_long_steps_are_shortened_and_keep_their_direction_short_ones_are_left_a
     mixture, rng = mixture_of(Full(DIM), 2), np.random.default_rng(0)
     ms = np.concatenate([local(Full(DIM), rng, size) for size in (1e-3, 1e3)])
     step = MixtureStep(np.array([np.full(DIM, 1e-3), np.full(DIM, 1e3)]), ms, np.array([50.0]))
-    short = clipped(step, mixture, rate, np.ones(2))
+    short = clipped_step(step, mixture, rate, np.ones(2))
     close(short.deltas[0], step.deltas[0], 1e-15)
     close(short.ms[:36], ms[:36], 1e-15)
     assert rate * np.linalg.norm(short.deltas[1]) <= np.sqrt(rate * DIM / 4) * (1 + 1e-12)
@@ -112,12 +124,10 @@ def test_long_steps_are_shortened_and_keep_their_direction_short_ones_are_left_a
     assert 0 < rate * short.logits[0] <= 1
 
 
-def test_means_may_go_twice_as_far_where_they_went_as_far_as_they_might_and_no_further_than_at_first_elsewhere() -> (
-    None
-):
+def test_the_reach_of_a_mean_doubles_after_long_steps_that_agree_and_is_reset_after_others() -> None:
     mixture, rate, reach = mixture_of(Diagonal(DIM), 3), 0.5, np.array([4.0, 4.0, 1.0])
     longest = np.sqrt(DIM / (4 * rate))
     deltas = np.eye(3, DIM) * np.array([3.9, 1.9, 0.6])[:, None] * longest
-    assert wider(reach, mixture, rate, deltas).tolist() == [8.0, 1.0, 2.0]
+    assert next_reach(reach, mixture, rate, deltas).tolist() == [8.0, 1.0, 2.0]
     far = MixtureStep(np.full((3, DIM), 1e3), np.zeros(3 * DIM), np.zeros(2))
-    close(np.linalg.norm(clipped(far, mixture, rate, reach).deltas, axis=1), reach * longest)
+    close(np.linalg.norm(clipped_step(far, mixture, rate, reach).deltas, axis=1), reach * longest)

@@ -1,12 +1,16 @@
-"""The multivariate gamma function's logarithm and derivatives, and the derivative of a gamma sample by its shape.
+"""Gamma functions, and differences of them that would cancel for large arguments, without the cancellation.
 
-Gamma_p(x) = pi^(p (p - 1) / 4) prod_i Gamma(x - i/2), i = 0 ... p - 1 (Muirhead 1982, theorem 2.1.12). `digamma` and
-`trigamma` are the derivatives of its logarithm. A Wishart distribution needs how far these are from p log x and p / x:
-differences that vanish as x grows, up to x = 1e15. They are taken from the remainder of Stirling's formula,
+First of one variable: log x - psi(x), x psi'(x) - 1 and the like, which the exponential families need.
+
+Then the multivariate gamma function Gamma_p(x) = pi^(p (p - 1) / 4) prod_i Gamma(x - i/2), i = 0 ... p - 1 (Muirhead
+1982, theorem 2.1.12). `digamma` and `trigamma` are the derivatives of its logarithm. A Wishart distribution needs how
+far these are from p log x and p / x: differences that vanish as x grows, up to x = 1e15. They are taken from the
+remainder of Stirling's formula,
 mu(y) = log Gamma(y) - (y - 1/2) log y + y - log(2 pi) / 2 = sum_k B_2k / (2k (2k - 1) y^(2k - 1)), and its derivatives,
-so that nothing large is subtracted (series: Abramowitz and Stegun 1964, 6.1.40, 6.3.18, 6.4.12).
+so that nothing large is subtracted (series: Abramowitz and Stegun 1964, 6.1.40, 6.3.18, 6.4.12). In all of these, x is
+given by y = x - (p - 1)/2 > 0, the last and smallest x - i/2: a small y would be lost in x.
 
-In all of these, shapes are given as y = x - (p - 1)/2 > 0, the last and smallest x - i/2: near 0 it would be lost in x.
+Last, the derivative of a gamma sample with respect to its shape.
 """
 
 from __future__ import annotations
@@ -23,8 +27,45 @@ from esgroup.lazy import Lazy
 special: Any = Lazy("scipy.special")
 
 _BERNOULLI = np.array([1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730])  # B_2 ... B_12
-_SERIES_FROM = 20.0  # there the first term left out, B_14 y^-14 of the sum, is below 1e-17
-_EXPANSION_FROM = 1e4  # where the expansion of a gamma sample is good to 1e-9, within seven deviations
+_SERIES_FROM = 20.0  # where the first term left out, B_14 y^-14 of the sum, is below 1e-17
+_EXPANSION_FROM = 1e4  # where the expansion of a gamma sample is accurate to 1e-9, within seven deviations
+
+
+# ---- one variable ---------------------------------------------------------------------------------------------------
+
+
+def log_gap(x: float) -> float:
+    """x (log x - psi(x)) = 1/2 + 1 / (12 x) - 1 / (120 x^3) + 1 / (252 x^5) - ... (asymptotic series of psi)."""
+    if x < 100:  # beyond, the terms left out are below 1e-16
+        return x * (math.log(x) - float(special.digamma(x)))
+    return 0.5 + (1 / 12 - (1 / 120 - 1 / (252 * x * x)) / (x * x)) / x
+
+
+def variance_gap(x: float) -> float:
+    """x (x psi'(x) - 1) = 1/2 + 1 / (6 x) - 1 / (30 x^3) + 1 / (42 x^5) - ..."""
+    if x < 100:
+        return x * (x * float(special.polygamma(1, x)) - 1)
+    return 0.5 + (1 / 6 - (1 / 30 - 1 / (42 * x * x)) / (x * x)) / x
+
+
+def trigamma_difference(x: float, y: float) -> float:
+    """psi'(x) - psi'(x + y), with psi'(x) = 1 / x + 1 / (2 x^2) + 1 / (6 x^3) - 1 / (30 x^5) + ..."""
+    if x < 100:
+        return float(special.polygamma(1, x) - special.polygamma(1, x + y))
+    return _power_difference((1.0, 1 / 2, 1 / 6, 0.0, -1 / 30, 0.0, 1 / 42), x, y)
+
+
+def slope_difference(x: float, y: float) -> float:
+    """x psi'(x) - (x + y) psi'(x + y)."""
+    if x < 100:
+        return variance_gap(x) / x - variance_gap(x + y) / (x + y)
+    return _power_difference((1 / 2, 1 / 6, 0.0, -1 / 30, 0.0, 1 / 42), x, y)
+
+
+def _power_difference(coefficients: tuple[float, ...], x: float, y: float) -> float:
+    """sum_k c_k (x^-k - (x + y)^-k), k = 1, 2, ...; x^-k - (x + y)^-k = x^-k (1 - (1 + y/x)^-k)."""
+    growth = math.log1p(y / x)
+    return sum(-c * x**-k * math.expm1(-k * growth) for k, c in enumerate(coefficients, 1))
 
 
 # ---- derivatives of log Gamma_p -------------------------------------------------------------------------------------
@@ -49,7 +90,7 @@ def _arguments(x: Any, p: Any) -> Array:
     return y
 
 
-# ---- what is left of them beside p log x and p / x ------------------------------------------------------------------
+# ---- their distance from p log x and p / x --------------------------------------------------------------------------
 
 
 def shapes(least: float, p: int) -> Array:
@@ -105,7 +146,7 @@ def trigamma_gap(least: float, p: int) -> float:
 def sample_elasticity(a: Array, g: Array, excess: Array) -> Array:
     """q = d log g / d log a - 1 of samples g ~ Gamma(a, 1) at a fixed probability P(a, g); excess is g - a.
 
-    The three have one shape; both g and g - a are asked for because either may be lost in the other.
+    The three arrays have one shape. Both g and g - a are arguments because rounding may lose either in the other.
 
     Implicit differentiation: dg/da = -(dP/da) / (dP/dg) (Figurnov, Mohamed and Mnih 2018, eq. 5). Up to a = 1e4, for
     g < exp(psi(a + 1)), from P's power series, all of whose terms then have one sign, and above from an integral over

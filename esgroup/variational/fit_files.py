@@ -1,0 +1,249 @@
+"""What a fit writes: its checkpoint, its history as JSON lines, and a line of progress on a terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from itertools import takewhile
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, Self
+
+import numpy as np
+
+from esgroup.distributions.mixture import MixtureState
+from esgroup.files import npz as files
+from esgroup.files import objects
+from esgroup.files.autosave import Contents, FileKeeper, must_exist
+from esgroup.files.checked import array, entry, generator_from_json, generator_to_json, optional_entry
+from esgroup.running.progress import INTERVAL, Progress
+from esgroup.strategies.registry import register_all
+from esgroup.variational.fit import BestWindow, Fit
+from esgroup.variational.schedule import Window, WindowSummary
+
+KIND = "posterior"  # of checkpoints
+HISTORY_FORMAT = 1
+MOST_COORDINATES = 100  # of the mean, in a line of the history
+_COUNTS = ("nfev", "njev", "nhvp", "ndiag", "nhess")
+
+
+# ---- checkpoints ----------------------------------------------------------------------------------------------------
+
+
+class FitKeeper(FileKeeper[Fit]):
+    """Writes the checkpoint of a fit: everything its future depends on, as JSON and arrays."""
+
+    def contents(self, kept: Fit) -> Contents:
+        """The kind of file, its header and its arrays."""
+        return KIND, *_parts(kept)
+
+
+def resume_from(path: files.Path | None, fit: Fit) -> None:
+    """Bring a fit that has not started to where its checkpoint was written.
+
+    Raises
+    ------
+    ValueError
+        If there is no path, or if the checkpoint is of another fit.
+    FileNotFoundError
+        If there is no such file.
+    """
+    path = must_exist(path, "fit")
+    with files.reading(path, KIND) as (header, arrays):
+        difference = _difference(header, arrays, fit)
+        if difference is None:
+            _restore(fit, header, arrays)
+    if difference is not None:
+        raise ValueError(f"the checkpoint {os.fspath(path)!r} must be of the same fit, but its {difference} differs")
+
+
+def _identity(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
+    """What must match for a resume; tol and limits need not."""
+    register_all()
+    family, arrays = objects.describe(fit.objective.mixture, "family")
+    rate, estimator = fit.schedule.rate, repr(fit.objective.estimator)
+    return {"family": family, "estimator": estimator, "gamma": fit.objective.gamma, "first rate": rate}, arrays
+
+
+def _difference(header: dict[str, Any], arrays: files.Arrays, fit: Fit) -> str | None:
+    """What differs between a checkpoint and a fit, None if nothing does."""
+    means = np.shape(arrays.get("state/means", fit.state.means))
+    if len(means) == 2 and means[0] == fit.objective.mixture.count == 1 and means[1] != fit.objective.mixture.dim:
+        return "length of x0"
+    mine, own = _identity(fit)
+    for name, value in mine.items():
+        if header.get(name) != value:
+            return name
+    others = [name for name, value in own.items() if name not in arrays or not np.array_equal(arrays[name], value)]
+    if not others:
+        return None
+    if not all(name.endswith("/mean") for name in others):
+        return "family"
+    return "x0" if fit.objective.mixture.count == 1 else "family (a mean)"
+
+
+def _parts(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
+    """The header and the arrays of a checkpoint."""
+    header, arrays = _identity(fit)
+    header |= {
+        "nit": fit.nit,
+        "failures": fit.failures,
+        "skipped": fit.skipped,
+        "retreats": fit.retreats,
+        "rate": fit.rate,
+        "best": [fit.best.elbo, fit.best.stderr],
+        "last": None if fit.last is None else list(fit.last),
+        "smoothed": [fit.elbo, fit.elbo_stderr],
+        "averaged": fit.averaged is not None,
+        "middle": fit.middle is not None,
+        "reach": fit.reach.tolist(),
+        "travelling": fit.travelling,
+        "tol": fit.schedule.tol,
+        "converged": fit.converged,
+        "message": fit.message,
+        "rng": generator_to_json(fit.rng),
+        "counts": [getattr(fit.objective.target.counts, name) for name in _COUNTS],
+    }
+    states = {"state": fit.state, "best": fit.best.state, "averaged": fit.averaged, "middle": fit.middle}
+    for prefix, state in states.items():
+        if state is not None:
+            arrays |= {f"{prefix}/{name}": value for name, value in state._asdict().items()}
+    return header, arrays | {f"window/{name}": value for name, value in fit.window._asdict().items()}
+
+
+def _restore(fit: Fit, header: dict[str, Any], arrays: files.Arrays) -> None:
+    """Set a fit to the contents of a checkpoint; one that had converged for a larger tol continues."""
+    fit.nit, fit.failures = entry(header, "nit", int), entry(header, "failures", int)
+    fit.skipped, fit.travelling = entry(header, "skipped", int), entry(header, "travelling", bool)
+    fit.reach = np.array([float(number) for number in entry(header, "reach", list)]).reshape(fit.reach.shape)
+    fit.retreats, fit.rate = entry(header, "retreats", int), entry(header, "rate", float)
+    fit.state = _state(fit, arrays, "state")
+    fit.best = BestWindow(_state(fit, arrays, "best"), *map(float, entry(header, "best", list)))
+    fit.averaged = _state(fit, arrays, "averaged") if entry(header, "averaged", bool) else None
+    fit.middle = _state(fit, arrays, "middle") if entry(header, "middle", bool) else None
+    last = optional_entry(header, "last", list)
+    fit.last = None if last is None else WindowSummary(*map(float, last))
+    fit.elbo, fit.elbo_stderr = map(float, entry(header, "smoothed", list))
+    fit.converged, fit.message = entry(header, "converged", bool), entry(header, "message", str)
+    fit.window = Window(*(array(arrays, f"window/{name}", np.shape(v)) for name, v in fit.window._asdict().items()))
+    fit.rng = generator_from_json(header.get("rng"))
+    for name, count in zip(_COUNTS, entry(header, "counts", list), strict=True):
+        setattr(fit.objective.target.counts, name, int(count))
+    if fit.converged and fit.schedule.tol < entry(header, "tol", float):
+        fit.refine()
+
+
+def _state(fit: Fit, arrays: files.Arrays, prefix: str) -> MixtureState:
+    """One of the stored states."""
+    model = fit.state._asdict()
+    return MixtureState(*(array(arrays, f"{prefix}/{name}", value.shape) for name, value in model.items()))
+
+
+# ---- progress -------------------------------------------------------------------------------------------------------
+
+
+class FitProgress(Progress):
+    """The live line of a fit on a terminal."""
+
+    def show(self, fit: Fit, max_iters: int) -> None:
+        """Show where the fit is, at most ten times a second."""
+        now = time.monotonic()
+        if self._live is not None and now >= self._shown + INTERVAL:
+            self._shown = now
+            self._show(progress_line(fit, max_iters))
+
+
+def progress_line(fit: Fit, max_iters: int) -> str:
+    """The text of the line: iteration, ELBO, rate and evaluations."""
+    counts = fit.objective.target.counts
+    error = "" if math.isnan(fit.elbo_stderr) else f" ± {fit.elbo_stderr:.2g}"
+    names = (("values", counts.nfev), ("gradients", counts.njev), ("products", counts.nhvp))
+    parts = [
+        f"iteration {fit.nit:,} of {max_iters:,}",
+        f"ELBO {fit.elbo:.5g}{error}",
+        f"rate {fit.rate:.2g}",
+        *(f"{count:,} {name}" for name, count in names if count),
+    ]
+    return " · ".join(parts)
+
+
+# ---- history --------------------------------------------------------------------------------------------------------
+
+
+class FitHistory:
+    """Writes one line of JSON per iteration, flushed at once: iteration, ELBO of the window, rate, counts, mean of q.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. Another history is replaced; any other file is refused.
+    after : int, optional
+        Continue the file of an earlier run after this iteration: lines of later ones, which no checkpoint knows of, are
+        cut off because they will be written again.
+    """
+
+    def __init__(self, path: str | PathLike[str], after: int | None = None) -> None:
+        self.path = Path(path)
+        fresh = after is None or not self.path.exists()
+        if after is not None and not fresh:
+            _cut_after(self.path, after)
+        elif self.path.exists() and self.path.stat().st_size and not _is_history(self.path):
+            raise ValueError(f"history must be a new file or a history of a fit, but {self.path} is not a history")
+        self._file: IO[str] = self.path.open("w" if fresh else "a", encoding="utf-8")
+        if fresh:
+            self._write({"esgroup_posterior": HISTORY_FORMAT})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def record(self, fit: Fit) -> None:
+        """Add the iteration that was just completed."""
+        counts = fit.objective.target.counts
+        self._write(
+            {
+                "nit": fit.nit,
+                "elbo": _number(fit.elbo),
+                "elbo_stderr": _number(fit.elbo_stderr),
+                "rate": fit.rate,
+                "nfev": counts.nfev,
+                "njev": counts.njev,
+                "nhvp": counts.nhvp,
+                "mean": fit.objective.mixture.mean(fit.state)[:MOST_COORDINATES].tolist(),
+            }
+        )
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        self._file.write(json.dumps(entry, allow_nan=False) + "\n")
+        self._file.flush()
+
+
+def _number(value: float) -> float | None:
+    """Convert to a number that JSON can hold; NaN and infinity become None."""
+    return value if math.isfinite(value) else None
+
+
+def _is_history(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.readline().startswith(b'{"esgroup_posterior":')
+
+
+def _cut_after(path: Path, nit: int) -> None:
+    """Keep the complete lines up to an iteration."""
+    if not _is_history(path):
+        raise ValueError(f"history must be a new file or a history of a fit, but {path} is not a history")
+    with path.open("r+b") as file:
+        header = len(file.readline())
+        file.truncate(header + sum(map(len, takewhile(lambda text: _is_kept(text, nit), file))))
+
+
+def _is_kept(text: bytes, nit: int) -> bool:
+    """Whether a line is complete and of an iteration up to `nit`."""
+    try:
+        return text.endswith(b"\n") and int(json.loads(text)["nit"]) <= nit
+    except (ValueError, KeyError, TypeError):  # written in part
+        return False
