@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
+
+from esgroup.options import SearchOptions
 
 app = typer.Typer(
     help="Black-box search with evolution strategies whose search distributions have structure.",
@@ -48,7 +53,25 @@ def _option(panel: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, rich_help_panel=panel, **more)
 
 
+def _with_search_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each search option that the list in `esgroup.options` offers to it."""
+    signature = inspect.signature(command, eval_str=True)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    more = []
+    for one in fields(SearchOptions):
+        offered = one.metadata["command"]
+        if offered is not None:
+            names = [f"--{one.name.replace('_', '-')}"] if offered.type is bool else []  # no --no-...
+            annotation = Annotated[offered.type, _option(_SEARCH, *names, help=offered.help)]  # type: ignore[name-defined]
+            more.append(inspect.Parameter(one.name, own[-1].kind, default=one.default, annotation=annotation))
+    parameters = own + more
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    return command
+
+
 @app.command()
+@_with_search_options
 def run(
     problem: Annotated[str, typer.Argument(help="A problem of `esgroup list`, or MODULE:FUNCTION for your own f(x).")],
     dim: Annotated[int | None, typer.Option(min=1, help="Number of variables; the problem's usual one.")] = None,
@@ -57,14 +80,9 @@ def run(
     method: Annotated[Literal["search", "newton"], _option(_SEARCH, help="newton: with gradients.")] = "search",
     jac: Annotated[str | None, _option(_SEARCH, help="Gradient, MODULE:FUNCTION, for --method newton.")] = None,
     hessp: Annotated[str | None, _option(_SEARCH, help="Hessian times v, MODULE:FUNCTION of x and v.")] = None,
-    structure: Annotated[str, _option(_SEARCH, help="A structure of `esgroup list`.")] = "auto",
     sigma0: Annotated[float | None, _option(_SEARCH, help="Standard deviation of the first points.")] = None,
     basins: Annotated[int | None, _option(_SEARCH, min=1, help="Look for several optima, in so many places.")] = None,
-    popsize: Annotated[int | None, _option(_SEARCH, help="Points in a generation.")] = None,
-    algorithm: Annotated[Literal["default", "paper"], _option(_SEARCH, help="paper: the plain update.")] = "default",
-    mirrored: Annotated[bool, _option(_SEARCH, "--mirrored", help="Draw points in opposite pairs.")] = False,
-    noise: Annotated[Literal["adapt"] | None, _option(_SEARCH, help="For noisy or rugged functions.")] = None,
-    restarts: Annotated[Literal["ipop", "bipop"] | None, _option(_SEARCH, help="Begin anew when stuck.")] = None,
+    restarts: Annotated[Literal["ipop", "bipop"] | None, _option(_SEARCH, help="Begin elsewhere when stuck.")] = None,
     seed: Annotated[int | None, _option(_SEARCH, min=0, help="Seed: the same one gives the same search.")] = None,
     workers: Annotated[int | None, _option(_SEARCH, help="Processes that evaluate; -1: one per core.")] = None,
     max_evals: Annotated[int | None, _option(_END, min=1, help="Evaluations of the function.")] = None,
@@ -72,43 +90,32 @@ def run(
     max_time: Annotated[float | None, _option(_END, help="Seconds.")] = None,
     target: Annotated[float | None, _option(_END, help="A value that is good enough.")] = None,
     checkpoint: Annotated[Path | None, _option(_FILES, help="Keep the state of the search here (.npz).")] = None,
-    resume: Annotated[bool, _option(_FILES, "--resume", help="Go on from the checkpoint.")] = False,
+    resume: Annotated[bool, _option(_FILES, "--resume", help="Continue from the checkpoint.")] = False,
     history: Annotated[Path | None, _option(_FILES, help="Write a line of JSON per generation here.")] = None,
     plot: Annotated[Path | None, _option(_FILES, help="Draw the run: a .png, .svg or .pdf.")] = None,
     as_json: Annotated[bool, _option(_FILES, "--json", help="Print the result as one JSON object.")] = False,
+    **search_options: Any,
 ) -> None:
     """Minimise a function. Ctrl-C leaves the checkpoint, if there is one, and prints the best point so far."""
     from esgroup.command.run import Job
 
-    options = {
-        "structure": structure,
-        "popsize": popsize,
-        "algorithm": algorithm,
-        "mirrored": mirrored,
-        "noise": noise,
-        "restarts": restarts,
-        "rng": seed,
-        "max_evals": max_evals,
-        "max_iters": max_iters,
-        "max_time": max_time,
-        "target": target,
-    }
+    limits = {"max_evals": max_evals, "max_iters": max_iters, "max_time": max_time, "target": target}
     job = Job(
         problem,
-        method,
-        dim,
-        x0,
-        sigma0,
-        bounds,
-        workers,
-        basins,
-        jac,
-        hessp,
-        checkpoint,
-        resume,
-        history,
-        plot,
-        options,
+        method=method,
+        dim=dim,
+        x0=x0,
+        sigma0=sigma0,
+        bounds=bounds,
+        workers=workers,
+        basins=basins,
+        jac=jac,
+        hessp=hessp,
+        checkpoint=checkpoint,
+        resume=resume,
+        history=history,
+        plot=plot,
+        options={**search_options, "restarts": restarts, "rng": seed, **limits},
     )
     _run(job, as_json)
 

@@ -1,0 +1,116 @@
+"""Every option of a search is described once: what is written elsewhere agrees with the list."""
+
+import inspect
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import typer
+
+import esgroup
+from esgroup import Searcher, options
+from esgroup.command.cli import app
+from esgroup.newton import NewtonSettings, minimize_newton
+from esgroup.options import SearchOptions
+from tests.searcher.support import OPTIONS
+
+LIST = {one.name: one for one in fields(SearchOptions)}
+
+
+@pytest.mark.parametrize("call", [Searcher, esgroup.minimize])
+def test_signatures_have_every_option_with_its_default_and_type(call: object) -> None:
+    parameters = inspect.signature(call).parameters  # type: ignore[arg-type]
+    assert [name for name in parameters if name in LIST] == list(LIST)
+    for name, one in LIST.items():
+        assert parameters[name].default == one.default, name
+        assert parameters[name].annotation == one.type, name
+        assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+@pytest.mark.parametrize("call", [Searcher, esgroup.minimize])
+def test_every_option_is_documented(call: object) -> None:
+    text = " ".join((call.__doc__ or "").split())
+    assert "{options}" not in text
+    for name, one in LIST.items():
+        assert f"{name} : default {one.default!r}" in text and one.metadata["text"] in text
+
+
+def test_the_command_offers_what_the_list_says() -> None:
+    command = typer.main.get_command(app).commands["run"]  # type: ignore[attr-defined]
+    offered = {parameter.name: parameter for parameter in command.params}
+    for name, one in LIST.items():
+        if one.metadata["command"] is None:
+            assert name not in offered or name == "bounds"  # a text, which the command parses
+        else:
+            assert offered[name].default == one.default and offered[name].help == one.metadata["command"].help
+
+
+def test_stored_options_are_those_of_the_checkpoint() -> None:
+    from esgroup.search import snapshot
+
+    described = snapshot.described(Searcher([1.0, 2.0], 1.0).strategy)[0]
+    stored = [name for name, one in LIST.items() if one.metadata["stored"]]
+    assert list(described["fields"]["options"]["fields"]) == stored
+
+
+def test_every_option_that_is_accepted_makes_a_search() -> None:
+    for name, one in LIST.items():
+        for value in one.metadata["accepts"] or ():
+            assert getattr(options.chosen(dict.fromkeys(LIST) | defaults() | {name: value}), name) == value
+            search = Searcher(np.ones(6), 0.5, rng=1, **{name: value})
+            search.tell([float(x @ x) for x in search.ask()])
+    tried = {name for chosen in OPTIONS.values() for name in chosen}
+    assert set(LIST) - tried <= {"structure", "step_size", "cov0"}  # which have tests of their own
+
+
+def defaults() -> dict[str, object]:
+    return {name: one.default for name, one in LIST.items()}
+
+
+def test_what_an_option_does_not_accept_is_refused_by_name() -> None:
+    for name, one in LIST.items():
+        if one.metadata["accepts"] is not None:
+            with pytest.raises((ValueError, TypeError), match=rf"{name} must be .*, got 'something'"):
+                Searcher([1.0, 2.0], 1.0, **{name: "something"})
+
+
+# ---- Newton's own -------------------------------------------------------------------------------------------------
+
+
+def quadratic(x: np.ndarray) -> float:
+    return float(x @ x)
+
+
+def slope(x: np.ndarray) -> np.ndarray:
+    return 2 * x
+
+
+def test_the_settings_of_newton_are_arguments_of_its_call() -> None:
+    parameters = inspect.signature(minimize_newton).parameters
+    for one in fields(NewtonSettings):
+        assert parameters[one.name].default == one.default, one.name
+    shared = set(inspect.signature(esgroup.minimize).parameters)
+    assert set(parameters) - {one.name for one in fields(NewtonSettings)} <= shared
+
+
+def test_settings_reach_newton() -> None:
+    loose = esgroup.minimize(quadratic, [3.0, 4.0], method="newton", jac=slope, newton=NewtonSettings(gtol=1e3))
+    tight = esgroup.minimize(quadratic, [3.0, 4.0], method="newton", jac=slope, newton=NewtonSettings(gtol=1e-9))
+    assert loose.nit == 0 < tight.nit
+
+
+def test_the_old_spelling_warns_and_works() -> None:
+    with pytest.warns(DeprecationWarning, match=r"minimize\(gtol=...\).*newton=NewtonSettings\(gtol=...\)"):
+        result = esgroup.minimize(quadratic, [3.0, 4.0], method="newton", jac=slope, gtol=1e3)  # type: ignore[call-arg]
+    assert result.nit == 0
+    with pytest.raises(TypeError, match=r"newton= .* gtol="):
+        esgroup.minimize(  # type: ignore[call-arg]
+            quadratic, [3.0], method="newton", jac=slope, gtol=1e3, newton=NewtonSettings()
+        )
+
+
+def test_newton_must_be_settings_and_is_for_newton() -> None:
+    with pytest.raises(TypeError, match="newton must be a NewtonSettings, got 3"):
+        esgroup.minimize(quadratic, [3.0], method="newton", jac=slope, newton=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="newton is not used by a search"):
+        esgroup.minimize(quadratic, [3.0], newton=NewtonSettings())
