@@ -128,6 +128,9 @@ class Bordered(Group):
         norms[last] = (b.x**2).sum(axis=1) + (b.q**2).sum(axis=1) + (b.last**2).sum(axis=1)
         return norms
 
+    def _squared_norm(self, a: Array) -> float:
+        return float(a @ a)
+
     def _affine(self, a: Array, x: Array, offset: Array, out: Array) -> None:
         kernels.affine(a, x, offset, *self.layout, out)
 

@@ -65,6 +65,9 @@ class Diagonal(Group):
     def _squared_row_norms(self, a: Array) -> Array:
         return a * a
 
+    def _squared_norm(self, a: Array) -> float:
+        return float(a @ a)
+
     def _solve(self, a: Array, x: Array) -> Array:
         return x / nonzero_diagonal(a)
 

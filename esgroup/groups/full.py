@@ -143,6 +143,9 @@ class Full(Group):
         norms: Array = np.vecdot(square, square)
         return norms
 
+    def _squared_norm(self, a: Array) -> float:
+        return float(a @ a)
+
     def _squared_column_norms(self, a: Array) -> Array:
         square = self._square(a)
         norms: Array = np.einsum("ij,ij->j", square, square)

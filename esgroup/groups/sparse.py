@@ -114,6 +114,9 @@ class Sparse(Group):
     def _squared_row_norms(self, a: Array) -> Array:
         return np.add.reduceat(a * a, self.indptr[:-1])  # no row is empty
 
+    def _squared_norm(self, a: Array) -> float:
+        return float(a @ a)
+
     @cached_property
     def _mutual(self) -> NDArray[np.bool_]:
         """Whether the mirror image of an entry is in the pattern too: these are the classes' dense blocks."""

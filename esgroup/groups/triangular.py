@@ -75,6 +75,9 @@ class Triangular(Group):
         norms: Array = np.add.reduceat(a * a, self._row_starts)
         return norms if self.lower else norms[::-1].copy()
 
+    def _squared_norm(self, a: Array) -> float:
+        return float(a @ a)
+
     @cached_property
     def _row_starts(self) -> NDArray[np.int64]:
         return np.arange(self.dim) * np.arange(1, self.dim + 1) // 2
