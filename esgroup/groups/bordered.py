@@ -18,7 +18,6 @@ from esgroup.groups.diagonal import nonzero_diagonal
 from esgroup.groups.hooks import check_bounded
 from esgroup.groups.spelling import register
 from esgroup.kernels import bordered as kernels
-from esgroup.kernels import bordered_products as products
 
 
 class Layout(NamedTuple):
@@ -91,7 +90,7 @@ class Bordered(Group):
 
     def _product(self, a: Array, b: Array) -> Array:
         out = np.empty(self.size)
-        products.product(a, b, *self.layout[:3], out)
+        kernels.product(a, b, *self.layout[:3], out)
         return out
 
     def _h(self, m: Array) -> Array:
@@ -99,7 +98,7 @@ class Bordered(Group):
 
     def _product_h(self, a: Array, m: Array) -> Array:
         out = np.empty(self.size)
-        products.product_h(a, m, *self.layout[:3], out)
+        kernels.product_h(a, m, *self.layout[:3], out)
         return out
 
     def _product_h_samples(
@@ -108,7 +107,7 @@ class Bordered(Group):
         m = self._project(z, z, weights, shift)
         check_bounded(float(np.vdot(m, m)))
         out = np.empty(self.size) if out is None else out
-        products.product_h(a, m, *self.layout[:3], out)
+        kernels.product_h(a, m, *self.layout[:3], out)
         return out
 
     def _apply(self, a: Array, x: Array) -> Array:
