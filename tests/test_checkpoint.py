@@ -73,7 +73,7 @@ def test_numpy_reads_the_file_without_pickle(path: Path) -> None:
         assert sorted(file) == sorted(["header", *ARRAYS])
         header = json.loads(file["header"].tobytes())
         assert np.array_equal(file["a"], ARRAYS["a"])
-    assert header["format"] == "esgroup" and header["version"] == 1 and header["kind"] == "thing"
+    assert header["format"] == "esgroup" and header["version"] == npz.VERSION and header["kind"] == "thing"
     assert isinstance(header["esgroup"], str) and header["content"] == {"n": 1}
 
 
@@ -414,9 +414,16 @@ def test_a_header_without_the_right_names_is_refused(path: Path, text: str, mess
     refused(path, message)
 
 
-def test_a_newer_version_is_refused_with_both_versions(path: Path) -> None:
-    rewrite(path, {"header.npy": header_npy(version=2, esgroup="7.5", kind="unknown yet")})
-    refused(path, r"has format version 2 \(of esgroup '7.5'\), but esgroup '.+' reads version 1")
+@pytest.mark.parametrize("version", [0, npz.VERSION + 1])
+def test_a_version_that_is_not_known_is_refused_with_both_versions(path: Path, version: int) -> None:
+    rewrite(path, {"header.npy": header_npy(version=version, esgroup="7.5", kind="unknown yet")})
+    refused(path, rf"has format version {version} \(of esgroup '7.5'\), but esgroup '.+' reads versions 1 to 2")
+
+
+@pytest.mark.parametrize("version", npz.READABLE)
+def test_older_versions_are_read(path: Path, version: int) -> None:
+    rewrite(path, {"header.npy": header_npy(version=version, content={"n": 3})})
+    assert read(path, "thing") == ({"n": 3}, {})
 
 
 def test_another_kind_is_refused(path: Path) -> None:

@@ -21,7 +21,7 @@ from esgroup.kernels import bordered as kernels
 
 
 class Layout(NamedTuple):
-    """Sizes of the blocks F, D, L and the first coordinate of each."""
+    """Sizes of the blocks F, D, L, and the first coordinate of each block."""
 
     k: int
     mid: int
@@ -32,7 +32,7 @@ class Layout(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Views of a packed element [[F, 0, 0], [P, D, 0], [X, Q, L]]; P is held transposed, D as a vector."""
+    """Views of a packed element [[F, 0, 0], [P, D, 0], [X, Q, L]]; P is stored transposed, D as a vector."""
 
     f: Array
     p_t: Array
@@ -51,7 +51,7 @@ class Bordered(Group):
     @cached_property
     @abstractmethod
     def layout(self) -> Layout:
-        """Where the blocks lie."""
+        """The sizes and places of the blocks."""
 
     @cached_property
     def size(self) -> int:
@@ -73,7 +73,7 @@ class Bordered(Group):
         return self.layout.mid if self.layout.q else 0
 
     def blocks(self, a: Array) -> Blocks:
-        """The blocks of a packed element, as views."""
+        """Return the blocks of a packed element, as views."""
         k, mid, q = self.layout[:3]
         cuts = np.cumsum([k * k, k * mid, mid, q * mid, q * k])
         f, p_t, d, q_rows, x, last = np.split(a, cuts)
@@ -182,8 +182,10 @@ class Bordered(Group):
         return slice(first, first + k), slice(middle, middle + mid), slice(last, last + q)
 
     def _from_covariance(self, covariance: Array) -> Array:
-        """Maximum likelihood, block after block: x_f free, x_c regressed on x_f with independent residuals,
-        x_l regressed on both."""
+        """Maximum likelihood, block after block.
+
+        x_f is free, x_c is regressed on x_f with independent residuals, and x_l is regressed on both.
+        """
         k, mid, q = self.layout[:3]
         f_at, c_at, end = self._coordinates()
         f = linalg.cholesky(covariance[f_at, f_at])
@@ -220,8 +222,17 @@ class BlockTriangular(Bordered):
         lower  [[A, 0],       upper  [[A, B],
                 [C, D]]               [0, D]]          A is k x k, D diagonal
 
-    It holds (k + 1) dim numbers. As a covariance root, lower is "rank k plus diagonal" and upper an arrowhead (a
+    It holds (k + 1) dim - k numbers. As a covariance root, lower is "rank k plus diagonal" and upper an arrowhead (a
     precision of rank k plus diagonal). k = 0 is Diagonal, k = dim is Full (Lin et al. 2021, section 4).
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
+    k : int
+        Number of hub coordinates, the first ones; min(4, dim // 2) by default.
+    lower : bool
+        Whether the matrices are block lower or block upper triangular.
     """
 
     dim: int
@@ -250,8 +261,18 @@ class Heisenberg(Bordered):
                 [B,  D, 0],               [0, D, E],
                 [C,  E, F]]               [0, 0, F]]       A is k1 x k1, D diagonal, F is k2 x k2
 
-    It holds (k1 + k2 + 1) dim numbers. k2 = 0 is BlockTriangular(k1) (Lin et al. 2021, section 4 and the appendix on
-    the Heisenberg group).
+    It holds about (k1 + k2 + 1) dim numbers. k2 = 0 is BlockTriangular(k1) (Lin et al. 2021, section 4 and the appendix
+    on the Heisenberg group).
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
+    k1, k2 : int
+        Number of hub coordinates at the beginning and at the end; min(4, dim // 2) by default, or less if the other
+        one leaves less.
+    lower : bool
+        Whether the matrices are block lower or block upper triangular.
     """
 
     dim: int

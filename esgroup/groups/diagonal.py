@@ -19,7 +19,7 @@ from esgroup.kernels import diagonal as kernels
 @register
 @dataclass(frozen=True)
 class Diagonal(Group):
-    """Every coordinate by itself.
+    """Diagonal matrices: every coordinate has a scale of its own.
 
         [[a1,  0,  0],
          [ 0, a2,  0],
@@ -103,6 +103,7 @@ class Diagonal(Group):
 
 
 def nonzero_diagonal(a: Array) -> Array:
+    """Return the diagonal `a`; SingularElementError if an entry is 0."""
     if not a.all():
         raise SingularElementError(f"a must be invertible, but its diagonal entry {int(np.argmin(np.abs(a)))} is 0")
     return a

@@ -33,10 +33,7 @@ def check_bounded(squared_size: float) -> None:
 
 
 def check_samples_bounded(z: Array, weights: Array, shift: float) -> None:
-    """Check the bound (sum_i |z_i|^2 |weights|)^2 + shift^2 on |sum_i weights_i z_i z_i^T - shift I|^2, without a matrix.
-
-    Raises ValueError before anything is written, as `check_bounded` does.
-    """
+    """Apply `check_bounded` to a bound on |sum_i weights_i z_i z_i^T - shift I|^2 that needs no matrix."""
     size = float(np.vdot(z, z))
     check_bounded(size * size * float(np.vdot(weights, weights)) + shift * shift)
 

@@ -67,7 +67,7 @@ def matrix(group, a: np.ndarray, *, local: bool = False) -> np.ndarray:
 
 
 def _bordered(a: np.ndarray, d: int, k1: int, k2: int, lower: bool) -> np.ndarray:
-    """Packed as [[F, 0, 0], [P, D, 0], [X, Q, L]] in the order of coordinates in which the matrix is lower triangular."""
+    """Packed as [[F, 0, 0], [P, D, 0], [X, Q, L]] in the order of coordinates that makes it block lower triangular."""
     mid = d - k1 - k2
     first, last, order = (k1, k2, np.arange(d)) if lower else (k2, k1, np.r_[k1 + mid : d, k1 : k1 + mid, :k1])
     out = np.zeros((d, d))
