@@ -20,10 +20,10 @@ from esgroup.lazy import fft
 DIRECT_DIM = 192
 
 # Up to this dim, forward substitution is one loop; beyond it, the halves are solved in turn. Measured with 16 points:
-# equal at dim 512, twice as fast at 2048, four times at 4096; an inverse takes 20 to 70 % of the time of Newton's iteration.
-# The cost is accuracy: an entry of the solution is accurate relative to the largest one, no longer to itself. The
-# residual stays at rounding (below 1e-15 of |A| |y|), even where the inverse grows like 1.1^j and Newton's iteration
-# loses 3 digits.
+# equal at dim 512, twice as fast at 2048, four times at 4096; an inverse takes 20 to 70 % of the time of Newton's
+# iteration. The cost is accuracy: an entry of the solution is accurate relative to the largest one, no longer to
+# itself. The residual stays at rounding (below 1e-15 of |A| |y|), even where the inverse grows like 1.1^j and Newton's
+# iteration loses 3 digits.
 LEAF_DIM = 512
 
 

@@ -2,8 +2,8 @@
 
 Both are, after a reordering of blocks, [[F, 0, 0], [P, D, 0], [X, Q, L]] with a diagonal D of `mid` entries and small
 blocks F (`k` x `k`) and L (`q` x `q`). Packed: F, P^T, D, Q, X, L, each row by row, so that the long rows of P^T and Q
-are contiguous. `f`, `c`, `l` are the first coordinates of the three blocks. Every loop walks over the long dimension
-in strips that stay in the first cache, with the samples inside.
+are contiguous. `f`, `c`, `l` are the first coordinates of the three blocks. Every loop runs over the long dimension in
+strips that fit in the first-level cache, with the samples in an inner loop.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from esgroup.kernels.jit import kernel
 
-STRIP = 512  # of 8 bytes: 4 kB a row, a strip of nine rows and two samples fits in 48 kB
+STRIP = 512  # numbers of 8 bytes: 4 kB per row, so that a strip of nine rows and two samples fits in 48 kB
 
 
 @kernel("in1, in2, in1, int, int, int, int, int, int, out2")
 def affine(a, x, offset, k, mid, q, f, c, l, out):
-    """out_i = A x_i + offset; the offset comes last, so that a large one does not swallow the small terms."""
+    """out_i = A x_i + offset; the offset is added last, so that a large one does not absorb the small terms."""
     n = x.shape[0]
     at_p, at_d = k * k, k * k + k * mid
     at_q = at_d + mid
@@ -212,7 +212,7 @@ def product(a, b, k, mid, q, out):
 
 @kernel("in1, in1, int, int, int, out1")
 def product_h(a, m, k, mid, q, out):
-    """out = A h(M), with the blocks of h(M) only as long as a strip needs them; out may be a.
+    """out = A h(M), with only one strip of the blocks of h(M) at a time; out may be a.
 
     h(M) has the blocks I + F + F^2/2, P + (P F + D P)/2, 1 + D + D^2/2, Q + (Q D + L Q)/2, X + (X F + Q P + L X)/2,
     I + L + L^2/2 of M; the product is that of `product`.
