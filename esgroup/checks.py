@@ -134,8 +134,8 @@ def writeable(name: str, array: Any, shape: tuple[int, ...]) -> Array:
     if not (good and array.flags.c_contiguous and array.flags.writeable):
         wanted = f"a writeable contiguous float64 array of shape {shape}"
         raise ValueError(f"{name} must be {wanted}, got {_described(array)}")
-    lent: Array = array
-    return lent
+    checked: Array = array
+    return checked
 
 
 def must_not_overlap(name: str, array: Array, other_name: str, other: Array) -> None:

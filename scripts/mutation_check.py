@@ -62,7 +62,7 @@ FAULTS = [
     Fault("h: M^2/2 dropped", "groups/hooks.py", " + 0.5 * self._product(m, m)", ""),
     Fault("h: on the wrong side", "groups/hooks.py", "self._product(a, self._h(m))", "self._product(self._h(m), a)"),
     Fault("hooks: norm of the packed numbers", "groups/hooks.py", "float(self._squared_row_norms(a).sum())", "float(a @ a)"),
-    Fault("hooks: exp without the norm of the matrix", "groups/hooks.py", "np.sqrt(self._squared_local_norm(m))", "0.0"),
+    Fault("hooks: exp without the norm of the matrix", "groups/hooks.py", "max(self.dim, frobenius)", "self.dim"),
     Fault("diagonal: factor 2", "kernels/diagonal.py", "w = 0.5 * weights[i]", "w = weights[i]"),
     Fault("bordered: C is 1/2 beside the block", "kernels/bordered.py", "factor = w * left[i, f + s]", "factor = half * left[i, f + s]"),
     Fault("bordered: sign in elimination", "kernels/bordered.py", "out[i, l + r] -= total", "out[i, l + r] += total"),

@@ -73,7 +73,7 @@ def write(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str,
     members = {"header": _encoded(kind, header, list(storable))} | storable
     target = os.path.realpath(os.fsdecode(path))
     mode = _mode(target)
-    _remove_remains(target)
+    _remove_remnants(target)
     file = _new_file(target, mode)
     try:
         with file:
@@ -165,7 +165,7 @@ def _lock(file: IO[bytes], *, wait: bool) -> bool:
 
 
 @functools.lru_cache(100)  # once per process is enough, since killed processes are earlier ones; directories are large
-def _remove_remains(target: str) -> None:
+def _remove_remnants(target: str) -> None:
     """Remove hidden files of this target that no process is writing."""
     directory, (begin, end) = os.path.dirname(target), _hidden_names(target)
     for name in os.listdir(directory):

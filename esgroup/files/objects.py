@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from esgroup import groups
 from esgroup.groups.base import Group
 from esgroup.groups.sparse import Sparse
 
@@ -107,8 +108,6 @@ def register_class(cls: type) -> None:
 
 def _known() -> dict[str, Storable]:
     """The groups that `esgroup.groups` exports, so that a new one need not be listed here, and registered ones."""
-    from esgroup import groups
-
     classes = (cls for cls in vars(groups).values() if isinstance(cls, type) and issubclass(cls, Group))
     ours = {cls.__name__: Storable(cls, cls) for cls in classes if cls is not Group}
     return ours | {"Sparse": Storable(Sparse, _build_sparse)} | _registered

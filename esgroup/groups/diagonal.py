@@ -24,6 +24,11 @@ class Diagonal(Group):
         [[a1,  0,  0],
          [ 0, a2,  0],
          [ 0,  0, a3]]
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
     """
 
     dim: int

@@ -26,7 +26,12 @@ class Full(Group):
         [[a, b],
          [c, d]]
 
-    With symmetric local steps, C = J/2, this is xNES (Glasmachers et al. 2010).
+    With symmetric local steps, C = J/2, this is xNES (Glasmachers et al. 2010). A matrix is packed row by row.
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
     """
 
     dim: int

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.groups.fit import fit_covariance
 from esgroup.kernels import search as search_kernels
 
 if TYPE_CHECKING:
@@ -147,9 +148,11 @@ class Hooks(ABC):
 
     def _exp(self, m: Array) -> Array:
         """The matrix exponential of M (linear)."""
-        # scaling and squaring of the Taylor series, in packed form: norm / 2^s < 1/2, then 0.5^18 / 18! < 1e-21; the
-        # first bound is the larger one unless an entry of the matrix is a sum of packed numbers or a multiple of one
-        norm = max(np.abs(m).max(initial=0.0) * max(1, self.dim), np.sqrt(self._squared_local_norm(m)))
+        # scaling and squaring of the Taylor series, in packed form: norm / 2^s < 1/2, then 0.5^18 / 18! < 1e-21
+        largest = np.abs(m).max(initial=0.0)
+        # the Frobenius norm exceeds dim times the largest packed number only if entries are sums or multiples of them
+        frobenius = np.sqrt(self._squared_local_norm(m / largest)) if largest > 0 else 0.0
+        norm = largest * max(self.dim, frobenius)
         squarings = max(0, int(np.ceil(np.log2(2 * norm)))) if norm > 0 else 0
         small, total = m / 2.0**squarings, self._identity()
         term = total
@@ -214,7 +217,7 @@ class Hooks(ABC):
 
         Their number is the number of Hessian-vector products that a projected Hessian takes. For T in the group, each
         column T e_j outside the hub is a combination of e_j and the hub's columns of T. Replaced only together with
-        `_project_columns`; all columns will do for every group.
+        `_project_columns`; all columns are correct for every group.
         """
         return checks.read_only(np.arange(self.dim))
 
@@ -231,7 +234,5 @@ class Hooks(ABC):
         return self._project(np.eye(self.dim), columns, np.ones(self.dim), 0.0)
 
     def _from_covariance(self, covariance: Array) -> Array:
-        """The element A that minimises KL(N(0, covariance) || N(0, A A^T)); by iteration, as it stands."""
-        from esgroup.groups.fit import fit_covariance
-
+        """The element A that minimises KL(N(0, covariance) || N(0, A A^T)), by iteration unless it is replaced."""
         return fit_covariance(self, covariance)

@@ -33,6 +33,13 @@ class Triangular(Group):
     Every covariance has exactly one such root with a positive diagonal. A matrix is packed row by row, in
     dim (dim + 1) / 2 numbers. An upper triangular matrix is packed as the lower triangular one that it becomes when the
     order of the coordinates is reversed, so every operation is the lower triangular one between two reversals.
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
+    lower : bool
+        Whether the matrices are lower or upper triangular.
     """
 
     dim: int

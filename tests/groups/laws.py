@@ -17,7 +17,7 @@ def close(actual: object, expected: object, tolerance: float = 1e-10) -> None:
 
 
 class GroupLaws:
-    """Subclasses provide the fixture-like arguments `group` and `rng`."""
+    """Each law takes a group and a random number generator; test_laws.py runs all of them on every group."""
 
     def the_matrix_is_that_of_the_definition(self, group: Group, rng: Rng) -> None:
         """Of any packed vector, invertible or not; also that of a local vector, and of a matrix packed again."""
@@ -150,9 +150,12 @@ class GroupLaws:
         out = np.full(x.shape, np.nan)
         group._apply_into(a, x, out)
         close(out, x @ group.dense(a).T)
+        offset = frozen(rng.standard_normal(group.dim))
+        group._affine(a, x, offset, out)
+        close(out, x @ group.dense(a).T + offset)
 
     def points_and_images_are_placed_by_the_matrix(self, group: Group, rng: Rng) -> None:
-        """One row of images more than points, as a search has it."""
+        """With one more row of images than of points, as in a search."""
         a, z = element(group, rng), frozen(rng.standard_normal((4, group.dim)))
         mean, scale = frozen(rng.standard_normal(group.dim)), frozen(rng.uniform(0.5, 2.0, group.dim))
         y, x = np.full(z.shape, np.nan), np.full((3, group.dim), np.nan)
@@ -162,7 +165,7 @@ class GroupLaws:
         close(x, mean + 0.7 * scale * images[:3])
 
     def norms_of_rows_and_columns_are_those_of_the_matrix(self, group: Group, rng: Rng) -> None:
-        """By the groups' own ways, those of rotated matrices among them, and by the long way for groups without one."""
+        """By the group's own method, by that of the rotated group, and by the default for groups without one."""
         rotation = np.linalg.qr(rng.standard_normal((group.dim, group.dim)))[0]
         for any_group in (group, Conjugate(group, rotation)):
             a = element(any_group, rng)

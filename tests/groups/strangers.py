@@ -1,6 +1,6 @@
-"""Groups as a stranger might add them: only the hooks under "must", and packed in ways that ours are not.
+"""Groups as a user might add them: they provide only the hooks under "must", and are packed in ways that ours are not.
 
-They show that the hooks under "may" hold for every group as they stand.
+They show that the hooks under "may" are correct for every group as they stand.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def test_a_matrix_that_is_singular_only_to_rounding_is_refused() -> None:
         full.inverse((rows @ rows.T).ravel())
 
 
-def test_a_lent_array_is_the_element_itself_or_apart_from_it() -> None:
+def test_an_output_array_is_the_element_itself_or_does_not_overlap_it() -> None:
     room = np.ones(heisenberg.size + 1)
     with pytest.raises(ValueError, match="out must not overlap a in memory"):
         heisenberg.product_h_samples(room[:-1], np.ones((1, 6)), [0.1], out=room[1:])
@@ -171,7 +171,7 @@ def test_groups_survive_a_pickle(group) -> None:
         assert not copy.by.flags.writeable
 
 
-def test_integer_and_nested_list_input_is_welcome() -> None:
+def test_integer_and_nested_list_input_is_accepted() -> None:
     assert full.apply(list(range(9)), [1, 0, 0]).tolist() == [0.0, 3.0, 6.0]
 
 

@@ -1,4 +1,4 @@
-"""What is special to the Toeplitz and circulant groups: two ways of computing, their thresholds and their accuracy.
+"""What is special to the Toeplitz and circulant groups: two ways of computing, their thresholds and accuracy.
 
 All laws run on both groups and both ways in test_laws.py; their kernels are tested in tests/kernels/test_kernels.py.
 """
@@ -18,7 +18,7 @@ from tests.groups import oracle
 from tests.groups.elements import element, frozen
 
 # On either side of the switch from loops to the FFT, and of that from one substitution to halves; rings of even,
-# odd and prime length. Upper matrices are lower ones with their blocks turned round: every other one will do.
+# odd and prime length. Upper matrices are lower ones with their blocks reversed: every other one suffices.
 AROUND: list[Group] = [
     ToeplitzTriangular(q * block, block, lower=(q + block) % 2 == 0)
     for limit, block in itertools.product((toeplitz.DIRECT_DIM, toeplitz.LEAF_DIM), (1, 2, 3))

@@ -1,4 +1,4 @@
-"""A group comes back from JSON and arrays as it was, and nothing else comes back."""
+"""A group is restored from JSON and arrays exactly, and nothing but a group is."""
 
 import json
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ def test_a_deep_group_comes_back() -> None:
     assert through_json(DEEP) == DEEP
 
 
-# ---- groups of one's own ------------------------------------------------------------------------------------------
+# ---- groups of users ----------------------------------------------------------------------------------------------
 
 
 class Renamed(Full):
@@ -119,11 +119,11 @@ def test_a_registered_class_is_built_by_its_own_function(registry: None) -> None
     assert through_json(Scaled(3, 2.0)) == Scaled(3, 2.0, "built")
 
 
-def test_a_class_may_be_defined_anew_but_a_name_is_not_taken_twice(registry: None) -> None:
+def test_a_class_may_be_defined_again_but_a_name_is_not_taken_twice(registry: None) -> None:
     register_serial(Scaled)
-    anew = dataclass(frozen=True)(type("Scaled", (Diagonal,), {"__module__": __name__, "__qualname__": "Scaled"}))
-    register_serial(anew)
-    assert type(through_json(anew(2))) is anew
+    again = dataclass(frozen=True)(type("Scaled", (Diagonal,), {"__module__": __name__, "__qualname__": "Scaled"}))
+    register_serial(again)
+    assert type(through_json(again(2))) is again
     with pytest.raises(ValueError, match=r"the name 'Scaled' is taken by .*Scaled"):
         register_serial(type("Scaled", (Scaled,), {"__module__": "elsewhere"}))
     with pytest.raises(ValueError, match="the name 'Full' is taken"):
@@ -143,7 +143,7 @@ def test_a_field_of_another_kind_is_not_stored(registry: None) -> None:
         describe(Scaled(3, 1.0, {1, 2}))
 
 
-# ---- descriptions that are none -----------------------------------------------------------------------------------
+# ---- descriptions that are not valid ------------------------------------------------------------------------------
 
 
 def sparse_with(**changes: object) -> tuple[object, dict[str, np.ndarray]]:

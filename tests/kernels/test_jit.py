@@ -1,4 +1,4 @@
-"""The decorator: lazy, cached, silent unless it takes long, and honest about NaN."""
+"""The decorator: kernels are compiled lazily and cached, only long compilations are announced, and NaN is seen."""
 
 import os
 import subprocess
