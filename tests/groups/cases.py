@@ -32,10 +32,12 @@ def heisenbergs(draw: st.DrawFn) -> Heisenberg:
 
 @st.composite
 def sparse(draw: st.DrawFn) -> Sparse:
-    """Random preorders: edges in both directions close to cycles, that is to classes with dense blocks."""
+    """Random preorders: edges in both directions make classes with dense blocks."""
     dim = draw(dims)
     coordinate = st.integers(0, dim - 1)
-    return Sparse.from_edges(dim, draw(st.lists(st.tuples(coordinate, coordinate), max_size=2 * dim)), close=True)
+    pairs = draw(st.lists(st.tuples(coordinate, coordinate, flags), min_size=dim // 2, max_size=dim + 2))
+    edges = [(i, j) for i, j, _ in pairs] + [(j, i) for i, j, both in pairs if both]
+    return Sparse.from_edges(dim, edges, close=True)
 
 
 def conjugates(groups: st.SearchStrategy[Group]) -> st.SearchStrategy[Conjugate]:
