@@ -1,4 +1,4 @@
-"""Checks of what callers hand in: which argument, what it must be, what it was."""
+"""Checks of arguments. An error names the argument and says what it must be and what it was."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _FLOAT64 = np.dtype(np.float64)  # comparing two dtypes is faster than comparing
 
 
 def real_array(name: str, value: Any, shape: tuple[int | None, ...], *, finite: bool = True) -> Array:
-    """`value` as a C-contiguous float64 array of finite numbers; None in `shape` admits any length.
+    """Return `value` as a C-contiguous float64 array of finite numbers; None in `shape` admits any length.
 
-    An array that is already of this kind is returned as it is, never copied and never modified. `finite=False` leaves
-    out the pass over all numbers, for callers that see a NaN in what they compute anyway.
+    An array that is already of this kind is returned as it is, never copied and never modified. `finite=False` skips
+    the pass over all numbers, for callers that notice a NaN in their results anyway.
     """
     plain = type(value) is np.ndarray and value.shape == shape and value.dtype == _FLOAT64
     if plain and value.flags.c_contiguous and (not finite or math.isfinite(np.vdot(value, value))):
-        ready: Array = value  # the common case, at once
+        ready: Array = value  # the common case, without further checks
         return ready
     array = _as_float64(name, value)
     if not _fits(array.shape, shape):
@@ -36,7 +36,7 @@ def real_array(name: str, value: Any, shape: tuple[int | None, ...], *, finite: 
 
 
 def all_finite(array: Array) -> bool:
-    """Whether every number is finite: seen from one dot product, unless that overflows."""
+    """Return whether every number is finite; one dot product decides, unless it overflows."""
     return math.isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
 
 
@@ -59,7 +59,7 @@ def _as_float64(name: str, value: Any) -> Array:
 
 
 def points(name: str, value: Any, dim: int) -> Array:
-    """One point of shape (dim,) or several as rows (n, dim)."""
+    """Return `value` as one point of shape (dim,), or as several points in rows of shape (n, dim)."""
     array = _as_float64(name, value)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} must have shape ({dim},) or (n, {dim}), got {array.shape}")
@@ -67,7 +67,7 @@ def points(name: str, value: Any, dim: int) -> Array:
 
 
 def real_number(name: str, value: Any, *, positive: bool = False) -> float:
-    """`value` as a finite float, greater than zero if `positive`."""
+    """Return `value` as a finite float, greater than zero if `positive`."""
     number = value if type(value) is float else _only_number(value)
     if not math.isfinite(number) or (positive and number <= 0):
         raise ValueError(f"{name} must be {'a positive' if positive else 'a'} finite number, got {value!r}")
@@ -83,7 +83,7 @@ def _only_number(value: Any) -> float:
 
 
 def whole_number(name: str, value: Any, *, least: int = 0, most: int | None = None) -> int:
-    """`value` as an int between `least` and `most`."""
+    """Return `value` as an int from `least` to `most`."""
     wanted = f"an integer >= {least}" if most is None else f"an integer from {least} to {most}"
     try:
         number = operator.index(value)
@@ -97,7 +97,7 @@ def whole_number(name: str, value: Any, *, least: int = 0, most: int | None = No
 
 
 def instance(name: str, value: Any, kind: type) -> None:
-    """Check that `value` is an object of a kind."""
+    """Raise TypeError unless `value` is an instance of `kind`."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be a {kind.__name__}, got {value!r}")
 
@@ -113,7 +113,7 @@ def store_flag(frozen: Any, name: str) -> None:
 
 
 def flag(name: str, value: Any) -> bool:
-    """`value` as a bool."""
+    """Return `value` as a bool."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False, got {value!r}")
     return bool(value)
@@ -126,7 +126,7 @@ def one_of(name: str, value: Any, *choices: Any) -> None:
 
 
 def symmetric(name: str, value: Any, dim: int) -> Array:
-    """`value` as a symmetric (dim, dim) matrix."""
+    """Return `value` as a symmetric (dim, dim) matrix."""
     matrix = real_array(name, value, (dim, dim))
     gap = np.abs(matrix - matrix.T).max(initial=0.0)
     if gap > 1e-10 * np.abs(matrix).max(initial=0.0):
@@ -135,17 +135,17 @@ def symmetric(name: str, value: Any, dim: int) -> Array:
 
 
 def writeable(name: str, array: Any, shape: tuple[int, ...]) -> Array:
-    """The array that a caller lends for a result."""
+    """Return an array that a caller provides for a result, if the result can be written to it."""
     good = isinstance(array, np.ndarray) and array.dtype == _FLOAT64 and array.shape == shape
     if not (good and array.flags.c_contiguous and array.flags.writeable):
         wanted = f"a writeable contiguous float64 array of shape {shape}"
         raise ValueError(f"{name} must be {wanted}, got {_described(array)}")
-    lent: Array = array
-    return lent
+    checked: Array = array
+    return checked
 
 
 def must_not_overlap(name: str, array: Array, other_name: str, other: Array) -> None:
-    """Refuse two arrays that may share memory."""
+    """Raise ValueError if two arrays may share memory."""
     if np.may_share_memory(array, other):
         raise ValueError(f"{name} must not overlap {other_name} in memory")
 
@@ -159,7 +159,7 @@ def _described(value: Any) -> str:
 
 
 def covariance(name: str, value: Any, dim: int) -> Array:
-    """`value` as a symmetric positive-definite (dim, dim) matrix."""
+    """Return `value` as a symmetric positive-definite (dim, dim) matrix."""
     matrix = symmetric(name, value, dim)
     try:
         np.linalg.cholesky(matrix)
@@ -169,12 +169,12 @@ def covariance(name: str, value: Any, dim: int) -> Array:
 
 
 def not_positive_definite(smallest: float) -> str:
-    """What is wrong with a matrix that has no Cholesky factor, by its smallest eigenvalue."""
+    """Return what is wrong with a matrix that has no Cholesky factor, given its smallest eigenvalue."""
     rounding = " to rounding" if smallest > 0 else ""
     return f"must be positive definite{rounding}, but its smallest eigenvalue is {smallest:.3g}"
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array, marked as not writeable: for arrays that are shared."""
+    """Mark an array as not writeable, because it is shared, and return it."""
     array.flags.writeable = False
     return array

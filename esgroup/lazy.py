@@ -1,4 +1,4 @@
-"""Modules that are loaded with their first use: SciPy's take longer to import than a small search takes to run."""
+"""Modules that are imported at their first use: SciPy's take longer to import than a small search takes to run."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 class Lazy:
-    """Stands for a module; an attribute is looked up once and kept."""
+    """Stands for a module that is imported at the first access to an attribute; attributes are then cached."""
 
     def __init__(self, module: str) -> None:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what copy and inspect ask for
+        if name.startswith("__"):  # copy and inspect look for these
             raise AttributeError(name)
         value = getattr(import_module(self._module), name)
         setattr(self, name, value)

@@ -1,4 +1,4 @@
-"""A checkpoint holds exactly what was written, old or new but never half, and any other file is refused."""
+"""A checkpoint holds exactly what was written, a reader sees the old or the new one, and other files are refused."""
 
 import io
 import json
@@ -52,7 +52,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "run.npz"
 
 
-# ---- what was written comes back ----------------------------------------------------------------------------------
+# ---- contents are restored exactly ---------------------------------------------------------------------------------
 
 
 def test_everything_comes_back_exactly(path: Path) -> None:
@@ -73,7 +73,7 @@ def test_numpy_reads_the_file_without_pickle(path: Path) -> None:
         assert sorted(file) == sorted(["header", *ARRAYS])
         header = json.loads(file["header"].tobytes())
         assert np.array_equal(file["a"], ARRAYS["a"])
-    assert header["format"] == "esgroup" and header["version"] == 1 and header["kind"] == "thing"
+    assert header["format"] == "esgroup" and header["version"] == npz.VERSION and header["kind"] == "thing"
     assert isinstance(header["esgroup"], str) and header["content"] == {"n": 1}
 
 
@@ -117,7 +117,7 @@ def test_odd_names_are_refused(path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("value", [np.int64(1), {1}, b"x", object()])
-def test_a_header_that_json_cannot_say_is_refused_before_anything_is_written(path: Path, value: object) -> None:
+def test_a_header_that_is_not_of_json_types_is_refused_before_anything_is_written(path: Path, value: object) -> None:
     small(path)
     with pytest.raises(TypeError, match="not JSON serializable"):
         write(path, "thing", {"value": value}, {})
@@ -216,13 +216,13 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
     assert os.listdir(target.parent) == ["run.npz"] and sorted(os.listdir(tmp_path)) == ["link.npz", "there"]
 
 
-def test_a_plain_name_in_the_current_directory_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plain_name_in_the_current_directory_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write("run", "thing", {"value": 1.0}, {"x": np.full(3, 1.0)})
     assert is_small(tmp_path / "run") and read("run", "thing")[0] == {"value": 1.0}
 
 
-def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_regular_file_is_not_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in (tmp_path / "pipe", tmp_path):
         with pytest.raises(CheckpointError, match=r"is not a file that a checkpoint may replace"):
@@ -235,7 +235,7 @@ def test_a_missing_directory_is_named(tmp_path: Path) -> None:
         small(tmp_path / "nowhere" / "run.npz")
 
 
-def test_remains_of_dead_processes_are_removed_but_not_those_of_live_ones_or_of_others(path: Path) -> None:
+def test_files_of_killed_processes_are_removed_but_not_those_of_running_ones_or_of_others(path: Path) -> None:
     fcntl = pytest.importorskip("fcntl")
     dead, live, other = (path.parent / name for name in (".run.npz.1.partial", ".run.npz.2.partial", ".run.partial"))
     for file in (dead, live, other):
@@ -246,7 +246,7 @@ def test_remains_of_dead_processes_are_removed_but_not_those_of_live_ones_or_of_
     assert sorted(os.listdir(path.parent)) == [".run.npz.2.partial", ".run.partial", "run.npz"]
 
 
-def test_a_writer_whose_file_was_taken_for_a_remain_begins_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_whose_file_was_removed_as_a_remnant_starts_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, names = npz._lock, []
 
     def late(file: io.BufferedWriter, *, wait: bool) -> bool:
@@ -265,8 +265,8 @@ def test_a_file_is_locked_until_it_is_renamed(path: Path, monkeypatch: pytest.Mo
     replace = os.replace
 
     def replace_late(old: str, new: str) -> None:
-        npz._remove_remains.cache_clear()
-        npz._remove_remains(new)  # another writer's
+        npz._remove_remnants.cache_clear()
+        npz._remove_remnants(new)  # another writer's
         replace(old, new)
 
     monkeypatch.setattr(os, "replace", replace_late)
@@ -277,7 +277,7 @@ def test_a_file_is_locked_until_it_is_renamed(path: Path, monkeypatch: pytest.Mo
 def test_many_writers_of_one_file_do_no_harm(path: Path) -> None:
     def work(value: float) -> None:
         for _ in range(10):
-            npz._remove_remains.cache_clear()
+            npz._remove_remnants.cache_clear()
             small(path, value)
 
     threads = [threading.Thread(target=work, args=(float(i),)) for i in range(4)]
@@ -342,8 +342,8 @@ def test_a_missing_file_is_a_missing_file(path: Path) -> None:
         read(path, "thing")
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")  # opening it would wait for ever
+def test_a_path_that_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")  # opening it would block
     for name in (tmp_path, tmp_path / "pipe"):
         refused(name, "is not a checkpoint: it is not a file")
 
@@ -414,9 +414,16 @@ def test_a_header_without_the_right_names_is_refused(path: Path, text: str, mess
     refused(path, message)
 
 
-def test_a_newer_version_is_refused_with_both_versions(path: Path) -> None:
-    rewrite(path, {"header.npy": header_npy(version=2, esgroup="7.5", kind="unknown yet")})
-    refused(path, r"has format version 2 \(of esgroup '7.5'\), but esgroup '.+' reads version 1")
+@pytest.mark.parametrize("version", [0, npz.VERSION + 1])
+def test_a_version_that_is_not_known_is_refused_with_both_versions(path: Path, version: int) -> None:
+    rewrite(path, {"header.npy": header_npy(version=version, esgroup="7.5", kind="unknown yet")})
+    refused(path, rf"has format version {version} \(of esgroup '7.5'\), but esgroup '.+' reads versions 1 to 2")
+
+
+@pytest.mark.parametrize("version", npz.READABLE)
+def test_older_versions_are_read(path: Path, version: int) -> None:
+    rewrite(path, {"header.npy": header_npy(version=version, content={"n": 3})})
+    assert read(path, "thing") == ({"n": 3}, {})
 
 
 def test_another_kind_is_refused(path: Path) -> None:
@@ -492,7 +499,7 @@ DESCR = "{'descr': '<f8', 'fortran_order': False, 'shape': %s, }\n"
         (b"\x93NUMPY\x02\x00" + npy(np.zeros(2))[8:], "is not an array of .npy version 1.0"),
     ],
 )
-def test_a_member_that_is_no_array_is_refused(path: Path, data: bytes, message: str) -> None:
+def test_a_member_that_is_not_an_array_is_refused(path: Path, data: bytes, message: str) -> None:
     rewrite(path, {"x.npy": data})
     refused(path, message)
 

@@ -1,4 +1,4 @@
-"""Processes that are killed while they save: the last checkpoint can be read, and the work goes on from it."""
+"""Processes that are killed while they save: the last checkpoint can be read, and the work continues from it."""
 
 import contextlib
 import os
@@ -20,15 +20,15 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX sig
 ROOT = Path(__file__).parents[1]
 KILLS = [5, pytest.param(100, marks=pytest.mark.slow)]
 
-# Imports what is slow to import, once; each line that it reads is work for a new process, whose number it answers.
-# After another line it answers how that process ended: until then, nobody else gets the number.
+# Does the slow imports once. For each line that it reads it forks a process to do the work and prints its id; after one
+# more line it prints how that process ended. Until then, the system does not give the id to another process.
 NURSERY = """
 import os, signal, sys
 {work}
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
-        signal.alarm(60)  # no orphan lives for ever
+        signal.alarm(60)  # ends the process if its parent is gone
         work(line.strip())
     print(child, flush=True)
     sys.stdin.readline()
@@ -60,7 +60,7 @@ def work(line):
         generation(search)
         search.save(path)
 
-generation(esgroup.Searcher(np.ones(5), 0.5))  # compiles and loads what comes with the first use
+generation(esgroup.Searcher(np.ones(5), 0.5))  # compiles and loads everything that is needed
 """
 
 
@@ -92,11 +92,11 @@ class Nursery:
         finally:
             os.kill(number, signal.SIGKILL)
             died_of = self.answer("how did it end?")
-        assert died_of == -signal.SIGKILL  # and of nothing else, earlier
+        assert died_of == -signal.SIGKILL  # not of something else, earlier
 
 
 def wait_for(path: Path, old: int | None = None) -> None:
-    """Until the path is a new file."""
+    """Wait until the path is a new file."""
     end = time.monotonic() + 30
     while not path.exists() or path.stat().st_ino == old:
         assert time.monotonic() < end, "no checkpoint within half a minute"
@@ -139,7 +139,7 @@ def test_a_reader_never_sees_half_a_checkpoint(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kills", KILLS)
-def test_a_killed_search_goes_on_from_its_checkpoint(tmp_path: Path, kills: int) -> None:
+def test_a_killed_search_continues_from_its_checkpoint(tmp_path: Path, kills: int) -> None:
     rng = np.random.default_rng(kills)
     with Nursery(SEARCH) as nursery:
         for seed in range(kills):
@@ -147,11 +147,11 @@ def test_a_killed_search_goes_on_from_its_checkpoint(tmp_path: Path, kills: int)
             with nursery.child(f"{path} {seed}"):
                 wait_for(path)
                 time.sleep(rng.uniform(0, 0.1))
-            goes_on_as_if_nothing_had_happened(path, seed)
+            check_that_it_continues_unchanged(path, seed)
             assert sum(f"search-{seed}" in name for name in hidden(tmp_path)) <= 1
 
 
-def goes_on_as_if_nothing_had_happened(path: Path, seed: int) -> None:
+def check_that_it_continues_unchanged(path: Path, seed: int) -> None:
     """The loaded search equals one that came to the same generation without an interruption, bit for bit."""
     loaded = esgroup.Searcher.load(path)
     assert loaded.nit >= 1 and loaded.nfev == loaded.nit * loaded.popsize

@@ -1,4 +1,4 @@
-"""What is taken from a checkpoint is of the right kind, and a stored generator goes on where it was."""
+"""Values read from a checkpoint have the right type, and a stored generator continues where it was."""
 
 import json
 import pickle
@@ -57,7 +57,7 @@ def draws(rng: np.random.Generator) -> list:
 
 
 @pytest.mark.parametrize("bits", BITS)
-def test_a_generator_goes_on_where_it_was(bits: type) -> None:
+def test_a_generator_continues_where_it_was(bits: type) -> None:
     rng = np.random.Generator(bits(12))
     for i in range(12):
         copy = copied(rng)
@@ -85,7 +85,7 @@ def test_a_generator_spawns_what_it_would_have_spawned(entropy: object) -> None:
     assert copy.random() == rng.random()
 
 
-def test_generators_without_plain_seeds_go_on_and_spawn_anew() -> None:
+def test_generators_without_plain_seeds_continue_and_spawn_from_new_seeds() -> None:
     seeds = np.random.SeedSequence(3, pool_size=8)
     for bits in (np.random.PCG64(seeds), np.random.RandomState(3)._bit_generator):
         rng = np.random.Generator(bits)

@@ -1,1 +1,1 @@
-"""Files that hold numbers and JSON and no code: checkpoints, what is read from them, objects as JSON."""
+"""Files that hold numbers and JSON but no code: checkpoints, checks of their contents, and objects as JSON."""

@@ -1,4 +1,4 @@
-"""Checkpoints of something that goes on: written as often as a share of the time allows."""
+"""Checkpoints of a running search or fit, written as often as a share of the time allows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Generic, TypeVar
 
 from esgroup.files import npz as files
 
-WRITING = 0.1  # the share of the time that may go into checkpoints
+WRITING = 0.1  # share of the running time that may be spent on writing checkpoints
 Kept = TypeVar("Kept")
 Contents = tuple[str, dict[str, Any], files.Arrays]
 
 
 class FileKeeper(ABC, Generic[Kept]):
-    """Writes something that goes on to its file, if it has one, as often as its share of the time allows."""
+    """Writes a running search or fit to its file, if it has one, as often as a share of the time allows."""
 
     def __init__(self, path: files.Path | None) -> None:
         self._path = path
@@ -25,10 +25,10 @@ class FileKeeper(ABC, Generic[Kept]):
 
     @abstractmethod
     def contents(self, kept: Kept) -> Contents:
-        """What is written: the kind of file, its header, its arrays."""
+        """Return what is written: the kind of file, its header and its arrays."""
 
     def write_if_cheap(self, kept: Kept) -> None:
-        """Write, unless all the writing would then have taken more than its share of the time."""
+        """Write, unless writing would then have taken more than its share of the time."""
         if self._spent + self._last <= WRITING * (time.monotonic() - self._begin):
             self.write(kept)
 
@@ -42,7 +42,7 @@ class FileKeeper(ABC, Generic[Kept]):
         self._spent += self._last
 
     def write_after(self, error: BaseException, kept: Kept) -> None:
-        """Write after an exception, which stays the one that the caller sees."""
+        """Write after an exception; if that fails, add a note to the exception, which the caller still sees."""
         try:
             self.write(kept)
         except Exception as failure:
@@ -50,17 +50,17 @@ class FileKeeper(ABC, Generic[Kept]):
 
 
 def must_be_new(path: files.Path | None) -> None:
-    """Refuse to begin a run on a file that is there: it may be the only trace of another."""
+    """Raise FileExistsError if the file of a new run exists: it may be the only checkpoint of another run."""
     if path is not None and os.path.exists(path):
         text = "there is a file of this name: resume=True goes on from a checkpoint, another name keeps it"
         raise FileExistsError(errno.EEXIST, text, os.fspath(path))
 
 
 def must_exist(path: files.Path | None, name: str) -> files.Path:
-    """The file from which a search or a fit, by this name, goes on."""
+    """Return the file from which a run is resumed; `name` is "search" or "fit"."""
     if path is None:
         raise ValueError("resume=True goes on from a file: say which one with checkpoint=")
     if not os.path.exists(path):
-        text = f"there is no checkpoint to resume from; without resume=True the {name} starts afresh"
+        text = f"there is no checkpoint to resume from; leave out resume=True to start a new {name}"
         raise FileNotFoundError(errno.ENOENT, text, os.fspath(path))
     return path

@@ -1,4 +1,4 @@
-"""What is taken from a checkpoint, checked: entries of the header, arrays, generators of random numbers."""
+"""Checked access to the contents of a checkpoint: entries of the header, arrays, random number generators."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 class CheckpointError(ValueError):
-    """A file that is no checkpoint, a damaged one, or one of another kind or version."""
+    """Raised for a file that is not a checkpoint, is damaged, or is of another kind or version."""
 
 
 def entry(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
-    """A value of the header that is a bool, int, float, str, list or dict; an int will do for a float."""
+    """Return a value of the header of type bool, int, float, str, list or dict; an int is accepted for a float."""
     if name not in header:
         raise CheckpointError(f"the header lacks {name!r}")
     value = header[name]
@@ -34,14 +34,14 @@ def entry(header: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def optional_entry(header: Mapping[str, Any], name: str, kind: type[T]) -> T | None:
-    """A value of the header that may be None, but not missing."""
+    """Return a value of the header that may be None, but must not be missing."""
     return None if header.get(name, ...) is None else entry(header, name, kind)
 
 
 def array(
     arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int | None, ...], dtype: DTypeLike = np.float64
 ) -> NDArray[Any]:
-    """An array of this dtype and shape, where None admits any length."""
+    """Return an array after a check of its dtype and shape, where None admits any length."""
     if name not in arrays:
         raise CheckpointError(f"the array {name!r} is missing")
     found = arrays[name]
@@ -53,11 +53,11 @@ def array(
 
 
 def finite_array(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int | None, ...]) -> Array:
-    """A float64 array of this shape without NaN and infinities."""
+    """Return a float64 array of this shape after a check that all its numbers are finite."""
     return checks.real_array(name, array(arrays, name, shape), shape)
 
 
-# ---- generators of random numbers ---------------------------------------------------------------------------------
+# ---- random number generators -------------------------------------------------------------------------------------
 
 _BIT_GENERATORS = {
     cls.__name__: cls
@@ -69,12 +69,12 @@ _BIT_GENERATORS = {
         np.random.SFC64,
     )
 }
-# the largest values of the numbers in a state: NumPy would index its buffers with what it is told
+# the largest valid values of the numbers in a state: NumPy uses them as indices without a check
 _MOST = {"state": 2**128 - 1, "inc": 2**128 - 1, "has_uint32": 1, "uinteger": 2**32 - 1, "pos": 624, "buffer_pos": 4}
 
 
 def generator_to_json(rng: np.random.Generator) -> dict[str, Any]:
-    """Everything a generator's future depends on: the state of its bits, and the seeds that `spawn` hands out."""
+    """Return the state of a generator as JSON types: its bit generator's state, and the seeds for `spawn`."""
     bits = rng.bit_generator
     if _BIT_GENERATORS.get(type(bits).__name__) is not type(bits):
         raise TypeError(f"rng must use one of {', '.join(_BIT_GENERATORS)} to be stored, got {type(bits).__name__}")
@@ -82,7 +82,7 @@ def generator_to_json(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def generator_from_json(stored: Any) -> np.random.Generator:
-    """A generator that goes on where the stored one was; CheckpointError if this is not the state of one."""
+    """Rebuild a generator that continues where the stored one was; CheckpointError if the state is not valid."""
     try:
         state = entry(stored, "state", dict)
         name = entry(state, "bit_generator", str)
@@ -96,7 +96,7 @@ def generator_from_json(stored: Any) -> np.random.Generator:
 
 
 def _listed(state: Any) -> Any:
-    """NumPy's numbers and arrays as Python's, in dicts and lists."""
+    """Convert NumPy numbers and arrays in dicts and lists to Python types."""
     if isinstance(state, Mapping):
         return {name: _listed(value) for name, value in state.items()}
     if isinstance(state, (list, tuple)):
@@ -105,7 +105,7 @@ def _listed(state: Any) -> Any:
 
 
 def _like(model: Any, value: Any, name: str) -> Any:
-    """`value` with the keys, types and shapes of `model`, which is a state of the same bit generator."""
+    """Check that `value` has the keys, types and shapes of `model`, a state of the same bit generator; return it."""
     if isinstance(model, dict):
         return {key: _like(part, entry(value, key, _stored_type(part)), key) for key, part in model.items()}
     if isinstance(model, np.ndarray):
@@ -122,7 +122,7 @@ def _stored_type(model: Any) -> type[Any]:
 
 
 def _seeds_to_json(seeds: Any) -> dict[str, Any] | None:
-    """What `SeedSequence` is made of, or None for other sources of seeds and sizes of the pool."""
+    """The arguments that make this `SeedSequence`, or None for other sources of seeds and other pool sizes."""
     if type(seeds) is not np.random.SeedSequence or seeds.pool_size != 4:
         return None
     parts = {"entropy": seeds.entropy, "spawn_key": seeds.spawn_key, "n_children_spawned": seeds.n_children_spawned}

@@ -1,4 +1,4 @@
-"""Checkpoints: one .npz file of numbers and JSON, replaced as a whole, from which nothing is ever executed.
+"""Checkpoints: one .npz file of numbers and JSON, always replaced as a whole; reading it never executes code.
 
 The member "header" is JSON text as bytes, {"format": "esgroup", "version": 2, "kind": ..., "esgroup": ..., "arrays":
 [names], "content": ...}; the others are the arrays. All are stored uncompressed, so that no file can unpack to more
@@ -45,16 +45,35 @@ READABLE = (1, 2)  # versions
 
 
 def write(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Replace the file by a new checkpoint: whoever reads `path` sees the old one or the new one, whole.
+    """Replace the file with a new checkpoint; a reader of `path` sees either the old one or the new one, complete.
 
-    Everything is checked first, then written to a hidden file beside it, synced, renamed. An existing file keeps its
-    permissions, a link is followed. What killed processes left behind for this path is removed.
+    Everything is checked first, then written to a hidden file in the same directory, synced and renamed. An existing
+    file keeps its permissions, and a symbolic link is followed. Hidden files that killed processes left behind for this
+    path are removed.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; its directory must exist.
+    kind : str
+        What the file holds; `read` must be called with the same kind.
+    header : mapping
+        Values of JSON types.
+    arrays : mapping of str to array
+        Arrays of booleans, integers or floats.
+
+    Raises
+    ------
+    TypeError
+        If the header has a value that is not of a JSON type.
+    ValueError
+        If a name or an array cannot be stored.
     """
     storable = {name: _storable(name, array) for name, array in arrays.items()}
     members = {"header": _encoded(kind, header, list(storable))} | storable
     target = os.path.realpath(os.fsdecode(path))
     mode = _mode(target)
-    _remove_remains(target)
+    _remove_remnants(target)
     file = _new_file(target, mode)
     try:
         with file:
@@ -73,7 +92,7 @@ def write(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str,
 
 def _encoded(kind: str, content: Mapping[str, Any], arrays: list[str]) -> NDArray[np.uint8]:
     header = {"format": FORMAT, "version": VERSION, "kind": kind, "esgroup": _esgroup_version()}
-    text = json.dumps(header | {"arrays": arrays, "content": content})  # floats as repr: they come back exactly
+    text = json.dumps(header | {"arrays": arrays, "content": content})  # JSON has floats as repr, which is exact
     return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
 
 
@@ -94,11 +113,11 @@ def _storable(name: str, value: Any) -> NDArray[Any]:
 
 
 def _is_plain(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind in "biuf" and dtype.itemsize <= 8  # a long double means another thing on another machine
+    return dtype.kind in "biuf" and dtype.itemsize <= 8  # a long double differs between machines
 
 
 def _mode(target: str) -> int | None:
-    """The permissions of the file that is to be replaced, None for a new one."""
+    """The permissions of the file that is to be replaced, or None for a new file."""
     directory = os.path.dirname(target)
     if not os.path.isdir(directory):
         raise FileNotFoundError(errno.ENOENT, "there is no such directory", directory)
@@ -106,48 +125,48 @@ def _mode(target: str) -> int | None:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(mode):  # a rename would put a file in the place of a device
+    if not stat.S_ISREG(mode):  # a rename would replace a device with a file
         raise CheckpointError(f"{target} is not a file that a checkpoint may replace")
     return stat.S_IMODE(mode)
 
 
 def _hidden_names(target: str) -> tuple[str, str]:
-    """How the names of hidden files for this target begin and end."""
+    """The beginning and the end of the names of hidden files for this target."""
     return f".{os.path.basename(target)}.", ".partial"
 
 
 def _new_file(target: str, mode: int | None) -> IO[bytes]:
-    """A new hidden file beside the target, locked as long as it is open."""
+    """Create a hidden file in the directory of the target, locked as long as it is open."""
     begin, end = _hidden_names(target)
     name = os.path.join(os.path.dirname(target), begin + secrets.token_hex(8) + end)
-    create = functools.partial(os.open, mode=0o666 if mode is None else mode)  # private from the first byte on
+    create = functools.partial(os.open, mode=0o666 if mode is None else mode)  # private from the start
     file = open(name, "xb", opener=create)  # noqa: SIM115  (the caller closes it)
     _lock(file, wait=True)
-    if not os.path.exists(name):  # another writer took it for a dead one's before it was locked
+    if not os.path.exists(name):  # before it was locked, another writer removed it as a remnant
         file.close()
         return _new_file(target, mode)
     if mode is not None:
         with contextlib.suppress(OSError):  # a file system without permissions
-            os.chmod(name, mode)  # what the umask took away
+            os.chmod(name, mode)  # the permissions that the umask removed
     return file
 
 
 def _lock(file: IO[bytes], *, wait: bool) -> bool:
-    """Whether the file is now locked: the system frees it when its process ends, however it ends."""
+    """Lock the file and return whether that succeeded; the lock is released when the process ends or is killed."""
     if sys.platform == "win32":
         return False
     import fcntl
 
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:  # held by the process that writes it, or a file system without locks
+    except OSError:  # locked by the process that writes it, or a file system without locks
         return False
     return True
 
 
-@functools.lru_cache(100)  # once is enough, the killed process was an earlier one, and the directory may be large
-def _remove_remains(target: str) -> None:
-    """Remove this target's hidden files that nobody is writing any more."""
+@functools.lru_cache(100)  # once per process is enough, since killed processes are earlier ones; directories are large
+def _remove_remnants(target: str) -> None:
+    """Remove hidden files of this target that no process is writing."""
     directory, (begin, end) = os.path.dirname(target), _hidden_names(target)
     for name in os.listdir(directory):
         if name.startswith(begin) and name.endswith(end):
@@ -160,13 +179,13 @@ def _remove_remains(target: str) -> None:
 def _write_members(file: IO[bytes], members: Mapping[str, NDArray[Any]]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in members.items():
-            # without the time of day, so that equal states make equal files; zip64, since the size is not known yet
+            # without the time of day, so that equal states give equal files; zip64, since the size is not known yet
             with archive.open(zipfile.ZipInfo(name + ".npy"), "w", force_zip64=True) as member:
                 npy.write_array(member, array, version=(1, 0), allow_pickle=False)
 
 
 def _sync_directory(directory: str) -> None:
-    with contextlib.suppress(OSError):  # not every system opens directories
+    with contextlib.suppress(OSError):  # not every system can open directories
         descriptor = os.open(directory, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -178,7 +197,20 @@ def _sync_directory(directory: str) -> None:
 
 
 def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
-    """The header and the arrays of a checkpoint; CheckpointError if the file is anything else, or damaged."""
+    """Return the header and the arrays of a checkpoint.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    kind : str
+        The kind with which it was written.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is not a checkpoint, is damaged, or is of another kind or version.
+    """
     path = os.fsdecode(path)
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise CheckpointError(f"{path} is not a checkpoint: it is not a file")
@@ -192,14 +224,17 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], Arrays]:
             raise CheckpointError(f"{path} {error}") from error.__cause__
         except zipfile.BadZipFile as error:
             raise CheckpointError(f"{path} {_what_is_wrong(file)}: {error}") from error
-        except Exception as error:  # a damaged file can make the readers of zip and npy say almost anything
+        except Exception as error:  # on a damaged file the readers of zip and npy may raise almost anything
             raise CheckpointError(f"{path} cannot be read: {error!r}") from error
 
 
 @contextlib.contextmanager
 def reading(path: Path, kind: str) -> Iterator[tuple[dict[str, Any], Arrays]]:
-    """`with reading(path, kind) as (header, arrays)`: the block makes sense of them, and whatever it finds wrong
-    (ValueError, TypeError, LookupError, ...) becomes a CheckpointError that names the file."""
+    """Read a checkpoint for a block that interprets it: `with reading(path, kind) as (header, arrays)`.
+
+    An error of the block about the contents (ValueError, TypeError, LookupError, ...) becomes a CheckpointError that
+    names the file.
+    """
     header, arrays = read(path, kind)
     try:
         yield header, arrays
@@ -216,7 +251,7 @@ def _what_is_wrong(file: IO[bytes]) -> str:
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """The members by name, the header among them, if all of them together can be in a file of this size."""
+    """The members by name, after a check that the header is among them and that all fit in a file of this size."""
     infos = archive.infolist()
     members = {info.filename.removesuffix(".npy"): info for info in infos}
     if "header" not in members:
@@ -232,7 +267,7 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
 
 
 def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """An array in this machine's byte order; the archive compares the check sum, as the member is read whole."""
+    """An array in native byte order; the archive verifies the checksum, since the member is read completely."""
     data = archive.read(member)
     stream = io.BytesIO(data)
     if npy.read_magic(stream) != (1, 0):
@@ -246,7 +281,7 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[An
 
 
 def _decoded(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], kind: str) -> dict[str, Any]:
-    """The content of the header, which is taken from the members."""
+    """Return the content of the header, and remove the header from the members."""
     try:
         header = json.loads(_read_array(archive, members.pop("header")).tobytes())
     except (UnicodeDecodeError, json.JSONDecodeError) as error:

@@ -1,7 +1,7 @@
 """Groups, strategies and distributions as JSON and arrays, for files that hold no code.
 
-A description names a class and its fields. Only classes that are known here are built, through their own checks: the
-groups of `esgroup.groups`, those given to `register_serial`, and our own classes given to `register_class`.
+A description names a class and its fields. Only known classes are built, by their own constructors with all checks: the
+groups of `esgroup.groups`, those passed to `register_serial`, and other classes passed to `register_class`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from esgroup import groups
 from esgroup.groups.base import Group
 from esgroup.groups.sparse import Sparse
 
@@ -22,7 +23,7 @@ GroupType = TypeVar("GroupType", bound=type[Group])
 
 
 class Storable(NamedTuple):
-    """A class that a description may name, and what makes an object of it from its fields."""
+    """A class that a description may name, and the function that builds an object of it from its fields."""
 
     cls: type
     build: Callable[..., Any]
@@ -33,13 +34,25 @@ _others: dict[str, Storable] = {}  # classes that are not groups
 
 
 def describe(stored: Any, name: str = "group") -> tuple[dict[str, Any], Arrays]:
-    """What `build` needs: a dict that JSON can say, and the arrays, named `name`/field/field/..."""
+    """Return what `build` needs: a dict of JSON types, and the arrays, named `name`/field/field/...
+
+    Raises
+    ------
+    TypeError
+        If the class of the object, or of an object in its fields, is not registered.
+    """
     arrays: Arrays = {}
     return _describe_object(stored, name, arrays), arrays
 
 
 def build(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """The object of a description; `arrays` may hold others too. ValueError if it describes none."""
+    """Build the object of a description; `arrays` may hold other arrays as well.
+
+    Raises
+    ------
+    ValueError
+        If the description is not valid.
+    """
     try:
         return _build_object(description, arrays)
     except RecursionError:
@@ -47,15 +60,32 @@ def build(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 
 def register_serial(cls: GroupType, build: Callable[..., Group] | None = None) -> GroupType:
-    """Let groups of a class of one's own be stored, under its name; usable as a class decorator.
+    """Let groups of a class of your own be stored under its name; usable as a class decorator.
 
-    The class is a dataclass whose fields are numbers, flags, texts, arrays, groups, or tuples of these. It is built by
-    calling `build`, or else the class, with the fields by name.
+    Parameters
+    ----------
+    cls : type
+        A dataclass derived from `Group` with fields that are numbers, booleans, strings, arrays, groups, or tuples of
+        these.
+    build : callable, optional
+        Builds a group from the fields, passed by name; the class itself by default.
+
+    Returns
+    -------
+    type
+        The class itself.
+
+    Raises
+    ------
+    TypeError
+        If `cls` is not a dataclass derived from `Group`.
+    ValueError
+        If another class has the name already.
     """
     if not (isinstance(cls, type) and issubclass(cls, Group) and dataclasses.is_dataclass(cls)):
         raise TypeError(f"cls must be a dataclass derived from Group, got {cls!r}")
     taken = _known().get(cls.__name__)
-    # a notebook may define its class anew
+    # a notebook may define the same class again
     if taken and (taken.cls.__module__, taken.cls.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(f"the name {cls.__name__!r} is taken by {taken.cls}")
     _registered[cls.__name__] = Storable(cls, build or cls)
@@ -63,10 +93,10 @@ def register_serial(cls: GroupType, build: Callable[..., Group] | None = None) -
 
 
 def register_class(cls: type) -> None:
-    """Let objects of a class that is not a group be stored, under its name.
+    """Let objects of a class that is not a group be stored under its name.
 
-    The class is a dataclass of fields as groups have them, or of objects of such classes. Fields with the metadata
-    {"stored": False} are left out and have a default.
+    The class is a dataclass whose fields are as those of groups, or objects of such classes. Fields with the metadata
+    {"stored": False} are left out; they must have a default.
     """
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
         raise TypeError(f"cls must be a dataclass, got {cls!r}")
@@ -77,9 +107,7 @@ def register_class(cls: type) -> None:
 
 
 def _known() -> dict[str, Storable]:
-    """The groups that `esgroup.groups` exports, so that a new one need not be listed again, and registered ones."""
-    from esgroup import groups
-
+    """The groups that `esgroup.groups` exports, so that a new one need not be listed here, and registered ones."""
     classes = (cls for cls in vars(groups).values() if isinstance(cls, type) and issubclass(cls, Group))
     ours = {cls.__name__: Storable(cls, cls) for cls in classes if cls is not Group}
     return ours | {"Sparse": Storable(Sparse, _build_sparse)} | _registered
@@ -129,7 +157,7 @@ def _describe(value: Any, path: str, arrays: Arrays) -> Any:
     raise TypeError(f"{path} cannot be stored: it must be a number, text, array, group or tuple, got {value!r}")
 
 
-# ---- and back ---------------------------------------------------------------------------------------------------
+# ---- JSON to objects --------------------------------------------------------------------------------------------
 
 
 def _build_object(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
@@ -162,7 +190,7 @@ def _build(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 
 def _build_sparse(dim: int, indptr: NDArray[Any], indices: NDArray[Any]) -> Sparse:
-    """Through every check there is: the kernels trust the pattern."""
+    """Build the group with all checks, since the kernels trust the pattern."""
     from scipy import sparse
 
     if not all(isinstance(part, np.ndarray) and part.dtype == np.int64 for part in (indptr, indices)):

@@ -1,4 +1,4 @@
-"""What block Toeplitz and block circulant matrices share: one column of blocks tells all, and the FFT multiplies."""
+"""What block Toeplitz and block circulant matrices share: one column of blocks, and products by the FFT."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Spectrum = NDArray[np.complexfloating[Any, Any]]
 
 
 class BlockColumn(Group):
-    """Matrices told by q blocks A_0, ..., A_{q-1} of size block x block, packed one after the other, row by row."""
+    """Matrices given by q blocks A_0, ..., A_{q-1} of size block x block, packed one after another, each row by row."""
 
     block: int
 
@@ -59,14 +59,14 @@ class BlockColumn(Group):
         return from_columns(self._convolve(a, to_columns(self._blocks(b)))).ravel()
 
     def _correlate_direct(self, left: Array, right: Array, weights: Array) -> Array:
-        """`correlate` without wrapping round, by a loop over pairs of blocks."""
+        """`correlate` without wrap-around, by a loop over pairs of blocks."""
         out = np.empty((self.block, self.dim))
         kernels.correlate(left, right, weights, self.block, out)
         return from_columns(out)
 
 
 def to_columns(blocks: Array) -> Array:
-    """The block column (q, block, block) as points: its `block` columns as rows."""
+    """A block column of shape (q, block, block) as points: its `block` columns become rows."""
     block = blocks.shape[2]
     return np.ascontiguousarray(blocks.reshape(-1, block).T)
 
@@ -86,7 +86,7 @@ def dense(diagonals: Array) -> Array:
 
 
 def spectrum(blocks: Array, length: int) -> Spectrum:
-    """The blocks' Fourier transform, padded with zeros to `length`."""
+    """The Fourier transform of the blocks, padded with zeros to `length`."""
     out: Spectrum = fft.rfft(blocks, length, axis=0)
     return out
 
@@ -100,14 +100,14 @@ def series(hat: Spectrum, length: int) -> Array:
 def convolve(hat: Spectrum, points: Array, length: int) -> Array:
     """y_i = sum_j A_j x_{i-j}, indices modulo `length`, for points (n, at most length, block); hat is A's spectrum."""
     x = fft.rfft(points, length, axis=1)
-    # a product per frequency; a plain one is two to three times faster than matmul for 1 x 1 blocks
+    # one product per frequency; for 1 x 1 blocks plain multiplication is two to three times faster than matmul
     y = x * hat[:, :, 0] if points.shape[2] == 1 else (x.swapaxes(0, 1) @ hat.swapaxes(1, 2)).swapaxes(0, 1)
     out: Array = fft.irfft(y, length, axis=1)
     return out
 
 
 def correlate(left: Array, right: Array, weights: Array, length: int) -> Array:
-    """C_j = sum_k weights_k sum_i left_k[i + j] right_k[i]^T, indices modulo `length`, points as in `convolve`."""
+    """C_j = sum_k weights_k sum_i left_k[i + j] right_k[i]^T, indices modulo `length`; points as in `convolve`."""
     x = fft.rfft(left, length, axis=1)
     y = (x if right is left else fft.rfft(right, length, axis=1)).conj()
     if left.shape[2] == 1:

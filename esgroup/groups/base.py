@@ -1,8 +1,8 @@
-"""Groups as their users see them: every argument checked, then handed to the hooks.
+"""The public interface of a group: every argument is checked, then handed to the hooks.
 
 An element of a group is a packed float64 vector of length `group.size`; a group itself is a frozen description
 (sizes, a pattern) without numbers. The vectors of the *local space* (symmetric where the group is, so that its
-Fisher matrix is not singular) are packed in the same way. All functions are pure.
+Fisher matrix is not singular) are packed in the same way. All methods are pure.
 """
 
 from __future__ import annotations
@@ -22,73 +22,116 @@ from esgroup.groups.linalg import SingularElementError
 class Group(Hooks):
     """Invertible matrices of one structure, closed under products and inverses.
 
-    `dim` is the number of rows, `size` the length of a packed element, `dof` the dimension of the local space. A new
-    group derives from this class and writes the hooks under "must" in hooks.py.
+    A new group derives from this class and provides the hooks under "must" in hooks.py. In the methods below `a` and
+    `b` are packed elements, shape (size,), with matrices A and B; `m` is a packed local vector, shape (size,), with
+    matrix M; and points are rows. Each method raises ValueError if an argument has another shape or a number that is
+    not finite.
+
+    Attributes
+    ----------
+    dim : int
+        Number of rows of the matrices.
+    size : int
+        Length of a packed element.
+    dof : int
+        Degrees of freedom: the dimension of the local space.
+    transposed : Group
+        The group of the transposed matrices.
+    hub : array of int
+        Columns of a symmetric matrix that its projection depends on, besides the diagonal.
+
+    Examples
+    --------
+    >>> from esgroup.groups import BlockTriangular
+    >>> group = BlockTriangular(3, k=1)
+    >>> double = group.scale(group.identity(), 2.0)
+    >>> group.apply(double, [1.0, 2.0, 3.0])
+    array([2., 4., 6.])
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # from its fields, through the constructor: a plain pickle would forget which arrays are read-only
+        # from its fields, through the constructor: a plain pickle would not keep arrays read-only
         return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))  # type: ignore[arg-type]
 
+    # ---- group operations -------------------------------------------------------------------------------------------
+
     def identity(self) -> Array:
-        """The packed identity matrix."""
+        """Return the packed identity matrix."""
         return self._identity()
 
     def product(self, a: Any, b: Any) -> Array:
-        """A B."""
+        """Return the packed product A B."""
         return self._product(self._element("a", a), self._element("b", b))
 
-    def apply(self, a: Any, x: Any) -> Array:
-        """A x for a point x, or for every row of x."""
-        return self._on_rows(self._apply, a, x)
-
-    def apply_transposed(self, a: Any, x: Any) -> Array:
-        """A^T x for a point x, or for every row of x."""
-        return self._on_rows(self._apply_transposed, a, x)
-
-    def solve(self, a: Any, x: Any) -> Array:
-        """A^-1 x for a point x, or for every row of x."""
-        return self._on_rows(self._solve, a, x)
-
-    def solve_transposed(self, a: Any, x: Any) -> Array:
-        """A^-T x for a point x, or for every row of x."""
-        return self._on_rows(self._solve_transposed, a, x)
-
     def inverse(self, a: Any) -> Array:
-        """A^-1, again in the group."""
+        """Return the packed inverse A^-1; SingularElementError if A has none."""
         return self._inverse(self._element("a", a))
 
     def scale(self, a: Any, factor: float) -> Array:
-        """factor A for a positive factor."""
+        """Return factor A, packed, for a positive factor."""
         return self._scale(self._element("a", a), checks.real_number("factor", factor, positive=True))
 
     def transpose(self, a: Any) -> Array:
-        """A^T as an element of the group `transposed`."""
+        """Return A^T, packed as an element of the group `transposed`."""
         return self._transpose(self._element("a", a))
 
     def log_abs_det(self, a: Any) -> float:
-        """log|det A|."""
+        """Return log|det A|; SingularElementError if the determinant is 0."""
         value = self._log_abs_det(self._element("a", a))
         if value == -np.inf:
             raise SingularElementError("a must be invertible, but its determinant is 0")
         return value
 
     def squared_norm(self, a: Any) -> float:
-        """tr(A^T A), the squared Frobenius norm."""
+        """Return tr(A^T A), the squared Frobenius norm."""
         return self._squared_norm(self._element("a", a))
 
+    # ---- action on points -------------------------------------------------------------------------------------------
+
+    def apply(self, a: Any, x: Any) -> Array:
+        """Return A x for a point x of shape (dim,), or for every row of x of shape (n, dim)."""
+        return self._on_rows(self._apply, a, x)
+
+    def apply_transposed(self, a: Any, x: Any) -> Array:
+        """Return A^T x for a point x of shape (dim,), or for every row of x of shape (n, dim)."""
+        return self._on_rows(self._apply_transposed, a, x)
+
+    def solve(self, a: Any, x: Any) -> Array:
+        """Return A^-1 x for a point x of shape (dim,), or for every row of x; SingularElementError if A is singular."""
+        return self._on_rows(self._solve, a, x)
+
+    def solve_transposed(self, a: Any, x: Any) -> Array:
+        """Return A^-T x for a point x of shape (dim,), or for every row of x; SingularElementError if A is singular."""
+        return self._on_rows(self._solve_transposed, a, x)
+
+    # ---- local space ------------------------------------------------------------------------------------------------
+
     def project(self, z: Any, weights: Any, shift: float = 0.0) -> Array:
-        """C (.) kappa(sum_i weights_i z_i z_i^T - shift I), the natural gradient in local coordinates.
+        """Return C (.) kappa(G) of G = sum_i weights_i z_i z_i^T - shift I, the natural gradient in local coordinates.
 
         It is the local vector N with N + N^T = P(G), P the orthogonal projection on {M + M^T : M local}
         (Lin et al. 2021, section 4 and the appendices on the groups). G itself is never formed.
+
+        Parameters
+        ----------
+        z : array, shape (n, dim)
+        weights : array, shape (n,)
+        shift : float
+
+        Returns
+        -------
+        array, shape (size,)
+            The packed local vector.
         """
         z = checks.real_array("z", z, (None, self.dim))
         weights = checks.real_array("weights", weights, (len(z),))
         return self._project(z, z, weights, checks.real_number("shift", shift))
 
     def project_pairs(self, x: Any, y: Any, weights: Any, shift: float = 0.0) -> Array:
-        """C (.) kappa(sum_i weights_i (x_i y_i^T + y_i x_i^T) / 2 - shift I)."""
+        """Return C (.) kappa(G) of G = sum_i weights_i (x_i y_i^T + y_i x_i^T) / 2 - shift I; otherwise as `project`.
+
+        `x` and `y` have shape (n, dim), `weights` has shape (n,).
+        """
         x = checks.real_array("x", x, (None, self.dim))
         y = checks.real_array("y", y, x.shape)
         half = checks.real_array("weights", weights, (len(x),)) / 2
@@ -96,20 +139,20 @@ class Group(Hooks):
         return self._project(left, right, np.concatenate([half, half]), checks.real_number("shift", shift))
 
     def project_dense(self, matrix: Any) -> Array:
-        """C (.) kappa of a dense symmetric matrix."""
+        """Return C (.) kappa(G) of a dense symmetric matrix G of shape (dim, dim); otherwise as `project`."""
         matrix = checks.symmetric("matrix", matrix, self.dim)
         return self._project_columns(np.ascontiguousarray(matrix[:, self.hub]), np.diagonal(matrix).copy())
 
     def h(self, m: Any) -> Array:
-        """h(M) = I + M + M^2/2 of a local vector: in the group, with positive determinant (paper, section 4)."""
+        """Return h(M) = I + M + M^2/2, which is in the group and has a positive determinant (paper, section 4)."""
         return self._h(self._element("m", m))
 
     def exp(self, m: Any) -> Array:
-        """The matrix exponential of a local vector: the reference for h."""
+        """Return the matrix exponential of M, which h approximates to second order."""
         return self._exp(self._element("m", m))
 
     def product_h(self, a: Any, m: Any) -> Array:
-        """A h(M) in one call."""
+        """Return A h(M) in one call."""
         return self._product_h(self._element("a", a), self._element("m", m))
 
     def product_h_samples(
@@ -122,9 +165,29 @@ class Group(Hooks):
         images: Any = None,
         out: Array | None = None,
     ) -> Array:
-        """A h(project(z, weights, shift)) in one call; `images` are the rows A z_i if the caller has them.
+        """Return A h(project(z, weights, shift)) in one call.
 
-        `out` receives the result and may be `a` itself; it is written only after all arguments were checked.
+        Parameters
+        ----------
+        a : array, shape (size,)
+        z : array, shape (n, dim)
+        weights : array, shape (n,)
+        shift : float
+        images : array, shape (n, dim), optional
+            The rows A z_i, if the caller has them; some groups are then faster.
+        out : array, shape (size,), optional
+            Receives the result. It is `a` itself or does not overlap it, and is written only after all arguments were
+            checked.
+
+        Returns
+        -------
+        array, shape (size,)
+            The packed product; `out` if given.
+
+        Raises
+        ------
+        ValueError
+            If an argument is not valid, or if the step would overflow.
         """
         a = self._element("a", a)
         z = checks.real_array("z", z, (None, self.dim))
@@ -138,16 +201,18 @@ class Group(Hooks):
                 checks.must_not_overlap("out", out, "a", a)
         return self._product_h_samples(a, z, weights, shift, images, out)
 
+    # ---- dense matrices ---------------------------------------------------------------------------------------------
+
     def dense(self, a: Any) -> Array:
-        """The element as a (dim, dim) matrix."""
+        """Return the matrix A of shape (dim, dim)."""
         return self._dense(self._element("a", a))
 
     def dense_local(self, m: Any) -> Array:
-        """A local vector as a (dim, dim) matrix (for Kronecker groups M1 (x) I + I (x) M2)."""
+        """Return the matrix M of shape (dim, dim) of a local vector (M1 (x) I + I (x) M2 in a Kronecker group)."""
         return self._dense_local(self._element("m", m))
 
     def from_dense(self, matrix: Any) -> Array:
-        """The packed form of a matrix that has this group's structure."""
+        """Return the packed form of a (dim, dim) matrix; ValueError if it does not have this group's structure."""
         matrix = checks.real_array("matrix", matrix, (self.dim, self.dim))
         element = self._from_dense(matrix)
         gap = np.abs(self._dense(element) - matrix)
@@ -159,13 +224,29 @@ class Group(Hooks):
         return element
 
     def from_covariance(self, covariance: Any) -> Array:
-        """The element A whose A A^T is nearest to a covariance: the minimum of KL(N(0, covariance) || N(0, A A^T)).
+        """Return the element A whose A A^T is nearest to a covariance: it minimises KL(N(0, Sigma) || N(0, A A^T)).
 
-        In closed form where there is one, otherwise by A <- A h(beta C (.) kappa(A^-1 covariance A^-T - I)).
+        The minimum has a closed form in most groups; in the others it is found by iterating
+        A <- A h(beta C (.) kappa(A^-1 Sigma A^-T - I)).
+
+        Parameters
+        ----------
+        covariance : array, shape (dim, dim)
+            Sigma, symmetric and positive definite.
+
+        Returns
+        -------
+        array, shape (size,)
+            The packed element.
+
+        Raises
+        ------
+        ValueError
+            If `covariance` is not symmetric and positive definite.
         """
         return self._from_covariance(checks.covariance("covariance", covariance, self.dim))
 
-    # ---- shared checks ------------------------------------------------------------------------------------------
+    # ---- shared checks ----------------------------------------------------------------------------------------------
 
     def _element(self, name: str, value: Any) -> Array:
         return checks.real_array(name, value, (self.size,))

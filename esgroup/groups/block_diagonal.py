@@ -16,10 +16,15 @@ from esgroup.groups.base import Group
 
 @dataclass(frozen=True)
 class BlockDiagonal(Group):
-    """Blocks on the diagonal, each in a group of its own: coordinates that fall apart into independent parts.
+    """Blocks on the diagonal, each in a group of its own: coordinates that form independent parts.
 
         [[A1,  0],
          [ 0, A2]]
+
+    Parameters
+    ----------
+    groups : sequence of Group
+        The groups of the blocks, from the first coordinate to the last. A matrix is packed block after block.
     """
 
     groups: tuple[Group, ...]
@@ -60,18 +65,18 @@ class BlockDiagonal(Group):
 
     @cached_property
     def _starts(self) -> list[int]:
-        """First coordinate of each block, and the end."""
+        """First coordinate of each block, followed by dim."""
         return [0, *np.cumsum([g.dim for g in self.groups]).tolist()]
 
     def blocks(self, a: Array) -> list[Array]:
-        """The packed blocks, as views."""
+        """Return the packed blocks of an element, as views."""
         return np.split(a, self._cuts)
 
     def _columns(self, x: Array) -> list[Array]:
         return [np.ascontiguousarray(x[:, i:j]) for i, j in zip(self._starts, self._starts[1:], strict=False)]
 
     def _each(self, hook: str, *elements: Array) -> Array:
-        """Concatenated results of a hook that maps packed elements to a packed element."""
+        """Call a hook that maps packed elements to a packed element on every block; concatenate the results."""
         parts = zip(self.groups, *(self.blocks(a) for a in elements), strict=True)
         return np.concatenate([getattr(g, hook)(*block) for g, *block in parts])
 

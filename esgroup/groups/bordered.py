@@ -18,11 +18,10 @@ from esgroup.groups.diagonal import nonzero_diagonal
 from esgroup.groups.hooks import check_bounded
 from esgroup.groups.spelling import register
 from esgroup.kernels import bordered as kernels
-from esgroup.kernels import bordered_products as products
 
 
 class Layout(NamedTuple):
-    """Sizes of the blocks F, D, L and the first coordinate of each."""
+    """Sizes of the blocks F, D, L, and the first coordinate of each block."""
 
     k: int
     mid: int
@@ -33,7 +32,7 @@ class Layout(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Views of a packed element [[F, 0, 0], [P, D, 0], [X, Q, L]]; P is held transposed, D as a vector."""
+    """Views of a packed element [[F, 0, 0], [P, D, 0], [X, Q, L]]; P is stored transposed, D as a vector."""
 
     f: Array
     p_t: Array
@@ -52,7 +51,7 @@ class Bordered(Group):
     @cached_property
     @abstractmethod
     def layout(self) -> Layout:
-        """Where the blocks lie."""
+        """The sizes and places of the blocks."""
 
     @cached_property
     def size(self) -> int:
@@ -74,7 +73,7 @@ class Bordered(Group):
         return self.layout.mid if self.layout.q else 0
 
     def blocks(self, a: Array) -> Blocks:
-        """The blocks of a packed element, as views."""
+        """Return the blocks of a packed element, as views."""
         k, mid, q = self.layout[:3]
         cuts = np.cumsum([k * k, k * mid, mid, q * mid, q * k])
         f, p_t, d, q_rows, x, last = np.split(a, cuts)
@@ -91,7 +90,7 @@ class Bordered(Group):
 
     def _product(self, a: Array, b: Array) -> Array:
         out = np.empty(self.size)
-        products.product(a, b, *self.layout[:3], out)
+        kernels.product(a, b, *self.layout[:3], out)
         return out
 
     def _h(self, m: Array) -> Array:
@@ -99,7 +98,7 @@ class Bordered(Group):
 
     def _product_h(self, a: Array, m: Array) -> Array:
         out = np.empty(self.size)
-        products.product_h(a, m, *self.layout[:3], out)
+        kernels.product_h(a, m, *self.layout[:3], out)
         return out
 
     def _product_h_samples(
@@ -108,7 +107,7 @@ class Bordered(Group):
         m = self._project(z, z, weights, shift)
         check_bounded(float(np.vdot(m, m)))
         out = np.empty(self.size) if out is None else out
-        products.product_h(a, m, *self.layout[:3], out)
+        kernels.product_h(a, m, *self.layout[:3], out)
         return out
 
     def _apply(self, a: Array, x: Array) -> Array:
@@ -127,6 +126,9 @@ class Bordered(Group):
         norms[middle] = (b.p_t**2).sum(axis=0) + b.d**2
         norms[last] = (b.x**2).sum(axis=1) + (b.q**2).sum(axis=1) + (b.last**2).sum(axis=1)
         return norms
+
+    def _squared_norm(self, a: Array) -> float:
+        return float(a @ a)
 
     def _affine(self, a: Array, x: Array, offset: Array, out: Array) -> None:
         kernels.affine(a, x, offset, *self.layout, out)
@@ -180,8 +182,10 @@ class Bordered(Group):
         return slice(first, first + k), slice(middle, middle + mid), slice(last, last + q)
 
     def _from_covariance(self, covariance: Array) -> Array:
-        """Maximum likelihood, block after block: x_f free, x_c regressed on x_f with independent residuals,
-        x_l regressed on both."""
+        """Maximum likelihood, block after block.
+
+        x_f is free, x_c is regressed on x_f with independent residuals, and x_l is regressed on both.
+        """
         k, mid, q = self.layout[:3]
         f_at, c_at, end = self._coordinates()
         f = linalg.cholesky(covariance[f_at, f_at])
@@ -218,8 +222,17 @@ class BlockTriangular(Bordered):
         lower  [[A, 0],       upper  [[A, B],
                 [C, D]]               [0, D]]          A is k x k, D diagonal
 
-    It holds (k + 1) dim numbers. As a covariance root, lower is "rank k plus diagonal" and upper an arrowhead (a
+    It holds (k + 1) dim - k numbers. As a covariance root, lower is "rank k plus diagonal" and upper an arrowhead (a
     precision of rank k plus diagonal). k = 0 is Diagonal, k = dim is Full (Lin et al. 2021, section 4).
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
+    k : int
+        Number of hub coordinates, the first ones; min(4, dim // 2) by default.
+    lower : bool
+        Whether the matrices are block lower or block upper triangular.
     """
 
     dim: int
@@ -248,8 +261,18 @@ class Heisenberg(Bordered):
                 [B,  D, 0],               [0, D, E],
                 [C,  E, F]]               [0, 0, F]]       A is k1 x k1, D diagonal, F is k2 x k2
 
-    It holds (k1 + k2 + 1) dim numbers. k2 = 0 is BlockTriangular(k1) (Lin et al. 2021, section 4 and the appendix on
-    the Heisenberg group).
+    It holds about (k1 + k2 + 1) dim numbers. k2 = 0 is BlockTriangular(k1) (Lin et al. 2021, section 4 and the appendix
+    on the Heisenberg group).
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
+    k1, k2 : int
+        Number of hub coordinates at the beginning and at the end; min(4, dim // 2) by default, or less if the other
+        one leaves less.
+    lower : bool
+        Whether the matrices are block lower or block upper triangular.
     """
 
     dim: int

@@ -11,23 +11,30 @@ from esgroup.groups import _fourier as fourier
 from esgroup.groups.linalg import SingularElementError
 from esgroup.groups.spelling import register
 
-# Up to this dim a dense product, and a loop in `project`, take the place of the FFT. Measured with 1 to 32 points,
-# block 1, 2, 4, one thread: mostly 0.4 to 0.8 of its time at dim 64; they meet at dim 60 to 130.
+# Up to this dim, a dense product (in `project` a loop) is used instead of the FFT. Measured with 1 to 32 points, block
+# 1, 2, 4, one thread: it mostly takes 0.4 to 0.8 of the FFT's time at dim 64; the two are equal at dim 60 to 130.
 DIRECT_DIM = 64
 
 
 @register
 @dataclass(frozen=True)
 class Circulant(fourier.BlockColumn):
-    """The same block all along each diagonal, going round: a ring.
+    """The same block along each diagonal, with wrap-around: coordinates on a ring.
 
         [[A0, A2, A1],
          [A1, A0, A2],
          [A2, A1, A0]]       Aj is block x block
 
-    Every place on the ring is like every other; the Fourier transform makes it block diagonal. A is any invertible
-    circulant, a local step M a symmetric one, M_{-j} = M_j^T: with a skew part the Fisher matrix would be singular.
-    block = dim is Full.
+    All places on the ring are alike, and the Fourier transform makes the matrix block diagonal. A is any invertible
+    circulant matrix, a local step M a symmetric one, M_{-j} = M_j^T: with a skew part the Fisher matrix would be
+    singular. block = dim is Full.
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows, a multiple of `block`.
+    block : int
+        Number of rows of a block.
     """
 
     dim: int
@@ -68,10 +75,10 @@ class Circulant(fourier.BlockColumn):
 
     def _log_abs_det(self, a: Array) -> float:
         logs = np.linalg.slogdet(self._spectrum(a))[1]
-        times = np.full(len(logs), 2)  # a frequency and its conjugate,
-        times[0] = 1  # but for frequency 0
+        times = np.full(len(logs), 2)  # a frequency and its conjugate
+        times[0] = 1  # except frequency 0
         if self.count % 2 == 0:
-            times[-1] = 1  # and the highest one of an even ring
+            times[-1] = 1  # and the highest frequency of an even ring
         return float(times @ logs)
 
     def _squared_row_norms(self, a: Array) -> Array:
@@ -90,7 +97,7 @@ class Circulant(fourier.BlockColumn):
     def _correlate(self, left: Array, right: Array, weights: Array) -> Array:
         """Blocks S_j with S_j + S_{-j}^T = sum_i G_[(i + j) mod q, i]."""
         if self.dim <= DIRECT_DIM:
-            # G is symmetric: what wraps round is the sum over diagonal q - j, transposed
+            # G is symmetric: the part that wraps around is the sum over diagonal q - j, transposed
             sums = self._correlate_direct(left, right, weights)
             sums[0] /= 2
             return sums
@@ -106,7 +113,10 @@ class Circulant(fourier.BlockColumn):
         return matrix[:, : self.block].flatten()
 
     def _from_covariance(self, covariance: Array) -> Array:
-        """tr((A A^T)^-1 Sigma) sees only the averages T_j of Sigma's diagonals: A A^T = circ(T), root by frequency."""
+        """The root, frequency by frequency, of circ(T) with the averages T_j of Sigma's diagonals.
+
+        tr((A A^T)^-1 Sigma) depends on Sigma by these averages only, so that A A^T = circ(T) at the minimum.
+        """
         averages = 2 * self._project_columns(covariance, np.diagonal(covariance))
         roots = np.linalg.cholesky(self._spectrum(averages))
         return fourier.series(roots, self.count).ravel()
@@ -118,12 +128,13 @@ def _reflected(blocks: Array) -> Array:
 
 
 def _inverse(hat: fourier.Spectrum) -> fourier.Spectrum:
-    """The inverse at every frequency; refuses a matrix that is singular to rounding."""
+    """The inverse at every frequency; SingularElementError for a matrix that is singular to rounding."""
     try:
         inverse = np.linalg.inv(hat)
     except np.linalg.LinAlgError:
         raise SingularElementError("a must be invertible, but one of its frequencies is singular") from None
-    # The matrix's norm and its inverse's are the largest ones of a frequency. The FFT's error is of order eps log q.
+    # The norms of the matrix and of its inverse are the largest ones of any frequency. The error of the FFT is of order
+    # eps log q.
     rcond = 1.0 / (_norm(hat) * _norm(inverse))
     if not rcond >= np.finfo(float).eps * (1 + np.log2(len(hat))):
         raise SingularElementError(f"a must be invertible, but is singular to rounding (rcond {rcond:.1g})")

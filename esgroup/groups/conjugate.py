@@ -1,4 +1,4 @@
-"""Groups seen in other coordinates."""
+"""Groups in rotated or reordered coordinates."""
 
 from __future__ import annotations
 
@@ -18,10 +18,17 @@ from esgroup.groups.base import Group
 class Conjugate(Group):
     """Q A' Q^T with A' in `group` and a fixed orthogonal Q: the same structure in rotated or reordered coordinates.
 
-    `by` is Q as a matrix, or a permutation as a vector: its i-th entry is the coordinate that `group` sees as its i-th,
-    so that Conjugate(BlockTriangular(10, k=2), [7, 3, ...]) has coordinates 7 and 3 as its hub. Packed: A'.
-    Since Q is orthogonal the Fisher matrix keeps its form, C (.) kappa(G) = Q C' (.) kappa'(Q^T G Q) Q^T; for another
-    similarity it would not.
+    An element is packed as A'. Since Q is orthogonal, the Fisher matrix keeps its form,
+    C (.) kappa(G) = Q C' (.) kappa'(Q^T G Q) Q^T; for any other similarity transformation it would not.
+
+    Parameters
+    ----------
+    group : Group
+        The group of A'.
+    by : array
+        Q as an orthogonal matrix, or a permutation as a vector of integers: its i-th entry is the coordinate that
+        `group` sees as its i-th, so that Conjugate(BlockTriangular(10, k=2), [7, 3, ...]) has coordinates 7 and 3 as
+        its hub.
     """
 
     group: Group
@@ -159,7 +166,7 @@ class Conjugate(Group):
 
     @cached_property
     def hub(self) -> NDArray[np.int64]:
-        # a rotation mixes all coordinates: the diagonal of Q^T X Q needs all of X
+        # a rotation mixes all coordinates: the diagonal of Q^T X Q depends on all of X
         return checks.read_only(self.by[self.group.hub] if self._permutes else np.arange(self.dim))
 
     def _project_columns(self, columns: Array, diagonal: Array) -> Array:

@@ -19,11 +19,16 @@ from esgroup.kernels import diagonal as kernels
 @register
 @dataclass(frozen=True)
 class Diagonal(Group):
-    """Every coordinate by itself.
+    """Diagonal matrices: every coordinate has a scale of its own.
 
         [[a1,  0,  0],
          [ 0, a2,  0],
          [ 0,  0, a3]]
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
     """
 
     dim: int
@@ -65,6 +70,9 @@ class Diagonal(Group):
     def _squared_row_norms(self, a: Array) -> Array:
         return a * a
 
+    def _squared_norm(self, a: Array) -> float:
+        return float(a @ a)
+
     def _solve(self, a: Array, x: Array) -> Array:
         return x / nonzero_diagonal(a)
 
@@ -100,6 +108,7 @@ class Diagonal(Group):
 
 
 def nonzero_diagonal(a: Array) -> Array:
+    """Return the diagonal `a`; SingularElementError if an entry is 0."""
     if not a.all():
         raise SingularElementError(f"a must be invertible, but its diagonal entry {int(np.argmin(np.abs(a)))} is 0")
     return a

@@ -20,25 +20,25 @@ def fit_covariance(group: Hooks, covariance: Array, *, tolerance: float = 1e-12,
     """A <- A h(beta D) until the natural gradient C (.) kappa(A^-1 Sigma A^-T - I) is below `tolerance`.
 
     It minimises L(A) = tr(A^-1 Sigma A^-T) / 2 + log|det A|, which is KL(N(0, Sigma) || N(0, A A^T)) up to a constant.
-    D is the natural gradient, bent by the curvature seen in the last steps (L-BFGS, Nocedal 1980): the local
-    coordinates of two elements are compared as they are, since A h(M) is the same map at every A. beta is halved until
-    L falls.
+    D is the natural gradient, corrected by the curvature of the last steps (L-BFGS, Nocedal 1980). The local
+    coordinates of two elements are compared without transport, since A h(M) is the same map at every A. beta is halved
+    until L falls.
     """
     volume = np.exp(np.linalg.slogdet(covariance)[1] / (2 * group.dim))
-    a = group._scale(group._identity(), volume)  # the right volume to begin with
+    a = group._scale(group._identity(), volume)  # start with the right volume
     gradient, loss = _gradient(group, a, covariance)
     pairs: deque[Pair] = deque(maxlen=8)
     for _ in range(max_iters):
         steepness = np.abs(gradient).max()
         if steepness <= tolerance:
             return a
-        direction = _bent(gradient, pairs)
+        direction = _two_loop(gradient, pairs)
         noise = 1e-13 * (abs(loss) + group.dim)
         beta = 1.0
         while beta > 1e-10:
             trial = group._product_h(a, beta * direction)
             trial_gradient, trial_loss = _gradient(group, trial, covariance)
-            # where L is flat to rounding the gradient still tells the way
+            # where L is flat to rounding, the gradient still shows the way
             flatter = abs(trial_loss - loss) <= noise and np.abs(trial_gradient).max() < steepness
             if trial_loss < loss - noise or flatter:
                 break
@@ -46,9 +46,11 @@ def fit_covariance(group: Hooks, covariance: Array, *, tolerance: float = 1e-12,
         else:
             if not pairs:
                 break
-            pairs.clear()  # once more, straight down
+            pairs.clear()  # retry along the gradient itself
             continue
-        _remember(pairs, beta * direction, gradient - trial_gradient)
+        step, fall = beta * direction, gradient - trial_gradient
+        if step @ fall > 1e-10 * np.sqrt((step @ step) * (fall @ fall)):  # curvature that L-BFGS can use
+            pairs.append((step, fall))
         a, gradient, loss = trial, trial_gradient, trial_loss
     if steepness > 1e-5:
         warnings.warn(f"the fit of {group} stopped at a gradient of {steepness:.1g}", RuntimeWarning, stacklevel=4)
@@ -66,7 +68,7 @@ def _gradient(group: Hooks, a: Array, covariance: Array) -> tuple[Array, float]:
     return gradient, 0.5 * float(diagonal.sum()) + group._log_abs_det(a)
 
 
-def _bent(gradient: Array, pairs: deque[Pair]) -> Array:
+def _two_loop(gradient: Array, pairs: deque[Pair]) -> Array:
     """The two-loop recursion of L-BFGS on pairs (step, fall of the gradient)."""
     direction = gradient.copy()
     shares = []
@@ -79,8 +81,3 @@ def _bent(gradient: Array, pairs: deque[Pair]) -> Array:
     for (step, fall), share in zip(pairs, reversed(shares), strict=True):
         direction += step * (share - fall @ direction / (step @ fall))
     return direction
-
-
-def _remember(pairs: deque[Pair], step: Array, fall: Array) -> None:
-    if step @ fall > 1e-10 * np.sqrt((step @ step) * (fall @ fall)):  # curvature that L-BFGS can use
-        pairs.append((step, fall))

@@ -26,7 +26,12 @@ class Full(Group):
         [[a, b],
          [c, d]]
 
-    With symmetric local steps, C = J/2, this is xNES (Glasmachers et al. 2010).
+    With symmetric local steps, C = J/2, this is xNES (Glasmachers et al. 2010). A matrix is packed row by row.
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
     """
 
     dim: int
@@ -142,6 +147,9 @@ class Full(Group):
         square = self._square(a)
         norms: Array = np.vecdot(square, square)
         return norms
+
+    def _squared_norm(self, a: Array) -> float:
+        return float(a @ a)
 
     def _squared_column_norms(self, a: Array) -> Array:
         square = self._square(a)

@@ -1,7 +1,12 @@
-"""What a group of structured matrices must offer, and what follows from it: hooks on trusted arrays.
+"""What a group of structured matrices must provide, and what follows from it: hooks on trusted arrays.
 
-Arrays are float64 and C-contiguous, points are rows, and `a`, `b`, `m` are packed vectors of length `size`. A hook
-returns a new array of the same kind and never changes its arguments. Nothing is checked here: `Group` in base.py does.
+Arrays are float64 and C-contiguous, points are rows, and `a`, `b`, `m` are packed vectors of length `size`: `a` and `b`
+elements of the group, `m` a vector of its local space. A hook returns a new array of the same kind and never changes
+its arguments. Nothing is checked here; `Group` in base.py checks every argument before it calls a hook.
+
+The matrix of a packed vector is linear in its numbers, and a local vector is packed like an element. A number may be
+stored once and used for many entries of the matrix, or an entry may be a sum of numbers. A group that is packed in any
+other way (Kronecker, whose matrix is a product of its numbers) also replaces the hooks marked "linear".
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.groups.fit import fit_covariance
 from esgroup.kernels import search as search_kernels
 
 if TYPE_CHECKING:
@@ -22,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def check_bounded(squared_size: float) -> None:
-    """Refuse a step that would overflow, before anything is written."""
+    """Raise ValueError for a step that would overflow, before anything is written."""
     if not squared_size < 1e100:
         raise ValueError("z and weights must give a step of size below 1e50: are they finite?")
 
 
 def check_samples_bounded(z: Array, weights: Array, shift: float) -> None:
-    """The same, from a bound on |sum_i weights_i z_i z_i^T - shift I| that needs no matrix."""
+    """Apply `check_bounded` to a bound on |sum_i weights_i z_i z_i^T - shift I|^2 that needs no matrix."""
     size = float(np.vdot(z, z))
     check_bounded(size * size * float(np.vdot(weights, weights)) + shift * shift)
 
@@ -65,15 +71,15 @@ class Hooks(ABC):
 
     @abstractmethod
     def _apply(self, a: Array, x: Array) -> Array:
-        """Rows A x_i, a new array."""
+        """Rows A x_i."""
 
     @abstractmethod
     def _solve(self, a: Array, x: Array) -> Array:
-        """Rows A^-1 x_i, a new array."""
+        """Rows A^-1 x_i; SingularElementError if A has no inverse."""
 
     @abstractmethod
     def _inverse(self, a: Array) -> Array:
-        """A^-1."""
+        """A^-1; SingularElementError if A has no inverse."""
 
     @abstractmethod
     def _log_abs_det(self, a: Array) -> float:
@@ -81,7 +87,10 @@ class Hooks(ABC):
 
     @abstractmethod
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
-        """C (.) kappa(G) of the symmetric G = sum_i weights_i left_i right_i^T - shift I (left is right, mostly)."""
+        """C (.) kappa(G) of the symmetric matrix G = sum_i weights_i left_i right_i^T - shift I.
+
+        `left` and `right` are usually the same array, which saves work in some groups.
+        """
 
     @property
     @abstractmethod
@@ -94,9 +103,9 @@ class Hooks(ABC):
 
     @abstractmethod
     def _from_dense(self, matrix: Array) -> Array:
-        """The packed element nearest to a dense matrix; `from_dense` checks that it is the matrix."""
+        """The packed form of a dense matrix that has the structure; `from_dense` checks that it has."""
 
-    # ---- may: correct as they stand, replaced where a group has a faster way ----------------------------------------
+    # ---- may: correct for every group as they stand, replaced where a group has a faster way -------------------------
 
     def _affine(self, a: Array, x: Array, offset: Array, out: Array) -> None:
         """out = rows A x_i + offset."""
@@ -107,21 +116,28 @@ class Hooks(ABC):
         out[:] = self._apply(a, x)
 
     def _apply_transposed(self, a: Array, x: Array) -> Array:
+        """Rows A^T x_i."""
         return self.transposed._apply(self._transpose(a), x)
 
     def _solve_transposed(self, a: Array, x: Array) -> Array:
+        """Rows A^-T x_i."""
         return self.transposed._solve(self._transpose(a), x)
 
     def _h(self, m: Array) -> Array:
+        """h(M) = I + M + M^2/2 (linear)."""
         return self._identity() + m + 0.5 * self._product(m, m)
 
     def _product_h(self, a: Array, m: Array) -> Array:
+        """A h(M)."""
         return self._product(a, self._h(m))
 
-    #: A h(project(z, weights, shift)), to `out` if given; raises before it writes if the step is not bounded.
     def _product_h_samples(
         self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
     ) -> Array:
+        """A h(project(z, weights, shift)), written to `out` if given; `images` are the rows A z_i or None.
+
+        `out` may be `a`. Raises before it writes if the step is not bounded.
+        """
         m = self._project(z, z, weights, shift)
         check_bounded(float(np.vdot(m, m)))
         moved = self._product_h(a, m)
@@ -131,8 +147,12 @@ class Hooks(ABC):
         return out
 
     def _exp(self, m: Array) -> Array:
+        """The matrix exponential of M (linear)."""
         # scaling and squaring of the Taylor series, in packed form: norm / 2^s < 1/2, then 0.5^18 / 18! < 1e-21
-        norm = np.abs(m).max(initial=0.0) * max(1, self.dim)
+        largest = np.abs(m).max(initial=0.0)
+        # the Frobenius norm exceeds dim times the largest packed number only if entries are sums or multiples of them
+        frobenius = np.sqrt(self._squared_local_norm(m / largest)) if largest > 0 else 0.0
+        norm = largest * max(self.dim, frobenius)
         squarings = max(0, int(np.ceil(np.log2(2 * norm)))) if norm > 0 else 0
         small, total = m / 2.0**squarings, self._identity()
         term = total
@@ -144,6 +164,7 @@ class Hooks(ABC):
         return total
 
     def _scale(self, a: Array, factor: float) -> Array:
+        """factor A for a positive factor (linear)."""
         return a * factor
 
     def _place(self, a: Array, z: Array, mean: Array, sigma: float, scale: Array, y: Array, x: Array) -> None:
@@ -156,7 +177,7 @@ class Hooks(ABC):
     ) -> None:
         """a <- A h(M), inverse <- h(M)^-1 A^-1 for M = project(z, weights, shift), in place.
 
-        `images` are the rows A z_i, `pulled` the rows A^-T z_i. For groups that carry their inverse along.
+        `images` are the rows A z_i, `pulled` the rows A^-T z_i. Called only for groups with `carries_inverse`.
         """
         raise NotImplementedError(f"{self} does not carry its inverse along")
 
@@ -171,34 +192,41 @@ class Hooks(ABC):
         return self.transposed._squared_row_norms(self._transpose(a))
 
     def _squared_norm(self, a: Array) -> float:
-        """tr(A^T A); as it stands, for groups that store every entry once."""
-        return float(a @ a)
+        """tr(A^T A); groups that store every nonzero entry exactly once replace it with a @ a."""
+        return float(self._squared_row_norms(a).sum())
 
     def _squared_local_norm(self, m: Array) -> float:
-        """tr(M^T M) of a local vector."""
+        """tr(M^T M) of a local vector (linear)."""
         return self._squared_norm(m)
 
     def _dense(self, a: Array) -> Array:
+        """The matrix A."""
         return np.ascontiguousarray(self._apply(a, np.eye(self.dim)).T)
 
     def _dense_local(self, m: Array) -> Array:
+        """The matrix M of a local vector (linear)."""
         return self._dense(m)
 
     def _local_identity(self) -> Array:
-        """The packed local vector of the matrix I."""
+        """The packed local vector of the matrix I (linear)."""
         return self._identity()
 
     @cached_property
     def hub(self) -> NDArray[np.int64]:
-        """Columns of X that C (.) kappa(X) depends on beside X's diagonal: as many Hessian-vector products.
+        """Columns of X that C (.) kappa(X) depends on, besides the diagonal of X.
 
-        Every column T e_j outside the hub is a combination of e_j and the hub's columns of T, for T in the group.
+        Their number is the number of Hessian-vector products that a projected Hessian takes. For T in the group, each
+        column T e_j outside the hub is a combination of e_j and the hub's columns of T. Replaced only together with
+        `_project_columns`; all columns are correct for every group.
         """
         return checks.read_only(np.arange(self.dim))
 
     @property
     def gathered(self) -> int:
-        """The largest number of coordinates, independent of each other in this group, that one other depends on."""
+        """The largest number of coordinates, independent of each other in this group, that one other depends on.
+
+        It bounds a learning rate of the search (`root_rates` in strategies/rates.py); 0 sets no bound.
+        """
         return 0
 
     def _project_columns(self, columns: Array, diagonal: Array) -> Array:
@@ -206,6 +234,5 @@ class Hooks(ABC):
         return self._project(np.eye(self.dim), columns, np.ones(self.dim), 0.0)
 
     def _from_covariance(self, covariance: Array) -> Array:
-        from esgroup.groups.fit import fit_covariance
-
+        """The element A that minimises KL(N(0, covariance) || N(0, A A^T)), by iteration unless it is replaced."""
         return fit_covariance(self, covariance)

@@ -14,10 +14,16 @@ from esgroup.groups.base import Group
 class Kronecker(Group):
     """A1 (x) A2 with A1 in `first` and A2 in `second`: rows and columns of a matrix, each with its own structure.
 
-    A point is a p1 x p2 matrix read row by row; A1 acts on its p1 rows and A2 on its p2 columns' entries, as in
-    numpy.kron. Packed: A1, then A2. A local vector (M1, M2) stands for M1 (x) I + I (x) M2, and h acts factor by
-    factor, A1 h(M1) (x) A2 h(M2), since h of the sum would leave the group. (cI, -cI) stands for 0, so dof is
-    dof1 + dof2 - 1.
+    A point is a p1 x p2 matrix X read row by row, and A1 (x) A2 maps it to A1 X A2^T, as in numpy.kron. An element is
+    packed as A1, then A2. A local vector (M1, M2) stands for M1 (x) I + I (x) M2, and h acts factor by factor,
+    A1 h(M1) (x) A2 h(M2), since h of the sum would leave the group. (cI, -cI) stands for 0, so dof is dof1 + dof2 - 1.
+
+    Parameters
+    ----------
+    first : Group
+        The group of A1, which acts on the p1 rows.
+    second : Group
+        The group of A2, which acts on the p2 columns.
     """
 
     first: Group
@@ -49,7 +55,7 @@ class Kronecker(Group):
         return Kronecker(self.first.transposed, self.second.transposed)
 
     def factors(self, a: Array) -> tuple[Array, Array]:
-        """The packed factors, as views."""
+        """Return the packed factors of an element, as views."""
         return a[: self.first.size], a[self.first.size :]
 
     def _identity(self) -> Array:
@@ -112,7 +118,7 @@ class Kronecker(Group):
 
     def _squared_row_norms(self, a: Array) -> Array:
         a1, a2 = self.factors(a)
-        # each may be huge where their product is not
+        # a factor may be huge even if the product is not
         size1, size2 = float(np.abs(a1).max()) or 1.0, float(np.abs(a2).max()) or 1.0
         norms1 = self.first._squared_row_norms(self.first._scale(a1, 1 / size1))
         norms2 = self.second._squared_row_norms(self.second._scale(a2, 1 / size2))
@@ -120,7 +126,7 @@ class Kronecker(Group):
 
     def _squared_norm(self, a: Array) -> float:
         a1, a2 = self.factors(a)
-        # each may be huge where their product is not
+        # a factor may be huge even if the product is not
         size1, size2 = float(np.abs(a1).max()) or 1.0, float(np.abs(a2).max()) or 1.0
         norm1 = self.first._squared_norm(self.first._scale(a1, 1 / size1))
         norm2 = self.second._squared_norm(self.second._scale(a2, 1 / size2))
@@ -138,9 +144,12 @@ class Kronecker(Group):
         return self.second.dim * self.first._log_abs_det(a1) + self.first.dim * self.second._log_abs_det(a2)
 
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
-        """The exact natural gradient: that of each factor from the partial traces of G, minus a quarter of the mean
-        eigenvalue t of G in both, since the factors share the scale (the block-diagonal Fisher matrix of the paper's
-        appendix on matrix Gaussians would take it twice)."""
+        """The exact natural gradient.
+
+        It is that of each factor from the partial traces of G, minus a quarter of the mean eigenvalue t of G in both,
+        since the factors share the scale (the block-diagonal Fisher matrix of the paper's appendix on matrix Gaussians
+        would count it twice).
+        """
         p1, p2 = self.first.dim, self.second.dim
         left1 = self._rows_of_first(left)
         right1 = left1 if right is left else self._rows_of_first(right)
@@ -157,7 +166,7 @@ class Kronecker(Group):
         self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
     ) -> Array:
         p1, p2 = self.first.dim, self.second.dim
-        # what `_project` takes off both factors, t/4 I, is a further shift by t/2
+        # what `_project` subtracts from both factors, t/4 I, is a further shift by t/2
         common = shift + (weights @ np.vecdot(z, z) / self.dim - shift) / 2
         a1, a2 = self.factors(a)
         rows1, rows2 = self._rows_of_first(z), z.reshape(-1, p2)
@@ -171,7 +180,7 @@ class Kronecker(Group):
         return left + np.kron(np.eye(self.first.dim), self.second._dense_local(m2))
 
     def _from_dense(self, matrix: Array) -> Array:
-        """A Kronecker product has rank one once its blocks are laid out as rows (Van Loan and Pitsianis 1993)."""
+        """A Kronecker product has rank one when its blocks are rearranged as rows (Van Loan and Pitsianis 1993)."""
         p1, p2 = self.first.dim, self.second.dim
         rows = matrix.reshape(p1, p2, p1, p2).transpose(0, 2, 1, 3).reshape(p1 * p1, p2 * p2)
         i, j = np.unravel_index(np.abs(rows).argmax(), rows.shape)

@@ -1,7 +1,8 @@
-"""Dense solves that refuse singular matrices; shared by the groups that hold dense blocks."""
+"""Dense linear algebra that the groups share: solves that refuse singular matrices, and the geometric mean."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +12,11 @@ from esgroup.lazy import lapack
 
 
 class SingularElementError(ValueError):
-    """An element without an inverse was given where one is needed."""
+    """Raised for an element without an inverse where the inverse is needed."""
 
 
 class _Factors(NamedTuple):
-    """LU factors of R M C in LAPACK's order, R and C diagonal powers of two that make its rows and columns alike."""
+    """LU factors of R M C in LAPACK's order; the diagonal R and C are powers of two that bring its entries near 1."""
 
     lu: Array
     pivots: Array
@@ -40,14 +41,20 @@ def _factor(matrix: Array, what: str) -> _Factors:
 
 
 def _scales(matrix: Array, axis: int) -> Array:
-    """Powers of two that bring the largest entry of each row or column near 1: exact, and units do not matter."""
+    """Powers of two that bring the largest entry of each row or column near 1.
+
+    Scaling by them is exact, and makes the test for singularity independent of the units of the coordinates.
+    """
     largest = np.abs(matrix).max(axis=axis, initial=0.0)
     scales: Array = np.exp2(-np.rint(np.log2(np.where(largest > 0, largest, 1.0))))
     return scales
 
 
 def solve_rows(matrix: Array, rows: Array, what: str, *, transposed: bool = False) -> Array:
-    """Rows y with matrix @ y = row (matrix.T @ y = row if transposed), by LU with a condition estimate."""
+    """Solve matrix @ y = row (matrix.T @ y = row if transposed) for every row, by LU with a condition estimate.
+
+    Raises SingularElementError, which names `what`, if the matrix is singular to rounding.
+    """
     if matrix.size == 0 or rows.size == 0:
         return np.zeros(rows.shape)
     factors = _factor(matrix, what)
@@ -58,7 +65,7 @@ def solve_rows(matrix: Array, rows: Array, what: str, *, transposed: bool = Fals
 
 
 def inverse(matrix: Array, what: str) -> Array:
-    """The inverse of a dense matrix."""
+    """The inverse of a dense matrix; SingularElementError, which names `what`, if it is singular to rounding."""
     if matrix.size == 0:
         return np.zeros(matrix.shape)
     factors = _factor(matrix, what)
@@ -83,3 +90,11 @@ def log_abs_det(matrix: Array) -> float:
         return -np.inf
     pivots = np.log(np.abs(np.diagonal(factors.lu))).sum()
     return float(pivots - np.log(factors.rows).sum() - np.log(factors.columns).sum())
+
+
+# ---- scales -----------------------------------------------------------------------------------------------------
+
+
+def geometric_mean(positive: Array) -> float:
+    """exp of the mean logarithm of positive numbers."""
+    return math.exp(float(np.log(positive).mean()))

@@ -1,4 +1,4 @@
-"""Matrices with zeros off a sparse pattern, where each coordinate is known to influence few others."""
+"""Matrices that are zero outside a sparse pattern, for coordinates that are known to influence few others."""
 
 from __future__ import annotations
 
@@ -28,16 +28,29 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Sparse(Group):
-    """Zeros off a pattern that contains the diagonal and, with (i, j) and (j, k), also (i, k): a preorder.
+    """Matrices that are zero outside a pattern that is a preorder: with (i, j) and (j, k) it contains (i, k).
 
         [[a, 0, 0, 0],
          [0, b, c, 0],        (1, 2) and (2, 1) are both in the pattern: {1, 2} is a class, with a dense block,
-         [0, d, e, 0],        and (3, 1) asks for (3, 2)
+         [0, d, e, 0],        and (3, 1) requires (3, 2)
          [0, f, g, h]]
 
-    These are the units of the pattern's incidence algebra; the products of any other pattern (a band, say) leave it,
-    and `close=True` completes it. C is 1/2 where (i, j) and (j, i) are in the pattern, 1 where only (i, j) is (Lin et
-    al. 2021, section 4). The identity is Diagonal, all ones are Full. Packed row by row, sorted by column.
+    The pattern contains the diagonal. These matrices are the units of the pattern's incidence algebra; products of
+    matrices of any other pattern (a band, for example) leave it, and `close=True` completes it. C is 1/2 where (i, j)
+    and (j, i) are in the pattern, 1 where only (i, j) is (Lin et al. 2021, section 4). The pattern of the identity
+    gives Diagonal, that of all ones gives Full. A matrix is packed row by row, sorted by column.
+
+    Parameters
+    ----------
+    pattern : array or scipy.sparse array, shape (dim, dim)
+        Booleans, or 0 and 1.
+    close : bool
+        Whether to complete a pattern that is not a preorder; otherwise it is refused.
+
+    Raises
+    ------
+    ValueError
+        If the pattern is not a preorder and `close` is False; the error names entries that are missing.
     """
 
     dim: int
@@ -45,12 +58,21 @@ class Sparse(Group):
     indices: Index
 
     def __init__(self, pattern: Any, close: bool = False) -> None:
-        """From a (dim, dim) matrix of booleans or of 0 and 1, dense or scipy.sparse."""
         self._set((_closure if checks.flag("close", close) else _closed)(_boolean(pattern)))
 
     @classmethod
     def from_edges(cls, dim: int, edges: Any, close: bool = False) -> Sparse:
-        """From the pairs (row, column) of entries off the diagonal; those on it go without saying."""
+        """Return the group of a pattern given by its entries.
+
+        Parameters
+        ----------
+        dim : int
+            Number of rows.
+        edges : iterable of pairs of int
+            Row and column of each entry; the diagonal is always part of the pattern and may be left out.
+        close : bool
+            Whether to complete a pattern that is not a preorder.
+        """
         dim = checks.whole_number("dim", dim, least=1)
         if not isinstance(edges, Iterable):
             raise TypeError(f"edges must be pairs (row, column), got {edges!r}")
@@ -70,7 +92,7 @@ class Sparse(Group):
 
     @property
     def pattern(self) -> sparse.csr_array:
-        """The pattern as a new boolean CSR array."""
+        """The pattern, as a new boolean CSR array."""
         ones = np.ones(self.size, dtype=bool)
         return sparse.csr_array((ones, self.indices, self.indptr), shape=(self.dim, self.dim), copy=True)
 
@@ -86,7 +108,7 @@ class Sparse(Group):
         return hash((self.indptr.tobytes(), self.indices.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Sparse, (self.pattern,)  # NumPy forgets "read-only" in a pickle
+        return Sparse, (self.pattern,)  # a pickled array would not stay read-only
 
     @property
     def size(self) -> int:
@@ -114,29 +136,32 @@ class Sparse(Group):
     def _squared_row_norms(self, a: Array) -> Array:
         return np.add.reduceat(a * a, self.indptr[:-1])  # no row is empty
 
+    def _squared_norm(self, a: Array) -> float:
+        return float(a @ a)
+
     @cached_property
     def _mutual(self) -> NDArray[np.bool_]:
-        """Whether the mirror image of an entry is in the pattern too: these are the classes' dense blocks."""
+        """Whether the mirror image of an entry is in the pattern as well: these entries form the dense blocks."""
         return np.isin(self.indices * self.dim + self._rows, self._rows * self.dim + self.indices)
 
     @cached_property
     def _classes(self) -> tuple[Index, Index, Index]:
-        """Where the dense blocks lie, and the coordinates class after class, each after those its rows refer to."""
+        """The places of the dense blocks, and the coordinates class by class, each after those its rows refer to."""
         inside = np.flatnonzero(self._mutual)
         inside_ptr = np.searchsorted(inside, self.indptr)
-        first = self.indices[inside[inside_ptr[:-1]]]  # of each coordinate's class
-        # whoever reaches j reaches all that j reaches, so that later classes have longer rows
+        first = self.indices[inside[inside_ptr[:-1]]]  # the first coordinate of each coordinate's class
+        # a row that contains j contains all of row j, so that later classes have longer rows
         return inside_ptr, inside, np.lexsort((first, np.diff(self.indptr)))
 
     @cached_property
     def _flip(self) -> Index:
-        return np.argsort(self.indices, kind="stable")  # places in the order of the transpose
+        return np.argsort(self.indices, kind="stable")  # packed places in the order of the transpose
 
     @cached_property
     def hub(self) -> Index:
-        """A vertex cover of the pattern's graph, found greedily from the classes on.
+        """A vertex cover of the pattern's graph: all classes of several coordinates, then others greedily.
 
-        A class is in it as a whole: with one column less, a block like [[0, 1], [1, 0]] would not give back e_j.
+        A class is contained as a whole: with one column less, a block like [[0, 1], [1, 0]] would not span e_j.
         """
         covered = np.diff(self._classes[0]) > 1
         loose = ~(covered[self._rows] | covered[self.indices] | (self._rows == self.indices))
@@ -150,7 +175,7 @@ class Sparse(Group):
             count, i = heapq.heappop(queue)
             if covered[i] or degree[i] == 0:
                 continue
-            if -count != degree[i]:  # some of its edges were covered since
+            if -count != degree[i]:  # some of its edges have been covered since
                 heapq.heappush(queue, (-int(degree[i]), i))
                 continue
             covered[i] = True
@@ -222,12 +247,15 @@ class Sparse(Group):
         return matrix[self._rows, self.indices]
 
     def _from_covariance(self, covariance: Array) -> Array:
-        """Maximum likelihood: each class c regressed on all S before it, x_c = W x_S + residual, A_cS = W A_SS."""
+        """Maximum likelihood: each class c is regressed on all S that it depends on.
+
+        x_c = W x_S + residual, and A_cS = W A_SS.
+        """
         a = np.zeros((self.dim, self.dim))
         for i in self._classes[2]:
             row = slice(self.indptr[i], self.indptr[i + 1])
             c, s = self.indices[row][self._mutual[row]], self.indices[row][~self._mutual[row]]
-            if c[0] == i:  # once for a class
+            if c[0] == i:  # once per class
                 cross = covariance[np.ix_(s, c)]
                 w = np.linalg.solve(covariance[np.ix_(s, s)], cross).T
                 residual = covariance[np.ix_(c, c)] - w @ cross
@@ -257,7 +285,7 @@ def _with_diagonal(pattern: sparse.csr_array) -> sparse.csr_array:
 
 
 def _closure(pattern: sparse.csr_array) -> sparse.csr_array:
-    """The least closed pattern around this one: paths of at most 1, 2, 4, ... edges."""
+    """The smallest closed pattern that contains this one: paths of at most 1, 2, 4, ... edges."""
     closed = _with_diagonal(pattern)
     while (longer := closed @ closed).nnz > closed.nnz:
         closed = longer
@@ -265,7 +293,7 @@ def _closure(pattern: sparse.csr_array) -> sparse.csr_array:
 
 
 def _closed(pattern: sparse.csr_array) -> sparse.csr_array:
-    """The same pattern, refused if the identity or a product of two of its matrices leaves it."""
+    """Return the pattern; ValueError if it lacks a diagonal entry or an entry of a product of two of its matrices."""
     reached, named, count = _with_diagonal(pattern), list[str](), 0
     step = 1 + 10**7 // pattern.shape[0]  # rows at a time: an open pattern may reach all dim^2 entries
     for start in range(0, pattern.shape[0], step):

@@ -10,12 +10,29 @@ from typing import Any
 from esgroup import checks
 from esgroup.groups.base import Group
 
-#: Spelled name to class, in the order of registration.
+#: Maps the name in a spelling to its class, in the order of registration.
 SPELLINGS: dict[str, type[Group]] = {}
 
 
 def register(group: type[Group]) -> type[Group]:
-    """Give a group whose fields are sizes and the flag `lower` a spelling; usable as a class decorator."""
+    """Give a group class a spelling; usable as a class decorator.
+
+    Parameters
+    ----------
+    group : type
+        A frozen dataclass derived from `Group` whose fields are `dim`, further sizes and the flag `lower`. Its spelling
+        begins with its name in snake_case.
+
+    Returns
+    -------
+    type
+        The class itself.
+
+    Raises
+    ------
+    ValueError
+        If another class has the name already.
+    """
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", group.__name__).lower()
     if name in SPELLINGS:
         raise ValueError(f"the spelling {name!r} is taken by {SPELLINGS[name]}")
@@ -24,7 +41,19 @@ def register(group: type[Group]) -> type[Group]:
 
 
 def spell(group: Group) -> str:
-    """The spelling of a group, without its dimension; an error for one that sizes do not determine."""
+    """Return the spelling of a group, without its dimension.
+
+    Raises
+    ------
+    ValueError
+        If the group is not determined by sizes, and so has no spelling.
+
+    Examples
+    --------
+    >>> from esgroup.groups import Heisenberg, spell
+    >>> spell(Heisenberg(9, 4, 3, lower=False))
+    'heisenberg:k1=4,k2=3,upper'
+    """
     for name, cls in SPELLINGS.items():
         if type(group) is cls:
             words = [word for field in _fields(cls) if (word := _word(field, getattr(group, field.name)))]
@@ -33,12 +62,36 @@ def spell(group: Group) -> str:
 
 
 def described(group: Group) -> str:
-    """The spelling of a group, or how it was composed."""
+    """Return the spelling of a group if it has one, otherwise its repr."""
     return spell(group) if type(group) in SPELLINGS.values() else str(group)
 
 
 def parse(text: str, dim: int) -> Group:
-    """The group of dimension `dim` that a spelling names; "lower" and sizes may be left out."""
+    """Return the group of a spelling.
+
+    Parameters
+    ----------
+    text : str
+        A name of `SPELLINGS`, then optionally a colon and, separated by commas, sizes such as "k=4" and "lower" or
+        "upper". What is left out has its default value.
+    dim : int
+        The dimension of the group.
+
+    Returns
+    -------
+    Group
+
+    Raises
+    ------
+    ValueError
+        If the name or a size is unknown, or a size does not fit `dim`.
+
+    Examples
+    --------
+    >>> from esgroup.groups import parse
+    >>> parse("block_triangular:k=2,upper", 5)
+    BlockTriangular(dim=5, k=2, lower=False)
+    """
     dim = checks.whole_number("dim", dim, least=1)
     cls = named(text)
     name, _, rest = text.strip().partition(":")
@@ -55,7 +108,7 @@ def parse(text: str, dim: int) -> Group:
 
 
 def named(text: str) -> type[Group]:
-    """The class that a spelling begins with."""
+    """Return the class that a spelling begins with; ValueError if there is none of this name."""
     checks.instance("structure", text, str)
     name = text.strip().partition(":")[0]
     if name not in SPELLINGS:
@@ -64,7 +117,22 @@ def named(text: str) -> type[Group]:
 
 
 def as_group(structure: Group | str, dim: int) -> Group:
-    """A group, or the group that a spelling names, of the given dimension."""
+    """Return a group given as itself or by its spelling.
+
+    Parameters
+    ----------
+    structure : Group or str
+        A group of dimension `dim`, or a spelling.
+    dim : int
+        The required dimension.
+
+    Raises
+    ------
+    TypeError
+        If `structure` is neither a group nor a str.
+    ValueError
+        If the spelling is not understood, or the group has another dimension.
+    """
     if isinstance(structure, str):
         return parse(structure, dim)
     if not isinstance(structure, Group):

@@ -1,4 +1,4 @@
-"""Triangular (block) Toeplitz matrices: filters that look in one direction."""
+"""Triangular (block) Toeplitz matrices: filters that act in one direction."""
 
 from __future__ import annotations
 
@@ -15,28 +15,38 @@ from esgroup.groups.spelling import register
 from esgroup.kernels import toeplitz as kernels
 from esgroup.lazy import fft
 
-# Up to this dim loops take the place of the FFT in `apply` and `project`. Measured with 8 to 32 points, block 1, 2, 4,
-# one thread: the two meet at dim 115 to 290 for block 1 and 130 to 390 for the others, the sooner the more points.
+# Up to this dim, `apply` and `project` use loops instead of the FFT. Measured with 8 to 32 points, block 1, 2, 4, one
+# thread: the two are equal at dim 115 to 290 for block 1 and 130 to 390 for the others, earlier with more points.
 DIRECT_DIM = 192
 
-# Up to this dim forward substitution is one loop, beyond it goes by halves. Measured with 16 points: equal at dim 512,
-# twice as fast at 2048, four times at 4096; an inverse takes 20 to 70 % of the time of Newton's iteration.
-# The price: an entry of the solution is accurate relative to the largest one, no longer to itself. The residual stays
-# at rounding (below 1e-15 of |A| |y|), also where the inverse grows like 1.1^j and Newton's iteration loses 3 digits.
+# Up to this dim, forward substitution is one loop; beyond it, the halves are solved in turn. Measured with 16 points:
+# equal at dim 512, twice as fast at 2048, four times at 4096; an inverse takes 20 to 70 % of the time of Newton's
+# iteration. The cost is accuracy: an entry of the solution is accurate relative to the largest one, no longer to
+# itself. The residual stays at rounding (below 1e-15 of |A| |y|), even where the inverse grows like 1.1^j and Newton's
+# iteration loses 3 digits.
 LEAF_DIM = 512
 
 
 @register
 @dataclass(frozen=True)
 class ToeplitzTriangular(fourier.BlockColumn):
-    """The same block all along each diagonal, on one side of the main one: a filter.
+    """The same block along each diagonal, on one side of the main diagonal: a filter.
 
         lower  [[T0,  0,  0],       upper  [[T0, T1, T2],
                 [T1, T0,  0],               [ 0, T0, T1],
                 [T2, T1, T0]]               [ 0,  0, T0]]       Tj is block x block
 
-    Neighbours in time or space interact alike everywhere: a moving average. Both kinds multiply like power series in
-    T; block = dim is Full (Lin et al. 2021, section 4).
+    Neighbours in time or space interact in the same way everywhere, as in a moving average. Both kinds multiply like
+    power series in T; block = dim is Full (Lin et al. 2021, section 4).
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows, a multiple of `block`.
+    block : int
+        Number of rows of a block.
+    lower : bool
+        Whether the matrices are lower or upper triangular.
     """
 
     dim: int
@@ -77,7 +87,7 @@ class ToeplitzTriangular(fourier.BlockColumn):
 
     @property
     def _padded(self) -> int:
-        """A length at which nothing wraps round."""
+        """A length of the FFT at which nothing wraps around."""
         return int(fft.next_fast_len(2 * self.count - 1, real=True))
 
     def _solve(self, a: Array, x: Array) -> Array:
@@ -90,7 +100,7 @@ class ToeplitzTriangular(fourier.BlockColumn):
     def _divide(self, a: Array, x: Array) -> Array:
         """Rows y with sum_j T_j y_{i-j} = x_i."""
         blocks = self._blocks(a)
-        linalg.inverse(blocks[0], "a")  # refuses a singular T_0
+        linalg.inverse(blocks[0], "a")  # raises if T_0 is singular
         rotation = _rotation(blocks[0])
         y: Array = (x.reshape(-1, self.block) @ rotation).reshape(x.shape)
         _substitute(rotation.T @ blocks, y, 0, self.count)
@@ -108,7 +118,7 @@ class ToeplitzTriangular(fourier.BlockColumn):
 
     @property
     def _lengths(self) -> NDArray[np.int64]:
-        """Blocks on the diagonals: q, q - 1, ..., 1."""
+        """The number of blocks on each diagonal: q, q - 1, ..., 1."""
         return np.arange(self.count, 0, -1)
 
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
@@ -126,9 +136,11 @@ class ToeplitzTriangular(fourier.BlockColumn):
         return fourier.correlate(x, y, weights, self._padded)[: self.count]
 
     def _from_covariance(self, covariance: Array) -> Array:
-        """B = A^-1 has block rows that begin with ..., B_1, B_0: L = tr(B Q B^T)/2 - q log|det B_0| in the row
-        B = [B_0, B_1, ...], with Q_jk = sum_i Sigma_[i-j, i-k]. So B Q = q [B_0^-T, 0, ...]: B_0^T B_0 = q (Q^-1)_00
-        and B = q B_0^-T (Q^-1)_0."""
+        """The closed form, by the first block row of the inverse.
+
+        A^-1 is determined by the row B = [B_0, B_1, ...] of its blocks, and L = tr(B Q B^T)/2 - q log|det B_0| with
+        Q_jk = sum_i Sigma_[i-j, i-k]. So B Q = q [B_0^-T, 0, ...]: B_0^T B_0 = q (Q^-1)_00 and B = q B_0^-T (Q^-1)_0.
+        """
         q, b = self.count, self.block
         first = np.zeros((self.dim, b))
         first[:b] = np.eye(b)
@@ -140,7 +152,7 @@ class ToeplitzTriangular(fourier.BlockColumn):
     def _overlaps(self, covariance: Array) -> Array:
         """Q_jk = sum_i Sigma_[i-j, i-k]: each diagonal summed from its end."""
         turned = covariance.reshape(self.count, self.block, self.count, self.block)
-        # coordinates of the lower triangular matrix, counted backwards
+        # the coordinates of the lower triangular matrix in reverse order
         sums = (turned[::-1, :, ::-1] if self.lower else turned).copy()
         for j in range(self.count - 2, -1, -1):
             sums[j, :, :-1] += sums[j + 1, :, 1:]
@@ -168,7 +180,7 @@ def _rotation(first: Array) -> Array:
 def _substitute(blocks: Array, y: Array, start: int, stop: int) -> None:
     """Solve sum_j T_j y_{i-j} = x_i in place for the blocks start..stop of every row y; T_0 is lower triangular.
 
-    A long stretch is solved by halves, the first one's effect on the second taken through an FFT.
+    A long range is solved in two halves; an FFT gives the effect of the first half on the second.
     """
     width, block = stop - start, blocks.shape[2]
     if width == 1 or width * block <= LEAF_DIM:
@@ -177,7 +189,7 @@ def _substitute(blocks: Array, y: Array, start: int, stop: int) -> None:
     half = (width + 1) // 2
     points = y.reshape(len(y), len(blocks), block)
     _substitute(blocks, y, start, start + half)
-    # at length `width` only the first half wraps round, and that is not used
+    # at length `width` only the first half of the result is wrapped around, and it is not used
     length = int(fft.next_fast_len(width, real=True))
     effect = fourier.convolve(fourier.spectrum(blocks[:width], length), points[:, start : start + half], length)
     points[:, start + half : stop] -= effect[:, half:width]

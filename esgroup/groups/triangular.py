@@ -19,7 +19,7 @@ from esgroup.groups.spelling import register
 from esgroup.kernels import triangular as kernels
 from esgroup.lazy import blas
 
-_BLOCK = 64  # columns that are multiplied at once where M is used without being formed
+_BLOCK = 64  # number of columns that are multiplied at once where M is used without being formed
 
 
 @register
@@ -30,9 +30,16 @@ class Triangular(Group):
         lower  [[a, 0],       upper  [[a, b],
                 [b, c]]               [0, c]]
 
-    Every covariance has exactly one such root with a positive diagonal. Packed row by row, dim (dim + 1) / 2 numbers.
-    An upper triangular matrix is packed as the lower triangular one that it becomes when the coordinates are counted
-    backwards; so every operation is the lower one between two flips.
+    Every covariance has exactly one such root with a positive diagonal. A matrix is packed row by row, in
+    dim (dim + 1) / 2 numbers. An upper triangular matrix is packed as the lower triangular one that it becomes when the
+    order of the coordinates is reversed, so every operation is the lower triangular one between two reversals.
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
+    lower : bool
+        Whether the matrices are lower or upper triangular.
     """
 
     dim: int
@@ -61,7 +68,7 @@ class Triangular(Group):
         return matrix if self.lower else np.ascontiguousarray(matrix[::-1, ::-1])
 
     def _square(self, a: Array) -> Array:
-        """The lower triangular matrix (of the flipped coordinates if upper)."""
+        """The lower triangular matrix (in reversed coordinates if upper)."""
         out = np.empty((self.dim, self.dim))
         kernels.unpack(a, out)
         return out
@@ -74,6 +81,9 @@ class Triangular(Group):
     def _squared_row_norms(self, a: Array) -> Array:
         norms: Array = np.add.reduceat(a * a, self._row_starts)
         return norms if self.lower else norms[::-1].copy()
+
+    def _squared_norm(self, a: Array) -> float:
+        return float(a @ a)
 
     @cached_property
     def _row_starts(self) -> NDArray[np.int64]:
@@ -117,7 +127,7 @@ class Triangular(Group):
             return float(np.log(np.abs(self._diagonal(a))).sum())
 
     def _transpose(self, a: Array) -> Array:
-        # transposed and flipped, A is lower triangular again
+        # transposed and reversed, A is lower triangular again
         return self._pack(np.ascontiguousarray(self._square(a).T[::-1, ::-1]))
 
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
@@ -168,7 +178,7 @@ def _halve_diagonal(block: Array, shift: float) -> None:
 def _times_local(lower: Array, z: Array, weights: Array, shift: float) -> Array:
     """L M for a lower triangular L and M = C (.) kappa(Z^T W Z - shift I).
 
-    Columns J of L M are (sum_{I > J} L_I Z_I^T) W Z_J + L_J M_JJ; the sum in brackets grows from block to block.
+    Columns J of L M are (sum_{I > J} L_I Z_I^T) W Z_J + L_J M_JJ; the sum in brackets is accumulated block by block.
     """
     out = np.zeros(lower.shape)
     carried = np.zeros((len(lower), len(z)))

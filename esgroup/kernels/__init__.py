@@ -1,1 +1,1 @@
-"""Compiled loops, one module per group that needs them; arrays in, arrays out."""
+"""Compiled loops, one module for each group that needs them: arrays in, arrays out."""

@@ -14,7 +14,7 @@ def affine(a, x, offset, out):  # type: ignore[no-untyped-def]
 
 @kernel("in2, in2, in1, float, out1")
 def project(left, right, weights, shift, out):  # type: ignore[no-untyped-def]
-    """out_j = (sum_i weights_i left_ij right_ij - shift) / 2, by strips that stay in the first cache."""
+    """out_j = (sum_i weights_i left_ij right_ij - shift) / 2, in strips that fit in the first-level cache."""
     n, dim = left.shape
     strip = 1024
     for start in range(0, dim, strip):

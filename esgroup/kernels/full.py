@@ -1,4 +1,4 @@
-"""Loops of the full group, for dimensions so small that a call of BLAS costs more than its work."""
+"""Loops of the full group, for dimensions so small that calling BLAS costs more than its work."""
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy as np
@@ -36,8 +36,8 @@ def product_h_samples(a, z, y, weights, shift, out):
 def decode_and_step(z, y, weights, shift, ratio_mu, ratio_1, pull, fisher, scale, inverse, out):
     """The steps of D, A^-1 and A (`out`) in one pass over small matrices, in place.
 
-    F_j sqrt(max F / 2) with F_j = 1 + (A A^T)_jj (A A^T)^-1_jj to `fisher`; V = Z A^-1, then D as in `decode`; then
-    A h(M) = alpha A + Y^T K Z with K = (1/2 - s/4) W + W G W / 8, G = Z Z^T, and
+    `fisher` receives F_j sqrt(max F / 2) with F_j = 1 + (A A^T)_jj (A A^T)^-1_jj. With V = Z A^-1, D moves as in
+    `decode`. A becomes A h(M) = alpha A + Y^T K Z with K = (1/2 - s/4) W + W G W / 8, G = Z Z^T, and A^-1 becomes
     h(M)^-1 A^-1 = (A^-1 - Z^T S V) / alpha with S = (alpha I + K G)^-1 K (Woodbury).
     """
     n, dim = z.shape
@@ -85,8 +85,8 @@ def decode_and_step(z, y, weights, shift, ratio_mu, ratio_1, pull, fisher, scale
                 kv[i, c] += factor * v[j, c]
             for c in range(n):
                 left[i, c] += factor * gram[j, c]
-    # left is (alpha I + K G), whose eigenvalues are those of h(M) or alpha: it needs no pivoting to be invertible, but
-    # rows are exchanged for accuracy
+    # left is (alpha I + K G), whose eigenvalues are those of h(M) or alpha: it is invertible; rows are exchanged for
+    # accuracy only
     for i in range(n):
         p = i
         for j in range(i + 1, n):
@@ -126,7 +126,7 @@ def decode_and_step(z, y, weights, shift, ratio_mu, ratio_1, pull, fisher, scale
 
 @kernel("in1, in2, in1, float, in1, out2, out2")
 def place(a, z, mean, sigma, scale, y, x):
-    """y_i = A z_i for all rows, x_i = mean + sigma scale (.) y_i for the rows of x; y may have more."""
+    """y_i = A z_i for all rows, x_i = mean + sigma scale (.) y_i for the rows of x; y may have more rows than x."""
     n, dim = z.shape
     for i in range(n):
         for r in range(dim):
@@ -143,7 +143,7 @@ def place(a, z, mean, sigma, scale, y, x):
 def cores(z, weights, shift, up, down):
     """up = K = (1/2 - s/4) W + W G W / 8 and down = S = (alpha I + K G)^-1 K with G = Z Z^T, alpha = 1 - s/2 + s^2/8.
 
-    alpha I + K G has the eigenvalues of h(M), or alpha; rows are exchanged for accuracy alone.
+    alpha I + K G has the eigenvalues of h(M), or alpha; rows are exchanged for accuracy only.
     """
     n, dim = z.shape
     gram, left = np.empty((n, n)), np.zeros((n, n))

@@ -1,9 +1,9 @@
-"""The one decorator that compiles the package's loops.
+"""The decorator that compiles the package's loops.
 
 `@kernel("in2, in1, int, out2")` states the argument types: `in1`/`in2` are read-only float64 arrays of one and two
 dimensions, `out1`/`out2` writeable ones, `idx1` read-only int64 arrays, `int` and `float` scalars. A kernel returns
-nothing, checks nothing and draws nothing. Numba is imported and the loop compiled when a kernel is first called;
-the machine code is kept on disk, so that later processes only load it.
+nothing, checks nothing and draws no random numbers. Numba is imported and the loop compiled when a kernel is first
+called; the machine code is kept on disk, so that later processes only load it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# Sums may be reordered and multiply-adds contracted, which is what lets a dot product use vector registers. The
-# remaining "fast" flags stay off: they would let the compiler assume that there is no NaN.
+# Sums may be reordered and multiply-adds contracted, which allows a dot product to use vector registers. The other
+# "fast" flags stay off: they would let the compiler assume that there is no NaN.
 _FLOAT_FLAGS = {"reassoc", "contract"}
-_PATIENCE = 2.0  # seconds of compilation in a process before a line is printed
+_PATIENCE = 2.0  # seconds of compilation in this process after which a line is printed
 
 _lock = threading.RLock()
 _seconds_spent = 0.0
@@ -37,7 +37,7 @@ class Kernel:
         (self._compiled or self.compile())(*args)
 
     def compile(self) -> Callable[..., None]:
-        """Compile, or load from the disk cache."""
+        """Compile the loop, or load it from the disk cache, and return it."""
         global _seconds_spent
         with _lock:
             if self._compiled is None:

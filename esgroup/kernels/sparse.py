@@ -1,10 +1,10 @@
 """Loops of the sparse groups.
 
 A matrix is packed in CSR order: row i holds the columns `indices[indptr[i] : indptr[i + 1]]`, sorted. The pattern is
-reflexive and transitive, and it falls into classes of coordinates that reach each other. All rows of a class have the
-same columns, so the entries of the dense block of row i, `inside[inside_ptr[i] : inside_ptr[i + 1]]` (places in the
-packed vector), lie at the same offsets in each of them. Samples are taken four at a time: that is what the registers
-hold, and an index is then read once for four numbers. If fewer are left, the last one is repeated.
+reflexive and transitive, and its coordinates form classes that reach each other. All rows of a class have the same
+columns, so the entries of the dense block of row i, `inside[inside_ptr[i] : inside_ptr[i + 1]]` (places in the packed
+vector), lie at the same offsets in each of them. Samples are taken four at a time: four numbers fit in the registers,
+and an index is read once for all of them. If fewer samples are left, the last one is repeated.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -60,7 +60,7 @@ def project(left, right, weights, shift, indptr, indices, coefficient, out):
 
 @kernel("in1, in1, idx1, idx1, out1")
 def product(a, b, indptr, indices, out):
-    """out = A B, row after row (Gustavson 1978); what falls outside a transitive pattern is zero."""
+    """out = A B, row by row (Gustavson 1978); entries outside a transitive pattern are zero."""
     dim = indptr.shape[0] - 1
     row = np.zeros(dim)
     for r in range(dim):
@@ -75,10 +75,10 @@ def product(a, b, indptr, indices, out):
 
 @kernel("in1, idx1, idx1, idx1, idx1, out1, out1, out1")
 def invert_blocks(a, indptr, indices, inside_ptr, inside, out, log_dets, rconds):
-    """The inverse of each class's dense block, at the block's places in out.
+    """out = the inverse of each class's dense block, at the places of the block.
 
     log_dets and rconds receive log|det| and the reciprocal condition number (infinity norm) of the block at the first
-    coordinate of its class and stay as they are elsewhere. Gauss-Jordan in place, with row pivots.
+    coordinate of its class; their other entries are not changed. Gauss-Jordan elimination in place, with row pivots.
     """
     for r in range(indptr.shape[0] - 1):
         at, size = inside_ptr[r], inside_ptr[r + 1] - inside_ptr[r]
@@ -134,9 +134,9 @@ def invert_blocks(a, indptr, indices, inside_ptr, inside, out, log_dets, rconds)
 
 @kernel("in1, in1, idx1, idx1, idx1, idx1, idx1, in2, out2")
 def solve(a, blocks, indptr, indices, inside_ptr, inside, order, x, out):
-    """A out_i = x_i by substitution, class after class; `blocks` holds the inverses of the classes' blocks."""
+    """Solve A out_i = x_i by substitution, class by class; `blocks` holds the inverses of the classes' blocks."""
     n, dim = x.shape
-    rest = np.empty((np.diff(inside_ptr).max(), 4))  # x less what the classes before explain
+    rest = np.empty((np.diff(inside_ptr).max(), 4))  # x minus the contribution of earlier classes
     for i in range(0, n, 4):
         i1, i2, i3 = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
         y0, y1, y2, y3 = out[i], out[i1], out[i2], out[i3]
@@ -144,7 +144,7 @@ def solve(a, blocks, indptr, indices, inside_ptr, inside, order, x, out):
         while start < dim:
             stop = start + inside_ptr[order[start] + 1] - inside_ptr[order[start]]
             for p in range(start, stop):
-                r = order[p]  # zero, so that the sum over a whole row leaves the own class out
+                r = order[p]  # zero, so that the sum over a whole row leaves out its own class
                 y0[r], y1[r], y2[r], y3[r] = 0.0, 0.0, 0.0, 0.0
             for p in range(start, stop):
                 r = order[p]

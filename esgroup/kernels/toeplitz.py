@@ -1,7 +1,7 @@
 """Loops of the block triangular Toeplitz groups.
 
 `columns` is the first block column of a block lower triangular Toeplitz matrix, transposed: (block, dim). The matrix's
-column c = i * block + s is then columns[s] moved down by i blocks, so that every inner loop walks along two rows.
+column c = i * block + s is then columns[s] moved down by i blocks, so that every inner loop runs along two rows.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -10,7 +10,7 @@ from esgroup.kernels.jit import kernel
 
 @kernel("in2, in2, int, out2")
 def convolve(columns, x, block, out):
-    """out_k = A x_k, column after column of A."""
+    """out_k = A x_k, column by column of A."""
     n, dim = x.shape
     for k in range(n):
         for t in range(dim):
@@ -26,9 +26,10 @@ def convolve(columns, x, block, out):
 
 @kernel("in2, int, int, int, out2")
 def substitute(columns, block, start, stop, y):
-    """Forward substitution in place: A y_k = x_k, y holding x, for the coordinates start..stop that begin a block.
+    """Forward substitution in place: A y_k = x_k for the coordinates start to stop, where y holds x at first.
 
-    T_0 must be lower triangular (what stands above its diagonal is not read): then the whole matrix is.
+    `start` is the first coordinate of a block. T_0 must be lower triangular (entries above its diagonal are not read):
+    then the whole matrix is.
     """
     n = y.shape[0]
     for k in range(n):

@@ -1,4 +1,4 @@
-"""Loops of the triangular group: between the packed and the square form, for BLAS."""
+"""Loops of the triangular group: conversion between the packed form and the square form for BLAS."""
 # mypy: disable-error-code="no-untyped-def"
 
 from esgroup.kernels.jit import kernel
@@ -6,7 +6,7 @@ from esgroup.kernels.jit import kernel
 
 @kernel("in1, out2")
 def unpack(packed, out):
-    """Rows of the lower triangle into a square matrix, zeros above."""
+    """Write the rows of a packed lower triangle to a square matrix, with zeros above the diagonal."""
     at = 0
     for i in range(out.shape[0]):
         for j in range(i + 1):
@@ -18,7 +18,7 @@ def unpack(packed, out):
 
 @kernel("in2, int, out1")
 def pack(rows, first, out):
-    """Rows of the lower triangle, beginning with row `first` of the matrix, to their places in packed form."""
+    """Write rows of the lower triangle, starting with row `first` of the matrix, to their places in packed form."""
     at = first * (first + 1) // 2
     for i in range(rows.shape[0]):
         for j in range(first + i + 1):

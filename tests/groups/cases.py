@@ -17,6 +17,7 @@ from esgroup.groups import (
     ToeplitzTriangular,
     Triangular,
 )
+from tests.groups.strangers import Exchangeable, Scalar
 
 dims = st.integers(1, 7)
 flags = st.booleans()
@@ -31,9 +32,12 @@ def heisenbergs(draw: st.DrawFn) -> Heisenberg:
 
 @st.composite
 def sparse(draw: st.DrawFn) -> Sparse:
+    """Random preorders: edges in both directions make classes with dense blocks."""
     dim = draw(dims)
     coordinate = st.integers(0, dim - 1)
-    return Sparse.from_edges(dim, draw(st.lists(st.tuples(coordinate, coordinate), max_size=6)), close=True)
+    pairs = draw(st.lists(st.tuples(coordinate, coordinate, flags), min_size=dim // 2, max_size=dim + 2))
+    edges = [(i, j) for i, j, _ in pairs] + [(j, i) for i, j, both in pairs if both]
+    return Sparse.from_edges(dim, edges, close=True)
 
 
 def conjugates(groups: st.SearchStrategy[Group]) -> st.SearchStrategy[Conjugate]:
@@ -67,11 +71,13 @@ SIMPLE = {
     "circulant": of_blocks(Circulant),
     "sparse": sparse(),
 }
-small = st.one_of(*SIMPLE.values()).filter(lambda g: g.dim <= 4)
+STRANGERS = st.one_of(sized(Scalar), sized(Exchangeable))  # hooks under "must" only
+simple = st.one_of(*SIMPLE.values(), STRANGERS)
+small = simple.filter(lambda g: g.dim <= 4)
 CASES = SIMPLE | {
     "kronecker": st.builds(Kronecker, small, small),
     "block_diagonal": st.builds(BlockDiagonal, st.lists(small, min_size=1, max_size=3)),
-    "conjugate": conjugates(st.one_of(*SIMPLE.values())),
+    "conjugate": conjugates(simple),
 }
 nested = st.one_of(CASES["kronecker"], CASES["block_diagonal"], CASES["conjugate"]).filter(lambda g: g.dim <= 6)
 CASES["nested"] = st.one_of(

@@ -24,8 +24,11 @@ from esgroup.groups import (
     spell,
 )
 from tests.groups.laws import close
+from tests.groups.strangers import Exchangeable, Scalar
 
 full, heisenberg = Full(3), Heisenberg(6, 1, 2)
+NEARLY = np.zeros((4, 4))
+NEARLY[3, 2] = 1e-3
 
 VALUES = [
     (lambda: Full(0), "dim must be an integer >= 1, got 0"),
@@ -34,8 +37,16 @@ VALUES = [
     (lambda: BlockTriangular(4, -1), "k must be an integer from 0 to 4, got -1"),
     (lambda: Heisenberg(4, 3, 2), r"k1 \+ k2 must be at most dim = 4, got 3 \+ 2"),
     (lambda: Heisenberg(4, -1, 2), "k1 must be an integer from 0 to 4, got -1"),
-    (lambda: ToeplitzTriangular(5, block=2), "block"),
-    (lambda: Circulant(5, block=2), "block"),
+    (lambda: ToeplitzTriangular(0), "dim must be an integer >= 1, got 0"),
+    (lambda: ToeplitzTriangular(6, 0), "block must be an integer >= 1, got 0"),
+    (lambda: ToeplitzTriangular(6, 4), "dim must be a multiple of block = 4, got 6"),
+    (lambda: ToeplitzTriangular(3, 6), "dim must be a multiple of block = 6, got 3"),
+    (lambda: Circulant(0), "dim must be an integer >= 1, got 0"),
+    (lambda: Circulant(6, 0), "block must be an integer >= 1, got 0"),
+    (lambda: Circulant(6, 4), "dim must be a multiple of block = 4, got 6"),
+    (lambda: Circulant(3, 6), "dim must be a multiple of block = 6, got 3"),
+    (lambda: ToeplitzTriangular(4, 2).inverse(np.ones(4)), r"a must have shape \(8,\), got \(4,\)"),
+    (lambda: Circulant(4, 2).inverse(np.ones(4)), r"a must have shape \(8,\), got \(4,\)"),
     (lambda: BlockDiagonal([]), "groups must hold at least one group"),
     (lambda: Conjugate(full, np.ones((3, 3))), "by must be orthogonal, but by.T @ by differs from the identity by 3"),
     (lambda: Conjugate(full, [0, 1, 1]), "by must be .* a permutation of 0 ... 2"),
@@ -58,6 +69,8 @@ VALUES = [
     (lambda: full.from_covariance(np.ones((2, 3))), r"covariance must have shape \(3, 3\), got \(2, 3\)"),
     (lambda: full.scale(np.ones(9), -1), "factor must be a positive finite number, got -1"),
     (lambda: Diagonal(3).from_dense(np.ones((3, 3))), r"structure of Diagonal.*entry \(0, 1\) is off by 1"),
+    (lambda: ToeplitzTriangular(4).from_dense(np.eye(4) + NEARLY), r"structure of Toep.*entry \(3, 2\) is off by 0"),
+    (lambda: Circulant(4).from_dense(np.eye(4) + NEARLY), r"structure of Circulant.*entry \(3, 2\) is off by 0.001"),
     (lambda: heisenberg.product_h_samples(heisenberg.identity(), np.ones((1, 6)), [1], out=np.ones(3)), "out must be"),
     (lambda: parse("fulll", 3), "unknown structure 'fulll' .did you mean 'full'"),
     (lambda: parse("full:k=2", 3), "'k=2' in structure 'full:k=2' is not understood: full takes no sizes"),
@@ -82,6 +95,8 @@ TYPES = [
     (lambda: Full(True), "dim must be an integer >= 1, got True"),
     (lambda: BlockTriangular(4, 1.0), "k must be an integer from 0 to 4, got 1.0"),
     (lambda: Triangular(4, lower=1), "lower must be True or False, got 1"),
+    (lambda: ToeplitzTriangular(6, 2, 1), "lower must be True or False, got 1"),
+    (lambda: ToeplitzTriangular(6, 2.0), "block must be an integer >= 1, got 2.0"),
     (lambda: Kronecker(full, "full"), "second must be a group, got 'full'"),
     (lambda: BlockDiagonal([full, 3]), r"groups\[1\] must be a group, got 3"),
     (lambda: BlockDiagonal(full), "groups must be a sequence of groups"),
@@ -99,7 +114,7 @@ def test_a_bad_type_is_named(call, message: str) -> None:
 
 SINGULAR = [
     Diagonal(3), full, Triangular(3), Triangular(3, False), BlockTriangular(4, 2), Heisenberg(5, 1, 2, False),
-    ToeplitzTriangular(4), ToeplitzTriangular(4, 2, False), Circulant(4), Circulant(4, 2),
+    ToeplitzTriangular(4), ToeplitzTriangular(4, 2, False), Circulant(4), Circulant(4, 2), Exchangeable(3), Scalar(3),
     Kronecker(full, Diagonal(2)), BlockDiagonal([full, Diagonal(2)]), Conjugate(full, [2, 0, 1]),
 ]  # fmt: skip
 
@@ -119,7 +134,7 @@ def test_a_matrix_that_is_singular_only_to_rounding_is_refused() -> None:
         full.inverse((rows @ rows.T).ravel())
 
 
-def test_a_lent_array_is_the_element_itself_or_apart_from_it() -> None:
+def test_an_output_array_is_the_element_itself_or_does_not_overlap_it() -> None:
     room = np.ones(heisenberg.size + 1)
     with pytest.raises(ValueError, match="out must not overlap a in memory"):
         heisenberg.product_h_samples(room[:-1], np.ones((1, 6)), [0.1], out=room[1:])
@@ -156,7 +171,7 @@ def test_groups_survive_a_pickle(group) -> None:
         assert not copy.by.flags.writeable
 
 
-def test_integer_and_nested_list_input_is_welcome() -> None:
+def test_integer_and_nested_list_input_is_accepted() -> None:
     assert full.apply(list(range(9)), [1, 0, 0]).tolist() == [0.0, 3.0, 6.0]
 
 

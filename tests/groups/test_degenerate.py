@@ -16,8 +16,10 @@ from esgroup.groups import (
     ToeplitzTriangular,
     Triangular,
 )
+from esgroup.groups.fit import fit_covariance
 from tests.groups.elements import covariance
 from tests.groups.laws import close
+from tests.groups.strangers import Scalar
 
 PAIRS = [
     (BlockTriangular(5, 0), Diagonal(5)),
@@ -39,8 +41,10 @@ PAIRS = [
     (BlockDiagonal([Triangular(4)]), Triangular(4)),
     (BlockDiagonal([Diagonal(2), Diagonal(3)]), Diagonal(5)),
     (ToeplitzTriangular(4, block=4), Full(4)),
+    (ToeplitzTriangular(4, block=4, lower=False), Full(4)),
     (Circulant(4, block=4), Full(4)),
     (Circulant(1), Diagonal(1)),
+    (Scalar(1), Diagonal(1)),
 ]
 
 
@@ -50,6 +54,7 @@ def test_special_case(special: Group, simple: Group) -> None:
     rng = np.random.default_rng(4)
     d = simple.dim
     assert (special.dim, special.dof) == (simple.dim, simple.dof)
+    assert special.size == simple.size + (isinstance(special, Kronecker) and 1)  # of a factor that is 1 x 1
     z, weights = rng.standard_normal((6, d)), 0.1 * rng.standard_normal(6)
     m, n = special.project(z, weights, 0.3), simple.project(z, weights, 0.3)
     close(special.dense_local(m), simple.dense_local(n))
@@ -57,6 +62,7 @@ def test_special_case(special: Group, simple: Group) -> None:
     b = simple.h(n)
     close(special.dense(special.product(a, a)), simple.dense(simple.product(b, b)))
     close(special.dense(special.inverse(a)), simple.dense(simple.inverse(b)))
+    close(special.log_abs_det(a), simple.log_abs_det(b))
     close(special.apply(a, z), simple.apply(b, z))
     close(special.solve(a, z), simple.solve(b, z))
     moved = special.dense(special.product_h_samples(a, z, weights, 0.3))
@@ -79,8 +85,6 @@ def test_a_permuted_group_has_its_hub_where_the_permutation_says() -> None:
 
 
 def test_the_fallback_fit_finds_the_closed_forms() -> None:
-    from esgroup.groups.fit import fit_covariance
-
     rng = np.random.default_rng(8)
     for group in (Diagonal(5), Full(5), Triangular(5, False), BlockTriangular(6, 2), Heisenberg(7, 2, 1, False)):
         sigma = covariance(group.dim, rng)

@@ -1,4 +1,4 @@
-"""A group comes back from JSON and arrays as it was, and nothing else comes back."""
+"""A group is restored from JSON and arrays exactly, and nothing but a group is."""
 
 import json
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def test_every_group_comes_back_and_computes_the_same(case: str, data: st.DataOb
     assert np.array_equal(copy.project(z, weights), group.project(z, weights))
 
 
-def test_every_exported_group_can_be_stored() -> None:
+def test_every_exported_group_can_be_stored(registry: None) -> None:
     exported = {value for value in vars(groups).values() if isinstance(value, type) and issubclass(value, Group)}
     assert {known.cls for known in objects._known().values()} == exported - {Group}
 
@@ -76,11 +76,11 @@ def test_a_deep_group_comes_back() -> None:
     assert through_json(DEEP) == DEEP
 
 
-# ---- groups of one's own ------------------------------------------------------------------------------------------
+# ---- groups of users ----------------------------------------------------------------------------------------------
 
 
 class Renamed(Full):
-    """Like Full, but nobody told us of it."""
+    """Like Full, but not registered."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("group", [Renamed(2), BlockDiagonal((Full(1), Renamed(2)))])
 def test_an_unknown_class_is_not_stored(group: Group) -> None:
-    with pytest.raises(TypeError, match=r"Renamed.* cannot be stored: give its class .*Renamed.* to register_serial"):
+    with pytest.raises(TypeError, match=r"Renamed.* cannot be stored: give its class .*Renamed.* to .*register_serial"):
         describe(group)
 
 
@@ -119,11 +119,11 @@ def test_a_registered_class_is_built_by_its_own_function(registry: None) -> None
     assert through_json(Scaled(3, 2.0)) == Scaled(3, 2.0, "built")
 
 
-def test_a_class_may_be_defined_anew_but_a_name_is_not_taken_twice(registry: None) -> None:
+def test_a_class_may_be_defined_again_but_a_name_is_not_taken_twice(registry: None) -> None:
     register_serial(Scaled)
-    anew = dataclass(frozen=True)(type("Scaled", (Diagonal,), {"__module__": __name__, "__qualname__": "Scaled"}))
-    register_serial(anew)
-    assert type(through_json(anew(2))) is anew
+    again = dataclass(frozen=True)(type("Scaled", (Diagonal,), {"__module__": __name__, "__qualname__": "Scaled"}))
+    register_serial(again)
+    assert type(through_json(again(2))) is again
     with pytest.raises(ValueError, match=r"the name 'Scaled' is taken by .*Scaled"):
         register_serial(type("Scaled", (Scaled,), {"__module__": "elsewhere"}))
     with pytest.raises(ValueError, match="the name 'Full' is taken"):
@@ -143,7 +143,7 @@ def test_a_field_of_another_kind_is_not_stored(registry: None) -> None:
         describe(Scaled(3, 1.0, {1, 2}))
 
 
-# ---- descriptions that are none -----------------------------------------------------------------------------------
+# ---- descriptions that are not valid ------------------------------------------------------------------------------
 
 
 def sparse_with(**changes: object) -> tuple[object, dict[str, np.ndarray]]:

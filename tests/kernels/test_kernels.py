@@ -1,9 +1,14 @@
-"""Each compiled loop against its slow twin (those of the Toeplitz and sparse groups are beside their groups' tests)."""
+"""Each compiled loop against its slow twin (those of the sparse groups are in tests/groups/test_sparse.py)."""
+
+import itertools
 
 import numpy as np
 import pytest
 
-from esgroup.kernels import bordered, bordered_products, diagonal, full, triangular
+from esgroup.groups import ToeplitzTriangular
+from esgroup.kernels import bordered, diagonal, full, toeplitz, triangular
+from tests.groups import oracle
+from tests.groups.elements import frozen
 from tests.groups.laws import close
 from tests.kernels import naive
 
@@ -76,7 +81,7 @@ def test_bordered_product(sizes: tuple[int, int, int]) -> None:
     rng = np.random.default_rng(3)
     a, b = packed(rng, *sizes), packed(rng, *sizes)
     out = np.empty(len(a))
-    bordered_products.product(a, b, *sizes, out)
+    bordered.product(a, b, *sizes, out)
     close(out, naive.packed_bordered(naive.bordered(a, *sizes) @ naive.bordered(b, *sizes), sizes[0], sizes[1]))
 
 
@@ -86,9 +91,9 @@ def test_bordered_product_h(sizes: tuple[int, int, int]) -> None:
     a, m = packed(rng, *sizes), 0.3 * packed(rng, *sizes)
     dense, out = naive.bordered(m, *sizes), np.empty(len(a))
     expected = naive.bordered(a, *sizes) @ (np.eye(sum(sizes)) + dense + dense @ dense / 2)
-    bordered_products.product_h(a, m, *sizes, out)
+    bordered.product_h(a, m, *sizes, out)
     close(out, naive.packed_bordered(expected, sizes[0], sizes[1]))
-    bordered_products.product_h(a, m, *sizes, a)  # in place
+    bordered.product_h(a, m, *sizes, a)  # in place
     close(a, out)
 
 
@@ -129,6 +134,68 @@ def test_triangular_pack_and_unpack() -> None:
     triangular.pack(out[:2].copy(), 0, again)
     triangular.pack(out[2:].copy(), 2, again)
     close(again, packed)
+
+
+# ---- block triangular Toeplitz matrices ---------------------------------------------------------------------------
+
+BLOCKS = pytest.mark.parametrize(("block", "q"), [(1, 1), (1, 6), (2, 3), (3, 4), (4, 1)])
+COMPILED = pytest.mark.parametrize("compiled", [True, False])
+
+
+def columns_and_matrix(block: int, q: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    blocks = rng.standard_normal((q, block, block))
+    blocks[0] += 3 * np.eye(block)
+    whole = oracle.matrix(ToeplitzTriangular(q * block, block), blocks.ravel())
+    return frozen(np.ascontiguousarray(whole[:, :block].T)), whole
+
+
+@COMPILED
+@BLOCKS
+def test_toeplitz_convolve_multiplies_by_the_matrix(block: int, q: int, compiled: bool) -> None:
+    rng = np.random.default_rng(0)
+    columns, whole = columns_and_matrix(block, q, rng)
+    x, out = frozen(rng.standard_normal((3, q * block))), np.full((3, q * block), np.nan)
+    (toeplitz.convolve if compiled else toeplitz.convolve.python)(columns, x, block, out)
+    close(out, x @ whole.T, 1e-12)
+
+
+@COMPILED
+@BLOCKS
+def test_toeplitz_substitute_solves_with_a_triangular_first_block(block: int, q: int, compiled: bool) -> None:
+    rng = np.random.default_rng(1)
+    columns, whole = columns_and_matrix(block, q, rng)
+    x = rng.standard_normal((3, q * block))
+    y, unread = x.copy(), columns.copy()
+    unread[:, :block][np.tril_indices(block, -1)] = np.nan  # above the diagonal of T_0, columns being transposed
+    (toeplitz.substitute if compiled else toeplitz.substitute.python)(unread, block, 0, q * block, y)
+    close(y, np.linalg.solve(np.tril(whole), x.T).T, 1e-12)
+
+
+@COMPILED
+def test_toeplitz_substitute_changes_only_its_own_coordinates(compiled: bool) -> None:
+    rng = np.random.default_rng(2)
+    columns, whole = columns_and_matrix(2, 6, rng)
+    x = rng.standard_normal((3, 12))
+    y = x.copy()
+    (toeplitz.substitute if compiled else toeplitz.substitute.python)(columns, 2, 4, 10, y)
+    close(y[:, 4:10], np.linalg.solve(np.tril(whole)[:6, :6], x[:, 4:10].T).T, 1e-12)
+    np.testing.assert_array_equal(np.delete(y, range(4, 10), 1), np.delete(x, range(4, 10), 1))
+
+
+@COMPILED
+@BLOCKS
+def test_toeplitz_correlate_sums_the_outer_products_of_blocks(block: int, q: int, compiled: bool) -> None:
+    rng = np.random.default_rng(3)
+    left, right = rng.standard_normal((2, 5, q, block))
+    weights = frozen(rng.standard_normal(5))
+    expected = np.zeros((q, block, block))
+    for k, j in itertools.product(range(5), range(q)):
+        for i in range(q - j):
+            expected[j] += weights[k] * np.outer(left[k, i + j], right[k, i])
+    out = np.full((block, q * block), np.nan)
+    correlate = toeplitz.correlate if compiled else toeplitz.correlate.python
+    correlate(frozen(left.reshape(5, -1)), frozen(right.reshape(5, -1)), weights, block, out)
+    close(out, expected.reshape(-1, block).T, 1e-12)
 
 
 def test_the_loops_do_the_same_without_the_compiler() -> None:
