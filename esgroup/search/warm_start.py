@@ -9,6 +9,7 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.groups.linalg import geometric_mean
 from esgroup.search import tell_input
 from esgroup.strategies.bounds import parse_bounds, whole_bounds
 from esgroup.strategies.box import make_box
@@ -50,18 +51,14 @@ def _sized(covariance: Array, sigma0: Any) -> Array:
     if sigma0 is None:
         return covariance
     stds = np.sqrt(np.diagonal(covariance))
-    scale = stds if np.ndim(sigma0) else np.full(len(stds), _geometric_mean(stds))
+    scale = stds if np.ndim(sigma0) else np.full(len(stds), geometric_mean(stds))
     return covariance / scale[:, None] / scale
 
 
 def _stds(stds: Array, sigma0: Any) -> Any:
     if sigma0 is None or np.ndim(sigma0):
         return stds if sigma0 is None else sigma0
-    return stds * (checks.real_number("sigma0", sigma0, positive=True) / _geometric_mean(stds))
-
-
-def _geometric_mean(positive: Array) -> float:
-    return math.exp(float(np.log(positive).mean()))
+    return stds * (checks.real_number("sigma0", sigma0, positive=True) / geometric_mean(stds))
 
 
 def usable(X: Any, f: Any) -> tuple[Array, Array]:

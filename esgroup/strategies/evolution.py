@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 from esgroup.groups import Group
-from esgroup.groups.linalg import SingularElementError
+from esgroup.groups.linalg import SingularElementError, geometric_mean
 from esgroup.kernels import search as kernels
 from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.base import Indices
@@ -176,7 +176,7 @@ class Evolution:
         except SingularElementError:
             inverse = self._forget_correlations(state)
         norms = np.sqrt(group._squared_row_norms(state.root))
-        rows, columns = _geometric_mean(norms), _geometric_mean(state.scale)
+        rows, columns = geometric_mean(norms), geometric_mean(state.scale)
         state.root[:] = group._scale(state.root, 1 / rows)
         state.scale[:] /= columns
         state.sigma[0] *= rows * columns
@@ -332,7 +332,3 @@ def _decoding_step(constants: Constants, step: RootStep, rate: float) -> Decodin
     ratio_mu, ratio_1, pull_mu, pull_1 = constants.decoding
     factor = rate / step.clip
     return DecodingStep(factor * ratio_mu, factor * ratio_1, rate * (pull_mu + step.damped * pull_1))
-
-
-def _geometric_mean(positive: Array) -> float:
-    return math.exp(float(np.log(positive).mean()))
