@@ -54,7 +54,7 @@ class Task:
 _OPTIONAL = tuple(field.name for field in fields(Task) if field.default is not MISSING)
 
 
-class Known(NamedTuple):
+class KnownProblems(NamedTuple):
     """Problems by name, each as the function of the dimension that makes it, and the entry points that failed."""
 
     makers: dict[str, Callable[..., Any]]
@@ -81,7 +81,7 @@ def find(
 
 
 @cache
-def known() -> Known:
+def known() -> KnownProblems:
     """All problems that installed packages offer.
 
     An entry point of the group is a mapping from names to makers, or one maker under its own name. A maker takes the
@@ -97,7 +97,7 @@ def known() -> Known:
             makers.update(loaded if isinstance(loaded, Mapping) else {entry.name: loaded})
         except Exception as error:
             failures[f"{entry.name} = {entry.value}"] = f"{type(error).__name__}: {error}"
-    return Known(makers, failures)
+    return KnownProblems(makers, failures)
 
 
 def summary(maker: Callable[..., Any]) -> str:

@@ -16,7 +16,7 @@ from esgroup.command.cli import app
 from esgroup.compare import records
 from esgroup.compare.command import Request, seeds, whole_numbers
 from esgroup.compare.presets import PRESETS
-from esgroup.compare.watch import Watch, duration
+from esgroup.compare.workers import Watch, duration
 from tests.compare.samples import failure, run
 
 ROOT = Path(__file__).parents[2]
@@ -124,7 +124,7 @@ def test_the_list_has_the_searches_of_matrices() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "name a problem of `esgroup list`, or a preset: --preset quick | paper | bbob | largescale | spd"),
+        ((), "--preset quick | paper | bbob | largescale | spd"),
         (("--preset", "quik"), "unknown preset 'quik' (did you mean 'quick'?)"),
         (("spher",), "unknown problem 'spher' (did you mean 'sphere'?)"),
         (("sphere", "--methods", "cma,bfsg"), "unknown method 'bfsg' (did you mean 'bfgs'"),
@@ -133,7 +133,7 @@ def test_the_list_has_the_searches_of_matrices() -> None:
         (("sphere", "--targets", "1;2"), "--targets must be numbers such as 1e1,1e-3,1e-8, got '1;2'"),
         (("sphere", "--jobs", "0", "--methods", "esgroup"), "--jobs must be at least 1, got 0"),
         (("rosenbrock", "--methods", "wishart"), "wishart searches positive-definite matrices; rosenbrock has vectors"),
-        (("metric_nearness", "--methods", "wishart@log"), "has no charts, got 'wishart@log'"),
+        (("metric_nearness", "--methods", "wishart@log"), "chart, got 'wishart@log'"),
         (("sphere", "--methods", "tests.compare.oddities:absent"), "pip install 'esgroup[bench]'"),
     ],
 )
@@ -150,7 +150,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(
 def test_another_comparison_in_the_folder_is_refused(done: Path) -> None:
     before = {path.name: path.stat().st_mtime_ns for path in done.iterdir()}
     result = compare("sphere", "--dims", 2, "--methods", "esgroup", "--out", done)
-    assert result.exit_code == 2 and "has another comparison" in result.stderr
+    assert result.exit_code == 2 and "another comparison" in result.stderr
     assert {path.name: path.stat().st_mtime_ns for path in done.iterdir()} == before
 
 
@@ -200,7 +200,7 @@ def test_where_no_terminal_is_a_line_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = iter([0.0, 10.0, 30.0, 30.0, 30.0, 31.0])
-    monkeypatch.setattr("esgroup.compare.watch.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("esgroup.compare.workers.time.monotonic", lambda: next(clock))
     with Watch(total=10, done=5) as watch:
         watch.update(run())
         watch.update(failure("no"))

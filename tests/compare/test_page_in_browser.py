@@ -2,7 +2,7 @@
 
 import pytest
 
-from esgroup.compare.summary import Ratio
+from esgroup.compare.report.summary import Ratio
 from tests.compare.browser import Browser, installed
 from tests.compare.stand_ins import ABOUT, EXPECTED, row, sample, total
 
