@@ -37,6 +37,8 @@ from typer.testing import CliRunner
 
 from esgroup.groups import BlockTriangular, Circulant, Full, Kronecker
 
+pytestmark = pytest.mark.scripts
+
 EXPERIMENTS, PLANNED = reproduce.EXPERIMENTS, reproduce.PLANNED
 NAMES = [experiment.name for experiment in EXPERIMENTS]
 

@@ -18,6 +18,8 @@ import esgroup_problems as zoo
 from esgroup.gradients import Pathwise
 from esgroup.variational import fit_posterior
 
+pytestmark = pytest.mark.scripts
+
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Table]:

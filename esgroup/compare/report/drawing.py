@@ -126,7 +126,7 @@ def save(figure: Figure, path: str | PathLike[str]) -> Path:
     """Write a figure as .png or .svg on white; the same runs give the same bytes."""
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"path of a figure must end in {' or '.join(SUFFIXES)}, got {str(path)!r}")
+        raise ValueError(f"the figure's file must end in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     if path.suffix.lower() == ".svg":
         path.write_text(_svg(figure, transparent=False), encoding="utf-8", newline="")
     else:
