@@ -111,10 +111,12 @@ def test_there_is_a_panel_for_each_problem_in_each_dimension() -> None:
     assert figure.get_label() == "convergence"
 
 
-def test_many_panels_are_split_into_several_figures() -> None:
-    drawn = figures.convergence(several((2, 3, 4, 5), tuple("abcdefg"), seeds=1))
+def test_many_panels_are_split_into_several_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert figures.MOST_PANELS == 24
+    monkeypatch.setattr(figures, "MOST_PANELS", 8)
+    drawn = figures.convergence(several((2, 3, 4, 5), tuple("abc"), seeds=1))
     assert [figure.get_label() for figure in drawn] == ["convergence-1", "convergence-2"]
-    assert [len(figure.axes) for figure in drawn] == [24, 4]
+    assert [len(figure.axes) for figure in drawn] == [8, 4]
     assert drawn[0].axes[0].get_position().width * 11 == pytest.approx(
         drawn[1].axes[0].get_position().width * 11, rel=0.1
     )

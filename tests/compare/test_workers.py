@@ -50,8 +50,8 @@ def test_a_run_is_not_blamed_for_what_an_earlier_one_has_left() -> None:
 def test_methods_that_leave_traces_are_given_a_process_for_each_run() -> None:
     cells = [Cell("rosenbrock", 3, "fcmaes", seed) for seed in (0, 1)]
     first = {run.seed: run.hits for run in run_all(cells, SETTINGS, 1)}
-    again = {run.seed: run.hits for run in run_all(cells[::-1], SETTINGS, 1)}
-    assert first == again
+    (alone,) = run_all(cells[1:], SETTINGS, 1)
+    assert first[1] == alone.hits
 
 
 def test_no_cells_need_no_processes() -> None:
