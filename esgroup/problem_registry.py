@@ -1,4 +1,4 @@
-"""Finding a problem by its name: the entry points "esgroup.problems" of what is installed, or MODULE:FUNCTION."""
+"""Finding a problem by name: through the entry-point group "esgroup.problems", or as MODULE:FUNCTION."""
 
 from __future__ import annotations
 
@@ -22,15 +22,42 @@ from esgroup.checks import Array
 
 GROUP = "esgroup.problems"
 SPACES = ("vector", "spd", "matrix", "scalar")
-# what pyproject.toml registers: for a source tree that is used without being installed
+# as in pyproject.toml, for a source tree that is used without being installed
 _ZOO = EntryPoint(name="zoo", value="esgroup_problems:PROBLEMS", group=GROUP)
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a search needs to know of a problem; None is not known.
+    """What a search needs to know about a problem; None means not known.
 
-    The fields are those that a problem may have under the same names: see `esgroup_problems.Problem`.
+    A problem may have attributes with the names of these fields.
+
+    Attributes
+    ----------
+    name
+        Name of the problem.
+    fun
+        The function to minimise, of one point.
+    x0
+        Where to start: a vector, or a matrix in the spaces of matrices.
+    sigma0
+        Initial step size.
+    bounds
+        Bounds as `minimize` takes them.
+    batch
+        Values of several points at once.
+    minimum
+        The minimum of the function.
+    space
+        "vector", "spd", "matrix" or "scalar".
+    targets
+        Values worth reaching, where the minimum is not known.
+    gradient, hessian_product, hessian_diagonal
+        Derivatives at a point; `hessian_product(x, v)` is the Hessian times one vector.
+    noiseless
+        Values of several points without noise.
+    start_box, start
+        How random starts are drawn: uniformly in a box (low, high), or by a function of a generator.
     """
 
     name: str
@@ -50,12 +77,12 @@ class Task:
     start: Callable[[np.random.Generator], Array] | None = None
 
 
-# what a problem need not have
+# attributes that a problem may lack
 _OPTIONAL = tuple(field.name for field in fields(Task) if field.default is not MISSING)
 
 
-class Known(NamedTuple):
-    """Problems by name, each as the function of the dimension that makes it, and the entry points that failed."""
+class KnownProblems(NamedTuple):
+    """Makers of problems by name, and the reasons why entry points could not be loaded."""
 
     makers: dict[str, Callable[..., Any]]
     failures: dict[str, str]
@@ -64,30 +91,42 @@ class Known(NamedTuple):
 def find(
     name: str, dim: int | None = None, x0: Sequence[float] | Array | None = None, *, seed: int | None = None
 ) -> Task:
-    """The problem of that name in `dim` dimensions, at its own start or at x0.
+    """Return the problem with this name.
 
-    A function from a module needs `dim` or `x0`; it begins at 0 unless x0 is given. The seed chooses the instance, if
-    the problem has several.
+    Parameters
+    ----------
+    name
+        A name of `esgroup list`, or MODULE:FUNCTION.
+    dim
+        Dimension; by default that of x0, or the problem's own. MODULE:FUNCTION needs `dim` or `x0`.
+    x0
+        Where to start; by default the problem's own start, and 0 for MODULE:FUNCTION.
+    seed
+        Chooses the instance, if the problem has several.
+
+    Raises
+    ------
+    ValueError
+        If there is no such problem, or dim or x0 do not fit it.
     """
     if x0 is not None:
         x0 = checks.real_array("x0", x0, (None,))
         if ":" not in name and dim is not None and _from_table(name, dim, seed).x0.ndim > 1:
-            raise ValueError(f"x0 is for vectors: {name} is a function of matrices, and begins at its own start")
+            raise ValueError(f"x0 is for vectors: {name} is a function of matrices, and has its own start")
         dim = len(checks.real_array("x0", x0, (None,) if dim is None else (dim,)))
     task = _from_module(name, dim) if ":" in name else _from_table(name, dim, seed)
     if x0 is not None and task.x0.ndim > 1:
-        raise ValueError(f"x0 is for vectors: {name} is a function of matrices, and begins at its own start")
+        raise ValueError(f"x0 is for vectors: {name} is a function of matrices, and has its own start")
     return task if x0 is None else replace(task, x0=checks.real_array("x0", x0, (len(task.x0),)))
 
 
 @cache
-def known() -> Known:
-    """All problems that installed packages offer.
+def known() -> KnownProblems:
+    """Return all problems that installed packages offer.
 
     An entry point of the group is a mapping from names to makers, or one maker under its own name. A maker takes the
-    dimension, or nothing for its usual one, and `seed=` if it has several instances. It returns an object with fun, x0
-    and what else it has of the fields of a Task. An entry point that cannot be loaded does not keep the others from
-    being found.
+    dimension, or nothing for the default one, and `seed=` if it has several instances. It returns an object with `fun`,
+    `x0` and any of the other fields of a Task. An entry point that cannot be loaded does not hide the others.
     """
     makers: dict[str, Callable[..., Any]] = {}
     failures = {}
@@ -97,11 +136,11 @@ def known() -> Known:
             makers.update(loaded if isinstance(loaded, Mapping) else {entry.name: loaded})
         except Exception as error:
             failures[f"{entry.name} = {entry.value}"] = f"{type(error).__name__}: {error}"
-    return Known(makers, failures)
+    return KnownProblems(makers, failures)
 
 
 def summary(maker: Callable[..., Any]) -> str:
-    """The first line of a maker's docstring."""
+    """Return the first line of a maker's docstring."""
     return (maker.__doc__ or "").strip().partition("\n")[0]
 
 
@@ -137,14 +176,14 @@ def _made(maker: Callable[..., Any], dim: int | None, seed: int | None) -> Any:
 
 
 def near(name: str, names: Iterable[str], n: int = 1) -> str:
-    """A hint at the names that look like it, or nothing."""
+    """Return a hint at similar names, or an empty string."""
     by_lower = {known.lower(): known for known in names}
     alike = [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, n=n)]
     return f" (did you mean {' or '.join(map(repr, alike))}?)" if alike else ""
 
 
 def families(names: Iterable[str]) -> dict[str, list[str]]:
-    """The names by what to call them: f1, f2 and f3 are "f1 ... f3", all others stand alone."""
+    """Group numbered names under a common heading: f1, f2 and f3 are "f1 ... f3"; others stay alone."""
     by_stem: dict[str, list[str]] = {}
     for name in names:
         by_stem.setdefault(name.rstrip("0123456789"), []).append(name)
@@ -161,7 +200,7 @@ def _from_module(name: str, dim: int | None) -> Task:
 
 
 def load_function(name: str) -> Callable[[Array], float]:
-    """The function that MODULE:FUNCTION names."""
+    """Import the function that MODULE:FUNCTION names."""
     function = load(name)
     if not callable(function):
         raise ValueError(f"{name} must be a function of a point, got {type(function).__name__} {function!r}")
@@ -170,10 +209,10 @@ def load_function(name: str) -> Callable[[Array], float]:
 
 
 def load(name: str) -> Any:
-    """What MODULE:NAME names; modules are looked for in the current folder too."""
+    """Import what MODULE:NAME names; modules are also looked for in the current folder."""
     module_name, _, inner = name.partition(":")
     if not module_name or not inner:
-        raise ValueError(f"a function is written MODULE:FUNCTION, got {name!r}")
+        raise ValueError(f"name of a function must have the form MODULE:FUNCTION, got {name!r}")
     module = _imported(module_name)
     try:
         return attrgetter(inner)(module)
@@ -190,9 +229,9 @@ def _imported(name: str) -> Any:
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name == error.name or name.startswith(error.name + ".")):
-            raise ValueError(_why(name, error)) from error  # the module is there, but lacks one of its own
+            raise ValueError(_why(name, error)) from error  # the module exists, but imports one that does not
         hint = f" (write {name.removesuffix('.py')!r}, without .py)" if name.endswith(".py") else ""
-        raise ValueError(f"there is no module {name!r} in {here} or among the installed ones{hint}") from None
+        raise ValueError(f"there is no module {name!r} in {here} or among the installed packages{hint}") from None
     except (Exception, SystemExit) as error:
         raise ValueError(_why(name, error)) from error
 

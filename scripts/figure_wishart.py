@@ -27,8 +27,8 @@ import typer
 from spaces_runs import Step, generations, generations_of_cma
 
 from esgroup import Searcher, Wishart
-from esgroup.compare import drawing
 from esgroup.compare.charts import CholeskyFactor, Logarithm
+from esgroup.compare.report import drawing
 from esgroup_problems.matrices import metric_nearness
 from esgroup_problems.problem import Problem
 

@@ -21,7 +21,11 @@ from esgroup.search.searcher import Searcher
 distributed = pytest.importorskip("distributed")
 
 # Dask's own warnings, about ports and the speed of its loop, are no fault of ours
-pytestmark = [pytest.mark.filterwarnings("ignore:::distributed"), pytest.mark.filterwarnings("ignore:::tornado")]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.filterwarnings("ignore:::distributed"),
+    pytest.mark.filterwarnings("ignore:::tornado"),
+]
 
 X0 = np.array([1.0, -0.5, 2.0])
 

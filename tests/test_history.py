@@ -166,7 +166,7 @@ def test_the_counts_go_on_over_restarts(tmp_path: Path) -> None:
 def test_a_file_of_another_kind_is_not_overwritten(tmp_path: Path, content: str, append: bool) -> None:
     path = tmp_path / "data.csv"
     path.write_text(content)
-    with pytest.raises(ValueError, match=r"data\.csv is (there already, and is )?not a history of esgroup"):
+    with pytest.raises(ValueError, match=r"data\.csv .*not a history of esgroup"):
         History(path, append=append)
     assert path.read_text() == content
 
@@ -185,7 +185,7 @@ def test_a_history_is_replaced_by_a_new_one(tmp_path: Path) -> None:
         ("x\n", "is not a history of esgroup: line 1 is not a JSON object"),
         ('{"nit": 1}\n', "is not a history of esgroup: its first line is not a header"),
         ('{"esgroup_history": 9, "dim": 1}\n', "has history format 9, this version of esgroup reads 1"),
-        ('{"esgroup_history": 1, "dim": 1}\n', "has no generation in it"),
+        ('{"esgroup_history": 1, "dim": 1}\n', "no generation"),
         ('{"esgroup_history": 1, "dim": 1}\n{"nit"\n', "is not a history of esgroup: line 2 is not a JSON object"),
         ('{"esgroup_history": 1, "dim": 1}\n{"nit": 1}\n', "is not a history of esgroup: line 2 lacks 'nfev'"),
     ],

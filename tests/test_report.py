@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esgroup.plots import run
+from esgroup.plots import run, style
 from esgroup.running.history import read
 
 
@@ -43,7 +43,7 @@ def write_history(path: Path, best_f: Any, *, dim: int = 3, restart: Any = None,
 
 
 def drawn(path: Path) -> Any:
-    figure = run._figure(11, 7)
+    figure = style.new_figure(11, 7)
     run._draw(figure, read(path))
     return figure
 
@@ -155,9 +155,9 @@ def test_the_suffix_says_what_is_written(tmp_path: Path, suffix: str, begins: by
 
 def test_a_figure_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     path = write_history(tmp_path / "h", [2.0, 1.0])
-    with pytest.raises(ValueError, match=r"the figure's file must end in .png, .svg, .pdf, got '.*x.gif'"):
+    with pytest.raises(ValueError, match=r"file must end in .png, .svg, .pdf, got '.*x.gif'"):
         run.plot(path, tmp_path / "x.gif")
-    with pytest.raises(ValueError, match="the figure's file must be in a folder that exists"):
+    with pytest.raises(ValueError, match=r"file must be in a folder that exists, got '.*nowhere"):
         run.plot(path, tmp_path / "nowhere" / "x.png")
 
 
@@ -170,8 +170,8 @@ def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
 def test_pyplot_is_not_loaded(tmp_path: Path) -> None:
     path = write_history(tmp_path / "h", [2.0, 1.0])
     code = (
-        "import sys; from esgroup import report; run.plot(*sys.argv[1:]); "
+        "import sys; from esgroup.plots import run; run.plot(*sys.argv[1:]); "
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
-    root = Path(run.__file__).parents[1]
+    root = Path(run.__file__).parents[2]
     subprocess.run([sys.executable, "-c", code, path, tmp_path / "x.png"], check=True, cwd=root)

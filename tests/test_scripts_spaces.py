@@ -28,6 +28,8 @@ from spaces_table import Markdown, summary, verdict
 
 import esgroup
 
+pytestmark = pytest.mark.scripts
+
 
 def made_up(*bests: float, reasons: str = "") -> Iterator[Step]:
     """Generations of ten with these best values; the last one gives the reasons to stop."""

@@ -1,4 +1,4 @@
-"""Vectors for methods that search nothing else: coordinates of matrices, with their gradients."""
+"""Coordinates of matrices, with their gradients, for methods that search vectors only."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from esgroup.problem_registry import near
 
 
 class Chart(Protocol):
-    """A map from vectors onto a space of points. Vectors and points may have a leading axis for several."""
+    """A map from vectors onto a space of points. Both may have a leading axis for several of them."""
 
     def vector(self, point: Array) -> Array:
-        """The coordinates of one point."""
+        """Coordinates of one point."""
         ...
 
     def points(self, vectors: Array) -> Array:
-        """The points with these coordinates."""
+        """Points with these coordinates."""
         ...
 
     def pull_back(self, vector: Array, gradient: Array) -> Array:
-        """The gradient by the coordinates of one vector, from the gradient G by the point: df = <G, dpoint>."""
+        """Gradient with respect to coordinates, from the gradient G with respect to the point: df = <G, dpoint>."""
         ...
 
 
 class Flat:
-    """The entries themselves, row by row."""
+    """The coordinates are the entries, row by row."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._shape = shape
@@ -43,7 +43,7 @@ class Flat:
 
 
 class Identity:
-    """No chart at all: the points as they are, for methods that search a space itself."""
+    """Leaves points unchanged, for methods that search the space itself."""
 
     def vector(self, point: Array) -> Array:
         return point
@@ -56,7 +56,7 @@ class Identity:
 
 
 class _Triangle:
-    """The lower triangle of p x p matrices as a vector, with the entries off the diagonal times a factor."""
+    """The lower triangle of p x p matrices as a vector, with off-diagonal entries multiplied by a factor."""
 
     def __init__(self, shape: tuple[int, ...], off_diagonal: float = 1.0) -> None:
         self._dim = shape[0]
@@ -84,7 +84,7 @@ class Logarithm(_Triangle):
         return self._packed(u * np.log(values) @ u.T)
 
     def points(self, vectors: Array) -> Array:
-        values, u = np.linalg.eigh(self._unpacked(vectors))  # reads the lower triangle only
+        values, u = np.linalg.eigh(self._unpacked(vectors))  # eigh reads the lower triangle only
         w: Array = (u * np.exp(values)[..., None, :]) @ u.swapaxes(-1, -2)
         return (w + w.swapaxes(-1, -2)) / 2
 
@@ -95,7 +95,7 @@ class Logarithm(_Triangle):
         sinhc = np.where(half == 0, 1.0, np.sinh(half) / np.where(half == 0, 1.0, half))
         k = np.exp((s[:, None] + s) / 2) * sinhc  # the quotient without cancellation
         inner = u @ (k * (u.T @ ((gradient + gradient.T) / 2) @ u)) @ u.T
-        return self._packed(inner)  # both S_ij and S_ji move by v / sqrt(2), hence sqrt(2) again
+        return self._packed(inner)  # S_ij and S_ji both change by v / sqrt(2), hence the factor sqrt(2) again
 
 
 class CholeskyFactor(_Triangle):
@@ -127,7 +127,7 @@ def _with_diagonal(matrices: Array, diagonal: Array) -> Array:
     return result
 
 
-#: Charts by space, the usual one first.
+#: Charts of each space, the default one first.
 CHARTS: dict[str, dict[str, type[Flat] | type[Logarithm] | type[CholeskyFactor]]] = {
     "vector": {"flat": Flat},
     "scalar": {"flat": Flat},
@@ -137,9 +137,9 @@ CHARTS: dict[str, dict[str, type[Flat] | type[Logarithm] | type[CholeskyFactor]]
 
 
 def chart(name: str | None, space: str, shape: tuple[int, ...]) -> Chart:
-    """The chart of that name on a space, or the usual one."""
+    """Return the chart with this name on a space, or the default one; an unknown name raises ValueError."""
     offered = CHARTS[space]
     name = next(iter(offered)) if name is None else name
     if name not in offered:
-        raise ValueError(f"unknown chart {name!r}{near(name, offered)}: for {space} there are {', '.join(offered)}")
+        raise ValueError(f"unknown chart {name!r}{near(name, offered)}: the charts of {space} are {', '.join(offered)}")
     return offered[name](shape)

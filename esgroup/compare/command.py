@@ -1,32 +1,28 @@
-"""What `esgroup compare` does: plan, run what is missing, and write table, figures and page."""
+"""What `esgroup compare` does: plan the runs, do those that are missing, and write table, figures and page."""
 
 from __future__ import annotations
 
 import os
-import platform
 import shlex
 import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
-from esgroup.compare.execution import EVALS_PER_COORDINATE, installed
 from esgroup.compare.folder import Folder
 from esgroup.compare.methods import split
-from esgroup.compare.plan import Plan, plan
+from esgroup.compare.plan import ComparisonPlan, plan
 from esgroup.compare.presets import PRESETS
-from esgroup.compare.watch import Watch, duration
-from esgroup.compare.workers import run_all
+from esgroup.compare.workers import Watch, run_all
 from esgroup.problem_registry import near
 
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of the command, as they were typed; None was left out."""
+    """The arguments of the command as they were typed; None means that one was left out."""
 
     problems: Sequence[str] = ()
     preset: str | None = None
@@ -44,11 +40,12 @@ class Request:
 
     @property
     def title(self) -> str:
+        """Heading of the report."""
         return f"Comparison: {self.preset}" if self.preset else f"Comparison on {', '.join(self.problems)}"
 
     @property
     def command(self) -> str:
-        """What was typed, in one spelling."""
+        """The command line, in a canonical spelling."""
         options = {
             "--preset": self.preset,
             "--dims": self.dims,
@@ -67,7 +64,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of it: how many runs there are and how many went wrong, and the table in brief."""
+    """Outcome of the command: how many runs there are and how many went wrong, and the short table."""
 
     runs: int
     failures: int
@@ -77,21 +74,27 @@ class Done:
 
 
 def compare(request: Request) -> Done:
-    """Do what is asked; ValueError, TypeError, ImportError or OSError if that cannot be done."""
-    from esgroup.compare import outputs
+    """Carry out the command.
+
+    Raises
+    ------
+    ValueError, TypeError, ImportError, OSError
+        If an argument is wrong, a package is missing, or the folder cannot be used.
+    """
+    from esgroup.compare.report import outputs
 
     outputs.check_libraries()
     jobs, wanted = _jobs(request.jobs), _plan(request)
     out = Path(f"compare-{request.preset}" if request.preset else "comparison") if request.out is None else request.out
     with closing(Folder(out, wanted, request.command, extend=request.extend)) as folder:
         interrupted = _run_missing(folder, jobs)
-        table = "" if interrupted else outputs.write(folder, request.title, _about(request, folder))
+        table = "" if interrupted else outputs.write(folder, request.title, request.command)
         failures = sum(run.failed for run in folder.runs)
         return Done(len(folder.runs), failures, interrupted, table, folder.path)
 
 
 def _run_missing(folder: Folder, jobs: int) -> bool:
-    """Whether Ctrl-C came before the end."""
+    """Do the runs that are missing; True if Ctrl-C interrupted them."""
     missing, total = folder.missing, len(folder.plan.cells)
     try:
         with _terminated_as_interrupted(), Watch(total, total - len(missing)) as watch:
@@ -105,9 +108,9 @@ def _run_missing(folder: Folder, jobs: int) -> bool:
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM like Ctrl-C: the processes of the runs must not be left behind."""
+    """Treat SIGTERM like Ctrl-C, so that the processes of the runs are ended, too."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # where no signal can be handled
+        yield  # signals can be handled in the main thread only
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -127,8 +130,8 @@ def _jobs(jobs: int | None) -> int:
 # ---- arguments ------------------------------------------------------------------------------------------------------
 
 
-def _plan(request: Request) -> Plan:
-    """The plan of a preset, with what was typed besides, or of what was typed alone."""
+def _plan(request: Request) -> ComparisonPlan:
+    """The plan of a preset, changed by what was typed, or of what was typed alone."""
     arguments: dict[str, Any] = {}
     if request.preset is not None:
         if request.preset not in PRESETS:
@@ -148,9 +151,9 @@ def _plan(request: Request) -> Plan:
     }
     arguments |= {name: value for name, value in typed.items() if value is not None}
     if request.reference is None and arguments.get("reference") not in arguments.get("methods", ()):
-        arguments["reference"] = None  # a preset's, but not among the methods that are wanted
+        arguments["reference"] = None  # the preset's reference is not among the methods that were typed
     if "problems" not in arguments:
-        raise ValueError(f"name a problem of `esgroup list`, or a preset: --preset {' | '.join(PRESETS)}")
+        raise ValueError(f"name a problem from `esgroup list`, or a preset: --preset {' | '.join(PRESETS)}")
     return plan(**arguments)
 
 
@@ -165,58 +168,25 @@ def _listed(name: str, text: str | None, parse: Any) -> Any:
 
 
 def real_numbers(text: str) -> list[float]:
-    """Numbers between commas."""
+    """Parse numbers separated by commas."""
     return [float(word) for word in text.split(",")]
 
 
 def whole_numbers(text: str) -> list[int]:
-    """Whole numbers and ranges of them between commas: 1,3-5 is 1, 3, 4, 5."""
+    """Parse whole numbers and ranges of them, separated by commas: 1,3-5 is 1, 3, 4, 5."""
     numbers: list[int] = []
     for word in text.split(","):
         first, dash, last = word.strip().partition("-")
         if dash and int(last) < int(first):
-            raise ValueError(f"{word} is no range")
+            raise ValueError(f"{word} is not a range")
         numbers += range(int(first), int(last) + 1) if dash else [int(first)]
     return numbers
 
 
 def seeds(text: str) -> list[int]:
-    """A single number is how many: 5 is 0 to 4."""
+    """Parse seeds. A single number says how many: 5 means 0 to 4."""
     if not text.strip().isdigit():
         return whole_numbers(text)
     if int(text) == 0:
-        raise ValueError("none at all")
+        raise ValueError("seeds must be at least one, got 0")
     return list(range(int(text)))
-
-
-# ---- what is said of it ---------------------------------------------------------------------------------------------
-
-
-def _about(request: Request, folder: Folder) -> Any:
-    from esgroup.compare.page import About
-
-    settings, runs = folder.plan.settings, folder.runs
-    packages = ("esgroup", "numpy", "scipy")
-    versions = {"Python": platform.python_version(), **{name: installed(name) for name in packages}}
-    for run in runs:
-        for word in filter(None, run.versions.split(", ")):
-            name, _, number = word.partition(" ")
-            known = versions.setdefault(name, number)
-            if number not in known.split(" and "):
-                versions[name] = f"{known} and {number}"
-    budget = f"{EVALS_PER_COORDINATE:,} per coordinate" if settings.max_evals is None else f"{settings.max_evals:,}"
-    return About(
-        command=request.command,
-        versions=versions,
-        settings={
-            "evaluations of a run, at most": budget,
-            "seconds of a run, at most": f"{settings.max_time:g}",
-            "targets": ", ".join(f"{target:g}" for target in settings.targets or ()) or "the usual ones",
-            "starts": settings.starts,
-            "seeds": ", ".join(map(str, folder.plan.seeds)),
-        },
-        date=date.today().isoformat(),
-        cpu=duration(sum(run.cpu for run in runs)),
-        runs=len(runs),
-        failures=sum(run.failed for run in runs),
-    )

@@ -1,4 +1,4 @@
-"""One run: a method on a problem from one seed, and what came of it."""
+"""One run: a method on a problem with one seed, and its record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.compare.charts import Chart, Flat, Identity, chart
 from esgroup.compare.methods import Chosen, Method, choose, known
-from esgroup.compare.records import Cell, Cost, Ended, Run
+from esgroup.compare.records import Cell, Cost, Ended, RunRecord
 from esgroup.compare.trial import Over, Recorder, Trial
 from esgroup.problem_registry import Task, find
 from esgroup.search import tell_input
@@ -26,23 +26,23 @@ from esgroup.version import __version__
 
 Starts = Literal["random", "default"]
 
-TARGETS = (1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-5, 1e-8)  # gaps to the minimum, unless others are wanted
-EVALS_PER_COORDINATE = 3000  # of a run, unless a budget is given
-_WARM_UP = 60  # evaluations, enough for a generation or more of everyone
+TARGETS = (1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-5, 1e-8)  # gaps to the minimum, unless others are set
+EVALS_PER_COORDINATE = 3000  # budget of a run, unless max_evals is set
+_WARM_UP = 60  # evaluations: at least one generation of every method
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What all runs of a comparison share. `max_time` are seconds, `max_evals` count what a Recorder does."""
+    """What all runs of a comparison share. `max_time` is in seconds, `max_evals` counts values and gradients."""
 
-    targets: tuple[float, ...] | None = None  # None: those of the problem, or the usual ones
+    targets: tuple[float, ...] | None = None  # None: the problem's targets, or TARGETS
     max_evals: int | None = None
     max_time: float = 600.0
     starts: Starts = "random"
 
 
 class Stage(NamedTuple):
-    """A problem made ready for a method: its start in a chart, which has `size` coordinates or is the identity."""
+    """A problem prepared for a method: `chart` is the identity if the method searches the space itself."""
 
     task: Task
     chart: Chart
@@ -50,15 +50,15 @@ class Stage(NamedTuple):
     sigma0: float
     bounds: Array | None
     box: Array
-    size: int
+    size: int  # number of coordinates
 
 
-def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: None) -> Run:
-    """Do a run. Whatever goes wrong in it is kept in the record; `ready` is called when its time begins."""
+def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: None) -> RunRecord:
+    """Do a run. Whatever goes wrong is stored in the record; `ready` is called when its clock starts."""
     try:
         chosen = choose(cell.method)
         stage = prepare(cell, chosen, settings)
-        if chosen.method.name.partition(":")[0] in known():  # one of the user's own may hang: that is for the run
+        if chosen.method.name.partition(":")[0] in known():  # a user's own method may hang here
             _warm_up(cell.method, stage.x0.shape)
     except Exception as error:
         return failed(cell, Ended.ERROR, _described(error))
@@ -67,7 +67,7 @@ def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: 
     begin = time.process_time()
     ended, message = _searched(chosen.method, _trial(stage, recorder, cell.seed), recorder)
     minimum = _minimum(stage.task)
-    return Run(
+    return RunRecord(
         *cell,
         ended=ended,
         message=message,
@@ -86,9 +86,9 @@ def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: 
     )
 
 
-def failed(cell: Cell, ended: Ended, message: str) -> Run:
-    """The record of a run that has not begun, or that nothing is known of."""
-    return Run(
+def failed(cell: Cell, ended: Ended, message: str) -> RunRecord:
+    """The record of a run that did not start, or about which nothing is known."""
+    return RunRecord(
         *cell,
         ended=ended,
         message=message,
@@ -108,7 +108,7 @@ def failed(cell: Cell, ended: Ended, message: str) -> Run:
 
 
 def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
-    """The problem of a cell, at its start, in the coordinates of a chart or in the space itself."""
+    """Prepare the problem of a cell: its start, in the coordinates of a chart or in the space itself."""
     task = find(cell.problem, cell.dim, seed=cell.seed)
     chosen.method.check_space(cell.problem, task.space)
     chosen.method.check_gradient(cell.problem, task.gradient is not None)
@@ -116,14 +116,14 @@ def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
     coordinates = chart(chosen.chart, task.space, task.x0.shape)
     where = _bounds(task)
     if where is not None and not chosen.method.bounded:
-        raise ValueError(f"{chosen.method.name} takes no bounds, and {cell.problem} has some")
+        raise ValueError(f"{chosen.method.name} does not support bounds, and {cell.problem} has bounds")
     x0 = coordinates.vector(task.x0)
     described = make_box(x0, where, sigma0=task.sigma0)
     limits = None if where is None else np.column_stack([described.lower, described.upper])
     if settings.starts == "random":
         x0 = _random_start(task, coordinates, described.steps0, limits, rng)
     box, size = _box(task, described.steps0, x0, limits), len(x0)
-    if chosen.method.spaces:  # from the very point that those begin at which search its coordinates
+    if chosen.method.spaces:  # the same start as that of methods which search its coordinates
         coordinates, x0 = Identity(), coordinates.points(x0)
     return Stage(task, coordinates, x0, float(np.median(described.steps0)), limits, box, size)
 
@@ -131,7 +131,7 @@ def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
 def _random_start(
     task: Task, coordinates: Chart, steps: Array, limits: Array | None, rng: np.random.Generator
 ) -> Array:
-    """As the problem draws it, or x0 + sigma0 N(0, I) within the bounds."""
+    """A start drawn by the problem, or x0 + sigma0 N(0, I) clipped to the bounds."""
     if task.start is not None:
         return coordinates.vector(task.start(rng))
     x0: Array = coordinates.vector(task.x0) + steps * rng.standard_normal(len(steps))
@@ -139,14 +139,14 @@ def _random_start(
 
 
 def _bounds(task: Task) -> list[tuple[float, float]] | tuple[float, float] | None:
-    """The bounds, as pairs: an array of two pairs could be read in two ways."""
+    """Bounds as pairs, because an array of two pairs could be read in two ways."""
     if not isinstance(task.bounds, np.ndarray):
         return task.bounds  # type: ignore[no-any-return]
     return [(float(low), float(high)) for low, high in task.bounds]
 
 
 def _box(task: Task, steps: Array, x0: Array, limits: Array | None) -> Array:
-    """The finite bounds, else the box of random starts, else x0 +- 5 sigma0; the start is always in it."""
+    """The finite bounds, else the box of random starts, else x0 +- 5 sigma0, extended to include the start."""
     near = np.column_stack([x0 - 5 * steps, x0 + 5 * steps])
     if task.start_box is not None and len(x0) == task.x0.size:
         near[:] = task.start_box
@@ -175,7 +175,7 @@ def _of_vectors(values: Callable[[Array], Array], chart: Chart) -> Callable[[Arr
 
 def _values(task: Task, points: Array) -> Array:
     values = [task.fun(point) for point in points] if task.batch is None else task.batch(points)
-    return tell_input.values(values, len(points))  # as strict, and as lenient, as a search is
+    return tell_input.values(values, len(points))  # accepts what a search accepts
 
 
 def _gradient(gradient: Callable[[Array], Array], chart: Chart, vector: Array) -> Array:
@@ -197,7 +197,7 @@ def _diagonal(stage: Stage) -> Callable[[Array], Array] | None:
 
 
 def _is_straight(chart: Chart) -> bool:
-    """Whether the Hessian is that of the points: a chart that bends adds its own curvature, times the gradient."""
+    """Whether the Hessian is that of the points: a curved chart adds its own curvature, times the gradient."""
     return isinstance(chart, (Flat, Identity))
 
 
@@ -206,9 +206,10 @@ def _minimum(task: Task) -> float:
 
 
 def targets_of(task: Task, settings: Settings) -> tuple[float, ...]:
-    """Those that are set, gaps where the minimum is known and else values; or the usual gaps, or the problem's values.
+    """Targets of a run: those in `settings`, or TARGETS where the minimum is known, or else the problem's values.
 
-    None at all where nothing is known: then the best value that is found will be the measure.
+    They are gaps where the minimum is known and values otherwise. There are none where nothing is known about the
+    problem; gaps are then relative to the best value found (`report.summary.measured`).
     """
     usual = TARGETS if task.minimum is not None else task.targets
     return tuple(sorted(map(float, usual if settings.targets is None else settings.targets), reverse=True))
@@ -231,23 +232,23 @@ def _trial(stage: Stage, recorder: Recorder, seed: int) -> Trial:
 
 
 def _searched(method: Method, trial: Trial, recorder: Recorder) -> tuple[Ended, str]:
-    """Why the run has ended, in one word and in the method's own."""
+    """Run the method and return why it ended, in one word and in the method's own words."""
     message = ""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a method complains of on its way is not for the terminal
+            warnings.simplefilter("ignore")  # warnings of a method are not for the terminal
             message = str(method.run(trial) or "")
     except Over:
         pass
     except Exception as error:
         if recorder.over is None:
             return Ended.ERROR, _described(recorder.error or error)
-    if recorder.over is None and recorder.error is not None:  # the method has kept it to itself
+    if recorder.over is None and recorder.error is not None:  # the method has hidden the error
         return Ended.ERROR, _described(recorder.error)
     if recorder.over is Ended.TIMEOUT:
-        return Ended.TIMEOUT, "the time for the run was spent"
+        return Ended.TIMEOUT, "the run used all its time"
     if not recorder.evals:
-        return Ended.ERROR, f"the method has not evaluated the function{f' ({message})' if message else ''}"
+        return Ended.ERROR, f"the method did not evaluate the function{f' ({message})' if message else ''}"
     if not recorder.finite:
         return Ended.NAN, f"none of {recorder.evals:,} values was a finite number"
     return recorder.over or Ended.STOPPED, message
@@ -255,7 +256,7 @@ def _searched(method: Method, trial: Trial, recorder: Recorder) -> tuple[Ended, 
 
 @cache
 def _warm_up(spelling: str, shape: tuple[int, ...]) -> None:
-    """Load and compile what the method needs, on a sphere: that is no part of a run's time."""
+    """Load and compile what the method needs, on a sphere, so that runs do not include that time."""
     recorder = Recorder(_squares, gradient=lambda x: 2 * x, targets=(-1.0,), budget=_WARM_UP)
     x0 = np.ones(shape) if len(shape) == 1 else np.eye(shape[0], shape[1])  # positive definite
     box = np.tile([-5.0, 5.0], (x0.size, 1))
@@ -269,7 +270,7 @@ def _warm_up(spelling: str, shape: tuple[int, ...]) -> None:
         recorder.fun,
         recorder.batch,
         recorder.gradient,
-        product=lambda x, v: 2 * v,  # not counted: a full structure takes more than the budget at its first point
+        product=lambda x, v: 2 * v,  # not counted: a full structure uses more than the budget at its first point
         diagonal=lambda x: np.full_like(x, 2.0),
     )
     _searched(choose(spelling).method, trial, recorder)
@@ -285,7 +286,7 @@ def _described(error: Exception) -> str:
 
 
 def versions_of(spelling: str) -> str:
-    """The version of what a method comes with."""
+    """Versions of the packages that a method uses."""
     try:
         packages = choose(spelling).method.packages
     except ValueError:
@@ -294,7 +295,7 @@ def versions_of(spelling: str) -> str:
 
 
 def installed(package: str) -> str:
-    """The version of a package; ours is known even where a source tree is used without being installed."""
+    """Version of a package; ours is known even where a source tree is used without being installed."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""The folder of a comparison: what was asked for, and the runs so far."""
+"""The folder of a comparison: its plan, and the runs done so far."""
 
 from __future__ import annotations
 
@@ -9,51 +9,68 @@ from pathlib import Path
 from typing import Any
 
 from esgroup.compare.execution import Settings
-from esgroup.compare.plan import Plan
-from esgroup.compare.records import Cell, Run, append, mend, read
+from esgroup.compare.plan import ComparisonPlan
+from esgroup.compare.records import Cell, RunRecord, append, mend, read
 
-_EXTENSIBLE = {"problems", "methods", "seeds", "reference"}  # what leaves the runs that are there as they are
+_EXTENSIBLE = {"problems", "methods", "seeds", "reference"}  # what can change while runs that are done stay valid
 
 
 class Folder:
-    """A folder that belongs to one plan. Opened by the same plan again, it knows what has been done."""
+    """The folder of one plan. Opened with the same plan again, it has the runs that were done.
 
-    def __init__(self, path: Path, plan: Plan, command: str, *, extend: bool = False) -> None:
+    Parameters
+    ----------
+    path
+        The folder; it is created if it does not exist.
+    plan
+        The plan of the comparison.
+    command
+        The command line, stored with the plan.
+    extend
+        Whether to add the plan to the one that the folder has.
+
+    Raises
+    ------
+    ValueError
+        If the folder has something else in it, or another comparison is running there.
+    """
+
+    def __init__(self, path: Path, plan: ComparisonPlan, command: str, *, extend: bool = False) -> None:
         self.path = path
         self.plan = _agreed(path, plan, extend)
         path.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(path)
         replace_text(path / "command.json", json.dumps({"command": command, "plan": self.plan.to_json()}, indent=1))
         self._runs = path / "runs.csv"
-        self._by_cell: dict[Cell, Run] = {}
+        self._by_cell: dict[Cell, RunRecord] = {}
         if self._runs.exists():
             mend(self._runs)
             self._by_cell = {run.cell: run for run in read(self._runs)}
 
     def close(self) -> None:
-        """Let others in."""
+        """Release the lock of the folder."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     @property
-    def runs(self) -> list[Run]:
-        """The runs that have ended, in the order of the plan."""
+    def runs(self) -> list[RunRecord]:
+        """Runs that have ended, in the order of the plan."""
         return [self._by_cell[cell] for cell in self.plan.cells if cell in self._by_cell]
 
     @property
     def missing(self) -> list[Cell]:
-        """The runs that are still to be done."""
+        """Runs that are still to be done."""
         return [cell for cell in self.plan.cells if cell not in self._by_cell]
 
-    def add(self, run: Run) -> None:
-        """Keep a run."""
+    def add(self, run: RunRecord) -> None:
+        """Store a run."""
         append(self._runs, run)
         self._by_cell[run.cell] = run
 
 
 def _locked(path: Path) -> int | None:
-    """Two comparisons in one folder would do everything twice; where there are no locks, nobody is kept out."""
+    """Lock the folder, because two comparisons in it would do every run twice. Some systems have no locks."""
     try:
         import fcntl
     except ImportError:
@@ -69,8 +86,8 @@ def _locked(path: Path) -> int | None:
     return folder
 
 
-def _agreed(path: Path, plan: Plan, extend: bool) -> Plan:
-    """The plan, if the folder is new or has the same; with `extend`, both together."""
+def _agreed(path: Path, plan: ComparisonPlan, extend: bool) -> ComparisonPlan:
+    """Return the plan if the folder is new or has the same one; with `extend`, the union of both."""
     if path.exists() and not path.is_dir():
         raise ValueError(f"--out must be a folder, but {path} is a file")
     if not path.exists() or not any(path.iterdir()):
@@ -82,29 +99,29 @@ def _agreed(path: Path, plan: Plan, extend: bool) -> Plan:
     can_extend = set(others) <= _EXTENSIBLE
     if extend and can_extend:
         return _union(earlier, plan)
-    advice = "add --extend to put both together, or choose another --out" if can_extend else "choose another --out"
+    advice = "pass --extend to combine both, or choose another --out" if can_extend else "choose another --out"
     was = "; ".join(f"{name} {_short(earlier.to_json()[name])}, now {_short(plan.to_json()[name])}" for name in others)
-    raise ValueError(f"{path} has another comparison ({was}): {advice}")
+    raise ValueError(f"{path} contains another comparison ({was}): {advice}")
 
 
-def _stored(path: Path) -> Plan:
+def _stored(path: Path) -> ComparisonPlan:
     file = path / "command.json"
     if not file.exists():
-        raise ValueError(f"{path} is not empty and has no comparison in it: choose another --out")
+        raise ValueError(f"{path} is not empty and contains no comparison: choose another --out")
     try:
         return _from_json(json.loads(file.read_text(encoding="utf-8"))["plan"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file} cannot be read ({error}): choose another --out") from error
 
 
-def _from_json(stored: dict[str, Any]) -> Plan:
+def _from_json(stored: dict[str, Any]) -> ComparisonPlan:
     targets = None if stored["targets"] is None else tuple(stored["targets"])
     settings = Settings(targets, stored["max_evals"], stored["max_time"], stored["starts"])
     problems = tuple((name, dim) for name, dim in stored["problems"])
-    return Plan(problems, tuple(stored["methods"]), tuple(stored["seeds"]), stored["reference"], settings)
+    return ComparisonPlan(problems, tuple(stored["methods"]), tuple(stored["seeds"]), stored["reference"], settings)
 
 
-def _union(earlier: Plan, plan: Plan) -> Plan:
+def _union(earlier: ComparisonPlan, plan: ComparisonPlan) -> ComparisonPlan:
     return replace(
         plan,
         problems=tuple(dict.fromkeys(earlier.problems + plan.problems)),
@@ -121,7 +138,7 @@ def _short(value: Any) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file as a whole: an interrupted write leaves the old one."""
+    """Replace the text of a file at once: an interrupted write leaves the old text."""
     temporary = path.with_name(path.name + ".new")
     temporary.write_text(text + "\n", encoding="utf-8")
     os.replace(temporary, path)

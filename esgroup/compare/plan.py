@@ -1,4 +1,4 @@
-"""Which runs a comparison consists of, checked before the first of them."""
+"""The runs that a comparison consists of, checked before the first one starts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from esgroup.problem_registry import Task, find
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Every method on every problem, given as (name, dimension), from every seed."""
+class ComparisonPlan:
+    """Every method on every problem, given as (name, dimension), with every seed."""
 
     problems: tuple[tuple[str, int], ...]
     methods: tuple[str, ...]
@@ -26,7 +26,7 @@ class Plan:
 
     @property
     def cells(self) -> list[Cell]:
-        """The runs, seed after seed: whenever it is interrupted, all methods have been treated alike."""
+        """The runs, seed after seed: an interrupted comparison has treated all methods alike."""
         return [
             Cell(problem, dim, method, seed)
             for seed in self.seeds
@@ -35,7 +35,7 @@ class Plan:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """What is compared with the plan of an earlier command; as JSON has it, with lists for tuples."""
+        """Convert to JSON types, with lists for tuples; the plan of an earlier command is compared with it."""
         return {
             "problems": [list(pair) for pair in self.problems],
             "methods": list(self.methods),
@@ -57,10 +57,32 @@ def plan(
     max_evals: int | None = None,
     max_time: float = 600.0,
     starts: str = "random",
-) -> Plan:
-    """A plan, if it can be carried out; without `dims` each problem has its usual one, without `targets` its own.
+) -> ComparisonPlan:
+    """Return the plan of a comparison, if it can be carried out.
 
-    The reference is cma if it is left out, or the first method where that is not among them.
+    Parameters
+    ----------
+    problems
+        Names of problems, or MODULE:FUNCTION.
+    dims
+        Dimensions; without them each problem has its default dimension.
+    methods
+        Spellings of methods, as `methods.choose` reads them.
+    seeds
+        Seeds of the instance, the start and the method.
+    reference
+        The method that others are compared with: cma by default, or the first method where cma is not among them.
+    targets
+        Gaps to reach, or values where the minimum of a problem is not known; by default those of each problem.
+    max_evals, max_time
+        Evaluations (by default 3000 per coordinate) and seconds of a run.
+    starts
+        "random" or "default".
+
+    Raises
+    ------
+    ValueError, TypeError, ImportError
+        If an argument is wrong, a method does not fit a problem, or a package is missing.
     """
     settings = _settings(targets, max_evals, max_time, starts)
     methods = _each_once("methods", methods)
@@ -79,18 +101,18 @@ def plan(
     if settings.targets and settings.targets[-1] < 0 and any(task.minimum is not None for task in tasks):
         raise ValueError(f"targets must be distances to the minimum, got {settings.targets[-1]:g}")
     pairs = tuple(dict.fromkeys((task.name, len(task.x0)) for task in tasks))
-    return Plan(pairs, methods, whole, reference, settings)
+    return ComparisonPlan(pairs, methods, whole, reference, settings)
 
 
 def _task(name: str, dim: int | None, seed: int) -> Task:
-    """The problem, of the last seed: some have only so many instances."""
+    """Make the problem with the largest seed: some have a limited number of instances."""
     if ":" in name and dim is None:
-        raise ValueError(f"{name} needs the number of its variables: --dims")
+        raise ValueError(f"{name} needs its number of variables: pass --dims")
     try:
         return find(name, dim, seed=seed)
     except (ValueError, TypeError, ImportError):
         raise
-    except Exception as error:  # of somebody's problem
+    except Exception as error:  # raised by a problem of another package
         raise ValueError(f"{name} cannot be made: {type(error).__name__}: {error}") from error
 
 
@@ -99,7 +121,7 @@ def _settings(targets: Sequence[float] | None, max_evals: int | None, max_time: 
     if targets is not None:
         numbers = tuple(sorted({checks.real_number("a target", target) for target in targets}, reverse=True))
     if numbers == ():
-        raise ValueError("targets must have at least one number")
+        raise ValueError("targets must contain at least one number, got none")
     if starts not in get_args(Starts):
         raise ValueError(f"starts must be one of {', '.join(get_args(Starts))}, got {starts!r}")
     evals = None if max_evals is None else checks.whole_number("max_evals", max_evals, least=1)
@@ -114,7 +136,7 @@ def _each_once(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _check_fits(chosen: Chosen, tasks: Sequence[Task]) -> None:
-    """Refuse a chart that none of the problems has, misspelled most likely, and what does not fit one of them."""
+    """Refuse a chart that no problem has, which is probably misspelled, and a method that does not fit a problem."""
     for task in tasks:
         chosen.method.check_space(task.name, task.space)
         chosen.method.check_gradient(task.name, task.gradient is not None)
@@ -127,7 +149,7 @@ def _check_fits(chosen: Chosen, tasks: Sequence[Task]) -> None:
 
 
 def _sizes(chosen: Chosen, task: Task) -> tuple[int, ...]:
-    """What a structure has the dimension of: a vector of coordinates, or each side of a matrix."""
+    """Dimensions that a structure must have: the number of coordinates, or each side of a matrix."""
     if chosen.method.spaces:
         return task.x0.shape
     return (len(chart(None, task.space, task.x0.shape).vector(task.x0)),)

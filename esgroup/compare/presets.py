@@ -1,4 +1,4 @@
-"""Comparisons that have a name."""
+"""Presets: comparisons that have a name."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 _CHEAP = ("esgroup:diagonal", "esgroup:heisenberg:k1=4,k2=4", "esgroup:block_triangular:k=4")
 _BBOB = tuple(range(1, 25))
-_LARGE = (1, 2, 6, 8, 9, 10, 11, 12, 13, 14)  # on the others no method gets anywhere in a single run
+_LARGE = (1, 2, 6, 8, 9, 10, 11, 12, 13, 14)  # on the others no method makes progress in a single run
 
 
 @dataclass(frozen=True)
 class Preset:
-    """The arguments of a comparison, under the names of the command's options."""
+    """Arguments of a comparison, under the names of the command's options."""
 
     about: str
     problems: tuple[str, ...]

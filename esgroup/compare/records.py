@@ -1,40 +1,40 @@
-"""What is kept of a run, and the file of runs: one line each, appended when a run has ended."""
+"""The record of a run, and the CSV file of records: one line for each run, appended when the run has ended."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-LONGEST = 500  # characters of a message that are kept
+LONGEST = 500  # characters of a message that are stored
 
 
 class Ended(StrEnum):
-    """Why a run is over."""
+    """Why a run has ended."""
 
     TARGET = "target"  # the last target was reached
-    BUDGET = "budget"  # all evaluations are spent
-    STOPPED = "stopped"  # the method gave up by itself
-    NAN = "nan"  # not one value was a number
-    ERROR = "error"  # the method or the problem has raised
-    TIMEOUT = "timeout"  # the time is spent
-    KILLED = "killed"  # it did not come back, or its process died
+    BUDGET = "budget"  # all evaluations were used
+    STOPPED = "stopped"  # the method stopped by its own criteria
+    NAN = "nan"  # no value was a finite number
+    ERROR = "error"  # the method or the problem raised an exception
+    TIMEOUT = "timeout"  # max_time was used
+    KILLED = "killed"  # the process died, or did not return in time and was killed
 
 
 class Cost(StrEnum):
-    """What the evaluations of a method count."""
+    """What counts as an evaluation of a method."""
 
     VALUES = "f"  # values of the function
     GRADIENTS = "f+g"  # values and gradients, one each; a product with the Hessian, or its diagonal, is one gradient
-    DIFFERENCES = "f, differences"  # values, those for gradients by finite differences among them
+    DIFFERENCES = "f, differences"  # values, including those for gradients by finite differences
 
 
 class Cell(NamedTuple):
-    """Which run it is: of a method, by its full spelling, on a problem; the seed sets instance, start and method."""
+    """Identifies a run: a problem, a method by its full spelling, and the seed of instance, start and method."""
 
     problem: str
     dim: int
@@ -42,8 +42,8 @@ class Cell(NamedTuple):
     seed: int
 
 
-class Point(NamedTuple):
-    """How far a run was after so many values and gradients: the best value less the minimum, if that is known."""
+class Improvement(NamedTuple):
+    """The gap of a run after so many values and gradients: the best value minus the minimum, if that is known."""
 
     evals: int
     gradients: int
@@ -51,17 +51,40 @@ class Point(NamedTuple):
 
     @property
     def cost(self) -> int:
+        """Values and gradients together."""
         return self.evals + self.gradients
 
 
-class Run(NamedTuple):
-    """One run. Gaps are values less `minimum`, or the values themselves where the minimum is not known (NaN).
+class RunRecord(NamedTuple):
+    """The record of one run.
 
-    `hits` has the cost at which each of the `targets` (gaps, the largest first) was first reached, inf if it was not;
-    there are none if nothing is known of the problem, or of the run. `gradients` has the products with the Hessian and
-    its diagonals in it, which cost one each, too. `cpu` is the time of the whole run in seconds,
-    `cpu_fun` the part of it that is not the method's own: the problem's functions, and the counting. `size` is the
-    number of coordinates that were searched: dim, or p (p + 1) / 2 for positive-definite p x p matrices.
+    Gaps are values minus `minimum`, or the values themselves where the minimum is not known (NaN).
+
+    Attributes
+    ----------
+    problem, dim, method, seed
+        The cell of the run.
+    ended, message
+        Why the run ended, in one word and in the method's own words.
+    evals, gradients
+        Numbers of values and of gradients. Products with the Hessian and its diagonal count as one gradient each.
+    size
+        Number of coordinates searched: dim, or p (p + 1) / 2 for positive-definite p x p matrices.
+    best, minimum
+        The best value found, and the minimum of the problem; NaN if that is not known.
+    cost
+        What counts as an evaluation.
+    cpu, cpu_fun
+        CPU time of the whole run in seconds, and the part spent in the problem's functions and in counting.
+    versions
+        Versions of the method's packages.
+    targets, hits
+        Gaps to reach, the largest first, and the cost at which each was first reached, inf if it was not. Both are
+        empty if nothing is known about the problem, or about the run.
+    trajectory
+        The improvements of the run, thinned.
+    relative
+        Whether gaps are relative (`report.summary.measured`); never stored in the file.
     """
 
     problem: str
@@ -81,46 +104,44 @@ class Run(NamedTuple):
     versions: str
     targets: tuple[float, ...]
     hits: tuple[float, ...]
-    trajectory: tuple[Point, ...]
-    relative: bool = False  # whether gaps are relative (relative.py); never in a file
+    trajectory: tuple[Improvement, ...]
+    relative: bool = False
 
     @property
     def cell(self) -> Cell:
+        """What identifies the run."""
         return Cell(self.problem, self.dim, self.method, self.seed)
 
     @property
     def used(self) -> int:
-        """Values and gradients in all."""
+        """Values and gradients together."""
         return self.evals + self.gradients
 
     @property
     def solved(self) -> bool:
+        """Whether the last target was reached."""
         return bool(self.hits) and math.isfinite(self.hits[-1])
 
     @property
     def failed(self) -> bool:
-        """Whether something went wrong, which is not the same as not having reached the target."""
+        """Whether the run went wrong, which is different from not reaching the target."""
         return self.ended in (Ended.NAN, Ended.ERROR, Ended.TIMEOUT, Ended.KILLED)
 
 
-COLUMNS = Run._fields[:-1]
+COLUMNS = RunRecord._fields[:-1]
 
 
-def to_line(run: Run) -> list[str]:
-    """The fields of the CSV. Numbers are written with all their digits: what is read equals what was written."""
+def to_line(run: RunRecord) -> list[str]:
+    """Return the CSV fields of a run. Numbers keep all their digits, so that reading restores them exactly."""
     trajectory = " ".join(f"{p.evals}:{p.gradients}:{p.gap:.17g}" for p in run.trajectory)
-    last = [_joined(run.targets), _joined(run.hits), trajectory]
+    last = [*(" ".join(f"{number:.17g}" for number in numbers) for numbers in (run.targets, run.hits)), trajectory]
     return [" ".join(str(field).split())[:LONGEST] for field in run[: COLUMNS.index("targets")]] + last  # one line
 
 
-def _joined(numbers: Iterable[float]) -> str:
-    return " ".join(f"{number:.17g}" for number in numbers)
-
-
-def from_line(line: Sequence[str]) -> Run:
-    """The run that `to_line` has written."""
+def from_line(line: Sequence[str]) -> RunRecord:
+    """Return the run that `to_line` wrote."""
     fields = dict(zip(COLUMNS, line, strict=True))
-    return Run(
+    return RunRecord(
         problem=fields["problem"],
         dim=int(fields["dim"]),
         method=fields["method"],
@@ -146,13 +167,13 @@ def _numbers(text: str) -> tuple[float, ...]:
     return tuple(float(word) for word in text.split())
 
 
-def _point(word: str) -> Point:
+def _point(word: str) -> Improvement:
     evals, gradients, gap = word.split(":")
-    return Point(int(evals), int(gradients), float(gap))
+    return Improvement(int(evals), int(gradients), float(gap))
 
 
-def append(path: Path, run: Run) -> None:
-    """Add a run to the file, with the header if it is the first, and flush it."""
+def append(path: Path, run: RunRecord) -> None:
+    """Append a run to the file, after the header if it is the first one, and flush it."""
     with path.open("a", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
@@ -160,8 +181,8 @@ def append(path: Path, run: Run) -> None:
         writer.writerow(to_line(run))
 
 
-def read(path: Path) -> list[Run]:
-    """The runs of a file in the order in which they ended; a last line that was cut off is left out."""
+def read(path: Path) -> list[RunRecord]:
+    """Read the runs of a file in the order in which they ended, ignoring an incomplete last line."""
     text = _complete_lines(path)
     header, *lines = csv.reader(io.StringIO(text, newline="")) if text else [list(COLUMNS)]
     if tuple(header) != COLUMNS:
@@ -169,7 +190,7 @@ def read(path: Path) -> list[Run]:
     return [_read_line(path, number, line) for number, line in enumerate(lines, start=2)]
 
 
-def _read_line(path: Path, number: int, line: list[str]) -> Run:
+def _read_line(path: Path, number: int, line: list[str]) -> RunRecord:
     try:
         return from_line(line)
     except (ValueError, KeyError) as error:
@@ -183,7 +204,7 @@ def _complete_lines(path: Path) -> str:
 
 
 def mend(path: Path) -> None:
-    """Cut off what an interrupted write has left at the end of the file."""
+    """Remove an incomplete last line, which an interrupted write leaves."""
     complete = _complete_lines(path)
     if len(complete.encode()) < path.stat().st_size:
         path.write_text(complete, encoding="utf-8", newline="")

@@ -1,4 +1,4 @@
-"""What a method is given to run on: functions that count, note and end the run from outside."""
+"""What a method runs on: functions that count evaluations, record the best value, and end the run from outside."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from functools import partial
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.compare.records import Ended, Point
+from esgroup.compare.records import Ended, Improvement
 
-FINER = 1.08  # between two kept points of a trajectory the cost grows by this factor, unless a target lies there
-FINEST = 1.01  # the same where the targets are not known before the end
+FINER = 1.08  # the cost grows by this factor between two stored improvements, unless a target lies between them
+FINEST = 1.01  # the same where targets are not known before the end
 
 
 class Over(BaseException):
-    """The run has ended. Not an Exception: methods that catch those must not catch this one."""
+    """Raised when the run has ended. Not an Exception, so that methods which catch those do not catch it."""
 
     def __init__(self, ended: Ended) -> None:
         super().__init__(ended)
@@ -27,13 +27,30 @@ class Over(BaseException):
 
 @dataclass(frozen=True)
 class Trial:
-    """A start and a budget. A method calls `fun`, `batch`, `gradient`, ... until one of them ends the run.
+    """What a method is given: functions, a start and a budget.
 
-    `fun` takes a point, `batch` takes rows; `gradient` is None where the problem has none. `product(x, v)` is that of
-    the Hessian with one vector and `diagonal(x)` its diagonal; they are None where the problem does not have them, and
-    in coordinates that bend its space: then a method takes differences of gradients. Each costs one, as a gradient
-    does. Points are vectors, or have the problem's own shape for a method that searches its space. Bounds are a row
-    (low, high) per coordinate, None if there are none; `box` is where a method that needs a region may look for points.
+    A method calls `fun`, `batch`, `gradient`, ... until one of them ends the run. Points are vectors, or have the
+    problem's own shape for a method that searches its space.
+
+    Attributes
+    ----------
+    x0, sigma0
+        Where to start, and the initial step size.
+    bounds
+        One row (low, high) per coordinate, or None.
+    box
+        One row (low, high) per coordinate: the region for methods that need one.
+    budget
+        Number of evaluations: values, gradients, products and diagonals count one each.
+    seed
+        Seed for the method's random numbers.
+    fun, batch
+        Value of a point, and values of rows.
+    gradient
+        Gradient at a point, or None where the problem has none.
+    product, diagonal
+        `product(x, v)` is the Hessian times one vector, `diagonal(x)` its diagonal. They are None where the problem
+        does not have them, and in coordinates that bend its space; a method may then take differences of gradients.
     """
 
     x0: Array
@@ -50,17 +67,33 @@ class Trial:
 
     @property
     def pairs(self) -> list[tuple[float, float]] | None:
-        """The bounds as pairs: an array of two rows could be read in two ways."""
+        """Bounds as pairs, because an array of two rows could be read in two ways."""
         return None if self.bounds is None else [(low, high) for low, high in self.bounds.tolist()]
 
 
 class Recorder:
-    """Counts values and gradients, keeps the best gap, and raises Over when the run must end.
+    """Counts values and gradients, records the best gap, and raises Over when the run must end.
 
-    A product of the Hessian with a vector, and its diagonal, count as gradients: one each, in `gradients`.
+    From then on every call raises: whatever a method does with the exception, nothing more is counted. A batch is
+    counted row by row, up to the row that reaches the last target or uses up the budget. A product of the Hessian with
+    a vector and its diagonal count as one gradient each.
 
-    After that it does nothing but raise: whatever a method makes of the exception, nothing more is counted. A batch is
-    counted row by row, up to the one that reaches the last target or spends the budget.
+    Parameters
+    ----------
+    values
+        Values of rows, to be counted.
+    gradient, product, diagonal
+        Derivatives of the problem at a point, where it has them.
+    noiseless
+        Values of rows without noise, for noisy problems: gaps are computed from them.
+    minimum
+        What is subtracted from values to give gaps.
+    targets
+        Gaps to reach, the largest first. Reaching the last one ends the run; without targets only the budget does.
+    budget
+        Number of values and gradients after which the run ends.
+    deadline
+        Time, by `time.monotonic`, after which the run ends.
     """
 
     def __init__(
@@ -84,43 +117,43 @@ class Recorder:
         self.gap = math.inf
         self.cpu = 0.0
         self.over: Ended | None = None
-        self.error: Exception | None = None  # the first one of the problem's own functions
-        self._kept: list[Point] = []
-        self._pending: Point | None = None
+        self.error: Exception | None = None  # the first one that a function of the problem raised
+        self._kept: list[Improvement] = []
+        self._pending: Improvement | None = None
 
     # ---- what a method calls ----------------------------------------------------------------------------------------
 
     def fun(self, x: Array) -> float:
-        """The value of a point."""
+        """Value of a point."""
         return float(self.batch(np.asarray(x, dtype=np.float64)[None])[0])
 
     def batch(self, x: Array) -> Array:
-        """The values of rows, as many as the budget allows."""
+        """Values of rows, of as many as the budget allows."""
         return self._timed(self._evaluate, x)
 
     def gradient(self, x: Array) -> Array:
-        """The gradient at a point."""
+        """Gradient at a point."""
         return self._timed(partial(self._differentiate, self._gradient), x)
 
     def product(self, x: Array, v: Array) -> Array:
-        """The Hessian at a point times one vector."""
-        if np.shape(v) != np.shape(x):  # rows of them would be counted as one
+        """Product of the Hessian at a point with one vector."""
+        if np.shape(v) != np.shape(x):  # several rows would be counted as one
             raise ValueError(f"v must have the shape of x, {np.shape(x)}, got {np.shape(v)}")
         return self._timed(partial(self._differentiate, self._product), x, v)
 
     def diagonal(self, x: Array) -> Array:
-        """The diagonal of the Hessian at a point."""
+        """Diagonal of the Hessian at a point."""
         return self._timed(partial(self._differentiate, self._diagonal), x)
 
-    # ---- what is kept -----------------------------------------------------------------------------------------------
+    # ---- what is recorded -------------------------------------------------------------------------------------------
 
     @property
-    def trajectory(self) -> tuple[Point, ...]:
-        """Improvements, thinned, the last one among them."""
+    def trajectory(self) -> tuple[Improvement, ...]:
+        """The improvements, thinned; the last one is always included."""
         return (*self._kept, *([] if self._pending is None else [self._pending]))
 
     def _timed(self, function: Callable[..., Array], *arrays: Array) -> Array:
-        """The time in here, for counting as well, is not the method's own."""
+        """Call a function of the problem. The time spent here, counting included, is not the method's own."""
         begin = time.process_time()
         try:
             return function(*(np.array(one, dtype=np.float64) for one in arrays))  # copies: the problem may change them
@@ -131,23 +164,23 @@ class Recorder:
             self.cpu += time.process_time() - begin
 
     def _evaluate(self, x: Array) -> Array:
-        self._go_on()
+        self._raise_if_over()
         x = x[: self.budget - self.evals - self.gradients]
         clean = None if self._noiseless is None else np.asarray(self._noiseless(x.copy()), dtype=np.float64)
         values = self._values(x)
-        self._note(values if clean is None else clean)
-        self._go_on()
+        self._record(values if clean is None else clean)
+        self._raise_if_over()
         return values
 
     def _differentiate(self, derivative: Callable[..., Array] | None, *arrays: Array) -> Array:
-        assert derivative is not None  # a Trial without it does not offer this
-        self._go_on()
+        assert derivative is not None  # a Trial offers only the derivatives that there are
+        self._raise_if_over()
         found = np.asarray(derivative(*arrays), dtype=np.float64)
         self.gradients += 1
-        self._go_on()
+        self._raise_if_over()
         return found
 
-    def _note(self, values: Array) -> None:
+    def _record(self, values: Array) -> None:
         for value in values.tolist():
             self.evals += 1
             self.finite += math.isfinite(value)
@@ -159,7 +192,7 @@ class Recorder:
 
     def _improve(self, gap: float) -> None:
         self.gap = gap
-        here = Point(self.evals, self.gradients, gap)
+        here = Improvement(self.evals, self.gradients, gap)
         new = [i for i, target in enumerate(self.targets) if gap <= target and math.isinf(self.hits[i])]
         for i in new:
             self.hits[i] = here.cost
@@ -170,7 +203,7 @@ class Recorder:
         else:
             self._pending = here
 
-    def _go_on(self) -> None:
+    def _raise_if_over(self) -> None:
         if self.over is None and self.evals + self.gradients >= self.budget:
             self.over = Ended.BUDGET
         if self.over is None and time.monotonic() > self._deadline:

@@ -1,31 +1,36 @@
-"""Processes that do the runs, one at a time each, and are killed if they do not come back."""
+"""Doing the runs of a comparison in processes of their own, and showing how many are done.
+
+Each process does one run at a time and is killed if it does not finish in time.
+"""
 
 from __future__ import annotations
 
 import os
 import random
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from esgroup.compare.execution import Settings, execute, failed
 from esgroup.compare.methods import choose
-from esgroup.compare.records import Cell, Ended, Run
+from esgroup.compare.records import Cell, Ended, RunRecord
 
-GRACE = 10.0  # seconds after its time in which a run may still come back by itself
-PREPARATION = 300.0  # seconds for what comes before a run's time: loading, compiling, making the problem
+GRACE = 10.0  # seconds after max_time in which a run may still end by itself
+PREPARATION = 300.0  # seconds for loading, compiling and making the problem, before the clock of a run starts
+QUIET = 20.0  # seconds between two progress lines where stderr is not a terminal
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Worker:
-    """A process of its own, which is replaced when it dies, hangs, or would disturb the next run."""
+    """A process that does runs; it is replaced when it dies, hangs, or would disturb the next run."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -33,53 +38,53 @@ class Worker:
         self._begin()
 
     def _begin(self) -> None:
-        # spawned: threads of BLAS do not survive a fork, and their number is read from the environment at the start
+        # spawn, not fork: BLAS threads do not survive a fork, and their number is read from the environment at start-up
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
         self._process: Any = context.Process(target=_serve, args=(theirs, self._settings, os.getpid()), daemon=True)
         with _one_thread():
             self._process.start()
         theirs.close()
-        self._used = False  # whether it has done a run
+        self._used = False  # whether the process has completed a run
 
     def send(self, cell: Cell) -> None:
-        """Begin a run."""
+        """Start a run in the process."""
         self.cell = cell
-        self._allow(PREPARATION, "begin")
+        self._allow(PREPARATION, "start")
         try:
             self.connection.send(cell)
-        except OSError:  # it has died since its last run
+        except OSError:  # the process has died since its last run
             self._renew()
             self.connection.send(cell)
 
     def _allow(self, seconds: float, what: str) -> None:
         self._deadline, self._late = time.monotonic() + seconds, f"did not {what} within {seconds:g} s"
 
-    def receive(self) -> Run | None:
-        """The record, if the run has ended; None after the word that its time begins."""
+    def receive(self) -> RunRecord | None:
+        """Return the record if the run has ended, or None if the message only says that its clock has started."""
         assert self.cell is not None
         try:
-            answer: Run | None = self.connection.recv()
+            answer: RunRecord | None = self.connection.recv()
         except (EOFError, OSError):
             self._process.join()
             if not self._used:
-                return self._given_up(_how_it_died(self._process.exitcode))
-            self._renew()  # something that an earlier run has left may be to blame
+                return self._given_up(_cause_of_death(self._process.exitcode))
+            self._renew()  # an earlier run may have left the process in a bad state: try again in a new one
             self.send(self.cell)
             return None
         if answer is None:
-            self._allow(self._settings.max_time + GRACE, "come back")
+            self._allow(self._settings.max_time + GRACE, "finish")
             return None
         self.cell, self._used = None, True
         if choose(answer.method).method.traces:
             self._renew()
         return answer
 
-    def overdue(self) -> Run | None:
-        """The record of a run that has not come back in time: its process is killed."""
+    def overdue(self) -> RunRecord | None:
+        """Kill the process if its run is past the deadline, and return the record of that run."""
         return self._given_up(self._late) if self.cell is not None and time.monotonic() > self._deadline else None
 
-    def _given_up(self, message: str) -> Run:
+    def _given_up(self, message: str) -> RunRecord:
         assert self.cell is not None
         cell, self.cell = self.cell, None
         self._renew()
@@ -95,15 +100,15 @@ class Worker:
         self.connection.close()
 
 
-def _how_it_died(code: int | None) -> str:
+def _cause_of_death(code: int | None) -> str:
     if code is not None and code < 0:
-        return f"its process was ended by {signal.Signals(-code).name}"
-    return f"its process left with status {code}"
+        return f"its process was killed by {signal.Signals(-code).name}"
+    return f"its process exited with status {code}"
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """BLAS on one thread for what is started here: runs share the cores, and times must be comparable."""
+    """Limit BLAS to one thread in processes started here: runs share the cores, and times must be comparable."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
@@ -120,10 +125,10 @@ def _one_thread() -> Iterator[None]:
 
 
 def _serve(connection: Connection[Any, Any], settings: Settings, parent: int) -> None:
-    """Do runs until the other side is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's affair: it kills us
-    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
-    nowhere = os.open(os.devnull, os.O_WRONLY)  # what methods print would run through the progress bar
+    """Do the runs that arrive on the connection until its other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and kills this process
+    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+    nowhere = os.open(os.devnull, os.O_WRONLY)  # what methods print would disturb the progress bar
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     try:
@@ -135,24 +140,24 @@ def _serve(connection: Connection[Any, Any], settings: Settings, parent: int) ->
         return
 
 
-def _leave_with(parent: int) -> None:
-    """A parent that was killed cannot kill us."""
+def _exit_with(parent: int) -> None:
+    """Exit when the parent is gone: a parent that was killed could not end this process."""
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)
 
 
 def _seed_everything(seed: int) -> None:
-    """Functions of the user's may draw from global generators: what they draw must not depend on earlier runs."""
+    """Seed the global generators: a user's function may draw from them, independently of earlier runs."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
 
 
-# ---- all of them ----------------------------------------------------------------------------------------------------
+# ---- all runs -------------------------------------------------------------------------------------------------------
 
 
-def run_all(cells: Sequence[Cell], settings: Settings, jobs: int) -> Iterator[Run]:
-    """The runs as they end, `jobs` at a time. When the caller goes away, so do the processes."""
+def run_all(cells: Sequence[Cell], settings: Settings, jobs: int) -> Iterator[RunRecord]:
+    """Do the runs, `jobs` at a time, and yield their records as they end; closing the generator ends the processes."""
     waiting = list(reversed(cells))
     workers = [Worker(settings) for _ in range(min(jobs, len(cells)))]
     try:
@@ -166,10 +171,84 @@ def run_all(cells: Sequence[Cell], settings: Settings, jobs: int) -> Iterator[Ru
             worker.kill()
 
 
-def _ended(workers: Sequence[Worker]) -> Iterator[Run]:
+def _ended(workers: Sequence[Worker]) -> Iterator[RunRecord]:
     by_connection = {worker.connection: worker for worker in workers if worker.cell is not None}
     ready = wait(list(by_connection), timeout=0.5)
     for connection, worker in by_connection.items():
         run = worker.receive() if connection in ready else worker.overdue()
         if run is not None:
             yield run
+
+
+# ---- progress -------------------------------------------------------------------------------------------------------
+
+
+class Watch:
+    """Shows on stderr how many of `total` runs have ended: a progress bar on a terminal, else a line every 20 seconds.
+
+    `done` is the number of runs that had ended before.
+    """
+
+    def __init__(self, total: int, done: int) -> None:
+        self._total, self._done, self._before = total, done, done
+        self._failures = 0
+        self._begin = self._printed = time.monotonic()
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            self._bar = _bar()
+            self._bar.start()
+            self._task = self._bar.add_task("", total=self._total, completed=self._done, failures="", left="")
+        elif self._done < self._total:
+            print(f"{self._total - self._done:,} runs to do", file=sys.stderr, flush=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, run: RunRecord) -> None:
+        """Count another run that has ended."""
+        self._done += 1
+        self._failures += run.failed
+        if self._bar is not None:
+            self._bar.update(
+                self._task,
+                completed=self._done,
+                description=f"{run.problem} {run.dim}",
+                failures=f"{self._failures} failed" if self._failures else "",
+                left=self._left(),
+            )
+        elif time.monotonic() > self._printed + QUIET:
+            self._printed = time.monotonic()
+            failures = f", {self._failures} failed" if self._failures else ""
+            print(f"{self._done:,} of {self._total:,} runs, {self._left()}{failures}", file=sys.stderr, flush=True)
+
+    def _left(self) -> str:
+        """Estimate the time left: runs are ordered by seed, so those ahead take about as long as those done."""
+        per_run = (time.monotonic() - self._begin) / (self._done - self._before)
+        return f"{duration(per_run * (self._total - self._done))} left"
+
+
+def duration(seconds: float) -> str:
+    """Format seconds as 42 s, 3 min 20 s or 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("[red]{task.fields[failures]}"),
+        TextColumn("[dim]{task.description}"),
+    )
+    return Progress(*columns, console=Console(stderr=True), transient=True)

@@ -1,1 +1,1 @@
-"""Figures of runs, and the style that all figures share. Needs matplotlib (extra "plot")."""
+"""Figures of runs, and the style that all figures share. They need matplotlib, from the extra "plot"."""

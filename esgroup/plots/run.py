@@ -1,4 +1,4 @@
-"""Figures of a run, made from its history file only."""
+"""The figure of a run, made from its history file only."""
 
 from __future__ import annotations
 
@@ -13,14 +13,33 @@ from esgroup.checks import Array
 from esgroup.plots.style import GRID, INK, PALE, RULE, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
-MOST_POINTS = 2000  # on a line: more cannot be seen, and make large files
-MOST_LABELS = 6
+MOST_POINTS = 2000  # per line: more cannot be seen, and make files large
+MOST_LABELS = 6  # names of coordinates beside a panel
 
 
 def plot(history: str | PathLike[str], out: str | PathLike[str]) -> Path:
-    """One figure of a history: best value, step size, axis ratio, mean and standard deviations over evaluations.
+    """Draw a history: best value, step size, axis ratio, mean and standard deviations over evaluations.
 
-    `out` ends in .png, .svg or .pdf. Needs matplotlib, which comes with the extra "plot".
+    Needs matplotlib, which comes with the extra "plot".
+
+    Parameters
+    ----------
+    history
+        A file that `minimize(..., history=...)` has written.
+    out
+        Where to write the figure; the path ends in .png, .svg or .pdf.
+
+    Returns
+    -------
+    Path
+        `out` as a path.
+
+    Raises
+    ------
+    ValueError
+        If `history` is not a history, or `out` has another suffix or is in a folder that does not exist.
+    ImportError
+        If matplotlib is not installed.
     """
     path = check_out(out)
     run = read(history)
@@ -66,7 +85,7 @@ def _best_value(axes: Any, run: Recorded) -> None:
 
 
 def _shift(values: Array) -> tuple[float, str]:
-    """What to subtract from the values so that a logarithmic axis shows them, and the axis' label."""
+    """What to subtract from the values to show them on a logarithmic axis, and the label of the axis."""
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if len(finite) else (1.0, 1.0)
     if low > 0 and (high >= 2 * low or high == low):
@@ -100,7 +119,7 @@ def _coordinates(axes: Any, run: Recorded, values: Array, label: str, scale: str
 
 
 def _line(axes: Any, run: Recorded, values: Array, **style: Any) -> None:
-    """A line over the evaluations, thinned to what can be seen, and broken where the search began anew."""
+    """Draw a line over the evaluations, thinned to what can be seen, and broken where the search was restarted."""
     keep = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_POINTS)).astype(int))
     x, y, breaks = run.nfev[keep], values[keep], np.flatnonzero(np.diff(run.restart[keep])) + 1
     if len(x) < 3:
@@ -120,12 +139,12 @@ def _log_scale(axes: Any, values: Array) -> None:
 
 
 def _log_formatter() -> Any:
-    """Powers of ten where they are shorter: 0.05 and 20, but 10^-6."""
+    """Formatter with powers of ten where they are shorter: 0.05 and 20, but 10^-6."""
     from matplotlib.ticker import LogFormatterSciNotation
 
     class Formatter(LogFormatterSciNotation):
         def __call__(self, x: float, pos: Any = None) -> str:
-            text = super().__call__(x, pos)  # empty where there would be too many
+            text = super().__call__(x, pos)  # empty where there would be too many labels
             return f"{x:g}" if text and 0.01 <= x < 10_000 else text
 
     return Formatter(labelOnlyBase=False, minor_thresholds=(1.0, 0.4))
@@ -136,8 +155,8 @@ def _select(run: Recorded, rows: Array) -> Recorded:
 
 
 def _name_lines(axes: Any, ends: Array, colours: Array) -> None:
-    """Names of a few lines at the right edge, moved apart where they would touch."""
-    axes.set_ylim(axes.get_ylim())  # from here on heights are final
+    """Write the names of a few lines at the right edge, moved apart where they would touch."""
+    axes.set_ylim(axes.get_ylim())  # heights are final from here
     picked = np.unique(np.linspace(0, len(ends) - 1, min(len(ends), MOST_LABELS)).round().astype(int))
     picked = picked[np.isfinite(ends[picked])]
     at = {int(j): float(_height(axes, ends[j])) for j in picked}
@@ -152,7 +171,7 @@ def _height(axes: Any, value: float) -> float:
 
 
 def _apart(heights: list[float], gap: float) -> list[float]:
-    """Heights in [0, 1], each at least `gap` above the one before it, as near as possible to those given.
+    """Heights in [0, 1], each at least `gap` above the one before it, as close as possible to those given.
 
     With v_i = height_i - i gap this is least squares under v_1 <= v_2 <= ...: neighbours in the wrong order are
     pooled at their average.
@@ -192,7 +211,7 @@ def _notebook(axes: Any, run: Recorded, *, names_evaluations: bool) -> None:
 
 
 def _restarts(run: Recorded) -> Array:
-    """Evaluations at which the search began anew."""
+    """Evaluations at which the search was restarted."""
     return run.nfev[:-1][np.diff(run.restart) > 0]
 
 

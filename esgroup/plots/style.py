@@ -1,4 +1,4 @@
-"""What all figures share: file formats, colours, an empty figure."""
+"""What all figures share: file formats, colours, and how an empty figure is made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,20 @@ INK, PALE, GRID, RULE = "#1b4965", "#9dbccf", "#e6e6e6", "#b0563b"
 
 
 def check_out(out: str | PathLike[str]) -> Path:
-    """The path of a figure, if its suffix is known and matplotlib is there."""
+    """Check where a figure is to be written, before anything is computed, and return the path.
+
+    Parameters
+    ----------
+    out
+        Path that ends in .png, .svg or .pdf, in a folder that exists.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is another one, or there is no such folder.
+    ImportError
+        If matplotlib is not installed.
+    """
     path = Path(out)
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"the figure's file must end in {', '.join(SUFFIXES)}, got {str(out)!r}")
@@ -25,7 +38,7 @@ def check_out(out: str | PathLike[str]) -> Path:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty figure of this size in inches."""
+    """Make an empty figure of this size in inches."""
     from matplotlib.figure import Figure  # not through pyplot, which keeps figures and may open windows
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 

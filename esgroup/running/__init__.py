@@ -1,1 +1,1 @@
-"""What every long run has, whatever it computes: limits, a result, progress, a history, Ctrl-C."""
+"""What all long runs share, whatever they compute: limits, results, progress, a history, and Ctrl-C."""

@@ -1,6 +1,6 @@
-"""The history of a run as JSON lines: a header, then one line per generation, each flushed at once.
+"""The history of a run as JSON lines: a header, then one line per generation, each flushed immediately.
 
-A killed run leaves at most a torn last line, which readers pass over and a continued run removes.
+A killed run leaves at most an incomplete last line, which readers ignore and a continued run removes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MOST_COORDINATES = 100
-_BEGIN = b'{"esgroup_history":'  # of every header
+_BEGIN = b'{"esgroup_history":'  # start of every header
 
 
 @dataclass(frozen=True)
 class HistoryFile(PathLike[str]):
-    """The path of a history, with the name of the problem for its header; usable wherever a path is."""
+    """Path of a history with the name of the problem, for its header; it can be used like any other path."""
 
     path: str | PathLike[str]
     problem: str | None = None
@@ -38,15 +38,27 @@ class HistoryFile(PathLike[str]):
 
 
 class History:
-    """Writes a history; a context manager. `append` goes on with the file of an earlier run, if there is one.
+    """Writes a history; a context manager.
 
-    Of points with more than 100 coordinates the first 100 are kept; the header says how many.
+    If points have more than 100 coordinates, the first 100 are stored; the header says how many.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    append
+        Whether to continue the file of an earlier run, if it exists.
+
+    Raises
+    ------
+    ValueError
+        If the file exists and is not a history.
     """
 
     def __init__(self, path: str | PathLike[str], append: bool = False) -> None:
         self.path = Path(path)
         self._problem = path.problem if isinstance(path, HistoryFile) else None
-        self._needs_header = not (_is_history(self.path) and append and _cut_torn_line(self.path))
+        self._needs_header = not (_is_history(self.path) and append and _cut_partial_line(self.path))
         self._file: IO[str] = self.path.open("a" if append else "w", encoding="utf-8")
 
     def __enter__(self) -> Self:
@@ -60,7 +72,7 @@ class History:
         self._file.close()
 
     def record(self, search: Searcher) -> None:
-        """Add the generation that a search, or a run of several, has just completed."""
+        """Write the generation that a search, or a run with restarts, has just completed."""
         if self._needs_header:
             self._write(_header(search, self._problem))
             self._needs_header = False
@@ -88,7 +100,7 @@ def _generation(search: Searcher) -> dict[str, Any]:
 
 
 def _is_due(search: Searcher) -> bool:
-    """Whether the axis ratio is computed: its singular values cost O(d^3), a generation about O(d^2)."""
+    """Whether to compute the axis ratio: singular values cost O(d^3), a generation about O(d^2)."""
     return search.nit % max(1, min(search.dim, 100) // 10) == 0 or search.nit <= 1
 
 
@@ -107,14 +119,14 @@ def _header(search: Searcher, problem: str | None) -> dict[str, Any]:
 
 
 def structure_name(structure: Group | str) -> str:
-    """The spelling of a group, or how it was composed; of other spaces what a search calls its distribution."""
+    """Spelling of a group, or how it was composed; for other spaces the name of the distribution."""
     from esgroup.groups import described
 
     return structure if isinstance(structure, str) else described(structure)
 
 
 def _number(value: float) -> float | None:
-    """A number that JSON has: NaN and the infinities are null."""
+    """Convert to a number that JSON has; NaN and the infinities become None."""
     return float(value) if math.isfinite(value) else None
 
 
@@ -124,20 +136,20 @@ def _numbers(values: Array) -> list[float | None]:
 
 
 def _is_history(path: Path) -> bool:
-    """Whether there is a history; an error for any other file that has something in it, rather than to destroy it."""
+    """Whether the file is a history; another file that is not empty raises an error rather than being overwritten."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
         first = file.readline()
     if first.endswith(b"\n"):
         _checked_header(_parsed(first, path, 1), path)
-    elif first[: len(_BEGIN)] != _BEGIN[: len(first)]:  # not even a header that was torn
-        raise ValueError(f"{path} is there already, and is not a history of esgroup")
+    elif first[: len(_BEGIN)] != _BEGIN[: len(first)]:  # not even the start of a header
+        raise ValueError(f"{path} exists and is not a history of esgroup")
     return bool(first)
 
 
-def _cut_torn_line(path: Path) -> bool:
-    """Remove what a killed run has left after the last whole line; False if nothing is left then."""
+def _cut_partial_line(path: Path) -> bool:
+    """Remove what a killed run has left after the last complete line; False if the file is empty then."""
     with path.open("r+b") as file:
         end = sum(len(line) for line in file if line.endswith(b"\n"))
         file.truncate(end)
@@ -148,7 +160,7 @@ def _cut_torn_line(path: Path) -> bool:
 
 
 class Recorded(NamedTuple):
-    """A history that was read: arrays with an entry per generation, NaN where a number is not known."""
+    """A history that was read: arrays with one entry per generation, NaN where a number is not known."""
 
     header: dict[str, Any]
     nit: Array
@@ -164,9 +176,14 @@ class Recorded(NamedTuple):
 
 
 def read(path: str | PathLike[str]) -> Recorded:
-    """The history in a file, without a torn last line.
+    """Read a history, ignoring an incomplete last line.
 
-    Where a run was continued from an older checkpoint, its generations replace those that the file already had.
+    If a run was continued from an older checkpoint, its generations replace those that the file already had.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a history, or has no generation.
     """
     header, generations = _header_and_generations(Path(path))
     columns = (np.array([g[name] for g in generations], dtype=np.float64) for name in Recorded._fields[1:])
@@ -186,7 +203,7 @@ def _header_and_generations(path: Path) -> tuple[dict[str, Any], list[dict[str, 
             else:
                 _keep(kept, _checked_generation(parsed, path, number))
     if not kept:
-        raise ValueError(f"{path} has no generation in it" if header else f"{path} is empty, not a history of esgroup")
+        raise ValueError(f"{path} contains no generation" if header else f"{path} is empty, not a history of esgroup")
     return header, kept
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a run."""
+"""Handling Ctrl-C during a run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any, Self
 
 
 class Interrupts:
-    """Ctrl-C is let through while the objective or the callback runs, and waits while the search itself changes.
+    """Lets Ctrl-C through while the objective or the callback runs, and delays it while the search itself changes.
 
-    So what an interrupt leaves behind can be saved. A second one does not wait. Outside the main thread there are none.
+    The search is thus always in a state that can be saved. A second Ctrl-C is not delayed. Outside the main thread
+    there are no interrupts.
     """
 
     def __init__(self) -> None:
@@ -36,6 +37,7 @@ class Interrupts:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
+        """Let interrupts through while the context is open."""
         self._allowed = True
         try:
             self.let_through()
@@ -44,7 +46,7 @@ class Interrupts:
             self._allowed = False
 
     def let_through(self) -> None:
-        """Act on an interrupt that waits."""
+        """Raise an interrupt that was delayed."""
         if self._waiting:
             self._handle(signal.SIGINT, None)
 

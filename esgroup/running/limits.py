@@ -1,4 +1,4 @@
-"""Limits that a caller sets, and what the reasons to stop mean for a result."""
+"""Limits that a caller sets, and the status of a result for the reasons to stop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BUDGETS = ("max_evals", "max_iters", "max_time")
 
 
 class Limits(NamedTuple):
-    """Budgets and the value to reach, None where there is none."""
+    """Budgets and the value to reach; None means no limit."""
 
     max_evals: int | None = None
     max_iters: int | None = None
@@ -22,7 +22,22 @@ class Limits(NamedTuple):
 
 
 def parse_limits(max_evals: Any, max_iters: Any, max_time: Any, target: Any) -> Limits:
-    """The limits that a caller gave, checked."""
+    """Check the limits that a caller has set.
+
+    Parameters
+    ----------
+    max_evals, max_iters
+        Whole numbers of evaluations and iterations (1e4 is accepted), or None or inf for no limit.
+    max_time
+        Seconds, or None or inf for no limit.
+    target
+        Value to reach, or None or -inf for no target.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If one of them is not such a number.
+    """
     return Limits(
         _whole("max_evals", max_evals),
         _whole("max_iters", max_iters),
@@ -32,7 +47,7 @@ def parse_limits(max_evals: Any, max_iters: Any, max_time: Any, target: Any) -> 
 
 
 def _whole(name: str, value: Any) -> int | None:
-    """A budget; 1e4 is a whole number too."""
+    """Check a budget; 1e4 counts as a whole number."""
     if _is(math.inf, value):
         return None
     value = int(value) if isinstance(value, float) and value.is_integer() else value
@@ -44,7 +59,7 @@ def _is(unlimited: float, value: Any) -> bool:
 
 
 def budget_reasons(limits: Limits, nfev: int, nit: int, seconds: float, best_f: float) -> dict[str, str]:
-    """Which limits are reached."""
+    """The limits that are reached, with an explanation of each."""
     reasons = {}
     if limits.target is not None and best_f <= limits.target:
         reasons["target"] = f"the best value {best_f:.6g} is at or below the target {limits.target:.6g}"
@@ -58,7 +73,7 @@ def budget_reasons(limits: Limits, nfev: int, nit: int, seconds: float, best_f: 
 
 
 def status_of(reasons: dict[str, str]) -> int:
-    """The status of a result: -1 still running, 0 a tolerance, 1 the target, 2 a budget, 3 anything else."""
+    """Status of a result: -1 still running, 0 a tolerance, 1 the target, 2 a budget, 3 anything else."""
     if not reasons:
         return -1
     if TARGET in reasons:

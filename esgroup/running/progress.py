@@ -1,4 +1,4 @@
-"""One live line about a running search, on a terminal only."""
+"""A live progress line for a running search, on a terminal only."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from esgroup.search.searcher import Searcher
 
-INTERVAL = 0.1  # seconds between two looks: nobody reads faster
+INTERVAL = 0.1  # seconds between two updates: nobody reads faster
 
 
 class Progress:
-    """A line on stderr while the context is open, renewed at most ten times a second; silent where no one looks."""
+    """A line on stderr while the context is open, updated at most ten times a second; silent without a terminal."""
 
     def __init__(self) -> None:
         self._live: Any = None
@@ -38,11 +38,11 @@ class Progress:
         target: float | None = None,
         max_time: float | None = None,
     ) -> None:
-        """Show where the run is, and the limits that are set."""
+        """Show the progress of the search, with the limits that are set."""
         if self._live is None:
             return
         now = time.monotonic()
-        if self._since is None:  # earlier sessions and what is compiled before the first generation say nothing
+        if self._since is None:  # excludes earlier sessions, and compilation before the first generation
             self._since = now, search.nfev
         if now >= self._shown + INTERVAL:
             self._shown = now
@@ -63,7 +63,7 @@ def line(
     target: float | None = None,
     max_time: float | None = None,
 ) -> str:
-    """What the line says; `speed` is in evaluations per second, None if it is not known yet."""
+    """Text of the progress line; `speed` is in evaluations per second, None if not known yet."""
     restart = getattr(search, "restart", 0)  # a plain Searcher has none
     parts = [
         f"{search.nfev:,}" + (f" of {max_evals:,}" if max_evals else "") + " evaluations",
@@ -79,6 +79,6 @@ def _live_line() -> Any:
     from rich.console import Console
     from rich.live import Live
 
-    # what the objective prints goes above the line; but where stdout is a file or a pipe it must stay there
+    # what the objective prints appears above the line, unless stdout is a file or a pipe: there it stays
     redirect = sys.stdout.isatty()
     return Live(console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=redirect)

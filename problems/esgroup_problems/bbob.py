@@ -4,10 +4,10 @@
     bbob_largescale_f1 ... bbob_largescale_f24      20, 40, 80, 160, 320 or 640 dimensions
 
 The seed counts the instances that a suite lists, from zero; coco-experiment 2.8 lists 15 of every function. The number
-of an instance may be another one: the sixth of a recent bbob is instance 71. A problem begins at the suite's initial
-solution, the middle of its region of interest [-5, 5], without bounds and with sigma0 = 2. Random starts are uniform in
-[-4, 4], where most functions have their optima. (The suite's own proposals for restarts are the means of two uniform
-numbers, and depend on how often they are asked for.)
+of an instance may differ from its place: the sixth of a recent bbob is instance 71. A problem starts at the suite's
+initial solution, the middle of its region of interest [-5, 5], without bounds and with sigma0 = 2. Random starts are
+uniform in [-4, 4], where most functions have their optima. (The suite's own proposals for restarts are means of two
+uniform numbers, and depend on how often they have been requested.)
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup_problems import needs
-from esgroup_problems.problem import OnPoint, Problem
-from esgroup_problems.registry import register
+from esgroup_problems.making import optional_module
+from esgroup_problems.problem import OnPoint, Problem, register
 
 _NAMES = (
     "Sphere",
@@ -62,7 +61,7 @@ _LARGESCALE = (
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite of COCO: its name there, its dimensions, the one that is usual here, and where it is described."""
+    """A suite of COCO: its name there, its dimensions, the default dimension here, and where it is described."""
 
     name: str
     dims: tuple[int, ...]
@@ -75,12 +74,12 @@ LARGESCALE = Suite("bbob-largescale", (20, 40, 80, 160, 320, 640), 40, _LARGESCA
 
 
 class SuiteFunction:
-    """The rows of a problem of a suite. Only what names the problem is pickled: it is opened anew where it arrives."""
+    """Values of rows for a problem of a suite. Only its identifiers are pickled; unpickling opens the problem again."""
 
     def __init__(self, suite: str, number: int, dim: int, index: int) -> None:
         self._named = (suite, number, dim, index)
         chosen = f"function_indices:{number} dimensions:{dim} instance_indices:{index}"
-        self._suite = _cocoex().Suite(suite, "", chosen)  # kept, as the problem ends with it
+        self._suite = _cocoex().Suite(suite, "", chosen)  # kept, because the problem is freed with it
         self.problem: Any = self._suite[0]  #: COCO's own object
 
     def __call__(self, x: Array) -> Array:
@@ -91,7 +90,7 @@ class SuiteFunction:
 
 
 def make(suite: Suite, number: int, dim: int, seed: int) -> Problem:
-    """Function `number` of a suite, in its instance number seed + 1."""
+    """Make function `number` of a suite, in the instance at place seed + 1."""
     if checks.whole_number("dim", dim) not in suite.dims:
         known = ", ".join(map(str, suite.dims))
         raise ValueError(f"dim must be one of {known} for the suite {suite.name}, got {dim}")
@@ -120,14 +119,14 @@ def _index(suite: Suite, number: int, dim: int, seed: int) -> int:
 
 
 def _optimum(suite: Suite, number: int, dim: int, instance: int) -> tuple[float, Array | None]:
-    # COCO tells the optimum of bbob only. The smallest values of both suites are the same: they depend on the function
-    # and the instance, not on the dimension. The points are others, and asking for 80 dimensions ends the process.
+    # COCO gives the optimum of bbob only. The minimum values of both suites are the same: they depend on the function
+    # and the instance, not on the dimension. The minimisers differ, and asking for 80 dimensions ends the process.
     twin = _cocoex().BareProblem("bbob", number, dim if suite is BBOB else 2, instance)
     return float(twin.best_value()), np.array(twin.best_parameter()) if suite is BBOB else None
 
 
 def _cocoex() -> Any:
-    return needs.optional_module("cocoex", package="coco-experiment", extra="bench", who="the bbob problems")
+    return optional_module("cocoex", package="coco-experiment", extra="bench", who="the bbob problems")
 
 
 def _maker_name(suite: Suite, number: int) -> str:
@@ -149,4 +148,4 @@ def _maker(suite: Suite, number: int) -> Callable[..., Problem]:
 
 for _suite in (BBOB, LARGESCALE):
     for _number in range(1, len(_NAMES) + 1):
-        globals()[_maker_name(_suite, _number)] = _maker(_suite, _number)  # where pickle looks for it
+        globals()[_maker_name(_suite, _number)] = _maker(_suite, _number)  # pickle looks for it here

@@ -1,4 +1,4 @@
-"""Two classics of any size whose coordinates are coupled to their neighbours: for large dimensions.
+"""Two classic functions of any size whose coordinates are coupled to their neighbours, for large dimensions.
 
 More, Garbow, Hillstrom: Testing unconstrained optimization software (ACM TOMS 7, 1981), problems 22 and 30; both are in
 CUTEst. The chained Rosenbrock function is `rosenbrock`.
@@ -14,8 +14,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup_problems import making
 from esgroup_problems.functions import Banded
-from esgroup_problems.problem import Problem
-from esgroup_problems.registry import register
+from esgroup_problems.problem import Problem, register
 
 _MORE = "More, Garbow, Hillstrom: Testing unconstrained optimization software (ACM TOMS 7, 1981), problem "
 
@@ -58,7 +57,7 @@ class BroydenTridiagonal(Banded):
     """f = sum_i r_i^2, r_i = (3 - 2 x_i) x_i - x_{i-1} - 2 x_{i+1} + 1, with x_0 = x_{d+1} = 0."""
 
     def residuals(self, x: Array) -> Array:
-        """r."""
+        """The residuals r."""
         r: Array = (3 - 2 * x) * x + 1
         r[..., 1:] -= x[..., :-1]
         r[..., :-1] -= 2 * x[..., 1:]
@@ -86,10 +85,10 @@ class BroydenTridiagonal(Banded):
 def broyden_root(dim: int) -> Array:
     """The root of all residuals near -1/sqrt(2), by Newton's method.
 
-    Inside a long chain 3 x - 2 x^2 - x - 2 x + 1 = 0, hence x = -1/sqrt(2). From -1 five steps reach rounding, in any
-    dimension; eight are taken.
+    Inside a long chain 3 x - 2 x^2 - x - 2 x + 1 = 0, hence x = -1/sqrt(2). From -1 five steps reach rounding errors,
+    in any dimension; eight are taken.
     """
-    from scipy.linalg import solve_banded  # slow to import, and needed here only
+    from scipy.linalg import solve_banded  # slow to import
 
     x, jacobian = np.full(dim, -1.0), np.zeros((3, dim))
     jacobian[0, 1:], jacobian[2, :-1] = -2.0, -1.0
@@ -101,7 +100,7 @@ def broyden_root(dim: int) -> Array:
 
 @register
 def powell_singular(dim: int = 20) -> Problem:
-    """Powell's function of blocks of four: its Hessian is singular at the minimum."""
+    """Powell's function of blocks of four coordinates, with a singular Hessian at the minimum."""
     dim = checks.whole_number("dim", dim, least=4)
     if dim % 4:
         raise ValueError(f"dim must be a multiple of 4, got {dim}")
@@ -115,8 +114,8 @@ def powell_singular(dim: int = 20) -> Problem:
 def broyden_tridiagonal(dim: int = 20) -> Problem:
     """Sum of squares of a tridiagonal system of quadratic equations, with a root near -0.7.
 
-    The stated minimiser is that root, to rounding. Random starts are drawn from (-1, 0), around the usual start -1:
-    farther off there are local minima.
+    The stated minimiser is that root, up to rounding. Random starts are drawn from (-1, 0), near the usual start -1:
+    farther away there are local minima.
     """
     dim = checks.whole_number("dim", dim, least=1)
     root, x0 = broyden_root(dim), np.full(dim, -1.0)

@@ -11,8 +11,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup_problems import making
 from esgroup_problems.functions import Function, Length, Separable
-from esgroup_problems.problem import Problem
-from esgroup_problems.registry import register
+from esgroup_problems.problem import Problem, register
 from esgroup_problems.rotations import Rotated, rotation
 
 _HANSEN = "Hansen, Ostermeier: Completely derandomized self-adaptation (Evolutionary Computation 9, 2001)"
@@ -59,7 +58,8 @@ class Powers(Separable):
 class SharpRidge(Function):
     """f(x) = x_1^2 + 100 |(x_2, ..., x_d)|.
 
-    Smooth off the ridge x_2 = ... = x_d = 0. On it the second term has a kink, and counts as zero in the derivatives.
+    It is smooth except on the ridge x_2 = ... = x_d = 0. There the second term has a kink, and its derivatives are
+    taken as zero.
     """
 
     def rows(self, x: Array) -> Array:
@@ -77,7 +77,7 @@ class SharpRidge(Function):
 
 
 def ellipsoid_weights(dim: int) -> Array:
-    """10^(6 (i-1)/(d-1)): from 1 to 10^6 in equal ratios; 1 if there is one coordinate only."""
+    """10^(6 (i-1)/(d-1)): from 1 to 10^6 in equal ratios; 1 if there is only one coordinate."""
     return np.logspace(0, 6, dim)
 
 
@@ -88,14 +88,14 @@ def one_and_others(first: float, others: float, dim: int) -> Array:
 
 
 def problem_at_zero(maker: Callable[..., Problem], function: Function, dim: int, *, source: str) -> Problem:
-    """A problem with the minimum 0 at 0, started in the region of the BBOB functions with the usual step size there."""
+    """Make a problem with the minimum 0 at 0, with the start region and the step size of the BBOB functions."""
     zero, x0 = np.zeros(dim), np.full(dim, 3.0)
     return making.problem(maker, function, minimiser=zero, x0=x0, box=(-5.0, 5.0), sigma0=2.0, source=source)
 
 
 @register
 def sphere(dim: int = 20) -> Problem:
-    """Sum of squares: the easiest function, and the measure of all others."""
+    """Sum of squares: the easiest function, and a reference for all others."""
     dim = checks.whole_number("dim", dim, least=1)
     return problem_at_zero(sphere, Quadratic(np.ones(dim)), dim, source="folklore")
 
@@ -126,7 +126,7 @@ def cigar(dim: int = 20) -> Problem:
 def discus(dim: int = 20) -> Problem:
     """One short axis: the first coordinate has weight 10^6, all others 1.
 
-    The name is that of BBOB; `tablet` is the same function under the older name, rotated.
+    The name is that of BBOB; `tablet` is the same function, rotated, under its older name.
     """
     dim = checks.whole_number("dim", dim, least=1)
     return problem_at_zero(discus, Quadratic(one_and_others(1e6, 1.0, dim)), dim, source=_BBOB)
@@ -134,10 +134,10 @@ def discus(dim: int = 20) -> Problem:
 
 @register
 def tablet(dim: int = 20, *, seed: int = 0) -> Problem:
-    """The discus in randomly rotated coordinates: one short axis, in no coordinate's direction.
+    """The discus in randomly rotated coordinates: one short axis, parallel to no coordinate.
 
-    Hansen and Ostermeier call (1000 x_1)^2 + sum_{i>1} x_i^2 the tablet and give it a random orthogonal basis; later
-    the same function was called discus. Here the older name stands for the rotated function.
+    Hansen and Ostermeier call (1000 x_1)^2 + sum_{i>1} x_i^2 the tablet, in a random orthogonal basis; later the same
+    function was called discus. Here the older name means the rotated function.
     """
     dim = checks.whole_number("dim", dim, least=1)
     turned = rotation(dim, making.instance_rng("tablet", dim, seed))
@@ -146,10 +146,10 @@ def tablet(dim: int = 20, *, seed: int = 0) -> Problem:
 
 @register
 def different_powers(dim: int = 20) -> Problem:
-    """Sum of |x_i|^p_i with powers from 2 to 12: the nearer the minimum, the worse the scaling.
+    """Sum of |x_i|^p_i with powers from 2 to 12: the closer to the minimum, the worse the scaling.
 
-    As Hansen and Ostermeier have it, p_i = 2 + 10 (i-1)/(d-1), without the rotation. BBOB takes powers from 2 to 6 and
-    the square root of the sum.
+    As defined by Hansen and Ostermeier, p_i = 2 + 10 (i-1)/(d-1), without the rotation. BBOB uses powers from 2 to 6
+    and the square root of the sum.
     """
     dim = checks.whole_number("dim", dim, least=1)
     return problem_at_zero(different_powers, Powers(np.linspace(2, 12, dim)), dim, source=_HANSEN)

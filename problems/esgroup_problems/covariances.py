@@ -1,6 +1,6 @@
-"""Statistics of covariance matrices: a sparse precision by maximum likelihood, and the nearest correlation matrix.
+"""Statistics of covariance matrices: sparse precision by maximum likelihood, and the nearest correlation matrix.
 
-As in all positive-definite problems of the zoo, a matrix counts as its symmetric part, and gradients are symmetric.
+As in all positive-definite problems of the zoo, a matrix stands for its symmetric part, and gradients are symmetric.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.lazy import Lazy
 from esgroup.problem_registry import summary
-from esgroup_problems.making import instance_rng
+from esgroup_problems.making import convex_minimiser, instance_rng
 from esgroup_problems.matrices import SPD_SIGMA0, inverse, squares, symmetric_part
-from esgroup_problems.newton import convex_minimiser
-from esgroup_problems.problem import OnPoint, Problem
-from esgroup_problems.registry import register
+from esgroup_problems.problem import OnPoint, Problem, register
 
 _sparse: Any = Lazy("scipy.sparse.linalg")
 
@@ -33,7 +31,7 @@ _HIGHAM = (
 class PenalisedLikelihood:
     """f(W) = -log det W + tr(S W) + 1/2 sum_ij R_ij W_ij^2, and +inf where W is not positive definite.
 
-    It is strictly convex, and grows without limit towards the boundary of the cone and towards infinity.
+    It is strictly convex, and grows without bound towards the boundary of the cone and towards infinity.
     """
 
     moments: Array
@@ -53,7 +51,7 @@ class PenalisedLikelihood:
         return self.penalties * v + symmetric_part(covariance @ v @ covariance)
 
     def solve(self, w: Array, g: Array) -> Array:
-        """The inverse Hessian at W times G, by conjugate gradients with W G W, the inverse without penalties."""
+        """Inverse Hessian at W times G, by conjugate gradients; the preconditioner W G W is exact without penalties."""
         shape, size = w.shape, w.size
         hessian = _operator(size, lambda v: self.product(w, v.reshape(shape)).ravel())
         without = _operator(size, lambda v: (w @ v.reshape(shape) @ w).ravel())
@@ -65,7 +63,7 @@ class PenalisedLikelihood:
 class CorrelationDistance:
     """f(W) = 1/2 |R - A|_F^2 with the correlations R_ij = W_ij / sqrt(W_ii W_jj) of W; A has ones on its diagonal.
 
-    It does not change when W is scaled to D W D with a diagonal D. NaN where W has a diagonal that is not positive.
+    It is invariant under scaling, W to D W D with a diagonal D. It is NaN where the diagonal of W is not positive.
     """
 
     target: Array
@@ -83,7 +81,7 @@ class CorrelationDistance:
     def product(self, w: Array, v: Array) -> Array:
         w, v = symmetric_part(w), symmetric_part(v)
         r, scales = _correlations(w)
-        # along V: log W_ii moves by c_i, the scales 1 / sqrt(W_ii W_jj) by -(c_i + c_j) / 2 of themselves, R by turn
+        # along V: log W_ii changes by c_i, the scales 1 / sqrt(W_ii W_jj) by the factor -(c_i + c_j) / 2, R by turn
         c = np.diag(v) / np.diag(w)
         shrink = -0.5 * (c[:, None] + c)
         turn = v * scales + r * shrink
@@ -97,7 +95,7 @@ def log_determinants(w: Array) -> Array:
     """log det of each of several symmetric matrices, (n,); -inf for those that are not positive definite."""
     try:
         roots = np.linalg.cholesky(w)
-    except np.linalg.LinAlgError:  # at least one of them is not: look at each
+    except np.linalg.LinAlgError:  # at least one of them is not positive definite: check each
         return np.array([-np.inf]) if len(w) == 1 else np.concatenate([log_determinants(one[None]) for one in w])
     logarithms: Array = 2 * np.log(np.diagonal(roots, axis1=-2, axis2=-1)).sum(axis=-1)
     return logarithms
@@ -110,8 +108,9 @@ def covariance_selection(dim: int = 10, samples: int | None = None, *, seed: int
     f(W) = -log det W + tr(S W) + 1/2 sum_ij R_ij W_ij^2: twice the negative log-likelihood of W per sample, without its
     constant, where S is the covariance of 10 dim samples. Dempster sets W_ij = 0 where the graph has no edge; here
     those entries have R_ij = 10, a normal prior, and all others R_ij = 0, so that f is smooth and defined on the whole
-    cone. (The graphical lasso, with |W_ij|, has corners.) The graph has three edges a node on average, as has the
-    precision that the samples come from. The minimum is found by Newton's method, to machine precision.
+    cone. (The graphical lasso, with |W_ij|, is not smooth.) The graph has three edges per node on average, and so does
+    the precision matrix of the distribution that the samples come from. The minimum is found by Newton's method, to
+    machine precision.
     """
     dim = checks.whole_number("dim", dim, least=1)
     # with fewer samples than dimensions S is singular, and f may have no minimum
@@ -127,13 +126,13 @@ def covariance_selection(dim: int = 10, samples: int | None = None, *, seed: int
 
 @register
 def nearest_correlation(dim: int = 10, *, seed: int = 0) -> Problem:
-    """Positive definite W whose correlations are nearest to an indefinite matrix.
+    """Positive-definite W whose correlations are nearest to an indefinite matrix.
 
     f(W) = 1/2 |R - A|_F^2 for the correlations R of W: Higham's problem. Its solution X has rank dim - k and lies on
-    the boundary of the cone, so that f comes near its minimum without reaching it: eigenvalues of W shrink to zero. To
-    know the minimum, A is made from its solution: A = X - Z + diag(Z) with Z the projector on the k = max(1, dim // 4)
+    the boundary of the cone, so that f approaches its minimum without reaching it: eigenvalues of W shrink to zero. For
+    a known minimum, A is made from its solution: A = X - Z + diag(Z), where Z projects on the k = max(1, dim // 4)
     directions that X lacks. A has a diagonal of ones and is indefinite; f(X) = 1/2 |Z - diag(Z)|_F^2, and X is the
-    nearest since X - A = Z - diag(Z) with Z positive semidefinite and Z X = 0 (Higham, section 2).
+    nearest because X - A = Z - diag(Z) with Z positive semidefinite and Z X = 0 (Higham, section 2).
     """
     dim = checks.whole_number("dim", dim, least=2)
     lacking = max(1, dim // 4)
@@ -174,7 +173,7 @@ def _problem(
 
 
 def _sparse_precision(dim: int, rng: np.random.Generator) -> Array:
-    # three edges a node on average, of either sign; positive definite since the diagonal outweighs every row by 1
+    # three edges per node on average, of either sign; positive definite because the diagonal exceeds each row sum by 1
     edges = np.triu(rng.random((dim, dim)) < 3 / max(dim - 1, 1), 1)
     upper = np.where(edges, rng.uniform(0.3, 1.0, (dim, dim)) * rng.choice([-1.0, 1.0], (dim, dim)), 0.0)
     both = upper + upper.T
@@ -182,7 +181,7 @@ def _sparse_precision(dim: int, rng: np.random.Generator) -> Array:
 
 
 def _correlations(w: Array) -> tuple[Array, Array]:
-    # R and the 1 / sqrt(W_ii W_jj) that make it, of one matrix or several
+    # R and the scales 1 / sqrt(W_ii W_jj) that give it, for one matrix or several
     diagonal = np.diagonal(w, axis1=-2, axis2=-1)
     roots = 1 / np.sqrt(np.where(diagonal > 0, diagonal, np.nan))
     scales = roots[..., :, None] * roots[..., None, :]

@@ -1,4 +1,4 @@
-"""Functions of vectors with their derivatives: kinds of function that cost one pass over the coordinates."""
+"""Functions of vectors with their derivatives, at the cost of one pass over the coordinates."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ class Function(ABC):
 
     @abstractmethod
     def rows(self, x: Array) -> Array:
-        """f of every row, (n,)."""
+        """Values of f at every row, (n,)."""
 
     @abstractmethod
     def gradient(self, x: Array) -> Array:
-        """All partial derivatives of f at x."""
+        """Gradient of f at x."""
 
     @abstractmethod
     def product(self, x: Array, v: Array) -> Array:
-        """The Hessian of f at x times v."""
+        """Hessian of f at x times v."""
 
     @abstractmethod
     def diagonal(self, x: Array) -> Array:
-        """The diagonal of the Hessian of f at x."""
+        """Diagonal of the Hessian of f at x."""
 
 
 class Separable(Function):
-    """f(x) = sum_i f_i(x_i): the Hessian is diagonal. The hooks take points or rows."""
+    """f(x) = sum_i f_i(x_i): the Hessian is diagonal. `terms`, `slopes` and `bends` take points or rows."""
 
     @abstractmethod
     def terms(self, x: Array) -> Array:
-        """f_i(x_i)."""
+        """The terms f_i(x_i)."""
 
     @abstractmethod
     def slopes(self, x: Array) -> Array:
-        """f_i'(x_i)."""
+        """The first derivatives f_i'(x_i)."""
 
     @abstractmethod
     def bends(self, x: Array) -> Array:
-        """f_i''(x_i)."""
+        """The second derivatives f_i''(x_i)."""
 
     @final
     def rows(self, x: Array) -> Array:
@@ -64,11 +64,11 @@ class Separable(Function):
 
 
 class Banded(Function):
-    """A function that couples neighbouring coordinates only: its Hessian is a few diagonals."""
+    """A function that couples neighbouring coordinates only: its Hessian has a few nonzero diagonals."""
 
     @abstractmethod
     def bands(self, x: Array) -> tuple[Array, ...]:
-        """The diagonal of the Hessian, (dim,), the one above it, (dim - 1,), and so on until the rest is zero."""
+        """Nonzero diagonals of the Hessian: the main one, (dim,), the one above it, (dim - 1,), and so on."""
 
     @final
     def product(self, x: Array, v: Array) -> Array:
@@ -85,7 +85,7 @@ class Banded(Function):
 
 
 class Length:
-    """`scale` times the Euclidean length of x, with its derivatives; at x = 0, where it has none, they are zero."""
+    """`scale` times the Euclidean length of x, with its derivatives; at the kink x = 0 they are taken as zero."""
 
     def __init__(self, x: Array, scale: float = 1.0) -> None:
         length = float(np.sqrt((x**2).sum()))

@@ -10,12 +10,9 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.problem_registry import summary
-from esgroup_problems import needs
 from esgroup_problems.functions import Function
-from esgroup_problems.making import instance_rng
-from esgroup_problems.newton import convex_minimiser
-from esgroup_problems.problem import OnPoint, Problem, Space
-from esgroup_problems.registry import register
+from esgroup_problems.making import convex_minimiser, fixed_dim, instance_rng, optional_module
+from esgroup_problems.problem import OnPoint, Problem, Space, register
 from esgroup_problems.rotations import orthogonal
 
 _JAAKKOLA = "Jaakkola, Jordan: Bayesian parameter estimation via variational methods (Statistics & Computing 10, 2000)"
@@ -30,7 +27,7 @@ _FIGURE = "Lin, Nielsen, Khan, Schmidt: Tractable structured natural-gradient de
 class LogisticPosterior(Function):
     """f(w) = sum_i log(1 + exp(-m_i)) + 1/2 |w|^2 with the margins m_i = y_i x_i^T w; `signed` has the rows y_i x_i.
 
-    It is the negative logarithm of the posterior under the prior N(0, I), without constants.
+    It is the negative log posterior under the prior N(0, I), without constants.
     """
 
     signed: Array
@@ -53,12 +50,12 @@ class LogisticPosterior(Function):
         return diagonal
 
     def solve(self, x: Array, g: Array) -> Array:
-        """The inverse Hessian times g."""
+        """Inverse Hessian at w times g."""
         hessian = np.eye(len(x)) + (self._bends(x)[:, None] * self.signed).T @ self.signed
         return np.asarray(np.linalg.solve(hessian, g), dtype=np.float64)
 
     def _wrong(self, x: Array) -> Array:
-        # probability of the other label, 1 / (1 + exp(m)), without overflow
+        # probability of the wrong label, 1 / (1 + exp(m)), without overflow
         wrong: Array = 0.5 - 0.5 * np.tanh(0.5 * (self.signed @ x))
         return wrong
 
@@ -72,15 +69,15 @@ def logistic_regression(dim: int = 20, *, samples: int | None = None, seed: int 
     """Logistic regression on generated data (10 dim samples) with a normal prior: convex.
 
     f(w) = sum_i log(1 + exp(-y_i x_i^T w)) + 1/2 |w|^2. The features are normal with a covariance of condition 100 and
-    random eigenvectors; labels are drawn from the model at normal weights. The minimum is found by Newton's method, to
-    machine precision.
+    random eigenvectors; labels are drawn from the model with normal weights. The minimum is found by Newton's method,
+    to machine precision.
     """
     dim = checks.whole_number("dim", dim, least=1)
     samples = 10 * dim if samples is None else checks.whole_number("samples", samples, least=1)
     rng = instance_rng("logistic_regression", dim, seed)
     scales = np.geomspace(0.1, 1, dim)
     features = rng.standard_normal((samples, dim)) * scales @ orthogonal(1, dim, rng)[0]
-    weights = 3 / np.sqrt((scales**2).sum()) * rng.standard_normal(dim)  # x_i^T w has a deviation of about 3
+    weights = 3 / np.sqrt((scales**2).sum()) * rng.standard_normal(dim)  # x_i^T w has a standard deviation of about 3
     return _problem(logistic_regression, _labelled(features, weights, rng), _JAAKKOLA)
 
 
@@ -89,9 +86,9 @@ def logistic_regression_1d(dim: int = 1, *, samples: int = 20, seed: int = 0) ->
     """Logistic regression with one weight, 20 generated samples and a normal prior.
 
     f(w) = sum_i log(1 + exp(-y_i x_i w)) + 1/2 w^2 with normal x_i and labels drawn from the model at w = 2. The paper
-    does not give its data. The minimum is found by Newton's method, to machine precision.
+    does not publish its data. The minimum is found by Newton's method, to machine precision.
     """
-    dim = needs.fixed_dim("logistic_regression_1d", dim, 1)
+    dim = fixed_dim("logistic_regression_1d", dim, 1)
     rng = instance_rng("logistic_regression_1d", dim, seed)
     features = rng.standard_normal((checks.whole_number("samples", samples, least=1), dim))
     return _problem(logistic_regression_1d, _labelled(features, np.full(dim, 2.0), rng), _FIGURE, space="scalar")
@@ -102,12 +99,12 @@ def logistic_breast_cancer(dim: int = 31) -> Problem:
     """Logistic regression on the breast cancer data: 569 cases, 30 features, intercept.
 
     f(w) = sum_i log(1 + exp(-y_i x_i^T w)) + 1/2 |w|^2. The features have mean 0 and variance 1, a column of ones comes
-    last, and y is 1 for benign and -1 for malignant. The prior holds for all weights. The minimum is found by Newton's
+    last, and y is 1 for benign and -1 for malignant. The prior applies to all weights. The minimum is found by Newton's
     method, to machine precision. Needs scikit-learn.
     """
-    dim = needs.fixed_dim("logistic_breast_cancer", dim, 31)
+    dim = fixed_dim("logistic_breast_cancer", dim, 31)
     who = "the breast cancer data"
-    datasets = needs.optional_module("sklearn.datasets", package="scikit-learn", extra="sim", who=who)
+    datasets = optional_module("sklearn.datasets", package="scikit-learn", extra="sim", who=who)
     features, benign = datasets.load_breast_cancer(return_X_y=True)
     features = (features - features.mean(axis=0)) / features.std(axis=0)
     with_ones = np.column_stack([features, np.ones(len(features))])

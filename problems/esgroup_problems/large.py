@@ -1,7 +1,7 @@
-"""Functions for large dimensions that no coordinate system of the search makes easy: rotated in blocks.
+"""Functions for large dimensions, rotated in blocks so that the coordinates of the search do not make them easy.
 
-Coordinates are shuffled, rotated in blocks of a few, and shuffled again: O(dim block) a point. Each block meets weights
-from the whole range.
+Coordinates are shuffled, rotated in small blocks, and shuffled again, at a cost of O(dim block) per point. Each block
+has weights from the whole range.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from esgroup import checks
 from esgroup_problems import making
 from esgroup_problems.convex import Powers, Quadratic, ellipsoid_weights, problem_at_zero
 from esgroup_problems.functions import Separable
-from esgroup_problems.problem import Problem
-from esgroup_problems.registry import register
+from esgroup_problems.problem import Problem, register
 from esgroup_problems.rotations import Rotated, block_rotation
 from esgroup_problems.separable import Rastrigin
 

@@ -1,7 +1,7 @@
-"""Least squares over matrices: positive-definite ones that undo a given one, and an ellipsoid with two sides.
+"""Least squares over matrices: positive-definite inverses of a given matrix, and an ellipsoid with two sides.
 
-A positive-definite problem takes any square matrix W as its symmetric part (W + W^T) / 2. So its gradient, the
-symmetric G with df = tr(G dW), is also the gradient over all entries.
+A positive-definite problem replaces any square matrix W by its symmetric part (W + W^T) / 2. Its gradient, the
+symmetric G with df = tr(G dW), is therefore also the gradient with respect to all entries.
 """
 
 from __future__ import annotations
@@ -15,31 +15,30 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.problem_registry import summary
 from esgroup_problems.making import instance_rng
-from esgroup_problems.problem import OnPoint, Problem
-from esgroup_problems.registry import register
+from esgroup_problems.problem import OnPoint, Problem, register
 from esgroup_problems.rotations import orthogonal
 
 _PAPER = "Lin, Nielsen, Khan, Schmidt: Tractable structured natural-gradient descent (ICML 2021), section 5.1; "
 _NEARNESS = (
     _PAPER + "after Brickell, Dhillon, Sra, Tropp: The metric nearness problem (SIAM J. Matrix Analysis 30, 2008)"
 )
-#: The deviation of a first sample around the identity, in the entries of log W.
+#: Standard deviation of a first sample around the identity, in the entries of log W.
 SPD_SIGMA0 = 0.3
 
 
 def symmetric_part(w: Array) -> Array:
-    """(W + W^T) / 2 of a matrix or of each of several."""
+    """(W + W^T) / 2 for one matrix or for several."""
     half: Array = (w + w.swapaxes(-1, -2)) / 2
     return half
 
 
 def inverse(w: Array) -> Array:
-    """The inverse of a symmetric matrix, symmetric to the last bit."""
+    """Inverse of a symmetric matrix, exactly symmetric."""
     return symmetric_part(np.asarray(np.linalg.inv(w), dtype=np.float64))
 
 
 def squares(gaps: Array) -> Array:
-    """|E|_F^2 of each of several matrices, (n,)."""
+    """|E|_F^2 for each of several matrices, (n,)."""
     sums: Array = (gaps**2).sum(axis=(-2, -1))
     return sums
 
@@ -70,9 +69,9 @@ class Undoing:
 
 @dataclass(eq=False)
 class MiniBatch:
-    """f(W) = 1/(2 size) sum_j |W Q x_j - x_j|^2 over `size` points that every call draws anew from `data`, (N, dim).
+    """f(W) = 1/(2 size) sum_j |W Q x_j - x_j|^2 over `size` points, drawn from `data`, (N, dim), for every call.
 
-    All matrices of one call meet the same points.
+    All matrices of one call use the same points.
     """
 
     q: Array
@@ -109,11 +108,11 @@ class TwoSided:
 
 @register
 def metric_nearness(dim: int = 10, samples: int | None = None, *, seed: int = 0) -> Problem:
-    """Positive definite W that sends Q x back to x, for N samples x or for all of N(0, I).
+    """Positive-definite W that maps Q x back to x, for N samples x or for the whole of N(0, I).
 
     f(W) = 1/(2N) sum_i |W Q x_i - x_i|^2 with Q = G G^T / dim + 0.1 I and normal G and x_i; `samples` is N, or None for
-    all of N(0, I). The points are kept as a triangular root of their second moments, so that a value costs O(dim^3) for
-    any N. With fewer points than dimensions f is zero at other matrices too.
+    the whole of N(0, I). The points are stored as a triangular root of their second moments, so that a value costs
+    O(dim^3) for any N. With fewer points than dimensions f is zero at other matrices, too.
     """
     dim = checks.whole_number("dim", dim, least=1)
     rng = instance_rng("metric_nearness", dim, seed)
@@ -124,9 +123,9 @@ def metric_nearness(dim: int = 10, samples: int | None = None, *, seed: int = 0)
 
 @register
 def metric_nearness_minibatch(dim: int = 10, samples: int = 12_500, batch_size: int = 100, *, seed: int = 0) -> Problem:
-    """Metric nearness on 100 of 12,500 samples, drawn anew in every call: noisy.
+    """Metric nearness on 100 of 12,500 samples, drawn again for every call: noisy.
 
-    The matrices of one call share their mini-batch. The noise is zero at the minimiser, where every term is.
+    The matrices of one call share their mini-batch. The noise is zero at the minimiser, where every term is zero.
     `noiseless` and the derivatives are those of all samples: `metric_nearness` with the same arguments.
     """
     size = checks.whole_number("batch_size", batch_size, least=1)
@@ -140,9 +139,9 @@ def metric_nearness_minibatch(dim: int = 10, samples: int = 12_500, batch_size: 
 
 @register
 def matrix_inversion(dim: int = 10, *, seed: int = 0) -> Problem:
-    """Positive definite W that inverts a matrix of condition 100: 1/2 |W Q - I|^2.
+    """Positive-definite W that inverts a matrix of condition 100: 1/2 |W Q - I|^2.
 
-    Q has the eigenvalues 0.1 to 10, evenly spaced in their logarithms, and random eigenvectors.
+    Q has eigenvalues from 0.1 to 10, evenly spaced in their logarithms, and random eigenvectors.
     """
     dim = checks.whole_number("dim", dim, least=1)
     q = _with_eigenvalues(np.geomspace(0.1, 10, dim), instance_rng("matrix_inversion", dim, seed))
@@ -216,7 +215,7 @@ def _points(rng: np.random.Generator, samples: int, dim: int) -> Array:
 
 
 def _moment_root(data: Array) -> Array:
-    # L with L L^T = X^T X / N, from X = O R: no squaring of the data, and right for N < dim
+    # L with L L^T = X^T X / N, from X = O R: does not square the data, and is correct for N < dim
     triangle: Array = np.asarray(np.linalg.qr(data, mode="r")) / np.sqrt(len(data))
     return triangle.T
 

@@ -12,8 +12,7 @@ from esgroup.checks import Array
 from esgroup.problem_registry import summary
 from esgroup_problems.functions import Function
 from esgroup_problems.making import instance_rng
-from esgroup_problems.problem import OnPoint, Problem
-from esgroup_problems.registry import register
+from esgroup_problems.problem import OnPoint, Problem, register
 
 _PAPER = (
     "Lin, Nielsen, Khan, Schmidt: Tractable structured natural-gradient descent (ICML 2021), section 5.2; after "
@@ -62,7 +61,7 @@ class StudentMixture(Function):
         return diagonal
 
     def mode(self, x: Array) -> Array:
-        """The local minimiser that mean-shift steps lead to from x; no step raises f.
+        """Local minimiser that mean-shift steps reach from x; no step increases f.
 
         Each step minimises a quadratic above f: x <- (sum_c w_c P_c)^-1 sum_c w_c P_c u_c with w_c = share_c strength_c
         (Carreira-Perpinan: Gaussian mean-shift is an EM algorithm, IEEE Transactions PAMI 29, 2007).
@@ -81,7 +80,7 @@ class StudentMixture(Function):
         return (self.degrees + len(self.centres[0])) / 2
 
     def _logs(self, distances: Array) -> Array:
-        # log(T_c(x) / C) from the squared distances of x to all centres, on the last axis
+        # log(T_c(x) / C) from the squared distances of x to all centres, which are on the last axis
         logs: Array = self.heights - self._power * np.log1p(distances / self.degrees)
         return logs
 
@@ -97,7 +96,7 @@ class StudentMixture(Function):
 
 
 def student_mixture_function(centres: Array, precisions: Array, degrees: float) -> StudentMixture:
-    """The function of these components, all of the same weight."""
+    """Make the function of these components, all with the same weight."""
     count, dim = centres.shape
     gammas = math.lgamma((degrees + dim) / 2) - math.lgamma(degrees / 2)
     constant = gammas - dim / 2 * math.log(degrees * math.pi) - math.log(count)
@@ -109,10 +108,11 @@ def student_t_mixture(dim: int = 20, *, components: int = 10, narrow: bool = Fal
     """Negative log density of ten Student's t distributions: ten basins, heavy tails.
 
     There are two degrees of freedom. Centres are uniform in (-20, 20)^dim; the shape matrices are V = A^T A + I with
-    normal A of variance 0.1 dim. The text of the paper does not fix the latter: in the code published with the article
-    of 2020 A has the standard deviation 0.1 dim and A^T A + I is the inverse of V. `narrow=True` is that variant.
+    normal A of variance 0.1 dim. The text of the paper is ambiguous about the latter: in the code published with the
+    article of 2020 A has the standard deviation 0.1 dim and A^T A + I is the inverse of V, which is the variant
+    `narrow=True`.
 
-    The lowest of the minima that descents from all centres end in is taken for the minimum.
+    The stated minimum is the lowest of the local minima that descents from all centres reach.
     """
     dim = checks.whole_number("dim", dim, least=1)
     components, narrow = checks.whole_number("components", components, least=1), checks.flag("narrow", narrow)

@@ -1,4 +1,4 @@
-"""Functions with many local minima that are no sums over coordinates."""
+"""Functions with many local minima that are not sums over coordinates."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup_problems import making
 from esgroup_problems.functions import Function, Length
-from esgroup_problems.problem import Problem
-from esgroup_problems.registry import register
+from esgroup_problems.problem import Problem, register
 
 
 @dataclass(frozen=True)
 class Ackley(Function):
     """f(x) = 20 [1 - exp(-r/5)] + e - exp(c), r = sqrt(1/d sum_i x_i^2), c = 1/d sum_i cos 2 pi x_i.
 
-    Smooth but for a kink at x = 0, where r counts as flat. Near it f is exact: expm1, and c - 1 from sin^2.
+    It is smooth except for a kink at x = 0, where the derivatives of r are taken as zero. Near it f is computed
+    without cancellation: with expm1, and c - 1 from sin^2.
     """
 
     def rows(self, x: Array) -> Array:
@@ -53,19 +53,19 @@ def _rms(x: Array) -> Length:
 
 
 def _ackley_parts(x: Array) -> tuple[float, float, float]:
-    """First and second derivative of 20 [1 - exp(-r/5)] in r, and exp(c)."""
+    """First and second derivative of 20 [1 - exp(-r/5)] with respect to r, and exp(c)."""
     decay = float(np.exp(-_rms(x).value / 5))
     return 4 * decay, -0.8 * decay, float(np.exp(np.cos(2 * np.pi * x).mean()))
 
 
 def _waves(x: Array) -> Array:
-    """The gradient of c."""
+    """Gradient of c."""
     waves: Array = -2 * np.pi / len(x) * np.sin(2 * np.pi * x)
     return waves
 
 
 def _wave_bends(x: Array) -> Array:
-    """The diagonal Hessian of c."""
+    """Diagonal of the Hessian of c."""
     bends: Array = -4 * np.pi**2 / len(x) * np.cos(2 * np.pi * x)
     return bends
 
@@ -74,7 +74,7 @@ def _wave_bends(x: Array) -> Array:
 class Griewank(Function):
     """f(x) = 1/4000 sum_i x_i^2 + 1 - P, P = prod_i cos(x_i / sqrt i).
 
-    With t_i = tan(x_i / sqrt i) / sqrt i the derivatives of P are -P t_i, P t_i t_j and, twice by x_i, -P / i.
+    With t_i = tan(x_i / sqrt i) / sqrt i the derivatives of P are -P t_i, P t_i t_j for i != j, and -P / i for i = j.
     """
 
     def rows(self, x: Array) -> Array:
@@ -112,7 +112,7 @@ def _griewank_parts(x: Array) -> tuple[float, Array]:
 class Lunacek(Function):
     """f(x) = min(sum_i (x_i - m)^2, d + s sum_i (x_i - n)^2) + 10 sum_i [1 - cos 2 pi (x_i - m)], m = 2.5.
 
-    s = 1 - 1/(2 sqrt(d + 20) - 8.2) and n = -sqrt((m^2 - 1)/s). Smooth but where the two bowls meet.
+    s = 1 - 1/(2 sqrt(d + 20) - 8.2) and n = -sqrt((m^2 - 1)/s). It is smooth except where the two bowls meet.
     """
 
     dim: int
@@ -174,7 +174,7 @@ def griewank(dim: int = 20) -> Problem:
 
 @register
 def lunacek(dim: int = 20) -> Problem:
-    """Bi-Rastrigin: two bowls under Rastrigin's waves; the wider one does not hold the minimum."""
+    """Bi-Rastrigin: two bowls under Rastrigin's waves; the minimum is not in the wider one."""
     dim = checks.whole_number("dim", dim, least=2)
     function = Lunacek(dim)
     source = "Lunacek, Whitley, Sutton: The impact of global structure on search (PPSN X, 2008)"

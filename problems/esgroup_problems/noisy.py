@@ -11,16 +11,15 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup_problems import making
 from esgroup_problems.convex import ellipsoid, sphere
-from esgroup_problems.problem import OnPoint, Problem
-from esgroup_problems.registry import register
+from esgroup_problems.problem import OnPoint, Problem, register
 from esgroup_problems.valleys import rosenbrock
 
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """y = f(x) + s N(0, 1) with s^2 = additive^2 + (relative f(x))^2: a new draw for every point of every call.
+    """y = f(x) + s N(0, 1) with s^2 = additive^2 + (relative f(x))^2 and a new draw for every point of every call.
 
-    A copy through pickle goes on with the same draws: the generator's state travels with it.
+    A pickled copy continues with the same draws, because the state of the generator is pickled, too.
     """
 
     clean: Callable[[Array], Array]
@@ -35,13 +34,13 @@ class Noisy:
 
 
 def noisy(problem: Problem, *, additive: float = 0.0, relative: float = 0.0, seed: int = 0) -> Problem:
-    """The problem with normal noise on its values: of standard deviation `additive`, and of `relative` times the value.
+    """Add normal noise to the values of a problem, with standard deviations `additive` and `relative` times the value.
 
-    `noiseless` is the function without noise, minimum and minimiser are its own; there are no derivatives. `fun` and
-    `batch` draw from one stream, which belongs to the new problem alone; the given one is left as it is.
+    `noiseless`, minimum and minimiser of the new problem are those of the function without noise; it has no
+    derivatives. Its `fun` and `batch` draw from one stream of its own; the given problem is not changed.
     """
     if problem.noiseless is not None:
-        raise ValueError(f"problem must be without noise, got {problem.name}")
+        raise ValueError(f"problem must have no noise, got {problem.name}")
     rng = making.instance_rng(f"noise on {problem.name}", problem.dim, seed)
     rows = Noisy(problem.batch, _level("additive", additive), _level("relative", relative), rng)
     return replace(
@@ -59,19 +58,19 @@ def noisy(problem: Problem, *, additive: float = 0.0, relative: float = 0.0, see
 
 @register
 def noisy_sphere(dim: int = 20, *, seed: int = 0) -> Problem:
-    """The sphere with normal noise of standard deviation 1: at the end all values are noise."""
+    """The sphere with normal noise of standard deviation 1: near the minimum all values are noise."""
     return noisy(sphere(dim), additive=1.0, seed=seed)
 
 
 @register
 def noisy_ellipsoid(dim: int = 20, *, seed: int = 0) -> Problem:
-    """The ellipsoid with normal noise of 30 % of the value: it fades towards the minimum."""
+    """The ellipsoid with normal noise of 30 % of the value, which vanishes towards the minimum."""
     return noisy(ellipsoid(dim), relative=0.3, seed=seed)
 
 
 @register
 def noisy_rosenbrock(dim: int = 20, *, seed: int = 0) -> Problem:
-    """The Rosenbrock valley, divided by the dimension, with normal noise of deviation 0.01."""
+    """The Rosenbrock valley, divided by the dimension, with normal noise of standard deviation 0.01."""
     return noisy(rosenbrock(dim), additive=0.01, seed=seed)
 
 

@@ -1,4 +1,4 @@
-"""A differential equation fitted to data: hares and lynxes."""
+"""A differential equation fitted to data: populations of hares and lynxes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.lazy import Lazy
 from esgroup.problem_registry import summary
-from esgroup_problems.needs import fixed_dim
-from esgroup_problems.problem import OnPoint, Problem
-from esgroup_problems.registry import register
+from esgroup_problems.making import fixed_dim
+from esgroup_problems.problem import OnPoint, Problem, register
 
 _integrate: Any = Lazy("scipy.integrate")
 
-# pelts that the Hudson's Bay Company took in the years 1900 to 1920, in thousands
+# pelts collected by the Hudson's Bay Company in the years 1900 to 1920, in thousands
 _HARES = "30 47.2 70.2 77.4 36.3 20.6 18.1 21.4 22 25.4 27.1 40.3 57 76.6 52.3 19.5 11.2 7.6 14.6 16.2 24.7"
 _LYNXES = "4 6.1 9.8 35.2 59.4 41.7 19 13 8.3 9.1 7.4 8 12.3 19.5 45.7 51.1 29.7 15.8 9.7 10.1 8.6"
 _PELTS = np.log([[float(count) for count in counts.split()] for counts in (_HARES, _LYNXES)])
@@ -29,11 +28,11 @@ _SOURCE = (
 
 
 class _NoEnd(Exception):
-    """The integration takes too many steps."""
+    """Raised when the integration takes too many steps."""
 
 
 def lynx_hare_rows(x: Array) -> Array:
-    """Sum of the squared differences of logarithms between the model with the weights of each row and the counts."""
+    """For each row of weights, the sum of the squared differences of logarithms between model and counts."""
     return np.array([_misfit(row.tolist()) for row in x])
 
 
@@ -50,7 +49,7 @@ def _misfit(weights: list[float]) -> float:
 
 
 def _log_populations(weights: list[float]) -> Array:
-    # the logarithms of both populations in every year: they need no guard against negative numbers
+    # the logarithms of both populations in every year; logarithms need no guard against negative numbers
     a, b, c, d = map(math.exp, weights[:4])
     calls = 0
 
@@ -75,8 +74,8 @@ def lynx_hare(dim: int = 6) -> Problem:
     hares' = (a - b lynxes) hares and lynxes' = (d hares - c) lynxes. The six coordinates are the logarithms of a, b, c,
     d and of both populations in 1900, in thousands. f is the sum of the squared differences between the logarithms of
     model and data; NaN where the equation cannot be solved. The minimum, 2.0186612, was found by least squares from 60
-    starts, of which half ended there and half in a local minimum of 16.15. Integration leaves an uncertainty of about
-    10^-9 in f.
+    starts, of which half ended there and half in a local minimum of 16.15. The integration leaves an uncertainty of
+    about 10^-9 in f.
     """
     fixed_dim("lynx_hare", dim, 6)
     minimiser = np.array([-0.61589175, -3.60581275, -0.22767123, -3.74250649, 3.54392375, 1.7655021])

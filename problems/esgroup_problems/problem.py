@@ -1,20 +1,24 @@
-"""What a problem is: a function to minimise, where to begin, and what is known of its minimum."""
+"""What a problem is: a function to minimise, where to start, and what is known about its minimum.
+
+The table of problems is at the end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.problem_registry import near
 
-#: A pair of numbers for all coordinates, or one pair (low, high) per coordinate as rows; None is no bounds.
+#: A pair (low, high) for all coordinates, or an array with one such pair per coordinate as rows; None for no bounds.
 Bounds = tuple[float, float] | Array | None
 
-#: Where a problem is searched: vectors, symmetric positive-definite matrices, matrices, one number (a vector of one).
+#: What is searched: vectors, symmetric positive-definite matrices, matrices, or one number (a vector of length one).
 Space = Literal["vector", "spd", "matrix", "scalar"]
 
 _AXES = {"vector": 1, "spd": 2, "matrix": 2, "scalar": 1}
@@ -22,13 +26,41 @@ _AXES = {"vector": 1, "spd": 2, "matrix": 2, "scalar": 1}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """A function to minimise. `fun` takes a point of the shape of `x0`, `batch` takes several at once: (n, *shape).
+    """A function to minimise, where to start, and what is known about it.
 
-    A search begins at `x0` with the standard deviation `sigma0`; `start` draws other beginnings. `minimiser` and
-    `minimum` are a global minimiser and its value, if they are known; `targets` are values worth reaching (the largest
-    first), for problems whose minimum is not known. `gradient(x)`, `hessian_product(x, v)` and `hessian_diagonal(x)`
-    have the shape of x. A noisy problem has its function without noise, of several points, in `noiseless`. `source` is
-    where the function comes from.
+    Parameters
+    ----------
+    name
+        Name of the problem.
+    fun
+        Value of a point of the shape of `x0`.
+    batch
+        Values of several points at once, (n, *shape).
+    x0, sigma0
+        Where a search starts, and its initial standard deviation.
+    description
+        One line that says what the problem is.
+    source
+        Where the function comes from.
+    space
+        "vector", "spd" (positive-definite matrices), "matrix" or "scalar".
+    bounds
+        A pair (low, high), or one such pair per coordinate as rows.
+    minimiser, minimum
+        A global minimiser and its value, if they are known.
+    targets
+        Values worth reaching, the largest first, for problems whose minimum is not known.
+    gradient, hessian_product, hessian_diagonal
+        `gradient(x)`, `hessian_product(x, v)` and `hessian_diagonal(x)` have the shape of x.
+    noiseless
+        For noisy problems: values of several points without noise.
+    start_box
+        Random starts are uniform in this box, (low, high) for all coordinates; without it they are x0 + sigma0 N(0, I).
+
+    Raises
+    ------
+    ValueError
+        If space is unknown, or x0, sigma0 or minimiser do not fit it.
     """
 
     name: str
@@ -47,7 +79,6 @@ class Problem:
     hessian_product: Callable[[Array, Array], Array] | None = None
     hessian_diagonal: Callable[[Array], Array] | None = None
     noiseless: Callable[[Array], Array] | None = None
-    #: The box that random starts are drawn from, (low, high) for all coordinates; None: x0 + sigma0 N(0, I).
     start_box: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
@@ -62,13 +93,13 @@ class Problem:
 
     @property
     def dim(self) -> int:
-        """The length of a vector, the number of rows of a matrix."""
+        """Length of a vector, or number of rows of a matrix."""
         return len(self.x0)
 
     def start(self, rng: np.random.Generator) -> Array:
-        """A random beginning: uniform in the start box, or x0 + sigma0 N(0, I) within the bounds.
+        """Draw a random start: uniform in the start box, or x0 + sigma0 N(0, I) clipped to the bounds.
 
-        Positive-definite problems begin at x0 always: there it is the instance that is random.
+        Positive-definite problems always start at x0: their instances are random instead.
         """
         if self.space == "spd":
             return self.x0
@@ -78,7 +109,7 @@ class Problem:
         return x if self.bounds is None else _inside(x, self.bounds)
 
     def _store(self, name: str, value: Any) -> None:
-        # a copy that nobody can write to: problems are shared
+        # a read-only copy, because problems are shared
         object.__setattr__(self, name, checks.read_only(value.copy()) if isinstance(value, np.ndarray) else value)
 
 
@@ -90,9 +121,65 @@ def _inside(x: Array, bounds: tuple[float, float] | Array) -> Array:
 
 @dataclass(frozen=True)
 class OnPoint:
-    """The function of one point that a function of rows contains; it can be sent to other processes."""
+    """A function of one point, made from a function of rows; it can be sent to other processes."""
 
     rows: Callable[[Array], Array]
 
     def __call__(self, x: Array) -> float:
         return float(self.rows(np.asarray(x, dtype=np.float64)[None])[0])
+
+
+# ---- the table of problems ------------------------------------------------------------------------------------------
+
+_Maker = TypeVar("_Maker", bound=Callable[..., Problem])
+
+#: For each name the function that makes the problem, from a dimension or without argument. The command finds this
+#: table, like those of other packages, through the entry-point group "esgroup.problems".
+PROBLEMS: dict[str, Callable[..., Problem]] = {}
+
+
+def register(maker: _Maker) -> _Maker:
+    """Decorator that adds a maker of a problem to the table, under its own name.
+
+    Parameters
+    ----------
+    maker
+        Takes the dimension, with a default, and `seed=` if it makes random instances; returns a Problem. The first line
+        of its docstring is the description.
+
+    Raises
+    ------
+    ValueError
+        If the name is already registered.
+    """
+    name = maker.__name__
+    if name in PROBLEMS:
+        raise ValueError(f"the problem {name!r} is registered twice")
+    PROBLEMS[name] = maker
+    return maker
+
+
+def get(name: str, dim: int | None = None) -> Problem:
+    """Make the problem with this name.
+
+    Parameters
+    ----------
+    name
+        A name of the table.
+    dim
+        Dimension; None means the default of the problem.
+
+    Raises
+    ------
+    ValueError
+        If there is no such problem, or it does not exist in this dimension.
+
+    Examples
+    --------
+    >>> import esgroup_problems
+    >>> esgroup_problems.get("sphere", 3).dim
+    3
+    """
+    if name not in PROBLEMS:
+        raise ValueError(f"unknown problem {name!r}{near(str(name), PROBLEMS)}: the problems are {', '.join(PROBLEMS)}")
+    return PROBLEMS[name]() if dim is None else PROBLEMS[name](dim)

@@ -1,4 +1,4 @@
-"""Functions in turned coordinates: one random rotation, or one for each block of a few coordinates."""
+"""Functions in rotated coordinates: one random rotation, or one for each small block of coordinates."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from esgroup_problems.functions import Function, Separable
 class BlockMatrix:
     """z = P B P' x: coordinates are shuffled, multiplied block by block, and shuffled again; O(n dim size).
 
-    Slot k is coordinate x[take[k]] before B, and z[j] is slot put[j] after it. Each stack is (count, size, size): the
-    blocks of one size.
+    Before B, slot k holds coordinate x[take[k]]; after B, z[j] is slot put[j]. Each stack, (count, size, size), holds
+    the blocks of one size.
     """
 
     stacks: tuple[Array, ...]
@@ -24,19 +24,19 @@ class BlockMatrix:
     put: NDArray[np.intp]
 
     def forward(self, x: Array) -> Array:
-        """The matrix times every row of x, (n, dim)."""
+        """Multiply every row of x, (n, dim), by the matrix."""
         z: Array = _times(self.stacks, x[:, self.take])[:, self.put]
         return z
 
     def backward(self, z: Array) -> Array:
-        """The transposed matrix times every row of z, (n, dim): for orthogonal blocks it undoes `forward`."""
+        """Multiply every row of z, (n, dim), by the transposed matrix: the inverse for orthogonal blocks."""
         slots, x = np.empty_like(z), np.empty_like(z)
         slots[:, self.put] = z
         x[:, self.take] = _times(tuple(stack.transpose(0, 2, 1) for stack in self.stacks), slots)
         return x
 
     def squared(self) -> BlockMatrix:
-        """The matrix of the squares of all entries."""
+        """The matrix with the squares of all entries."""
         return replace(self, stacks=tuple(stack**2 for stack in self.stacks))
 
 
@@ -66,10 +66,10 @@ class Rotated(Function):
 
 
 def orthogonal(count: int, size: int, rng: np.random.Generator) -> Array:
-    """Orthogonal matrices (count, size, size), uniformly distributed (Haar).
+    """Draw orthogonal matrices, (count, size, size), uniformly distributed (Haar).
 
-    From QR factors of normal matrices; R must have a positive diagonal for Q to be uniform (Mezzadri: How to generate
-    random matrices from the classical compact groups, Notices of the AMS 54, 2007).
+    They are QR factors of normal matrices; R must have a positive diagonal for Q to be uniform (Mezzadri: How to
+    generate random matrices from the classical compact groups, Notices of the AMS 54, 2007).
     """
     q, r = np.linalg.qr(rng.standard_normal((count, size, size)))
     uniform: Array = q * np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None, :]
@@ -77,14 +77,14 @@ def orthogonal(count: int, size: int, rng: np.random.Generator) -> Array:
 
 
 def rotation(dim: int, rng: np.random.Generator) -> BlockMatrix:
-    """A uniformly distributed rotation of all coordinates: O(dim^2) numbers."""
+    """Draw a uniformly distributed rotation of all coordinates: O(dim^2) numbers."""
     return BlockMatrix((orthogonal(1, dim, rng),), np.arange(dim), np.arange(dim))
 
 
 def block_rotation(dim: int, size: int, rng: np.random.Generator) -> BlockMatrix:
-    """Rotations of blocks of `size` randomly chosen coordinates, and of the smaller block that is left: O(dim size).
+    """Draw rotations of blocks of `size` randomly chosen coordinates, and of the smaller block left over: O(dim size).
 
-    The second shuffle is what mixes scales: without it a block of neighbours would meet weights that are nearly equal.
+    The second shuffle mixes scales: without it a block of neighbours would have nearly equal weights.
     Ait ElHara, Auger, Hansen: Permuted orthogonal block-diagonal transformation matrices for large scale optimization
     benchmarking (GECCO 2016); they shuffle less, by swaps of limited range.
     """

@@ -9,14 +9,13 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.problem_registry import summary
 from esgroup_problems.functions import Separable
-from esgroup_problems.needs import fixed_dim
-from esgroup_problems.problem import OnPoint, Problem
-from esgroup_problems.registry import register
+from esgroup_problems.making import fixed_dim
+from esgroup_problems.problem import OnPoint, Problem, register
 
 
 @dataclass(frozen=True)
 class ItakuraSaito(Separable):
-    """f(x) = y/x - log(y/x) - 1 for x > 0, and NaN elsewhere: a wall on the left of y and a long slope on the right."""
+    """f(x) = y/x - log(y/x) - 1 for x > 0, and NaN elsewhere: steep below y, with a long slope above it."""
 
     y: float
 
@@ -39,7 +38,7 @@ class ItakuraSaito(Separable):
 
 @register
 def itakura_saito(dim: int = 1) -> Problem:
-    """Itakura-Saito divergence of a positive number from 2: a wall at zero, flat above.
+    """Itakura-Saito divergence of a positive number from 2: steep towards zero, flat above 2.
 
     f(x) = 2/x - log(2/x) - 1 on [10^-6, 100], with the minimum 0 at 2 and an inflection at 4.
     """

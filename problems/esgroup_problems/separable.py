@@ -1,4 +1,4 @@
-"""Separable functions with many local minima: a search by coordinates would solve them."""
+"""Separable functions with many local minima: a search along each coordinate would solve them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup_problems import making
 from esgroup_problems.functions import Separable
-from esgroup_problems.problem import Problem
-from esgroup_problems.registry import register
+from esgroup_problems.problem import Problem, register
 
 #: The largest value of x sin sqrt(x) in (-500, 500) is at x = s^2, where tan s = -s/2 with s between 6 pi and 7 pi.
 SCHWEFEL_MINIMISER = 420.96874635998205
@@ -23,7 +22,7 @@ STYBLINSKI_TANG_MINIMISER = -2.903534027771177
 
 @dataclass(frozen=True)
 class Rastrigin(Separable):
-    """f(x) = sum_i [x_i^2 + 10 (1 - cos 2 pi x_i)], with 2 sin^2 for 1 - cos: exact near zero."""
+    """f(x) = sum_i [x_i^2 + 10 (1 - cos 2 pi x_i)], computed with 2 sin^2 for 1 - cos, which is exact near zero."""
 
     def terms(self, x: Array) -> Array:
         terms: Array = x**2 + 20 * np.sin(np.pi * x) ** 2
@@ -42,8 +41,8 @@ class Rastrigin(Separable):
 class Schwefel(Separable):
     """f(x) = sum_i [418.98288727243... - x_i sin sqrt|x_i|].
 
-    Most texts round the constant to 418.9829, and have a minimum of 1.27e-5 d; with this one it is 0. The function is
-    once differentiable at x_i = 0 and twice elsewhere; at 0 the second derivative counts as 0.
+    Most texts round the constant to 418.9829, which gives a minimum of 1.27e-5 d; with this one it is 0. The function
+    is once differentiable at x_i = 0 and twice elsewhere; the second derivative at 0 is taken as 0.
     """
 
     def terms(self, x: Array) -> Array:
@@ -79,8 +78,8 @@ class StyblinskiTang(Separable):
 class Levy(Separable):
     """f(x) = sin^2 pi u_1 + sum_{i<d} u_i^2 [1 + 10 sin^2(pi u_i + 1)] + u_d^2 [1 + sin^2 2 pi u_d], u = (x - 1)/4.
 
-    The usual text has w = 1 + u: sin^2 does not see the difference of pi, and u is exact near the minimiser. Each
-    coordinate has a sin^2 pi u + u^2 [1 + b sin^2(c pi u + s)], with its own a, b, c, s.
+    The usual formula has w = 1 + u: sin^2 has the period pi, and u is exact near the minimiser. Each coordinate
+    contributes a sin^2 pi u + u^2 [1 + b sin^2(c pi u + s)], with its own a, b, c, s.
     """
 
     dim: int
@@ -112,7 +111,7 @@ class Levy(Separable):
 
 @register
 def rastrigin(dim: int = 20) -> Problem:
-    """A bowl with a regular lattice of local minima, one around every point of whole numbers."""
+    """A bowl with a regular lattice of local minima, one near every point with integer coordinates."""
     dim = checks.whole_number("dim", dim, least=1)
     source = "Rastrigin: Systems of extremal control (1974); Muehlenbein, Schomisch, Born (Parallel Computing 17, 1991)"
     return making.problem(rastrigin, Rastrigin(), minimiser=np.zeros(dim), box=(-5.12, 5.12), source=source)
@@ -120,9 +119,9 @@ def rastrigin(dim: int = 20) -> Problem:
 
 @register
 def schwefel(dim: int = 20) -> Problem:
-    """Local minima whose best one is in a corner, far from the second best; bounds (-500, 500).
+    """Many local minima, the best one in a corner, far from the second best; bounds (-500, 500).
 
-    The minimum is that within the bounds: outside there are lower values.
+    The minimum is that within the bounds; there are lower values outside.
     """
     dim = checks.whole_number("dim", dim, least=1)
     there, box = np.full(dim, SCHWEFEL_MINIMISER), (-500.0, 500.0)
@@ -132,7 +131,7 @@ def schwefel(dim: int = 20) -> Problem:
 
 @register
 def styblinski_tang(dim: int = 20) -> Problem:
-    """Two minima a coordinate, 2^dim in all; the lowest value is -39.166165703771 a coordinate."""
+    """Two minima per coordinate, 2^dim in all; the lowest value is -39.166165703771 per coordinate."""
     dim = checks.whole_number("dim", dim, least=1)
     there, function = np.full(dim, STYBLINSKI_TANG_MINIMISER), StyblinskiTang()
     minimum = float(function.rows(there[None])[0])
@@ -142,7 +141,7 @@ def styblinski_tang(dim: int = 20) -> Problem:
 
 @register
 def levy(dim: int = 20) -> Problem:
-    """Waves on a bowl, with their lowest point at (1, ..., 1)."""
+    """Waves on a bowl, with the lowest point at (1, ..., 1)."""
     dim = checks.whole_number("dim", dim, least=1)
     source = "Laguna, Marti: Experimental testing of advanced scatter search designs (J. Global Optimization 33, 2005)"
     return making.problem(levy, Levy(dim), minimiser=np.ones(dim), box=(-10.0, 10.0), source=source)

@@ -1,4 +1,4 @@
-"""Policies for two tasks of gymnasium: a function value is the result of a few simulated episodes."""
+"""Policies for two tasks of gymnasium: a value of the function is the result of a few simulated episodes."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 from esgroup.problem_registry import summary
-from esgroup_problems.making import instance_rng
-from esgroup_problems.needs import fixed_dim, optional_module
-from esgroup_problems.problem import OnPoint, Problem
-from esgroup_problems.registry import register
+from esgroup_problems.making import fixed_dim, instance_rng, optional_module
+from esgroup_problems.problem import OnPoint, Problem, register
 
 _EPISODES = 3
 
 
 class Policy(ABC):
-    """What to do in a state, given a vector of weights."""
+    """A policy with a vector of weights: which action to take in a state."""
 
     @abstractmethod
     def controller(self, weights: Array) -> Callable[[NDArray[np.float32]], Any]:
-        """The action for every observation."""
+        """Return the function that maps observations to actions."""
 
 
 @dataclass(frozen=True)
 class LinearSwitch(Policy):
-    """Action 1 where w^T observation + b > 0, else 0; the weights are (w, b)."""
+    """Action 1 if w^T observation + b > 0, else 0; the weights are (w, b)."""
 
     def controller(self, weights: Array) -> Callable[[NDArray[np.float32]], int]:
         w, b = weights[:-1], float(weights[-1])
@@ -47,7 +45,7 @@ class Network(Policy):
 
     @property
     def size(self) -> int:
-        """The number of weights."""
+        """Number of weights."""
         return self.hidden * (len(self.scales) + 2) + 1
 
     def controller(self, weights: Array) -> Callable[[NDArray[np.float32]], Array]:
@@ -60,9 +58,9 @@ class Network(Policy):
 
 @dataclass(frozen=True)
 class Rollouts:
-    """The negative mean return of a policy, over episodes that begin in states given by seeds.
+    """Negative mean return of a policy, over episodes whose initial states are given by seeds.
 
-    An environment is made for every call, so that calls do not meet in one, whichever thread or process they run in.
+    An environment is made for every call, so that calls in different threads or processes do not share one.
     """
 
     task: str
@@ -92,8 +90,8 @@ def cart_pole(dim: int = 5, *, seed: int = 0) -> Problem:
     """Balance a pole on a cart for 500 steps with a linear policy (CartPole-v1).
 
     f = -(mean number of steps) over episodes from three starts, piecewise constant. The five weights are those of
-    position, velocity, angle and angular velocity, and an offset; the cart is pushed right where their sum is positive.
-    The minimum -500 is a whole region. Needs gymnasium.
+    position, velocity, angle and angular velocity, and an offset; the cart is pushed right if the sum is positive.
+    The minimum -500 is attained in a whole region. Needs gymnasium.
     """
     dim = fixed_dim("cart_pole", dim, 5)
     source = "Barto, Sutton, Anderson: Neuronlike adaptive elements (IEEE Transactions SMC 13, 1983); gymnasium"
@@ -128,7 +126,7 @@ def _problem(
     minimum: float | None = None,
     targets: tuple[float, ...] = (),
 ) -> Problem:
-    _gymnasium()  # its absence is told at once
+    _gymnasium()  # if it is missing, the error comes at once
     draws = instance_rng(f"{maker.__name__} starts", len(x0), seed).integers(2**31, size=_EPISODES)
     rows = Rollouts(task, policy, tuple(draws.tolist()))
     return Problem(

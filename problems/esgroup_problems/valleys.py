@@ -1,7 +1,7 @@
 """Curved valleys through all coordinates, in the paper's form (divided by the dimension) and undivided.
 
-Random starts are drawn from (0, 2), in the basin of the minimum that is stated: runs are to measure how fast a search
-is, not which of several minima it finds.
+Random starts are drawn from (0, 2), in the basin of the stated minimum: runs are meant to measure how fast a search is,
+not which of several minima it finds.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup_problems import making
 from esgroup_problems.functions import Banded
-from esgroup_problems.problem import Problem
-from esgroup_problems.registry import register
+from esgroup_problems.problem import Problem, register
 
 _PAPER = "Lin, Nielsen, Khan, Schmidt: Tractable structured natural-gradient descent (ICML 2021), section 5"
 _ROSENBROCK = (
@@ -30,7 +29,7 @@ _DIXON_PRICE = "Dixon, Price: Truncated Newton method for sparse unconstrained o
 class Rosenbrock(Banded):
     """f(x) = 1/c sum_{i<d} [100 (x_{i+1} - x_i^2)^2 + (x_i - 1)^2] with c = `divisor`.
 
-    The paper has c = d, and has lost the square on x_i in its text: without it the function is a convex quadratic.
+    The paper has c = d, and lacks the square on x_i in its text: without it the function is a convex quadratic.
     """
 
     divisor: float = 1.0
@@ -59,7 +58,7 @@ class Rosenbrock(Banded):
 class DixonPrice(Banded):
     """f(x) = 1/c [(x_1 - 1)^2 + sum_{i>1} i (2 x_i^2 - x_{i-1})^2] with c = `divisor`.
 
-    The paper has c = d, and in its text x_i where the first term has x_1.
+    The paper has c = d, and x_i instead of x_1 in the first term of its text.
     """
 
     divisor: float = 1.0
@@ -89,7 +88,7 @@ class DixonPrice(Banded):
 
 def dixon_price_minimiser(dim: int) -> Array:
     """x_i = 2^(-(2^i - 2)/2^i), from x_1 = 1 and 2 x_i^2 = x_{i-1}; the last coordinate may have either sign."""
-    x: Array = np.exp2(np.exp2(1.0 - np.arange(1, dim + 1)) - 1.0)  # 2^i itself overflows
+    x: Array = np.exp2(np.exp2(1.0 - np.arange(1, dim + 1)) - 1.0)  # 2^i itself would overflow
     return x
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from esgroup.compare import drawing
+from esgroup.compare.report import drawing
 
 INK = drawing.INK
 

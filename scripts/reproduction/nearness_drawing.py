@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from esgroup.compare import drawing
+from esgroup.compare.report import drawing
 from reproduction.experiment import Array, Table
 from reproduction.figures import INK, headed, label_at
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from esgroup.compare import drawing
+from esgroup.compare.report import drawing
 from esgroup.groups import BlockTriangular
 from reproduction.experiment import Array, Experiment, Plan, Row, Table, Verdict, entries, judged, slope
 from reproduction.figures import INK, headed, picture

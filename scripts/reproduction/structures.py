@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from esgroup.compare import drawing
+from esgroup.compare.report import drawing
 from esgroup.groups import (
     BlockTriangular,
     Circulant,

@@ -2,10 +2,10 @@
 
 import math
 
-from esgroup.compare.records import Cost, Ended, Point, Run
+from esgroup.compare.records import Cost, Ended, Improvement, RunRecord
 
 
-def run(**more: object) -> Run:
+def run(**more: object) -> RunRecord:
     """A run that has reached both of its targets; any field may be another."""
     fields: dict[str, object] = {
         "problem": "sphere",
@@ -25,12 +25,12 @@ def run(**more: object) -> Run:
         "versions": "cma 4.5.0",
         "targets": (10.0, 1.0),
         "hits": (7.0, 40.0),
-        "trajectory": (Point(1, 0, 12.0), Point(7, 0, 1 / 3 + 5), Point(40, 0, 0.5)),
+        "trajectory": (Improvement(1, 0, 12.0), Improvement(7, 0, 1 / 3 + 5), Improvement(40, 0, 0.5)),
     }
-    return Run(**(fields | more))  # type: ignore[arg-type]
+    return RunRecord(**(fields | more))  # type: ignore[arg-type]
 
 
-def failure(message: str, **more: object) -> Run:
+def failure(message: str, **more: object) -> RunRecord:
     """A run that went wrong before its first value."""
     nothing = {"evals": 0, "best": math.inf, "minimum": math.nan, "hits": (math.inf, math.inf), "trajectory": ()}
     return run(ended=Ended.ERROR, message=message, **{**nothing, **more})

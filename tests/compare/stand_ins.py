@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from esgroup.compare.page import About, Picture, page
 from esgroup.compare.records import Cost
-from esgroup.compare.summary import Overall, Ratio, Row
+from esgroup.compare.report.page import About, Picture, page
+from esgroup.compare.report.summary import Overall, Ratio, Row
 
 NEVER = math.inf
 

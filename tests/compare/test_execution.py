@@ -20,7 +20,7 @@ from esgroup.compare.execution import (
     targets_of,
 )
 from esgroup.compare.methods import choose, known
-from esgroup.compare.records import Cell, Cost, Ended, Run
+from esgroup.compare.records import Cell, Cost, Ended, RunRecord
 from esgroup.problem_registry import Task, find
 
 ODD = "tests.compare.oddities"
@@ -158,7 +158,7 @@ def test_bounds_are_kept() -> None:
 # ---- what goes wrong ------------------------------------------------------------------------------------------------
 
 
-def odd(problem: str = "sphere", method: str = "esgroup", **more: object) -> Run:
+def odd(problem: str = "sphere", method: str = "esgroup", **more: object) -> RunRecord:
     problem = f"{ODD}:{problem}" if problem in ("raises", "nan", "text") else problem
     return execute(Cell(problem, 3, method, 0), Settings((1e-8,), **{"max_evals": 200, **more}))  # type: ignore[arg-type]
 
@@ -192,7 +192,7 @@ def test_a_method_that_gives_up_says_why() -> None:
 
 def test_bounds_that_a_method_does_not_keep_are_a_failure() -> None:
     run = odd("schwefel", "bfgs")
-    assert run.ended is Ended.ERROR and "bfgs takes no bounds, and schwefel has some" in run.message
+    assert run.ended is Ended.ERROR and all(word in run.message for word in ("bfgs", "bounds", "schwefel"))
 
 
 def test_a_run_that_takes_too_long_ends_with_what_it_has() -> None:
@@ -207,7 +207,7 @@ def test_the_record_of_nothing_claims_nothing() -> None:
 
 def test_a_method_that_evaluates_nothing_is_a_failure() -> None:
     run = odd(method=f"{ODD}:idle")
-    assert run.ended is Ended.ERROR and run.message == "the method has not evaluated the function (bored)"
+    assert run.ended is Ended.ERROR and "evaluate" in run.message and "(bored)" in run.message
 
 
 def test_gradients_that_a_method_takes_are_counted_whatever_it_says() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from esgroup.compare import drawing, figures
-from esgroup.compare.records import Cost, Point, Run
-from esgroup.compare.statistics import ecdf
+from esgroup.compare.records import Cost, Improvement, RunRecord
+from esgroup.compare.report import drawing, figures
+from esgroup.compare.report.statistics import ecdf
 from tests.compare.test_summary import a_run, failed
 
 INF = math.inf
@@ -33,7 +33,7 @@ def curve(axes: Any, method: str) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(x), np.asarray(y)
 
 
-def several(dims: tuple[int, ...] = (4,), problems: tuple[str, ...] = ("bowl",), seeds: int = 2) -> list[Run]:
+def several(dims: tuple[int, ...] = (4,), problems: tuple[str, ...] = ("bowl",), seeds: int = 2) -> list[RunRecord]:
     return [
         a_run(method, problem=problem, dim=dim, size=dim, seed=seed, hit=hit + 10 * seed)
         for problem, dim, seed in itertools.product(problems, dims, range(seeds))
@@ -47,7 +47,7 @@ def several(dims: tuple[int, ...] = (4,), problems: tuple[str, ...] = ("bowl",),
 def test_a_line_of_convergence_is_the_median_of_the_best_gaps() -> None:
     gaps = {0: 4.0, 1: 8.0, 2: 30.0}
     runs = [
-        a_run(seed=seed, trajectory=(Point(1, 0, 50.0), Point(10, 0, gap), Point(100, 0, 0.1)))
+        a_run(seed=seed, trajectory=(Improvement(1, 0, 50.0), Improvement(10, 0, gap), Improvement(100, 0, 0.1)))
         for seed, gap in gaps.items()
     ]
     (figure,) = figures.convergence(runs)
@@ -57,7 +57,7 @@ def test_a_line_of_convergence_is_the_median_of_the_best_gaps() -> None:
 
 
 def test_a_band_of_convergence_is_between_quartiles_and_open_where_they_are_infinite() -> None:
-    points = (Point(1, 0, 50.0), Point(10, 0, 4.0))
+    points = (Improvement(1, 0, 50.0), Improvement(10, 0, 4.0))
     runs = [a_run(seed=seed, hit=INF, used=100, trajectory=points) for seed in range(3)]
     runs += [failed(seed=3), failed(seed=4)]
     axes = figures.convergence(runs)[0].axes[0]
@@ -76,7 +76,8 @@ def test_a_line_of_convergence_ends_at_the_median_cost() -> None:
 
 
 def test_costs_of_convergence_are_values_and_gradients() -> None:
-    runs = [a_run(evals=100, gradients=100, cost=Cost.GRADIENTS, trajectory=(Point(1, 1, 9.0), Point(100, 100, 0.1)))]
+    points = (Improvement(1, 1, 9.0), Improvement(100, 100, 0.1))
+    runs = [a_run(evals=100, gradients=100, cost=Cost.GRADIENTS, trajectory=points)]
     (axes,) = figures.convergence(runs)[0].axes
     assert curve(axes, "ours")[0][[0, -1]].tolist() == [2, 200]
     assert axes.get_xlabel() == "values and gradients"
@@ -84,7 +85,7 @@ def test_costs_of_convergence_are_values_and_gradients() -> None:
 
 
 def test_values_are_shown_above_the_lowest_where_the_minimum_is_not_known() -> None:
-    points = (Point(1, 0, 20.0), Point(10, 0, -2.0), Point(100, 0, -5.0))
+    points = (Improvement(1, 0, 20.0), Improvement(10, 0, -2.0), Improvement(100, 0, -5.0))
     (axes,) = figures.convergence(
         [a_run(minimum=math.nan, hit=INF, used=100, targets=(-9.0, -10.0), trajectory=points)]
     )[0].axes
@@ -110,10 +111,12 @@ def test_there_is_a_panel_for_each_problem_in_each_dimension() -> None:
     assert figure.get_label() == "convergence"
 
 
-def test_many_panels_are_split_into_several_figures() -> None:
-    drawn = figures.convergence(several((2, 3, 4, 5), tuple("abcdefg"), seeds=1))
+def test_many_panels_are_split_into_several_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert figures.MOST_PANELS == 24
+    monkeypatch.setattr(figures, "MOST_PANELS", 8)
+    drawn = figures.convergence(several((2, 3, 4, 5), tuple("abc"), seeds=1))
     assert [figure.get_label() for figure in drawn] == ["convergence-1", "convergence-2"]
-    assert [len(figure.axes) for figure in drawn] == [24, 4]
+    assert [len(figure.axes) for figure in drawn] == [8, 4]
     assert drawn[0].axes[0].get_position().width * 11 == pytest.approx(
         drawn[1].axes[0].get_position().width * 11, rel=0.1
     )
@@ -127,7 +130,7 @@ def test_runs_without_any_value_leave_an_empty_panel() -> None:
 
 @pytest.mark.parametrize("value", [0.0, -1e-17])
 def test_gaps_of_zero_are_drawn_on_the_target(value: float) -> None:
-    axes = figures.convergence([a_run(trajectory=(Point(1, 0, 5.0), Point(100, 0, value)))])[0].axes[0]
+    axes = figures.convergence([a_run(trajectory=(Improvement(1, 0, 5.0), Improvement(100, 0, value)))])[0].axes[0]
     assert curve(axes, "ours")[1][-1] == 0.1
 
 
@@ -296,7 +299,7 @@ def test_files_are_on_white(tmp_path: Path) -> None:
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"the figure's file must end in .png or .svg, got '.*f.jpg'"):
+    with pytest.raises(ValueError, match=r"end in .png or .svg, got '.*f.jpg'"):
         drawing.save(figures.profile(several()), tmp_path / "f.jpg")
 
 
@@ -320,7 +323,7 @@ def test_no_window_is_opened_and_matplotlib_is_asked_for_by_name() -> None:
     code = """
 import sys
 from tests.compare.test_summary import a_run
-from esgroup.compare import drawing, figures
+from esgroup.compare.report import drawing, figures
 assert "matplotlib" not in sys.modules
 figures.profile([a_run()])
 assert "matplotlib.pyplot" not in sys.modules

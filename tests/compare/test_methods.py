@@ -28,10 +28,10 @@ def test_a_search_of_matrices_takes_a_structure_and_no_chart() -> None:
     assert choose("wishart:diagonal").method.run == SpaceSearch("spd", "diagonal")
     assert choose("matrix-gaussian:triangular,upper").method.run == SpaceSearch("matrix", "triangular,upper")
     for name in ("wishart", "wishart:diagonal"):
-        message = f"the method {name} searches positive-definite matrices and has no charts, got '{name}@log'"
+        message = f"{name} searches positive-definite matrices .*chart, got '{name}@log'"
         with pytest.raises(ValueError, match=message):
             choose(f"{name}@log")
-    with pytest.raises(ValueError, match="searches positive-definite matrices and matrices and has no charts"):
+    with pytest.raises(ValueError, match=r"searches positive-definite matrices and matrices .* chart"):
         choose(f"{ODD}:descending@flat")
 
 

@@ -9,8 +9,8 @@ from importlib.resources import files
 
 import pytest
 
-from esgroup.compare.page import Picture
-from esgroup.compare.summary import Ratio
+from esgroup.compare.report.page import Picture
+from esgroup.compare.report.summary import Ratio
 from tests.compare.stand_ins import ABOUT, NASTY, NEVER, PICTURES, SVG, around, row, sample, total
 
 
@@ -254,4 +254,4 @@ def test_without_jinja2_the_extra_is_named(monkeypatch):
 
 
 def test_the_template_is_part_of_the_package():
-    assert files("esgroup.compare").joinpath("page.html.j2").is_file()
+    assert files("esgroup.compare.report").joinpath("page.html.j2").is_file()

@@ -2,11 +2,14 @@
 
 import pytest
 
-from esgroup.compare.summary import Ratio
+from esgroup.compare.report.summary import Ratio
 from tests.compare.browser import Browser, installed
 from tests.compare.stand_ins import ABOUT, EXPECTED, row, sample, total
 
-pytestmark = pytest.mark.skipif(installed() is None, reason="there is no chromium, chromium-browser or google-chrome")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(installed() is None, reason="there is no chromium, chromium-browser or google-chrome"),
+]
 
 
 @pytest.fixture(scope="module")

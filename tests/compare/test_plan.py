@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from esgroup.compare.folder import Folder
-from esgroup.compare.plan import Plan, plan
+from esgroup.compare.plan import ComparisonPlan, plan
 from esgroup.compare.records import Cell
 from tests.compare.samples import run
 
 
-def small(**more: object) -> Plan:
+def small(**more: object) -> ComparisonPlan:
     arguments = {"problems": ["sphere", "ellipsoid"], "dims": [3], "methods": ["esgroup", "cma"], "seeds": [0, 1]}
     return plan(**(arguments | {"targets": (10.0, 1.0)} | more))  # type: ignore[arg-type]
 
@@ -57,7 +57,7 @@ def test_the_reference_is_cma_or_the_first() -> None:
             {"problems": ["kronecker_ellipsoid", "metric_nearness"], "methods": ["matrix-gaussian:diagonal"]},
             "the method matrix-gaussian:diagonal searches matrices; metric_nearness has positive-definite matrices",
         ),
-        ({"problems": ["metric_nearness"], "methods": ["wishart@log"]}, "wishart searches .* and has no charts"),
+        ({"problems": ["metric_nearness"], "methods": ["wishart@log"]}, "wishart searches .* chart"),
         ({"problems": ["metric_nearness"], "methods": ["wishart:auto"]}, "unknown structure 'auto'"),
         ({"problems": ["metric_nearness"], "methods": ["wishart:block_triangular:k=4"]}, "k must be .* 3.*, got 4"),
         (
@@ -71,12 +71,12 @@ def test_the_reference_is_cma_or_the_first() -> None:
         ({"dims": [0]}, "dim must be an integer >= 1, got 0"),
         ({"seeds": []}, "seeds must not be empty"),
         ({"seeds": [-1]}, "a seed must be an integer >= 0, got -1"),
-        ({"targets": []}, "targets must have at least one number"),
+        ({"targets": []}, "targets must .* at least one number"),
         ({"targets": [float("nan")]}, "a target must be a finite number, got nan"),
         ({"max_evals": 0}, "max_evals must be an integer >= 1, got 0"),
         ({"max_time": 0.0}, "max_time must be a positive finite number, got 0.0"),
         ({"targets": [1.0, -2.0]}, "targets must be distances to the minimum, got -2"),
-        ({"problems": ["tests.compare.oddities:sphere"], "dims": []}, "oddities:sphere needs the number of its var"),
+        ({"problems": ["tests.compare.oddities:sphere"], "dims": []}, "oddities:sphere needs .* variables.* --dims"),
         ({"starts": "anywhere"}, "starts must be one of random, default, got 'anywhere'"),
     ],
 )
@@ -126,9 +126,9 @@ def test_another_comparison_is_not_overwritten(tmp_path: Path) -> None:
     Folder(tmp_path / "out", small(), "c").add(run())
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     for other in (small(max_evals=7), small(targets=(1.0,)), small(starts="default")):
-        with pytest.raises(ValueError, match=r"out has another comparison \(.*, now .*\): choose another --out"):
+        with pytest.raises(ValueError, match=r"out .*another comparison \(.*, now .*\): choose another --out"):
             Folder(tmp_path / "out", other, "d", extend=True)
-    with pytest.raises(ValueError, match=r"\(methods esgroup, cma, now esgroup, bfgs.*\): add --extend"):
+    with pytest.raises(ValueError, match=r"\(methods esgroup, cma, now esgroup, bfgs.*\): .*--extend"):
         Folder(tmp_path / "out", small(methods=["esgroup", "bfgs"], reference="esgroup"), "d")
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
@@ -145,7 +145,7 @@ def test_a_comparison_may_be_extended(tmp_path: Path) -> None:
 
 def test_folders_of_something_else_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(ValueError, match="is not empty and has no comparison in it: choose another --out"):
+    with pytest.raises(ValueError, match=r"is not empty .*: choose another --out"):
         Folder(tmp_path, small(), "c")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(ValueError, match=r"--out must be a folder, but .*thesis\.tex is a file"):

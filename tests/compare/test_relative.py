@@ -2,13 +2,13 @@
 
 import math
 
-from esgroup.compare.records import Point
-from esgroup.compare.relative import TARGETS, measured
+from esgroup.compare.records import Improvement
+from esgroup.compare.report.summary import RELATIVE_TARGETS, measured
 from tests.compare.samples import failure, run
 
 
 def unknown(values: list[float], **more: object):
-    points = tuple(Point(10**i, 0, value) for i, value in enumerate(values))
+    points = tuple(Improvement(10**i, 0, value) for i, value in enumerate(values))
     return run(targets=(), hits=(), minimum=math.nan, trajectory=points, **{"problem": "own:f", **more})
 
 
@@ -19,7 +19,7 @@ def test_gaps_are_shares_of_the_way_to_the_best_value() -> None:
         0.5,
         0.01,
     ]
-    assert ours.minimum == theirs.minimum == 4.0 and ours.relative and ours.targets == TARGETS
+    assert ours.minimum == theirs.minimum == 4.0 and ours.relative and ours.targets == RELATIVE_TARGETS
     assert ours.hits == (10, 100, 100, 100, 100, 100)
     assert theirs.hits == (100, 100, math.inf, math.inf, math.inf, math.inf)
 
@@ -37,4 +37,4 @@ def test_runs_with_targets_and_failures_stay_as_they_are() -> None:
 
 def test_a_constant_function_is_solved_at_once() -> None:
     (one,) = measured([unknown([3.0])])
-    assert one.hits == (1,) * len(TARGETS)
+    assert one.hits == (1,) * len(RELATIVE_TARGETS)

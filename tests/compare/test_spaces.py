@@ -85,7 +85,7 @@ def test_a_problem_of_another_space_is_a_failure() -> None:
 def test_searches_of_matrices_take_no_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     task = Task("own", np.sum, np.ones((2, 3)), 0.5, space="matrix", bounds=(0.0, 2.0))
     monkeypatch.setattr(execution, "find", lambda *_, **__: task)
-    with pytest.raises(ValueError, match="matrix-gaussian takes no bounds, and own has some"):
+    with pytest.raises(ValueError, match=r"matrix-gaussian .* bounds, and own has"):
         start(Cell("own", 2, "matrix-gaussian", 0))
     assert start(Cell("own", 2, "cma", 0)).shape == (6,)
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from esgroup.compare import statistics
-from esgroup.compare.statistics import Ratio, best_so_far, curve, ecdf, expected_running_time, quantile, ratio
+from esgroup.compare.report import statistics
+from esgroup.compare.report.statistics import Ratio, best_so_far, curve, ecdf, expected_running_time, quantile, ratio
 
 INF = math.inf
 COSTS = st.lists(st.one_of(st.floats(1, 1e6), st.just(INF)), min_size=1, max_size=9)
@@ -226,7 +226,7 @@ def test_pairs_see_through_what_is_hard_for_both() -> None:
         ({"ours": [1.0, math.nan]}, "ours must be positive numbers or inf, got nan"),
         ({"theirs": [0.0, 2.0]}, "theirs must be positive numbers or inf, got 0.0"),
         ({"ours_used": [1.0]}, r"ours_used must have shape \(2,\), got \(1,\)"),
-        ({"theirs": [1.0], "theirs_used": [1.0]}, "must have as many runs as each other, got 2 and 1"),
+        ({"theirs": [1.0], "theirs_used": [1.0]}, "ours and theirs .* number of runs, got 2 and 1"),
         ({"level": 1.0}, "level must be between 0 and 1, got 1.0"),
         ({"draws": 0}, "draws must be an integer >= 1, got 0"),
     ],

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from esgroup.compare import statistics, summary
-from esgroup.compare.records import Cost, Ended, Point, Run
-from esgroup.compare.summary import Overall, Ratio, overall, summarise
+from esgroup.compare.records import Cost, Ended, Improvement, RunRecord
+from esgroup.compare.report import statistics, summary
+from esgroup.compare.report.summary import Overall, Ratio, overall, summarise
 
 INF = math.inf
 
 
-def a_run(method: str = "ours", *, seed: int = 0, hit: float = 100, used: int | None = None, **other: Any) -> Run:
+def a_run(method: str = "ours", *, seed: int = 0, hit: float = 100, used: int | None = None, **other: Any) -> RunRecord:
     """A run that reached the gaps 1 at half of the cost and 0.1 at the whole, or gave up at a gap of 0.5."""
     reached = math.isfinite(hit)
     spent = used if used is not None else int(hit) if reached else 1000
@@ -35,12 +35,12 @@ def a_run(method: str = "ours", *, seed: int = 0, hit: float = 100, used: int | 
         "versions": "",
         "targets": (1.0, 0.1),
         "hits": (half, hit),
-        "trajectory": (Point(1, 0, 50.0), Point(int(half), 0, 1.0), Point(spent, 0, 0.1 if reached else 0.5)),
+        "trajectory": tuple(map(Improvement, (1, int(half), spent), (0, 0, 0), (50.0, 1.0, 0.1 if reached else 0.5))),
     }
-    return Run(**(fields | other))
+    return RunRecord(**(fields | other))
 
 
-def failed(method: str = "ours", *, seed: int = 0, message: str = "ValueError: bad", **other: Any) -> Run:
+def failed(method: str = "ours", *, seed: int = 0, message: str = "ValueError: bad", **other: Any) -> RunRecord:
     """A run that raised after three evaluations without a value."""
     fields = {"ended": Ended.ERROR, "message": message, "best": INF, "trajectory": (), "hits": (INF, INF)} | other
     return a_run(method, seed=seed, hit=INF, used=3, **fields)

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from esgroup.compare import words
 from esgroup.compare.records import Cost
-from esgroup.compare.summary import Overall, Row, overall, summarise
-from esgroup.compare.table import brief, markdown
+from esgroup.compare.report import words
+from esgroup.compare.report.summary import Overall, Row, overall, summarise
+from esgroup.compare.report.table import brief, markdown
 from tests.compare.test_summary import a_run, failed
 
 INF = math.inf

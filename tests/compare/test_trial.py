@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from esgroup.compare.records import Ended, Point
+from esgroup.compare.records import Ended, Improvement
 from esgroup.compare.trial import FINER, Over, Recorder
 
 
@@ -68,7 +68,7 @@ def test_the_cost_of_a_hit_has_the_gradients_before_it() -> None:
     run.fun(np.array([9.0]))
     run.gradient(np.array([9.0]))
     run.fun(np.array([2.0]))
-    assert run.hits[0] == 3 and run.trajectory[-1] == Point(2, 1, 2.0)
+    assert run.hits[0] == 3 and run.trajectory[-1] == Improvement(2, 1, 2.0)
 
 
 def test_products_and_diagonals_cost_one_each_as_gradients_do() -> None:
@@ -78,7 +78,7 @@ def test_products_and_diagonals_cost_one_each_as_gradients_do() -> None:
     assert run.diagonal(np.array([2.0])).tolist() == [6.0]
     assert (run.evals, run.gradients) == (1, 2)
     run.fun(np.array([2.0]))
-    assert run.hits[0] == 4 and run.trajectory[-1] == Point(2, 2, 2.0)
+    assert run.hits[0] == 4 and run.trajectory[-1] == Improvement(2, 2, 2.0)
     with pytest.raises(Over) as over:
         run.product(np.array([1.0]), np.array([1.0]))
     assert over.value.ended is Ended.BUDGET and (run.evals, run.gradients) == (2, 3)
@@ -121,7 +121,7 @@ def test_nan_is_counted_but_is_no_progress() -> None:
     assert math.isnan(run.fun(np.array([math.nan])))
     run.batch(column(math.nan, 7.0))
     assert run.evals == 3 and run.finite == 1 and run.gap == 7.0
-    assert run.trajectory == (Point(3, 0, 7.0),)
+    assert run.trajectory == (Improvement(3, 0, 7.0),)
 
 
 def test_infinite_values_are_no_progress() -> None:

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from esgroup.compare import words
 from esgroup.compare.records import Cost
-from esgroup.compare.summary import Ratio
+from esgroup.compare.report import words
+from esgroup.compare.report.summary import Ratio
 from tests.compare.stand_ins import NEVER, around, row, total
 
 # ---- numbers --------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_cases_are_counted_by_their_intervals():
     ratios = {"a": around(0.5), "b": around(1.0), "c": around(2.0), "d": around(0.4), "e": None}
     rows = [row(m, problem=p, ratio=ratios[p] if m == "esgroup" else None) for p in "abcde" for m in ("esgroup", "cma")]
     said = words.answer(rows, [total("esgroup", 0.8, 4), total("cma", 1.0, 5)], "cma")
-    assert said[1] == "By the interval of each problem it is fewer in 2, more in 1 and not told apart in 1."
+    assert said[1] == "By the interval of each problem it is fewer in 2, more in 1 and not distinguished in 1."
     assert words.tally("esgroup", rows) == {words.FEWER: 2, words.EVEN: 1, words.MORE: 1}
 
 

@@ -6,14 +6,14 @@ import pytest
 
 from esgroup.compare import workers
 from esgroup.compare.execution import Settings, execute
-from esgroup.compare.records import Cell, Ended, Run
+from esgroup.compare.records import Cell, Ended, RunRecord
 from esgroup.compare.workers import run_all
 
 ODD = "tests.compare.oddities"
 SETTINGS = Settings((1e-3,), max_evals=500, max_time=20.0)
 
 
-def ended(cells: list[Cell], settings: Settings = SETTINGS, jobs: int = 2) -> dict[str, Run]:
+def ended(cells: list[Cell], settings: Settings = SETTINGS, jobs: int = 2) -> dict[str, RunRecord]:
     return {run.method.partition(":")[2] or run.method: run for run in run_all(cells, settings, jobs)}
 
 
@@ -25,8 +25,8 @@ def test_runs_that_die_or_hang_are_failures_and_the_others_go_on(monkeypatch: py
     monkeypatch.setattr(workers, "PREPARATION", 15.0)
     runs = ended(cells, settings)
     assert len(runs) == 6
-    assert runs["dying"].ended is Ended.KILLED and runs["dying"].message == "its process was ended by SIGKILL"
-    assert runs["hanging"].ended is Ended.KILLED and "did not come back" in runs["hanging"].message
+    assert runs["dying"].ended is Ended.KILLED and "SIGKILL" in runs["dying"].message
+    assert runs["hanging"].ended is Ended.KILLED and "did not finish" in runs["hanging"].message
     assert runs["raising"].ended is Ended.ERROR
     assert runs["giving_up"].ended is Ended.STOPPED and runs["printing"].ended is Ended.STOPPED
     assert runs["nelder-mead"].ended is Ended.TARGET
@@ -50,8 +50,8 @@ def test_a_run_is_not_blamed_for_what_an_earlier_one_has_left() -> None:
 def test_methods_that_leave_traces_are_given_a_process_for_each_run() -> None:
     cells = [Cell("rosenbrock", 3, "fcmaes", seed) for seed in (0, 1)]
     first = {run.seed: run.hits for run in run_all(cells, SETTINGS, 1)}
-    again = {run.seed: run.hits for run in run_all(cells[::-1], SETTINGS, 1)}
-    assert first == again
+    (alone,) = run_all(cells[1:], SETTINGS, 1)
+    assert first[1] == alone.hits
 
 
 def test_no_cells_need_no_processes() -> None:

@@ -77,5 +77,5 @@ def test_what_is_no_noise_level_is_refused() -> None:
         noisy(zoo.sphere(3), additive=-1.0)
     with pytest.raises(ValueError, match="relative must be a finite number, got nan"):
         noisy(zoo.sphere(3), relative=float("nan"))
-    with pytest.raises(ValueError, match="problem must be without noise, got noisy_sphere"):
+    with pytest.raises(ValueError, match="noise, got noisy_sphere"):
         noisy(zoo.get("noisy_sphere", 3), additive=1.0)

@@ -15,6 +15,8 @@ import typer
 from bbob_tables import TARGETS, Comparison, Goal, Row, Setup
 from typer.testing import CliRunner
 
+pytestmark = pytest.mark.scripts
+
 PLAIN = Setup("esgroup", "", 3000, "none")
 BIPOP = Setup("esgroup", "", 10_000, "bipop")
 

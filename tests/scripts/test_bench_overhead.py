@@ -17,6 +17,8 @@ import typer
 from bench_overhead import Contender, Goal, Measured, Memory, Runner, Sample, Search
 from typer.testing import CliRunner
 
+pytestmark = pytest.mark.scripts
+
 
 class Clock:
     """Time passes only when somebody says so, and a little with every reading."""

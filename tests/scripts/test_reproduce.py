@@ -37,18 +37,15 @@ from typer.testing import CliRunner
 
 from esgroup.groups import BlockTriangular, Circulant, Full, Kronecker
 
+pytestmark = pytest.mark.scripts
+
 EXPERIMENTS, PLANNED = reproduce.EXPERIMENTS, reproduce.PLANNED
 NAMES = [experiment.name for experiment in EXPERIMENTS]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Quick runs of all experiments, by the command."""
-    made = tmp_path_factory.mktemp("reproduction")
-    for name in NAMES:
-        result = CliRunner().invoke(reproduce.app, [name, "--quick", "--seed", "3", "--out", str(made / name)])
-        assert result.exit_code == 0, result.output
-    return made
+def folder(quick_runs: Path) -> Path:
+    return quick_runs
 
 
 @pytest.fixture(scope="module")

@@ -7,28 +7,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reproduce
 from bench_newton import Ours, SciPys, Task
 from reproduction import mixture, mixture_verdicts, newton, newton_verdicts
 from reproduction.experiment import Row, Table, Verdict, read_rows
 from scipy.stats import ks_2samp, t
-from typer.testing import CliRunner
 
 import esgroup_problems as zoo
 from esgroup.gradients import Pathwise
 from esgroup.variational import fit_posterior
 
+pytestmark = pytest.mark.scripts
+
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Table]:
-    """Quick runs of both, by the command, with their files."""
-    folder, found = tmp_path_factory.mktemp("gradients"), {}
-    for name in ("newton", "mixture"):
-        result = CliRunner().invoke(reproduce.app, [name, "--quick", "--seed", "5", "--out", str(folder / name)])
-        assert result.exit_code == 0, result.output
-        assert {path.suffix for path in (folder / name).iterdir()} == {".csv", ".png", ".md"}
-        found[name] = read_rows(folder / name / f"{name}.csv")
-    return found
+def tables(quick_runs: Path) -> dict[str, Table]:
+    return {name: read_rows(quick_runs / name / f"{name}.csv") for name in ("newton", "mixture")}
 
 
 def words(verdicts: list[Verdict]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The methods by name. Other packages add theirs through the entry-point group "esgroup.methods"."""
+"""The methods that can be compared, by name. Other packages add theirs through the entry-point group below."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
 
-from esgroup.compare.methods import others, ours, with_cma, with_cmaes, with_gradients, with_scipy
+from esgroup.compare.methods import others, ours, with_scipy
 from esgroup.compare.methods.method import Method
 from esgroup.problem_registry import load, near
 
@@ -22,15 +22,14 @@ def known() -> dict[str, Method]:
 
 
 def failures() -> dict[str, str]:
-    """Entry points that could not be loaded, and why."""
+    """Entry points that could not be loaded, with the reasons."""
     return _found()[1]
 
 
 @cache
 def _found() -> tuple[dict[str, Method], dict[str, str]]:
-    """An entry point of the group is a Method or a sequence of them; one that fails does not hide the others."""
-    modules = (ours, with_cma, with_cmaes, with_scipy, with_gradients, others)
-    found = [method for module in modules for method in module.METHODS]
+    """Collect methods. An entry point is a Method or a sequence of them; one that fails does not hide the others."""
+    found = [*ours.METHODS, *others.METHODS, *with_scipy.METHODS]
     failures = {}
     for entry in entry_points(group=GROUP):
         try:
@@ -43,7 +42,7 @@ def _found() -> tuple[dict[str, Method], dict[str, str]]:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A method as it was spelled: NAME, NAME:STRUCTURE, either with @CHART for coordinates of matrices."""
+    """A method as it was spelled: NAME or NAME:STRUCTURE, followed by @CHART for coordinates of matrices."""
 
     method: Method
     structure: str | None
@@ -51,11 +50,22 @@ class Chosen:
 
 
 def choose(spelling: str) -> Chosen:
-    """The method of a spelling. MODULE:NAME is a Method of one's own."""
+    """Return the method of a spelling.
+
+    Parameters
+    ----------
+    spelling
+        NAME or NAME:STRUCTURE, either followed by @CHART; or MODULE:NAME, a Method of the user.
+
+    Raises
+    ------
+    ValueError
+        If there is no such method, or it has no structures or charts.
+    """
     name, _, chart = spelling.partition("@")
     method, structure = _with_structure(name)
     if chart and method.spaces:
-        raise ValueError(f"the method {method.name} searches {method.points} and has no charts, got {spelling!r}")
+        raise ValueError(f"the method {method.name} searches {method.points} and takes no chart, got {spelling!r}")
     return Chosen(method, structure, chart or None)
 
 
@@ -88,7 +98,7 @@ def _own(name: str) -> Method:
 
 
 def split(text: str) -> list[str]:
-    """Spellings that are separated by commas; a structure has commas too: esgroup:heisenberg:k1=4,k2=4,cma."""
+    """Split spellings at commas; structures may contain commas, too: esgroup:heisenberg:k1=4,k2=4,cma."""
     words: list[str] = []
     for word in text.split(","):
         if words and _belongs_to_a_structure(word):
@@ -104,7 +114,7 @@ def _belongs_to_a_structure(word: str) -> bool:
 
 
 def check_installed(methods: Iterable[Method]) -> None:
-    """Refuse methods whose packages are not there, naming what to install."""
+    """Raise ValueError if packages of the methods are missing, naming what to install."""
     missing = [text for method in methods if (text := method.missing())]
     if missing:
         raise ValueError("; ".join(dict.fromkeys(missing)))

@@ -1,4 +1,4 @@
-"""What a method is: a name, what it needs, and a function that runs it on a trial."""
+"""A method of the comparison: a name, what it needs, and a function that runs it on a trial."""
 
 from __future__ import annotations
 
@@ -11,23 +11,58 @@ from esgroup.compare.records import Cost
 from esgroup.compare.trial import Trial
 from esgroup.groups import parse
 
-Gradients = Literal["none", "given", "needed", "differences"]
+GradientUse = Literal["none", "given", "needed", "differences"]
+
+# tolerances of methods are so small that the targets of the trial decide when a run ends
+ENDLESS = 10**9  # iterations
+GTOL = 1e-11  # of gradients
 
 _KINDS = {"vector": "vectors", "spd": "positive-definite matrices", "matrix": "matrices", "scalar": "single numbers"}
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the comparison: a plug-in.
+    """A method of the comparison.
 
-    `run` takes a Trial, searches by calling its functions, and returns why it has stopped, if it ever does: the trial
-    ends it when the last target is reached or the budget is spent. `packages` are the distributions it needs, which are
-    also the names of their modules, and `extra` is the extra of esgroup that brings them. `gradients`: whether it asks
-    for gradients where the problem has them (and else takes differences of values), runs on no problem without them, or
-    takes differences always. A method with structures has `of_structure`, which makes its `run` for one of them;
-    `check_structure` refuses a spelling that is none in so many dimensions: by default, none of a group. One with
-    `spaces` searches these themselves, with points in their own shape, and runs on no other problem; the rest search
-    coordinates of any.
+    Other packages add methods through the entry-point group "esgroup.methods".
+
+    Parameters
+    ----------
+    name
+        How the method is called in `--methods`.
+    run
+        Takes a Trial, searches by calling its functions, and returns why it stopped, if it ever stops by itself: the
+        trial ends the run when the last target is reached or the budget is used.
+    about
+        One line for `esgroup list`.
+    packages
+        Distributions that the method needs, which are also the names of their modules.
+    extra
+        The extra of esgroup that installs them.
+    bounded
+        Whether the method supports bounds.
+    traces
+        Whether a run changes the next one in the same process; each run then has a process of its own.
+    gradients
+        "none"; "given": uses gradients where the problem has them, and otherwise differences of values; "needed": runs
+        on problems with gradients only; "differences": always takes differences of values.
+    of_structure
+        Makes `run` for the spelling of a structure, for methods that have structures.
+    spaces
+        Spaces that the method searches itself, with points in their own shape; it then runs on no other problem. The
+        others search coordinates of any problem.
+    check_structure
+        Raises an error if a spelling is not a structure in so many dimensions; by default, not a group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from esgroup.compare.methods import Method
+    >>> def random_search(trial):
+    ...     rng = np.random.default_rng(trial.seed)
+    ...     while True:
+    ...         trial.fun(trial.x0 + trial.sigma0 * rng.standard_normal(len(trial.x0)))
+    >>> method = Method("random", random_search, "Gaussian samples around the start")
     """
 
     name: str
@@ -35,9 +70,9 @@ class Method:
     about: str
     packages: tuple[str, ...] = ()
     extra: str = ""
-    bounded: bool = True  # whether it keeps to bounds
-    traces: bool = False  # whether a run changes the next one in the same process: then each has one of its own
-    gradients: Gradients = "none"
+    bounded: bool = True
+    traces: bool = False
+    gradients: GradientUse = "none"
     of_structure: Callable[[str], Callable[[Trial], str]] | None = None
     spaces: tuple[str, ...] = ()
     check_structure: Callable[[str, int], object] = parse
@@ -48,21 +83,21 @@ class Method:
 
     @property
     def points(self) -> str:
-        """What it searches itself, in words."""
+        """What the method searches itself, in words."""
         return " and ".join(_KINDS[space] for space in self.spaces)
 
     def check_space(self, problem: str, space: str) -> None:
-        """Refuse a problem of another space than its own."""
+        """Raise ValueError for a problem on a space that the method does not search."""
         if self.spaces and space not in self.spaces:
             raise ValueError(f"the method {self.name} searches {self.points}; {problem} has {_KINDS[space]}")
 
     def check_gradient(self, problem: str, has_gradient: bool) -> None:
-        """Refuse a problem without gradient if it cannot do without."""
+        """Raise ValueError for a problem without a gradient if the method needs one."""
         if self.gradients == "needed" and not has_gradient:
             raise ValueError(f"{self.name} needs the gradient; {problem} has none")
 
     def missing(self) -> str | None:
-        """What must be installed for it, in words."""
+        """What must be installed for the method, in words; None if nothing is missing."""
         absent = [package for package in self.packages if find_spec(package) is None]
         if not absent:
             return None
@@ -70,7 +105,7 @@ class Method:
         return f"the method {self.name} needs {' and '.join(absent)}: pip install {how}"
 
     def counts(self, has_gradient: bool) -> Cost:
-        """What its evaluations count, on a problem with or without gradient."""
+        """What counts as an evaluation on a problem with or without a gradient."""
         if self.gradients == "none":
             return Cost.VALUES
         return Cost.GRADIENTS if self.gradients != "differences" and has_gradient else Cost.DIFFERENCES

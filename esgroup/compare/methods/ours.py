@@ -1,11 +1,12 @@
-"""Our own searches. A structure may follow the name: esgroup:diagonal, wishart:diagonal."""
+"""The methods of this package. A structure may follow the name: esgroup:diagonal, wishart:diagonal."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from esgroup.compare.methods.method import Method
+from esgroup.compare.methods.method import ENDLESS, GTOL, Method
 from esgroup.compare.trial import Trial
 from esgroup.groups import parse
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Search:
-    """`esgroup.minimize` on whole generations, with some of its options."""
+    """`esgroup.minimize`, evaluating whole generations, with some of its options."""
 
     structure: str = "auto"
     algorithm: str = "default"
@@ -47,7 +48,7 @@ class Search:
 
 @dataclass(frozen=True)
 class SpaceSearch:
-    """`esgroup.minimize` over matrices themselves."""
+    """`esgroup.minimize` on matrices themselves."""
 
     space: Space
     structure: str = "auto"
@@ -58,7 +59,7 @@ class SpaceSearch:
         result = minimize(
             trial.batch,
             trial.x0,
-            None if self.space == "spd" else trial.sigma0,  # which is one of coordinates for positive-definite matrices
+            None if self.space == "spd" else trial.sigma0,  # for positive-definite matrices it is in coordinates
             space=self.space,
             structure=self.structure,
             vectorized=True,
@@ -70,6 +71,36 @@ class SpaceSearch:
     def of_structure(self, structure: str) -> SpaceSearch:
         """The same search with another structure."""
         return replace(self, structure=structure)
+
+
+@dataclass(frozen=True)
+class Newton:
+    """`esgroup.newton.minimize_newton` with its defaults, but for tolerances, which leave the end to the targets."""
+
+    structure: str | None = None  # that of `minimize_newton`
+
+    def __call__(self, trial: Trial) -> str:
+        from esgroup.newton import minimize_newton
+
+        method = minimize_newton if self.structure is None else partial(minimize_newton, structure=self.structure)
+        result = method(
+            trial.fun,
+            trial.x0,
+            jac=trial.gradient,
+            hessp=trial.product,
+            hess_diag=trial.diagonal,
+            gtol=GTOL,
+            max_iters=ENDLESS,
+            rng=trial.seed,
+        )
+        return str(result.message)
+
+
+def _check_newton_structure(structure: str, dim: int) -> None:
+    """Raise the method's own error for what is neither a group of this dimension nor a moving block."""
+    from esgroup.newton.options import structure_of
+
+    structure_of(structure, dim)
 
 
 def _group_or_auto(structure: str, dim: int) -> None:
@@ -97,4 +128,14 @@ METHODS = (
     _method("esgroup-bipop", "with restarts, BIPOP", Search(restarts="bipop")),
     _native("wishart", "positive-definite matrices themselves, with a Wishart distribution", "spd"),
     _native("matrix-gaussian", "matrices themselves, with a matrix Gaussian", "matrix"),
+    Method(
+        "newton",
+        Newton(),
+        "our structured Newton method; a structure may follow, as in newton:diagonal",
+        packages=("esgroup",),
+        bounded=False,
+        gradients="needed",
+        of_structure=Newton,
+        check_structure=_check_newton_structure,
+    ),
 )

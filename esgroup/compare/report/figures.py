@@ -1,4 +1,4 @@
-"""Figures of a comparison, made from its runs only: convergence, and runtime profiles."""
+"""Figures of a comparison: convergence, and runtime profiles."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.compare.drawing import INK, Style, blank, line, name_axis, notebook, plain, settled, styles
-from esgroup.compare.records import Cost, Run
-from esgroup.compare.statistics import Curve, curve, ecdf
-from esgroup.compare.summary import Block, blocks, known, methods, pairs, targets
+from esgroup.compare.records import Cost, RunRecord
+from esgroup.compare.report.drawing import INK, Style, blank, line, name_axis, notebook, plain, settled, styles
+from esgroup.compare.report.statistics import Curve, curve, ecdf
+from esgroup.compare.report.summary import Block, blocks, known, methods, pairs, targets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_PANELS = 24  # in a figure
-POINTS = 80  # on a line of convergence
-MOST_STEPS = 300  # on a profile
+MOST_PANELS = 24  # per figure
+POINTS = 80  # per line of convergence
+MOST_STEPS = 300  # per line of a profile
 GAP = "gap to the minimum"
 
 Panels = list[tuple[tuple[str, int], Block]]
@@ -28,15 +28,15 @@ Panels = list[tuple[tuple[str, int], Block]]
 # ---- convergence ----------------------------------------------------------------------------------------------------
 
 
-def convergence(runs: Sequence[Run]) -> list[Figure]:
-    """Gaps over evaluations, a panel for each problem in each dimension, at most 24 in a figure.
+def convergence(runs: Sequence[RunRecord]) -> list[Figure]:
+    """Draw gaps over evaluations, one panel for each problem in each dimension, at most 24 in a figure.
 
-    A line is the median over runs of the best gap so far, a band is between the quartiles. A run that has ended keeps
-    its last gap, one without any value is at inf: there the band is open. A line ends, with a marker, where more than
-    half of the runs have ended and the median does not change any more: at the median cost of the table, if that is
-    finite. Where the minimum is not known, values are shown above the lowest median.
+    A line is the median over runs of the best gap so far, a band lies between the quartiles. A run that has ended keeps
+    its last gap; a run without any value has the gap inf, which leaves the band open. A line ends, with a marker, where
+    more than half of the runs have ended and the median no longer changes: at the median cost of the table, if that is
+    finite. Where the minimum is not known, the lowest median is subtracted from the values.
 
-    Figures are labelled convergence, or convergence-1, convergence-2, ... if there are several.
+    The label of a figure is convergence, or convergence-1, convergence-2, ... if there are several.
     """
     panels, looks = list(_blocks(runs).items()), styles(methods(runs))
     parts = [panels[i : i + MOST_PANELS] for i in range(0, len(panels), MOST_PANELS)]
@@ -46,14 +46,14 @@ def convergence(runs: Sequence[Run]) -> list[Figure]:
         return [_convergence(part, label, columns, looks) for part, label in zip(parts, labels, strict=True)]
 
 
-def _blocks(runs: Sequence[Run]) -> dict[tuple[str, int], Block]:
+def _blocks(runs: Sequence[RunRecord]) -> dict[tuple[str, int], Block]:
     if not runs:
         raise ValueError("runs must have at least one run, got none")
     return blocks(runs)
 
 
 def _columns(panels: Panels) -> int:
-    """A row for each problem, or for two of them, if all are there in the same few dimensions."""
+    """Choose a row for one or two problems, if all of them occur in the same few dimensions."""
     dims = len({dim for (_, dim), _ in panels})
     whole = len(panels) == dims * len({problem for (problem, _), _ in panels})
     return 4 if whole and dims in (2, 4) else 3
@@ -80,7 +80,7 @@ def _counted(panels: Panels) -> str:
 
 
 def _converge(axes: Any, block: Block, looks: dict[str, Style]) -> str:
-    """Draw the curves of all methods; gives what is shown."""
+    """Draw the curves of all methods and return the label of the vertical axis."""
     last = (targets(block) or (1.0,))[-1]
     curves = {method: _curve(runs, last) for method, runs in block.items()}
     middle = np.concatenate([one.middle for one in curves.values()])
@@ -96,21 +96,21 @@ def _converge(axes: Any, block: Block, looks: dict[str, Style]) -> str:
     return height.label
 
 
-def _curve(runs: list[Run], target: float) -> Curve:
+def _curve(runs: list[RunRecord], target: float) -> Curve:
     costs, gaps = ([[getattr(p, name) for p in run.trajectory] for run in runs] for name in ("cost", "gap"))
     return curve(costs, gaps, [run.used for run in runs], target=target, points=POINTS)
 
 
 def _band(axes: Any, one: Curve, height: Height, look: Style, *, opacity: float, label: str) -> None:
     low, middle, high = (np.maximum(part - height.shift, height.floor) for part in one[1:])
-    upper = np.minimum(high, height.top)  # where it is inf
+    upper = np.minimum(high, height.top)  # it may be inf
     axes.fill_between(one.cost, low, upper, where=low < upper, color=look.colour, alpha=opacity, linewidth=0)
     line(axes, one.cost, np.where(np.isfinite(middle), middle, np.nan), look, label=label)
     axes.plot(one.cost[-1:], middle[-1:], look.marker, color=look.colour, markersize=4.2)
 
 
 class Height(NamedTuple):
-    """What is subtracted from gaps to show them on a logarithmic axis, and its ends."""
+    """A logarithmic axis for gaps: what is subtracted from them, its ends and its label."""
 
     shift: float
     floor: float
@@ -119,7 +119,7 @@ class Height(NamedTuple):
 
 
 def _height(minimum_known: bool, target: float, middle: Array) -> Height:
-    """From the target, or the smallest median above the lowest, to beyond the largest."""
+    """An axis from the target, or the smallest median above the lowest, to beyond the largest."""
     lowest = 0.0 if minimum_known or not len(middle) else float(middle.min())
     above = middle[middle > lowest] - lowest
     largest = float(above.max(initial=0.0))
@@ -130,7 +130,7 @@ def _height(minimum_known: bool, target: float, middle: Array) -> Height:
 
 
 def _span(curves: Iterable[Curve]) -> tuple[float, float]:
-    """Costs, from where the shortest line still has a good part of its length."""
+    """Range of costs in which a good part of the shortest line is visible."""
     ends = [float(one.cost[-1]) for one in curves if np.isfinite(one.middle).any()] or [100.0]
     return max(min(ends) / 30, 0.8), 1.25 * max(ends)
 
@@ -138,13 +138,13 @@ def _span(curves: Iterable[Curve]) -> tuple[float, float]:
 # ---- profiles -------------------------------------------------------------------------------------------------------
 
 
-def profile(runs: Sequence[Run]) -> Figure:
-    """Runtime profiles: the share of targets, in all runs, that are reached within so many evaluations per dimension.
+def profile(runs: Sequence[RunRecord]) -> Figure:
+    """Draw runtime profiles: the share of targets, over all runs, reached within so many evaluations per dimension.
 
-    The empirical distribution function of cost / size over all pairs of a run and a target (Hansen et al., COCO:
-    performance assessment, arXiv:1605.03560, 2016), for all problems together, and for each dimension if there are
-    several. A target that was not reached, or a run that is missing, counts as inf. A cross is where the longest run
-    of a method has ended: beyond it its line is thin, as nothing was tried.
+    This is the empirical distribution function of cost / size over all pairs of a run and a target (Hansen et al.,
+    COCO: performance assessment, arXiv:1605.03560, 2016), for all problems together, and for each dimension if there
+    are several. A target that was not reached counts as inf, and so does a missing run. A cross shows where the longest
+    run of a method ended; beyond it the line is thin, because nothing was tried there.
     """
     all_blocks, looks = _blocks(runs), styles(methods(runs))
     dims = sorted({dim for _, dim in all_blocks})
@@ -179,7 +179,7 @@ def _distribution(axes: Any, panel: list[Block], method: str, look: Style) -> No
         return
     x, share = _thin(*ecdf([hit / run.size for run in runs for hit in run.hits], sum(map(pairs, panel))))
     (left, right), end = axes.get_xlim(), _longest(runs)
-    x, share = np.concatenate([x[:1] if len(x) else [left], x]), np.append(0.0, share)  # up from zero
+    x, share = np.concatenate([x[:1] if len(x) else [left], x]), np.append(0.0, share)  # starts at zero
     drawn = line(axes, np.append(x, end), np.append(share, share[-1]), look, label=method, drawstyle="steps-post")
     drawn.set(marker=look.marker, markersize=3.6, markevery=(0.1, 0.3))
     axes.plot([end, right], [share[-1]] * 2, color=look.colour, linewidth=0.7)
@@ -188,18 +188,18 @@ def _distribution(axes: Any, panel: list[Block], method: str, look: Style) -> No
 
 
 def _reach(panels: Iterable[list[Block]], names: Iterable[str]) -> tuple[float, float]:
-    """From the first target that was reached to beyond the longest run, in evaluations per dimension."""
+    """Range from the first target that was reached to beyond the longest run, in evaluations per dimension."""
     groups = [[run for block in panel for run in block.get(name, [])] for panel in panels for name in names]
     ends = [_longest(runs) for runs in groups if runs]
     return 0.8 * min([hit / run.size for runs in groups for run in runs for hit in run.hits] + ends), 2 * max(ends)
 
 
-def _longest(runs: list[Run]) -> float:
-    """Evaluations per dimension, at least one in all, for a logarithmic axis."""
+def _longest(runs: list[RunRecord]) -> float:
+    """Evaluations per dimension of the longest run; at least one evaluation, for the logarithmic axis."""
     return max(max(run.used, 1) / run.size for run in runs)
 
 
 def _thin(x: Array, share: Array) -> tuple[Array, Array]:
-    """As many steps as can be seen, the first and the last among them."""
+    """Keep as many steps as can be seen, including the first and the last."""
     keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_STEPS)).astype(int))
     return x[keep], share[keep]

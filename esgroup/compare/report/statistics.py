@@ -1,4 +1,4 @@
-"""Statistics of runs. Costs are evaluations up to a target; inf means that a run has not reached it."""
+"""Statistics of runs. Costs are evaluations up to a target; inf means that a run did not reach it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import special
 
 from esgroup.checks import Array, real_array, real_number, whole_number
 
-FEWEST = 5  # runs from which an interval is estimated
+FEWEST = 5  # runs, at least, from which an interval is estimated
 
 
 class Ratio(NamedTuple):
@@ -23,34 +23,34 @@ class Ratio(NamedTuple):
     high: float
 
 
-# ---- of one method --------------------------------------------------------------------------------------------------
+# ---- one method -----------------------------------------------------------------------------------------------------
 
 
 def median(costs: ArrayLike) -> float:
-    """The middle cost, or the mean of the two in the middle: inf as soon as one of them is."""
+    """The middle cost, or the mean of the two in the middle, which is inf if one of them is."""
     return float(quantile(_costs("costs", costs), 0.5))
 
 
 def success_rate(costs: ArrayLike) -> float:
-    """The share of runs that reached the target."""
+    """Share of runs that reached the target."""
     return float(np.isfinite(_costs("costs", costs)).mean())
 
 
 def expected_running_time(costs: ArrayLike, used: ArrayLike) -> float:
-    """Evaluations of all runs per success, inf without one.
+    """Evaluations of all runs per success; inf without a success.
 
-    ERT = (sum of the costs of runs that reached the target + sum of what the others have used) / number of successes:
-    what is to be expected if the method is run again and again until it succeeds (Hansen et al., COCO: performance
-    assessment, arXiv:1605.03560, 2016).
+    ERT = (sum of the costs of runs that reached the target + sum of what the others used) / number of successes:
+    the expected cost if the method is run repeatedly until it succeeds (Hansen et al., COCO: performance assessment,
+    arXiv:1605.03560, 2016).
     """
     charged, reached = _charged("costs", costs, "used", used)
     return float(_per_success(np.ones(len(charged)), charged, reached))
 
 
 def ecdf(costs: ArrayLike, total: int | None = None) -> tuple[Array, Array]:
-    """Steps of the share of runs that have reached their target at a cost of at most x: finite costs, and k / total.
+    """Empirical distribution function of costs: where it steps, and the share of runs that got there by then.
 
-    Equal costs are one step. `total` is the number of runs where `costs` does not list all that failed.
+    Equal costs are one step. `total` is the number of runs, if `costs` does not include all that failed.
     """
     array = np.asarray(costs, dtype=np.float64)
     total = len(array) if total is None else whole_number("total", total, least=max(len(array), 1))
@@ -72,25 +72,26 @@ def ratio(
     draws: int = 2000,
     seed: int = 0,
 ) -> Ratio:
-    """Our expected running time over theirs, with a bootstrap interval over runs; the same runs give the same interval.
+    """Our expected running time divided by theirs, with a bootstrap interval; the same runs give the same interval.
 
-    `paired` says that run i of both had the same seed, hence the same start and instance. Then pairs are drawn: what
-    is hard for both cancels, which drawing both by themselves would not see. Nothing is lost if seeds do not matter.
+    `paired` says that run i of both had the same seed, hence the same start and instance. Pairs are then drawn
+    together: difficulties that both share cancel, which independent draws would miss. Nothing is lost if seeds do not
+    matter.
 
     The interval is the expanded percentile interval (Hesterberg, What teachers should know about the bootstrap, The
     American Statistician 69, 2015): quantiles of the draws at Phi(-+ sqrt(n / (n - 1)) t), with t of n - 1 degrees of
-    freedom, which makes up for the bootstrap's variance being (n - 1) / n too small and for the normal tails. On
+    freedom, which corrects for the bootstrap's variance being (n - 1) / n too small and for the normal tails. On
     log-normal run lengths, with and without failures, 95 % intervals from pairs cover 0.90 to 0.96 at n = 5 and 0.93
     to 0.95 at n = 10 and 15; plain percentiles 0.79 to 0.86, 0.87 to 0.91 and 0.90 to 0.93, and BCa is no better. With
-    fewer runs it would be too short, as it cannot reach beyond the most extreme one (0.73 at n = 3): it is [0, inf].
+    fewer runs it would be too short, as it cannot extend beyond the most extreme run (0.73 at n = 3): it is [0, inf].
 
-    A draw in which we never succeed is inf, one in which they never do is 0; if neither does it says nothing, and
-    counts as 0 for the lower end and as inf for the upper one. So the upper end may be inf, and the lower one 0.
+    A draw in which we never succeed is inf, one in which they never do is 0. A draw in which neither does carries no
+    information: it counts as 0 for the lower end and as inf for the upper end. So the ends may be 0 and inf.
     """
     we, they = _charged("ours", ours, "ours_used", ours_used), _charged("theirs", theirs, "theirs_used", theirs_used)
     our_runs, their_runs = len(we[0]), len(they[0])
     if paired and our_runs != their_runs:
-        raise ValueError(f"ours and theirs must have as many runs as each other, got {our_runs} and {their_runs}")
+        raise ValueError(f"ours and theirs must have the same number of runs, got {our_runs} and {their_runs}")
     tail, rng = _tail(level, min(our_runs, their_runs)), np.random.default_rng(seed)
     times = _resampled(rng, our_runs, whole_number("draws", draws, least=1))
     with np.errstate(invalid="ignore"):  # inf / inf: neither succeeds
@@ -100,12 +101,12 @@ def ratio(
 
 
 def _resampled(rng: np.random.Generator, runs: int, draws: int) -> Array:
-    """How often each run is in each draw of as many runs with replacement, (draws, runs)."""
+    """How often each run occurs in each draw, with replacement, of the same number of runs: (draws, runs)."""
     return rng.multinomial(runs, np.full(runs, 1 / runs), size=draws).astype(np.float64)
 
 
 def _tail(level: float, runs: int) -> float:
-    """The share of draws outside of the interval, at each end."""
+    """Share of the draws outside the interval, at each end."""
     if not 0 < real_number("level", level) < 1:
         raise ValueError(f"level must be between 0 and 1, got {level!r}")
     if runs < FEWEST:
@@ -123,13 +124,13 @@ def _interval(drawn: Array, tail: float) -> tuple[float, float]:
 
 
 def _per_success(times: Array, charged: Array, reached: Array) -> Array:
-    """Expected running times, if each run is there so many times."""
+    """Expected running times if run i occurs times[..., i] times."""
     successes = times @ reached
     return np.where(successes > 0, times @ charged / np.maximum(successes, 1.0), math.inf)
 
 
 def _charged(name: str, costs: ArrayLike, used_name: str, used: ArrayLike) -> tuple[Array, Array]:
-    """What each run is charged with, and 1 for those that reached the target."""
+    """Cost charged to each run, and 1 for the runs that reached the target."""
     array = _costs(name, costs)
     reached = np.isfinite(array)
     return np.where(reached, array, real_array(used_name, used, array.shape)), reached.astype(np.float64)
@@ -144,11 +145,11 @@ def _costs(name: str, costs: ArrayLike) -> Array:
     return array
 
 
-# ---- of curves ------------------------------------------------------------------------------------------------------
+# ---- curves ---------------------------------------------------------------------------------------------------------
 
 
 class Curve(NamedTuple):
-    """Quartiles over runs of the best gap so far, at some costs."""
+    """Quartiles, over runs, of the best gap so far, at some costs."""
 
     cost: Array
     low: Array
@@ -164,11 +165,11 @@ def curve(
     target: float,
     points: int,
 ) -> Curve:
-    """The best gap so far of several runs, from the first point of any to where the median has come to its end.
+    """Quartiles of the best gap so far of several runs, from the first point of any run to the end of the median.
 
-    A run that has ended keeps its last gap, one without points is at inf, and what is below the target is on it. The
-    end is where more than half of the runs have ended, or where the median improves for the last time, if that is
-    later: the median cost to the target if runs end there, and more than half of them do.
+    A run that has ended keeps its last gap, a run without points has the gap inf, and gaps below the target are raised
+    to it. The end is where more than half of the runs have ended, or where the median improves for the last time, if
+    that is later. If runs end at the target and more than half of them reach it, this is the median cost to the target.
     """
     every = np.unique(np.concatenate([np.asarray(run, dtype=np.float64) for run in costs]))
     if not len(every):
@@ -186,7 +187,7 @@ def curve(
 
 
 def quantile(values: ArrayLike, share: float) -> Array:
-    """Along the first axis, linear between order statistics; inf where an infinite one has any weight."""
+    """Quantile along the first axis, linear between order statistics; inf where an infinite one has any weight."""
     ordered = np.sort(np.asarray(values, dtype=np.float64), axis=0)
     place = share * (len(ordered) - 1)
     below, weight = math.floor(place), place % 1
@@ -196,6 +197,6 @@ def quantile(values: ArrayLike, share: float) -> Array:
 
 
 def best_so_far(costs: ArrayLike, gaps: ArrayLike, at: Array) -> Array:
-    """The smallest gap found at a cost of at most `at`: a step function, inf before the first point. Costs ascend."""
+    """Smallest gap found at a cost of at most `at`, inf before the first point. Costs must be ascending."""
     best = np.minimum.accumulate(np.append(math.inf, np.nan_to_num(gaps, nan=math.inf, posinf=math.inf)))
     return np.asarray(best[np.searchsorted(costs, at, side="right")])

@@ -1,4 +1,4 @@
-"""A comparison in words: how its numbers are written, and the answer in a few sentences."""
+"""How the numbers of a comparison are written, and its answer in a few sentences."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from esgroup.compare.summary import Overall, Ratio, Row
+from esgroup.compare.report.summary import Overall, Ratio, Row
 
 FEWER, EVEN, MORE = "fewer", "even", "more"  # evaluations than the reference
 
-_CLOSE = 1.1  # a mean, which has no interval, is even up to this factor
+_CLOSE = 1.1  # a mean has no interval: it counts as even up to this factor
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _Item = TypeVar("_Item")
 
@@ -18,12 +18,12 @@ _Item = TypeVar("_Item")
 
 
 def cost(value: float) -> str:
-    """Evaluations: 1,234, or never."""
+    """Format a number of evaluations: 1,234, or never."""
     return f"{value:,.0f}" if math.isfinite(value) else "never"
 
 
 def factor(value: float) -> str:
-    """Two digits or more: 1,234, 12.3, 0.71, 0.047."""
+    """Format a factor with two digits or more: 1,234, 12.3, 0.71, 0.047."""
     if math.isinf(value):
         return "∞"
     if value >= 100:
@@ -34,7 +34,7 @@ def factor(value: float) -> str:
 
 
 def ratio(of: Ratio | float | None) -> str:
-    """With its interval, if there is one: 0.71 [0.65, 0.79]."""
+    """Format a ratio with its interval, if there is one: 0.71 [0.65, 0.79]."""
     middle = estimate(of)
     if middle is None:
         return "none"
@@ -42,13 +42,13 @@ def ratio(of: Ratio | float | None) -> str:
 
 
 def estimate(of: Ratio | float | None) -> float | None:
-    """The ratio without its interval; None if it is not a number."""
+    """The ratio without its interval; None if it is not a finite number."""
     value = of.value if isinstance(of, Ratio) else of
     return value if value is not None and math.isfinite(value) else None
 
 
 def verdict(of: Ratio | float | None) -> str:
-    """Whether fewer or more evaluations are needed than by the reference; even if the interval has 1 in it."""
+    """Whether a method needs fewer or more evaluations than the reference; even if the interval contains 1."""
     value = estimate(of)
     if value is None:
         return ""
@@ -57,26 +57,26 @@ def verdict(of: Ratio | float | None) -> str:
 
 
 def gap(value: float) -> str:
-    """A distance from the minimum, two digits: 1.2e-8, 0.50, 3.0."""
+    """Format a distance to the minimum with two digits: 1.2e-8, 0.50, 3.0."""
     if not math.isfinite(value):
         return "no value"
     return _short(f"{value:#.2g}" if 0.01 <= value < 10 else f"{value:.1e}") if value else "0"
 
 
 def level(value: float) -> str:
-    """A value of the problem, where its minimum is not known."""
+    """Format a value of a problem whose minimum is not known."""
     return _short(f"{value:.5g}") if math.isfinite(value) else "no value"
 
 
 def target(value: float, known: bool, relative: bool = False) -> str:
-    """A gap that is to be reached, or a value."""
+    """Format a target: a gap, or a value."""
     if math.isnan(value):
         return "not known"
     return f"{'relative ' * relative}gap {_short(f'{value:g}')}" if known else f"f ≤ {_short(f'{value:g}')}"
 
 
 def seconds(value: float) -> str:
-    """Two digits with a unit: 23 µs, 1.4 ms."""
+    """Format seconds with two digits and a unit: 23 µs, 1.4 ms."""
     if not math.isfinite(value):
         return "not known"
     rounded = float(f"{value:.2g}")  # first: 999.7 µs is 1.0 ms
@@ -86,7 +86,7 @@ def seconds(value: float) -> str:
 
 
 def _short(text: str) -> str:
-    """Without the zero in front of an exponent."""
+    """Remove the leading zero of an exponent."""
     return text.replace("e-0", "e-").replace("e+0", "e+")
 
 
@@ -99,18 +99,18 @@ def once(items: Iterable[_Item]) -> list[_Item]:
 
 
 def targets(rows: Sequence[Row]) -> list[tuple[float, bool, bool]]:
-    """What there is to reach: arguments of `target`, each once. Nothing is known of a case in which every run fails."""
+    """The distinct targets, as arguments of `target`; the target of a case in which every run fails is not known."""
     there = once((row.target, row.known, row.relative) for row in rows if not math.isnan(row.target))
     return there or [(math.nan, True, False)]
 
 
 def cases(rows: Sequence[Row]) -> list[tuple[str, int]]:
-    """Pairs of problem and dimension."""
+    """The cases: pairs of problem and dimension."""
     return once((row.problem, row.dim) for row in rows)
 
 
 def solved(rows: Sequence[Row]) -> dict[str, int]:
-    """In how many cases at least one run of a method reached the last target."""
+    """Number of cases in which at least one run of a method reached the last target, by method."""
     return {
         method: sum(1 for row in rows if row.method == method and row.solved)
         for method in once(row.method for row in rows)
@@ -118,20 +118,20 @@ def solved(rows: Sequence[Row]) -> dict[str, int]:
 
 
 def overall_verdict(one: Overall, rows: Sequence[Row]) -> str:
-    """The same for all problems together: even unless at least one of them tells the methods apart."""
+    """The verdict on all problems together: even unless at least one case distinguishes the methods."""
     times = tally(one.method, rows)
     said = verdict(one.ratio)
     return EVEN if said and times[EVEN] and not times[FEWER] + times[MORE] else said
 
 
 def tally(method: str, rows: Sequence[Row]) -> dict[str, int]:
-    """In how many cases a method needs fewer evaluations than the reference, as many, more."""
+    """Numbers of cases in which a method needs fewer evaluations than the reference, about as many, or more."""
     verdicts = [verdict(row.ratio) for row in rows if row.method == method]
     return {word: verdicts.count(word) for word in (FEWER, EVEN, MORE)}
 
 
 def noun(rows: Sequence[Row], number: int) -> str:
-    """A case is called a problem as long as none is there in several dimensions."""
+    """Call cases problems, unless some problem occurs in several dimensions."""
     one = "problem" if len(cases(rows)) == len({row.problem for row in rows}) else "case"
     return one if number == 1 else one + "s"
 
@@ -140,7 +140,7 @@ def noun(rows: Sequence[Row], number: int) -> str:
 
 
 def answer(rows: Sequence[Row], overall: Sequence[Overall], reference: str) -> list[str]:
-    """Sentences: the first is about the first method that is not the reference, then come the others."""
+    """The answer in sentences: first about the first method that is not the reference, then about the others."""
     count = solved(rows)
     if not rows:
         return ["There are no runs."]
@@ -168,11 +168,11 @@ def _lead(one: Overall, rows: Sequence[Row], reference: str) -> str:
 
 
 def _one_by_one(one: Overall, rows: Sequence[Row]) -> list[str]:
-    """In how many cases a method needs fewer evaluations than the reference, by the intervals."""
+    """State in how many cases a method needs fewer evaluations than the reference, judged by the intervals."""
     times = tally(one.method, rows)
     if sum(times.values()) < 2:
-        return ["The interval does not tell them apart."] if times[EVEN] else []
-    ends = {FEWER: "fewer in {}", MORE: "more in {}", EVEN: "not told apart in {}"}
+        return ["The interval does not distinguish them."] if times[EVEN] else []
+    ends = {FEWER: "fewer in {}", MORE: "more in {}", EVEN: "not distinguished in {}"}
     said = [end.format(times[word]) for word, end in ends.items() if times[word]]
     return [f"By the interval of each {noun(rows, 1)} it is {_listed(said)}."]
 
@@ -185,7 +185,7 @@ def _common(both: int, rows: Sequence[Row]) -> str:
 
 
 def _rest(others: Sequence[Overall], rows: Sequence[Row], reference: str) -> list[str]:
-    """Which of the others need fewer evaluations than the reference and which more, where both solve."""
+    """State which of the others need fewer evaluations than the reference and which more, where both solve."""
     ends = {FEWER: ("fewer", "than"), EVEN: ("about as many", "as"), MORE: ("more", "than")}
     said: list[str] = []
     for word, (end, link) in ends.items():

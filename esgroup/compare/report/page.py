@@ -1,4 +1,4 @@
-"""One HTML page of a comparison: the answer in words, tables, figures and how it was made. It needs no network."""
+"""The HTML page of a comparison: the answer in words, tables, figures and how it was made. It needs no network."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from esgroup.compare import words
 from esgroup.compare.records import Cost
-from esgroup.compare.summary import Overall, Row
+from esgroup.compare.report import words
+from esgroup.compare.report.summary import Overall, Row
 
-_PIXELS = {"pt": 96 / 72, "in": 96.0}  # of CSS
-_USUAL_WIDTH = 960.0  # of a figure that does not say its own
+_PIXELS = {"pt": 96 / 72, "in": 96.0}  # CSS pixels per unit
+_DEFAULT_WIDTH = 960.0  # CSS pixels, for a figure that does not state its width
 
 
 class Picture(NamedTuple):
-    """A figure, the words that stand for it where it cannot be seen, and its SVG, which is trusted."""
+    """A figure: its title, its text alternative, and its SVG, which is trusted."""
 
     title: str
     alt: str
@@ -36,23 +36,23 @@ class About(NamedTuple):
     failures: int
 
 
-class Best(NamedTuple):
-    """The smallest numbers of a case, of the methods without gradients; None where there is nothing to mark."""
+class SmallestOfCase(NamedTuple):
+    """Smallest numbers of a case, over the methods without gradients; None where there is nothing to mark."""
 
     median: float | None
     expected: float | None
-    last: float | None  # gap, where no method reaches the target: runs that reach it stop there
+    last: float | None  # final gap, where no method reaches the target: runs that reach it stop there
 
 
-class Mark(NamedTuple):
-    """Ratios of a method on a logarithmic axis with 1 in the middle: 0 is left, 100 is right."""
+class RatioMarks(NamedTuple):
+    """Positions of the ratios of a method on a logarithmic axis with 1 in the middle: 0 is left, 100 is right."""
 
     overall: float
     cases: list[float]
 
 
 class Failure(NamedTuple):
-    """A message, and where it came from."""
+    """A message, with the method and the cases in which it occurred."""
 
     method: str
     message: str
@@ -67,7 +67,7 @@ def page(
     about: About,
     reference: str,
 ) -> str:
-    """The whole page in one string; the same arguments give the same bytes. Needs Jinja2, of the extra "compare"."""
+    """Return the whole page; the same arguments give the same text. Needs Jinja2, from the extra "compare"."""
     first, *others = words.answer(rows, overall, reference)
     reach = _reach(rows, overall)
     text: str = _template().render(
@@ -75,7 +75,10 @@ def page(
         answer=first,
         others=others,
         rows=rows,
-        best={case: _best([row for row in rows if (row.problem, row.dim) == case]) for case in words.cases(rows)},
+        best={
+            case: _smallest_of_case([row for row in rows if (row.problem, row.dim) == case])
+            for case in words.cases(rows)
+        },
         problems=words.once(row.problem for row in rows),
         dims=sorted({row.dim for row in rows}),
         methods=words.once(row.method for row in rows),
@@ -108,30 +111,30 @@ def _template() -> Any:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     environment.filters |= {"breakable": breakable, "printable": printable}
-    return environment.from_string(files("esgroup.compare").joinpath("page.html.j2").read_text(encoding="utf-8"))
+    return environment.from_string(files("esgroup.compare.report").joinpath("page.html.j2").read_text(encoding="utf-8"))
 
 
 # ---- text -----------------------------------------------------------------------------------------------------------
 
 
 def breakable(name: str) -> Any:
-    """A long name as HTML that may be broken after its punctuation."""
+    """Convert a long name to HTML in which lines may break after punctuation."""
     from markupsafe import Markup  # comes with Jinja2
 
     return Markup("<wbr>").join(re.split(r"(?<=[:,_.])(?=\w)", name))  # which escapes the parts
 
 
 def printable(text: str) -> str:
-    """Without control characters and halves of pairs, which HTML and UTF-8 cannot hold; lines stay lines."""
+    """Replace control characters and lone surrogates, which HTML and UTF-8 cannot hold; newlines stay."""
     return "".join(letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------
 
 
-def _best(rows: Sequence[Row]) -> Best:
+def _smallest_of_case(rows: Sequence[Row]) -> SmallestOfCase:
     without = [row for row in rows if row.counts is not Cost.GRADIENTS] if len(rows) > 1 else []
-    return Best(
+    return SmallestOfCase(
         _smallest(row.median for row in without),
         _smallest(row.expected for row in without),
         _smallest(row.best for row in without if not any(other.solved for other in rows)),
@@ -143,15 +146,15 @@ def _smallest(values: Iterable[float]) -> float | None:
 
 
 def _reach(rows: Sequence[Row], overall: Sequence[Overall]) -> float:
-    """The axis of ratios goes from 1 / reach to reach."""
+    """End of the axis of ratios, which extends from 1 / reach to reach."""
     ratios = [words.estimate(of) for of in (*(row.ratio for row in rows), *(one.ratio for one in overall))]
     return max([2.0, *(max(ratio, 1 / ratio) for ratio in ratios if ratio)])
 
 
-def _mark(one: Overall, rows: Sequence[Row], reach: float) -> Mark | None:
+def _mark(one: Overall, rows: Sequence[Row], reach: float) -> RatioMarks | None:
     ratio = words.estimate(one.ratio)
     cases = [row.ratio.value for row in rows if row.method == one.method and row.ratio]
-    return Mark(_place(ratio, reach), [_place(case, reach) for case in cases]) if ratio else None
+    return RatioMarks(_place(ratio, reach), [_place(case, reach) for case in cases]) if ratio else None
 
 
 def _place(ratio: float, reach: float) -> float:
@@ -159,7 +162,7 @@ def _place(ratio: float, reach: float) -> float:
 
 
 def _failures(rows: Sequence[Row]) -> list[Failure]:
-    """Each message once for each method."""
+    """List each message once for each method."""
     found: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for row in rows:
         for message in row.failures:
@@ -171,12 +174,12 @@ def _failures(rows: Sequence[Row]) -> list[Failure]:
 
 
 def _inline(picture: Picture, prefix: str) -> Picture:
-    """The SVG as part of a page: nothing in front of its element, and names that no other figure has."""
+    """Prepare the SVG for a page: nothing before its element, and names that no other figure has."""
     svg = picture.svg[max(picture.svg.find("<svg"), 0) :]
     return picture._replace(svg=re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg))
 
 
 def _width(svg: str) -> float:
-    """In pixels of CSS: a figure that shrinks far below it has letters that cannot be read."""
+    """Width in CSS pixels: a figure much smaller than this has text that cannot be read."""
     found = re.search(r'<svg\b[^>]*?\bwidth="([\d.]+)(pt|px|in)?"', svg)
-    return round(float(found[1]) * _PIXELS.get(found[2], 1.0), 1) if found else _USUAL_WIDTH
+    return round(float(found[1]) * _PIXELS.get(found[2], 1.0), 1) if found else _DEFAULT_WIDTH

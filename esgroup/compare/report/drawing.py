@@ -16,10 +16,10 @@ from esgroup.checks import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INK = "#22272b"  # of all that is not a method's: `to_svg` replaces it. Greys are this colour with less opacity
+INK = "#22272b"  # everything but the lines of methods; `to_svg` replaces it. Greys are this colour with less opacity
 # Okabe and Ito's colours without black and yellow, a brown and a violet: they differ for all kinds of colour vision,
-# and can be seen on white and on black. The numbers of colours and dashes have no common factor, nor have those of
-# dashes and markers: pairs repeat late.
+# and are visible on white and on black. The numbers of colours and dashes have no common factor, nor have those of
+# dashes and markers, so that pairs repeat late.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b5a2b", "#7b4fd8")
 DASHES = ((), (5.0, 1.6), (1.3, 1.3), (6.0, 1.5, 1.3, 1.5), (3.0, 1.2, 1.0, 1.2, 1.0, 1.2))
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -27,15 +27,15 @@ SUFFIXES = (".png", ".svg")
 
 
 class Style(NamedTuple):
-    """How the lines of a method look. Dashes and markers tell them apart without colour."""
+    """How the lines of a method look. Dashes and markers distinguish them without colour."""
 
     colour: str
-    dashes: tuple[float, ...]  # lengths of lines and gaps, none for a solid line
+    dashes: tuple[float, ...]  # lengths of strokes and gaps, empty for a solid line
     marker: str
 
 
 def styles(names: Iterable[str]) -> dict[str, Style]:
-    """A style for each method: the same in all figures that are given the same methods in the same order."""
+    """Choose a style for each method: the same methods in the same order have the same styles in all figures."""
     return {
         name: Style(COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
         for i, name in enumerate(dict.fromkeys(names))
@@ -43,7 +43,7 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
 
 
 def plain() -> AbstractContextManager[None]:
-    """Matplotlib's own settings, whatever the user's are; in SVG text stays text, and names do not change."""
+    """Use matplotlib's own settings, whatever the user's are; in SVG text stays text, and names do not change."""
     try:
         from matplotlib import style
     except ImportError as error:
@@ -52,8 +52,8 @@ def plain() -> AbstractContextManager[None]:
 
 
 def blank(label: str, width: float, body: float, title: str, note: str, looks: dict[str, Style]) -> Figure:
-    """A figure with a head above its body: title, what is shown, and the legend, at fixed distances from the top."""
-    from matplotlib.figure import Figure  # a figure of its own: pyplot would keep it, and might open a window
+    """Make a figure with a head above its body: title, note and legend, at fixed distances from the top."""
+    from matplotlib.figure import Figure  # without pyplot, which would keep the figure and might open a window
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     columns = max(1, min(len(looks), int(width / (0.75 + 0.078 * max(map(len, looks))))))  # 9 pt, the longest name
@@ -106,14 +106,14 @@ def name_axis(axis: Any, text: str) -> None:
 
 
 def _power(x: float) -> str:
-    """Of ten, if that is shorter: 100, but 10⁻⁶."""
+    """Format a number as a power of ten, if that is shorter: 100, but 10⁻⁶."""
     if 0.01 <= x < 10_000:
         return f"{x:,g}"
     return "10" + f"{math.log10(x):.0f}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def settled(figure: Figure) -> Figure:
-    """Laid out once and for all: in another resolution or format things would move by a hair, and it takes long."""
+    """Fix the layout: otherwise it is computed, slowly, for each file, and differs a little between formats."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     return figure
@@ -123,7 +123,7 @@ def settled(figure: Figure) -> Figure:
 
 
 def save(figure: Figure, path: str | PathLike[str]) -> Path:
-    """Write a figure as .png or .svg, on white; the same runs give the same bytes."""
+    """Write a figure as .png or .svg on white; the same runs give the same bytes."""
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"the figure's file must end in {' or '.join(SUFFIXES)}, got {str(path)!r}")
@@ -136,10 +136,10 @@ def save(figure: Figure, path: str | PathLike[str]) -> Path:
 
 
 def to_svg(figure: Figure) -> str:
-    """A figure as an element of a page: transparent, its ink in the colour of the text around it.
+    """Convert a figure to an SVG element of a page: transparent, with its ink in the colour of the text around it.
 
-    All names in it begin with the figure's label, so that figures on one page do not take each other's parts. Text is
-    text, in the page's sans-serif.
+    All names in it start with the figure's label, so that several figures on one page do not conflict. Text stays
+    text, in the page's sans-serif font.
     """
     svg = _svg(figure, transparent=True)
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
@@ -147,7 +147,7 @@ def to_svg(figure: Figure) -> str:
 
 
 def _svg(figure: Figure, *, transparent: bool) -> str:
-    """Without date, metadata, rules that would hold for a whole page, and digits that cannot be seen."""
+    """SVG without date, metadata, style rules that would apply to a whole page, and invisible digits."""
     file = io.StringIO()
     with plain():
         figure.savefig(file, format="svg", transparent=transparent)

@@ -1,4 +1,4 @@
-"""The comparison as Markdown: all problems together, each by itself, and what went wrong."""
+"""The comparison as Markdown tables: all problems together, each problem separately, and the failures."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 
-from esgroup.compare import words
 from esgroup.compare.records import Cost
-from esgroup.compare.summary import Overall, Row
+from esgroup.compare.report import words
+from esgroup.compare.report.summary import Overall, Row
 
 MARKS = {Cost.VALUES: "", Cost.GRADIENTS: "¹", Cost.DIFFERENCES: "²"}
 NOTES = {
-    Cost.GRADIENTS: "¹ uses gradients: evaluations are values and gradients, one each. A product of the Hessian "
+    Cost.GRADIENTS: "¹ uses gradients: values and gradients count as one evaluation each. A product of the Hessian "
     "with a vector, or its diagonal, counts as one gradient.",
-    Cost.DIFFERENCES: "² takes gradients by finite differences: evaluations are values, with those for differences.",
+    Cost.DIFFERENCES: "² takes gradients by finite differences: evaluations are values, also those for differences.",
 }
 NOTHING = "-"
 
 
 def markdown(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = ()) -> str:
-    """The rows of `summarise`, under those of `overall` if they are given, in GitHub's Markdown."""
+    """Format the rows of `summarise`, after those of `overall` if given, in GitHub's Markdown."""
     tables = [_all_problems(totals, reference), _at_a_glance(rows), _by_problem(rows, reference)]
     return _joined([*tables, _marked(rows), _failures(rows)])
 
 
 def brief(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = ()) -> str:
-    """The same for a terminal: without details where the problems can be seen at a glance."""
+    """Format the same for a terminal, without details where one table shows all problems."""
     tables = [_all_problems(totals, reference), _at_a_glance(rows) or _by_problem(rows, reference)]
     return _joined([*tables, _marked(rows), _failures(rows)])
 
@@ -53,14 +53,14 @@ def _all_problems(totals: Sequence[Overall], reference: str) -> str:
         for one in totals
     ]
     note = (
-        "The ratio is the geometric mean of the ratios below, over the cases, a problem in a dimension, that both "
-        "solve. Targets are counted in each run, the easier ones too."
+        "The ratio is the geometric mean of the ratios below, over the cases (a problem in one dimension) that both "
+        "solve. All targets of each run are counted, including the easier ones."
     )
     return "\n\n".join(["## All problems together", _table([head, *lines], "lrrr"), note])
 
 
 def _at_a_glance(rows: Sequence[Row]) -> str:
-    """Problems down, methods across; left out where there is one problem or one method only."""
+    """One row per case and one column per method; empty if there is only one case or one method."""
     names, blocks = words.once(row.method for row in rows), [list(block) for _, block in groupby(rows, key=_case)]
     if len(names) < 2 or len(blocks) < 2:
         return ""
@@ -70,8 +70,8 @@ def _at_a_glance(rows: Sequence[Row]) -> str:
         cells = {row.method: _short(row, _best(block), marks[row.method]) for row in block}
         lines.append([_cell(block[0].problem), str(block[0].dim), *(cells.get(name, NOTHING) for name in names)])
     note = (
-        f"{_target(rows)}Medians of all runs, with the share that got there in brackets if not all did. **Bold** is "
-        "the smallest of the methods without gradients."
+        f"{_target(rows)}Medians of all runs; the share of runs that reached the target is in brackets if not all did. "
+        "**Bold** is the smallest of the methods without gradients."
     )
     return "\n\n".join(["## Evaluations to the target", _table(lines, "lr" + "r" * len(names)), note])
 
@@ -85,7 +85,7 @@ def _short(row: Row, best: float, mark: str) -> str:
 
 
 def _mark(counts: set[Cost]) -> str:
-    """That of a method, if it counts the same everywhere: otherwise cells are marked."""
+    """Mark of a method that counts the same everywhere; otherwise its cells are marked."""
     return MARKS[next(iter(counts))] if len(counts) == 1 else ""
 
 
@@ -93,12 +93,12 @@ def _target(rows: Sequence[Row]) -> str:
     there = words.targets(rows)
     text = f"Target: {words.target(*there[0])}. " if len(there) == 1 else ""
     if any(row.relative for row in rows):
-        text += "Relative gaps are 1 at the start and 0 at the best value that any method has found. "
+        text += "Relative gaps are 1 at the start and 0 at the best value that any method found. "
     return text
 
 
 def _best(rows: Sequence[Row]) -> float:
-    """The smallest median of methods without gradients, inf if there is nothing to choose from."""
+    """Smallest median of the methods without gradients; inf if there is only one method."""
     medians = [row.median for row in rows if row.counts is not Cost.GRADIENTS]
     return min(medians) if len(rows) > 1 and medians else math.inf
 
@@ -110,16 +110,16 @@ def _by_problem(rows: Sequence[Row], reference: str) -> str:
     lines = [line for _, block in groupby(rows, key=_case) for line in _block(list(block), reference, same)]
     note = (
         f"{_target(rows)}Evaluations to target are the median of all runs; where half of them or more do not reach it, "
-        "the median of what is left in the end. **Bold** is the smallest of the methods without gradients. The ratio "
-        "is of expected running times, the evaluations of all runs per run that is solved, with a 95 % bootstrap "
-        f"interval (which needs five runs); below 1 is fewer than {reference}. CPU is the method's own time, without "
-        "the problem's function. Noisy problems are judged by their values without noise."
+        "the median of the final gaps is given. **Bold** is the smallest of the methods without gradients. The ratio "
+        "compares expected running times, the evaluations of all runs per solved run, with a 95 % bootstrap "
+        f"interval (which needs five runs); below 1 means fewer than {reference}. CPU is the method's own time, "
+        "without the problem's function. Noisy problems are judged by their values without noise."
     )
     return "\n\n".join(["## Each problem", _table([head, *lines], "lrlrrrr" + "r" * (not same)), note])
 
 
 def _block(rows: list[Row], reference: str, same_target: bool) -> list[list[str]]:
-    """The lines of one problem in one dimension, which are named in the first."""
+    """Lines of one case; its problem and dimension are named in the first line."""
     best, lines = _best(rows), []
     for i, row in enumerate(rows):
         strong = row.counts is not Cost.GRADIENTS and row.median == best < math.inf
@@ -143,7 +143,7 @@ def _marked(rows: Sequence[Row]) -> str:
 
 
 def _failures(rows: Sequence[Row]) -> str:
-    """Runs that went wrong: each message of a method once, with the cases in which it appeared."""
+    """List runs that went wrong: each message of a method once, with the cases in which it appeared."""
     found: dict[str, dict[str, list[str]]] = {row.method: {} for row in rows}
     for row in rows:
         for message in row.failures:
@@ -178,7 +178,7 @@ def _method(name: str, counts: Cost) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    """Rounded down: 100 % means all."""
+    """Percentage, rounded down so that 100 % means all."""
     return f"{100 * part // whole} %"
 
 
@@ -187,19 +187,19 @@ def _case(row: Row) -> tuple[str, int]:
 
 
 def _cell(text: str) -> str:
-    """Without what Markdown or HTML would take for theirs; an underscore within a word has no meaning."""
+    """Escape what Markdown or HTML would interpret; an underscore within a word has no meaning."""
     return re.sub(r"[\\|*`<>\[\]]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", " ".join(text.split()))
 
 
 def _code(text: str) -> str:
-    """As code, in which nothing but backticks has a meaning: it is fenced by more of them than there are inside."""
+    """Format as code, fenced by more backticks than occur inside: nothing else has a meaning there."""
     fence = "`" * (1 + max((len(list(ticks)) for letter, ticks in groupby(text) if letter == "`"), default=0))
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{' '.join(text.split())}{pad}{fence}"
 
 
 def _table(lines: list[list[str]], sides: str) -> str:
-    """A table whose source is aligned, too; sides are l or r, for each column."""
+    """Format a table whose source is aligned, too; `sides` has l or r for each column."""
     widths = [max(3, *(len(line[j]) for line in lines)) for j in range(len(sides))]
     rule = ["-" * (w - 1) + ("-" if side == "l" else ":") for w, side in zip(widths, sides, strict=True)]
     return "\n".join(_line(line, widths, sides) for line in (lines[0], rule, *lines[1:]))
