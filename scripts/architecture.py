@@ -21,7 +21,7 @@ PACKAGE = ROOT / "esgroup"
 PICTURE = ROOT / "docs" / "architecture.svg"
 
 LAYERS = (
-    "version", "options", "checks", "lazy", "kernels", "groups", "files", "running", "plots", "distributions",
+    "version", "checks", "lazy", "kernels", "groups", "options", "files", "running", "plots", "distributions",
     "gradients", "strategies", "search", "newton", "variational", "restarts", "driver", "problem_registry", "compare",
     "command", "__main__", "__init__",
 )  # fmt: skip
@@ -44,6 +44,7 @@ class Import(NamedTuple):
 
     module: str
     target: str
+    for_types: bool = False  # only
 
     @property
     def layers(self) -> tuple[str, str]:
@@ -68,16 +69,25 @@ def imports() -> list[Import]:
     """Every import of one module of the package by another."""
     known, found = modules(), []
     for name, path in known.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        tree = ast.parse(path.read_text())
+        types = {id(inner) for node in ast.walk(tree) if is_for_types(node) for inner in ast.walk(node)}
+        for node in ast.walk(tree):
+            only = id(node) in types
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "esgroup":
                 base = (node.module or "").removeprefix("esgroup").removeprefix(".")
                 for alias in node.names:
                     inner = f"{base}.{alias.name}".removeprefix(".")
-                    found.append(Import(name, inner if inner in known else base or "__init__"))
+                    found.append(Import(name, inner if inner in known else base or "__init__", only))
             elif isinstance(node, ast.Import):
-                targets = [alias.name for alias in node.names if alias.name.split(".")[0] == "esgroup"]
-                found += [Import(name, target.removeprefix("esgroup").removeprefix(".") or "__init__") for target in targets]
+                for alias in node.names:
+                    if alias.name.split(".")[0] == "esgroup":
+                        target = alias.name.removeprefix("esgroup").removeprefix(".") or "__init__"
+                        found.append(Import(name, target, only))
     return [one for one in dict.fromkeys(found) if one.module != one.target]
+
+
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def faults(found: list[Import]) -> list[str]:
@@ -92,11 +102,14 @@ def faults(found: list[Import]) -> list[str]:
 
 
 def circles(found: list[Import]) -> list[list[str]]:
-    """One circle of imports for each module that is in one; a package's own __init__ does not count."""
+    """One circle of imports for each module that is in one.
+
+    A package's own __init__ does not count, nor do imports for types only: both halves of a class may name each other.
+    """
     graph: dict[str, set[str]] = {}
     packages = {name for name, path in modules().items() if path.name == "__init__.py"}
     for one in found:
-        if one.module not in packages and one.target not in packages:
+        if not one.for_types and one.module not in packages and one.target not in packages:
             graph.setdefault(one.module, set()).add(one.target)
     done: set[str] = set()
     circles: list[list[str]] = []
@@ -118,11 +131,11 @@ def edges(found: list[Import]) -> list[tuple[str, str]]:
     """Which layer uses which, without those that follow from others."""
     direct = {one.layers for one in found if one.layers[0] != one.layers[1]}
 
-    def reaches(start: str, end: str) -> bool:
-        return any(a == start and (b == end or reaches(b, end)) for a, b in direct)
-
-    longer = {(a, c) for a, b in direct for c in LAYERS if reaches(b, c)}
-    return sorted(direct - longer)
+    below: dict[str, set[str]] = {}
+    for layer in LAYERS:  # from the lowest, so that those below are known
+        used = {b for a, b in direct if a == layer}
+        below[layer] = used.union(*(below.get(b, set()) for b in used))
+    return sorted((a, b) for a, b in direct if not any(b in below[c] for d, c in direct if d == a and c in below))
 
 
 # ---- the picture --------------------------------------------------------------------------------------------------
@@ -188,7 +201,7 @@ def escaped(text: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing, and end with status 1 if anything is wrong")
+    parser.add_argument("--check", action="store_true", help="write nothing; status 1 if anything is wrong")
     arguments = parser.parse_args()
     found = imports()
     wrong = faults(found)

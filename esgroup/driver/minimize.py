@@ -272,12 +272,12 @@ def _observer(stack: ExitStack, callback: Any, progress: bool, history: Path | N
     if history is not None:
         from esgroup.running.history import History
 
-        shows.append(stack.enter_context(History(history, append=resume)).record)  # type: ignore[arg-type]
+        shows.append(stack.enter_context(History(history, append=resume)).record)
     if progress:
         from esgroup.running.progress import Progress
 
         line = stack.enter_context(Progress())
-        shows.append(lambda c: line.update(c, c.limits.max_evals, c.limits.target, c.limits.max_time))  # type: ignore[arg-type]
+        shows.append(lambda c: line.update(c, c.limits.max_evals, c.limits.target, c.limits.max_time))
     return partial(_observe, shows, callback)
 
 

@@ -109,7 +109,7 @@ class Campaign:
         """Best point, value and counts of all runs, and why the last one stopped."""
         from esgroup.search.result import result
 
-        found = result(self)  # type: ignore[arg-type]  # it shows all that a Searcher shows
+        found = result(self)  # it shows all that a Searcher shows
         found.restarts = self.restart
         if self.restart:
             found.message += f". Restarts: {self.restart}; xmean and stds are those of the last run"

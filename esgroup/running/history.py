@@ -16,10 +16,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from esgroup.checks import Array
+from esgroup.running.shown import Shown
 
 if TYPE_CHECKING:
     from esgroup.groups import Group
-    from esgroup.search.searcher import Searcher
 
 FORMAT = 1
 MOST_COORDINATES = 100
@@ -71,7 +71,7 @@ class History:
         """Close the file."""
         self._file.close()
 
-    def record(self, search: Searcher) -> None:
+    def record(self, search: Shown) -> None:
         """Write the generation that a search, or a run with restarts, has just completed."""
         if self._needs_header:
             self._write(_header(search, self._problem))
@@ -83,7 +83,7 @@ class History:
         self._file.write(json.dumps(line, allow_nan=False) + "\n")
 
 
-def _generation(search: Searcher) -> dict[str, Any]:
+def _generation(search: Shown) -> dict[str, Any]:
     count = min(search.dim, MOST_COORDINATES)
     return {
         "nit": search.nit,
@@ -99,12 +99,12 @@ def _generation(search: Searcher) -> dict[str, Any]:
     }
 
 
-def _is_due(search: Searcher) -> bool:
+def _is_due(search: Shown) -> bool:
     """Whether to compute the axis ratio: singular values cost O(d^3), a generation about O(d^2)."""
     return search.nit % max(1, min(search.dim, 100) // 10) == 0 or search.nit <= 1
 
 
-def _header(search: Searcher, problem: str | None) -> dict[str, Any]:
+def _header(search: Shown, problem: str | None) -> dict[str, Any]:
     from esgroup.version import __version__
 
     return {

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-if TYPE_CHECKING:
-    from esgroup.search.searcher import Searcher
+from esgroup.running.shown import Shown
 
 INTERVAL = 0.1  # seconds between two updates: nobody reads faster
 
@@ -33,7 +32,7 @@ class Progress:
 
     def update(
         self,
-        search: Searcher,
+        search: Shown,
         max_evals: int | None = None,
         target: float | None = None,
         max_time: float | None = None,
@@ -57,7 +56,7 @@ class Progress:
 
 
 def line(
-    search: Searcher,
+    search: Shown,
     speed: float | None,
     max_evals: int | None = None,
     target: float | None = None,

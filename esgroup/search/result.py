@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING
+from typing import Any
 
 from esgroup.running.limits import status_of
 from esgroup.running.result import SearchResult
 
-if TYPE_CHECKING:
-    from esgroup.search.searcher import Searcher
 
-
-def result(search: Searcher) -> SearchResult:
-    """Best point, value, counts and why the search stopped."""
+def result(search: Any) -> SearchResult:
+    """Best point, value, counts and why it stopped, of a Searcher or of what shows the same."""
     reasons = search.stop()
     status = status_of(reasons)
     best = search.best_x
@@ -35,7 +32,7 @@ def result(search: Searcher) -> SearchResult:
     )
 
 
-def message(search: Searcher, reasons: dict[str, str]) -> str:
+def message(search: Any, reasons: dict[str, str]) -> str:
     """The reasons as a sentence, what failed, and which structure was chosen."""
     parts = ["; ".join(f"{name}: {text}" for name, text in reasons.items()) or "The search is still running"]
     if search.nfev == 0 and search.best_x is None:

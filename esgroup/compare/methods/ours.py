@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from esgroup.compare.methods.method import ENDLESS, GTOL, Method
 from esgroup.compare.trial import Trial
 from esgroup.groups import parse
+from esgroup.options import Algorithm, Noise
 
 if TYPE_CHECKING:
     from esgroup.driver.spaces import Space
@@ -19,9 +20,9 @@ class Search:
     """`esgroup.minimize`, evaluating whole generations, with some of its options."""
 
     structure: str = "auto"
-    algorithm: str = "default"
-    noise: str | None = None
-    restarts: str | None = None
+    algorithm: Algorithm = "default"
+    noise: Noise | None = None
+    restarts: Literal["ipop", "bipop"] | None = None
 
     def __call__(self, trial: Trial) -> str:
         from esgroup.driver.minimize import minimize
