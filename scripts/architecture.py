@@ -146,8 +146,12 @@ INK, PALE, TEXT, RULE = "#1b4965", "#e8f0f5", "#33414a", "#b0563b"
 
 
 def subject(layer: str) -> str:
+    """The first sentence of a package's docstring, as far as it fits."""
     text = ast.get_docstring(ast.parse((PACKAGE / layer / "__init__.py").read_text())) or ""
-    return text.splitlines()[0].split(": ")[0].rstrip(".")
+    first = text.splitlines()[0].split(". ")[0].rstrip(".") if text else ""
+    while len(first) > 72:
+        first = first.rpartition("," if "," in first else ":" if ":" in first else " ")[0]
+    return first
 
 
 def svg(found: list[Import]) -> str:

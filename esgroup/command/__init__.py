@@ -1,1 +1,1 @@
-"""The command `esgroup`."""
+"""The command `esgroup`: run, compare, plot, list."""

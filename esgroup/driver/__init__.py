@@ -1,1 +1,1 @@
-"""A search as one call: evaluation in processes, restarts, files, SciPy's interface."""
+"""A search as one call: processes, restarts, files, SciPy's interface."""

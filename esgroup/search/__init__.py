@@ -1,1 +1,1 @@
-"""Ask and tell: the Searcher, its ledger of points and values, its arguments, its snapshot."""
+"""Ask and tell: the Searcher, its ledger, its arguments, its snapshot."""

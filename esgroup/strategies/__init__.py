@@ -1,4 +1,4 @@
-"""Search strategies: samples with local coordinates, updates by ranks, and the devices of evolution strategies.
+"""Search strategies: samples with local coordinates, updates by ranks.
 
 `Strategy` is what every search is made of, `register` makes one of your own known to files and to `Searcher`.
 """
