@@ -233,7 +233,7 @@ def _out(search: Searcher) -> Array:
     """The points that were asked for last and are not told as a whole."""
     if not search.ledger.asked:
         raise ValueError("there are values of a generation whose points are not known")
-    return search.ledger.asked[-1].drawn.points
+    return search.ledger.asked[-1].points
 
 
 def _listed(x: Array | None) -> Any:

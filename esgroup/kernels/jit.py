@@ -3,7 +3,9 @@
 `@kernel("in2, in1, int, out2")` states the argument types: `in1`/`in2` are read-only float64 arrays of one and two
 dimensions, `out1`/`out2` writeable ones, `idx1` read-only int64 arrays, `int` and `float` scalars. A kernel returns
 nothing, checks nothing and draws no random numbers. Numba is imported and the loop compiled when a kernel is first
-called; the machine code is kept on disk, so that later processes only load it.
+called; the machine code is kept on disk, so that later processes only load it. The compiled function then takes the
+kernel's place in its module: a generation of a small search makes four such calls, and a call in between would cost as
+much as the loop. So call kernels as attributes of their module.
 """
 
 from __future__ import annotations
@@ -50,7 +52,15 @@ class Kernel:
                 finally:
                     notice.cancel()
                     _seconds_spent += time.perf_counter() - start
+                self._step_aside(self._compiled)
             return self._compiled
+
+    def _step_aside(self, compiled: Any) -> None:
+        """Put the compiled function in the place of this object in its module."""
+        module = sys.modules.get(self.python.__module__)
+        if module is not None and getattr(module, self.__name__, None) is self:
+            compiled.python = self.python
+            setattr(module, self.__name__, compiled)
 
 
 def kernel(signature: str) -> Callable[[Callable[..., None]], Kernel]:

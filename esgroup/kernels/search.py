@@ -40,20 +40,20 @@ def orthogonalise(n, z):
             z[i, c] *= factor
 
 
-@kernel("idx1, in1, in1, in1, float, float, in1, out2, out2, out1, out1, out1, out1, out1")
+@kernel("idx1, in1, in1, in1, float, in1, out2, out2, out1, out1, out1, out1, out1, out1")
 def evolve(
-    order, mean_weights, root_weights, constants, reach, step, scale, z, y, path_s, path_c, mean, weights, report
+    order, mean_weights, root_weights, constants, step, scale, z, y, path_s, fade, path_c, mean, weights, report
 ):
     """One generation of the mean and the paths; the formulas are those of `Evolution` in strategies.
 
-    In: ranks, the weights by rank, `constants` (c_s, c_c, c_1, c_mu, mu_eff of the mean, whether negative weights are
-    rescaled and large steps clipped), `reach` (|p_s| below which h_sigma is 1), `step` (sigma times the rate of the
-    mean), and the samples z with their images y = A z, whose last row is the path. In and out: both paths, the mean.
-    Out: weights of the rows of z in the step of the root, and `report` = (|p_s|, the coefficient of -I, h_sigma's
+    In: ranks, the weights by rank, `constants` (c_s, c_c, c_1, c_mu, mu_eff of the mean, the threshold of h_sigma times
+    chi, whether negative weights are rescaled and large steps clipped), `step` (sigma times the rate of the mean), and
+    the samples z with their images y = A z, whose last row is the path. In and out: both paths, (1 - c_s)^(2 t), the
+    mean. Out: weights of the rows of z in the step of the root, and `report` = (|p_s|, the coefficient of -I, h_sigma's
     correction of c_1, the factor of the clipping). If a sample is not finite, nothing is written but report[3] = 0.
     """
     n, dim = len(order), z.shape[1]
-    c_s, c_c, c_1, c_mu, mass, rescaled = constants
+    c_s, c_c, c_1, c_mu, mass, threshold, rescaled = constants
     size, delta, image = np.zeros(dim), np.zeros(dim), np.zeros(dim)
     pull = 0.0
     for r in range(n):
@@ -82,7 +82,8 @@ def evolve(
         path_s[c] = (1.0 - c_s) * path_s[c] + gain * delta[c]
         length += path_s[c] * path_s[c]
     length = np.sqrt(length)
-    steady = 1.0 if length < reach else 0.0
+    fade[0] *= (1.0 - c_s) * (1.0 - c_s)
+    steady = 1.0 if length < threshold * np.sqrt(1.0 - fade[0]) else 0.0
     gain, largest = steady * np.sqrt(c_c * (2.0 - c_c) * mass), 0.0
     for c in range(dim):
         path_c[c] = (1.0 - c_c) * path_c[c] + gain * delta[c]

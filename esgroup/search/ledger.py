@@ -14,13 +14,6 @@ from esgroup.search.stopping import Record
 from esgroup.strategies.base import Drawn, Indices
 
 
-class Asked(NamedTuple):
-    """Points that were handed out, and the generation in which that was."""
-
-    drawn: Drawn
-    nit: int
-
-
 class PooledSamples(NamedTuple):
     """Local coordinates, tags and values of points: less than a generation of them waits in the pool."""
 
@@ -66,12 +59,19 @@ class Ledger:
         self.best_f = math.nan
         self.record = Record()
         self.clock = Clock()
-        self.asked: list[Asked] = []  # from the present distribution, oldest first
-        self.last: Asked | None = None  # whose values tell(fitness) brings
+        self.asked: list[Drawn] = []  # from the present distribution, oldest first
+        self.last: Drawn | None = None  # whose values tell(fitness) brings
+        self.last_nit = 0  # the generation in which they were handed out
         self.pool: list[PooledSamples] = []
         self.injected = np.empty((0, *shape))
         self._by_point: dict[bytes, list[tuple[Array, int]]] = {}  # local coordinates and tags of the first asks
         self._indexed = 0  # how many of them: only tell(X, fitness) needs this
+
+    def __getstate__(self) -> dict[str, Any]:
+        # in copies and pickles without the memos of strategies, whose arrays may be parts of each other
+        without = {id(drawn): drawn._replace(memo=None) for drawn in (*self.asked, self.last) if drawn is not None}
+        last = None if self.last is None else without[id(self.last)]
+        return self.__dict__ | {"asked": [without[id(drawn)] for drawn in self.asked], "last": last}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -82,13 +82,12 @@ class Ledger:
 
     def hand_out(self, drawn: Drawn) -> None:
         """Note points that are now out."""
-        self.last = Asked(drawn, self.nit)
-        self.asked.append(self.last)
+        self.last, self.last_nit = drawn, self.nit
+        self.asked.append(drawn)
 
     def recognised(self, points: Array) -> list[tuple[Array, int] | None]:
         """Local coordinates and tag of each point that is out; of points asked for twice, the older ask is first."""
-        for asked in self.asked[self._indexed :]:
-            drawn = asked.drawn
+        for drawn in self.asked[self._indexed :]:
             for key, z, tag in zip(_keys(drawn.points), drawn.local, tags_of(drawn), strict=True):
                 self._by_point.setdefault(key, []).append((z, int(tag)))
         self._indexed = len(self.asked)
@@ -100,7 +99,7 @@ class Ledger:
 
     def forget_last_if_among(self, points: Array) -> None:
         """tell(fitness) is no longer for the last ask once some of its points were told."""
-        if self.last is not None and not set(_keys(self.last.drawn.points)).isdisjoint(_keys(points)):
+        if self.last is not None and not set(_keys(self.last.points)).isdisjoint(_keys(points)):
             self.last = None
 
     # ---- values -------------------------------------------------------------------------------------------------

@@ -158,7 +158,7 @@ class Searcher:
         if last is None:
             again = "tell(fitness) was called twice for one ask(), or without one: ask() again, or tell(X, fitness)"
             raise RuntimeError(again if ledger.nfev else "tell() was called before ask()")
-        drawn, current = last.drawn, last.nit == ledger.nit
+        drawn, current = last, ledger.last_nit == ledger.nit
         values = tell_input.values(fitness, len(drawn.points))
         if ledger.pool or not current or len(values) < self.strategy.batch_size(self.state):
             tags = tags_of(drawn)
@@ -172,7 +172,7 @@ class Searcher:
     def _tell_points(self, points: Array, fitness: Any) -> None:
         ledger = self.ledger
         last = ledger.last
-        if last is not None and len(ledger.asked) <= 1 and np.array_equal(last.drawn.points, points):
+        if last is not None and len(ledger.asked) <= 1 and np.array_equal(last.points, points):
             self._tell_last(fitness)
             return
         values = tell_input.values(fitness, len(points))
@@ -217,9 +217,9 @@ class Searcher:
             ledger.note_best(points, order[0], ranked[0])
         else:
             ledger.count(points, new)
-        self.state = strategy.on_values(self.state, points, new)
-        successor = strategy.successor(self.state)
-        if successor is not None:
+        if strategy.remembers_values:
+            self.state = strategy.on_values(self.state, points, new)
+        if strategy.hands_over and (successor := strategy.successor(self.state)) is not None:
             self.strategy, self.state = successor
 
     def _may_widen(self) -> bool:
@@ -348,6 +348,9 @@ class Searcher:
 
         with npz.reading(path, snapshot.KIND) as (header, arrays):
             return cls.from_parts(snapshot.parts_from_file(header, arrays))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_spare": None}
 
     @property
     def parts(self) -> Parts:

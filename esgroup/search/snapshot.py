@@ -28,7 +28,7 @@ from esgroup.files.checked import (
 from esgroup.groups import Group
 from esgroup.options import SearchOptions
 from esgroup.running.limits import Limits, parse_limits
-from esgroup.search.ledger import Asked, Clock, Ledger, PooledSamples, tags_of
+from esgroup.search.ledger import Clock, Ledger, PooledSamples, tags_of
 from esgroup.search.stopping import Look
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.box import Box
@@ -84,8 +84,8 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
         "worst": record.worst,
         "failed_in_a_row": record.failed_in_a_row,
         "looks": {name: [look.reasons, look.nit] for name, look in record.looks.items()},
-        "asked": [asked.nit for asked in ledger.asked],
-        "last": None if ledger.last is None else ledger.last.nit,
+        "asked": len(ledger.asked),
+        "last": None if ledger.last is None else ledger.last_nit,
         "pool": len(ledger.pool),
         "rng": generator_to_json(parts.rng),
     }
@@ -98,8 +98,7 @@ def described(strategy: Strategy) -> tuple[Header, Arrays]:
     return objects.describe(strategy, "strategy")
 
 
-def _asked_arrays(name: str, asked: Asked) -> Arrays:
-    drawn = asked.drawn
+def _asked_arrays(name: str, drawn: Drawn) -> Arrays:
     return {f"{name}/points": drawn.points, f"{name}/local": drawn.local, f"{name}/tags": tags_of(drawn)}
 
 
@@ -142,11 +141,12 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
     record.median = deque(array(arrays, "record/median", (len(record.best),)).tolist(), maxlen=record.median.maxlen)
     record.worst, record.failed_in_a_row = entry(header, "worst", float), _count(header, "failed_in_a_row")
     record.looks = {name: _look(name, kept) for name, kept in entry(header, "looks", dict).items()}
-    for i, nit in enumerate(entry(header, "asked", list)):
-        ledger.asked.append(_asked(shape, width, f"asked/{i}", nit, arrays, ledger.nit))
+    for i in range(_count(header, "asked")):
+        ledger.asked.append(_asked(shape, width, f"asked/{i}", arrays))
     last = optional_entry(header, "last", int)
     if last is not None:
-        ledger.last = _asked(shape, width, "last", last, arrays, ledger.nit)
+        ledger.last, ledger.last_nit = _asked(shape, width, "last", arrays), last
+        checks.whole_number("last", last, most=ledger.nit)
     for i in range(_count(header, "pool")):
         local = finite_array(arrays, f"pool/{i}/local", (None, width))
         tags = array(arrays, f"pool/{i}/tags", (len(local),), np.int64)
@@ -154,11 +154,11 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
     return ledger
 
 
-def _asked(shape: tuple[int, ...], width: int, name: str, nit: Any, arrays: Arrays, now: int) -> Asked:
+def _asked(shape: tuple[int, ...], width: int, name: str, arrays: Arrays) -> Drawn:
     points = checks.read_only(array(arrays, f"{name}/points", (None, *shape)))
     local = finite_array(arrays, f"{name}/local", (len(points), width))
     tags = array(arrays, f"{name}/tags", (len(points),), np.int64)
-    return Asked(Drawn(points, local, tags), checks.whole_number(f"{name} in the header", nit, most=now))
+    return Drawn(points, local, tags)
 
 
 def _look(name: str, kept: Any) -> Look:
@@ -201,7 +201,8 @@ def _as_version_2(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
     for i in range(_count(header, "pool")):
         arrays[f"pool/{i}/local"] = arrays[f"pool/{i}/z"]
         arrays[f"pool/{i}/tags"] = np.zeros(len(arrays[f"pool/{i}/z"]), dtype=np.int64)
-    return header | {"looks": looks, "note": entry(header, "structure_note", str)}, arrays
+    asked = len(entry(header, "asked", list))
+    return header | {"looks": looks, "asked": asked, "note": entry(header, "structure_note", str)}, arrays
 
 
 def _vector_strategy(header: Header, arrays: Arrays) -> Header:

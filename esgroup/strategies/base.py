@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,15 @@ class Strategy(ABC):
     A strategy that is a dataclass of numbers, texts, arrays, groups and other registered objects can be saved: see
     `esgroup.strategies.register`.
     """
+
+    #: Whether `on_values` and `successor` do anything: a search asks once in a generation, and asks nobody in vain.
+    remembers_values: ClassVar[bool] = False
+    hands_over: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.remembers_values = cls.on_values is not Strategy.on_values
+        cls.hands_over = cls.successor is not Strategy.successor
 
     # ---- must ---------------------------------------------------------------------------------------------------
 

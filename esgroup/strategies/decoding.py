@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,12 +15,8 @@ from esgroup.kernels import search as kernels
 _SMALL = 48  # up to here one loop over all small matrices beats BLAS
 
 
-class DecodingStep(NamedTuple):
-    """Numbers of one step: factors from weights of A to weights of D, for samples and path; the coefficient of -1."""
-
-    ratio_mu: float
-    ratio_1: float
-    pull: float
+# numbers of one step: factors from weights of A to weights of D, for samples and path; the coefficient of -1
+DecodingStep = tuple[float, float, float]
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,9 @@ from esgroup.strategies.base import Indices
 from esgroup.strategies.decoding import Decoding, DecodingStep
 from esgroup.strategies.recombination import Constants, Cumulative, Recombination
 from esgroup.strategies.sampling import Sampling
-from esgroup.strategies.step_size import CumulativeStepSize, Moved, StepSize
+from esgroup.strategies.step_size import CumulativeStepSize, StepSize
+
+_STEPS = np.array(1e-120), np.array(1e120)  # standard deviations whose squares are numbers
 
 
 class SearchState(NamedTuple):
@@ -62,20 +64,14 @@ class Generation(NamedTuple):
 
     z: Array
     y: Array
+    samples: Array  # z without that row
+    weights: Array  # of the rows of z in the step of the root, written by the update
+    report: Array  # four numbers of the update
 
     @classmethod
     def empty(cls, n: int, dim: int) -> Generation:
-        return cls(np.empty((n + 1, dim)), np.empty((n + 1, dim)))
-
-
-class RootStep(NamedTuple):
-    """What a generation asks of the root: M = project(sum_i weights_i z_i z_i^T - shift I)."""
-
-    weights: Array  # of the rows of z, the path last; clipped
-    shift: float
-    damped: float  # h_sigma's correction of c_1
-    clip: float  # by which the weights were multiplied
-    log_step: float  # of sigma
+        z = np.empty((n + 1, dim))
+        return cls(z, np.empty((n + 1, dim)), z[:-1], np.empty(n + 1), np.empty(4))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,16 +195,16 @@ class Evolution:
         self, state: SearchState, n: int, rng: np.random.Generator, generation: Generation, x: Array
     ) -> Indices | None:
         """Fill a generation and its points x = mu + sigma D A z; returns tags if the step-size rule marks samples."""
-        self.sampling.fill(generation.z, n, rng)
+        self.sampling.fill(generation.samples, n, rng)
         tags = None
         if len(state.memory):
-            tags = self.step_size.mark(self.group, state.root, state.scale, state.memory, generation.z[:n])
+            tags = self.step_size.mark(self.group, state.root, state.scale, state.memory, generation.samples)
         self.place(state, generation, x)
         return tags
 
     def place(self, state: SearchState, generation: Generation, x: Array) -> None:
         """Complete a generation whose z is given: the path as its last row, images, points."""
-        z, y = generation
+        z, y = generation.z, generation.y
         z[-1] = state.path_c
         self.group._place(state.root, z, state.mean, state.sigma.item(), state.scale, y, x)
 
@@ -227,14 +223,14 @@ class Evolution:
             self._update_adapted(state, generation, order, tags, self.adaptation)
             return
         constants = self.constants(len(order))
-        step = self._evolve(state, generation, order, tags, constants, 1.0, 1.0)
-        z, y = generation
+        shift, damped, clip, _ = self._evolve(state, generation, order, tags, constants, 1.0, 1.0)
+        z, y, _, weights, _ = generation
         if self.decoding is not None:
             root, inverse, scale = state.root, state.inverse, state.scale
-            own = _decoding_step(constants, step, 1.0)
-            self.decoding.move(self.group, root, inverse, z, y, step.weights, step.shift, state.fisher, scale, own)
+            own = _decoding_step(constants, damped, clip, 1.0)
+            self.decoding.move(self.group, root, inverse, z, y, weights, shift, state.fisher, scale, own)
         else:
-            self.group._product_h_samples(state.root, z, step.weights, step.shift, y, state.root)
+            self.group._product_h_samples(state.root, z, weights, shift, y, state.root)
         self._refresh_if_due(state)
 
     def _evolve(
@@ -246,36 +242,39 @@ class Evolution:
         constants: Constants,
         rate_mean: float,
         rate_root: float,
-    ) -> RootStep:
-        """Move the mean, the paths and sigma; returns what the root is to do."""
-        n, sigma, c_s = len(order), state.sigma.item(), constants.c_s
-        fade = state.fade.item() * ((1.0 - c_s) * (1.0 - c_s))
-        reach = constants.threshold * constants.chi * math.sqrt(1.0 - fade)
-        weights, report = np.empty(n + 1), np.empty(4)
-        before = state.mean.copy() if len(state.memory) else None
+    ) -> tuple[float, float, float, float]:
+        """Move the mean, the paths and sigma; returns what the root is to do.
+
+        M is the projection of sum_i weights_i z_i z_i^T - shift I, with the weights in the generation. Besides `shift`
+        these are h_sigma's correction of c_1, the factor by which the weights were clipped, and the step of log sigma.
+        """
+        sigma, memory = state.sigma.item(), state.memory
+        before = state.mean.copy() if len(memory) else None
         kernels.evolve(
             order,
             constants.mean_weights,
             constants.root_weights,
             constants.kernel,
-            reach,
             rate_mean * sigma,
             state.scale,
             generation.z,
             generation.y,
             state.path_s,
+            state.fade,
             state.path_c,
             state.mean,
-            weights,
-            report,
+            generation.weights,
+            generation.report,
         )
-        length, shift, damped, clip = report.tolist()
+        length, shift, damped, clip = generation.report.tolist()
         if clip == 0.0:
             raise ValueError("the points told must be within 1e50 standard deviations of the mean")
-        moved = Moved(constants, length, order, tags, None if before is None else state.mean - before)
-        log_step = self.step_size.log_step(moved, state.memory)
-        state.fade[0], state.sigma[0] = fade, sigma * math.exp(rate_root * log_step)
-        return RootStep(weights, shift, damped, clip, log_step)
+        moved = None if before is None else state.mean - before
+        log_step = self.step_size.log_step(constants, length, order, tags, moved, memory)
+        state.sigma[0] = sigma = sigma * math.exp(rate_root * log_step)
+        if not 1e-60 < sigma < 1e60:  # past all reasons to stop
+            self.limit_steps(state, *_STEPS)
+        return shift, damped, clip, log_step
 
     def _refresh_if_due(self, state: SearchState) -> None:
         """Renew what is derived from A: F as often as decoding wants, all every max(100, n/4) generations."""
@@ -303,32 +302,28 @@ class Evolution:
         constants, group = self.constants(len(order)), self.group
         rate_mean, rate_root = float(state.rates[0]), float(state.rates[1])
         before = state.path_s.copy()
-        step = self._evolve(state, generation, order, tags, constants, rate_mean, rate_root)
-        weights = step.weights
-        m = group._project(generation.z, generation.z, weights, step.shift)
+        moved = self._evolve(state, generation, order, tags, constants, rate_mean, rate_root)
+        shift, damped, clip, log_step = moved
+        z, y, _, weights, _ = generation
+        m = group._project(z, z, weights, shift)
         if self.decoding is not None:
-            own, root, inverse, shift = (
-                _decoding_step(constants, step, rate_root),
-                state.root,
-                state.inverse,
-                rate_root * step.shift,
-            )
+            own, root, inverse = _decoding_step(constants, damped, clip, rate_root), state.root, state.inverse
             if self.decoding.is_prompt(group):
                 self.decoding.refresh(group, root, inverse, state.fisher)
-            v = self.decoding.move_scale(group, root, inverse, *generation, weights, state.fisher, state.scale, own)
+            v = self.decoding.move_scale(group, root, inverse, z, y, weights, state.fisher, state.scale, own)
             if v is not None and group.carries_inverse:
-                group._step_with_inverse(root, inverse, *generation, v, rate_root * weights, shift)
+                group._step_with_inverse(root, inverse, z, y, v, rate_root * weights, rate_root * shift)
         if self.decoding is None or not group.carries_inverse:
             state.root[:] = group._product_h(state.root, rate_root * m)
         delta = (state.path_s - (1 - constants.c_s) * before) / constants.gain_s
-        m += step.log_step * group._local_identity()
+        m += log_step * group._local_identity()
         adaptation.update(group, state.rates, state.average_delta, state.average_m, delta, m)
         state.sigma[0] *= rate_mean / state.rates[0]  # the best step size grows as the rate of the mean falls
         self._refresh_if_due(state)
 
 
-def _decoding_step(constants: Constants, step: RootStep, rate: float) -> DecodingStep:
+def _decoding_step(constants: Constants, damped: float, clip: float, rate: float) -> DecodingStep:
     """Weights of D from those of A, which were clipped; D has a clipping of its own."""
     ratio_mu, ratio_1, pull_mu, pull_1 = constants.decoding
-    factor = rate / step.clip
-    return DecodingStep(factor * ratio_mu, factor * ratio_1, rate * (pull_mu + step.damped * pull_1))
+    factor = rate / clip
+    return factor * ratio_mu, factor * ratio_1, rate * (pull_mu + damped * pull_1)

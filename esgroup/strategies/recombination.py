@@ -18,7 +18,7 @@ class Constants(NamedTuple):
 
     mean_weights: Array
     root_weights: Array
-    kernel: Array  # c_s, c_c, c_1, c_mu, mu_eff, whether weights are rescaled: as the kernel `evolve` takes them
+    kernel: Array  # c_s, c_c, c_1, c_mu, mu_eff, threshold chi, whether weights are rescaled: for the kernel `evolve`
     decoding: tuple[float, float, float, float]  # rates of D over those of A, for samples and path; coefficients of -1
     c_s: float
     drive: float  # c_s / d_s
@@ -60,7 +60,7 @@ class Cumulative:
         c_s, d_s = rates.step_size_rates(dim, mass)
         drive = c_s / (self.damping * d_s)
         chi, threshold = rates.expected_norm(dim), 1.4 + 2 / (dim + 1)  # tutorial, below eq. 42
-        numbers = [c_s, c_c, c_1, c_mu, mass, 1.0]
+        numbers = [c_s, c_c, c_1, c_mu, mass, threshold * chi, 1.0]
         c_1d, c_mud = rates.decoding_rates(dim, mu_eff)
         ratios = (c_mud / c_mu if c_mu > 0 else 0.0, c_1d / c_1)
         pulls = (c_mud * float(weights.root.sum()), c_1d)
@@ -74,7 +74,7 @@ class Published:
     def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
         weights = checks.read_only(rates.utilities(n))
         # c_s = c_1 = 0: no paths; the step size is learnt with A
-        numbers = [0.0, 0.0, 0.0, rates.utility_rate(dim, dof), 0.0, 0.0]
+        numbers = [0.0, 0.0, 0.0, rates.utility_rate(dim, dof), 0.0, 0.0, 0.0]
         return Constants(weights, weights, _frozen(numbers), (0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 1.0, 0.0)
 
 

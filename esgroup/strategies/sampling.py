@@ -27,7 +27,7 @@ class Sampling:
     def fill(self, z: Array, n: int, rng: np.random.Generator) -> None:
         """Write n samples to the first rows of z."""
         drawn = (n + 1) // 2 if self.mirrored else n
-        rng.standard_normal(out=z[:drawn])  # ~ N(0, I)
+        rng.standard_normal(out=z if drawn == len(z) else z[:drawn])  # ~ N(0, I)
         dim = z.shape[1]
         if self.orthogonal and dim > 1 and _WORTH * drawn >= dim:
             kernels.orthogonalise(drawn, z)

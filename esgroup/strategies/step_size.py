@@ -9,22 +9,12 @@ factor. The path p_s stays with the update of the mean, which decides by its len
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.strategies.base import Indices
 from esgroup.strategies.recombination import Constants
-
-
-class Moved(NamedTuple):
-    """One generation as a rule sees it, after the mean has moved."""
-
-    constants: Constants
-    path_length: float  # |p_s|
-    order: Indices  # rows from best to worst
-    tags: Indices | None  # of the rows, 0 for samples that nobody marked
-    shift: Array | None  # of the mean, for rules that keep a memory
 
 
 class StepSize(Protocol):
@@ -38,8 +28,20 @@ class StepSize(Protocol):
         """Shape some of the samples z (n, dim) in place; returns the tags of all, None if none is marked."""
         ...
 
-    def log_step(self, moved: Moved, memory: Array) -> float:
-        """log(sigma_new / sigma), at most 1; updates the memory."""
+    def log_step(
+        self,
+        constants: Constants,
+        path_length: float,
+        order: Indices,
+        tags: Indices | None,
+        shift: Array | None,
+        memory: Array,
+    ) -> float:
+        """log(sigma_new / sigma), at most 1, after the mean has moved; updates the memory.
+
+        `path_length` is |p_s|, `order` has the rows from best to worst, `tags` their tags, None if none is marked, and
+        `shift` is the move of the mean, for rules that keep a memory.
+        """
         ...
 
 
@@ -56,5 +58,13 @@ class CumulativeStepSize:
     def mark(self, group: Group, root: Array, scale: Array, memory: Array, z: Array) -> Indices | None:
         return None
 
-    def log_step(self, moved: Moved, memory: Array) -> float:
-        return min(1.0, moved.constants.drive * (moved.path_length / moved.constants.chi - 1.0))
+    def log_step(
+        self,
+        constants: Constants,
+        path_length: float,
+        order: Indices,
+        tags: Indices | None,
+        shift: Array | None,
+        memory: Array,
+    ) -> float:
+        return min(1.0, constants.drive * (path_length / constants.chi - 1.0))

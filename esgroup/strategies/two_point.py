@@ -11,7 +11,7 @@ from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.strategies.base import Indices
-from esgroup.strategies.step_size import Moved
+from esgroup.strategies.recombination import Constants
 
 AHEAD, BEHIND = 1, 2  # tags
 
@@ -53,12 +53,20 @@ class TwoPointStepSize:
         tags[0], tags[1] = AHEAD, BEHIND
         return tags
 
-    def log_step(self, moved: Moved, memory: Array) -> float:
-        n, dim = len(moved.order), len(memory) - 1
-        memory[:-1] = moved.shift
-        if moved.tags is None:
+    def log_step(
+        self,
+        constants: Constants,
+        path_length: float,
+        order: Indices,
+        tags: Indices | None,
+        shift: Array | None,
+        memory: Array,
+    ) -> float:
+        n, dim = len(order), len(memory) - 1
+        memory[:-1] = shift
+        if tags is None:
             return 0.0
-        ranked = moved.tags[moved.order]
+        ranked = tags[order]
         ahead, behind = np.flatnonzero(ranked == AHEAD), np.flatnonzero(ranked == BEHIND)
         if len(ahead) != 1 or len(behind) != 1:
             return 0.0

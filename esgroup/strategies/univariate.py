@@ -146,7 +146,7 @@ class UnivariateSearch(Strategy):
         self, state: UnivariateSearchState, constants: Constants, delta: Array, y: Array
     ) -> tuple[UnivariateSearchState, Array]:
         """The paths after a generation, and the factors of the widths: e^(log step) h(M)."""
-        c_s, c_c, c_1, _, mass, _ = constants.kernel.tolist()
+        c_s, c_c, c_1, _, mass, _, _ = constants.kernel.tolist()
         drive, chi, threshold = constants.drive, constants.chi, constants.threshold
         path_s = (1 - c_s) * state.path_s + constants.gain_s * delta
         fade, length = (1 - c_s) ** 2 * state.fade, float(np.linalg.norm(path_s))

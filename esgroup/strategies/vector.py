@@ -30,7 +30,6 @@ from esgroup.strategies.two_point import TwoPointStepSize
 
 TOL_X_PRECISE = 1e-4  # in place of TOL_X where a coordinate cannot be told more precisely
 _FAR = 1e150  # points further out are taken to be there, so that nothing overflows
-_STEPS = np.array(1e-120), np.array(1e120)  # standard deviations whose squares are numbers
 
 
 STEP_SIZES: dict[str, Callable[[], StepSize]] = {
@@ -146,12 +145,12 @@ class VectorSearch(Strategy):
     # ---- generations --------------------------------------------------------------------------------------------
 
     def sample(self, state: SearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
-        generation = None if out is None else out.memo
-        if generation is None or len(generation.z) != n + 1:
-            generation = Generation.empty(n, self.size)
-        y = np.empty((n, self.size))
+        generation, dim = None if out is None else out.memo, len(state.mean)
+        if generation is None or len(generation.samples) != n:
+            generation = Generation.empty(n, dim)
+        y = np.empty((n, dim))
         tags = self.evolution.sample(state, n, rng, generation, y)
-        return Drawn(y if self.box.plain else self.box.decode(y), generation.z[:-1], tags, generation)
+        return Drawn(y if self.box.plain else self.box.decode(y), generation.samples, tags, generation)
 
     def local(self, state: SearchState, points: Array) -> Array:
         mean = state.mean
@@ -177,8 +176,6 @@ class VectorSearch(Strategy):
             evolution.leave_plateau(state, len(told.order))
         if self._limited:
             evolution.limit_steps(state, self._least_steps, self.box.most_steps())
-        if not 1e-60 < state.sigma.item() < 1e60:  # past all reasons to stop
-            evolution.limit_steps(state, *_STEPS)
         return state
 
     # ---- what is known ------------------------------------------------------------------------------------------

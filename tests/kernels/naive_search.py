@@ -24,7 +24,6 @@ def evolve(
     u: Array,
     w: Array,
     constants: Array,
-    reach: float,
     step: float,
     scale: Array,
     z: Array,
@@ -32,7 +31,7 @@ def evolve(
     state: dict[str, Array],
 ) -> dict[str, Array]:
     """What `evolve` writes, by name: paths, the mean, weights, a report, the path's rows of z and y."""
-    c_s, c_c, c_1, c_mu, mass, rescaled = constants
+    c_s, c_c, c_1, c_mu, mass, threshold, rescaled = constants
     n, dim = len(order), z.shape[1]
     ranks = np.argsort(order)  # of the rows of z
     samples, images = z[:n], y[:n]
@@ -44,7 +43,8 @@ def evolve(
     delta, image = u[ranks] @ samples, u[ranks] @ images
     path_s = (1 - c_s) * state["path_s"] + np.sqrt(c_s * (2 - c_s) * mass) * delta
     length = np.sqrt((path_s**2).sum())
-    steady = length < reach
+    fade = state["fade"] * (1 - c_s) ** 2
+    steady = length < threshold * np.sqrt(1 - fade[0])
     gain = steady * np.sqrt(c_c * (2 - c_c) * mass)
     path_c = (1 - c_c) * state["path_c"] + gain * delta
     clip = 1 / max(1, (c_1 * path_c**2 + np.abs(weights) @ samples**2).max())
@@ -52,6 +52,7 @@ def evolve(
     shift = clip * (c_1 * damped + c_mu * w.sum())
     return {
         "path_s": path_s,
+        "fade": fade,
         "path_c": path_c,
         "mean": state["mean"] + step * scale * image,
         "weights": clip * np.append(weights, c_1),

@@ -12,8 +12,8 @@ from tests.kernels import naive_search as naive
 
 Rng = np.random.Generator
 SIZES = [(6, 4), (9, 1), (4, 9), (12, 3), (2, 2)]  # samples, coordinates
-# c_s, c_c, c_1, c_mu, mu_eff, rescaled; the length of p_s up to which h_sigma is 1
-ORDINARY = {"c_s": 0.3, "c_c": 0.4, "c_1": 0.04, "c_mu": 0.03, "mass": 3.0, "rescaled": 1.0, "reach": 6.0}
+# c_s, c_c, c_1, c_mu, mu_eff, threshold of h_sigma times chi, rescaled
+ORDINARY = {"c_s": 0.3, "c_c": 0.4, "c_1": 0.04, "c_mu": 0.03, "mass": 3.0, "threshold": 6.3, "rescaled": 1.0}
 
 
 def changed(**numbers: float) -> dict[str, float]:
@@ -23,11 +23,11 @@ def changed(**numbers: float) -> dict[str, float]:
 # one case of every branch: ordinary; h_sigma = 0; no rescaling; M scaled down
 CASES = {
     "ordinary": changed(),
-    "unsteady": changed(reach=0.01),
+    "unsteady": changed(threshold=0.01),
     "not rescaled": changed(rescaled=0.0),
     "clipped": changed(c_mu=5.0),
-    "clipped by the path": changed(c_1=40.0, reach=100.0),
-    "no paths": changed(c_s=0.0, c_c=0.0, c_1=0.0, mass=0.0, reach=0.0),
+    "clipped by the path": changed(c_1=40.0, threshold=100.0),
+    "no paths": changed(c_s=0.0, c_c=0.0, c_1=0.0, mass=0.0, threshold=0.0),
 }
 
 
@@ -36,13 +36,13 @@ def arguments(n: int, dim: int, numbers: dict[str, float], rng: Rng) -> dict[str
         "order": frozen(rng.permutation(n)),
         "mean_weights": frozen(np.sort(rng.standard_normal(n))[::-1].copy()),
         "root_weights": frozen(np.sort(rng.standard_normal(n))[::-1].copy()),
-        "constants": frozen(np.array(list(numbers.values())[:-1])),
-        "reach": numbers["reach"],
+        "constants": frozen(np.array(list(numbers.values()))),
         "step": 0.78,
         "scale": frozen(rng.uniform(0.5, 2.0, dim)),
         "z": rng.standard_normal((n + 1, dim)),
         "y": rng.standard_normal((n + 1, dim)),
         "path_s": rng.standard_normal(dim),
+        "fade": np.array([0.2]),
         "path_c": rng.standard_normal(dim),
         "mean": rng.standard_normal(dim),
         "weights": np.full(n + 1, np.nan),
@@ -51,8 +51,8 @@ def arguments(n: int, dim: int, numbers: dict[str, float], rng: Rng) -> dict[str
 
 
 def expected_of(given: dict[str, Any]) -> dict[str, np.ndarray]:
-    inputs = [np.copy(given[name]) for name in list(given)[:9]]
-    return naive.evolve(*inputs, {name: given[name].copy() for name in ("path_s", "path_c", "mean")})
+    inputs = [np.copy(given[name]) for name in list(given)[:8]]
+    return naive.evolve(*inputs, {name: given[name].copy() for name in ("path_s", "fade", "path_c", "mean")})
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -93,7 +93,7 @@ def test_evolve_writes_nothing_but_a_sign_if_a_sample_is_not_finite(array: str, 
     before = {name: np.copy(value) for name, value in given.items()}
     search.evolve(*given.values())
     assert given["report"][3] == 0.0
-    for name in ("path_s", "path_c", "mean", "z", "y"):
+    for name in ("path_s", "fade", "path_c", "mean", "z", "y"):
         assert np.array_equal(given[name], before[name], equal_nan=True), name
 
 

@@ -132,7 +132,7 @@ def anatomy(part: Any) -> Any:
         return [anatomy(one) for one in part]
     if isinstance(part, (Searcher, Ledger, Record, Strategy, Box)):
         derived = {name for name, what in vars(type(part)).items() if isinstance(what, cached_property)}
-        skipped = derived | {"clock", "looks", "begin", "note", "_spare", "_by_point", "_indexed"}
+        skipped = derived | {"clock", "looks", "begin", "note", "last_nit", "_spare", "_by_point", "_indexed"}
         return {name: anatomy(one) for name, one in vars(part).items() if name not in skipped}
     return repr(part)
 

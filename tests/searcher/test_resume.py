@@ -125,9 +125,9 @@ def go_on(search: Searcher, generations: int = 6) -> list[Any]:
     """Whatever can be done next, and all that can be seen on the way."""
     seen: list[Any] = [search.stop(), repr(search), search.best_f, search.best_x]
     if search.ledger.last is not None:
-        n = len(search.ledger.last.drawn.points)
-        late = [asked.drawn.points for asked in search.ledger.asked[:-1]]
-        search.tell([valley(x) for x in search.ledger.last.drawn.points])
+        n = len(search.ledger.last.points)
+        late = [asked.points for asked in search.ledger.asked[:-1]]
+        search.tell([valley(x) for x in search.ledger.last.points])
         for X in late:
             search.tell(X[::-1], [valley(x) for x in X[::-1]])
         seen.append(n)
@@ -332,7 +332,7 @@ FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
     (lambda h, a: h["strategy"]["fields"].update(popsize=0), "popsize must be an integer >= 2, got 0"),
     (lambda h, a: h.update(best_f=None), "'best_f' in the header must be of type float, got None"),
     (lambda h, a: h.update(rng={}), "the stored generator is not valid"),
-    (lambda h, a: h.update(asked=["a"]), "must be an integer from 0 to 13, got 'a'"),
+    (lambda h, a: h.update(asked=-1), "asked must be an integer >= 0, got -1"),
     (lambda h, a: h.update(last=14), "must be an integer from 0 to 13, got 14"),
     (lambda h, a: h.update(seconds=-1.0), "seconds must not be negative, got -1.0"),
     (lambda h, a: h.update(pool=5), "the array 'pool/2/local' is missing"),

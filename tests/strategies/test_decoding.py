@@ -39,7 +39,7 @@ def test_the_score_is_the_derivative_of_the_log_density_by_log_d(name: str, data
     root, d = element(group, rng), rng.uniform(0.5, 2.0, group.dim)
     z, epsilon = rng.standard_normal((2, group.dim)), 1e-5
     for weights, ratios in (([1e-3, 0.0], (1.0, 9.0)), ([0.0, 1e-3], (9.0, 1.0))):  # a sample, then the path
-        found = step_of_log_d(group, root, z, np.array(weights), DecodingStep(*ratios, 1e-3))
+        found = step_of_log_d(group, root, z, np.array(weights), (*ratios, 1e-3))
         x = d * group.apply(root, z[int(weights[0] == 0)])
         for j in range(group.dim):
             away = np.exp(epsilon * np.eye(group.dim)[j])
@@ -97,9 +97,9 @@ def test_one_step_written_out(group: Group) -> None:
 
 def test_the_step_of_log_d_is_at_most_one_either_way() -> None:
     root, z = Full(2).identity(), np.array([[3.0, 3.0], [0.0, 0.0]])
-    found = step_of_log_d(Full(2), root, z, np.array([1.0, 0.0]), DecodingStep(1.0, 1.0, 0.0))
+    found = step_of_log_d(Full(2), root, z, np.array([1.0, 0.0]), (1.0, 1.0, 0.0))
     assert np.array_equal(found, [1.0, 1.0])
-    found = step_of_log_d(Full(2), root, z, np.array([-1.0, 0.0]), DecodingStep(1.0, 1.0, 0.0))
+    found = step_of_log_d(Full(2), root, z, np.array([-1.0, 0.0]), (1.0, 1.0, 0.0))
     assert np.array_equal(found, [-1.0, -1.0])
 
 

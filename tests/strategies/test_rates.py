@@ -124,7 +124,7 @@ def test_the_numbers_of_a_generation_follow_from_sizes_and_degrees_of_freedom(
     found = constants(6, 9, group.dof, flight, damping)
     close(found.mean_weights, k.u)
     close(found.root_weights, k.w)
-    close(found.kernel, [k.c_s, k.c_c, k.c_1, k.c_mu, k.mean_mu_eff, 1])
+    close(found.kernel, [k.c_s, k.c_c, k.c_1, k.c_mu, k.mean_mu_eff, (1.4 + 2 / 7) * dense.chi(6), 1])
     close([found.drive, found.chi, found.threshold], [k.c_s / k.d_s, dense.chi(6), 1.4 + 2 / 7])
     close(found.decoding, [k.c_mud / k.c_mu, k.c_1d / k.c_1, k.c_mud * k.w.sum(), k.c_1d])
     close((found.c_s, found.gain_s), (k.c_s, math.sqrt(k.c_s * (2 - k.c_s) * k.mean_mu_eff)))

@@ -10,7 +10,7 @@ from esgroup import Searcher
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Kronecker, Triangular
 from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.recombination import Cumulative
-from esgroup.strategies.step_size import CumulativeStepSize, Moved
+from esgroup.strategies.step_size import CumulativeStepSize
 from esgroup.strategies.two_point import AHEAD, BEHIND, TwoPointStepSize
 from tests.groups.elements import element
 from tests.groups.laws import close
@@ -23,9 +23,10 @@ def evolution_of(group: Group) -> Evolution:
     return Evolution(group, Cumulative(FLIGHT, DAMPING), step_size=TwoPointStepSize())
 
 
-def moved(order: list[int], tags: list[int] | None, shift: np.ndarray) -> Moved:
+def log_step(order: list[int], tags: list[int] | None, shift: np.ndarray, memory: np.ndarray) -> float:
     constants = Cumulative().constants(len(order), len(shift), len(shift))
-    return Moved(constants, 1.0, np.array(order), None if tags is None else np.array(tags), shift)
+    marked = None if tags is None else np.array(tags)
+    return TwoPointStepSize().log_step(constants, 1.0, np.array(order), marked, shift, memory)
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=str)
@@ -52,14 +53,14 @@ def test_without_a_last_move_or_a_second_sample_there_are_no_test_points(n: int,
 
 
 def test_ranks_decide_as_published() -> None:
-    rule, shift = TwoPointStepSize(), np.array([0.5, -1.0, 2.0, 0.0])
+    shift = np.array([0.5, -1.0, 2.0, 0.0])
     memory = np.array([9.0, 9.0, 9.0, 9.0, 0.2])
     # rows 0 and 1 are the test points, at ranks 1 and 4 of 0 ... 5
-    found = rule.log_step(moved([3, 0, 2, 5, 1, 4], [AHEAD, BEHIND, 0, 0, 0, 0], shift), memory)
+    found = log_step([3, 0, 2, 5, 1, 4], [AHEAD, BEHIND, 0, 0, 0, 0], shift, memory)
     s = 0.7 * 0.2 + 0.3 * (4 - 1) / 5
     close(found, s / math.sqrt(4))
     close(memory, [*shift, s])
-    found = rule.log_step(moved([1, 5, 2, 3, 4, 0], [AHEAD, BEHIND, 0, 0, 0, 0], shift), memory)
+    found = log_step([1, 5, 2, 3, 4, 0], [AHEAD, BEHIND, 0, 0, 0, 0], shift, memory)
     s = 0.7 * s - 0.3
     close(found, s / 2)
     assert found < 0
@@ -68,7 +69,7 @@ def test_ranks_decide_as_published() -> None:
 @pytest.mark.parametrize("tags", [None, [0] * 4, [AHEAD, 0, 0, 0], [0, BEHIND, 0, 0], [AHEAD, AHEAD, BEHIND, 0]])
 def test_a_generation_without_the_pair_leaves_sigma(tags: list[int] | None) -> None:
     memory = np.array([0.0, 0.0, 0.4])
-    assert TwoPointStepSize().log_step(moved([2, 0, 3, 1], tags, np.array([1.0, 2.0])), memory) == 0.0
+    assert log_step([2, 0, 3, 1], tags, np.array([1.0, 2.0]), memory) == 0.0
     close(memory, [1.0, 2.0, 0.4])
 
 
@@ -84,7 +85,8 @@ def test_one_generation_changes_sigma_alone(group: Group) -> None:
     generation, x = Generation.empty(7, 4), np.empty((7, 4))
     tags = one.sample(state, 7, rng, generation, x)
     order, before, s = rng.permutation(7), state.mean.copy(), float(state.memory[-1])
-    copy = Generation(generation.z.copy(), generation.y.copy())
+    copy = Generation.empty(7, 4)
+    copy.z[:], copy.y[:] = generation.z, generation.y
     sigma = float(state.sigma[0])
     one.update(state, generation, order, tags)
     two.update(other, copy, order)
