@@ -111,14 +111,19 @@ class Searcher:
     def ask(self, n: int | None = None) -> Any:
         """Return n points (popsize by default), read-only and feasible; earlier ones may still be out."""
         strategy, ledger = self.strategy, self.ledger
-        n = strategy.batch_size(self.state) if n is None else checks.whole_number("n", n, least=1)
+        n = self._batch_size() if n is None else checks.whole_number("n", n, least=1)
         drawn = strategy.sample(self.state, n, self.rng, self._spare)
         self._spare = None
         if len(ledger.injected):
             drawn = self._with_injected(drawn)
         drawn.points.flags.writeable = False
         ledger.hand_out(drawn)
-        return strategy.to_user(drawn.points[:])  # a view, which cannot be made writeable again
+        shown = drawn.points[:]  # a view, which cannot be made writeable again
+        return strategy.to_user(shown) if strategy.converts_points else shown
+
+    def _batch_size(self) -> int:
+        strategy = self.strategy
+        return strategy.batch_size(self.state) if strategy.varies_batches else strategy.popsize
 
     def inject(self, X: Any) -> None:
         """Put points into the next asks, in place of samples; they must be feasible."""
@@ -145,7 +150,7 @@ class Searcher:
         NaN is the value of a run that failed. Values may come in any order and late; points need not have been asked
         for.
         """
-        if len(told) == 1 and not self.strategy.are_pairs(told[0]):
+        if len(told) == 1 and (type(told[0]) is np.ndarray or not self.strategy.are_pairs(told[0])):
             self._tell_last(told[0])
         elif len(told) in (1, 2):
             X, fitness = told if len(told) == 2 else tell_input.from_pairs(told[0])
@@ -160,7 +165,7 @@ class Searcher:
             raise RuntimeError(again if ledger.nfev else "tell() was called before ask()")
         drawn, current = last, ledger.last_nit == ledger.nit
         values = tell_input.values(fitness, len(drawn.points))
-        if ledger.pool or not current or len(values) < self.strategy.batch_size(self.state):
+        if ledger.pool or not current or len(values) < self._batch_size():
             tags = tags_of(drawn)
             local, tags = (drawn.local, tags) if current else (self._local(drawn.points), np.zeros_like(tags))
             self._add(drawn.points, PooledSamples(local.copy(), tags, values.copy()))
@@ -194,7 +199,7 @@ class Searcher:
     def _add(self, points: Array, samples: PooledSamples) -> None:
         """Keep less than a generation; move with all that is there once it is one."""
         pool = [*self.ledger.pool, samples]
-        if sum(len(part.values) for part in pool) < self.strategy.batch_size(self.state):
+        if sum(len(part.values) for part in pool) < self._batch_size():
             self.ledger.count(points, samples.values)
             self.state = self.strategy.on_values(self.state, points, samples.values)
             self.ledger.pool = pool
