@@ -170,8 +170,9 @@ class Searcher:
             local, tags = (drawn.local, tags) if current else (self._local(drawn.points), np.zeros_like(tags))
             self._add(drawn.points, PooledSamples(local.copy(), tags, values.copy()))
         else:
+            strategy = self.strategy
             self._move(drawn.points, drawn.local, drawn.tags, values, values, drawn.memo)
-            self._spare = drawn
+            self._spare = drawn if self.strategy is strategy else None
         ledger.last = None
 
     def _tell_points(self, points: Array, fitness: Any) -> None:
@@ -225,7 +226,13 @@ class Searcher:
         if strategy.remembers_values:
             self.state = strategy.on_values(self.state, points, new)
         if strategy.hands_over and (successor := strategy.successor(self.state)) is not None:
-            self.strategy, self.state = successor
+            self._hand_over(*successor)
+
+    def _hand_over(self, strategy: Strategy, state: Any) -> None:
+        self.strategy, self.state = strategy, state
+        spread = strategy.spread(state)
+        if spread.shape != self._first_spread.shape:  # it searches other coordinates: the comparison begins here
+            self._first_spread = spread
 
     def _may_widen(self) -> bool:
         return float(np.log(self.strategy.spread(self.state) / self._first_spread).mean()) < _WIDEST
@@ -290,8 +297,8 @@ class Searcher:
     @property
     def best_x(self) -> Any:
         """The best point told, None before there is one."""
-        best = self.ledger.best_x
-        return None if best is None else self.strategy.to_user(best[None])[0]
+        best, strategy = self.ledger.best_x, self.strategy
+        return strategy.to_user(best[None])[0] if strategy.converts_points and best is not None else best
 
     @property
     def best_f(self) -> float:

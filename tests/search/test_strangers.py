@@ -199,6 +199,29 @@ def test_a_strategy_may_hand_over_to_another(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
+class Reusing(Plain):
+    """Expects its own points as `out`, and searches one number more than it shows."""
+
+    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+        assert out is None or out.memo == "mine"
+        return super().sample(state, n, rng)._replace(memo="mine")
+
+    def spread(self, state: Any) -> np.ndarray:
+        return np.append(self.stds(state), 1.0)
+
+
+@dataclass(frozen=True)
+class ToReusing(First):
+    def successor(self, state: Any) -> Any:
+        return (Reusing(self.dim, 4), state) if float(state.sigma) < 0.8 else None
+
+
+def test_a_successor_gets_no_arrays_of_the_first_and_may_search_other_coordinates() -> None:
+    search = generations(Searcher(ToReusing(), rng=1), 8)
+    assert type(search.strategy) is Reusing and search.stop() == {} and search.best_f < 3.0
+
+
+@dataclass(frozen=True)
 class Tagging(Plain):
     """Marks its first two samples, and keeps what came back of them."""
 
