@@ -30,12 +30,6 @@ _WIDEST = math.log(1e5)  # times the first standard deviations: a constant funct
 class Searcher:
     """Search for the minimum of a function by asking for points and telling their values.
 
-        search = Searcher(x0, sigma0=0.5)
-        while not search.stop():
-            X = search.ask()                               # (popsize, dim), read-only
-            search.tell([f(x) for x in X])                 # NaN = that run failed
-        search.result                                      # scipy.optimize.OptimizeResult
-
     All values told count, those of points never asked as well: the distribution moves as soon as `popsize` values are
     there.
 
@@ -56,6 +50,21 @@ class Searcher:
         A seed or a generator.
     max_evals, max_iters, max_time, target
         When to stop: evaluations, generations, seconds, a value that is good enough.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not valid; the message names it, says what it must be and what it was.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> search = esgroup.Searcher([1.0, 1.0, 1.0], 0.5, target=1e-9, rng=1)
+    >>> while not search.stop():
+    ...     X = search.ask()                               # (popsize, dim), read-only
+    ...     search.tell([x @ x for x in X])                # NaN: that run failed
+    >>> search.result.success                              # a scipy.optimize.OptimizeResult
+    True
     """
 
     def __init__(
@@ -94,9 +103,23 @@ class Searcher:
 
     @classmethod
     def from_data(cls, X: Any, f: Any, sigma0: Any = None, **options: Any) -> Self:
-        """Begin where the best of evaluated points are, spread as they are; options are those of `Searcher`.
+        """Begin where the best of evaluated points are, with their spread.
 
-        The best feasible point counts as found, but not as an evaluation.
+        Parameters
+        ----------
+        X
+            Points, one per row.
+        f
+            Their values; NaN and infinite ones are left out.
+        sigma0 : default None
+            Another size of the first standard deviations, or one for each coordinate.
+        **options
+            Those of `Searcher`.
+
+        Returns
+        -------
+        Searcher
+            The best feasible point counts as found, but not as an evaluation.
         """
         from esgroup.search import warm_start
 
@@ -109,7 +132,18 @@ class Searcher:
     # ---- ask ----------------------------------------------------------------------------------------------------
 
     def ask(self, n: int | None = None) -> Any:
-        """Return n points (popsize by default), read-only and feasible; earlier ones may still be out."""
+        """Return points to evaluate; earlier ones may still be out.
+
+        Parameters
+        ----------
+        n : default None
+            How many; a generation of them by default.
+
+        Returns
+        -------
+        array (n, *shape)
+            Read-only and within the bounds; of strategies with points of another kind, a list of them.
+        """
         strategy, ledger = self.strategy, self.ledger
         n = self._batch_size() if n is None else checks.whole_number("n", n, least=1)
         drawn = strategy.sample(self.state, n, self.rng, self._spare)
@@ -126,7 +160,18 @@ class Searcher:
         return strategy.batch_size(self.state) if strategy.varies_batches else strategy.popsize
 
     def inject(self, X: Any) -> None:
-        """Put points into the next asks, in place of samples; they must be feasible."""
+        """Put points into the next asks, in place of samples.
+
+        Parameters
+        ----------
+        X
+            One point or several, as `ask` returns them.
+
+        Raises
+        ------
+        ValueError
+            If a point is not feasible.
+        """
         points = self.strategy.from_user("X", X)
         self.strategy.check(points)
         self.ledger.injected = np.concatenate([self.ledger.injected, points])
@@ -147,8 +192,20 @@ class Searcher:
     def tell(self, *told: Any) -> None:
         """Tell values: tell(fitness) for the last ask, tell(X, fitness) for any points, or tell([(x, f), ...]).
 
-        NaN is the value of a run that failed. Values may come in any order and late; points need not have been asked
-        for.
+        Values may come in any order and late; points need not have been asked for. Where points are equal, the oldest
+        ask is told first.
+
+        Parameters
+        ----------
+        *told
+            Values, NaN for a run that failed; or points and their values; or pairs of both.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If values or points are not valid: the search is as it was before the call.
+        RuntimeError
+            If tell(fitness) has no ask to belong to.
         """
         if len(told) == 1 and (type(told[0]) is np.ndarray or not self.strategy.are_pairs(told[0])):
             self._tell_last(told[0])
@@ -346,7 +403,20 @@ class Searcher:
     # ---- files --------------------------------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write all that is needed to continue to one .npz without pickle, whole or not at all."""
+        """Write all that is needed to continue to one .npz without pickle, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            The file, which is replaced if it exists.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; an older file is kept.
+        TypeError
+            If the search has a generator, group or strategy that cannot be stored.
+        """
         from esgroup.files import npz
         from esgroup.search import snapshot
 
@@ -354,7 +424,23 @@ class Searcher:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Return the search that was saved; it continues as if it had not been interrupted, bit by bit."""
+        """Return the search that was saved; it continues as if it had not been interrupted, bit by bit.
+
+        Parameters
+        ----------
+        path
+            A file of `save`, or a checkpoint of `minimize`.
+
+        Returns
+        -------
+        Searcher
+            The search, with the points that were out.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is something else, or damaged.
+        """
         from esgroup.files import npz
         from esgroup.search import snapshot
 
