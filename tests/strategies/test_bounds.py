@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.bend import Bend
-from esgroup.strategies.bounds import parse_bounds, whole_bounds
+from esgroup.strategies.box import parse_bounds, whole_bounds
 
 INF = math.inf
 

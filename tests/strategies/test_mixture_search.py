@@ -12,11 +12,10 @@ from esgroup.distributions.mixture import Mixture
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
 from esgroup.strategies.base import CONDITION, Told
 from esgroup.strategies.decoding import Decoding
-from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, MixtureSearchState
 from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.mixture import MixtureSearch
-from esgroup.strategies.mode_values import Best, Places, best_near
-from esgroup.strategies.niches import folded, segment, valley
+from esgroup.strategies.mixture_descents import DUEL, PROBE, SCOUT, SEARCH, MixtureSearchState
+from esgroup.strategies.mixture_optima import Neighbourhoods, ValuedPoints, best_near, folded, segment, valley
 from tests.groups.elements import covariance
 from tests.groups.laws import close
 
@@ -570,7 +569,7 @@ def test_a_point_counts_for_the_nearest_place_that_it_is_near(dim: int) -> None:
         nearest = distances.argmin()
         if distances[nearest] < np.inf and value < expected[nearest]:
             expected[nearest] = value
-    found = best_near(Places(centres, widths, scale), Best(points, values))
+    found = best_near(Neighbourhoods(centres, widths, scale), ValuedPoints(points, values))
     assert np.array_equal(found.values, expected)
     rows = [int(np.flatnonzero(values == value)[0]) for value in expected]
     assert len(set(rows)) == 5 and np.array_equal(found.points, points[rows])
