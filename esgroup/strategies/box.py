@@ -124,7 +124,8 @@ class Box:
     def random_point(self, rng: np.random.Generator, spread: Any) -> Array:
         """Return a feasible point (dim,) for a restart.
 
-        It is uniform between two finite bounds, elsewhere x0 + spread N(0, I), mirrored; `spread` is a number or (dim,).
+        It is uniform between two finite bounds, elsewhere x0 + spread N(0, I), mirrored; `spread` is a number or an
+        array (dim,).
         """
         normal = self.x0 + spread * rng.standard_normal(self.dim)
         point = self.decode(normal[None, self.free])[0]

@@ -37,9 +37,9 @@ from esgroup.distributions.mixture import Mixture, box_of
 from esgroup.groups import described
 from esgroup.strategies.base import Drawn, Strategy, Told
 from esgroup.strategies.box import parse_bounds
-from esgroup.strategies.injected import shortened
 from esgroup.strategies.mixture_descents import DUEL, PROBE, SCOUT, SEARCH, Component, Descents, MixtureSearchState
 from esgroup.strategies.mixture_optima import Mode, Niches, best_near, folded
+from esgroup.strategies.sampling import shortened
 
 
 @dataclass(frozen=True, eq=False)
