@@ -24,8 +24,8 @@ from esgroup.strategies.bend import Bend
 
 Mask = NDArray[np.bool_]
 
-_MARGIN = 0.1  # of the range is bent at most; half and twice as much change the evaluations by 3 per cent
-_WIDEST = 1 / 3  # of the range is the largest useful standard deviation; that of the uniform distribution is 0.29
+_MARGIN = 0.1  # largest bent part of the range; half and twice as much change the evaluations by 3 per cent
+_WIDEST = 1 / 3  # largest useful standard deviation over the range; that of the uniform distribution is 0.29
 _NO_RANGE = 1e20  # bounds as far apart as this are obeyed, but say nothing about the scale
 _OPEN = 1e300  # a bound beyond it is none: many write the largest float for infinity, and ranges must not overflow
 _KINDS = "None, scipy.optimize.Bounds, a pair (lower, upper), or one such pair for each coordinate"
@@ -54,7 +54,7 @@ class Box:
                 wanted = f"{len(self.x0)} {'numbers' if kind == 'f' else 'flags'}, as many as x0"
                 raise ValueError(f"{name} must be a vector of {wanted}, got {array!r}")
         if not np.isfinite(self.x0).all() or not (self.steps0 > 0)[~self.fixed].all():
-            raise ValueError("x0 must be finite and steps0 positive")
+            raise ValueError(f"x0 must be finite and steps0 positive, got {self.x0} and {self.steps0}")
         if self.fixed.all():
             raise ValueError("fixed and bounds must leave a coordinate to search, but all are fixed")
         self.check_feasible("x0", self.x0)

@@ -322,7 +322,7 @@ class MixtureSearch(Strategy):
 
 
 def _ranked_among(order: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The order of some of the points among themselves, as indices into these."""
+    """Return the order of the chosen points among themselves, as indices into these."""
     places = np.cumsum(chosen) - 1
     ranked: NDArray[np.int64] = places[order[chosen[order]]]
     return ranked
