@@ -245,12 +245,12 @@ class Descents:
         Optima are added and components move: what was the best near one place may now be near another. A point that is
         near none is forgotten unless it is the best overall.
         """
-        told, capacity, count = state.best.and_more(points, values), self.niches.capacity, len(self.components)
+        evaluated, capacity, count = state.best.and_more(points, values), self.niches.capacity, len(self.components)
         best, known = ValuedPoints.unknown(capacity + count + 1, self.dim), np.flatnonzero(state.hits).tolist()
         at_optima, at_components = self.neighbourhoods(state, known, []), self.neighbourhoods(state, [], range(count))
-        best.points[known], best.values[known] = best_near(at_optima, told)
-        best.points[capacity:-1], best.values[capacity:-1] = best_near(at_components, told)
-        best.points[-1], best.values[-1] = told.best()
+        best.points[known], best.values[known] = best_near(at_optima, evaluated)
+        best.points[capacity:-1], best.values[capacity:-1] = best_near(at_components, evaluated)
+        best.points[-1], best.values[-1] = evaluated.best()
         return state._replace(best_points=best.points, best_values=best.values)
 
     # ---- update -------------------------------------------------------------------------------------------------

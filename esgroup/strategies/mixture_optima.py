@@ -168,12 +168,12 @@ class Neighbourhoods(NamedTuple):
     scale: Array  # (dim,): the unit of distances
 
 
-def best_near(places: Neighbourhoods, told: ValuedPoints) -> ValuedPoints:
+def best_near(places: Neighbourhoods, evaluated: ValuedPoints) -> ValuedPoints:
     """Return the best point near each place; a point counts for the nearest place only, so that no two share it."""
-    found, owners = ValuedPoints.unknown(*places.centres.shape), _owners(places, told.points)
+    found, owners = ValuedPoints.unknown(*places.centres.shape), _owners(places, evaluated.points)
     for place in np.unique(owners[owners >= 0]).tolist():
         mine = owners == place
-        found.points[place], found.values[place] = ValuedPoints(told.points[mine], told.values[mine]).best()
+        found.points[place], found.values[place] = ValuedPoints(evaluated.points[mine], evaluated.values[mine]).best()
     return found
 
 
