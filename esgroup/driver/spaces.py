@@ -37,7 +37,7 @@ def mixture_over(
     With bounds x0 only says how many coordinates there are. Its structure is that of every Gaussian ("auto": full).
     """
     from esgroup.distributions.mixture import Mixture
-    from esgroup.strategies.bounds import parse_bounds
+    from esgroup.strategies.box import parse_bounds
 
     if space != "vector":
         raise ValueError(f"basins are for searches over vectors, got space={space!r}")

@@ -11,8 +11,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups.linalg import geometric_mean
 from esgroup.search import tell_input
-from esgroup.strategies.bounds import parse_bounds, whole_bounds
-from esgroup.strategies.box import make_box
+from esgroup.strategies.box import make_box, parse_bounds, whole_bounds
 
 _ALPHA = 0.1  # of the spread of all points is a standard deviation at least: Nomura et al.'s, of the unit cube
 _DENSE = 2000  # coordinates up to which correlations are estimated as well: a matrix of 32 MB

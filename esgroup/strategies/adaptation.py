@@ -11,9 +11,9 @@ from esgroup.groups import Group
 
 @dataclass(frozen=True)
 class RateAdaptation:
-    """LRA-CMA-ES (Nomura, Akimoto and Ono 2023) in local coordinates, which its transformation aims at.
+    """LRA-CMA-ES (Nomura, Akimoto and Ono 2023) in local coordinates, to which the paper transforms its steps.
 
-    With steps Delta of the mean (delta) and of the root (M + log step I), for each of the two
+    For each of the two steps Delta, that of the mean (delta) and that of the root (M + log step I),
 
         E <- (1 - beta) E + beta Delta,   V <- (1 - beta) V + beta |Delta|^2,
         snr = (|E|^2 - beta / (2 - beta) V) / (V - |E|^2),
@@ -28,7 +28,7 @@ class RateAdaptation:
     def update(
         self, group: Group, rates: Array, average_delta: Array, average_m: Array, delta: Array, m: Array
     ) -> None:
-        """Update averages and rates = (eta of the mean, eta of the root, V of the mean, V of the root) in place."""
+        """Update the averages E and rates = (eta of mean, eta of root, V of mean, V of root) in place."""
         average_delta += self.beta_mean * (delta - average_delta)
         average_m += self.beta_root * (m - average_m)
         signal_mean, signal_root = float(average_delta @ average_delta), group._squared_local_norm(average_m)

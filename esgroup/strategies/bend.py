@@ -1,4 +1,4 @@
-"""The way from an unbounded search to points within bounds, and back."""
+"""The map from the unbounded coordinates of a search to points within bounds, and its inverse."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 
-_FAR = 1e306  # what is further out is taken to be there: sums cannot overflow
+_FAR = 1e306  # coordinates further out are moved here, so that sums cannot overflow
 
 
 class Edge(NamedTuple):
-    """Coordinates seen from a finite bound `low`, turned round if that is the upper one."""
+    """Coordinates seen from a finite bound `low`, with the sign reversed if that is the upper bound."""
 
-    sign: Array  # -1 where turned
+    sign: Array  # -1 where reversed
     low: Array
     high: Array  # the other bound, perhaps infinite
-    near: Array  # margin at low
-    far: Array  # margin at high
+    near: Array  # margin at `low`
+    far: Array  # margin at `high`
 
     @property
     def width(self) -> Array:
-        """From mirror to mirror."""
+        """Distance from mirror to mirror."""
         return self.high - self.low + (self.near + self.far)
 
 
 @dataclass(frozen=True, eq=False)
 class Bend:
-    """x = y but for a margin at each bound, where a parabola leads into the bound, and a mirror behind it.
+    """x = y except in a margin at each bound, where a parabola leads into the bound, with a mirror behind it.
 
     With lower bound l, margin a and s = |y - (l - a)|, and likewise at an upper bound,
 
         x = l + s^2 / (4 a)   where s < 2 a,      x = l - a + s   elsewhere:
 
-    continuous with its slope, and x = y for y >= l + a. The bound is reached at y = l - a with slope 0, so that a
-    function that slopes down to the bound becomes a parabola there, on which a search converges as it does inside; one
-    whose minimum lies at the bound becomes a fourth power. Between two bounds the mirrors make x periodic in y, the
-    period is 2 (u - l + a + b): standard deviations beyond a part of it say nothing any more and should be limited.
-    A margin of 0 is plain reflection: a slope becomes a kink, which costs up to five times the evaluations. (That a
-    bound may be approached by a parabola is the idea of pycma's BoundTransform.)
+    which is continuous with its slope, and x = y for y >= l + a. The bound is reached at y = l - a with slope 0, so
+    that a function that slopes down to the bound becomes a parabola there, on which a search converges as it does
+    inside; a parabola whose minimum lies at the bound becomes a fourth power. Between two bounds the mirrors make x
+    periodic in y with the period 2 (u - l + a + b): standard deviations larger than a fraction of it carry no
+    information and should be limited. A margin of 0 is plain reflection: a slope becomes a kink, which costs up to five
+    times the evaluations. (Approaching a bound by a parabola is the idea of pycma's BoundTransform.)
     """
 
     lower: Array  # (dim,), -inf where open
@@ -52,7 +52,7 @@ class Bend:
     upper_margin: Array
 
     def out(self, y: Array) -> Array:
-        """Rows x for rows y, within the bounds exactly; always a new array."""
+        """Return rows x for rows y, within the bounds exactly, as a new array."""
         x, (bent, above) = y.copy(), self._margins(y)
         if bent.any():
             columns = np.nonzero(bent)[-1]
@@ -61,7 +61,7 @@ class Bend:
         return x
 
     def back(self, x: Array) -> Array:
-        """Rows y between the mirrors with out(y) = x, for x within the bounds; always a new array."""
+        """Return rows y between the mirrors with out(y) = x, for x within the bounds, as a new array."""
         y, (bent, above) = x.copy(), self._margins(x)
         if bent.any():
             sign, low, _, near, _ = self._seen(np.nonzero(bent)[-1], above[bent])
@@ -70,7 +70,7 @@ class Bend:
         return y
 
     def nearest_image(self, y: Array, to: Array) -> Array:
-        """Of all y' with out(y') = out(y) the one nearest to a point, for rows y."""
+        """Return, for rows y, the y' nearest to a point among all with out(y') = out(y)."""
         columns = np.nonzero(np.isfinite(self.lower) | np.isfinite(self.upper))[0]
         frame = self._seen(columns, np.isneginf(self.lower)[columns])
         image = y.copy()
@@ -78,21 +78,21 @@ class Bend:
         return image
 
     def steps(self, x: Array, steps: Array) -> Array:
-        """Standard deviations of y at a point that take x as far inwards as `steps` say; the same but for margins."""
+        """Return standard deviations of y that move x inwards by `steps`: the same except in margins."""
         inwards = np.where(x - self.lower < self.upper - x, x + steps, x - steps)
         return np.where(self._margins(x)[0], np.abs(self.back(inwards) - self.back(x)), steps)
 
     def stds(self, mean: Array, stds: Array) -> Array:
-        """Standard deviations of x for y ~ N(mean, stds^2), by the quadrature of three nodes, exact on the parabola."""
+        """Return standard deviations of x for y ~ N(mean, stds^2), by three-node quadrature, exact on the parabola."""
         reach = math.sqrt(3.0) * stds
         nodes = np.stack([mean - reach, mean, mean + reach])
         x, weights = self.out(nodes), np.array([1 / 6, 2 / 3, 1 / 6])
-        with np.errstate(invalid="ignore", over="ignore"):  # of coordinates that are not bent, however large
+        with np.errstate(invalid="ignore", over="ignore"):  # in coordinates that are not bent, which may be large
             bent = np.sqrt(weights @ (x - weights @ x) ** 2)
         return np.where((x == nodes).all(axis=0), stds, bent)
 
     def _margins(self, y: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which numbers are in a margin or beyond, and which of them at the upper bound."""
+        """Return which numbers are in a margin or beyond it, and which of them at the upper bound."""
         inner_low, inner_high = self._inner
         above = y > inner_high
         return (y < inner_low) | above, above
@@ -102,7 +102,7 @@ class Bend:
         return self.lower + self.lower_margin, self.upper - self.upper_margin
 
     def _seen(self, columns: NDArray[np.int64], turned: NDArray[np.bool_]) -> Edge:
-        """Coordinates seen from their lower bounds, from the upper ones where turned."""
+        """Return coordinates seen from their lower bounds, or from the upper ones where `turned`."""
         lower, upper = self.lower[columns], self.upper[columns]
         at_lower, at_upper = self.lower_margin[columns], self.upper_margin[columns]
         return Edge(
@@ -115,15 +115,16 @@ class Bend:
 
 
 def _bent(frame: Edge, y: Array) -> Array:
+    """x for y in a margin or beyond it, not yet clipped to the bounds."""
     (sign, low, high, near, far), width = frame, frame.width
-    s = np.abs(sign * y.clip(-_FAR, _FAR) - low + near)  # the distance from the mirror: y - low is exact nearby
+    s = np.abs(sign * y.clip(-_FAR, _FAR) - low + near)  # distance from the mirror; y - low is exact near it
     if (s > width).any():
         s = np.fmod(s, 2 * width)
         s = np.minimum(s, 2 * width - s)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # of values that are not chosen
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # in values that are not selected
         r = width - s
         x = np.where(r < 2 * far, high - far * (r / (2 * far)) ** 2, low + (s - near))
-        x = np.where(s < 2 * near, low + near * (s / (2 * near)) ** 2, x)  # of squares of 1 at most: it never falls
+        x = np.where(s < 2 * near, low + near * (s / (2 * near)) ** 2, x)  # of ratios of at most 1: monotone
     turned_back: Array = sign * x
     return turned_back
 

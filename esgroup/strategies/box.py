@@ -1,7 +1,14 @@
-"""Where a search lives: what lies between the points that users see and the coordinates that are searched."""
+"""Bounds, fixed and integer coordinates: the way from the coordinates that are searched to the points users see.
+
+`Box` holds them and translates points and standard deviations; `make_box` builds one from a user's arguments, and
+`parse_bounds` reads bounds as users write them: SciPy's Bounds, a pair for all coordinates, or a pair for each. How a
+bound is met without a kink is in `bend.py`.
+"""
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,30 +21,31 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.strategies.bend import Bend
-from esgroup.strategies.bounds import parse_bounds, whole_bounds
 
 Mask = NDArray[np.bool_]
 
-_MARGIN = 0.1  # of the range is bent at most; half and twice as much change the evaluations by 3 per cent
-_WIDEST = 1 / 3  # of the range is the largest useful standard deviation; that of the uniform distribution is 0.29
-_NO_RANGE = 1e20  # bounds as far apart as this are obeyed, but say nothing of the scale
+_MARGIN = 0.1  # largest bent part of the range; half and twice as much change the evaluations by 3 per cent
+_WIDEST = 1 / 3  # largest useful standard deviation over the range; that of the uniform distribution is 0.29
+_NO_RANGE = 1e20  # bounds as far apart as this are obeyed, but say nothing about the scale
+_OPEN = 1e300  # a bound beyond it is none: many write the largest float for infinity, and ranges must not overflow
+_KINDS = "None, scipy.optimize.Bounds, a pair (lower, upper), or one such pair for each coordinate"
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Bounds, fixed and integer coordinates between the user's x and the search's y, which is free of all of them.
+    """Bounds, fixed and integer coordinates of the user's x, and the map from the search's y, which has none of them.
 
-    y has the coordinates that are not fixed. Bounds are met by a bend (`Bend`): x = y where it is further inside than a
-    margin of min(range / 10, max(sigma0, |x0 - bound|) / 2). Integers are rounded, with mirrors at their bounds, so
-    that each has an interval of length 1 in y.
+    y has the coordinates that are not fixed. Bounds are met by a bend (`Bend`): x = y except within a margin of
+    min(range / 10, max(sigma0, |x0 - bound|) / 2) at a bound. Integers are rounded, with mirrors at their bounds, so
+    that each integer has an interval of length 1 in y.
     """
 
     x0: Array  # (dim,), feasible
     lower: Array  # (dim,), -inf where open
     upper: Array
-    fixed: Mask  # (dim,), at x0
+    fixed: Mask  # (dim,): these stay at x0
     integer: Mask
-    steps0: Array  # (dim,), standard deviations of x that a search begins with unless told otherwise
+    steps0: Array  # (dim,), default of the first standard deviations of x
 
     def __post_init__(self) -> None:
         for name in ("x0", "lower", "upper", "fixed", "integer", "steps0"):
@@ -46,7 +54,7 @@ class Box:
                 wanted = f"{len(self.x0)} {'numbers' if kind == 'f' else 'flags'}, as many as x0"
                 raise ValueError(f"{name} must be a vector of {wanted}, got {array!r}")
         if not np.isfinite(self.x0).all() or not (self.steps0 > 0)[~self.fixed].all():
-            raise ValueError("x0 must be finite and steps0 positive")
+            raise ValueError(f"x0 must be finite and steps0 positive, got {self.x0} and {self.steps0}")
         if self.fixed.all():
             raise ValueError("fixed and bounds must leave a coordinate to search, but all are fixed")
         self.check_feasible("x0", self.x0)
@@ -55,17 +63,17 @@ class Box:
 
     @cached_property
     def dim(self) -> int:
-        """The user's coordinates."""
+        """Number of coordinates of x."""
         return len(self.x0)
 
     @cached_property
     def free(self) -> NDArray[np.int64]:
-        """The coordinates that are searched."""
+        """Indices of the coordinates that are searched."""
         return np.flatnonzero(~self.fixed)
 
     @cached_property
     def free_dim(self) -> int:
-        """How many coordinates are searched."""
+        """Number of coordinates that are searched."""
         return len(self.free)
 
     @cached_property
@@ -77,7 +85,7 @@ class Box:
     # ---- points -------------------------------------------------------------------------------------------------
 
     def decode(self, y: Array) -> Array:
-        """Feasible points (n, dim) for any finite (n, free_dim), a new array."""
+        """Return the feasible points x (n, dim) of any finite y (n, free_dim), as a new array."""
         x = self._bend.out(y)
         if self._whole.size:
             x[:, self._whole] = np.rint(x[:, self._whole])
@@ -88,22 +96,22 @@ class Box:
         return full
 
     def encode(self, x: Array, near: Array | None = None) -> Array:
-        """(n, free_dim) with decode(y) = x for feasible points (n, dim), others are moved to the nearest feasible one.
+        """Return y (n, free_dim) with decode(y) = x for feasible x (n, dim); other x are first moved to feasible ones.
 
-        Of the mirror images y between the mirrors, or those nearest to the point `near` (free_dim,), say the mean of
-        the search. Integers are the middle of their interval; fixed coordinates are not looked at.
+        Of all mirror images this is the y between the mirrors, or the one nearest to the point `near` (free_dim,), for
+        example the mean of the search. Integers become the middle of their interval; fixed coordinates are ignored.
         """
         y = self._bend.back(self.feasible(x)[:, self.free])
         return y if near is None else self._bend.nearest_image(y, near)
 
     def feasible(self, x: Array) -> Array:
-        """The nearest feasible points."""
+        """Return the nearest feasible points."""
         whole = np.where(self.integer, np.rint(x), x)
         inside: Array = np.clip(whole, self.lower, self.upper)
         return np.where(self.fixed, self.x0, inside)
 
     def check_feasible(self, name: str, x: Array) -> None:
-        """Refuse points, (dim,) or (n, dim), that are out of bounds, not integer, or elsewhere than fixed."""
+        """Refuse points, (dim,) or (n, dim), that are out of bounds, not integer, or not at a fixed value."""
         lower, upper, x0 = self.lower, self.upper, self.x0
         if (at := _first((x < lower) | (x > upper))) is not None:
             j = at[-1]
@@ -114,9 +122,10 @@ class Box:
             raise ValueError(f"{_name(name, at)} must be {x0[at[-1]]}, where it is fixed, got {x[at]}")
 
     def random_point(self, rng: np.random.Generator, spread: Any) -> Array:
-        """A feasible point (dim,) to start anew: uniform between two finite bounds, else x0 + spread N(0, I), mirrored.
+        """Return a feasible point (dim,) for a restart.
 
-        `spread` is a number or (dim,).
+        It is uniform between two finite bounds, elsewhere x0 + spread N(0, I), mirrored; `spread` is a number or an
+        array (dim,).
         """
         normal = self.x0 + spread * rng.standard_normal(self.dim)
         point = self.decode(normal[None, self.free])[0]
@@ -128,7 +137,7 @@ class Box:
         return start
 
     def with_bounds(self, x0: Array, bounds: Any) -> Box:
-        """The same coordinates, fixed and integer ones included, with other bounds; x0 is moved to within them."""
+        """Return a box with other bounds and the same fixed and integer coordinates; x0 is moved to within them."""
         lower, upper, hint = parse_bounds(bounds, self.dim)
         lower, upper = whole_bounds(lower, upper, self.integer)
         if (same := (lower == upper) & ~self.fixed).any():
@@ -139,17 +148,17 @@ class Box:
     # ---- standard deviations ------------------------------------------------------------------------------------
 
     def initial_steps(self, sigma0: Any = None) -> Array:
-        """First standard deviations of y (free_dim,): sigma0, a positive number or (dim,), or `steps0`.
+        """Return the first standard deviations of y (free_dim,): sigma0, a positive number or (dim,), or `steps0`.
 
         They are at most `most_steps`, and larger than sigma0 where x0 lies in the margin of a bound, so that the points
-        nevertheless spread by sigma0.
+        still spread by sigma0.
         """
         steps = self.steps0 if sigma0 is None else _parse_steps(sigma0, self.fixed)
         steps = np.minimum(steps[self.free], self._most_steps)
         return self._bend.steps(self.x0[self.free], steps)
 
     def least_steps(self, popsize: int) -> Array | None:
-        """The smallest standard deviations that y may have (free_dim,), 0 where not integer; None without integers.
+        """Return the least standard deviations of y (free_dim,), 0 where not integer; None if there are no integers.
 
         A sample leaves the interval of the present integer, from its middle at worst, with probability
         P(|N(0, s^2)| > 1/2) >= alpha = 1 / (free_dim popsize), so that a generation changes about one coordinate when
@@ -163,15 +172,15 @@ class Box:
         return np.where(self.integer[self.free], least, 0.0)
 
     def most_steps(self) -> Array | None:
-        """The largest standard deviations that y should have (free_dim,), inf where open; None if all are.
+        """Return the largest useful standard deviations of y (free_dim,), inf where open; None if all are open.
 
-        A third of the range (1/2 for integers if that is more). Beyond, samples are all but uniform whatever y is: a
-        search between mirrors would no longer notice that its step size grows without end.
+        They are a third of the range (1/2 for integers if that is more). Samples of wider distributions are nearly
+        uniform: a search between mirrors would not notice that its step size grows without bound.
         """
         return None if np.isinf(self._most_steps).all() else self._most_steps
 
     def to_user_stds(self, mean_y: Array, stds_y: Array) -> Array:
-        """Standard deviations (dim,) of x, of integers before rounding, 0 where fixed."""
+        """Return the standard deviations (dim,) of x, of integers before rounding, 0 where fixed."""
         stds = np.zeros(self.dim)
         stds[self.free] = self._bend.stds(mean_y, stds_y)
         return stds
@@ -197,19 +206,43 @@ class Box:
         return Bend(lower[free], upper[free], low[free], high[free])
 
 
-# ---- from arguments ---------------------------------------------------------------------------------------------
+# ---- from a user's arguments ------------------------------------------------------------------------------------
 
 
 def make_box(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None, sigma0: Any = None) -> Box:
-    """The box that a user describes.
+    """Return the box that a user's arguments describe.
 
-    `x0` is a feasible point; `bounds` are scipy.optimize.Bounds, a pair of numbers for all coordinates or a pair for
-    each, None or infinite where open; `fixed` are indices or a mask of coordinates that stay at x0, or a mapping of
-    indices to values; `integer` is True, indices or a mask. Coordinates whose bounds are equal are fixed.
+    Parameters
+    ----------
+    x0 : array_like
+        A feasible point.
+    bounds : optional
+        scipy.optimize.Bounds, a pair of numbers for all coordinates, or a pair for each; None or infinite where open.
+        Coordinates whose bounds are equal are fixed.
+    fixed : optional
+        Indices or a mask of coordinates that stay at x0, or a mapping of indices to values.
+    integer : optional
+        True, or indices or a mask of the coordinates that are integers.
+    sigma0 : float or array_like, optional
+        A positive number, or one for each coordinate: what `initial_steps` starts from, and the scale of the margins
+        at the bounds. By default it is a quarter of the range where both bounds are finite, elsewhere 0.3 max|x0| over
+        such coordinates, or 1 if they are all zero; for integers at least 0.5.
 
-    `sigma0`, a positive number or one for each coordinate, is what `initial_steps` starts from and sets the scale of
-    margins at the bounds. By default it is a quarter of the range where both bounds are finite, elsewhere 0.3 max|x0|
-    over such coordinates, or 1 if they are all zero; for integers at least 0.5.
+    Returns
+    -------
+    Box
+        The box, with x0 as its first point.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type, or x0 is not feasible.
+
+    Examples
+    --------
+    >>> box = make_box([1.0, 2.0, 3.0], bounds=(0, 5), fixed=[1])
+    >>> box.free_dim
+    2
     """
     point: Array = np.array(checks.real_array("x0", x0, (None,)))
     dim = len(point)
@@ -231,7 +264,7 @@ def make_box(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None
 
 
 def _parse_fixed(fixed: Any, point: Array) -> Mask:
-    """The mask of fixed coordinates; values of a mapping are written to the point."""
+    """Return the mask of fixed coordinates; the values of a mapping are written to the point."""
     if not isinstance(fixed, Mapping):
         return _parse_mask("fixed", fixed, len(point))
     mask = np.zeros(len(point), dtype=bool)
@@ -244,7 +277,7 @@ def _parse_fixed(fixed: Any, point: Array) -> Mask:
 
 
 def _parse_mask(name: str, value: Any, dim: int) -> Mask:
-    """A mask from None, a mask, or indices."""
+    """Return a mask from None, a mask, or indices."""
     mask = np.zeros(dim, dtype=bool)
     if value is None:
         return mask
@@ -280,14 +313,127 @@ def _default_steps(x0: Array, lower: Array, upper: Array, fixed: Mask, integer: 
 
 
 def _ranged(lower: Array, upper: Array) -> Mask:
+    """Which coordinates have bounds that say something about the scale."""
     wide: Mask = upper - lower < _NO_RANGE
     return wide
 
 
 def _first(bad: Mask) -> tuple[int, ...] | None:
-    """Where the first fault is."""
+    """Return the index of the first true entry, None if there is none."""
     return tuple(int(i) for i in np.argwhere(bad)[0]) if bad.any() else None
 
 
 def _name(name: str, at: tuple[int, ...]) -> str:
+    """Return how messages name an entry: x0[1]."""
     return f"{name}[{', '.join(map(str, at))}]"
+
+
+# ---- bounds as users write them ---------------------------------------------------------------------------------
+
+
+def parse_bounds(bounds: Any, dim: int) -> tuple[Array, Array, str]:
+    """Read bounds as users write them.
+
+    A 2 x 2 array for two coordinates can be read by rows or by columns. It is read as one pair for each coordinate;
+    if that leads to an error, the hint shows both spellings.
+
+    Parameters
+    ----------
+    bounds
+        None, scipy.optimize.Bounds, a pair (lower, upper), or one such pair for each coordinate. None and infinite
+        numbers stand for open sides.
+    dim : int
+        Number of coordinates.
+
+    Returns
+    -------
+    lower, upper : array
+        The bounds of all coordinates, infinite where open.
+    hint : str
+        What to append to a later error message about these bounds; mostly empty.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `bounds` is none of these, contains NaN, or leaves no finite number between a lower and an upper bound.
+
+    Examples
+    --------
+    >>> lower, upper, _ = parse_bounds((0, None), 2)
+    >>> lower.tolist(), upper.tolist()
+    ([0.0, 0.0], [inf, inf])
+    """
+    lower, upper, hint = _read_bounds(bounds, dim)
+    lower[lower < -_OPEN], upper[upper > _OPEN] = -math.inf, math.inf
+    _refuse_bounds(np.isnan(lower) | np.isnan(upper), lower, upper, "must not be NaN", hint)
+    _refuse_bounds(lower > upper, lower, upper, "must have lower <= upper", hint)
+    _refuse_bounds((lower == math.inf) | (upper == -math.inf), lower, upper, "must leave room for finite numbers", hint)
+    return lower, upper, hint
+
+
+def whole_bounds(lower: Array, upper: Array, integer: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return the bounds with those of integer coordinates tightened to integers."""
+    low, high = np.where(integer, np.ceil(lower), lower), np.where(integer, np.floor(upper), upper)
+    _refuse_bounds(low > high, lower, upper, "must have an integer between them where a coordinate is integer", "")
+    return low, high
+
+
+def _refuse_bounds(bad: NDArray[np.bool_], lower: Array, upper: Array, wanted: str, hint: str) -> None:
+    if bad.any():
+        j = int(bad.argmax())
+        raise ValueError(f"bounds {wanted}, got ({lower[j]}, {upper[j]}) for coordinate {j}{hint}")
+
+
+def _read_bounds(bounds: Any, dim: int) -> tuple[Array, Array, str]:
+    if bounds is None:
+        return np.full(dim, -math.inf), np.full(dim, math.inf), ""
+    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds, without importing SciPy
+        return _parse_side(_as_lists(bounds.lb), dim, -math.inf), _parse_side(_as_lists(bounds.ub), dim, math.inf), ""
+    parts = _as_lists(bounds)
+    if not isinstance(parts, list):
+        raise TypeError(f"bounds must be {_KINDS}, got {bounds!r}")
+    pairs = all(isinstance(part, list) and len(part) == 2 for part in parts)
+    if pairs and len(parts) == dim:
+        lower = _parse_side([pair[0] for pair in parts], dim, -math.inf)
+        upper = _parse_side([pair[1] for pair in parts], dim, math.inf)
+        return lower, upper, _two_spellings(lower, upper) if dim == 2 else ""
+    if len(parts) == 2:
+        return _parse_side(parts[0], dim, -math.inf), _parse_side(parts[1], dim, math.inf), ""
+    raise ValueError(f"bounds must be {_KINDS}: got {len(parts)} entries for {dim} coordinates")
+
+
+def _two_spellings(lower: Array, upper: Array) -> str:
+    (a, b), (c, d) = zip(lower.tolist(), upper.tolist(), strict=True)
+    return (
+        f"; bounds=[({a:g}, {b:g}), ({c:g}, {d:g})] is read as a pair (lower, upper) for each of two coordinates: if "
+        f"({a:g}, {b:g}) are lower and ({c:g}, {d:g}) upper bounds, write bounds=[({a:g}, {c:g}), ({b:g}, {d:g})]"
+    )
+
+
+def _as_lists(value: Any) -> Any:
+    """Return an iterable or array as nested lists; numbers and None stay as they are."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (str, bytes, dict, set, frozenset)) or not isinstance(value, Iterable):
+        return value
+    return [_as_lists(part) for part in value]
+
+
+def _parse_side(value: Any, dim: int, none: float) -> Array:
+    """Return one side of the bounds, given as one number for all coordinates or one for each, None where it is open."""
+    if not isinstance(value, list):
+        return np.full(dim, _parse_bound(value, none))
+    if len(value) == 1 < dim:  # SciPy broadcasts
+        value = value * dim
+    if len(value) != dim:
+        side = "lower" if none < 0 else "upper"
+        raise ValueError(f"bounds must be {_KINDS}: got {len(value)} {side} bounds for {dim} coordinates")
+    return np.array([_parse_bound(number, none) for number in value])
+
+
+def _parse_bound(value: Any, none: float) -> float:
+    if value is None:
+        return none
+    if not isinstance(value, numbers.Real):  # NumPy's numbers are registered as such
+        raise TypeError(f"bounds must be real numbers, or None where there is none, got {value!r}")
+    return float(value)

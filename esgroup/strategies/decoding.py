@@ -12,8 +12,7 @@ from esgroup.groups.linalg import SingularElementError
 from esgroup.kernels import full as full_kernels
 from esgroup.kernels import search as kernels
 
-_SMALL = 48  # up to here one loop over all small matrices beats BLAS
-
+_SMALL = 48  # up to this dimension one compiled loop is faster than calls of BLAS
 
 # numbers of one step: factors from weights of A to weights of D, for samples and path; the coefficient of -1
 DecodingStep = tuple[float, float, float]
@@ -21,20 +20,20 @@ DecodingStep = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Decoding:
-    """Sigma = sigma^2 D A A^T D with a natural-gradient step for log D of its own.
+    """Sigma = sigma^2 D A A^T D, where log D has a natural-gradient step of its own.
 
     The score of log D_j is (A^-T z)_j (A z)_j - 1 and its Fisher information F_j = 1 + C_jj (C^-1)_jj with C = A A^T:
     2 for independent coordinates, more where they are correlated. Steps are divided by F_j sqrt(max F / 2), so that D
-    stands back where the scales of single coordinates are not what there is to learn (the idea is dd-CMA-ES's, Akimoto
-    and Hansen 2020; its formulas there start from the inverse square root of C).
+    moves little where the scales of single coordinates are not what is to be learnt (the idea is that of dd-CMA-ES,
+    Akimoto and Hansen 2020, whose formulas start from the inverse square root of C).
     """
 
     def is_prompt(self, group: Group) -> bool:
-        """Whether F is renewed at every step: for small dense matrices, where it costs nothing."""
+        """Whether F is recomputed at every step: for small dense matrices, where it costs next to nothing."""
         return group.carries_inverse and group.dim <= _SMALL
 
     def period(self, group: Group) -> int:
-        """Generations after which F is renewed, if not at every step."""
+        """Return the generations after which F is recomputed, if not at every step."""
         return 100 if self.is_prompt(group) else max(10, group.dim // 4)
 
     def refresh(self, group: Group, root: Array, inverse: Array, fisher: Array) -> None:
@@ -57,7 +56,7 @@ class Decoding:
         scale: Array,
         step: DecodingStep,
     ) -> None:
-        """D, A and the carried A^-1 of the next generation, in place."""
+        """Replace D, A and the carried A^-1 by those of the next generation, in place."""
         if self.is_prompt(group):
             if len(z) <= max(32, 2 * group.dim):
                 full_kernels.decode_and_step(z, y, weights, shift, *step, fisher, scale, inverse, root)
@@ -81,10 +80,10 @@ class Decoding:
         scale: Array,
         step: DecodingStep,
     ) -> Array | None:
-        """D of the next generation in place; returns the rows A^-T z_i, None if A is singular to rounding."""
+        """Replace D by that of the next generation; return the rows A^-T z_i, None if A is numerically singular."""
         try:
             v = group._apply_transposed(inverse, z) if group.carries_inverse else group._solve_transposed(root, z)
-        except SingularElementError:  # the next refresh sees to it
+        except SingularElementError:  # the next refresh repairs A
             return None
         kernels.decode(v, y, weights, fisher, *step, scale)
         return v

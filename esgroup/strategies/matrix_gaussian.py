@@ -17,31 +17,43 @@ from esgroup.groups.linalg import SingularElementError
 from esgroup.strategies.base import CONDITION, Drawn, Strategy, Told
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
-from esgroup.strategies.injected import shortened
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
-from esgroup.strategies.sampling import Sampling
+from esgroup.strategies.sampling import Sampling, shortened
 
 Algorithm = Literal["default", "paper"]
 
-_DENSE = 300  # rows of a factor whose singular values cost no more than a tenth of a generation
+_DENSE = 300  # rows up to which the singular values of a factor cost at most a tenth of a generation
 
 
 @dataclass(frozen=True)
 class MatrixGaussianSearch(Strategy):
     """The update of `Evolution` on matrices read row by row, with the Kronecker product of both groups.
 
-    Paths, step size, weights and rates are those of a vector search with structure=Kronecker(rows, cols), of which it
-    is a copy generation by generation: rates go by the degrees of freedom dof1 + dof2 - 1. A matrix of one column is
-    searched as a vector is, diagonal decoding included. `algorithm="paper"` is the plain published update: utilities,
-    one rate, neither paths nor step-size control.
+    Paths, step size, weights and rates are those of a vector search with structure=Kronecker(rows, cols), which it
+    equals generation by generation: the rates depend on the degrees of freedom dof1 + dof2 - 1. A matrix of one column
+    is searched like a vector, diagonal decoding included.
 
     A distribution in precision form is searched by the roots B^-T and A^-T, which lie in the transposed groups: the
     same family, the same start, the same natural gradient. They move by h(M), which is h(-M)^-T of the precision form
-    but for terms of second order. With `exact=False` of the distribution, steps of the scale that come from samples
+    except for terms of second order. With `exact=False` of the distribution, steps of the scale that come from samples
     are twice as long.
 
     The state is a `SearchState` of vectors, which is copied before it changes. Its local coordinates are matrices Z
     read row by row.
+
+    Parameters
+    ----------
+    distribution : MatrixGaussian
+        The first distribution.
+    popsize_wanted : int, optional
+        Points in a generation, at least 2; by default 4 + floor(3 ln(m k)) for m x k matrices.
+    algorithm : {"default", "paper"}
+        "paper" is the plain published update: utilities, one rate, neither paths nor step-size control.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of the wrong kind or out of its range.
     """
 
     distribution: MatrixGaussian
@@ -65,7 +77,7 @@ class MatrixGaussianSearch(Strategy):
 
     @property
     def popsize(self) -> int:
-        """4 + floor(3 ln(m k)), that of CMA-ES."""
+        """4 + floor(3 ln(m k)), as in CMA-ES."""
         return self.popsize_wanted or 4 + int(3 * math.log(self.size))
 
     @property
@@ -75,7 +87,7 @@ class MatrixGaussianSearch(Strategy):
 
     @cached_property
     def evolution(self) -> Evolution:
-        """The update of the matrices read row by row."""
+        """The update of matrices read row by row."""
         paper, group = self.algorithm == "paper", self.distribution.group
         if self.distribution.form == "precision":
             group = group.transposed
@@ -114,7 +126,7 @@ class MatrixGaussianSearch(Strategy):
         moved = SearchState(*(array.copy() for array in state))
         generation = Generation.empty(len(told.local), self.size)
         generation.z[:-1] = told.local
-        self.evolution.place(moved, generation, np.empty((0, self.size)))  # images only, the points are known
+        self.evolution.place(moved, generation, np.empty((0, self.size)))  # images only: the points are known
         self.evolution.update(moved, generation, told.order)
         if told.plateau and self.algorithm != "paper":
             self.evolution.leave_plateau(moved, len(told.order))
@@ -127,19 +139,19 @@ class MatrixGaussianSearch(Strategy):
 
     def stop_reasons(self, state: SearchState) -> dict[str, str]:
         group, root = self.evolution.group, state.root
-        if _condition_bound(group, root) <= CONDITION:  # cheap, and mostly enough
+        if _condition_bound(group, root) <= CONDITION:  # cheap, and usually sufficient
             return {}
         condition = _condition(group, root)
         text = f"the condition number of the covariance is {condition:.3g}, above {CONDITION:g}"
         return {"condition": text} if condition > CONDITION else {}
 
     def result_fields(self, state: SearchState) -> dict[str, Any]:
-        """sigma, the geometric mean of the standard deviations."""
+        """Return sigma, the geometric mean of the standard deviations."""
         return {"sigma": math.exp(0.5 * float(np.log(self.evolution.variances(state)).mean()))}
 
 
 def _condition_bound(group: Group, root: Array) -> float:
-    """tr(C) tr(C^-1) of C = A A^T, from the condition number to n^2 times it."""
+    """tr(C) tr(C^-1) of C = A A^T, which is between the condition number and n^2 times it."""
     try:
         return group._squared_norm(root) * group._squared_norm(group._inverse(root))
     except SingularElementError:
@@ -147,7 +159,7 @@ def _condition_bound(group: Group, root: Array) -> float:
 
 
 def _condition(group: Group, root: Array) -> float:
-    """Condition number of A A^T: of a product that of its factors; of large factors the bound over n^2, at most it."""
+    """Condition number of A A^T: for a Kronecker product from its factors, for a large factor a lower bound of it."""
     if isinstance(group, Kronecker):
         a1, a2 = group.factors(root)
         return _condition(group.first, a1) * _condition(group.second, a2)

@@ -1,20 +1,24 @@
 """Search for several optima at once: a mixture of Gaussians, each the search distribution of a basin of its own.
 
-Ranked over the whole mixture, natural gradients keep one basin if weights are learnt, and at most half of them if not:
-what is best so far drives the others away. So each component is ranked among its own samples and moves by the update of
-`Evolution`; what they share is the list of known optima. A component is in one of four phases, which say what its next
-samples are for:
+Ranked over the whole mixture, natural gradients keep one basin if weights are learnt, and at most half of the basins if
+not: the best one drives the others away. So each component is ranked among its own samples and moves by the update of
+`Evolution`; what the components share is the list of known optima. Each component is in one of four phases, which say
+what its next samples are for:
 
     SEARCH  samples of its Gaussian. When its standard deviations have fallen to `tolerance` of the first ones it has
-            converged: it is at a known optimum, or becomes a new one
-    PROBE   now and then, and before an optimum is taken for new: points on the way to the nearest optimum or component.
-            If none of them is worse than both ends (hill-valley test) and the other end is better, it is given up
-    DUEL    only if the list is full: a new optimum among known ones; the worst of them is forgotten
-    SCOUT   after any of these ends: samples of the broad initial distribution, uniform in a box. The best of them is
-            where the component begins anew, with its first covariance or a smaller one
+            converged: it is at a known optimum, or at a new one
+    PROBE   every few generations, and before an optimum counts as new: points on the way to the nearest optimum or
+            component. If none of them is worse than both ends (hill-valley test) and the other end is better, the
+            descent is abandoned
+    DUEL    only if the list is full: a new optimum is compared with known ones, and the worst of them is forgotten
+    SCOUT   after the end of a descent: samples of the broad initial distribution, uniform in a box. The best of them is
+            where the component starts its next descent, with its first covariance or a smaller one
 
-A row of local coordinates is the index of a component, a tag (SEARCH and SCOUT: 0; PROBE: the fraction of the way;
-DUEL: the place in the list; -1 for points that were not asked for) and z.
+A row of local coordinates consists of the index of a component, a tag (SEARCH and SCOUT: 0; PROBE: the fraction of the
+way; DUEL: the slot in the list; -1 for points that were not asked for) and z.
+
+The components and their phases are in `mixture_descents.py`, the list of optima and their values in
+`mixture_optima.py`.
 """
 
 from __future__ import annotations
@@ -32,21 +36,34 @@ from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture, box_of
 from esgroup.groups import described
 from esgroup.strategies.base import Drawn, Strategy, Told
-from esgroup.strategies.bounds import parse_bounds
-from esgroup.strategies.component import Component
-from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, Descents, MixtureSearchState
-from esgroup.strategies.injected import shortened
-from esgroup.strategies.mode_values import Best, Places, best_near
-from esgroup.strategies.niches import Mode, Niches, folded
+from esgroup.strategies.box import parse_bounds
+from esgroup.strategies.mixture_descents import DUEL, PROBE, SCOUT, SEARCH, Component, Descents, MixtureSearchState
+from esgroup.strategies.mixture_optima import Mode, Niches, best_near, folded
+from esgroup.strategies.sampling import shortened
 
 
 @dataclass(frozen=True, eq=False)
 class MixtureSearch(Strategy):
-    """Several basins at once, all of them reported.
+    """Search in several basins at once, and report the optima of all of them.
 
-    The weights of the distribution are the components' shares of the points. `bounds`, as in `Searcher` but finite,
-    mirror points that leave them. A descent ends when the standard deviations have fallen to `tolerance` of the first
-    ones. At most `most_modes` optima are kept, by default 16 + 4 K; with more of them the worse ones are forgotten.
+    Parameters
+    ----------
+    distribution : Mixture
+        The first distribution of K components, with `learn_weights=False`. Its weights are the components' shares of
+        the points.
+    popsize_wanted : int, optional
+        Points in a generation, at least 4; by default 4 + floor(3 ln n) for each component.
+    bounds : optional
+        Bounds as in `Searcher`, but finite. Points that would leave them are mirrored.
+    tolerance : float
+        A descent ends when the standard deviations have fallen to this fraction of the first ones.
+    most_modes : int, optional
+        How many optima are kept, by default 16 + 4 K; if there are more, the worst are forgotten.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of the wrong kind or out of its range.
     """
 
     distribution: Mixture
@@ -58,7 +75,7 @@ class MixtureSearch(Strategy):
     def __post_init__(self) -> None:
         checks.instance("distribution", self.distribution, Mixture)
         if self.distribution.learn_weights:
-            raise ValueError("distribution must have learn_weights=False: learnt weights leave one optimum of several")
+            raise ValueError("distribution must have learn_weights=False, got True: learnt weights keep one optimum")
         for name, least in (("popsize_wanted", 4), ("most_modes", 1)):
             if getattr(self, name) is not None:
                 checks.store_whole_number(self, name, least=least)
@@ -73,7 +90,7 @@ class MixtureSearch(Strategy):
 
     @property
     def count(self) -> int:
-        """The number of components."""
+        """Number of components."""
         return self.distribution.count
 
     @property
@@ -90,7 +107,7 @@ class MixtureSearch(Strategy):
 
     @property
     def patience(self) -> float:
-        return math.inf  # other optima may be no better
+        return math.inf  # a new optimum need not be better than the known ones
 
     @property
     def about(self) -> str:
@@ -111,18 +128,18 @@ class MixtureSearch(Strategy):
     def _descents(self) -> Descents:
         first, most = self.distribution.state(), None
         if self._box is not None:
-            # a third of the range, as in Space: wider samples are all but uniform, and no longer tell that they are
+            # a third of the range, as in `Box.most_steps`: wider samples are nearly uniform whatever their width is
             most = (self._box[:, 1] - self._box[:, 0]) / 3
         pairs = zip(self.distribution.components, self.distribution.component_states(first), strict=True)
         components = [Component(gaussian, state, most) for gaussian, state in pairs]
         broad = self._broad(components)
         capacity = 16 + 4 * self.count if self.most_modes is None else self.most_modes
-        # optima that are reached to within the tolerance differ by a few times that: 100 times is on the safe side
+        # two descents to one optimum end within a few times the tolerance of each other: 100 times is safe
         niches = Niches(capacity, broad[1], 100 * self.tolerance)
         return Descents(components, niches, broad, self.tolerance, self._box)
 
     def _broad(self, components: list[Component]) -> tuple[Array, Array]:
-        """Mean and standard deviations of the box, or of the whole mixture if there is none."""
+        """Mean and standard deviations of the uniform distribution on the box, or of the mixture if there is none."""
         if self._box is not None:
             return self._box.mean(axis=1), (self._box[:, 1] - self._box[:, 0]) / math.sqrt(12)
         means = np.array([component.mean0 for component in components])
@@ -139,11 +156,11 @@ class MixtureSearch(Strategy):
         return self._descents.start()
 
     def mean(self, state: MixtureSearchState) -> Array:
-        """The mean of the component that had the best sample."""
+        """Return the mean of the component that had the best sample."""
         return self._descents.centre(state, int(state.leader)).copy()
 
     def stds(self, state: MixtureSearchState) -> Array:
-        """Standard deviations of the whole mixture."""
+        """Return the standard deviations of the whole mixture."""
         descents = self._descents
         searches = [descents.search(state, k) for k in range(self.count)]
         means = np.array([search.mean for search in searches])
@@ -151,7 +168,7 @@ class MixtureSearch(Strategy):
         return self._mixed_stds(means, np.array(variances))
 
     def component_shapes(self) -> list[dict[str, int]]:
-        """How the state of each component is packed: the lengths of its arrays, by name and in order."""
+        """Return how the state of each component is packed: the lengths of its arrays, by name and in order."""
         return [component.evolution.shapes() for component in self._descents.components]
 
     # ---- samples ------------------------------------------------------------------------------------------------
@@ -163,11 +180,11 @@ class MixtureSearch(Strategy):
         return Drawn(points, np.concatenate([part.local for part in drawn]))
 
     def _shares(self, state: MixtureSearchState, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Points of each component: whole generations, to those that are behind their share the most.
+        """Points of each component: whole generations, to the components that are furthest behind their share.
 
-        Of less than a generation of all there may be several before the state moves, and all of them would go to the
-        same components: these are drawn. On Himmelblau's function, asked point by point, the same components took three
-        times the evaluations.
+        Where fewer points are asked for than a generation of all components, several such requests may come before the
+        state moves, and all of them would go to the same components; so these are drawn at random. On Himmelblau's
+        function, asked point by point, the fixed choice took three times the evaluations.
         """
         own = self._descents.own_popsize
         total = max(1, n // own)
@@ -177,6 +194,7 @@ class MixtureSearch(Strategy):
         return counts
 
     def _blocks(self, state: MixtureSearchState, total: int) -> NDArray[np.int64]:
+        """How many generations each component gets of `total`, one after another to the one with the largest credit."""
         own, credit, blocks = self._descents.own_popsize, state.credit.copy(), np.zeros(self.count, dtype=np.int64)
         for _ in range(total):
             credit += self._weights * own
@@ -199,7 +217,7 @@ class MixtureSearch(Strategy):
         return Drawn(points, np.column_stack([np.full(n, float(k)), tags, z]))
 
     def _comparison(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """All points that are to be compared; any of them, if these are too few for all and others will follow."""
+        """All points that are to be compared, or a random choice if n is too small for all of them."""
         own = self._descents.own_popsize
         if n >= min(own, self.popsize):
             return self._descents.compared(state, k, n)
@@ -208,12 +226,12 @@ class MixtureSearch(Strategy):
         return points[some], tags[some]
 
     def local(self, state: MixtureSearchState, points: Array) -> Array:
-        """Points belong to the component with the highest responsibility for them."""
+        """Return local coordinates in the component with the highest responsibility for each point."""
         descents = self._descents
         pairs = [(component, descents.search(state, k)) for k, component in enumerate(descents.components)]
         zs = np.array([component.evolution.local(search, points) for component, search in pairs])
         volumes = [component.log_volume(search) for component, search in pairs]
-        with np.errstate(over="ignore"):  # of points from far away, which belong to nobody
+        with np.errstate(over="ignore"):  # of points so far away that no component is responsible
             squares = (zs**2).sum(axis=2)
         logs = -0.5 * squares + (np.log(self._weights) - volumes)[:, None]
         labels = logs.argmax(axis=0)
@@ -249,37 +267,53 @@ class MixtureSearch(Strategy):
     # ---- results ------------------------------------------------------------------------------------------------
 
     def on_values(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
-        """The values are kept for `modes`: the search itself goes by ranks."""
+        """Keep the values for `modes`; the search itself uses ranks only."""
         return state if np.isnan(values).all() else self._descents.on_values(state, points, values)
 
     def modes(self, state: MixtureSearchState) -> list[Mode]:
-        """The optima found and descents that are well on their way to another, the best first.
+        """Return the optima found, and those that unfinished descents are close to, the best first.
 
-        The point is the best one told there, with its value; before any value was told there, the middle and NaN. The
-        weight is the share of descents that ended there, one that is on its way counting as one. Before there are any
-        these are the components. The best point of all, if it is near none of them, comes first, with weight 0.
+        The point of a mode is the best one evaluated near it, with its value; before any value is known there, the
+        centre and NaN. The weight is the share of descents that ended there, where an unfinished one counts as one.
+        Before there are any optima, the modes are the components. The best point overall, if it is near none of them,
+        comes first, with weight 0.
+
+        Parameters
+        ----------
+        state : MixtureSearchState
+            The state of the search.
+
+        Returns
+        -------
+        list of Mode
+            Point, value and weight of each.
         """
         descents = self._descents
         known, others = np.flatnonzero(state.hits).tolist(), descents.unfinished(state)
         weights = np.concatenate([state.hits[known], np.ones(len(others))])
-        if len(weights) == 0:
-            others = descents.under_way(state)
+        if len(weights) == 0:  # components that are not scouting; if all are, the one that had the best sample
+            others = np.flatnonzero(state.phase != SCOUT).tolist() or [int(state.leader)]
             weights = self._weights[others]
-        places = descents.places(state, known, others)
-        listed = _listed(places, best_near(places, state.best), weights / weights.sum())
+        places = descents.neighbourhoods(state, known, others)
+        best = best_near(places, state.best)
+        valued = best.values < np.inf
+        points = np.where(valued[:, None], best.points, places.centres)
+        values, shares = np.where(valued, best.values, np.nan), weights / weights.sum()
+        listed = [Mode(*each) for each in zip(points, values.tolist(), shares.tolist(), strict=True)]
         top = float(state.best_values[-1])
         if top < math.inf and not any(mode.value <= top for mode in listed):
             listed.append(Mode(state.best_points[-1].copy(), top, 0.0))
         return sorted(listed, key=lambda mode: (math.isnan(mode.value), mode.value))
 
     def result_fields(self, state: MixtureSearchState) -> dict[str, Any]:
-        """The optima: point, value and weight of each."""
+        """Return modes, the optima: point, value and weight of each."""
         return {"modes": self.modes(state)}
 
     def stop_reasons(self, state: MixtureSearchState) -> dict[str, str]:
-        """10 descents and 5 for each optimum or component without news: of M alike one is missed with less than e^-5.
+        """Stop after 10 descents, and 5 for each optimum or component, that found nothing new.
 
-        With 4 each and no more, one run of five on Himmelblau's function missed an optimum.
+        If M optima attract descents equally, each of them is then missed with a probability below e^-5. With 4 for each
+        and no further 10, one run of five on Himmelblau's function missed an optimum.
         """
         enough = 10 + 5 * max(self.count, int((state.hits > 0).sum()))
         if state.idle < enough:
@@ -287,14 +321,8 @@ class MixtureSearch(Strategy):
         return {"modes": f"the last {int(state.idle)} descents ended at optima that were known"}
 
 
-def _listed(places: Places, best: Best, weights: Array) -> list[Mode]:
-    told = best.values < np.inf
-    points, values = np.where(told[:, None], best.points, places.centres), np.where(told, best.values, np.nan)
-    return [Mode(*each) for each in zip(points, values.tolist(), weights.tolist(), strict=True)]
-
-
 def _ranked_among(order: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The order of some of the points among themselves, as indices into these."""
+    """Return the order of the chosen points among themselves, as indices into these."""
     places = np.cumsum(chosen) - 1
     ranked: NDArray[np.int64] = places[order[chosen[order]]]
     return ranked

@@ -1,4 +1,4 @@
-"""Learning rates and rank weights: what an evolution strategy adds to a natural gradient, as functions of sizes.
+"""Learning rates and rank weights, which an evolution strategy adds to a natural gradient, as functions of sizes.
 
 The letters are those of the CMA-ES tutorial (Hansen 2016, arXiv 1604.00772, table 1); n is the number of searched
 coordinates, lambda the number of values in a generation, m the degrees of freedom of the group.
@@ -16,7 +16,7 @@ from esgroup.checks import Array
 
 
 class RankWeights(NamedTuple):
-    """Weights by rank, best first: of the mean and of the square root."""
+    """Weights by rank, best first, for the mean and for the square root."""
 
     mean: Array
     root: Array
@@ -31,7 +31,7 @@ def log_ranks(popsize: int) -> Array:
 
 
 def effective(weights: Array) -> float:
-    """(sum |w|)^2 / sum w^2, the number of samples that weights amount to."""
+    """(sum |w|)^2 / sum w^2, the effective number of samples."""
     square = float(weights @ weights)
     return float(np.abs(weights).sum() ** 2) / square if square > 0 else 0.0
 
@@ -44,17 +44,17 @@ def path_rate(dim: int, mu_eff: float) -> float:
 def root_rates(dim: int, dof: int, mu_eff: float, gathered: int = 0) -> tuple[float, float]:
     """c_1 = 2 / (2 m + 1.6 n + 1.7 + mu_eff), c_mu = 2 k (mu_eff - 1.75 + 1/mu_eff) / (2 m + 3 n + 4 + mu_eff).
 
-    k is 1 for the full group and min(2, n (n + 1) / (2 m)) for others: twice the rate of rank-mu updates does well with
-    few degrees of freedom, twice c_1 does not (tuned on bbob f2, f8, f11, f12 at n = 40). For the full group,
+    k is 1 for the full group and min(2, n (n + 1) / (2 m)) for others: doubling the rate of rank-mu updates helps with
+    few degrees of freedom, doubling c_1 does not (tuned on bbob f2, f8, f11, f12 at n = 40). For the full group,
     2 m = n^2 + n, these are the tutorial's 2 / ((n + 1.3)^2 + mu_eff), with 1.7 for 1.69, and
-    2 (mu_eff - 1.75 + 1/mu_eff) / ((n + 2)^2 + mu_eff) (eqs. 57, 58); a group with fewer degrees of freedom learns as
-    much faster as it has less to learn.
+    2 (mu_eff - 1.75 + 1/mu_eff) / ((n + 2)^2 + mu_eff) (eqs. 57, 58); a group with fewer degrees of freedom learns
+    faster in proportion to how much less it has to learn.
 
-    Where one coordinate gathers many independent ones (`gathered` of them, the long rows of a block upper or Heisenberg
-    matrix), c_1 is at most 16 / gathered^2. The path p asks for a longer axis in its own direction; such a group can
-    only answer by letting a hub coordinate follow it, which does not make the path shorter: beyond this bound the hub's
-    deviation grows without end (measured on the sphere: 160, 320 and 1000 coordinates are stable at 16, 16 and 20,
-    unstable at 31, 31 and 50).
+    Where one coordinate depends on many independent ones (`gathered` of them, the long rows of a block upper or
+    Heisenberg matrix), c_1 is at most 16 / gathered^2. The path p asks for a longer axis in its own direction; such a
+    group can only answer by making a hub coordinate follow the path, which does not shorten it: with a larger c_1 the
+    hub's standard deviation grows without bound (measured on the sphere: 160, 320 and 1000 coordinates are stable at
+    16, 16 and 20, unstable at 31, 31 and 50).
     """
     boost = min(2.0, dim * (dim + 1) / (2 * dof))
     c_1 = 2 / (2 * dof + 1.6 * dim + 1.7 + mu_eff)
@@ -70,12 +70,12 @@ def expected_norm(dim: int) -> float:
 
 
 def recombination(popsize: int, dim: int, dof: int, negative_mean: float, gathered: int = 0) -> RankWeights:
-    """The weights of CMA-ES for the square root; for the mean its positive ones less `negative_mean` times the others.
+    """Return weights of CMA-ES for the square root, and for the mean its positive ones and a part of the negative ones.
 
     Root: w_i = ln-ranks, the positive ones scaled to sum 1, the negative ones to sum
     -min(1 + c_1/c_mu, 1 + 2 mu_eff^- / (mu_eff + 2), (1 - c_1 - c_mu) / (n c_mu))  (tutorial, eqs. 49-53).
-    Mean: the positive ones, and the negative ones scaled to sum -negative_mean; a mean that also flees from the worst
-    points makes use of samples that CMA-ES leaves to the covariance.
+    Mean: the positive ones, and the negative ones scaled to sum -negative_mean; a mean that also moves away from the
+    worst points uses samples that CMA-ES uses for the covariance only.
     """
     ranks = log_ranks(popsize)
     better, worse = np.maximum(ranks, 0.0), np.minimum(ranks, 0.0)
@@ -99,8 +99,8 @@ def utilities(popsize: int) -> Array:
 def utility_rate(dim: int, dof: int) -> float:
     """(3 + ln n) / (5 sqrt n) min(1, 3 (n + 1) / (2 m)).
 
-    This is the rate of SNES for the diagonal group, m = n, and that of xNES, (9 + 3 ln n) / (5 n sqrt n), for the
-    full one, m = n (n + 1) / 2, n > 2 (defaults of Wierstra et al. 2014); between them the rate falls as 1 / m.
+    This is the rate of SNES for the diagonal group, m = n, and that of xNES, (9 + 3 ln n) / (5 n sqrt n), for the full
+    group, m = n (n + 1) / 2, n > 2 (defaults of Wierstra et al. 2014); between them the rate falls as 1 / m.
     """
     return float((3 + math.log(dim)) / (5 * math.sqrt(dim)) * min(1.0, 1.5 * (dim + 1) / dof))
 
@@ -117,7 +117,7 @@ def step_size_rates(dim: int, mu_eff: float) -> tuple[float, float]:
 def decoding_rates(dim: int, mu_eff: float) -> tuple[float, float]:
     """Rates of log D: max(1, (n + 1) / 3) times the full group's, at most 1/2 each.
 
-    D has n numbers to learn where the full group has n (n + 1) / 2 (Akimoto and Hansen 2020, dd-CMA-ES, use the same
+    D has n numbers to learn, while the full group has n (n + 1) / 2 (dd-CMA-ES, Akimoto and Hansen 2020, uses the same
     idea with other constants).
     """
     factor = max(1.0, (dim + 1) / 3)

@@ -1,4 +1,4 @@
-"""From sizes to the numbers of one generation: how many values, how many coordinates, how much to learn."""
+"""Recombination rules: the rank weights and learning rates of one generation, computed from its sizes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,19 @@ class Constants(NamedTuple):
 
     @property
     def gain_s(self) -> float:
-        """sqrt(c_s (2 - c_s) mu_eff), by which the path p_s takes a step of the mean."""
+        """sqrt(c_s (2 - c_s) mu_eff), the factor of the mean's step in the path p_s."""
         c_s, mass = self.c_s, self.kernel[4]
         return math.sqrt(c_s * (2 - c_s) * mass) if c_s > 0 else 1.0
 
 
 class Recombination(Protocol):
-    """What ranks are worth, and how fast to learn."""
+    """A rule that sets the weights of ranks and the learning rates."""
 
     def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
-        """For n values, dim coordinates, dof degrees of freedom of the root and what a row of it may gather."""
+        """Return the constants for n values, dim coordinates and dof degrees of freedom of the root.
+
+        `gathered` is how many coordinates a row of the root may combine: see `rates.root_rates`.
+        """
         ...
 
 
@@ -44,16 +47,20 @@ class Recombination(Protocol):
 class Cumulative:
     """The update of CMA-ES in local coordinates: paths, cumulative step size, negative weights, rates by dof.
 
-    `negative_mean` is the weight of the worse half in the mean, by default max(0, 1/2 - 1/n), and `damping` the factor
-    of d_s that goes with it (both tuned on bbob instances 1-5).
+    Parameters
+    ----------
+    negative_mean : float, optional
+        Weight of the worse half in the mean, by default max(0, 1/2 - 1/n).
+    damping : float
+        The factor of d_s that goes with it (both tuned on bbob instances 1-5).
     """
 
     negative_mean: float | None = None
     damping: float = 0.7
 
     def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
-        flight = max(0.0, 0.5 - 1 / dim) if self.negative_mean is None else self.negative_mean
-        weights = rates.recombination(n, dim, dof, flight, gathered)
+        negative_mean = max(0.0, 0.5 - 1 / dim) if self.negative_mean is None else self.negative_mean
+        weights = rates.recombination(n, dim, dof, negative_mean, gathered)
         mu_eff, mass = weights.mu_eff, weights.mean_mu_eff
         c_1, c_mu = rates.root_rates(dim, dof, mu_eff, gathered)
         c_c = rates.path_rate(dim, mu_eff)
@@ -69,7 +76,7 @@ class Cumulative:
 
 @dataclass(frozen=True)
 class Published:
-    """The paper's plain update with ranks for values: utilities, one rate, no paths; xNES for the full group."""
+    """The plain published update by ranks: utilities, one rate, no paths; xNES for the full group."""
 
     def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
         weights = checks.read_only(rates.utilities(n))

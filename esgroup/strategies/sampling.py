@@ -1,7 +1,8 @@
-"""How the samples of one generation depend on each other; every one of them is N(0, I) by itself."""
+"""The samples of one generation, and a limit on the length of points that were not sampled from it."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,16 +10,21 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.kernels import search as kernels
 
-_WORTH = 10  # samples are made orthogonal while there are at least dim / 10 of them: beyond, they are nearly so anyway
+_WORTH = 10  # samples are made orthogonal if there are at least dim / 10 of them: fewer are nearly orthogonal anyway
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Independent samples, or orthogonal ones, or pairs z and -z, or both.
+    """How the samples of one generation depend on each other; each of them by itself is N(0, I).
 
-    Orthogonal samples keep their lengths and take their directions from a uniformly distributed frame, a new one after
-    dim samples. They explore more of the space than independent ones (compare Wang, Emmerich and Baeck 2019), and
-    E[z z^T] = I still holds for each. Mirrored samples are Brockhoff et al.'s (2010).
+    Parameters
+    ----------
+    orthogonal : bool
+        Samples keep their lengths but take their directions from a uniformly distributed frame, a new one after every
+        dim samples. They explore more of the space than independent ones (compare Wang, Emmerich and Baeck 2019), and
+        E[z z^T] = I still holds for each.
+    mirrored : bool
+        Samples come in pairs z and -z (Brockhoff et al. 2010).
     """
 
     orthogonal: bool = True
@@ -33,3 +39,16 @@ class Sampling:
             kernels.orthogonalise(drawn, z)
         if self.mirrored:
             np.negative(z[: n - drawn], out=z[drawn:n])
+
+
+def longest(dim: int) -> float:
+    """sqrt(n) + 2 n / (n + 2): the length up to which a point that was not sampled may pull the search."""
+    return math.sqrt(dim) + 2 * dim / (dim + 2)
+
+
+def shortened(z: Array) -> Array:
+    """Return the rows of z, those longer than `longest` scaled down to it."""
+    largest = np.abs(z).max(axis=1, initial=1.0, keepdims=True)  # squares of large numbers overflow
+    length = largest * np.linalg.norm(z / largest, axis=1, keepdims=True)
+    short: Array = z * np.minimum(1.0, longest(z.shape[1]) / np.maximum(length, 1.0))
+    return short

@@ -1,11 +1,11 @@
 """Search for one number, or for several independent ones, with exponential families.
 
-Natural gradients, in two directions of each family's natural parameters tau that are Fisher-orthogonal:
+Natural gradients are taken in two Fisher-orthogonal directions of each family's natural parameters tau:
 
     z_i = <d, T(w_i) - m>,                      the location: d of Fisher length 1, E z = 0, E z^2 = 1
-    y_i = 1 - <tau, T(w_i) - m> / tau^T F tau,  the concentration tau <- c tau: E y = 1; for a normal z^2
+    y_i = 1 - <tau, T(w_i) - m> / tau^T F tau,  the concentration tau <- c tau: E y = 1; for a normal y = z^2
 
-which are the coordinates of an evolution strategy. With weights u, w by rank, over the numbers that can concentrate:
+These are the coordinates of an evolution strategy. With weights u, w by rank, over the numbers that can concentrate:
 
     delta = sum_i u_i z_i,                                               tau <- tau + delta d        (in log tau_j)
     p_s   <- (1 - c_s) p_s + sqrt(c_s (2 - c_s) mu_eff) delta
@@ -14,12 +14,12 @@ which are the coordinates of an evolution strategy. With weights u, w by rank, o
     tau   <- tau (e^((c_s / d_s) (|p_s| / chi - 1)) h(M))^-2
 
 The letters and rates are those of `evolution.py`: a product of normals is searched as by a Gaussian with the diagonal
-group, step by step. The plain natural gradient of the concentration alone has no good rate; the path finds one.
+group, step by step. The plain natural gradient of the concentration has no good fixed rate; the path finds one.
 
-Families of one parameter have no concentration. They take the first step only, with a smaller rate, and so settle where
-their better samples are on average: an optimum inside their domain is found as the best of many samples, whose error
-falls as 1 / evaluations; at the end of the domain (0, the scale of a Pareto, the location of a Laplace, either value of
-a Bernoulli) they contract to it.
+Families of one parameter have no concentration. They take the first step only, with a smaller rate, and so settle
+where their better samples are on average. An optimum inside their domain is found as the best of many samples, whose
+error falls as 1 / evaluations; to an optimum at the end of the domain (0, the scale of a Pareto, the location of a
+Laplace, either value of a Bernoulli) they contract.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from esgroup.distributions.product import Product
 from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
 from esgroup.strategies import rates
 from esgroup.strategies.base import Drawn, Strategy, Told
-from esgroup.strategies.injected import longest, shortened
 from esgroup.strategies.recombination import Constants, Cumulative
+from esgroup.strategies.sampling import longest, shortened
 
-FARTHEST = 1e100  # of local coordinates: beyond it squares overflow
-LONGEST = 2.0  # e^2 = 7.4; shorter bounds cut the long tails of scores often enough to make them biased
+FARTHEST = 1e100  # bound of local coordinates, whose squares must not overflow
+LONGEST = 2.0  # bound of a step, a factor e^2 = 7.4; smaller ones cut the long tails of scores, which biases them
 
 
 class UnivariateSearchState(NamedTuple):
-    """All that the next generation needs; paths are those of the numbers that can concentrate."""
+    """Everything the next generation needs; the paths are those of the numbers that can concentrate."""
 
     unconstrained: Array
     path_s: Array
@@ -56,7 +56,20 @@ class UnivariateSearchState(NamedTuple):
 
 @dataclass(frozen=True)
 class UnivariateSearch(Strategy):
-    """Searches with a univariate family, points of shape (1,), or with a `Product` of k of them, shape (k,)."""
+    """Search with a univariate family, points of shape (1,), or with a `Product` of k of them, shape (k,).
+
+    Parameters
+    ----------
+    distribution : Univariate or Product
+        The first distribution.
+    popsize_wanted : int, optional
+        Points in a generation, at least 2; by default 4 + floor(3 ln K) for K natural parameters.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of the wrong kind or out of its range.
+    """
 
     distribution: Univariate | Product
     popsize_wanted: int | None = None
@@ -72,7 +85,7 @@ class UnivariateSearch(Strategy):
 
     @cached_property
     def product(self) -> Product:
-        """The distribution, as a product even if it is of one number."""
+        """The distribution as a product, even if it has one factor only."""
         return self.distribution if isinstance(self.distribution, Product) else Product((self.distribution,))
 
     @property
@@ -95,19 +108,19 @@ class UnivariateSearch(Strategy):
 
     @property
     def patience(self) -> float:
-        return 1.0 if self._sharp.all() else 10.0  # the best of many samples comes late
+        return 1.0 if self._sharp.all() else 10.0  # the best of many samples may come late
 
     @property
     def about(self) -> str:
         return " and ".join(type(family).__name__ for family in self.product.families)
 
     def constants(self, n: int) -> Constants:
-        """Weights and rates for n values: those of the diagonal group over the numbers that can concentrate."""
+        """Return weights and rates for n values: those of the diagonal group over the numbers that can concentrate."""
         return _constants(n, max(1, int(self._sharp.sum())))
 
     @cached_property
     def _rates(self) -> Array:
-        """Of the location: 1, and half of `rates.utility_rate` for numbers that cannot concentrate."""
+        """Rates of the location: 1, and half of `rates.utility_rate` for numbers that cannot concentrate."""
         return np.where(self._sharp, 1.0, 0.5 * rates.utility_rate(self.size, self.size))
 
     # ---- a generation ------------------------------------------------------------------------------------------
@@ -126,7 +139,7 @@ class UnivariateSearch(Strategy):
         return Drawn(points, self.local(state, points))
 
     def local(self, state: UnivariateSearchState, points: Array) -> Array:
-        """Rows (z, y) of 2 k numbers."""
+        """Return rows (z, y) of 2 k numbers."""
         return np.column_stack(self.product.local(self.product.natural(self._distribution_state(state)), points))
 
     def update(self, state: UnivariateSearchState, told: Told, out: Any = None) -> UnivariateSearchState:
@@ -145,7 +158,7 @@ class UnivariateSearch(Strategy):
     def _widths(
         self, state: UnivariateSearchState, constants: Constants, delta: Array, y: Array
     ) -> tuple[UnivariateSearchState, Array]:
-        """The paths after a generation, and the factors of the widths: e^(log step) h(M)."""
+        """Return the state with new paths, and the factors of the widths: e^(log step) h(M)."""
         c_s, c_c, c_1, _, mass, _, _ = constants.kernel.tolist()
         drive, chi, threshold = constants.drive, constants.chi, constants.threshold
         path_s = (1 - c_s) * state.path_s + constants.gain_s * delta
@@ -175,13 +188,13 @@ class UnivariateSearch(Strategy):
         return scaled
 
     def _confined(self, tau: Array, n: int) -> Array:
-        """Values of a discrete number keep a probability of 1 / (n k) (CMA-ES with margin, Hamano et al. 2022)."""
+        """Keep the probability of discrete values at 1 / (n k) or more (CMA-ES with margin, Hamano et al. 2022)."""
         margin = 1 / (n * self.size) if n * self.size > 2 else 0.25
         parts = zip(self.product.families, self.product.slices, strict=True)
         return np.concatenate([family._confined(tau[part], margin) for family, part in parts])
 
     def shortened(self, local: Array) -> Array:
-        """z no longer than a long sample's, y no larger than z^2 is there."""
+        """Limit z to the length of a long sample, and y to the square of it."""
         z, y = np.split(np.clip(local, -FARTHEST, FARTHEST), 2, axis=1)
         return np.column_stack([shortened(z), np.clip(y, -(longest(self.size) ** 2), longest(self.size) ** 2)])
 
@@ -199,15 +212,15 @@ class UnivariateSearch(Strategy):
         return np.array([family._middle(tau[part].tolist()) for family, part in parts])
 
     def mean(self, state: UnivariateSearchState) -> Array:
-        """Means; of a Pareto the median, of a discrete number the likelier or nearest value."""
+        """Return the means; for a Pareto the median, for a discrete number the likelier or nearest value."""
         return self._middles(state)[:, 0]
 
     def stds(self, state: UnivariateSearchState) -> Array:
-        """Standard deviations; of a Pareto, which may have none, from its quartiles."""
+        """Return the standard deviations; for a Pareto, which may have none, from its quartiles."""
         return self._middles(state)[:, 1]
 
     def stop_reasons(self, state: UnivariateSearchState) -> dict[str, str]:
-        """At the end of float64: parameters that cannot grow further, or no width left."""
+        """Stop at the limits of float64: a parameter cannot grow further, or no width is left."""
         tau = self.product.natural(self._distribution_state(state))
         signed = np.abs(tau[[sign != "free" for sign in self.product.signs]])
         middles = self._middles(state)[self._sharp]
@@ -222,7 +235,7 @@ class UnivariateSearch(Strategy):
         self.product.check_points("X", points)
 
     def result_fields(self, state: UnivariateSearchState) -> dict[str, Product | Univariate]:
-        """The distribution in the end, with its usual parameters."""
+        """Return distribution, the one that was reached, with its usual parameters."""
         reached = self.product.at(self._distribution_state(state))
         return {"distribution": reached if isinstance(self.distribution, Product) else reached.families[0]}
 
@@ -233,9 +246,10 @@ def _constants(n: int, dim: int) -> Constants:
 
 
 def _changed(tau: Array, change: Array, family: Univariate) -> Array:
-    """tau + change; parameters with a sign by factors, which agrees to first order, keeps the sign and has no unit.
+    """tau + change, where parameters with a sign move by factors.
 
-    No step is longer than `LONGEST`, but for the mean of a normal, which moves by standard deviations.
+    This agrees to first order, keeps the sign and does not depend on units. No step is longer than `LONGEST`, except
+    that of the mean of a normal, which moves by standard deviations.
     """
     free = np.array([sign == "free" for sign in family.signs])
     bounded = np.clip(change / np.where(free, 1.0, tau), -LONGEST, LONGEST)
@@ -247,7 +261,7 @@ def _changed(tau: Array, change: Array, family: Univariate) -> Array:
 
 
 def _rank_mu(constants: Constants, y: Array) -> tuple[Array, Array]:
-    """c_mu sum_i w_i (y_i - 1), negative weights for y scaled to a mean of 1, and c_mu sum_i |w_i| y_i."""
+    """c_mu sum_i w_i (y_i - 1), with negative w_i for y_i scaled to a mean of 1, and c_mu sum_i |w_i| y_i."""
     w = float(constants.kernel[3]) * constants.root_weights
     mean = y.mean(axis=1) if y.shape[1] else np.ones(len(y))
     own = np.where((w < 0) & (mean > 1e-8), w / np.maximum(mean, 1e-8), w)

@@ -22,9 +22,8 @@ from esgroup.strategies.base import CONDITION, DIVERGENCE, TOL_X, Criterion, Dra
 from esgroup.strategies.box import Box
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
-from esgroup.strategies.injected import shortened
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
-from esgroup.strategies.sampling import Sampling
+from esgroup.strategies.sampling import Sampling, shortened
 from esgroup.strategies.step_size import CumulativeStepSize, StepSize
 from esgroup.strategies.two_point import TwoPointStepSize
 

@@ -30,12 +30,12 @@ from esgroup.groups import Group, described
 from esgroup.strategies import rates
 from esgroup.strategies.base import Drawn, Strategy, Told
 
-MOST_DOF = 1e15  # Z - I, of the order n^-1/2, then has seven digits left
+MOST_DOF = 1e15  # there Z - I, of the order n^-1/2, has seven digits left
 _RESCALED = 2.0  # eta
 
 
 class WishartSearchState(NamedTuple):
-    """All that the next generation needs: n, an array of shape (), the packed L, and the path, packed as L is."""
+    """Everything the next generation needs: n, an array of shape (), the packed L, and the path, packed as L is."""
 
     dof: Array
     root: Array
@@ -49,41 +49,55 @@ class WishartRates(NamedTuple):
     gain: float  # sqrt(c (2 - c) mu_eff / 2)
     c: float
     drive: float  # 2 c / d
-    norm: float  # of the path at which n stays
+    norm: float  # the norm of the path at which n stays as it is
 
 
 @lru_cache(maxsize=64)
 def wishart_rates(popsize: int, m: int) -> WishartRates:
-    """Utilities and rates for a generation of `popsize` >= 2 values and m degrees of freedom.
+    """Return utilities and rates for a generation of `popsize` >= 2 values and m degrees of freedom.
 
     u = log ranks, the better half scaled to sum 1, the worse half to sum -w, centred; mu_eff = 1 / sum u^2.
-    w = m^2 / (m^2 + 35^2): to flee from the worse half helps where there are many degrees of freedom.
+    w = m^2 / (m^2 + 35^2): moving away from the worse half helps if there are many degrees of freedom.
     c = (mu_eff + 2) / (m/2 + mu_eff + 15) and
-    d = (0.25 + 0.35 (1 - w)) (1 + c + 2 max(0, sqrt((mu_eff - 1) / (m + 1)) - 1)) are c_s and d_s of the tutorial but
-    for the factor, and a memory that is longer for small m and shorter for large.
-    The norm is chi_m less a seventh of the path's deviation, 1/sqrt(2): where noise decides the ranks n then sinks
-    slowly. At chi_m itself it wanders (up to 1e11 in 1000 generations at m = 6), and above it rises for ever.
-    All tuned on seeds 0-99 of `matrix_inversion` with 1 to 10 rows and of `metric_nearness` with 10 and 50.
+    d = (0.25 + 0.35 (1 - w)) (1 + c + 2 max(0, sqrt((mu_eff - 1) / (m + 1)) - 1)) are c_s and d_s of the tutorial
+    except for the factor of d, and for a memory that is longer for small m and shorter for large m.
+    The norm is chi_m less a seventh of the standard deviation of the path's length, 1/sqrt(2), so that n falls slowly
+    where noise decides the ranks. With chi_m itself n drifts at random (up to 1e11 in 1000 generations at m = 6), and
+    with more it rises without bound.
+    The constants were tuned on seeds 0-99 of `matrix_inversion` with 1 to 10 rows and of `metric_nearness` with 10 and
+    50.
     """
     ranks = rates.log_ranks(popsize)
     better, worse = np.maximum(ranks, 0.0), np.minimum(ranks, 0.0)
-    flight = m**2 / (m**2 + 35**2)
-    u = better / better.sum() - flight * worse / worse.sum()
+    w = m**2 / (m**2 + 35**2)
+    u = better / better.sum() - w * worse / worse.sum()
     u -= u.mean()
     mu_eff = 1 / float(u @ u)
     c = (mu_eff + 2) / (m / 2 + mu_eff + 15)
-    d = (0.25 + 0.35 * (1 - flight)) * (1 + c + 2 * max(0.0, math.sqrt(max(0.0, mu_eff - 1) / (m + 1)) - 1))
+    d = (0.25 + 0.35 * (1 - w)) * (1 + c + 2 * max(0.0, math.sqrt(max(0.0, mu_eff - 1) / (m + 1)) - 1))
     norm = rates.expected_norm(m) - 0.1
     return WishartRates(checks.read_only(u), math.sqrt(c * (2 - c) * mu_eff / 2), c, 2 * c / d, norm)
 
 
 @dataclass(frozen=True)
 class WishartSearch(Strategy):
-    """Utilities, rescaled steps of L and cumulative control of n, in the local coordinates Z = B^T W B.
+    """Search over positive-definite matrices by utilities, rescaled steps of L and cumulative control of n.
 
     L = B^-T lies in the transposed group: N is the transpose of the natural gradient of B, and L h(eta N) is
-    (B h(-eta N^T))^-T to first order. The local coordinates of a point are Z read row by row. n begins at the
+    (B h(-eta N^T))^-T to first order. The local coordinates of a point are Z = B^T W B read row by row. n starts at the
     distribution's `dof` and stays between `least_dof` and 1e15.
+
+    Parameters
+    ----------
+    distribution : Wishart
+        The first distribution.
+    popsize_wanted : int, optional
+        Points in a generation, at least 2; by default max(4, 1 + floor(3 ln m)) for m degrees of freedom of the group.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of the wrong kind or out of its range.
     """
 
     distribution: Wishart
@@ -101,7 +115,7 @@ class WishartSearch(Strategy):
 
     @property
     def dim(self) -> int:
-        """p, the number of rows of a point."""
+        """Number p of rows of a point."""
         return self.distribution.dim
 
     @property
@@ -114,7 +128,7 @@ class WishartSearch(Strategy):
 
     @property
     def popsize(self) -> int:
-        """1 + floor(3 ln m), at least 4: less than a search with a covariance takes, since there is none to learn."""
+        """1 + floor(3 ln m), at least 4: fewer than other searches need, since there is no covariance to learn."""
         return self.popsize_wanted or max(4, 1 + int(3 * math.log(self.group.dof)))
 
     @property
@@ -128,9 +142,9 @@ class WishartSearch(Strategy):
 
     @property
     def least_dof(self) -> float:
-        """20 N = 10 p (p + 1), the floor of n, which is also the default of `Wishart`.
+        """20 N = 10 p (p + 1) with N the `size`: the smallest n, which is also the default of `Wishart`.
 
-        Where n is small, samples are so wide that a mean with collapsed eigenvalues has the best expected values, and
+        With a smaller n, samples are so wide that a mean with collapsed eigenvalues has the best expected values, and
         the search is drawn to it (seen on `matrix_inversion` below 5 N).
         """
         return 20.0 * self.size
@@ -171,7 +185,7 @@ class WishartSearch(Strategy):
 
     def update(self, state: WishartSearchState, told: Told, out: Any = None) -> WishartSearchState:
         order = told.order
-        if len(order) < 2:  # nothing to compare with
+        if len(order) < 2:  # a single point has no rank
             return state
         constants, n = wishart_rates(len(order), self.group.dof), float(state.dof)
         step = self._natural_step(told.local, order, constants.utilities)
@@ -183,7 +197,7 @@ class WishartSearch(Strategy):
         return self.leave_plateau(moved, len(order)) if told.plateau else moved
 
     def _natural_step(self, local: Array, order: NDArray[np.int64], utilities: Array) -> Array:
-        """N, scaled down when an entry of eta N exceeds 1: points told from far away must not overturn L."""
+        """N, scaled down if an entry of eta N exceeds 1: points from far away must not spoil L."""
         weights = np.empty(len(order))
         weights[order] = utilities
         y = symmetric_part((weights @ local).reshape(self.shape))  # -I drops out, since the utilities sum to 0
@@ -209,9 +223,9 @@ class WishartSearch(Strategy):
         positive_roots("X", symmetric_part(points))
 
     def stop_reasons(self, state: WishartSearchState) -> dict[str, str]:
-        text = f"the degrees of freedom are {MOST_DOF:g}: samples can come no nearer to the mean"
+        text = f"the degrees of freedom are {MOST_DOF:g}: samples cannot come closer to the mean"
         return {"dof": text} if float(state.dof) >= MOST_DOF else {}
 
     def result_fields(self, state: WishartSearchState) -> dict[str, Any]:
-        """dof, the degrees of freedom."""
+        """Return dof, the degrees of freedom."""
         return {"dof": float(state.dof)}

@@ -1,4 +1,4 @@
-"""One generation on dense matrices, written out from the published formulas; trusts only two rates of ours."""
+"""One generation on dense matrices, written out from the published formulas; only two rates come from the package."""
 
 import copy
 import math
@@ -143,7 +143,7 @@ class Dense:
         return self.mean + self.sigma * self.d * (z @ self.a.T)
 
     def move(self, z: Array, order: Array) -> None:
-        """One generation of samples z (rows), `order` from best to worst."""
+        """Do one generation of samples z (rows), `order` from best to worst."""
         k, n, best_first = self.numbers, len(self.mean), z[order]
         delta = k.u @ best_first
         eta_mean, eta_root = self.of_mean.eta, self.of_root.eta
@@ -156,7 +156,7 @@ class Dense:
         gain = math.sqrt(k.c_c * (2 - k.c_c) * k.mean_mu_eff) if steady else 0.0
         self.p_c = (1 - k.c_c) * self.p_c + gain * delta
         pull = 1 if steady else 1 - k.c_c * (2 - k.c_c)
-        # negative weights are those of samples of length sqrt(n), but for points at the mean, which have no direction
+        # negative weights are those of samples of length sqrt(n), except for points at the mean, without a direction
         squares = [s @ s if s @ s > 1e-8 * n else n for s in best_first]
         w = np.array([w * n / square if w < 0 else w for w, square in zip(k.w, squares, strict=True)])
         g = k.c_1 * (np.outer(self.p_c, self.p_c) - pull * np.eye(n))
@@ -165,7 +165,7 @@ class Dense:
         m = self.project(clip * g)
         exponent = np.zeros(n)
         if self.decoded:
-            if isinstance(self.group, Full) and n <= 48:  # at every step, else now and then
+            if isinstance(self.group, Full) and n <= 48:  # at every step; for others when the search refreshes
                 self.fisher = self.information()
             exponent = eta_root * self.score(best_first, w, pull) / self.fisher
             self.d = self.d * np.exp(np.clip(exponent, -1, 1))

@@ -12,13 +12,13 @@ from tests.strategies import dense
 
 Rng = np.random.Generator
 
-FLIGHT, DAMPING = 0.4, 0.8
+NEGATIVE_MEAN, DAMPING = 0.4, 0.8
 PLAIN, DECODED = (None, None), (Decoding(), None)
 ADAPTED, BOTH = (None, RateAdaptation()), (Decoding(), RateAdaptation())
 
 
 def evolution_of(group: Group, options: tuple) -> Evolution:
-    return Evolution(group, Cumulative(FLIGHT, DAMPING), *options)
+    return Evolution(group, Cumulative(NEGATIVE_MEAN, DAMPING), *options)
 
 
 def some_state(evolution: Evolution, rng: Rng) -> SearchState:
@@ -29,7 +29,7 @@ def some_state(evolution: Evolution, rng: Rng) -> SearchState:
 
 
 def dense_twin(evolution: Evolution, state: SearchState, popsize: int) -> dense.Dense:
-    k = dense.numbers(evolution.dim, popsize, evolution.group.dof, FLIGHT, DAMPING)
+    k = dense.numbers(evolution.dim, popsize, evolution.group.dof, NEGATIVE_MEAN, DAMPING)
     root, sigma = evolution.group.dense(state.root), float(state.sigma[0])
     decoded, adapted = evolution.decoding is not None, evolution.adaptation is not None
     return dense.Dense(evolution.group, k, state.mean.copy(), sigma, state.scale.copy(), root, decoded, adapted)

@@ -14,7 +14,7 @@ ADAPTATION = RateAdaptation(alpha=1.3, beta_mean=0.2, beta_root=0.07, gamma=0.15
 
 
 def started(group: Group) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rates and V, E of delta, E of M, as a search starts with."""
+    """Return rates and V, E of delta and E of M as they are at the start of a search."""
     return np.array([1.0, 1.0, 0.0, 0.0]), np.zeros(group.dim), np.zeros(group.size)
 
 
@@ -54,7 +54,7 @@ def test_the_defaults_are_the_papers() -> None:
     assert RateAdaptation() == RateAdaptation(alpha=1.4, beta_mean=0.1, beta_root=0.03, gamma=0.1)
 
 
-def test_steps_all_alike_keep_the_rates_at_one_and_noise_lets_them_fall() -> None:
+def test_equal_steps_keep_the_rates_at_one_and_noise_lowers_them() -> None:
     rng, group = np.random.default_rng(2), Full(4)
     rates, average_delta, average_m = started(group)
     for _ in range(200):
@@ -65,7 +65,7 @@ def test_steps_all_alike_keep_the_rates_at_one_and_noise_lets_them_fall() -> Non
     assert rates[0] < 0.4 and rates[1] < 0.6
 
 
-def test_no_step_at_all_leaves_the_rates() -> None:
+def test_steps_of_zero_leave_the_rates_unchanged() -> None:
     group = Full(3)
     rates, average_delta, average_m = started(group)
     RateAdaptation().update(group, rates, average_delta, average_m, np.zeros(3), np.zeros(9))

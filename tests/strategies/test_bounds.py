@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.bend import Bend
-from esgroup.strategies.bounds import parse_bounds, whole_bounds
+from esgroup.strategies.box import parse_bounds, whole_bounds
 
 INF = math.inf
 
@@ -75,34 +75,32 @@ def test_two_rows_for_two_coordinates_are_pairs_and_an_error_shows_both_spelling
     assert lower.tolist() == [-1, -3] and upper.tolist() == [2, 4]
     with pytest.raises(ValueError) as error:
         parse_bounds(np.array([[-1, -2], [3, 4]]), 2)
-    assert str(error.value) == (
-        "bounds must have lower <= upper, got (-1.0, -2.0) for coordinate 0; bounds=[(-1, -2), (3, 4)] is read as a "
-        "pair (lower, upper) for each of two coordinates: if (-1, -2) are lower and (3, 4) upper bounds, write "
-        "bounds=[(-1, 3), (-2, 4)]"
-    )
+    message = str(error.value)
+    assert "lower <= upper" in message and "(-1.0, -2.0)" in message and "coordinate 0" in message
+    assert "bounds=[(-1, -2), (3, 4)] is read as" in message and message.endswith("write bounds=[(-1, 3), (-2, 4)]")
 
 
 @pytest.mark.parametrize(
     "bounds, kind, message",
     [
-        ((2, 1), ValueError, r"lower <= upper, got \(2.0, 1.0\) for coordinate 0$"),
-        ([(0, 1), (0, 1), (5, 4)], ValueError, r"lower <= upper, got \(5.0, 4.0\) for coordinate 2$"),
-        ([(0, 1), (0, math.nan), (0, 1)], ValueError, r"must not be NaN, got \(0.0, nan\) for coordinate 1$"),
-        (Bounds([0, 0, 3], 2), ValueError, "for coordinate 2$"),
-        ((INF, INF), ValueError, "room for finite numbers"),
-        ((-INF, -INF), ValueError, "room for finite numbers"),
-        ([(0, 1)] * 4, ValueError, "got 4 entries for 3 coordinates"),
-        ([], ValueError, "got 0 entries for 3 coordinates"),
-        ([[0, 0], [1, 1]], ValueError, "got 2 lower bounds for 3 coordinates"),
-        ([[0, 0, 0], [1, 1]], ValueError, "got 2 upper bounds for 3 coordinates"),
-        (Bounds([0, 0, 0, 0], 1), ValueError, "got 4 lower bounds for 3 coordinates"),
-        ([(0, 1), (0, 1, 2), (0, 1)], ValueError, "got 3 entries"),
-        (5.0, TypeError, "None, scipy.optimize.Bounds, a pair"),
-        ("ab", TypeError, "got 'ab'"),
-        ({0: 1, 1: 2}, TypeError, "None, scipy.optimize.Bounds, a pair"),
-        ((0, 1j), TypeError, "real numbers, or None where there is none, got 1j"),
-        (("0", "1"), TypeError, "got '0'"),
-        ([(0, 1), (0, [1]), (0, 1)], TypeError, r"got \[1\]"),
+        ((2, 1), ValueError, r"^bounds.* lower <= upper.* \(2.0, 1.0\).* coordinate 0$"),
+        ([(0, 1), (0, 1), (5, 4)], ValueError, r"^bounds.* lower <= upper.* \(5.0, 4.0\).* coordinate 2$"),
+        ([(0, 1), (0, math.nan), (0, 1)], ValueError, r"^bounds.* NaN.* \(0.0, nan\).* coordinate 1$"),
+        (Bounds([0, 0, 3], 2), ValueError, "^bounds.* coordinate 2$"),
+        ((INF, INF), ValueError, r"^bounds.* finite.* \(inf, inf\)"),
+        ((-INF, -INF), ValueError, r"^bounds.* finite.* \(-inf, -inf\)"),
+        ([(0, 1)] * 4, ValueError, "^bounds.* 4 entries for 3 coordinates"),
+        ([], ValueError, "^bounds.* 0 entries for 3 coordinates"),
+        ([[0, 0], [1, 1]], ValueError, "^bounds.* 2 lower bounds for 3 coordinates"),
+        ([[0, 0, 0], [1, 1]], ValueError, "^bounds.* 2 upper bounds for 3 coordinates"),
+        (Bounds([0, 0, 0, 0], 1), ValueError, "^bounds.* 4 lower bounds for 3 coordinates"),
+        ([(0, 1), (0, 1, 2), (0, 1)], ValueError, "^bounds.* 3 entries"),
+        (5.0, TypeError, "^bounds.* None, scipy.optimize.Bounds, a pair.* 5.0$"),
+        ("ab", TypeError, "^bounds.* 'ab'$"),
+        ({0: 1, 1: 2}, TypeError, "^bounds.* None, scipy.optimize.Bounds, a pair.* {0: 1, 1: 2}$"),
+        ((0, 1j), TypeError, "^bounds.* real numbers.* 1j$"),
+        (("0", "1"), TypeError, "^bounds.* '0'$"),
+        ([(0, 1), (0, [1]), (0, 1)], TypeError, r"^bounds.* \[1\]$"),
     ],
 )
 def test_bad_bounds_are_refused_with_what_is_wrong(bounds, kind, message) -> None:
@@ -115,7 +113,7 @@ def test_bounds_of_integers_are_tightened_to_integers() -> None:
     lower, upper = np.array([0.2, -INF, 0.2, -3.0]), np.array([2.9, -0.5, 2.9, 3.0])
     low, high = whole_bounds(lower, upper, integer)
     assert low.tolist() == [1, -INF, 0.2, -3] and high.tolist() == [2, -1, 2.9, 3]
-    with pytest.raises(ValueError, match=r"an integer between them .* got \(0.2, 0.8\) for coordinate 1"):
+    with pytest.raises(ValueError, match=r"^bounds.* integer .*\(0.2, 0.8\).* coordinate 1"):
         whole_bounds(np.array([0.2, 0.2]), np.array([0.8, 0.8]), np.array([False, True]))
 
 
@@ -140,7 +138,7 @@ def slow_out(y: float, low: float, high: float, near: float, far: float) -> floa
 
 @st.composite
 def bends(draw, sides="both below above open") -> Bend:
-    """One coordinate with any kind of bounds, at scales from 1e-12 to 1e12, with margins of up to 45 per cent."""
+    """Draw one coordinate with any kind of bounds, at scales from 1e-12 to 1e12, with margins of up to 45 per cent."""
     scale = 10.0 ** draw(st.integers(-12, 12))
     low = scale * draw(st.sampled_from([0.0, -1.0, 1.0, 0.7, -123.4]))
     high = low + scale * draw(st.floats(0.01, 100))
@@ -156,14 +154,14 @@ def parts(bend: Bend) -> tuple[float, float, float, float]:
 
 
 def reach(bend: Bend) -> float:
-    """The size of numbers about the bounds, and so the precision to expect."""
+    """Return the size of numbers near the bounds, which determines the precision to expect."""
     low, high, near, far = parts(bend)
     sizes = [abs(side) for side in (low, high) if math.isfinite(side)] + [near, far]
     return max(sizes) if max(sizes) > 0 else 1.0
 
 
 def about(bend: Bend, n: int = 2001, periods: float = 3.0) -> np.ndarray:
-    """Numbers on either side of the bounds, rows of one coordinate."""
+    """Return numbers on either side of the bounds, as rows of one coordinate."""
     low, high, *_ = parts(bend)
     ends = [side for side in (low, high) if math.isfinite(side)] or [0.0]
     width = high - low if math.isfinite(high - low) else 4 * reach(bend)
@@ -171,7 +169,7 @@ def about(bend: Bend, n: int = 2001, periods: float = 3.0) -> np.ndarray:
 
 
 def within(bend: Bend) -> np.ndarray:
-    """Feasible numbers, the bounds among them and many close to them."""
+    """Return feasible numbers, including the bounds and many close to them."""
     low, high, *_ = parts(bend)
     width = high - low if math.isfinite(high - low) else 4 * reach(bend)
     share = np.concatenate([[0.0], 10.0 ** -np.arange(18.0), np.linspace(0, 1, 101)])
@@ -199,7 +197,7 @@ def test_any_finite_number_leads_to_a_feasible_one(bend, more) -> None:
 
 
 @given(bends())
-def test_there_and_back_is_the_same_point(bend) -> None:
+def test_back_and_out_again_is_the_same_point(bend) -> None:
     x = within(bend)
     y = bend.back(x)
     low, high, near, far = parts(bend)
@@ -207,7 +205,7 @@ def test_there_and_back_is_the_same_point(bend) -> None:
     np.testing.assert_allclose(bend.out(y), x, rtol=0, atol=1e-15 * reach(bend))
 
 
-def test_there_and_back_keeps_points_by_a_bound_at_zero_to_a_rounding_of_the_margin() -> None:
+def test_back_and_out_again_keeps_points_near_a_bound_at_zero_to_a_rounding_error_of_the_margin() -> None:
     bend = Bend(np.zeros(1), np.ones(1), np.full(1, 0.1), np.full(1, 0.1))
     x = 10.0 ** -np.arange(1.0, 40.0)[:, None]
     error = np.abs(bend.out(bend.back(x)) - x)
@@ -229,7 +227,7 @@ def test_nothing_changes_beyond_the_margins(bend) -> None:
 
 
 @given(bends("both below above"))
-def test_between_the_mirrors_x_never_falls_and_only_the_margins_bend(bend) -> None:
+def test_between_the_mirrors_x_never_decreases_and_only_the_margins_bend(bend) -> None:
     low, high, near, far = parts(bend)
     start, end = max(low - near, -1e3 * reach(bend)), min(high + far, 1e3 * reach(bend))
     joins = [join for join in (low + near, high - far) if math.isfinite(join)]
@@ -242,9 +240,9 @@ def test_between_the_mirrors_x_never_falls_and_only_the_margins_bend(bend) -> No
 
 
 @given(bends("both below"))
-def test_the_bound_is_reached_at_the_mirror_with_slope_zero_and_the_slope_has_no_jump(bend) -> None:
+def test_the_bound_is_reached_at_the_mirror_with_slope_zero_and_the_slope_is_continuous(bend) -> None:
     low, _, near, _ = parts(bend)
-    if near < 1e-6 * abs(low):  # rounding would be all there is to see
+    if near < 1e-6 * abs(low):  # nothing but rounding errors would be seen
         return
     h = 1e-4 * near
     at = np.array([low - near, low, low + near])
@@ -266,7 +264,7 @@ def test_another_unit_changes_nothing(bend, exponent) -> None:
 
 
 @given(bends())
-def test_an_upper_bound_is_a_lower_one_seen_from_behind(bend) -> None:
+def test_an_upper_bound_is_a_lower_one_with_the_sign_reversed(bend) -> None:
     other = Bend(-bend.upper, -bend.lower, bend.upper_margin, bend.lower_margin)
     y, x = about(bend), within(bend)
     assert np.array_equal(other.out(-y), -bend.out(y))
@@ -304,7 +302,7 @@ def test_of_all_images_between_two_mirrors_the_nearest_is_found() -> None:
         np.testing.assert_allclose(bend.out(image), bend.out(y), atol=1e-13)
 
 
-def test_the_nearest_image_of_a_point_that_is_nearest_is_itself_bit_by_bit() -> None:
+def test_the_nearest_image_of_a_point_that_is_nearest_is_itself_bit_for_bit() -> None:
     bend = Bend(np.array([0.1, -INF]), np.array([0.7, INF]), np.array([0.05, 0.0]), np.array([0.05, 0.0]))
     y = np.random.default_rng(1).uniform(0.1, 0.7, (50, 2))
     assert np.array_equal(bend.nearest_image(y, np.array([0.4, 1e9])), y)
@@ -313,7 +311,7 @@ def test_the_nearest_image_of_a_point_that_is_nearest_is_itself_bit_by_bit() -> 
 @pytest.mark.parametrize("mean", [-0.1, 0.0, 0.04])
 def test_standard_deviations_on_the_parabola_are_exact(mean) -> None:
     bend = Bend(np.zeros(1), np.ones(1), np.full(1, 0.1), np.full(1, 0.1))
-    std = 0.01  # six of which remain on the parabola, on either side of the mirror
+    std = 0.01  # six of them stay on the parabola, on either side of the mirror
 
     def moment(power):
         def integrand(y):
@@ -336,7 +334,7 @@ def test_standard_deviations_inside_are_themselves_and_never_more_than_half_the_
 
 @pytest.mark.parametrize("x, inwards", [(0.0, 1), (0.02, 1), (0.0999, 1), (0.95, -1), (1.0, -1)])
 @pytest.mark.parametrize("step", [1e-6, 0.03, 0.3])
-def test_steps_from_a_margin_go_as_far_as_they_say(x, inwards, step) -> None:
+def test_steps_from_a_margin_move_x_by_the_given_distance(x, inwards, step) -> None:
     bend = Bend(np.zeros(1), np.ones(1), np.full(1, 0.1), np.full(1, 0.1))
     there = bend.back(np.array([x])) + inwards * bend.steps(np.array([x]), np.array([step]))
     assert bend.out(there).item() == pytest.approx(x + inwards * step, rel=1e-12)
@@ -349,7 +347,7 @@ def test_a_margin_of_zero_is_a_mirror() -> None:
     assert bend.out(y)[:, 0].tolist() == [1.5, 0.5, 0.0, 0.25, 2.0, 1.5, 0.25]
     low, width = np.random.default_rng(1).uniform([[-1], [0]], [[1], [1000]], (2, 1000))
     other = Bend(low, low + width, np.zeros(1000), np.zeros(1000))
-    for turns in range(-9, 10):  # images of the bounds, where rounding leads out
+    for turns in range(-9, 10):  # images of the bounds, where rounding could leave the range
         x = other.out((low + turns * width)[None])[0]
         assert (x >= other.lower).all() and (x <= other.upper).all()
 
@@ -358,7 +356,7 @@ def test_a_margin_of_zero_is_a_mirror() -> None:
 
 
 def evaluations(function, target: float, bounds, dim: int, seed: int) -> int:
-    """How many it takes a search from a random point, all of them within the bounds."""
+    """Return the evaluations that a search from a random point needs, all of them within the bounds."""
     x0 = np.random.default_rng(seed).uniform(-4, 4, dim)
     search = Searcher(x0, 2.0, bounds=bounds, rng=seed)
     lower, upper, _ = parse_bounds(bounds, dim)

@@ -1,4 +1,4 @@
-"""The space of a search: from the user's coordinates to those that are searched, and back."""
+"""The box of a search: from the user's coordinates to those that are searched, and back."""
 
 import copy
 import math
@@ -18,7 +18,7 @@ INF = math.inf
 
 @st.composite
 def spaces(draw) -> Box:
-    """Spaces of one to six coordinates of all kinds, at least one of which is free."""
+    """Draw boxes of one to six coordinates of all kinds, at least one of which is free."""
     dim = draw(st.integers(1, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     scale = 10.0 ** rng.integers(-12, 13, dim)
@@ -37,7 +37,7 @@ def spaces(draw) -> Box:
 
 
 def searched(where: Box, rng: np.random.Generator, n: int = 300) -> np.ndarray:
-    """Points y from far inside to far beyond the bounds."""
+    """Return points y from far inside to far beyond the bounds."""
     sizes = where.initial_steps() * 10.0 ** rng.uniform(-3, 3, (n, 1))
     return where.encode(where.x0[None]) + sizes * rng.standard_normal((n, where.free_dim))
 
@@ -50,7 +50,7 @@ def assert_feasible(where: Box, x: np.ndarray) -> None:
 
 
 def size(where: Box) -> np.ndarray:
-    """The size of the numbers of each coordinate."""
+    """Return the typical size of the numbers in each coordinate."""
     sides = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (where.lower, where.upper)]
     return np.max([*sides, np.abs(where.x0), where.steps0], axis=0)
 
@@ -86,7 +86,7 @@ def test_feasible_points_come_back_from_the_search_unchanged(where, seed) -> Non
 
 
 @given(spaces(), st.integers(0, 2**32 - 1))
-def test_what_is_far_from_all_bounds_is_searched_as_it_is(where, seed) -> None:
+def test_points_far_from_all_bounds_are_searched_as_they_are(where, seed) -> None:
     continuous = ~where.integer[where.free]
     lower, upper = where.lower[where.free], where.upper[where.free]
     y = np.random.default_rng(seed).uniform(0.11, 0.89, (50, where.free_dim))
@@ -115,7 +115,7 @@ def test_a_foreign_point_is_moved_to_the_nearest_feasible_one(where, seed) -> No
 
 
 @given(spaces(), st.integers(0, 2**32 - 1))
-def test_random_starts_are_feasible_and_the_generator_decides(where, seed) -> None:
+def test_random_starts_are_feasible_and_determined_by_the_generator(where, seed) -> None:
     points = np.array([where.random_point(np.random.default_rng([seed, i]), where.steps0) for i in range(20)])
     assert_feasible(where, points)
     again = where.random_point(np.random.default_rng([seed, 3]), where.steps0)
@@ -123,7 +123,7 @@ def test_random_starts_are_feasible_and_the_generator_decides(where, seed) -> No
 
 
 @given(spaces())
-def test_a_space_is_copied_with_all_that_it_is(where) -> None:
+def test_a_copy_of_a_box_has_all_its_fields(where) -> None:
     y = searched(where, np.random.default_rng(1))
     for other in (copy.deepcopy(where), pickle.loads(pickle.dumps(where))):
         assert np.array_equal(other.decode(y), where.decode(y))
@@ -135,7 +135,7 @@ def test_a_space_is_copied_with_all_that_it_is(where) -> None:
 # ---- single facts -----------------------------------------------------------------------------------------------
 
 
-def test_a_space_without_bounds_fixed_or_integer_coordinates_is_plain() -> None:
+def test_a_box_without_bounds_fixed_or_integer_coordinates_is_plain() -> None:
     assert make_box([1.0, 2.0]).plain and make_box([1.0, 2.0], (None, INF), [], False).plain
     for options in ({"bounds": (None, 5)}, {"bounds": (0, None)}, {"fixed": [0]}, {"integer": [1]}):
         assert not make_box([1.0, 2.0], **options).plain
@@ -163,12 +163,12 @@ def test_fixed_coordinates_are_indices_a_mask_or_values() -> None:
     assert where.decode(np.array([[0.0]])).tolist() == [[5, 0, 7.5]]
 
 
-def test_a_value_for_a_fixed_coordinate_counts_in_place_of_x0() -> None:
+def test_a_value_for_a_fixed_coordinate_replaces_that_of_x0() -> None:
     where = make_box([99.0, 2.5], (0, 5), fixed={0: 3}, integer=[0])
     assert where.x0.tolist() == [3, 2.5]
-    with pytest.raises(ValueError, match=r"x0\[0\] must be from 0.0 to 5.0, got 7.0"):
+    with pytest.raises(ValueError, match=r"x0\[0\].* 0.0 to 5.0.* 7.0"):
         make_box([1.0, 2.5], (0, 5), fixed={0: 7})
-    with pytest.raises(ValueError, match=r"x0\[0\] must be an integer, got 3.5"):
+    with pytest.raises(ValueError, match=r"x0\[0\].* integer.* 3.5"):
         make_box([1.0, 2.5], (0, 5), fixed={0: 3.5}, integer=[0])
 
 
@@ -176,7 +176,7 @@ def test_equal_bounds_fix_a_coordinate() -> None:
     where = make_box([1.0, 2.0, 3.0], [(0, 5), (2, 2), (2.7, 3.4)], integer=[2])
     assert where.fixed.tolist() == [False, True, True]
     assert where.decode(np.array([[4.0]])).tolist() == [[4, 2, 3]]
-    with pytest.raises(ValueError, match=r"x0\[1\] must be from 3.0 to 3.0, got 2.0"):
+    with pytest.raises(ValueError, match=r"x0\[1\].* 3.0 to 3.0.* 2.0"):
         make_box([1.0, 2.0, 3.0], [(0, 5), (3, 3), (0, 5)])
 
 
@@ -207,40 +207,40 @@ def test_the_kinds_of_integer_arguments() -> None:
 @pytest.mark.parametrize(
     "x0, options, kind, message",
     [
-        ([], {}, ValueError, "x0 must have at least one coordinate"),
-        ([1, math.nan], {}, ValueError, "x0 must be finite, got nan at index 1"),
-        ([1, INF], {}, ValueError, "x0 must be finite, got inf at index 1"),
-        ([[1.0, 2.0]], {}, ValueError, r"x0 must have shape \(n,\), got \(1, 2\)"),
-        (1.0, {}, ValueError, r"x0 must have shape \(n,\), got \(\)"),
-        ("ab", {}, ValueError, "x0 must be an array of real numbers"),
-        ([1, 9], {"bounds": (0, 5)}, ValueError, r"^x0\[1\] must be from 0.0 to 5.0, got 9.0$"),
-        ([1, -9], {"bounds": (0, None)}, ValueError, r"^x0\[1\] must be from 0.0 to inf, got -9.0$"),
+        ([], {}, ValueError, "x0.* at least one coordinate"),
+        ([1, math.nan], {}, ValueError, "x0.* finite.* nan at index 1"),
+        ([1, INF], {}, ValueError, "x0.* finite.* inf at index 1"),
+        ([[1.0, 2.0]], {}, ValueError, r"x0.* shape \(n,\).* \(1, 2\)"),
+        (1.0, {}, ValueError, r"x0.* shape \(n,\).* \(\)"),
+        ("ab", {}, ValueError, "x0.* real numbers"),
+        ([1, 9], {"bounds": (0, 5)}, ValueError, r"^x0\[1\].* 0.0 to 5.0.* 9.0$"),
+        ([1, -9], {"bounds": (0, None)}, ValueError, r"^x0\[1\].* 0.0 to inf.* -9.0$"),
         ([0, 0], {"bounds": [[-5, -5], [5, 5]]}, ValueError, r"write bounds=\[\(-5, 5\), \(-5, 5\)\]$"),
         ([0, 0], {"bounds": [[-5, -4], [5, 5]]}, ValueError, r"write bounds=\[\(-5, 5\), \(-4, 5\)\]$"),
-        ([0, 0], {"bounds": (-5, 5), "sigma0": -1}, ValueError, "^sigma0 must be a positive finite number, got -1$"),
-        ([1, 2], {"fixed": [2]}, ValueError, "an index in fixed must be an integer from -2 to 1, got 2"),
-        ([1, 2], {"fixed": [-3]}, ValueError, "an index in fixed must be an integer from -2 to 1, got -3"),
-        ([1, 2], {"fixed": [0, 1]}, ValueError, "must leave a coordinate to search"),
-        ([1, 2], {"fixed": [0], "bounds": [(0, 5), (2, 2)]}, ValueError, "must leave a coordinate to search"),
-        ([1, 2], {"fixed": [True]}, ValueError, "fixed must have 2 entries if it is a mask, got 1"),
-        ([1, 2], {"fixed": [True, 1]}, TypeError, "an index in fixed must be an integer"),
-        ([1, 2], {"fixed": [0.0]}, TypeError, "an index in fixed must be an integer from -2 to 1, got 0.0"),
-        ([1, 2], {"fixed": 1}, TypeError, "fixed must be None, indices of coordinates or a mask, got 1"),
-        ([1, 2], {"fixed": "0"}, TypeError, "fixed must be None, indices of coordinates or a mask, got '0'"),
-        ([1, 2], {"fixed": {0: math.nan}}, ValueError, r"fixed\[0\] must be a finite number, got nan"),
-        ([1, 2], {"fixed": {0: 1, -2: 1}}, ValueError, "got coordinate 0 twice"),
-        ([1, 2], {"fixed": {5: 1}}, ValueError, "an index in fixed"),
-        ([1, 2.5], {"integer": True}, ValueError, r"^x0\[1\] must be an integer, got 2.5: round it$"),
-        ([1, 2], {"integer": 1.5}, TypeError, "integer must be None, indices of coordinates or a mask, got 1.5"),
-        ([1, 2], {"integer": [7]}, ValueError, "an index in integer must be an integer from -2 to 1, got 7"),
-        ([0, 0], {"integer": [1], "bounds": (0.1, 0.9)}, ValueError, r"got \(0.1, 0.9\) for coordinate 1"),
-        ([1, 2], {"sigma0": 0}, ValueError, "sigma0 must be a positive finite number, got 0"),
-        ([1, 2], {"sigma0": math.nan}, ValueError, "sigma0 must be a positive finite number, got nan"),
-        ([1, 2], {"sigma0": "1"}, ValueError, "sigma0 must be a positive finite number, got '1'"),
-        ([1, 2], {"sigma0": [1, 0]}, ValueError, "sigma0 must be positive, got 0.0 at index 1"),
-        ([1, 2], {"sigma0": [1, INF]}, ValueError, "sigma0 must be finite, got inf at index 1"),
-        ([1, 2], {"sigma0": [1, 2, 3]}, ValueError, r"sigma0 must have shape \(2,\), got \(3,\)"),
-        ([1, 2], {"sigma0": [1, [2]]}, ValueError, "sigma0 must be an array of real numbers"),
+        ([0, 0], {"bounds": (-5, 5), "sigma0": -1}, ValueError, "^sigma0.* positive.* -1$"),
+        ([1, 2], {"fixed": [2]}, ValueError, "index in fixed.* integer from -2 to 1.* 2$"),
+        ([1, 2], {"fixed": [-3]}, ValueError, "index in fixed.* integer from -2 to 1.* -3$"),
+        ([1, 2], {"fixed": [0, 1]}, ValueError, "fixed and bounds.* leave a coordinate"),
+        ([1, 2], {"fixed": [0], "bounds": [(0, 5), (2, 2)]}, ValueError, "fixed and bounds.* leave a coordinate"),
+        ([1, 2], {"fixed": [True]}, ValueError, "fixed.* 2 entries.* mask.* 1$"),
+        ([1, 2], {"fixed": [True, 1]}, TypeError, "index in fixed.* integer.* True$"),
+        ([1, 2], {"fixed": [0.0]}, TypeError, "index in fixed.* integer from -2 to 1.* 0.0$"),
+        ([1, 2], {"fixed": 1}, TypeError, "fixed.* None, indices of coordinates or a mask.* 1$"),
+        ([1, 2], {"fixed": "0"}, TypeError, "fixed.* None, indices of coordinates or a mask.* '0'$"),
+        ([1, 2], {"fixed": {0: math.nan}}, ValueError, r"fixed\[0\].* finite.* nan"),
+        ([1, 2], {"fixed": {0: 1, -2: 1}}, ValueError, "fixed.* coordinate 0 twice"),
+        ([1, 2], {"fixed": {5: 1}}, ValueError, "index in fixed.* -2 to 1.* 5$"),
+        ([1, 2.5], {"integer": True}, ValueError, r"^x0\[1\].* integer.* 2.5: round it$"),
+        ([1, 2], {"integer": 1.5}, TypeError, "integer.* None, indices of coordinates or a mask.* 1.5$"),
+        ([1, 2], {"integer": [7]}, ValueError, "index in integer.* from -2 to 1.* 7$"),
+        ([0, 0], {"integer": [1], "bounds": (0.1, 0.9)}, ValueError, r"bounds.* \(0.1, 0.9\).* coordinate 1"),
+        ([1, 2], {"sigma0": 0}, ValueError, "sigma0.* positive.* 0$"),
+        ([1, 2], {"sigma0": math.nan}, ValueError, "sigma0.* positive finite.* nan$"),
+        ([1, 2], {"sigma0": "1"}, ValueError, "sigma0.* number.* '1'$"),
+        ([1, 2], {"sigma0": [1, 0]}, ValueError, "sigma0.* positive.* 0.0 at index 1"),
+        ([1, 2], {"sigma0": [1, INF]}, ValueError, "sigma0.* finite.* inf at index 1"),
+        ([1, 2], {"sigma0": [1, 2, 3]}, ValueError, r"sigma0.* shape \(2,\).* \(3,\)"),
+        ([1, 2], {"sigma0": [1, [2]]}, ValueError, "sigma0.* real numbers"),
     ],
 )
 def test_bad_arguments_are_refused_with_what_is_wrong(x0, options, kind, message) -> None:
@@ -253,16 +253,16 @@ def test_infeasible_points_are_refused_with_where_they_are() -> None:
     where.check_feasible("x", np.array([0.0, -3.0, 3.0]))
     good = [0.0, 1.0, 2.5]
     for bad, message in [
-        ([0.0, 1.0, 3.5], r"^X\[1, 2\] must be from -3.0 to 3.0, got 3.5$"),
-        ([0.0, -4.0, 3.0], r"^X\[1, 1\] must be from -3.0 to 3.0, got -4.0$"),
-        ([0.0, 1.5, 3.0], r"^X\[1, 1\] must be an integer, got 1.5: round it$"),
-        ([0.1, 1.0, 3.0], r"^X\[1, 0\] must be 0.0, where it is fixed, got 0.1$"),
+        ([0.0, 1.0, 3.5], r"^X\[1, 2\].* -3.0 to 3.0.* 3.5$"),
+        ([0.0, -4.0, 3.0], r"^X\[1, 1\].* -3.0 to 3.0.* -4.0$"),
+        ([0.0, 1.5, 3.0], r"^X\[1, 1\].* integer.* 1.5: round it$"),
+        ([0.1, 1.0, 3.0], r"^X\[1, 0\].* 0.0.* fixed.* 0.1$"),
     ]:
         with pytest.raises(ValueError, match=message):
             where.check_feasible("X", np.array([good, bad, bad]))
 
 
-def test_arrays_that_do_not_describe_a_space_are_refused() -> None:
+def test_arrays_that_do_not_describe_a_box_are_refused() -> None:
     good = make_box([0.0, 1.0], (-3, 3))
     names = ("x0", "lower", "upper", "fixed", "integer", "steps0")
     for name, bad in [
@@ -279,7 +279,7 @@ def test_arrays_that_do_not_describe_a_space_are_refused() -> None:
             Box(**{key: bad if key == name else getattr(good, key) for key in names})
 
 
-def test_the_arguments_are_not_touched_and_not_kept() -> None:
+def test_the_arguments_are_neither_changed_nor_kept() -> None:
     x0, sigma0 = np.array([1.0, 2.0]), np.array([0.5, 0.5])
     where = make_box(x0, (0, 5), {0: 3.0}, sigma0=sigma0)
     assert x0.tolist() == [1, 2]
@@ -292,9 +292,9 @@ def test_other_bounds_keep_what_is_fixed_and_integer() -> None:
     other = where.with_bounds(np.array([1.0, 7.0, -8.0]), (-4.5, 4.5))
     assert other.x0.tolist() == [1, 4, -4.5] and other.free.tolist() == [1, 2] and other.integer.tolist() == [0, 1, 0]
     assert where.with_bounds(where.x0, [(1, 1), (0, 5), (0, 5)]).free.tolist() == [1, 2]
-    with pytest.raises(ValueError, match=r"got lower = upper for coordinate 2"):
+    with pytest.raises(ValueError, match=r"bounds.* lower = upper.* coordinate 2"):
         where.with_bounds(where.x0, [(0, 5), (0, 5), (3, 3)])
-    with pytest.raises(ValueError, match=r"x0\[0\] must be from 2.0 to 5.0, got 1.0"):
+    with pytest.raises(ValueError, match=r"x0\[0\].* 2.0 to 5.0.* 1.0"):
         where.with_bounds(where.x0, (2, 5))
 
 
@@ -306,16 +306,16 @@ def test_default_steps_come_from_the_range_else_from_x0() -> None:
     assert make_box([4, -2, 10, 0, 1], bounds, integer=[3]).steps0.tolist() == [2, 3, 3, 0.5, 3]
     assert make_box([4, -2, 10, 0, 9], bounds, integer=[3]).initial_steps().tolist() == [2, 3, 3, 0.5, 3]
     assert make_box([0.0, 0.0]).initial_steps().tolist() == [1, 1]
-    assert make_box([100.0, 4.0], fixed=[0]).initial_steps().tolist() == [1.2]  # fixed coordinates have no say
+    assert make_box([100.0, 4.0], fixed=[0]).initial_steps().tolist() == [1.2]  # fixed coordinates are ignored
     assert make_box([100.0, 4.0], [(0, 200), (None, None)]).initial_steps().tolist() == [50, 1.2]
 
 
-def test_given_steps_are_taken_but_for_those_beyond_a_third_of_the_range() -> None:
+def test_given_steps_are_used_up_to_a_third_of_the_range() -> None:
     where = make_box([5.0, 5.0, 5.0], [(0, 9), (None, None), (4, 6)], fixed=[2], sigma0=0.7)
     assert where.initial_steps().tolist() == [0.7, 0.7]
     assert where.initial_steps([1.0, 2.0, 0.0]).tolist() == [1.0, 2.0]
     assert where.initial_steps(50.0).tolist() == [3.0, 50.0]
-    with pytest.raises(ValueError, match=r"sigma0 must be positive, got 0\.0 at index 0"):
+    with pytest.raises(ValueError, match=r"sigma0.* positive.* 0\.0 at index 0"):
         where.initial_steps([0.0, 1.0, 1.0])
 
 
@@ -330,7 +330,7 @@ def test_points_spread_by_sigma0_from_a_start_at_a_bound_as_well() -> None:
 
 @pytest.mark.parametrize("popsize", [2, 10, 100])
 @pytest.mark.parametrize("dim", [1, 8, 300])
-def test_integers_keep_their_chance_to_change(popsize, dim) -> None:
+def test_integers_keep_the_documented_probability_to_change(popsize, dim) -> None:
     where = make_box(np.zeros(dim + 1), integer=range(dim))
     least = where.least_steps(popsize)
     assert least.shape == (dim + 1,) and least[-1] == 0.0 and len(set(least[:-1])) == 1
@@ -353,7 +353,7 @@ def test_only_free_integers_have_least_and_only_ranges_have_most_steps() -> None
     assert (where.least_steps(2) <= where.most_steps()).all()
 
 
-def test_standard_deviations_are_shown_in_the_users_coordinates() -> None:
+def test_standard_deviations_are_reported_in_the_users_coordinates() -> None:
     where = make_box([1.0, 5.0, 3.0, 0.0], [(0, 10), (0, 10), (None, None), (0, 4)], fixed=[0], integer=[3])
     shown = where.to_user_stds(np.array([5.0, 2.0, 1.0]), np.array([0.25, 40.0, 0.1]))
     assert shown.tolist() == [0.0, 0.25, 40.0, 0.1]
@@ -407,7 +407,7 @@ def test_integer_steps_do_not_collapse_while_others_converge() -> None:
     assert 0 < np.count_nonzero(changed) < 50
 
 
-def test_yes_or_no_coordinates_are_found() -> None:
+def test_binary_coordinates_are_found() -> None:
     dim = 16
     wanted = np.arange(dim) % 3 == 0
     for seed in range(3):

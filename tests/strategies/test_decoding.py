@@ -16,7 +16,7 @@ from tests.groups.cases import CASES
 from tests.groups.elements import element
 from tests.groups.laws import close
 from tests.strategies import dense
-from tests.strategies.states import DAMPING, DECODED, FLIGHT, copied, evolution_of, placed, some_state
+from tests.strategies.states import DAMPING, DECODED, NEGATIVE_MEAN, copied, evolution_of, placed, some_state
 
 
 def covariance_of(d: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -76,11 +76,11 @@ def test_independent_coordinates_have_information_two_and_no_damping() -> None:
 def test_one_step_written_out(group: Group) -> None:
     """log D_j += (c_1d (v_p y_p - 1) + c_mud sum w (v y - 1)) / (F sqrt(max F / 2)), v = A^-T z, y = A z."""
     rng, n = np.random.default_rng(1), group.dim
-    evolution = Evolution(group, Cumulative(FLIGHT, DAMPING), Decoding())
+    evolution = Evolution(group, Cumulative(NEGATIVE_MEAN, DAMPING), Decoding())
     state = some_state(evolution, rng)
     state.path_c[:] = 0.3 * rng.standard_normal(n)
     before, a = copied(state), group.dense(state.root)
-    z, k = rng.standard_normal((8, n)), dense.numbers(n, 8, group.dof, FLIGHT)
+    z, k = rng.standard_normal((8, n)), dense.numbers(n, 8, group.dof, NEGATIVE_MEAN)
     evolution.update(state, placed(evolution, state, z)[0], np.arange(8))
     path = (1 - k.c_c) * before.path_c + math.sqrt(k.c_c * (2 - k.c_c) * k.mean_mu_eff) * (k.u @ z)
     close(state.path_c, path)  # h_sigma = 1 here

@@ -1,4 +1,4 @@
-"""Groups in which one coordinate gathers many independent ones: a path could make it run away."""
+"""Groups in which one coordinate depends on many independent ones, whose deviation a path could make diverge."""
 
 import numpy as np
 import pytest
@@ -47,8 +47,8 @@ def test_the_rate_of_the_path_is_bounded_by_what_a_row_gathers() -> None:
 
 
 @pytest.mark.parametrize("structure", ["block_triangular:k=4,upper", "heisenberg:k1=4,k2=4"])
-def test_hubs_do_not_run_away_on_the_sphere(structure: str) -> None:
-    """Without the bound the hubs' deviations grow to a hundred times the others and the search stands still."""
+def test_hubs_do_not_diverge_on_the_sphere(structure: str) -> None:
+    """Without the bound the hubs' deviations grow to a hundred times the others and the search stagnates."""
     search = Searcher(np.full(320, 3.0), 2.0, structure=structure, rng=1, target=1e-2, max_evals=16_000)
     while not search.stop():
         search.tell((search.ask() ** 2).sum(axis=1))

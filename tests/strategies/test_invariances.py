@@ -1,4 +1,4 @@
-"""What a search must not depend on: the values beyond their order, where the origin is, units, axes."""
+"""What a search must not depend on: values beyond their order, the origin, units and axes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -65,7 +65,7 @@ def test_units_do_not_count_if_sigma0_has_them_too(structure: str, units: np.nda
 
 @dataclass(frozen=True)
 class Turned(Sampling):
-    """The samples of another search, turned: rows R z."""
+    """Rotated samples of another search: rows R z."""
 
     by: object = None
 

@@ -1,4 +1,4 @@
-"""Points told late, in parts, out of order, or never asked: they count where the present distribution has them."""
+"""Points told late, in parts, out of order or without being asked for: the present distribution places them."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from esgroup import Searcher
 from esgroup.strategies.recombination import Cumulative
 from tests.groups.laws import close
 from tests.strategies import dense
-from tests.strategies.states import DAMPING, FLIGHT, dense_twin
+from tests.strategies.states import DAMPING, NEGATIVE_MEAN, dense_twin
 
 DIM, POPSIZE = 5, 8
 START, STEPS = np.linspace(-1, 2, DIM), np.linspace(0.3, 1.5, DIM)
@@ -22,9 +22,9 @@ def uneven(x: np.ndarray) -> np.ndarray:
 
 
 def searcher(structure: str) -> Searcher:
-    """A search with known constants that has made a few generations."""
+    """Return a search with known constants after a few generations."""
     search = Searcher(START, STEPS, structure=structure, popsize=POPSIZE, rng=1)
-    evolution = replace(search.strategy.evolution, recombination=Cumulative(FLIGHT, DAMPING), _constants={})
+    evolution = replace(search.strategy.evolution, recombination=Cumulative(NEGATIVE_MEAN, DAMPING), _constants={})
     vars(search.strategy)["evolution"] = evolution  # a cached property
     for _ in range(3):
         search.tell(uneven(search.ask()))
@@ -32,7 +32,7 @@ def searcher(structure: str) -> Searcher:
 
 
 def twin_of(search: Searcher, n: int = POPSIZE) -> dense.Dense:
-    """The same on dense matrices, for a generation of n values."""
+    """Return the same search on dense matrices, for a generation of n values."""
     twin, state = dense_twin(search.strategy.evolution, search.state, n), search.state
     twin.p_s, twin.p_c, twin.t = state.path_s.copy(), state.path_c.copy(), search.nit
     twin.fisher = state.fisher.copy()

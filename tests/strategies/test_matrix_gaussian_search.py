@@ -40,7 +40,7 @@ def search(strategy: MatrixGaussianSearch, f: Callable, seed: int, max_evals: in
 
 
 def assert_same_search(strategy: MatrixGaussianSearch, vector: Searcher, generations: int = 120) -> None:
-    """Every generation, past the first renewal of what is derived, which comes after 100."""
+    """Compare every generation, past the first refresh of derived arrays, which comes after 100."""
     state, rng, shape = strategy.start(), np.random.default_rng(7), strategy.shape
     assert strategy.popsize == vector.popsize
     for _ in range(generations):
@@ -154,7 +154,7 @@ def test_a_generation_of_matrices_is_the_formula_on_dense_matrices() -> None:
 
 
 def test_the_approximate_gradient_steps_twice_as_far_in_the_scale() -> None:
-    """To first order, of the part that comes from samples: the published update has no other."""
+    """This holds to first order for the part that comes from samples; the published update has no other."""
     rng = np.random.default_rng(5)
     family = MatrixGaussian(np.zeros((3, 4)))
     z, order = 1.0 + 1e-3 * rng.standard_normal((40, 12)), np.arange(40)
@@ -177,7 +177,7 @@ def frozen_state(state: SearchState) -> SearchState:
 
 @pytest.mark.parametrize("form", ["covariance", "precision"])
 @pytest.mark.parametrize("shape", [(3, 4), (5, 1)])
-def test_the_methods_change_nothing_and_keep_nothing(form: str, shape: tuple[int, int]) -> None:
+def test_the_methods_are_pure(form: str, shape: tuple[int, int]) -> None:
     strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros(shape), form=form))
     state = frozen_state(strategy.start())
     for _ in range(2):
@@ -217,11 +217,11 @@ def test_sizes_and_the_default_population_are_those_of_the_entries() -> None:
     assert replace(strategy, popsize_wanted=np.int64(6)).popsize == 6
     assert pickle.loads(pickle.dumps(strategy)) == strategy
     strategy.check(np.zeros((2, 5, 7)))
-    with pytest.raises(ValueError, match=r"X must have shape \(n, 5, 7\), got \(2, 35\)"):
+    with pytest.raises(ValueError, match=r"X .*\(n, 5, 7\).* \(2, 35\)"):
         strategy.check(np.zeros((2, 35)))
 
 
-def test_a_covariance_without_correct_digits_ends_the_search() -> None:
+def test_an_ill_conditioned_covariance_ends_the_search() -> None:
     strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((2, 3))))
     state = strategy.start()
     state.root[:] = np.concatenate([np.diag([1e4, 1.0]).ravel(), np.diag([1.0, 1.0, 1e-4]).ravel()])
@@ -234,7 +234,7 @@ def test_a_covariance_without_correct_digits_ends_the_search() -> None:
 
 
 def test_the_condition_of_a_large_factor_is_judged_by_its_traces() -> None:
-    """tr(C) tr(C^-1) / n^2, a quarter of the condition number for two halves of very different scales."""
+    """tr(C) tr(C^-1) / n^2 is a quarter of the condition number for two halves of very different scales."""
     strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((400, 2)), rows="diagonal"))
     state = strategy.start()
     state.root[:200] = 2e-7
@@ -243,20 +243,20 @@ def test_the_condition_of_a_large_factor_is_judged_by_its_traces() -> None:
     assert "is 2.5e+15, above 1e+14" in strategy.stop_reasons(state)["condition"]
 
 
-def test_points_beyond_all_numbers_are_refused() -> None:
+def test_samples_too_large_for_float64_are_refused() -> None:
     strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((2, 3))))
     z = np.ones((6, 6))
     z[1, 1] = 1e60
-    with pytest.raises(ValueError, match="within 1e50 standard deviations"):
+    with pytest.raises(ValueError, match="1e50 standard deviations"):
         strategy.update(frozen_state(strategy.start()), Told(z, np.arange(6)))
 
 
 FAMILY = MatrixGaussian(np.zeros((2, 2)))
 BAD = [
-    ({"distribution": Gaussian("full", np.zeros(2))}, TypeError, "distribution must be a MatrixGaussian"),
-    ({"popsize_wanted": 1}, ValueError, "popsize_wanted must be an integer >= 2, got 1"),
-    ({"popsize_wanted": 2.5}, TypeError, "popsize_wanted must be an integer >= 2, got 2.5"),
-    ({"algorithm": "best"}, ValueError, "algorithm must be 'default' or 'paper', got 'best'"),
+    ({"distribution": Gaussian("full", np.zeros(2))}, TypeError, "distribution .*MatrixGaussian"),
+    ({"popsize_wanted": 1}, ValueError, "popsize_wanted .*>= 2.* 1$"),
+    ({"popsize_wanted": 2.5}, TypeError, "popsize_wanted .*integer.* 2.5$"),
+    ({"algorithm": "best"}, ValueError, "algorithm .*'default' or 'paper'.* 'best'$"),
 ]
 
 
@@ -277,7 +277,7 @@ def test_it_finds_the_minimum_of_a_two_sided_ellipsoid(form: str) -> None:
     assert best <= 1e-6, evals
 
 
-def test_the_published_update_gets_there_too() -> None:
+def test_the_published_update_finds_the_minimum_too() -> None:
     strategy = MatrixGaussianSearch(MatrixGaussian(np.zeros((3, 3)), 1.0), 12, "paper")
     assert search(strategy, two_sided, 1, 20_000, 1e-6)[1] <= 1e-6
 

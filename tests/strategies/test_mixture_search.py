@@ -1,4 +1,4 @@
-"""The search with mixtures: one component is the search of a Gaussian; what is known of several optima is right."""
+"""Search with mixtures: one component is the search of a Gaussian, and several optima are found and reported."""
 
 import tracemalloc
 
@@ -12,11 +12,10 @@ from esgroup.distributions.mixture import Mixture
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
 from esgroup.strategies.base import CONDITION, Told
 from esgroup.strategies.decoding import Decoding
-from esgroup.strategies.descents import DUEL, PROBE, SCOUT, SEARCH, MixtureSearchState
 from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.mixture import MixtureSearch
-from esgroup.strategies.mode_values import Best, Places, best_near
-from esgroup.strategies.niches import folded, segment, valley
+from esgroup.strategies.mixture_descents import DUEL, PROBE, SCOUT, SEARCH, MixtureSearchState
+from esgroup.strategies.mixture_optima import Neighbourhoods, ValuedPoints, best_near, folded, segment, valley
 from tests.groups.elements import covariance
 from tests.groups.laws import close
 
@@ -36,7 +35,7 @@ def rastrigin(x: np.ndarray) -> np.ndarray:
 
 
 def wells(x: np.ndarray) -> np.ndarray:
-    """Minima at -1 and, a little higher, at 1 on the first axis."""
+    """Two minima on the first axis: at -1 and, a little higher, at 1."""
     return (x[:, 0] ** 2 - 1) ** 2 + 0.1 * x[:, 0] + (x[:, 1:] ** 2).sum(axis=1)
 
 
@@ -63,7 +62,7 @@ def number_found(optima: np.ndarray, state: MixtureSearchState, accuracy: float)
 
 
 def pair(**options) -> MixtureSearch:
-    """Components at -1 and 1 on the first axis."""
+    """Return a search with components at -1 and 1 on the first axis."""
     mixture = Mixture(tuple(Gaussian("full", [m, 0.0], sigma0=0.3) for m in (-1.0, 1.0)))
     return MixtureSearch(mixture, **options)
 
@@ -114,7 +113,7 @@ def test_a_hill_between_two_points_is_seen_from_ranks(start: float, end: float, 
     assert valley(fractions[np.argsort(wells(points), kind="stable")]) == (same, better)
 
 
-def test_equal_values_are_no_hill() -> None:
+def test_equal_values_do_not_look_like_a_hill() -> None:
     _, fractions = segment(np.zeros(2), np.ones(2), 6)
     found = valley(fractions[np.argsort(np.zeros(6), kind="stable")])
     assert found is not None
@@ -149,7 +148,7 @@ def test_components_get_points_by_their_weights() -> None:
             assert drawn.points.shape == (n, 2)
             labels = drawn.local[:, 0].astype(int)
             counts += np.bincount(labels, minlength=3)
-            # all that matters here is what the update does to the shares
+            # only what the update does to the shares matters here
             credit = strategy.update(state, Told(drawn.local, np.arange(n))).credit
             state = state._replace(credit=credit)
         close(counts / counts.sum(), [0.6, 0.3, 0.1], 0.02)
@@ -217,7 +216,7 @@ def test_points_not_asked_for_belong_to_the_component_that_is_most_likely() -> N
 
 
 def test_components_are_ranked_among_their_own_samples() -> None:
-    """Whatever the values of one component are compared with those of the other, both go down their own slope."""
+    """An offset between the values of two components does not matter: both descend their own slope."""
     strategy, rng = pair(), np.random.default_rng(2)
     state = strategy.start()
     drawn = strategy.sample(state, 12, rng)
@@ -242,7 +241,7 @@ def test_an_update_changes_neither_the_state_nor_the_samples() -> None:
     assert (state.hits > 0).any()
 
 
-def test_a_stored_state_goes_on_as_if_nothing_had_happened() -> None:
+def test_a_search_continues_exactly_from_a_copy_of_its_state() -> None:
     strategy = MixtureSearch(Mixture.spread(3, bounds=BOX, rng=0), bounds=BOX)
     again = MixtureSearch(Mixture.spread(3, bounds=BOX, rng=0), bounds=BOX)
     rng, state = np.random.default_rng(0), strategy.start()
@@ -257,7 +256,7 @@ def test_a_stored_state_goes_on_as_if_nothing_had_happened() -> None:
     assert [a.shape for a in state] == [a.shape for a in strategy.start()]
 
 
-def test_generations_of_any_size_and_stray_points_are_taken() -> None:
+def test_generations_of_any_size_and_foreign_points_are_accepted() -> None:
     strategy, rng = MixtureSearch(Mixture.spread(4, bounds=BOX, rng=0), bounds=BOX), np.random.default_rng(0)
     state = strategy.start()
     for t in range(150):
@@ -267,7 +266,7 @@ def test_generations_of_any_size_and_stray_points_are_taken() -> None:
         local = np.concatenate([drawn.local[keep], strategy.local(state, stray)])
         values = himmelblau(np.concatenate([drawn.points[keep], stray]))
         state = strategy.update(state, Told(local, np.argsort(values)))
-    assert all(np.isfinite(array).all() for array in state[:-1])  # no values were told
+    assert all(np.isfinite(array).all() for array in state[:-1])  # no values are known
     assert number_found(HIMMELBLAU, state, 1e-3) == (state.hits > 0).sum() > 0
 
 
@@ -275,14 +274,14 @@ def test_generations_of_any_size_and_stray_points_are_taken() -> None:
 
 
 def at_age(strategy: MixtureSearch, age: float, known: list[list[float]]) -> MixtureSearchState:
-    """The first state with known optima, and component 0 about to look around."""
+    """Return the first state with known optima, and component 0 one generation before this age."""
     state = strategy.start()
     state.points[: len(known)], state.hits[: len(known)] = np.reshape(known, (-1, 2)), 1.0
     state.age[:] = age - 1, -500.5
     return state
 
 
-def test_a_component_in_the_basin_of_a_known_optimum_is_given_up() -> None:
+def test_a_descent_in_the_basin_of_a_known_optimum_is_abandoned() -> None:
     strategy, rng = pair(), np.random.default_rng(0)
     state = at_age(strategy, strategy._descents.period, [[-1.0122, 0.0]])
     state = generation(strategy, state, wells, rng)
@@ -305,7 +304,7 @@ def test_a_component_in_the_basin_of_a_known_optimum_is_given_up() -> None:
     assert state.age[0] == 0
 
 
-def test_a_component_beyond_a_hill_goes_on() -> None:
+def test_a_component_beyond_a_hill_continues() -> None:
     strategy, rng = pair(), np.random.default_rng(0)
     state = at_age(strategy, strategy._descents.period, [[0.9873, 0.0]])
     state.phase[1] = SCOUT  # so that the known optimum is the nearest
@@ -318,7 +317,7 @@ def test_a_component_beyond_a_hill_goes_on() -> None:
     assert state.hits[0] == 1
 
 
-def test_of_two_components_in_one_basin_the_worse_is_given_up() -> None:
+def test_of_two_components_in_one_basin_the_worse_is_abandoned() -> None:
     mixture = Mixture(tuple(Gaussian("full", [m, 0.0], sigma0=0.01) for m in (0.5, 0.9)))
     strategy, rng = MixtureSearch(mixture), np.random.default_rng(0)
     state = strategy.start()
@@ -352,13 +351,13 @@ def test_a_component_that_has_converged_is_a_new_optimum_or_a_known_one() -> Non
     assert (state.hits > 0).sum() == 2
     close(state.points[1], [0.9873, 0.0], 1e-6)
     state.phase[0] = SEARCH
-    converged(strategy, state, 0, [0.98731, 0.0])  # 1e-5 beside the second
+    converged(strategy, state, 0, [0.98731, 0.0])  # 1e-5 from the second
     state = generation(strategy, state, wells, rng)
     assert (state.hits[0], state.hits[1], float(state.idle)) == (1, 2, 1)
     assert state.phase[0] == SCOUT
 
 
-def test_a_better_point_of_the_same_basin_takes_the_place_of_a_known_optimum() -> None:
+def test_a_better_point_of_the_same_basin_replaces_a_known_optimum() -> None:
     strategy, rng = pair(), np.random.default_rng(0)
     state = at_age(strategy, 3, [[-0.8, 0.1]])
     converged(strategy, state, 0, [-1.0122, 0.0])
@@ -421,10 +420,10 @@ def test_components_that_converge_together_are_one_optimum() -> None:
     assert list(state.phase) == [PROBE, PROBE]
     state = generation(strategy, state, wells, rng)
     assert list(state.hits[:3]) == [1, 2, 0]
-    assert state.idle == 1  # news, then none
+    assert state.idle == 1  # a new optimum, then a known one
 
 
-def test_a_descent_does_not_last_for_ever() -> None:
+def test_a_descent_ends_after_its_longest_duration() -> None:
     strategy, rng = pair(), np.random.default_rng(0)
     state = at_age(strategy, np.ceil(strategy._descents.longest), [])
     state = generation(strategy, state, wells, rng)
@@ -434,7 +433,7 @@ def test_a_descent_does_not_last_for_ever() -> None:
     assert state.hits.sum() == 0
 
 
-def test_a_descent_ends_when_its_covariance_is_worse_conditioned_than_any_search_may_be() -> None:
+def test_a_descent_ends_when_its_covariance_is_ill_conditioned() -> None:
     for condition, over in ((0.1 * CONDITION, False), (10 * CONDITION, True)):
         mixture = Mixture((Gaussian("diagonal", [-1.0, 0.0]), Gaussian("full", [1.0, 0.0])))
         strategy = MixtureSearch(mixture)
@@ -464,7 +463,7 @@ def test_points_not_asked_for_do_not_count_in_the_shares() -> None:
     close(strategy.update(state, Told(drawn.local[:6], np.arange(6))).credit, [-3, 3])
 
 
-def test_descents_that_begin_anew_do_so_with_smaller_deviations_in_turn() -> None:
+def test_scouted_descents_start_with_whole_half_and_quarter_deviations_in_turn() -> None:
     strategy, rng = pair(), np.random.default_rng(0)
     widths = []
     for t in range(4):
@@ -491,7 +490,7 @@ def test_modes_are_the_components_until_there_are_optima() -> None:
     assert all(np.isnan(mode.value) for mode in modes)
 
 
-def test_descents_on_their_way_to_another_optimum_are_reported() -> None:
+def test_descents_close_to_another_optimum_are_reported() -> None:
     strategy = pair()
     for width, mean, reported in ((2e-4, 1.0, True), (2e-2, 1.0, False), (2e-4, -1.0121, False), (2e-4, -1.0, True)):
         state = at_age(strategy, 3, [[-1.0122, 0.0]])
@@ -505,7 +504,7 @@ def test_descents_on_their_way_to_another_optimum_are_reported() -> None:
             close(modes[1].point, [mean, 0.0])
 
 
-def test_the_value_of_an_optimum_is_the_best_one_told_near_it() -> None:
+def test_the_value_of_an_optimum_is_the_best_one_evaluated_near_it() -> None:
     strategy = pair()
     state = at_age(strategy, 3, [[5.0, 0.0], [5.0, 1.0]])
     near = 0.9 * strategy._descents.niches.resolution
@@ -514,7 +513,7 @@ def test_the_value_of_an_optimum_is_the_best_one_told_near_it() -> None:
     modes = strategy.modes(state)
     assert [mode.value for mode in modes] == [2.0, 7.0]  # the best first
     close([mode.point for mode in modes], [[5.0, -0.3 * near], [5.0, 1.0]])
-    state.points[0, 0] += 1.0  # another optimum takes the place of the first
+    state.points[0, 0] += 1.0  # another optimum replaces the first
     later = strategy.modes(strategy.on_values(state, np.array([[6.0, 0.0], [5.0, 1.0]]), np.array([1.0, 8.0])))
     assert [mode.value for mode in later] == [1.0, 7.0]
     state.points[1, 0] += 1.0
@@ -533,7 +532,7 @@ def test_the_value_of_a_descent_is_the_best_one_within_ten_deviations() -> None:
     assert [mode.value for mode in modes[:2]] == [1.0, 4.0] and np.array_equal(modes[1].point, told[0])
 
 
-def test_the_best_point_of_all_is_listed_although_no_optimum_is_near() -> None:
+def test_the_best_point_overall_is_listed_although_no_optimum_is_near() -> None:
     strategy = pair()
     state = at_age(strategy, 3, [[5.0, 0.0]])
     state = strategy.on_values(state, np.array([[0.5, 0.5], [5.0, 0.0]]), np.array([1.0, 2.0]))
@@ -570,7 +569,7 @@ def test_a_point_counts_for_the_nearest_place_that_it_is_near(dim: int) -> None:
         nearest = distances.argmin()
         if distances[nearest] < np.inf and value < expected[nearest]:
             expected[nearest] = value
-    found = best_near(Places(centres, widths, scale), Best(points, values))
+    found = best_near(Neighbourhoods(centres, widths, scale), ValuedPoints(points, values))
     assert np.array_equal(found.values, expected)
     rows = [int(np.flatnonzero(values == value)[0]) for value in expected]
     assert len(set(rows)) == 5 and np.array_equal(found.points, points[rows])
@@ -583,7 +582,7 @@ def test_before_there_is_an_optimum_modes_are_different_points() -> None:
     close([mode.value for mode in result.modes], himmelblau(points))
 
 
-def test_components_that_look_for_a_place_to_begin_are_no_modes() -> None:
+def test_components_that_are_scouting_are_no_modes() -> None:
     strategy = pair()
     state = strategy.start()
     state.phase[0] = SCOUT
@@ -611,7 +610,7 @@ def test_standard_deviations_are_those_of_the_mixture() -> None:
 
 
 @pytest.mark.parametrize("form", ["covariance", "precision"])
-def test_descents_begin_anew_from_a_gaussian_with_the_moments_of_the_mixture(form: str) -> None:
+def test_scouts_are_drawn_from_a_gaussian_with_the_moments_of_the_mixture(form: str) -> None:
     rng = np.random.default_rng(1)
     parts = tuple(Gaussian("full", m, covariance=covariance(2, rng), form=form) for m in ([0.0, 0.0], [1.0, 4.0]))
     mixture = Mixture(parts, [0.3, 0.7])
@@ -637,7 +636,7 @@ def test_no_array_of_a_mixture_of_diagonal_gaussians_is_as_large_as_a_matrix(bou
         tracemalloc.stop()
 
 
-def test_a_search_ends_when_there_has_been_no_news_for_long() -> None:
+def test_a_search_ends_after_many_descents_without_a_new_optimum() -> None:
     strategy = pair()
     state = strategy.start()
     state.hits[:3], state.idle[...] = 1, 24
@@ -693,22 +692,22 @@ def test_a_minimum_at_the_bound_of_the_box_is_found() -> None:
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"popsize_wanted": 3}, "popsize_wanted must be an integer >= 4, got 3"),
-    ({"most_modes": 0}, "most_modes must be an integer >= 1, got 0"),
-    ({"bounds": [(0.0, 1.0)]}, "got 1 entries for 2 coordinates"),
-    ({"bounds": [(0.0, 1.0), (1.0, 0.0)]}, r"bounds must have lower <= upper, got \(1.0, 0.0\) for coordinate 1"),
-    ({"bounds": [(0.0, 1.0), (1.0, 1.0)]}, r"bounds must have lower < upper, got \(1.0, 1.0\) for coordinate 1"),
-    ({"bounds": (0.0, None)}, r"bounds must be finite, got inf at index \(0, 1\)"),
-    ({"tolerance": 0.0}, "tolerance must be a positive finite number, got 0.0"),
-    ({"tolerance": 1.0}, "tolerance must be below 1, got 1.0"),
+    ({"popsize_wanted": 3}, "popsize_wanted .*>= 4.* 3$"),
+    ({"most_modes": 0}, "most_modes .*>= 1.* 0$"),
+    ({"bounds": [(0.0, 1.0)]}, "bounds .*1 entries for 2 coordinates"),
+    ({"bounds": [(0.0, 1.0), (1.0, 0.0)]}, r"bounds .*lower <= upper.* \(1.0, 0.0\).* coordinate 1"),
+    ({"bounds": [(0.0, 1.0), (1.0, 1.0)]}, r"bounds .*lower < upper.* \(1.0, 1.0\).* coordinate 1"),
+    ({"bounds": (0.0, None)}, r"bounds .*finite.* inf at index \(0, 1\)"),
+    ({"tolerance": 0.0}, "tolerance .*positive.* 0.0$"),
+    ({"tolerance": 1.0}, "tolerance .*below 1.* 1.0$"),
 ])  # fmt: skip
-def test_what_is_wrong_is_refused_with_a_reason(options: dict, message: str) -> None:
+def test_bad_options_are_refused_with_their_name_and_value(options: dict, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         pair(**options)
 
 
 def test_a_distribution_of_another_kind_or_with_learnt_weights_is_refused() -> None:
-    with pytest.raises(TypeError, match="distribution must be a Mixture"):
+    with pytest.raises(TypeError, match=r"distribution .*Mixture"):
         MixtureSearch(Gaussian("full", [0.0]))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="distribution must have learn_weights=False"):
+    with pytest.raises(ValueError, match=r"distribution .*learn_weights=False.* True"):
         MixtureSearch(Mixture.spread(2, bounds=BOX, learn_weights=True, rng=0))

@@ -13,10 +13,10 @@ from tests.strategies import dense
 DIM, POPSIZE, COUNT = 6, 9, 4000
 
 
-def generations(group: Group, orthogonal: bool, flight: float) -> dict[str, np.ndarray]:
-    """COUNT single generations from I with paths as they are in the long run, ranks at random."""
+def generations(group: Group, orthogonal: bool, negative_mean: float) -> dict[str, np.ndarray]:
+    """Run COUNT single generations from I with stationary paths and random ranks."""
     rng = np.random.default_rng(1)
-    evolution = Evolution(group, Cumulative(flight, 1.0), Decoding(), None, Sampling(orthogonal))
+    evolution = Evolution(group, Cumulative(negative_mean, 1.0), Decoding(), None, Sampling(orthogonal))
     names = {"mean": DIM, "log_sigma": 1, "log_d": DIM, "path_s": DIM, "path_c": DIM, "root": DIM * DIM}
     found = {name: np.empty((COUNT, size)) for name, size in names.items()}
     state = evolution.start(np.zeros(DIM), np.ones(DIM))
@@ -36,7 +36,7 @@ def generations(group: Group, orthogonal: bool, flight: float) -> dict[str, np.n
 
 
 def errors_from_zero(samples: np.ndarray) -> float:
-    """The largest mean, in standard errors."""
+    """Return the largest mean, in standard errors."""
     return float(np.abs(samples.mean(axis=0) / (samples.std(axis=0) / np.sqrt(len(samples)) + 1e-300)).max())
 
 
@@ -46,10 +46,10 @@ def local_steps(root: np.ndarray) -> np.ndarray:
     return (vectors * (np.sqrt(2 * values - 1) - 1)[:, None, :]) @ vectors.transpose(0, 2, 1)
 
 
-@pytest.mark.parametrize("flight", [0.0, 0.5])
+@pytest.mark.parametrize("negative_mean", [0.0, 0.5])
 @pytest.mark.parametrize("orthogonal", [False, True])
-def test_without_selection_the_full_group_stays_where_it_is(orthogonal: bool, flight: float) -> None:
-    found = generations(Full(DIM), orthogonal, flight)
+def test_without_selection_the_full_group_stays_where_it_is(orthogonal: bool, negative_mean: float) -> None:
+    found = generations(Full(DIM), orthogonal, negative_mean)
     assert errors_from_zero(found["mean"]) < 5
     assert errors_from_zero(found["log_d"]) < 5
     assert errors_from_zero(local_steps(found["root"]).reshape(COUNT, -1)) < 5
@@ -57,7 +57,7 @@ def test_without_selection_the_full_group_stays_where_it_is(orthogonal: bool, fl
         assert errors_from_zero(found[path]) < 5
     assert errors_from_zero(found["path_s"] ** 2 - 1) < 5  # mu_eff is that of the mean's weights
     assert errors_from_zero((found["path_c"] ** 2).sum(axis=1)[:, None] - DIM) < 8  # less by h_sigma
-    k = dense.numbers(DIM, POPSIZE, DIM * (DIM + 1) // 2, flight)
+    k = dense.numbers(DIM, POPSIZE, DIM * (DIM + 1) // 2, negative_mean)
     drift = found["log_sigma"].mean() * k.d_s / k.c_s
     if orthogonal:  # |p_s|^2 varies less, so that |p_s| is on average nearer to sqrt(n) = chi (1 + 1 / 4n)
         assert 0 < drift < 1 / (4 * DIM) + 0.01

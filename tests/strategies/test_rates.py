@@ -1,4 +1,4 @@
-"""Weights and rates against the table of the CMA-ES tutorial, and against what other libraries make of it."""
+"""Weights and rates against the table of the CMA-ES tutorial and against other libraries."""
 
 import math
 
@@ -42,8 +42,10 @@ def full(n: int) -> int:
     return n * (n + 1) // 2
 
 
-def constants(n: int, popsize: int, dof: int | None = None, flight: float = 0.0, damping: float = 1.0) -> Constants:
-    return Cumulative(flight, damping).constants(popsize, n, full(n) if dof is None else dof)
+def constants(
+    n: int, popsize: int, dof: int | None = None, negative_mean: float = 0.0, damping: float = 1.0
+) -> Constants:
+    return Cumulative(negative_mean, damping).constants(popsize, n, full(n) if dof is None else dof)
 
 
 def test_the_table_for_ten_coordinates_and_ten_values() -> None:
@@ -73,27 +75,27 @@ def test_rates_of_the_full_group_are_the_tutorials(n: int, popsize: int) -> None
 
 
 @pytest.mark.parametrize(("n", "popsize"), SIZES)
-@pytest.mark.parametrize("flight", [0.0, 0.3, 1.0])
-def test_weights_are_the_tutorials_and_those_of_the_mean_flee_from_the_worst(
-    n: int, popsize: int, flight: float
+@pytest.mark.parametrize("negative_mean", [0.0, 0.3, 1.0])
+def test_weights_are_the_tutorials_with_negative_ones_for_the_mean(
+    n: int, popsize: int, negative_mean: float
 ) -> None:
     plus, minus = positive_and_negative(popsize)
     mu_eff, mu_eff_minus = mu_effective(plus), mu_effective(minus)
     c_1, c_mu = rates.root_rates(n, full(n), mu_eff)
     limits = 1 + c_1 / c_mu, 1 + 2 * mu_eff_minus / (mu_eff + 2), (1 - c_1 - c_mu) / (n * c_mu)  # eqs. 50-52
-    weights = rates.recombination(popsize, n, full(n), flight)
+    weights = rates.recombination(popsize, n, full(n), negative_mean)
     better, worse = np.array(plus) / sum(plus), np.array(minus) / -sum(minus)
     close(weights.root, np.concatenate([better, min(limits) * worse]), 1e-12)  # eq. 53
-    close(weights.mean, np.concatenate([better, flight * worse]), 1e-12)
+    close(weights.mean, np.concatenate([better, negative_mean * worse]), 1e-12)
     assert weights.mu_eff == pytest.approx(mu_eff, rel=1e-12)
     assert weights.mean_mu_eff == pytest.approx(1 / sum(u * u for u in weights.mean), rel=1e-12)
-    if flight == 0.0:
+    if negative_mean == 0.0:
         assert weights.mean_mu_eff == pytest.approx(mu_eff, rel=1e-12)
     assert not weights.mean.flags.writeable and not weights.root.flags.writeable
 
 
 def test_each_limit_of_the_negative_weights_is_met_somewhere() -> None:
-    """So that the test above compares all three: their sizes are those where each is the smallest."""
+    """At these sizes each of the three limits is the smallest once, so that the test above compares all of them."""
     met = set()
     for n, popsize in [*SIZES, (10, 40), (2, 30)]:
         plus, minus = positive_and_negative(popsize)
@@ -116,12 +118,12 @@ def test_the_expected_length_is_that_of_a_normal_vector(n: int) -> None:
 
 
 @pytest.mark.parametrize("group", [Full(6), Triangular(6), Diagonal(6), Heisenberg(6, 2, 1)], ids=str)
-@pytest.mark.parametrize(("flight", "damping"), [(0.0, 1.0), (0.35, 0.6)])
+@pytest.mark.parametrize(("negative_mean", "damping"), [(0.0, 1.0), (0.35, 0.6)])
 def test_the_numbers_of_a_generation_follow_from_sizes_and_degrees_of_freedom(
-    group: Group, flight: float, damping: float
+    group: Group, negative_mean: float, damping: float
 ) -> None:
-    k = dense.numbers(6, 9, group.dof, flight, damping)
-    found = constants(6, 9, group.dof, flight, damping)
+    k = dense.numbers(6, 9, group.dof, negative_mean, damping)
+    found = constants(6, 9, group.dof, negative_mean, damping)
     close(found.mean_weights, k.u)
     close(found.root_weights, k.w)
     close(found.kernel, [k.c_s, k.c_c, k.c_1, k.c_mu, k.mean_mu_eff, (1.4 + 2 / 7) * dense.chi(6), 1])

@@ -1,4 +1,4 @@
-"""What a search renews now and then, and what it says of its distribution."""
+"""What a search recomputes every few generations, and what it reports about its distribution."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tests.groups.cases import CASES
 from tests.groups.elements import element
 from tests.groups.laws import close
 from tests.strategies import dense
-from tests.strategies.states import BOTH, DAMPING, DECODED, FLIGHT, PLAIN, evolution_of, some_state
+from tests.strategies.states import BOTH, DAMPING, DECODED, NEGATIVE_MEAN, PLAIN, evolution_of, some_state
 
 
 @pytest.mark.parametrize("options", [PLAIN, DECODED], ids=["plain", "decoded"])
@@ -55,8 +55,8 @@ def test_a_start_has_the_deviations_and_the_correlation_asked_for() -> None:
     close(evolution.variances(state), stds**2)
 
 
-def test_what_is_carried_along_stays_true_over_hundreds_of_generations() -> None:
-    """A^-1 beside A, F at every refresh; A A^T here becomes as uneven as 1 : 10^4."""
+def test_carried_arrays_stay_accurate_over_hundreds_of_generations() -> None:
+    """These are A^-1 and, at every refresh, F; the condition of A A^T becomes 10^4 here."""
     for dim in (6, 50):
         rng, group = np.random.default_rng(9), Full(dim)
         evolution = Evolution(group, Cumulative(0.0, 1.0), Decoding())
@@ -73,8 +73,8 @@ def test_what_is_carried_along_stays_true_over_hundreds_of_generations() -> None
 
 
 @pytest.mark.parametrize(("group", "often"), [(Full(3), 1), (Triangular(3), 10)])
-def test_fisher_information_is_renewed_often_and_all_else_seldom(group: Group, often: int) -> None:
-    """At every step for small dense matrices, whose steps are rescaled every hundred; every ten for others."""
+def test_fisher_information_is_recomputed_often_and_everything_else_rarely(group: Group, often: int) -> None:
+    """At every step for small dense matrices, which are rescaled every hundred steps; every ten steps for others."""
     rng = np.random.default_rng(10)
     evolution = evolution_of(group, DECODED)
     state, generation, x = some_state(evolution, rng), Generation.empty(8, 3), np.empty((8, 3))
@@ -91,7 +91,7 @@ def test_fisher_information_is_renewed_often_and_all_else_seldom(group: Group, o
     assert rescaled == ([100] if often == 1 else renewed)
 
 
-def test_fisher_information_is_not_forgotten_with_adaptation() -> None:
+def test_fisher_information_is_recomputed_with_adaptation_too() -> None:
     rng, evolution = np.random.default_rng(16), evolution_of(Full(3), BOTH)
     state, generation, x = some_state(evolution, rng), Generation.empty(8, 3), np.empty((8, 3))
     first = state.fisher.copy()
@@ -148,7 +148,7 @@ def test_a_singular_root_forgets_correlations_and_keeps_deviations() -> None:
 
 def test_a_plateau_is_left_by_a_larger_step_size() -> None:
     """sigma <- sigma exp(0.2 + c_s / d_s) (tutorial, appendix B.3)."""
-    evolution = Evolution(Full(4), Cumulative(FLIGHT, DAMPING))
-    state, k = evolution.start(np.zeros(4), np.ones(4)), dense.numbers(4, 8, 10, FLIGHT, DAMPING)
+    evolution = Evolution(Full(4), Cumulative(NEGATIVE_MEAN, DAMPING))
+    state, k = evolution.start(np.zeros(4), np.ones(4)), dense.numbers(4, 8, 10, NEGATIVE_MEAN, DAMPING)
     evolution.leave_plateau(state, 8)
     close(state.sigma[0], np.exp(0.2 + k.c_s / k.d_s))

@@ -17,7 +17,7 @@ def fill(sampling: Sampling, n: int, dim: int, seed: int) -> np.ndarray:
 
 
 def many(sampling: Sampling, n: int, dim: int, count: int = 4000) -> np.ndarray:
-    """(count, n, dim): generations from one stream."""
+    """Return generations from one stream, an array (count, n, dim)."""
     rng, z = np.random.default_rng(5), np.empty((count, n + 1, dim))
     for generation in z:
         sampling.fill(generation, n, rng)
@@ -25,7 +25,7 @@ def many(sampling: Sampling, n: int, dim: int, count: int = 4000) -> np.ndarray:
 
 
 def within_five_errors(samples: np.ndarray, expected: float) -> None:
-    """Means over the first axis."""
+    """Check means over the first axis."""
     error = samples.std(axis=0) / np.sqrt(len(samples))
     worst = np.abs(samples.mean(axis=0) - expected) / error
     assert worst.max() < 5, f"{worst.max():.1f} standard errors from {expected}"
@@ -98,7 +98,7 @@ def test_equal_seeds_give_equal_samples_and_others_do_not(sampling: Sampling) ->
     rng, z = np.random.default_rng(8), np.empty((7, 4))
     sampling.fill(z, 6, rng)
     first = z[:6].copy()
-    sampling.fill(z, 6, rng)  # the stream goes on
+    sampling.fill(z, 6, rng)  # the stream continues
     assert not np.isin(first, z[:6]).any()
 
 

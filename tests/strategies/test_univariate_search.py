@@ -34,7 +34,7 @@ MIXED = Product(ALL)
 
 
 def searched(strategy: UnivariateSearch, f, seed: int, max_evals: int, target: float):
-    """Evaluations, the best value, and the last state."""
+    """Return the evaluations, the best value and the last state."""
     rng, state, evals, best = np.random.default_rng(seed), strategy.start(), 0, np.inf
     while evals < max_evals and best > target:
         drawn = strategy.sample(state, strategy.popsize, rng)
@@ -74,7 +74,7 @@ def test_normals_are_searched_as_by_a_gaussian_with_the_diagonal_group_step_by_s
 
 
 def test_one_generation_is_the_published_update_in_the_coordinates_of_the_families() -> None:
-    """Scores from T, m and F of the public methods, rates written out, tau moved by hand."""
+    """Scores come from T, m and F of the public methods; rates and the move of tau are written out."""
     families = (Gamma(9.0, 3.0), Exponential(0.5), Beta(8.0, 5.0), Bernoulli(0.45), Wald(2.0, 30.0))
     strategy, rng, n = UnivariateSearch(Product(families)), np.random.default_rng(8), 9
     state = strategy.start()
@@ -122,14 +122,14 @@ def test_one_generation_is_the_published_update_in_the_coordinates_of_the_famili
 
 
 @pytest.mark.parametrize("family", ALL, ids=lambda family: type(family).__name__)
-def test_a_short_step_goes_along_the_direction_of_the_location(family) -> None:
+def test_a_short_step_follows_the_direction_of_the_location(family) -> None:
     tau = np.array(family._natural())
     direction = np.array(family._location(tau.tolist()))
     moved = UnivariateSearch(family)._shifted(tau, np.array([1e-6]))
     np.testing.assert_allclose((moved - tau) / 1e-6, direction, rtol=1e-4, atol=1e-9)
 
 
-def test_an_update_does_not_change_what_it_is_given() -> None:
+def test_an_update_changes_none_of_its_arguments() -> None:
     strategy, rng = UnivariateSearch(MIXED), np.random.default_rng(0)
     state = strategy.start()
     drawn = strategy.sample(state, 9, rng)
@@ -140,7 +140,7 @@ def test_an_update_does_not_change_what_it_is_given() -> None:
     assert not np.array_equal(after.unconstrained, state.unconstrained)
     assert all(array.dtype == np.float64 for array in after)
     close(strategy.local(state, drawn.points), drawn.local, 1e-12)
-    assert strategy.update(state, Told(drawn.local[:1], np.arange(1))) is state  # one rank says nothing
+    assert strategy.update(state, Told(drawn.local[:1], np.arange(1))) is state  # a single point has no rank
 
 
 @pytest.mark.parametrize("make", [
@@ -194,7 +194,7 @@ def test_points_from_far_away_move_the_search_but_do_not_break_it() -> None:
 
 @pytest.mark.parametrize("family", ALL, ids=lambda family: type(family).__name__)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_an_optimum_at_the_end_of_the_domain_is_approached_without_a_number_breaking(family, sign: float) -> None:
+def test_an_optimum_at_the_end_of_the_domain_is_approached_with_finite_numbers(family, sign: float) -> None:
     strategy = UnivariateSearch(family)
     _, best, state = searched(strategy, lambda x: sign * x[:, 0], 2, 3000, -math.inf)
     assert all(np.isfinite(array).all() for array in state)
@@ -216,7 +216,7 @@ def test_an_optimum_at_the_end_of_the_domain_is_approached_without_a_number_brea
         assert best + 1 < 1e-14
 
 
-def test_at_the_end_of_the_numbers_the_search_says_so() -> None:
+def test_a_search_at_the_limits_of_float64_gives_a_reason_to_stop() -> None:
     strategy = UnivariateSearch(Gamma(1.0, 1.0))
     assert strategy.stop_reasons(strategy.start()) == {}
     _, _, state = searched(strategy, lambda x: x[:, 0], 0, 6000, -math.inf)
@@ -225,7 +225,7 @@ def test_at_the_end_of_the_numbers_the_search_says_so() -> None:
     assert list(strategy.stop_reasons(state)) == ["width"]
 
 
-def test_discrete_numbers_keep_every_value_within_reach() -> None:
+def test_discrete_numbers_keep_a_probability_for_every_value() -> None:
     strategy = UnivariateSearch(Product((Bernoulli(0.5), Poisson(5.0), PoissonPower(5.0))), 10)
     _, _, state = searched(strategy, lambda x: x @ [1.0, 1.0, 0.0] + np.abs(x[:, 2] - 7), 1, 5000, -math.inf)
     bernoulli, poisson, power = strategy.result_fields(state)["distribution"].families
@@ -256,16 +256,16 @@ def test_sizes_and_descriptions() -> None:
 
 
 def test_bad_input_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"distribution must be a univariate distribution or a Product of them, got 3"):
+    with pytest.raises(TypeError, match=r"distribution .*univariate.* Product.* 3$"):
         UnivariateSearch(3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"popsize_wanted must be an integer >= 2, got 1"):
+    with pytest.raises(ValueError, match=r"popsize_wanted .*>= 2.* 1$"):
         UnivariateSearch(Gamma(), 1)
     strategy = UnivariateSearch(Product((Gamma(), Bernoulli())))
-    with pytest.raises(ValueError, match=r"X\[:, 1\] must be 0 or 1 for Bernoulli\(.*\), got 0.5 at index 1"):
+    with pytest.raises(ValueError, match=r"X\[:, 1\] .*0 or 1.* Bernoulli.* 0.5 at index 1"):
         strategy.check(np.array([[1.0, 0.0], [1.0, 0.5]]))
-    with pytest.raises(ValueError, match=r"X must have shape \(n, 2\), got \(1, 3\)"):
+    with pytest.raises(ValueError, match=r"X .*\(n, 2\).* \(1, 3\)"):
         strategy.check(np.ones((1, 3)))
-    with pytest.raises(ValueError, match=r"X must be finite"):
+    with pytest.raises(ValueError, match=r"X .*finite"):
         strategy.check(np.array([[math.nan, 0.0]]))
 
 

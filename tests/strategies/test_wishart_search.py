@@ -33,7 +33,7 @@ GROUPS = [
 
 
 def on_every_group(test):
-    """Run a test (strategy, state, rng) on groups of every kind, at a generic state."""
+    """Run a test with arguments (strategy, state, rng) on groups of every kind, at a generic state."""
 
     @pytest.mark.parametrize("name", CASES)
     @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
@@ -68,7 +68,7 @@ def search(strategy: WishartSearch, f, rng: Rng, max_evals: int, target: float, 
 
 
 def projected(group: Group, y: np.ndarray) -> np.ndarray:
-    """The local matrix M of the oracle's basis whose M + M^T is nearest to Y."""
+    """Return the local matrix M of the oracle's basis whose M + M^T is nearest to Y."""
     basis = oracle.local_basis(group)
     symmetric = np.array([(b + b.T).ravel() for b in basis])
     return np.tensordot(np.linalg.lstsq(symmetric.T, y.ravel(), rcond=None)[0], basis, 1)
@@ -87,12 +87,12 @@ def test_one_generation_is_the_formula_written_out(group: Group, popsize: int) -
     m = group.dof
     ranks = [math.log((popsize + 1) / 2) - math.log(k + 1) for k in range(popsize)]
     better, worse = sum(r for r in ranks if r > 0), -sum(r for r in ranks if r < 0)
-    flight = m**2 / (m**2 + 1225)
-    u = np.array([r / better if r > 0 else flight * r / worse for r in ranks])
+    negative = m**2 / (m**2 + 1225)
+    u = np.array([r / better if r > 0 else negative * r / worse for r in ranks])
     u -= u.sum() / popsize
     mu_eff = 1 / np.sum(u**2)
     c = (mu_eff + 2) / (m / 2 + mu_eff + 15)
-    d = (0.6 - 0.35 * flight) * (1 + c + 2 * max(0, math.sqrt(max(0, mu_eff - 1) / (m + 1)) - 1))
+    d = (0.6 - 0.35 * negative) * (1 + c + 2 * max(0, math.sqrt(max(0, mu_eff - 1) / (m + 1)) - 1))
     inverse = np.linalg.inv(root)
     y = sum(u[k] * (inverse @ drawn.points[i] @ inverse.T - np.eye(p)) for k, i in enumerate(order))
     step = projected(group.transposed, y)
@@ -159,7 +159,7 @@ def test_a_change_of_coordinates_changes_nothing_else() -> None:
 
 @pytest.mark.parametrize("group", [Full(3), Diagonal(5), BlockTriangular(4, 1), Triangular(3)], ids=repr)
 def test_without_selection_the_path_has_unit_variance_at_every_concentration(group: Group) -> None:
-    """|p + p^T|^2 is then chi-squared of m degrees of freedom in the mean, from the floor of n on."""
+    """The mean of |p + p^T|^2 is m, that of a chi-squared variable, at the smallest n and above."""
     strategy, rng = WishartSearch(Wishart(np.eye(group.dim), structure=group)), np.random.default_rng(4)
     for n in (strategy.least_dof, 1e9):
         state, squares = strategy.start(), []
@@ -170,13 +170,13 @@ def test_without_selection_the_path_has_unit_variance_at_every_concentration(gro
             if generation >= 100:
                 path = strategy.group.dense_local(state.path)
                 squares.append(np.sum((path + path.T) ** 2))
-        correlated = 1 / wishart_rates(6, group.dof).c  # generations that a square is remembered for
+        correlated = 1 / wishart_rates(6, group.dof).c  # generations over which a square is correlated
         error = math.sqrt(2 * group.dof * correlated / len(squares))
         assert abs(np.mean(squares) - group.dof) < 5 * error
 
 
-def test_without_selection_the_concentration_sinks_slowly() -> None:
-    """The pull downwards is weaker than its own noise: in 300 generations it moves by decades at most, and down."""
+def test_without_selection_the_concentration_falls_slowly() -> None:
+    """The drift is weaker than its own noise: in 300 generations n falls, and by a few powers of ten at most."""
     strategy = WishartSearch(Wishart(np.eye(3)))
     ends = []
     for seed in range(12):
@@ -200,7 +200,7 @@ def test_the_order_of_points_does_not_matter_but_their_ranks_do() -> None:
     assert not np.allclose(first.root, reverse.root)
 
 
-def test_an_update_changes_nothing_it_was_given() -> None:
+def test_an_update_changes_none_of_its_arguments() -> None:
     strategy, rng = WishartSearch(Wishart(np.eye(3))), np.random.default_rng(6)
     state = some_state(strategy, rng)
     drawn = strategy.sample(state, 6, rng)
@@ -210,10 +210,10 @@ def test_an_update_changes_nothing_it_was_given() -> None:
     assert all(array.dtype == np.float64 for array in next_state)
     assert next_state.dof.shape == ()
     alone = strategy.update(state, Told(drawn.local[:1], np.arange(1)))
-    assert alone is state  # one value has nothing to be compared with
+    assert alone is state  # a single value has no rank
 
 
-def test_points_from_far_away_do_not_overturn_the_search() -> None:
+def test_points_from_far_away_do_not_spoil_the_search() -> None:
     strategy = WishartSearch(Wishart(np.eye(3)))
     state = strategy.start()
     points = np.stack([1e12 * np.eye(3), np.eye(3), 1e-12 * np.eye(3), np.diag([1e9, 1.0, 1.0])])
@@ -228,7 +228,7 @@ def test_points_from_far_away_do_not_overturn_the_search() -> None:
 
 
 @pytest.mark.parametrize(("dof", "first"), [(None, 120.0), (5.0, 120.0), (3e3, 3e3), (1e18, MOST_DOF)])
-def test_the_search_begins_at_the_given_mean_and_concentration_or_its_floor(dof: float | None, first: float) -> None:
+def test_a_search_starts_at_the_given_mean_and_concentration_or_the_least_one(dof: float | None, first: float) -> None:
     mean = covariance(3, np.random.default_rng(7))
     strategy = WishartSearch(Wishart(mean, dof))
     close(strategy.start().dof, first)
@@ -271,12 +271,12 @@ def test_an_ill_conditioned_start_gives_positive_definite_samples() -> None:
 
 
 BAD = [
-    (np.eye(3)[None], "X must have shape (n, 2, 2), got (1, 3, 3)"),
-    (np.array([np.eye(2), [[1, 0.5], [0.1, 1]]]), "X[1] must be symmetric, but differs from its transpose by 0.4"),
-    (np.array([np.eye(2), [[1, 2], [2, 1]]]), "X[1] must be positive definite, but its smallest eigenvalue is -1"),
-    (np.array([1e12 * np.eye(2), [[1, 0.5], [0.1, 1]]]), "X[1] must be symmetric"),
-    (np.array([[[1, 0], [0, 0]]]), "X[0] must be positive definite, but its smallest eigenvalue is 0"),
-    (np.full((1, 2, 2), np.nan), "X must be finite"),
+    (np.eye(3)[None], r"X .*\(n, 2, 2\).* \(1, 3, 3\)"),
+    (np.array([np.eye(2), [[1, 0.5], [0.1, 1]]]), r"X\[1\] .*symmetric.* 0.4"),
+    (np.array([np.eye(2), [[1, 2], [2, 1]]]), r"X\[1\] .*positive definite.* -1"),
+    (np.array([1e12 * np.eye(2), [[1, 0.5], [0.1, 1]]]), r"X\[1\] .*symmetric"),
+    (np.array([[[1, 0], [0, 0]]]), r"X\[0\] .*positive definite.* 0"),
+    (np.full((1, 2, 2), np.nan), "X .*finite"),
 ]
 
 
@@ -285,15 +285,14 @@ def test_points_outside_the_space_are_refused(points: np.ndarray, message: str) 
     strategy = WishartSearch(Wishart(np.eye(2)))
     strategy.check(np.array([np.eye(2), [[2.0, 1.0], [1.0, 2.0]]]))
     strategy.check(np.zeros((0, 2, 2)))
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=message):
         strategy.check(points)
-    assert message in str(caught.value)
 
 
 def test_bad_options_are_named() -> None:
-    with pytest.raises(TypeError, match="distribution must be a Wishart"):
+    with pytest.raises(TypeError, match=r"distribution .*Wishart"):
         WishartSearch(np.eye(2))
-    with pytest.raises(ValueError, match="popsize_wanted must be an integer >= 2, got 1"):
+    with pytest.raises(ValueError, match=r"popsize_wanted .*>= 2.* 1$"):
         WishartSearch(Wishart(np.eye(2)), 1)
 
 
@@ -309,7 +308,7 @@ def test_it_inverts_a_matrix(dim: int, evals: int) -> None:
 
 
 @pytest.mark.parametrize("structure", ["triangular", "triangular:upper", "block_triangular:k=1", "diagonal"])
-def test_structures_find_a_minimum_that_they_hold(structure: str) -> None:
+def test_structures_find_a_minimum_that_they_contain(structure: str) -> None:
     q = np.diag([0.2, 1.0, 4.0])
     _, best, _ = search(
         WishartSearch(Wishart(np.eye(3), structure=structure)),
