@@ -17,7 +17,7 @@ from esgroup.variational.iteration import ElboEstimate, VariationalObjective
 from esgroup.variational.log_density import variances
 from esgroup.variational.schedule import (
     SURE,
-    RateSchedule,
+    FitSchedule,
     Window,
     WindowSummary,
     clipped_step,
@@ -53,7 +53,7 @@ class Fit:
     ----------
     objective : VariationalObjective
         What is minimised: L = -ELBO, with the mixture, the target and the estimator.
-    schedule : RateSchedule
+    schedule : FitSchedule
         How the rate changes and when the fit has converged.
     rng : numpy.random.Generator
         The source of all random numbers.
@@ -94,7 +94,7 @@ class Fit:
     """
 
     objective: VariationalObjective
-    schedule: RateSchedule
+    schedule: FitSchedule
     rng: np.random.Generator
     state: MixtureState
     window: Window
@@ -121,7 +121,7 @@ class Fit:
         self.first_scale = max(float(np.abs(self.state.means).max()), _widest(self.objective.mixture, self.state))
 
     @classmethod
-    def at_start(cls, objective: VariationalObjective, schedule: RateSchedule, rng: np.random.Generator) -> Fit:
+    def at_start(cls, objective: VariationalObjective, schedule: FitSchedule, rng: np.random.Generator) -> Fit:
         """A fit before its first iteration."""
         state = objective.mixture.state()
         window, best = empty_window(objective.mixture, state), BestWindow(state, -np.inf, 0.0)

@@ -66,7 +66,7 @@ class VariationalObjective:
         GradientEstimate or None
             None if a requested number is not finite; the random numbers are spent all the same.
         """
-        requests = Requests(self.mixture.dim)
+        requests = RecordedRequests(self.mixture.dim)
         function = recording_function(requests, self.target)
         members = list(zip(self.mixture.components, self.mixture.component_states(state), strict=True))
         before = rng.bit_generator.state
@@ -88,7 +88,7 @@ class VariationalObjective:
         return GradientEstimate(self._joined(steps, np.array(means)), -float(np.exp(state.log_weights) @ means))
 
     def _record(
-        self, requests: Requests, function: Values, gaussian: Gaussian, state: State, rng: np.random.Generator
+        self, requests: RecordedRequests, function: Values, gaussian: Gaussian, state: State, rng: np.random.Generator
     ) -> Indices:
         """Record the requests of one component; returns the indices of those points that are draws of it."""
         begin = requests.count
@@ -129,7 +129,7 @@ class DerivativesAt(Protocol):
     def hessians(self, indices: Indices) -> Array: ...
 
 
-class Request(NamedTuple):
+class DerivativeRequest(NamedTuple):
     """What is requested, of f, of log q or of l, at which points; `vectors` are for products only."""
 
     kind: Kind
@@ -138,14 +138,14 @@ class Request(NamedTuple):
     vectors: Array | None = None
 
 
-class Requests:
+class RecordedRequests:
     """Records requests for l = f + weight log q and returns zeros; once answered, returns the answers in turn."""
 
     def __init__(self, dim: int) -> None:
         self._dim = dim
         self._points: list[Array] = []
         self._index_of: dict[bytes, int] = {}
-        self._recorded: list[Request] = []
+        self._recorded: list[DerivativeRequest] = []
         self._answers: list[Array] | None = None
         self._next = 0
 
@@ -167,7 +167,7 @@ class Requests:
         indices = np.array([self._index(point) for point in points], dtype=np.intp)
         if vectors is not None:
             indices, vectors = np.repeat(indices, len(vectors)), np.array(vectors)
-        self._recorded.append(Request(kind, of, indices, vectors))
+        self._recorded.append(DerivativeRequest(kind, of, indices, vectors))
         return np.zeros(self._shape(kind, len(indices)))
 
     def _index(self, point: Array) -> int:
@@ -195,7 +195,7 @@ class Requests:
         return all(bool(np.isfinite(answer).all()) for answer in answers)
 
 
-def _evaluated(source: DerivativesAt, kind: Kind, requests: list[Request]) -> Iterable[Array]:
+def _evaluated(source: DerivativesAt, kind: Kind, requests: list[DerivativeRequest]) -> Iterable[Array]:
     """The answers of one function to requests of one kind, from one call."""
     if not requests:
         return []
@@ -211,7 +211,7 @@ def _evaluated(source: DerivativesAt, kind: Kind, requests: list[Request]) -> It
 # ---- l as a function whose evaluations are requests -----------------------------------------------------------------
 
 
-def recording_function(requests: Requests, target: Target) -> Values:
+def recording_function(requests: RecordedRequests, target: Target) -> Values:
     """l = f + weight log q for an estimator, with the derivatives that are known of f: evaluations become requests."""
     known: dict[str, Any] = {"dim": target.function.dim, "vectorized": True, "requests": requests}
     if isinstance(target.function, Hessians):
@@ -222,7 +222,7 @@ def recording_function(requests: Requests, target: Target) -> Values:
     return _RecordedGradients(**known) if isinstance(target.function, Gradients) else _RecordedValues(**known)
 
 
-def _probing(requests: Requests, function: Products) -> Products:
+def _probing(requests: RecordedRequests, function: Products) -> Products:
     """Estimates the diagonal of f's Hessian from products, which are requests."""
     return Products(
         dim=function.dim,
@@ -240,7 +240,7 @@ def _never(*_: Any) -> Any:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _RecordedValues(Values):
-    requests: Requests
+    requests: RecordedRequests
     fun: Fun = field(default=_never)
 
     def values(self, points: Array) -> Array:

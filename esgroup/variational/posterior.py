@@ -27,7 +27,7 @@ from esgroup.variational.fit import Fit
 from esgroup.variational.fit_files import FitHistory, FitKeeper, FitProgress, resume_from
 from esgroup.variational.iteration import ElboEstimate, VariationalObjective
 from esgroup.variational.log_density import Target, make_target, variances
-from esgroup.variational.schedule import RateSchedule
+from esgroup.variational.schedule import FitSchedule
 
 SAMPLES = 10  # draws of a component per iteration, by default
 SAMPLES_OF_VALUES = 40  # the same for estimates from values only
@@ -161,7 +161,7 @@ def fit_posterior(
     target = make_target(logp, mixture.dim, hessp_vectorized=hessp_vectorized, vectorized=vectorized, **known)
     chosen = _as_estimator(estimator, samples, target.function)
     objective = VariationalObjective(mixture, target, chosen, checks.real_number("gamma", gamma, positive=True))
-    schedule = RateSchedule(_checked_rate(rate, mixture.count), checks.real_number("tol", tol, positive=True))
+    schedule = FitSchedule(_checked_rate(rate, mixture.count), checks.real_number("tol", tol, positive=True))
     max_iters = checks.whole_number("max_iters", max_iters, least=1)
     elbo_samples = checks.whole_number("elbo_samples", elbo_samples, least=2)
     if callback is not None and not callable(callback):

@@ -118,7 +118,7 @@ def window_summary(window: Window, mixture: Mixture, state: MixtureState, rate: 
 
 
 @dataclass(frozen=True)
-class RateSchedule:
+class FitSchedule:
     """A constant rate while the steps lead somewhere, halved whenever they are noise, until the noise is small.
 
     At a constant rate the parameters approach the optimum as (1 - rate)^t and then wander about it. So after each

@@ -7,7 +7,7 @@ from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureStep
 from esgroup.groups import BlockTriangular, Circulant, Conjugate, Diagonal, Full, Group, Kronecker, Triangular
 from esgroup.variational.schedule import (
-    RateSchedule,
+    FitSchedule,
     WindowSummary,
     clipped_step,
     empty_window,
@@ -49,7 +49,7 @@ def test_the_losses_of_a_noisy_walk_are_those_of_its_stationary_law() -> None:
 
 def test_a_trend_is_not_taken_for_noise() -> None:
     mixture, rate = mixture_of(Diagonal(DIM)), 0.5
-    window, schedule = empty_window(mixture, mixture.state()), RateSchedule(rate, 0.01)
+    window, schedule = empty_window(mixture, mixture.state()), FitSchedule(rate, 0.01)
     for t in range(schedule.length(rate)):  # steps of a fit without noise, each half of the one before
         step = MixtureStep(np.full((1, DIM), 0.5**t), np.zeros(DIM), np.zeros(0))
         window = extended_window(window, mixture, mixture.state(), step, 0.0)
@@ -57,7 +57,7 @@ def test_a_trend_is_not_taken_for_noise() -> None:
 
 
 def test_the_verdict_weighs_signal_noise_and_the_rise_of_the_elbo() -> None:
-    schedule = RateSchedule(0.5, tol=0.01)
+    schedule = FitSchedule(0.5, tol=0.01)
     quiet = WindowSummary(elbo=-5.0, stderr=0.01, signal=1e-4, noise=0.02, noise_of_average=0.005)
     assert schedule.verdict(quiet, None) == "converged"
     assert schedule.verdict(quiet._replace(noise_of_average=0.02), None) == "noisy"
