@@ -12,7 +12,7 @@ from esgroup import Searcher, options
 from esgroup.command.cli import app
 from esgroup.newton import NewtonSettings, minimize_newton
 from esgroup.options import SearchOptions
-from tests.searcher.support import OPTIONS
+from tests.search.support import OPTIONS
 
 LIST = {one.name: one for one in fields(SearchOptions)}
 

@@ -346,7 +346,7 @@ SPAWN = """
 import multiprocessing
 import numpy as np
 from esgroup.driver.evaluate import evaluator
-from tests.test_parallel import X, weighted, VALUES
+from tests.driver.test_parallel import X, weighted, VALUES
 
 def main():
     multiprocessing.set_start_method("spawn")
@@ -416,7 +416,7 @@ class TestWorkersThatDie:
         """With the guard they work, without it the error says that it is missing."""
         script = tmp_path / "script.py"
         script.write_text(SPAWN.replace("GUARD", "if __name__ == '__main__':" if guarded else "if True:"))
-        root = str(Path(__file__).parents[1])
+        root = str(Path(__file__).parents[2])
         environment = {**os.environ, "PYTHONPATH": root}
         run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, env=environment)
         if guarded:

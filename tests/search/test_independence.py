@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
-
-from .support import OPTIONS, STRUCTURES, everything, generation, run, same, searcher, valley
+from tests.search.support import OPTIONS, STRUCTURES, everything, generation, run, same, searcher, valley
 
 
 def legacy_state() -> tuple[Any, ...]:

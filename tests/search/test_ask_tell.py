@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
-
-from .support import (
+from tests.search.support import (
     OPTIONS,
     STRUCTURES,
     everything,

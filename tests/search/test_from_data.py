@@ -10,8 +10,7 @@ import pytest
 from esgroup import Searcher
 from esgroup.groups import Diagonal
 from esgroup.search.warm_start import best_feasible, moved_inside, start_from_data
-
-from .support import everything, generation, run, sphere
+from tests.search.support import everything, generation, run, sphere
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(80, 3)) * [1.0, 5.0, 0.2] + [3.0, -4.0, 10.0]

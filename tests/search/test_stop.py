@@ -12,8 +12,7 @@ from scipy.optimize import OptimizeResult
 from esgroup import Searcher
 from esgroup.running.limits import Limits, status_of
 from esgroup.search import ledger as module
-
-from .support import generation, run, searcher, sphere, valley
+from tests.search.support import generation, run, searcher, sphere, valley
 
 # ---- budgets ------------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
-
-from .support import evaluations, generation, local_coordinates, run, searcher, sphere, valley
+from tests.search.support import evaluations, generation, local_coordinates, run, searcher, sphere, valley
 
 DIM = 5
 

@@ -13,8 +13,18 @@ import pytest
 from esgroup import CheckpointError, Searcher
 from esgroup.files import npz
 from esgroup.search import snapshot
-
-from .support import OPTIONS, STRUCTURES, anatomy, everything, generation, run, same, searcher, unchanged, valley
+from tests.search.support import (
+    OPTIONS,
+    STRUCTURES,
+    anatomy,
+    everything,
+    generation,
+    run,
+    same,
+    searcher,
+    unchanged,
+    valley,
+)
 
 Way = Callable[[Searcher, Path], Searcher]
 

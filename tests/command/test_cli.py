@@ -19,7 +19,7 @@ from esgroup.command import run as run_command
 from esgroup.problem_registry import families, known
 from esgroup.running.history import read
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 MODULE = """
 import time
 

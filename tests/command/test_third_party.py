@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 pytest.importorskip("setuptools", reason="the package is built by setuptools: pip install 'esgroup[test]'")
 
 

@@ -11,8 +11,7 @@ from scipy.optimize import Bounds
 from esgroup import Gaussian, Searcher
 from esgroup.groups import Diagonal, Full, Heisenberg, Triangular
 from esgroup.search import arguments
-
-from .support import STRUCTURES, generation, run, same, searcher, sphere, valley
+from tests.search.support import STRUCTURES, generation, run, same, searcher, sphere, valley
 
 
 def covariance(search: Searcher) -> np.ndarray:

@@ -10,8 +10,7 @@ from scipy.optimize import Bounds
 
 from esgroup import Searcher
 from esgroup.groups import Full
-
-from .support import everything, generation, refused, run, same, searcher, sphere, unchanged, valley
+from tests.search.support import everything, generation, refused, run, same, searcher, sphere, unchanged, valley
 
 NUMBER = r"fitness\[{}\] must be a real number \(NaN if that run failed\), got "
 LIST = "fitness must be a list of numbers, one for each point, got "

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pytest
-import typer
-from typer.testing import CliRunner
-
-sys.path.append(str(Path(__file__).parents[1] / "scripts"))  # scripts import what lies beside them
-
 import bench_spaces
 import figure_wishart
+import numpy as np
+import pytest
 import spaces_matrix_gaussian
 import spaces_mixture
 import spaces_univariate
 import spaces_wishart
+import typer
 from figure_wishart import Trace
 from spaces_mixture import TASKS
 from spaces_runs import Plan, Row, Run, Step, failures, generations, median, run, solved
 from spaces_table import Markdown, summary, verdict
+from typer.testing import CliRunner
 
 import esgroup
 

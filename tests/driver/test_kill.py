@@ -17,7 +17,7 @@ from esgroup.files import npz
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX signals")
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 KILLS = [5, pytest.param(100, marks=pytest.mark.slow)]
 
 # Does the slow imports once. For each line that it reads it forks a process to do the work and prints its id; after one
