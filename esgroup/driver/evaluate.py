@@ -228,7 +228,7 @@ def _lost(error: Exception) -> bool:
 
 
 def _cannot_submit(error: BaseException) -> RuntimeError:
-    text = "the executor is broken and accepts no more points: create one, or pass workers=n, which replaces dead workers"
+    text = "the executor is broken and accepts no more points: create one, or pass workers=n, which recovers"
     return _caused(RuntimeError(f"{text} ({error})"), error)
 
 

@@ -128,9 +128,9 @@ def newton_method(
     Examples
     --------
     >>> import esgroup, scipy.optimize
-    >>> f, gradient = scipy.optimize.rosen, scipy.optimize.rosen_der
+    >>> derivatives = {"jac": scipy.optimize.rosen_der, "hessp": scipy.optimize.rosen_hess_prod}
     >>> method = esgroup.newton_method
-    >>> scipy.optimize.minimize(f, [-1.0, 1.0], jac=gradient, hessp=scipy.optimize.rosen_hess_prod, method=method).success
+    >>> scipy.optimize.minimize(scipy.optimize.rosen, [-1.0, 1.0], method=method, **derivatives).success
     True
     """
     from esgroup.newton.method import minimize_newton

@@ -21,7 +21,7 @@ class TestCheckpoints:
     OPTIONS: ClassVar[dict[str, Any]] = {"sigma0": 0.5, "rng": 9}
 
     def interrupted(self, path: Path, fun: Any, at: list[int], **options: Any) -> list[Array]:
-        """The points of a run that is broken off at given numbers of calls and taken up each time."""
+        """The points of a run that is broken off at given numbers of calls and resumed each time."""
         points: list[Array] = []
         options = {**self.OPTIONS, "checkpoint": path, **options}
         for session, call in enumerate(at):
@@ -37,7 +37,7 @@ class TestCheckpoints:
     @pytest.mark.parametrize("restarts", [None, "ipop", "bipop"])
     @pytest.mark.parametrize("at", [[0], [1, 1, 2], [7, 70, 75, 76], [700, 2100, 4200]], ids=str)
     @pytest.mark.parametrize("bounds", [None, (-2.0, 3.0)], ids=str)
-    def test_a_run_that_was_broken_off_anywhere_goes_on_bit_for_bit(
+    def test_a_run_that_was_broken_off_anywhere_continues_bit_for_bit(
         self, at: list[int], restarts: str | None, bounds: Any, tmp_path: Path
     ) -> None:
         whole = Recorder(rastrigin)
@@ -52,7 +52,7 @@ class TestCheckpoints:
             for name in ("x", "xmean", "stds"):
                 assert np.array_equal(self.result[name], expected[name])
 
-    def test_it_goes_on_after_each_generation_bit_for_bit(self, tmp_path: Path) -> None:
+    def test_it_continues_after_each_generation_bit_for_bit(self, tmp_path: Path) -> None:
         """A run of many sessions of one generation each; the values are so coarse that there are soon restarts."""
         whole, parts = (Recorder(lambda x: round(ellipsoid(x))) for _ in range(2))
         options: dict[str, Any] = {**self.OPTIONS, "restarts": "bipop", "max_evals": 500}
@@ -119,28 +119,28 @@ class TestCheckpoints:
     def test_other_searches_are_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "run.npz"
         Searcher(np.ones(4), 0.5).save(path)
-        with pytest.raises(ValueError, match=r"run.npz' must be of the same search, but it has 4 coordinates"):
+        with pytest.raises(ValueError, match=r"run\.npz.* 4 coordinates .* 3 coordinates"):
             esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True)
         Searcher(X0, 0.5, bounds=(-9, 9)).save(path)
-        with pytest.raises(ValueError, match="but its lower bounds are others"):
+        with pytest.raises(ValueError, match="lower bounds"):
             esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True)
-        with pytest.raises(ValueError, match=r"but its structure is Full\(dim=3\) and not Diagonal\(dim=3\)"):
+        with pytest.raises(ValueError, match=r"structure.* Full\(dim=3\).* Diagonal\(dim=3\)"):
             esgroup.minimize(ellipsoid, X0, 0.5, bounds=(-9, 9), structure="diagonal", checkpoint=path, resume=True)
-        with pytest.raises(ValueError, match="but its options are"):
+        with pytest.raises(ValueError, match="options.* noise='adapt'"):
             esgroup.minimize(ellipsoid, X0, 0.5, bounds=(-9, 9), noise="adapt", checkpoint=path, resume=True)
 
     def test_an_existing_file_is_not_overwritten(self, tmp_path: Path) -> None:
         path = tmp_path / "run.npz"
         esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, max_iters=3)
         before = path.read_bytes()
-        with pytest.raises(FileExistsError, match="resume=True goes on from a checkpoint"):
+        with pytest.raises(FileExistsError, match=r"resume=True.*run\.npz"):
             esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, max_iters=3)
         assert path.read_bytes() == before
 
     def test_nothing_to_resume_from_is_an_error(self, tmp_path: Path) -> None:
-        with pytest.raises(FileNotFoundError, match="there is no checkpoint to resume from"):
+        with pytest.raises(FileNotFoundError, match=r"resume=True.*run\.npz"):
             esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=tmp_path / "run.npz", resume=True)
-        with pytest.raises(ValueError, match="resume=True goes on from a file: say which one with checkpoint="):
+        with pytest.raises(ValueError, match="checkpoint.*resume=True.*None"):
             esgroup.minimize(ellipsoid, X0, 0.5, resume=True)
 
     def test_a_damaged_file_is_refused(self, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ class TestCheckpoints:
             with pytest.raises(esgroup.CheckpointError, match=r"run\.npz"):
                 esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True, restarts="bipop")
 
-    def test_a_damaged_torn_generation_is_refused(self, tmp_path: Path) -> None:
+    def test_a_damaged_partial_generation_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "run.npz"
         with pytest.raises(RuntimeError, match="broken off"):
             esgroup.minimize(Recorder(ellipsoid, 3, fail(RuntimeError("broken off"))), X0, 0.5, checkpoint=path)

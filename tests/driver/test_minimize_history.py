@@ -30,7 +30,7 @@ class TestHistoryAndProgress:
         assert lines[-1]["best_f"] == result.fun
         assert sorted({line["restart"] for line in lines}) == [0, 1, 2]
 
-    def test_the_history_goes_on_when_the_run_does(self, tmp_path: Path) -> None:
+    def test_the_history_continues_when_the_run_is_resumed(self, tmp_path: Path) -> None:
         whole, parts, file = tmp_path / "whole.jsonl", tmp_path / "parts.jsonl", tmp_path / "run.npz"
         options: dict[str, Any] = {"sigma0": 0.5, "rng": 4, "restarts": "ipop"}
         esgroup.minimize(rastrigin, X0, **options, history=whole, max_evals=4000)
@@ -57,7 +57,7 @@ class TestHistoryAndProgress:
         os.close(primary)
 
     def test_flags_are_checked(self) -> None:
-        with pytest.raises(TypeError, match="progress must be True or False, got 1"):
+        with pytest.raises(TypeError, match="progress.* 1"):
             esgroup.minimize(ellipsoid, X0, 0.5, progress=1)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="resume must be True or False, got 'yes'"):
+        with pytest.raises(TypeError, match="resume.* 'yes'"):
             esgroup.minimize(ellipsoid, X0, 0.5, resume="yes")  # type: ignore[arg-type]

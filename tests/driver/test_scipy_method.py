@@ -69,7 +69,7 @@ class TestSciPy:
         ],
     )
     def test_what_it_cannot_use_is_refused(self, name: str, value: Any) -> None:
-        with pytest.raises(ValueError, match=f"esgroup.scipy_method does not use {name}: leave it out"):
+        with pytest.raises(ValueError, match=rf"scipy_method.* {name}\b"):
             self.solve(**{name: value})
 
     def test_an_unknown_option_is_refused(self) -> None:

@@ -369,5 +369,5 @@ def test_a_checkpoint_of_another_space_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     esgroup.minimize(lambda w: float(w[0, 0]), esgroup.Wishart(mean=np.eye(2)), max_evals=20, rng=1, checkpoint=path)
     for other in (np.ones(4), esgroup.Wishart(mean=np.eye(3)), esgroup.Wishart(mean=np.eye(2), structure="diagonal")):
-        with pytest.raises(ValueError, match="must be of the same search, but"):
+        with pytest.raises(ValueError, match="same search"):
             esgroup.minimize(lambda w: 0.0, other, max_evals=20, checkpoint=path, resume=True)
