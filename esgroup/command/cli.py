@@ -81,7 +81,9 @@ def run(
     jac: Annotated[str | None, _option(_SEARCH, help="Gradient for --method newton, as MODULE:FUNCTION.")] = None,
     hessp: Annotated[str | None, _option(_SEARCH, help="Hessian at x times v, as MODULE:FUNCTION of x and v.")] = None,
     sigma0: Annotated[float | None, _option(_SEARCH, help="Standard deviation of the first points.")] = None,
-    basins: Annotated[int | None, _option(_SEARCH, min=1, help="Search for several optima in so many places.")] = None,
+    basins: Annotated[
+        int | None, _option(_SEARCH, min=1, help="Search for several optima with this many Gaussians.")
+    ] = None,
     restarts: Annotated[Literal["ipop", "bipop"] | None, _option(_SEARCH, help="Restart elsewhere when stuck.")] = None,
     seed: Annotated[int | None, _option(_SEARCH, min=0, help="Seed of the random numbers.")] = None,
     workers: Annotated[int | None, _option(_SEARCH, help="Processes that evaluate; -1 for one per core.")] = None,
@@ -163,7 +165,9 @@ def compare(
         list[str] | None, typer.Argument(help="Problems of `esgroup list`, or MODULE:FUNCTION for your own f(x).")
     ] = None,
     preset: Annotated[str | None, _option(_WHAT, help="quick, paper, bbob, largescale or spd.")] = None,
-    dims: Annotated[str | None, _option(_WHAT, help="Numbers of variables, as in 10,40; default: the problems'.")] = None,
+    dims: Annotated[
+        str | None, _option(_WHAT, help="Numbers of variables, as in 10,40,200; default: those of the problems.")
+    ] = None,
     methods: Annotated[str | None, _option(_WHAT, help="Methods, as in esgroup,esgroup:diagonal,cma,bfgs.")] = None,
     seeds: Annotated[str | None, _option(_WHAT, help="How many seeds, or which, as in 5-9; default: 5.")] = None,
     starts: Annotated[
@@ -171,8 +175,10 @@ def compare(
     ] = None,
     reference: Annotated[str | None, _option(_WHAT, help="Method that others are compared with; default: cma.")] = None,
     targets: Annotated[str | None, _option(_END, help="Distances to the minimum, as in 1,1e-3,1e-8.")] = None,
-    max_evals: Annotated[int | None, _option(_END, min=1, help="Evaluations per run; default: 3000 a variable.")] = None,
-    max_time: Annotated[float | None, _option(_END, help="Seconds per run; default: 600.")] = None,
+    max_evals: Annotated[
+        int | None, _option(_END, min=1, help="Maximum number of evaluations per run; default: 3000 per variable.")
+    ] = None,
+    max_time: Annotated[float | None, _option(_END, help="Maximum number of seconds per run; default: 600.")] = None,
     out: Annotated[Path | None, _option(_FILES, help="Folder for all files.")] = None,
     jobs: Annotated[int | None, _option(_FILES, help="Runs at a time; default: one per core.")] = None,
     extend: Annotated[bool, _option(_FILES, "--extend", help="Add to the comparison in the folder.")] = False,
@@ -202,7 +208,9 @@ def compare(
 @app.command()
 def plot(
     history: Annotated[Path, typer.Argument(help="A file written by `esgroup run --history`.")],
-    out: Annotated[Path | None, typer.Option(help="The figure, .png, .svg or .pdf; default: beside it.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The figure: .png, .svg or .pdf; default: a .png beside the history.")
+    ] = None,
 ) -> None:
     """Draw a history: best value, step size, axis ratio, mean and standard deviations over evaluations."""
     from esgroup.plots import run

@@ -149,7 +149,7 @@ class TestCallback:
         assert caught.value is error
 
     def test_it_must_be_a_function(self) -> None:
-        with pytest.raises(TypeError, match="callback.* 3"):
+        with pytest.raises(TypeError, match=r"callback.* 3"):
             esgroup.minimize(ellipsoid, X0, 0.5, callback=3)  # type: ignore[arg-type]
 
 

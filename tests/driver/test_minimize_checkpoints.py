@@ -126,7 +126,7 @@ class TestCheckpoints:
             esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True)
         with pytest.raises(ValueError, match=r"structure.* Full\(dim=3\).* Diagonal\(dim=3\)"):
             esgroup.minimize(ellipsoid, X0, 0.5, bounds=(-9, 9), structure="diagonal", checkpoint=path, resume=True)
-        with pytest.raises(ValueError, match="options.* noise='adapt'"):
+        with pytest.raises(ValueError, match=r"options.* noise='adapt'"):
             esgroup.minimize(ellipsoid, X0, 0.5, bounds=(-9, 9), noise="adapt", checkpoint=path, resume=True)
 
     def test_an_existing_file_is_not_overwritten(self, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ class TestCheckpoints:
     def test_nothing_to_resume_from_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError, match=r"resume=True.*run\.npz"):
             esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=tmp_path / "run.npz", resume=True)
-        with pytest.raises(ValueError, match="checkpoint.*resume=True.*None"):
+        with pytest.raises(ValueError, match=r"checkpoint.*resume=True.*None"):
             esgroup.minimize(ellipsoid, X0, 0.5, resume=True)
 
     def test_a_damaged_file_is_refused(self, tmp_path: Path) -> None:

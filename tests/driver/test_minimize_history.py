@@ -57,7 +57,7 @@ class TestHistoryAndProgress:
         os.close(primary)
 
     def test_flags_are_checked(self) -> None:
-        with pytest.raises(TypeError, match="progress.* 1"):
+        with pytest.raises(TypeError, match=r"progress.* 1"):
             esgroup.minimize(ellipsoid, X0, 0.5, progress=1)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="resume.* 'yes'"):
+        with pytest.raises(TypeError, match=r"resume.* 'yes'"):
             esgroup.minimize(ellipsoid, X0, 0.5, resume="yes")  # type: ignore[arg-type]

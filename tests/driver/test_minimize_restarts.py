@@ -134,7 +134,7 @@ class TestRestarts:
 
     def test_they_need_a_point(self) -> None:
         search = Searcher(X0, 0.5)
-        with pytest.raises(ValueError, match="restarts.* Searcher"):
+        with pytest.raises(ValueError, match=r"restarts.* Searcher"):
             esgroup.minimize(ellipsoid, search, restarts="ipop")
 
     def test_a_search_may_be_the_start_of_a_single_run(self) -> None:
