@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,7 +47,7 @@ def nothing(x):
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a module of the user's, which every test imports anew."""
+    """A folder with a module of the user's, which every test imports afresh."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "rig", raising=False)
@@ -155,7 +156,7 @@ def test_workers_come_to_the_same_result() -> None:
     assert alone["x"] == together["x"] and alone["nfev"] == together["nfev"] == 60
 
 
-def test_failed_evaluations_are_told() -> None:
+def test_failed_evaluations_are_reported() -> None:
     found = run("rig:nothing", "--dim", "2", "--max-evals", "30")
     assert (found["fun"], found["nfailed"]) == (None, found["nfev"])
     result = command("run", "rig:nothing", "--dim", "2", "--max-evals", "30")
@@ -194,14 +195,14 @@ def test_a_figure_that_fails_does_not_cost_the_result(monkeypatch: pytest.Monkey
     monkeypatch.setattr("esgroup.plots.run.plot", full_disk)
     result = command("run", "sphere", "--dim", "2", "--max-evals", "100", "--plot", "f.png", code=1)
     assert "best     " in result.stdout
-    assert said(result.stderr) == "error: the figure could not be drawn: OSError: no space left\n"
+    assert re.fullmatch(r"error: the figure .*OSError: no space left\n", said(result.stderr))
 
 
 def test_a_resumed_run_comes_to_what_the_whole_run_comes_to() -> None:
     problem, parts = ("rosenbrock", "--dim", "4"), ("--checkpoint", "c.npz", "--history", "parts.jsonl")
     whole = run(*problem, "--seed", "3", "--max-iters", "60", "--history", "whole.jsonl")
     run(*problem, "--seed", "3", "--max-iters", "25", *parts)
-    rest = run(*problem, "--seed", "99", "--max-iters", "60", *parts, "--resume")  # the saved generator goes on
+    rest = run(*problem, "--seed", "99", "--max-iters", "60", *parts, "--resume")  # the saved generator continues
     assert rest["x"] == whole["x"] and rest["nfev"] == whole["nfev"] and rest["xmean"] == whole["xmean"]
     np.testing.assert_array_equal(read("parts.jsonl").mean, read("whole.jsonl").mean)
 
@@ -220,41 +221,35 @@ def test_the_first_look_solves_rosenbrock_and_names_its_figure(here: Path) -> No
 @pytest.mark.parametrize(
     "words, message",
     [
-        ("rosenbrok", "unknown problem 'rosenbrok' (did you mean 'rosenbrock'?): "),
-        ("rosenbrock --dim 1", "dim must be an integer >= 2, got 1"),
-        ("rig:bowl", "rig:bowl needs the number of coordinates (--dim) or a start (--x0)"),
-        ("rig:bowls --dim 2", "module 'rig' has no function 'bowls' (did you mean 'bowl'?)"),
-        ("rug:bowl --dim 2", "there is no module 'rug' in "),
-        ("rig:words --dim 2", "fitness[0] must be a real number (NaN if that run failed), got 'text'"),
-        ("sphere --x0 1,a", "--x0 must be numbers separated by commas, such as 0.5,1,-2, got '1,a'"),
-        ("sphere --dim 3 --x0 1,2", "x0 must have shape (3,), got (2,)"),
-        ("sphere --bounds 1", "--bounds must be LOW,HIGH, or one such pair per coordinate as 0,1;-5,5, got '1'"),
-        ("sphere --bounds 5,-5", "bounds must have lower <= upper, got (5.0, -5.0) for coordinate 0"),
-        ("sphere --structure foo", "unknown structure 'foo': the structures are "),
-        ("sphere --sigma0 0", "sigma0 must be a positive finite number, got 0.0"),
-        ("sphere --popsize 1", "popsize must be an integer "),
-        ("sphere --workers 0", "workers must be at least 1, or -1 for one process per core, got 0"),
-        ("sphere --resume", "--resume goes on from a file: say which one with --checkpoint"),
-        (
-            "sphere --resume --checkpoint no.npz",
-            "there is no checkpoint no.npz to resume from: leave out --resume to begin anew",
-        ),
-        (
-            "sphere --checkpoint rig.py",
-            "rig.py is there already: add --resume to go on from it, or remove it to begin anew",
-        ),
-        ("sphere --checkpoint rig.py --resume", "rig.py is not a checkpoint"),
-        ("sphere --history rig.py", "rig.py is not a history of esgroup: "),
-        ("sphere --history no/h.jsonl", "No such file or directory: no/h.jsonl"),
-        ("sphere --plot x.gif", "the figure's file must end in .png, .svg, .pdf, got 'x.gif'"),
-        ("sphere --plot no/x.png", "the figure's file must be in a folder that exists, got 'no/x.png'"),
+        ("rosenbrok", r"problem 'rosenbrok' .*'rosenbrock'"),
+        ("rosenbrock --dim 1", r"dim .*2.* 1"),
+        ("rig:bowl", r"rig:bowl .*--dim.*--x0"),
+        ("rig:bowls --dim 2", r"'rig' .*'bowls' .*'bowl'"),
+        ("rug:bowl --dim 2", r"module 'rug'"),
+        ("rig:words --dim 2", r"fitness\[0\] .*'text'"),
+        ("sphere --x0 1,a", r"--x0 .*commas.* '1,a'"),
+        ("sphere --dim 3 --x0 1,2", r"x0 .*\(3,\).*\(2,\)"),
+        ("sphere --bounds 1", r"--bounds .*LOW,HIGH.* '1'"),
+        ("sphere --bounds 5,-5", r"bounds .*lower <= upper.*\(5.0, -5.0\).*0"),
+        ("sphere --structure foo", r"structure 'foo'"),
+        ("sphere --sigma0 0", r"sigma0 .*positive.* 0.0"),
+        ("sphere --popsize 1", r"popsize .*integer"),
+        ("sphere --workers 0", r"workers .*-1.* 0"),
+        ("sphere --resume", r"--resume .*--checkpoint"),
+        ("sphere --resume --checkpoint no.npz", r"no.npz does not exist.*--resume"),
+        ("sphere --checkpoint rig.py", r"rig.py exists.*--resume"),
+        ("sphere --checkpoint rig.py --resume", r"rig.py .*checkpoint"),
+        ("sphere --history rig.py", r"rig.py .*history"),
+        ("sphere --history no/h.jsonl", r"No such file or directory: no/h.jsonl"),
+        ("sphere --plot x.gif", r"figure.*\.png, \.svg.* 'x.gif'"),
+        ("sphere --plot no/x.png", r"figure.*exist.* 'no/x.png'"),
     ],
 )
 def test_wrong_input_is_one_line_and_status_2(here: Path, words: str, message: str) -> None:
     result = command("run", *words.split(), "--max-evals", "50", code=2)
     assert result.stdout == ""
     stderr = said(result.stderr)
-    assert stderr.startswith(f"error: {message}") and stderr.count("\n") == 1
+    assert re.match(f"error: .*{message}", stderr) and stderr.count("\n") == 1
     assert (here / "rig.py").read_text() == MODULE
 
 
@@ -265,12 +260,12 @@ def test_options_that_cannot_be_read_end_with_status_2(words: str) -> None:
 
 def test_a_red_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(cli.app, ["run", "nothing"], color=True)
-    assert result.stderr.startswith("\x1b[31merror: unknown problem")
+    assert result.stderr.startswith("\x1b[31merror: ") and "'nothing'" in result.stderr
 
 
 def test_plot_says_what_is_wrong() -> None:
-    assert command("plot", "no.jsonl", code=2).stderr == "error: there is no file no.jsonl\n"
-    assert "rig.py is not a history of esgroup" in command("plot", "rig.py", code=2).stderr
+    assert re.fullmatch(r"error: .*no\.jsonl\n", command("plot", "no.jsonl", code=2).stderr)
+    assert re.match(r"error: rig\.py .*history", command("plot", "rig.py", code=2).stderr)
 
 
 # ---- exceptions and Ctrl-C --------------------------------------------------------------------------------------
@@ -283,7 +278,7 @@ def test_an_exception_of_the_objective_shows_its_traceback_and_leaves_the_checkp
     assert 'rig.py", line 14, in fails_later' in result.stderr
     assert "ZeroDivisionError: the rig is broken\n" in result.stderr
     assert "run_command.py" not in result.stderr
-    assert result.stderr.endswith("error: rig:fails_later has raised an exception; c.npz has what was told before\n")
+    assert re.search(r"error: rig:fails_later .*exception; c.npz .*\n$", result.stderr)
     assert 40 <= esgroup.Searcher.load("c.npz").nfev <= 80
 
 
@@ -328,10 +323,11 @@ def test_ctrl_c_leaves_a_checkpoint_and_the_best_point(workers: tuple[str, ...])
     code, stdout, stderr = interrupted(*words, "--plot", "f.png")
     assert code == 130, stderr
     assert said(stderr) == ""
-    told = dict(line.split(maxsplit=1) for line in stdout.splitlines())
-    assert told["stopped"] == "interrupted" and told["files"] == "history h.jsonl, checkpoint c.npz, figure f.png"
+    shown = dict(line.split(maxsplit=1) for line in stdout.splitlines())
+    assert shown["stopped"] == "interrupted" and shown["files"] == "history h.jsonl, checkpoint c.npz, figure f.png"
     search = esgroup.Searcher.load("c.npz")
-    assert told["best"] == f"{search.best_f:.10g}" and search.nfev >= read("h.jsonl").nfev[-1]
+    assert "--resume" in shown["continue"]
+    assert shown["best"] == f"{search.best_f:.10g}" and search.nfev >= read("h.jsonl").nfev[-1]
     more = str(search.nfev + 50)
     assert run(*words, "--history", "h.jsonl", "--resume", "--max-evals", more)["nfev"] >= search.nfev + 50
 

@@ -1,6 +1,7 @@
-"""The command over other spaces than vectors: matrices by the problem's space, several optima by --basins."""
+"""The command over spaces other than vectors: matrices for such problems, several optima with --basins."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def test_all_optima_are_listed_best_first() -> None:
     assert values == sorted(values) and sum(mode["weight"] for mode in modes) == pytest.approx(1)
 
 
-def test_a_run_over_matrices_goes_on_from_its_checkpoint() -> None:
+def test_a_run_over_matrices_continues_from_its_checkpoint() -> None:
     words = ("run", "matrix_inversion", "--dim", "3", "--seed", "2", "--json", "--max-evals")
     whole = json.loads(output(*words, "600"))
     output(*words, "300", "--checkpoint", "run.npz")
@@ -70,14 +71,14 @@ def test_a_run_over_matrices_goes_on_from_its_checkpoint() -> None:
 
 
 @pytest.mark.parametrize(("words", "message"), [
-    (("matrix_inversion", "--dim", "2", "--x0", "1,0,0,1"), "x0 is for vectors: matrix_inversion is a function of"),
-    (("matrix_inversion", "--x0", "1,2,3"), "x0 is for vectors: matrix_inversion is a function of matrices"),
-    (("matrix_inversion", "--restarts", "bipop"), "restarts are for searches over vectors from a point, got Wishart"),
-    (("matrix_inversion", "--bounds", "0,1"), "bounds cannot be given here: leave it out, Wishart has none"),
-    (("matrix_inversion", "--noise", "adapt"), "noise cannot be given here: leave it out, Wishart has none"),
-    (("matrix_inversion", "--basins", "2"), "basins are for searches over vectors, got space='spd'"),
-    (("hills:four", "--dim", "2", "--basins", "2", "--bounds", "0,1", "--sigma0", "1"), "sigma0 must be left out"),
+    (("matrix_inversion", "--dim", "2", "--x0", "1,0,0,1"), r"x0 .*vectors.*matrix_inversion"),
+    (("matrix_inversion", "--x0", "1,2,3"), r"x0 .*vectors.*matrix_inversion"),
+    (("matrix_inversion", "--restarts", "bipop"), r"restarts .*vectors.* Wishart"),
+    (("matrix_inversion", "--bounds", "0,1"), r"bounds .*Wishart"),
+    (("matrix_inversion", "--noise", "adapt"), r"noise .*Wishart"),
+    (("matrix_inversion", "--basins", "2"), r"basins .*vectors.*space='spd'"),
+    (("hills:four", "--dim", "2", "--basins", "2", "--bounds", "0,1", "--sigma0", "1"), r"sigma0 .*left out"),
 ])  # fmt: skip
 def test_what_does_not_fit_the_space_is_refused_in_a_line(words: tuple[str, ...], message: str) -> None:
     shown = output("run", *words, code=2)
-    assert message in " ".join(shown.split()) and "Traceback" not in shown
+    assert re.search(message, " ".join(shown.split())) and "Traceback" not in shown

@@ -11,6 +11,7 @@ from esgroup.checks import Array
 from esgroup.restarts import BIPOP, IPOP
 from esgroup.search.searcher import Searcher
 from tests.driver.support import X0, Recorder, by_hand, ellipsoid, rastrigin, same
+from tests.search.support import first_spread
 
 
 class TestRestarts:
@@ -93,7 +94,7 @@ class TestRestarts:
         _, runs, _ = self.runs(IPOP(3), **{"sigma0": None, **options})
         assert len(runs) == 4
         for run in runs:
-            assert np.allclose(run._first_spread, runs[0]._first_spread, rtol=1e-12)
+            assert np.allclose(first_spread(run), first_spread(runs[0]), rtol=1e-12)
 
     def test_fixed_and_integer_coordinates_stay_so(self) -> None:
         bounds = [(-4, 4), (None, None), (-3, 6)]
@@ -116,7 +117,7 @@ class TestRestarts:
                 assert run.limits.max_evals is not None
                 assert run.limits.max_evals <= limit  # the search itself knows
                 assert first.popsize <= run.popsize <= max(first.popsize, large[-1].popsize // 2)
-                factors = run._first_spread / first._first_spread
+                factors = first_spread(run) / first_spread(first)
                 assert np.allclose(factors, factors[0])
                 assert 0.01 <= factors[0] < 1
                 spent["small"] += run.nfev

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -280,7 +281,7 @@ class TestObjectivesThatRaise:
     ) -> None:
         where: dict[str, Any] = {"workers": 2} if own else {"executor": processes}
         caught, _ = arrived_before(RuntimeError, unhappy, **where)
-        assert str(caught) == "Unhappy in the objective: no luck (it cannot be sent between processes)"
+        assert "Unhappy" in str(caught) and "no luck" in str(caught)
         assert 'raise Unhappy("no luck")' in caught.__notes__[0]  # the place is known
         assert processes.submit(int).result() == 0
 
@@ -288,19 +289,18 @@ class TestObjectivesThatRaise:
         for count in (3, 5):
             short = lambda fun, points, count=count: [0.0] * count  # noqa: E731
             caught, arrived = arrived_before(ValueError, weighted, workers=short)
-            assert str(caught) == f"workers must return one value for each point, 4 of them, got {count}"
+            assert re.search(rf"workers .* 4 .* {count}$", str(caught))
             assert arrived == {}
 
     @pytest.mark.parametrize(("answer", "got"), [([1.0] * 3, "3"), ([], "0"), (1.5, "1.5"), (None, "None")])
     def test_a_vectorized_objective_must_return_a_value_per_row(self, answer: Any, got: str) -> None:
         caught, arrived = arrived_before(ValueError, lambda X: answer, vectorized=True)
-        wanted = "with vectorized=True fun must return one value for each row, 4 of them"
-        assert str(caught) == f"{wanted}, got {got}"
+        assert re.search(rf"fun .* 4 .*vectorized=True.* {re.escape(got)}$", str(caught))
         assert arrived == {}
 
 
 class TestUnpicklableObjectives:
-    ADVICE = r"cannot be sent to other processes .*define the function at the top level of a module, or .*threads"
+    ADVICE = r"fun and args .*processes .*top level of a module.*ThreadPoolExecutor"
 
     def refused(self, **where: Any) -> None:
         begin = time.monotonic()
@@ -370,15 +370,15 @@ class TestWorkersThatDie:
     @pytest.mark.usefixtures("no_process_is_left")
     def test_a_point_that_always_kills_ends_in_a_clear_error(self) -> None:
         caught, arrived = arrived_before(RuntimeError, dies, workers=2)
-        assert str(caught).startswith(f"a point was lost with its worker {TRIES} times: killed, out of memory, a crash")
+        assert re.search(rf"lost with its worker {TRIES} times: .*out of memory.*crash", str(caught))
         assert arrived == {}
 
     def test_a_broken_pool_of_the_callers_is_named(self) -> None:
         with ProcessPoolExecutor(2) as pool:
             caught, _ = arrived_before(RuntimeError, dies, executor=pool)
-            assert str(caught).startswith("the executor is broken and takes no more points: make a new one")
+            assert re.search(r"executor is broken.*workers=n", str(caught))
             caught, _ = arrived_before(RuntimeError, weighted, executor=pool)
-            assert str(caught).startswith("the executor is broken and takes no more points: make a new one")
+            assert re.search(r"executor is broken.*workers=n", str(caught))
 
     def test_an_executor_that_was_shut_down_says_so(self) -> None:
         pool = ThreadPoolExecutor(1)
@@ -407,7 +407,7 @@ class TestWorkersThatDie:
             assert evaluate_all(weighted, executor=Losing()) == VALUES
         else:
             caught, arrived = arrived_before(RuntimeError, weighted, executor=Losing())
-            assert str(caught).startswith(f"a point was lost with its worker {TRIES} times")
+            assert f"lost with its worker {TRIES} times" in str(caught)
             assert arrived == {0: VALUES[0], 1: VALUES[1], 3: VALUES[3]}
         assert len(set(names)) == len(names) == len(X) - 1 + min(losses + 1, TRIES)
 
@@ -443,17 +443,17 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("error", "text", "arguments"),
         [
-            (TypeError, "fun must be a function of a point, got 3", {"fun": 3}),
-            (TypeError, "executor must have a method submit, .* got 5", {"executor": 5}),
-            (TypeError, "workers must be a number of processes, .* function like map, got 'two'", {"workers": "two"}),
-            (TypeError, "workers must be a number of processes, .* function like map, got True", {"workers": True}),
-            (ValueError, "workers must be at least 1, or -1 for one process per core, got 0", {"workers": 0}),
-            (ValueError, "workers must be an integer >= -1, got -2", {"workers": -2}),
-            (ValueError, "give imap, not imap_unordered", {"workers": ThreadPool.imap_unordered}),
-            (ValueError, "workers and executor both say where", {"workers": 2, "executor": map}),
-            (ValueError, "vectorized=True hands the whole generation to one call", {"workers": 2, "vectorized": True}),
-            (ValueError, "vectorized=True hands", {"executor": map, "vectorized": True}),
-            (TypeError, "vectorized must be True or False, got 1", {"vectorized": 1}),
+            (TypeError, r"fun .*function.* 3", {"fun": 3}),
+            (TypeError, r"executor .*submit.* 5", {"executor": 5}),
+            (TypeError, r"workers .*number.*map.* 'two'", {"workers": "two"}),
+            (TypeError, r"workers .*number.*map.* True", {"workers": True}),
+            (ValueError, r"workers .*1.*-1.* 0", {"workers": 0}),
+            (ValueError, r"workers .*-1.* -2", {"workers": -2}),
+            (ValueError, r"workers .*imap, not imap_unordered", {"workers": ThreadPool.imap_unordered}),
+            (ValueError, "workers and executor", {"workers": 2, "executor": map}),
+            (ValueError, r"vectorized=True .*workers", {"workers": 2, "vectorized": True}),
+            (ValueError, r"vectorized=True .*executor", {"executor": map, "vectorized": True}),
+            (TypeError, r"vectorized .*True or False.* 1", {"vectorized": 1}),
         ],
     )
     def test_bad_ones_are_refused(self, error: type[Exception], text: str, arguments: dict[str, Any]) -> None:

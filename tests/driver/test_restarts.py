@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -102,12 +103,12 @@ class TestState:
         ("error", "wrong"), [(ValueError, "IPOPP"), (ValueError, ""), (TypeError, 3), (TypeError, IPOP)]
     )
     def test_others_are_refused(self, error: type[Exception], wrong: Any) -> None:
-        with pytest.raises(error, match=r"restarts must be None, 'ipop', 'bipop', IPOP\(...\) or BIPOP\(...\), got"):
+        with pytest.raises(error, match=rf"restarts .*'ipop', 'bipop', .* {re.escape(repr(wrong))}"):
             as_restarts(wrong)
 
     @pytest.mark.parametrize("strategy", [IPOP, BIPOP])
     def test_doublings_are_checked(self, strategy: Any) -> None:
-        with pytest.raises(ValueError, match="doublings must be an integer from 0 to 30, got -1"):
+        with pytest.raises(ValueError, match=r"doublings .*0.*30.* -1"):
             strategy(doublings=-1)
         with pytest.raises(TypeError, match="doublings"):
             strategy(doublings=1.5)

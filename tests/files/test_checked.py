@@ -19,10 +19,10 @@ def test_entries_are_of_the_kind_that_is_asked_for() -> None:
     assert number == 3.0 and type(number) is float
     assert npz.optional_entry(header, "none", int) is None
     for name, kind in [("f", int), ("b", int), ("b", float), ("i", bool), ("s", float), ("none", str), ("big", float)]:
-        with pytest.raises(CheckpointError, match=f"'{name}' in the header must be of type {kind.__name__}, got "):
+        with pytest.raises(CheckpointError, match=f"'{name}' .*header .*{kind.__name__}"):
             npz.entry(header, name, kind)
     for take in (npz.entry, npz.optional_entry):
-        with pytest.raises(CheckpointError, match="the header lacks 'missing'"):
+        with pytest.raises(CheckpointError, match=r"header .*'missing'"):
             take(header, "missing", int)
 
 
@@ -32,11 +32,11 @@ def test_arrays_are_of_the_shape_and_dtype_that_are_asked_for() -> None:
     assert npz.array(arrays, "x", (None, 3)) is arrays["x"]
     assert npz.array(arrays, "i", (2,), np.int64) is arrays["i"]
     for shape in [(2,), (2, 4), (None, 2), (2, 3, None), ()]:
-        with pytest.raises(CheckpointError, match=r"the array 'x' must be float64 of shape .* got float64 of shape"):
+        with pytest.raises(CheckpointError, match=r"'x' .*float64 of shape .* float64 of shape"):
             npz.array(arrays, "x", shape)
-    with pytest.raises(CheckpointError, match=r"the array 'i' must be float64 of shape \(n,\), got int64 of shape \(2"):
+    with pytest.raises(CheckpointError, match=r"'i' .*float64 .*\(n,\).* int64 .*\(2"):
         npz.array(arrays, "i", (None,))
-    with pytest.raises(CheckpointError, match="the array 'y' is missing"):
+    with pytest.raises(CheckpointError, match=r"'y' .*missing"):
         npz.array(arrays, "y", (2,))
 
 
@@ -100,7 +100,7 @@ def test_other_bit_generators_are_refused() -> None:
 
     impostor = type("PCG64", (np.random.PCG64,), {})
     for bits in (Mine, impostor):
-        with pytest.raises(TypeError, match=r"rng must use one of PCG64, PCG64DXSM, .*, got (Mine|PCG64)$"):
+        with pytest.raises(TypeError, match=r"rng .*PCG64, PCG64DXSM, .* (Mine|PCG64)$"):
             npz.generator_to_json(np.random.Generator(bits(1)))
 
 
@@ -132,7 +132,7 @@ STATES = [
 def test_a_state_that_is_none_is_refused(bits: type, name: str, value: object, message: str) -> None:
     stored = npz.generator_to_json(np.random.Generator(bits(1)))
     stored["state"][name] = value
-    with pytest.raises(CheckpointError, match=f"the stored generator is not valid: .*{message}"):
+    with pytest.raises(CheckpointError, match=f"generator .*{message}"):
         npz.generator_from_json(stored)
 
 
@@ -151,13 +151,13 @@ def test_a_state_that_is_none_is_refused(bits: type, name: str, value: object, m
 )
 def test_seeds_that_are_none_are_refused(seeds: object) -> None:
     stored = npz.generator_to_json(np.random.default_rng(1)) | {"seeds": seeds}
-    with pytest.raises(CheckpointError, match="the stored generator is not valid: "):
+    with pytest.raises(CheckpointError, match="generator"):
         npz.generator_from_json(stored)
 
 
 @pytest.mark.parametrize("stored", [None, 3, [], "state", {}, {"state": {}}, {"state": {"bit_generator": "PCG64"}}])
 def test_what_is_no_generator_is_refused(stored: object) -> None:
-    with pytest.raises(CheckpointError, match="the stored generator is not valid: "):
+    with pytest.raises(CheckpointError, match="generator"):
         npz.generator_from_json(stored)
 
 

@@ -104,14 +104,14 @@ def test_equal_contents_make_equal_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("array", [np.array([None]), np.array(["a"]), np.array([1j]), np.array([1.0], dtype="g")])
 def test_other_arrays_are_refused_before_anything_is_written(path: Path, array: np.ndarray) -> None:
     small(path)
-    with pytest.raises(ValueError, match="the array 'y' must hold booleans, integers or floats, got dtype"):
+    with pytest.raises(ValueError, match=r"array 'y' .*dtype"):
         write(path, "thing", {}, {"x": np.ones(3), "y": array})
     assert is_small(path) and not hidden(path.parent)
 
 
 @pytest.mark.parametrize("name", ["header", "", "a b", "a\\b", "ä"])
 def test_odd_names_are_refused(path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="names of arrays must be"):
+    with pytest.raises(ValueError, match="names of arrays"):
         write(path, "thing", {}, {name: np.ones(3)})
     assert os.listdir(path.parent) == []
 
@@ -225,13 +225,13 @@ def test_a_plain_name_in_the_current_directory_is_accepted(tmp_path: Path, monke
 def test_a_path_that_is_not_a_regular_file_is_not_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in (tmp_path / "pipe", tmp_path):
-        with pytest.raises(CheckpointError, match=r"is not a file that a checkpoint may replace"):
+        with pytest.raises(CheckpointError, match="checkpoint"):
             small(name)
     assert os.listdir(tmp_path) == ["pipe"]
 
 
 def test_a_missing_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=f"there is no such directory: '{tmp_path}/nowhere'"):
+    with pytest.raises(FileNotFoundError, match=f"director.*'{tmp_path}/nowhere'"):
         small(tmp_path / "nowhere" / "run.npz")
 
 
@@ -428,7 +428,7 @@ def test_older_versions_are_read(path: Path, version: int) -> None:
 
 def test_another_kind_is_refused(path: Path) -> None:
     small(path)
-    with pytest.raises(CheckpointError, match=r"run.npz holds a 'thing', not a 'searcher'"):
+    with pytest.raises(CheckpointError, match=r"run\.npz .*'thing'.* 'searcher'"):
         read(path, "searcher")
 
 
@@ -544,11 +544,11 @@ def bottomless() -> None:
 )
 def test_whatever_the_reader_finds_wrong_names_the_file(path: Path, fault: object) -> None:
     small(path)
-    with pytest.raises(CheckpointError, match=f"{path} is not a valid thing: "), reading(path, "thing") as parts:
+    with pytest.raises(CheckpointError, match=f"{path} .*thing"), reading(path, "thing") as parts:
         fault(*parts)
     with reading(path, "thing") as (header, arrays):
         assert header == {"value": 1.0} and list(arrays) == ["x"]
-    with pytest.raises(CheckpointError, match=r"npz holds a 'thing', not a 'else'$"), reading(path, "else"):
+    with pytest.raises(CheckpointError, match=r"npz .*'thing'.* 'else'$"), reading(path, "else"):
         pass
     with pytest.raises(RuntimeError), reading(path, "thing"):
         raise RuntimeError

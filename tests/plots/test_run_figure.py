@@ -155,15 +155,15 @@ def test_the_suffix_says_what_is_written(tmp_path: Path, suffix: str, begins: by
 
 def test_a_figure_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     path = write_history(tmp_path / "h", [2.0, 1.0])
-    with pytest.raises(ValueError, match=r"file must end in .png, .svg, .pdf, got '.*x.gif'"):
+    with pytest.raises(ValueError, match=r"\.png, \.svg, \.pdf.* '.*x\.gif'"):
         run.plot(path, tmp_path / "x.gif")
-    with pytest.raises(ValueError, match=r"file must be in a folder that exists, got '.*nowhere"):
+    with pytest.raises(ValueError, match=r"exist.* '.*nowhere"):
         run.plot(path, tmp_path / "nowhere" / "x.png")
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"figures need matplotlib: pip install 'esgroup\[plot\]'"):
+    with pytest.raises(ImportError, match=r"matplotlib.*'esgroup\[plot\]'"):
         run.plot(write_history(tmp_path / "h", [2.0, 1.0]), tmp_path / "x.png")
 
 

@@ -76,14 +76,14 @@ def test_a_package_that_fails_does_not_hide_the_others(own: Path, monkeypatch: p
     install(monkeypatch, good="own_module:bridge", bad="own_module:nothing", worse="no_module_at_all:f")
     assert set(known().makers) == {"good"}
     assert set(known().failures) == {"bad = own_module:nothing", "worse = no_module_at_all:f"}
-    with pytest.raises(ValueError, match=r"'bad': the problems are good, .*no_module_at_all:f could not be loaded"):
+    with pytest.raises(ValueError, match=r"'bad'.* good.*no_module_at_all:f"):
         find("bad")
     known.cache_clear()
 
 
 def test_a_problem_of_the_wrong_dimension_is_refused(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, table="own_module:TABLE")
-    with pytest.raises(ValueError, match=r"x0 must have shape \(5,\), got \(3,\)"):
+    with pytest.raises(ValueError, match=r"x0 .*\(5,\).*\(3,\)"):
         find("wrong", 5)
     known.cache_clear()
 
@@ -98,7 +98,7 @@ def test_a_function_of_a_module_begins_at_zero(own: Path) -> None:
 def test_a_start_replaces_the_problems_own_and_tells_the_dimension(own: Path) -> None:
     assert find("own_module:f", x0=[1.0, 2.0]).x0.tolist() == [1, 2]
     assert find("sphere", x0=[1.0, 2.0]).x0.tolist() == [1, 2]
-    with pytest.raises(ValueError, match=r"x0 must have shape \(3,\), got \(2,\)"):
+    with pytest.raises(ValueError, match=r"x0 .*\(3,\).*\(2,\)"):
         find("sphere", 3, x0=[1.0, 2.0])
 
 
@@ -111,18 +111,18 @@ def test_the_current_folder_is_searched(own: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     "name, message",
     [
-        ("own_module:f", r"own_module:f needs the number of coordinates \(--dim\) or a start \(--x0\)"),
-        ("own_module:g", r"module 'own_module' has no function 'g'$"),
-        ("own_module:brigde", r"module 'own_module' has no function 'brigde' \(did you mean 'bridge'\?\)"),
-        ("own_module:number", "own_module:number must be a function of a point, got int 3"),
+        ("own_module:f", r"own_module:f .*--dim.*--x0"),
+        ("own_module:g", r"'own_module' .*'g'$"),
+        ("own_module:brigde", r"'own_module' .*'brigde' .*'bridge'"),
+        ("own_module:number", r"own_module:number .*function.* 3"),
         ("own_module:", "MODULE:FUNCTION, got 'own_module:'"),
         (":f", "MODULE:FUNCTION, got ':f'"),
-        ("nowhere:f", "there is no module 'nowhere' in .* or among the installed [a-z]+$"),
-        ("own_module.py:f", r"there is no module 'own_module.py' .* \(write 'own_module', without .py\)"),
-        ("own_package.part:f", "there is no module 'own_package.part'"),
-        ("lacks:f", r"module 'lacks' could not be imported: ModuleNotFoundError: .* 'absent' \(.*line 2\)"),
-        ("breaks:f", r"module 'breaks' could not be imported: ZeroDivisionError: .* \(.*breaks.py, line 1\)"),
-        ("typo:f", r"module 'typo' could not be imported: SyntaxError: .* \(typo.py, line 1\)"),
+        ("nowhere:f", r"module 'nowhere'"),
+        ("own_module.py:f", r"module 'own_module\.py' .*'own_module'"),
+        ("own_package.part:f", r"module 'own_package\.part'"),
+        ("lacks:f", r"'lacks' .*ModuleNotFoundError: .* 'absent' .*line 2"),
+        ("breaks:f", r"'breaks' .*ZeroDivisionError: .*breaks\.py, line 1"),
+        ("typo:f", r"'typo' .*SyntaxError: .*typo\.py, line 1"),
     ],
 )
 def test_what_cannot_be_found_is_explained(own: Path, name: str, message: str) -> None:

@@ -219,7 +219,7 @@ def test_markdown_is_there_row_by_row_and_bars_do_not_break_it(tmp_path: Path) -
 def test_all_spaces_are_run_unless_some_are_chosen() -> None:
     assert bench_spaces.chosen("") == ["wishart", "matrix_gaussian", "mixture", "univariate"]
     assert bench_spaces.chosen("mixture, wishart") == ["mixture", "wishart"]
-    with pytest.raises(typer.BadParameter, match="no 'vector': choose from wishart"):
+    with pytest.raises(typer.BadParameter, match=r"'vector'.* wishart"):
         bench_spaces.chosen("vector")
 
 

@@ -44,7 +44,7 @@ STRUCTURES: dict[str, Group | str] = {
     "sparse": Sparse.from_edges(6, [(1, 0), (3, 2), (5, 4)], close=True),
 }
 
-#: Every option that changes how a search goes on, for six coordinates.
+#: Every option that changes how a search continues, for six coordinates.
 OPTIONS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "paper": {"algorithm": "paper"},
@@ -109,6 +109,16 @@ def local_coordinates(search: Searcher, x: Array) -> Array:
     return search.strategy.shortened(search.strategy.local(search.state, x))
 
 
+def dense_root(search: Searcher) -> Array:
+    """A matrix A with A A^T the covariance of the coordinates that are searched."""
+    return (search.state.sigma[0] * search.state.scale)[:, None] * search.structure._dense(search.state.root)
+
+
+def first_spread(search: Searcher) -> Array:
+    """The standard deviations with which a search began."""
+    return search._first_spread
+
+
 # ---- the whole of a search ----------------------------------------------------------------------------------------
 
 
@@ -151,7 +161,7 @@ def unchanged(search: Searcher) -> Iterator[None]:
 
 @contextmanager
 def refused(search: Searcher, error: type[Exception], text: str) -> Iterator[None]:
-    """The call raises this error with this text, leaves the search as it was, and the search can go on."""
+    """The call raises this error with this text, leaves the search as it was, and the search can continue."""
     with unchanged(search), pytest.raises(error, match=text):
         yield
     before = search.nit

@@ -11,6 +11,7 @@ from esgroup import Searcher
 from tests.search.support import (
     OPTIONS,
     STRUCTURES,
+    dense_root,
     everything,
     generation,
     local_coordinates,
@@ -246,8 +247,7 @@ def test_late_points_are_whitened_with_the_present_distribution() -> None:
     for _ in range(10):
         generation(search, valley)
     z = local_coordinates(search, late)
-    dense = search.structure._dense(search.state.root)
-    root = (search.state.sigma[0] * search.state.scale)[:, None] * dense
+    root = dense_root(search)
     longest = math.sqrt(3) + 2 * 3 / (3 + 2)
     expected = np.linalg.solve(root, (late - search.state.mean).T).T
     lengths = np.linalg.norm(expected, axis=1)

@@ -85,7 +85,7 @@ def test_values_that_are_no_list_of_numbers_are_refused(fitness: Any, text: str)
 
 @pytest.mark.parametrize("n", [0, 1, 6, 8, 14])
 def test_a_wrong_number_of_values_is_refused(n: int) -> None:
-    text = f"fitness must have 7 values, one for each point, got {n}"
+    text = f"fitness .*7 values.* {n}$"
     search = asked()
     with refused(search, ValueError, text):
         search.tell([1.0] * n)
@@ -98,7 +98,7 @@ def test_a_wrong_number_of_values_is_refused(n: int) -> None:
 @pytest.mark.parametrize("arguments", [(), ([1.0], [2.0], [3.0])])
 def test_a_wrong_number_of_arguments_is_refused(arguments: tuple[Any, ...]) -> None:
     search = asked()
-    with refused(search, TypeError, f"tell.. takes fitness, or X and fitness, got {len(arguments)} arguments"):
+    with refused(search, TypeError, rf"tell\(\) .*fitness.* {len(arguments)} arguments"):
         search.tell(*arguments)
 
 
@@ -119,19 +119,19 @@ def test_right_values_are_accepted_after_wrong_ones() -> None:
 @pytest.mark.parametrize(
     "X, text",
     [
-        (np.ones((2, 2)), r"X must have shape \(n, 3\), got \(2, 2\)"),
-        (np.ones((2, 4)), r"X must have shape \(n, 3\), got \(2, 4\)"),
-        (np.ones(2), r"X must have shape \(3,\), got \(2,\)"),
-        (np.ones((1, 2, 3)), r"X must have shape \(3,\) or \(n, 3\), got \(1, 2, 3\)"),
-        (1.0, r"X must have shape \(3,\) or \(n, 3\), got \(\)"),
-        ([], r"X must have shape \(3,\), got \(0,\)"),
-        ([[1, 2, 3], [1, 2]], "X must be an array of real numbers, got rows of unequal length"),
-        ([[1, 2, 3], [1, 2, np.nan]], r"X must be finite, got nan at index \(1, 2\)"),
-        ([[1, 2, 3], [1, np.inf, 3]], r"X must be finite, got inf at index \(1, 1\)"),
-        ([["a", "b", "c"]] * 2, "X must be an array of real numbers, got dtype <U1"),
-        ([[1j, 2, 3]] * 2, "X must be an array of real numbers, got dtype complex128"),
-        (None, "X must be an array of real numbers, got dtype object"),
-        (np.ma.ones((2, 3)), "X must be a plain array, got a masked one"),
+        (np.ones((2, 2)), r"X .*\(n, 3\).*\(2, 2\)"),
+        (np.ones((2, 4)), r"X .*\(n, 3\).*\(2, 4\)"),
+        (np.ones(2), r"X .*\(3,\).*\(2,\)"),
+        (np.ones((1, 2, 3)), r"X .*\(3,\) or \(n, 3\).*\(1, 2, 3\)"),
+        (1.0, r"X .*\(3,\) or \(n, 3\).*\(\)"),
+        ([], r"X .*\(3,\).*\(0,\)"),
+        ([[1, 2, 3], [1, 2]], r"X .*real numbers.*rows of unequal length"),
+        ([[1, 2, 3], [1, 2, np.nan]], r"X .*finite.* nan .*\(1, 2\)"),
+        ([[1, 2, 3], [1, np.inf, 3]], r"X .*finite.* inf .*\(1, 1\)"),
+        ([["a", "b", "c"]] * 2, r"X .*real numbers.*<U1"),
+        ([[1j, 2, 3]] * 2, r"X .*real numbers.*complex128"),
+        (None, r"X .*real numbers.*object"),
+        (np.ma.ones((2, 3)), r"X .*masked"),
     ],
 )
 def test_points_that_are_none_are_refused(X: Any, text: str) -> None:
@@ -145,12 +145,12 @@ def test_points_that_are_none_are_refused(X: Any, text: str) -> None:
 @pytest.mark.parametrize(
     "pairs, text",
     [
-        ([([1, 2, 3], 1.0), (1, 2, 3)], r"entry 1 is not a pair \(point, value\): \(1, 2, 3\)"),
-        ([([1, 2, 3], 1.0), 5.0], r"entry 1 is not a pair \(point, value\): 5.0"),
-        ([([1, 2, 3], 1.0), ([1, 2], 1.0)], "X must be an array of real numbers, got rows of unequal length"),
-        ([([1, 2], 1.0)], r"X must have shape \(n, 3\), got \(1, 2\)"),
-        ([([1, 2, math.nan], 1.0)], r"X must be finite, got nan at index \(0, 2\)"),
-        ([([1, [2], 3], 1.0)], "X must be an array of real numbers"),
+        ([([1, 2, 3], 1.0), (1, 2, 3)], r"entry 1 .*pair.*\(1, 2, 3\)"),
+        ([([1, 2, 3], 1.0), 5.0], r"entry 1 .*pair.* 5.0"),
+        ([([1, 2, 3], 1.0), ([1, 2], 1.0)], r"X .*real numbers.*rows of unequal length"),
+        ([([1, 2], 1.0)], r"X .*\(n, 3\).*\(1, 2\)"),
+        ([([1, 2, math.nan], 1.0)], r"X .*finite.* nan .*\(0, 2\)"),
+        ([([1, [2], 3], 1.0)], r"X .*real numbers"),
         ([([1, 2, 3], 1.0), ([1, 2, 3], None)], NUMBER.format(1) + "None"),
         ([([1, 2, 3], "a")], NUMBER.format(0) + "'a'"),
         ([([1, 2, 3], 1j)], NUMBER.format(0) + "1j"),
@@ -165,10 +165,10 @@ def test_pairs_that_are_none_are_refused(pairs: Any, text: str) -> None:
 @pytest.mark.parametrize(
     "options, X, text",
     [
-        ({"bounds": (0, 5)}, [[1, 2, 3], [1, 6, 3]], r"X\[1, 1\] must be from 0.0 to 5.0, got 6.0"),
-        ({"bounds": (0, None)}, [[-1, 2, 3]] * 2, r"X\[0, 0\] must be from 0.0 to inf, got -1.0"),
-        ({"integer": [1]}, [[1, 2.5, 3]] * 2, r"X\[0, 1\] must be an integer, got 2.5: round it"),
-        ({"fixed": [2]}, [[1, 2, 3], [1, 2, 4]], r"X\[1, 2\] must be 3.0, where it is fixed, got 4.0"),
+        ({"bounds": (0, 5)}, [[1, 2, 3], [1, 6, 3]], r"X\[1, 1\] .*0.0.*5.0.* 6.0"),
+        ({"bounds": (0, None)}, [[-1, 2, 3]] * 2, r"X\[0, 0\] .*0.0.*inf.* -1.0"),
+        ({"integer": [1]}, [[1, 2.5, 3]] * 2, r"X\[0, 1\] .*integer.* 2.5"),
+        ({"fixed": [2]}, [[1, 2, 3], [1, 2, 4]], r"X\[1, 2\] .*3.0.*fixed.* 4.0"),
     ],
 )
 def test_infeasible_points_are_refused(options: dict[str, Any], X: Any, text: str) -> None:
@@ -207,11 +207,11 @@ def test_points_at_the_end_of_the_numbers_do_no_harm_within_bounds() -> None:
 
 def test_tell_before_ask_is_refused() -> None:
     search = searcher()
-    with refused(search, RuntimeError, r"tell\(\) was called before ask\(\)"):
+    with refused(search, RuntimeError, r"tell\(\) .*before ask\(\)"):
         search.tell([1.0] * 7)
 
 
-TWICE = r"tell\(fitness\) was called twice for one ask\(\), or without one: ask\(\) again, or tell\(X, fitness\)"
+TWICE = r"tell\(fitness\) .*twice.* ask\(\).* tell\(X, fitness\)"
 
 
 def test_tell_twice_is_refused() -> None:
@@ -259,7 +259,7 @@ def test_other_points_do_not_take_the_last_ask_away() -> None:
 )
 def test_a_wrong_number_of_points_is_refused(n: Any, error: type[Exception]) -> None:
     search = searcher()
-    with refused(search, error, "n must be an integer >= 1, got "):
+    with refused(search, error, r"n .*integer >= 1, got "):
         search.ask(n)
 
 
@@ -402,7 +402,7 @@ def test_whoever_never_stops_goes_on_with_finite_points(f: Any, bounds: Any) -> 
 
 # ---- arguments ----------------------------------------------------------------------------------------------------
 
-POSITIVE = "sigma0 must be a positive finite number, got "
+POSITIVE = r"sigma0 .*positive finite.* "
 
 
 @pytest.mark.parametrize(
@@ -414,15 +414,15 @@ POSITIVE = "sigma0 must be a positive finite number, got "
         (math.inf, POSITIVE + "inf"),
         ("a", POSITIVE + "'a'"),
         (1j, POSITIVE + "1j"),
-        ([1, 0, 1], "sigma0 must be positive, got 0.0 at index 1"),
-        ([1, 1, -2], "sigma0 must be positive, got -2.0 at index 2"),
-        ([1, math.nan, 1], "sigma0 must be finite, got nan at index 1"),
-        ([1, 2], r"sigma0 must have shape \(3,\), got \(2,\)"),
-        ([[1, 2, 3]], r"sigma0 must have shape \(3,\), got \(1, 3\)"),
-        (["a", "b", "c"], "sigma0 must be an array of real numbers"),
-        (1e-200, "sigma0 must lead to standard deviations from 1e-100 to 1e.100: choose other units, got 1e-200"),
-        (1e200, "sigma0 must lead to standard deviations from 1e-100 to 1e.100: choose other units, got 1e.200"),
-        ([1, 1e-300, 1e200], "sigma0 must lead to standard deviations .*, got 1e-300"),
+        ([1, 0, 1], r"sigma0 .*positive.* 0.0 .*1"),
+        ([1, 1, -2], r"sigma0 .*positive.* -2.0 .*2"),
+        ([1, math.nan, 1], r"sigma0 .*finite.* nan .*1"),
+        ([1, 2], r"sigma0 .*\(3,\).*\(2,\)"),
+        ([[1, 2, 3]], r"sigma0 .*\(3,\).*\(1, 3\)"),
+        (["a", "b", "c"], r"sigma0 .*real numbers"),
+        (1e-200, r"sigma0 .*1e-100.*1e.100.* 1e-200"),
+        (1e200, r"sigma0 .*1e-100.*1e.100.* 1e.200"),
+        ([1, 1e-300, 1e200], r"sigma0 .* 1e-300"),
     ],
 )
 def test_a_wrong_sigma0_is_refused(sigma0: Any, text: str) -> None:
@@ -437,18 +437,18 @@ def test_a_wrong_sigma0_is_refused(sigma0: Any, text: str) -> None:
 @pytest.mark.parametrize(
     "x0, text",
     [
-        ([1.0, math.nan], "x0 must be finite, got nan at index 1"),
-        ([-math.inf, 1.0], "x0 must be finite, got -inf at index 0"),
-        ([], "x0 must have at least one coordinate, got none"),
-        (np.empty(0), "x0 must have at least one coordinate, got none"),
-        ([[1.0, 2.0]], r"x0 must have shape \(n,\), got \(1, 2\)"),
-        (np.empty((0, 0)), r"x0 must have shape \(n,\), got \(0, 0\)"),
-        (1.0, r"x0 must have shape \(n,\), got \(\)"),
-        (None, "x0 must be an array of real numbers, got dtype object"),
-        ("abc", "x0 must be an array of real numbers, got dtype <U3"),
-        ([1j], "x0 must be an array of real numbers, got dtype complex128"),
-        ([1, [2]], "x0 must be an array of real numbers, got rows of unequal length"),
-        ({}, "x0 must be an array of real numbers"),
+        ([1.0, math.nan], r"x0 .*finite.* nan .*1"),
+        ([-math.inf, 1.0], r"x0 .*finite.* -inf .*0"),
+        ([], r"x0 .*at least one coordinate"),
+        (np.empty(0), r"x0 .*at least one coordinate"),
+        ([[1.0, 2.0]], r"x0 .*\(n,\).*\(1, 2\)"),
+        (np.empty((0, 0)), r"x0 .*\(n,\).*\(0, 0\)"),
+        (1.0, r"x0 .*\(n,\).*\(\)"),
+        (None, r"x0 .*real numbers.*object"),
+        ("abc", r"x0 .*real numbers.*<U3"),
+        ([1j], r"x0 .*real numbers.*complex128"),
+        ([1, [2]], r"x0 .*real numbers.*rows of unequal length"),
+        ({}, r"x0 .*real numbers"),
     ],
 )
 @pytest.mark.parametrize("options", [{}, {"cov0": np.eye(2)}], ids=["plain", "cov0"])
@@ -457,25 +457,25 @@ def test_a_wrong_x0_is_refused(x0: Any, text: str, options: dict[str, Any]) -> N
         Searcher(x0, 0.5, **options)
 
 
-KINDS = r"bounds must be None, scipy.optimize.Bounds, a pair \(lower, upper\), or one such pair for each coordinate"
+KINDS = r"bounds must be None, .*Bounds, .*pair .*coordinate.*"
 
 
 @pytest.mark.parametrize(
     "bounds, error, text",
     [
-        ((1, -1), ValueError, r"bounds must have lower <= upper, got \(1.0, -1.0\) for coordinate 0"),
-        ([(0, 1), (0, 9), (5, 2)], ValueError, r"bounds must have lower <= upper, got \(5.0, 2.0\) for coordinate 2"),
-        (Bounds([0, 0, 5], [9, 9, 4]), ValueError, r"bounds must have lower <= upper, got \(5.0, 4.0\)"),
-        ((math.nan, 1), ValueError, r"bounds must not be NaN, got \(nan, 1.0\) for coordinate 0"),
-        ((5, 9), ValueError, r"x0\[0\] must be from 5.0 to 9.0, got 1.0"),
-        ((0, 2.5), ValueError, r"x0\[2\] must be from 0.0 to 2.5, got 3.0"),
-        ((math.inf, math.inf), ValueError, "bounds must leave room for finite numbers"),
-        ([1, 2, 3], ValueError, KINDS + ": got 3 entries for 3 coordinates"),
-        ([(0, 1)] * 4, ValueError, KINDS + ": got 4 entries for 3 coordinates"),
-        ("abc", TypeError, KINDS + ", got 'abc'"),
-        (5, TypeError, KINDS + ", got 5"),
-        (("a", "b"), TypeError, "bounds must be real numbers, or None where there is none, got 'a'"),
-        ((1j, 2), TypeError, "bounds must be real numbers, or None where there is none, got 1j"),
+        ((1, -1), ValueError, r"bounds .*lower <= upper.*\(1.0, -1.0\).*0"),
+        ([(0, 1), (0, 9), (5, 2)], ValueError, r"bounds .*lower <= upper.*\(5.0, 2.0\).*2"),
+        (Bounds([0, 0, 5], [9, 9, 4]), ValueError, r"bounds .*lower <= upper.*\(5.0, 4.0\)"),
+        ((math.nan, 1), ValueError, r"bounds .*NaN.*\(nan, 1.0\).*0"),
+        ((5, 9), ValueError, r"x0\[0\] .*5.0.*9.0.* 1.0"),
+        ((0, 2.5), ValueError, r"x0\[2\] .*0.0.*2.5.* 3.0"),
+        ((math.inf, math.inf), ValueError, r"bounds .*finite"),
+        ([1, 2, 3], ValueError, KINDS + " 3 entries .* 3 coordinates"),
+        ([(0, 1)] * 4, ValueError, KINDS + " 4 entries .* 3 coordinates"),
+        ("abc", TypeError, KINDS + " 'abc'"),
+        (5, TypeError, KINDS + " 5"),
+        (("a", "b"), TypeError, r"bounds .*real numbers.* 'a'"),
+        ((1j, 2), TypeError, r"bounds .*real numbers.* 1j"),
     ],
 )
 def test_wrong_bounds_are_refused(bounds: Any, error: type[Exception], text: str) -> None:
@@ -484,12 +484,12 @@ def test_wrong_bounds_are_refused(bounds: Any, error: type[Exception], text: str
 
 
 def test_bounds_equal_everywhere_leave_nothing_to_search() -> None:
-    with pytest.raises(ValueError, match="fixed and bounds must leave a coordinate to search, but all are fixed"):
+    with pytest.raises(ValueError, match=r"fixed and bounds .*all"):
         Searcher([1.0, 1.0], 0.5, bounds=(1, 1))
 
 
-ONE_OF = "{} must be {}, got {}"
-INTEGER = "{} must be an integer >= {}, got {}"
+ONE_OF = "{} .*{}.* {}"
+INTEGER = "{} .*integer >= {}.* {}"
 
 
 @pytest.mark.parametrize(
@@ -501,46 +501,46 @@ INTEGER = "{} must be an integer >= {}, got {}"
         ({"popsize": 7.0}, TypeError, INTEGER.format("popsize", 2, 7.0)),
         ({"popsize": "7"}, TypeError, INTEGER.format("popsize", 2, "'7'")),
         ({"popsize": True}, TypeError, INTEGER.format("popsize", 2, True)),
-        ({"structure": "ful"}, ValueError, r"unknown structure 'ful' \(did you mean 'full'\?\): the structures are "),
-        ({"structure": "zzz"}, ValueError, "unknown structure 'zzz': the structures are diagonal, "),
-        ({"structure": "heisenberg:k3=4"}, ValueError, "'k3=4' in structure 'heisenberg:k3=4' is not understood"),
-        ({"structure": "block_triangular:k=9"}, ValueError, "k must be an integer from 0 to 3, got 9"),
-        ({"structure": 3}, TypeError, "structure must be a group or a spelling such as 'full', got 3"),
-        ({"structure": None}, TypeError, "structure must be a group or a spelling such as 'full', got None"),
-        ({"structure": Full(4)}, ValueError, r"structure must have dimension 3, got Full\(dim=4\) of dimension 4"),
+        ({"structure": "ful"}, ValueError, r"structure 'ful' .*'full'"),
+        ({"structure": "zzz"}, ValueError, r"structure 'zzz'.* diagonal"),
+        ({"structure": "heisenberg:k3=4"}, ValueError, r"'k3=4'.*structure 'heisenberg:k3=4'"),
+        ({"structure": "block_triangular:k=9"}, ValueError, r"k .*0.*3.* 9"),
+        ({"structure": 3}, TypeError, r"structure .*group.* 3"),
+        ({"structure": None}, TypeError, r"structure .*group.* None"),
+        ({"structure": Full(4)}, ValueError, r"structure .*dimension 3.*Full\(dim=4\)"),
         ({"algorithm": "cma"}, ValueError, ONE_OF.format("algorithm", "'default' or 'paper'", "'cma'")),
         ({"algorithm": None}, ValueError, ONE_OF.format("algorithm", "'default' or 'paper'", "None")),
         ({"noise": "yes"}, ValueError, ONE_OF.format("noise", "None or 'adapt'", "'yes'")),
         ({"noise": True}, ValueError, ONE_OF.format("noise", "None or 'adapt'", "True")),
         ({"decoding": "no"}, ValueError, ONE_OF.format("decoding", "'auto' or True or False", "'no'")),
         ({"decoding": 1}, ValueError, ONE_OF.format("decoding", "'auto' or True or False", "1")),
-        ({"mirrored": 1}, TypeError, "mirrored must be True or False, got 1"),
-        ({"algorithm": "paper", "decoding": True}, ValueError, "algorithm='paper' is the plain published update"),
-        ({"algorithm": "paper", "noise": "adapt"}, ValueError, "algorithm='paper' is the plain published update"),
-        ({"cov0": np.eye(2)}, ValueError, r"cov0 must have shape \(3, 3\), got \(2, 2\)"),
-        ({"cov0": np.eye(3) - 1}, ValueError, "cov0 must be positive definite, but its smallest eigenvalue is -2"),
-        ({"cov0": np.triu(np.ones((3, 3)))}, ValueError, "cov0 must be symmetric, but differs from its transpose by 1"),
-        ({"cov0": np.full((3, 3), math.nan)}, ValueError, r"cov0 must be finite, got nan at index \(0, 0\)"),
-        ({"fixed": [0, 1, 2]}, ValueError, "fixed and bounds must leave a coordinate to search, but all are fixed"),
-        ({"fixed": [3]}, ValueError, "an index in fixed must be an integer from -3 to 2, got 3"),
-        ({"fixed": [True, False]}, ValueError, "fixed must have 3 entries if it is a mask, got 2"),
-        ({"fixed": {0: math.nan}}, ValueError, r"fixed\[0\] must be a finite number, got nan"),
-        ({"fixed": {0: 1, -3: 2}}, ValueError, "fixed must name a coordinate once, got coordinate 0 twice"),
-        ({"fixed": 1}, TypeError, "fixed must be None, indices of coordinates or a mask, got 1"),
-        ({"fixed": {0: 9}, "bounds": (0, 5)}, ValueError, r"x0\[0\] must be from 0.0 to 5.0, got 9.0"),
-        ({"integer": [5]}, ValueError, "an index in integer must be an integer from -3 to 2, got 5"),
-        ({"integer": "all"}, TypeError, "integer must be None, indices of coordinates or a mask, got 'all'"),
-        ({"integer": [0], "bounds": [(0.2, 0.8), (0, 9), (0, 9)]}, ValueError, "bounds must have an integer between"),
+        ({"mirrored": 1}, TypeError, r"mirrored .*True or False.* 1"),
+        ({"algorithm": "paper", "decoding": True}, ValueError, r"algorithm='paper'"),
+        ({"algorithm": "paper", "noise": "adapt"}, ValueError, r"algorithm='paper'"),
+        ({"cov0": np.eye(2)}, ValueError, r"cov0 .*\(3, 3\).*\(2, 2\)"),
+        ({"cov0": np.eye(3) - 1}, ValueError, r"cov0 .*positive definite.* -2"),
+        ({"cov0": np.triu(np.ones((3, 3)))}, ValueError, r"cov0 .*symmetric.* 1"),
+        ({"cov0": np.full((3, 3), math.nan)}, ValueError, r"cov0 .*finite.* nan .*\(0, 0\)"),
+        ({"fixed": [0, 1, 2]}, ValueError, r"fixed and bounds .*all"),
+        ({"fixed": [3]}, ValueError, r"index in fixed .*-3.*2.* 3"),
+        ({"fixed": [True, False]}, ValueError, r"fixed .*3 entries.*mask.* 2"),
+        ({"fixed": {0: math.nan}}, ValueError, r"fixed\[0\] .*finite.* nan"),
+        ({"fixed": {0: 1, -3: 2}}, ValueError, r"fixed .*coordinate 0 twice"),
+        ({"fixed": 1}, TypeError, r"fixed .*indices.*mask.* 1"),
+        ({"fixed": {0: 9}, "bounds": (0, 5)}, ValueError, r"x0\[0\] .*0.0.*5.0.* 9.0"),
+        ({"integer": [5]}, ValueError, r"index in integer .*-3.*2.* 5"),
+        ({"integer": "all"}, TypeError, r"integer .*indices.*mask.* 'all'"),
+        ({"integer": [0], "bounds": [(0.2, 0.8), (0, 9), (0, 9)]}, ValueError, r"bounds .*integer"),
         ({"max_evals": 0}, ValueError, INTEGER.format("max_evals", 1, 0)),
         ({"max_evals": 1e3 + 0.5}, TypeError, INTEGER.format("max_evals", 1, 1000.5)),
         ({"max_iters": -1}, ValueError, INTEGER.format("max_iters", 1, -1)),
-        ({"max_time": 0}, ValueError, "max_time must be a positive finite number, got 0"),
-        ({"max_time": math.nan}, ValueError, "max_time must be a positive finite number, got nan"),
-        ({"target": math.nan}, ValueError, "target must be a finite number, got nan"),
-        ({"target": "0"}, ValueError, "target must be a finite number, got '0'"),
-        ({"rng": -1}, ValueError, r"rng must be None, a seed \(an integer >= 0\) or a generator, got -1"),
-        ({"rng": "a"}, TypeError, r"rng must be None, a seed \(an integer >= 0\) or a generator, got 'a'"),
-        ({"rng": 1.5}, TypeError, r"rng must be None, a seed \(an integer >= 0\) or a generator, got 1.5"),
+        ({"max_time": 0}, ValueError, r"max_time .*positive finite.* 0"),
+        ({"max_time": math.nan}, ValueError, r"max_time .*positive finite.* nan"),
+        ({"target": math.nan}, ValueError, r"target .*finite.* nan"),
+        ({"target": "0"}, ValueError, r"target .*finite.* '0'"),
+        ({"rng": -1}, ValueError, r"rng .*seed.*generator.* -1"),
+        ({"rng": "a"}, TypeError, r"rng .*seed.*generator.* 'a'"),
+        ({"rng": 1.5}, TypeError, r"rng .*seed.*generator.* 1.5"),
         ({"unknown": 1}, TypeError, "unexpected keyword argument 'unknown'"),
     ],
 )
@@ -550,12 +550,12 @@ def test_wrong_options_are_refused(options: dict[str, Any], error: type[Exceptio
 
 
 def test_x0_that_is_not_whole_where_it_must_be_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"x0\[1\] must be an integer, got 0.5: round it"):
+    with pytest.raises(ValueError, match=r"x0\[1\] .*integer.* 0.5"):
         Searcher([0.0, 0.5], 1.0, integer=[1])
 
 
 def test_two_coordinates_with_bounds_by_rows_are_shown_both_spellings() -> None:
-    with pytest.raises(ValueError, match=r"write bounds=\[\(-1, 2\), \(-2, 1\)\]"):
+    with pytest.raises(ValueError, match=r"bounds=\[\(-1, 2\), \(-2, 1\)\]"):
         Searcher([0.0, 0.0], 1.0, bounds=[(-1, -2), (2, 1)])
 
 

@@ -187,20 +187,20 @@ FEW = "X and f must hold at least 2 points with a value below infinity, got {}"
 @pytest.mark.parametrize(
     ("points", "values", "text"),
     [
-        (X, F[:-1], "fitness must have 80 values, one for each point, got 79"),
-        (X[:5], F, "fitness must have 5 values, one for each point, got 80"),
+        (X, F[:-1], r"fitness .*80 values.* 79"),
+        (X[:5], F, r"fitness .*5 values.* 80"),
         (X[:1], F[:1], FEW.format(1)),
         (np.empty((0, 3)), [], FEW.format(0)),
         (X[:3], [1.0, math.nan, math.nan], FEW.format(1)),
         (X[:3], [math.nan] * 3, FEW.format(0)),
         (X[:3], [math.inf] * 3, FEW.format(0)),
-        (X[0], F[:3], r"X must have shape \(n, n\), got \(3,\)"),
-        (X[:3], [1.0, None, 2.0], r"fitness\[1\] must be a real number"),
-        (X[:3], ["a", "b", "c"], r"fitness\[0\] must be a real number"),
-        ([[1.0, math.nan], [1.0, 2.0]], [1.0, 2.0], r"X must be finite, got nan at index \(0, 1\)"),
-        ([[1.0], [1.0, 2.0]], [1.0, 2.0], "X must be an array of real numbers, got rows of unequal length"),
-        (np.ones((4, 3)), range(4), "X must have points that differ, got 4 times the same"),
-        (np.empty((4, 0)), range(4), "X must have at least one coordinate"),
+        (X[0], F[:3], r"X .*\(n, n\).*\(3,\)"),
+        (X[:3], [1.0, None, 2.0], r"fitness\[1\]"),
+        (X[:3], ["a", "b", "c"], r"fitness\[0\]"),
+        ([[1.0, math.nan], [1.0, 2.0]], [1.0, 2.0], r"X .*finite.* nan .*\(0, 1\)"),
+        ([[1.0], [1.0, 2.0]], [1.0, 2.0], r"X .*real numbers.*rows of unequal length"),
+        (np.ones((4, 3)), range(4), r"X .*different points.* 4 times"),
+        (np.empty((4, 0)), range(4), r"X .*at least one coordinate"),
     ],
 )
 def test_wrong_data_is_refused(points: Any, values: Any, text: str) -> None:
@@ -211,9 +211,9 @@ def test_wrong_data_is_refused(points: Any, values: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("sigma0", "text"),
     [
-        (0.0, "sigma0 must be a positive finite number"),
-        ([1.0, 2.0], r"sigma0 must have shape \(3,\)"),
-        ("a", "sigma0 must"),
+        (0.0, r"sigma0 .*positive"),
+        ([1.0, 2.0], r"sigma0 .*\(3,\)"),
+        ("a", "sigma0"),
     ],
 )
 def test_a_wrong_sigma0_is_refused(sigma0: Any, text: str) -> None:
@@ -223,7 +223,7 @@ def test_a_wrong_sigma0_is_refused(sigma0: Any, text: str) -> None:
 
 @pytest.mark.parametrize("quantile", [0.0, -1.0, math.nan, 1.5])
 def test_a_wrong_quantile_is_refused(quantile: float) -> None:
-    with pytest.raises(ValueError, match="quantile must be"):
+    with pytest.raises(ValueError, match="quantile"):
         start_from_data(X, F, None, quantile)
 
 

@@ -300,7 +300,7 @@ def test_a_generator_that_cannot_be_stored_is_named(tmp_path: Path) -> None:
         pass
 
     search = searcher(rng=np.random.Generator(Bits(1)))
-    with pytest.raises(TypeError, match=r"rng must use one of PCG64, .* to be stored, got Bits"):
+    with pytest.raises(TypeError, match=r"rng .*PCG64, .* Bits"):
         search.save(tmp_path / "run.npz")
     assert list(tmp_path.iterdir()) == []
 
@@ -309,7 +309,7 @@ def test_a_failed_save_leaves_the_search_and_the_old_file(tmp_path: Path) -> Non
     search = searcher()
     search.save(tmp_path / "run.npz")
     generation(search)
-    with unchanged(search), pytest.raises(FileNotFoundError, match="there is no such directory"):
+    with unchanged(search), pytest.raises(FileNotFoundError, match=r"director"):
         search.save(tmp_path / "missing" / "run.npz")
     assert Searcher.load(tmp_path / "run.npz").nit == 0
 
@@ -400,7 +400,7 @@ def test_an_option_that_is_newer_than_the_file_has_its_default(tmp_path: Path) -
 def test_a_damaged_file_is_refused_and_a_missing_one_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     path.write_bytes(b"PK\x03\x04" + bytes(100))
-    with pytest.raises(CheckpointError, match=r"run\.npz is damaged or cut short"):
+    with pytest.raises(CheckpointError, match=r"run\.npz .*damaged"):
         Searcher.load(path)
     with pytest.raises(FileNotFoundError):
         Searcher.load(tmp_path / "none.npz")

@@ -166,7 +166,7 @@ def test_bounds_of_a_mixture_hold_for_every_point() -> None:
         points = search.ask()
         assert (points >= 0).all() and (points <= 1).all()
         search.tell(-points.sum(axis=1))
-    with pytest.raises(ValueError, match=r"X\[0, 1\] must be from 0.0 to 1.0, got 2.0"):
+    with pytest.raises(ValueError, match=r"X\[0, 1\] .*0.0.*1.0.* 2.0"):
         search.inject([0.5, 2.0])
 
 
@@ -309,31 +309,31 @@ def test_options_of_vectors_are_refused() -> None:
     options: dict[str, Any] = {"sigma0": 1.0, "structure": "full", "bounds": (0, 1), "noise": "adapt", "mirrored": True}
     options |= {"cov0": np.eye(2), "fixed": [0], "algorithm": "paper"}
     for name, value in options.items():
-        with pytest.raises(ValueError, match=f"{name} cannot be given here: leave it out, Wishart has"):
+        with pytest.raises(ValueError, match=f"{name} .*Wishart"):
             Searcher(start, **{name: value})
     with pytest.raises(TypeError, match="unexpected keyword argument 'popsiz'"):
         Searcher(start, popsiz=4)
-    with pytest.raises(ValueError, match="restarts are for searches over vectors from a point, got Wishart"):
+    with pytest.raises(ValueError, match=r"restarts .*vectors.* Wishart"):
         esgroup.minimize(lambda w: 0.0, start, restarts="bipop")
 
 
 @pytest.mark.parametrize(("x0", "options", "message"), [
-    ([1.0, 2.0], {"space": "spd"}, "x0 must be a matrix for space='spd', got array"),
-    ([[1, 0], [0]], {"space": "spd"}, "x0 must be an array of real numbers, got rows of unequal length"),
-    (np.zeros((0, 0)), {"space": "spd"}, "x0 must be a matrix for space='spd', got array"),
-    (np.eye(2), {"space": "spd", "sigma0": 1e-9}, "sigma0 must be at least 1e-6 for space='spd', got 1e-09"),
-    ([], {"basins": 2}, "x0 must have at least one coordinate, got none"),
-    ([9.0], {"basins": 2, "bounds": (0, 1)}, r"x0 must be within the bounds, got \[9.0\]"),
-    (np.ones((2, 3)), {"space": "spd"}, r"x0 must be a square matrix, got shape \(2, 3\)"),
-    ([[1.0, 0.5], [0.0, 1.0]], {"space": "spd"}, "x0 must be symmetric, but differs from its transpose by 0.5"),
-    ([[1.0, 2.0], [2.0, 1.0]], {"space": "spd"}, "x0 must be positive definite, but its smallest eigenvalue is -1"),
-    (np.eye(2), {"space": "spd", "sigma0": -1.0}, "sigma0 must be a positive finite number, got -1.0"),
-    (np.eye(2), {"space": "cone"}, "space must be 'vector', 'spd' or 'matrix', got 'cone'"),
-    ([1.0, 2.0], {"space": "matrix"}, "x0 must be a matrix for space='matrix'"),
-    (np.eye(2), {"space": "matrix", "basins": 2}, "basins are for searches over vectors, got space='matrix'"),
-    ([1.0, 2.0], {"basins": 0}, "basins must be an integer >= 1, got 0"),
-    ([1.0], {"basins": 2, "bounds": (0, 1), "sigma0": 1.0}, "sigma0 must be left out where basins are spread"),
-    ([1.0], {"basins": 2, "bounds": (0, None)}, "bounds must be finite"),
+    ([1.0, 2.0], {"space": "spd"}, r"x0 .*matrix.*space='spd'.* array"),
+    ([[1, 0], [0]], {"space": "spd"}, r"x0 .*real numbers.*rows of unequal length"),
+    (np.zeros((0, 0)), {"space": "spd"}, r"x0 .*matrix.*space='spd'.* array"),
+    (np.eye(2), {"space": "spd", "sigma0": 1e-9}, r"sigma0 .*1e-6.*space='spd'.* 1e-09"),
+    ([], {"basins": 2}, r"x0 .*at least one coordinate"),
+    ([9.0], {"basins": 2, "bounds": (0, 1)}, r"x0 .*bounds.*\[9.0\]"),
+    (np.ones((2, 3)), {"space": "spd"}, r"x0 .*square.*\(2, 3\)"),
+    ([[1.0, 0.5], [0.0, 1.0]], {"space": "spd"}, r"x0 .*symmetric.* 0.5"),
+    ([[1.0, 2.0], [2.0, 1.0]], {"space": "spd"}, r"x0 .*positive definite.* -1"),
+    (np.eye(2), {"space": "spd", "sigma0": -1.0}, r"sigma0 .*positive finite.* -1.0"),
+    (np.eye(2), {"space": "cone"}, r"space .*'vector', 'spd' or 'matrix'.* 'cone'"),
+    ([1.0, 2.0], {"space": "matrix"}, r"x0 .*matrix.*space='matrix'"),
+    (np.eye(2), {"space": "matrix", "basins": 2}, r"basins .*vectors.*space='matrix'"),
+    ([1.0, 2.0], {"basins": 0}, r"basins .*1.* 0"),
+    ([1.0], {"basins": 2, "bounds": (0, 1), "sigma0": 1.0}, r"sigma0 .*basins"),
+    ([1.0], {"basins": 2, "bounds": (0, None)}, r"bounds .*finite"),
 ])  # fmt: skip
 def test_a_start_that_does_not_fit_the_space_is_refused(x0: Any, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -342,9 +342,9 @@ def test_a_start_that_does_not_fit_the_space_is_refused(x0: Any, options: Any, m
 
 def test_errors_name_the_arguments_of_the_caller() -> None:
     for start, _, _ in SPACES.values():
-        with pytest.raises(ValueError, match="popsize must be an integer >= "):
+        with pytest.raises(ValueError, match=r"popsize .*integer"):
             Searcher(start, popsize=1)
-    with pytest.raises(ValueError, match="start must not be a search over another space, got one over Wishart"):
+    with pytest.raises(ValueError, match=r"start .*vectors.* Wishart"):
         Searcher(Searcher(esgroup.Wishart(mean=np.eye(2))))
 
 

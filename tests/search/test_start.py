@@ -11,12 +11,12 @@ from scipy.optimize import Bounds
 from esgroup import Gaussian, Searcher
 from esgroup.groups import Diagonal, Full, Heisenberg, Triangular
 from esgroup.search import arguments
-from tests.search.support import STRUCTURES, generation, run, same, searcher, sphere, valley
+from tests.search.support import STRUCTURES, dense_root, generation, run, same, searcher, sphere, valley
 
 
 def covariance(search: Searcher) -> np.ndarray:
     """The whole covariance matrix, of the coordinates that are searched."""
-    root = (search.state.sigma[0] * search.state.scale)[:, None] * search.structure._dense(search.state.root)
+    root = dense_root(search)
     return root @ root.T
 
 
@@ -143,12 +143,12 @@ def test_a_gaussian_keeps_its_own_numbers() -> None:
 @pytest.mark.parametrize("option", [{"cov0": np.eye(3)}, {"fixed": [0]}], ids=["cov0", "fixed"])
 def test_options_that_contradict_a_distribution_are_refused(option: dict[str, Any]) -> None:
     start = Gaussian("full", mean=[1.0, 2.0, 3.0], sigma0=0.5)
-    with pytest.raises(ValueError, match="fixed and cov0 cannot be combined with a distribution as start"):
+    with pytest.raises(ValueError, match=r"fixed and cov0 .*distribution"):
         Searcher(start, **option)
 
 
 def test_a_gaussian_out_of_bounds_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"x0\[2\] must be from 0.0 to 2.0, got 3.0"):
+    with pytest.raises(ValueError, match=r"x0\[2\] .*0.0.*2.0.* 3.0"):
         Searcher(Gaussian("full", mean=[1.0, 2.0, 3.0], sigma0=0.5), bounds=(0, 2))
 
 
@@ -190,7 +190,7 @@ def test_a_warm_start_stays_in_the_space_of_the_other() -> None:
     other = searcher(bounds=(0, 4), integer=[0], fixed={1: 2.0})
     X = Searcher(other, rng=1).ask(300)
     assert (X >= 0).all() and (X <= 4).all() and (X[:, 0] % 1 == 0).all() and (X[:, 1] == 2).all()
-    with pytest.raises(ValueError, match="fixed, integer and cov0 are taken from the search that is the start"):
+    with pytest.raises(ValueError, match=r"fixed, integer and cov0 .*start"):
         Searcher(other, fixed=[1])
 
 
@@ -230,10 +230,7 @@ def test_the_default_population_is_that_of_cma_es(dim: int) -> None:
 
 
 def test_a_structure_too_large_for_the_memory_is_refused_by_name() -> None:
-    text = (
-        r"structure Full needs about [\d,]+\.\d GiB for 1,000,000 coordinates, more than 50% of this machine's "
-        r"[\d,.]+ GiB: use structure='heisenberg:k1=4,k2=4' or 'diagonal'"
-    )
+    text = r"Full .*[\d,]+\.\d GiB .*1,000,000 .*50% .*[\d,.]+ GiB.*'heisenberg:k1=4,k2=4' or 'diagonal'"
     with pytest.raises(ValueError, match=text):
         Searcher(np.zeros(1_000_000), 1.0, structure="full")
 
@@ -246,13 +243,13 @@ def test_memory_is_counted_with_what_the_options_need(
     monkeypatch.setattr(arguments, "machine_memory", lambda: 2.0 * needed)
     assert Searcher(np.ones(50), 1.0, **options).structure == Full(50)
     monkeypatch.setattr(arguments, "machine_memory", lambda: 2.0 * needed - 1)
-    with pytest.raises(ValueError, match=r"structure Full needs .* use structure='heisenberg:k1=4,k2=4' or 'diagonal'"):
+    with pytest.raises(ValueError, match=r"structure Full .*'heisenberg:k1=4,k2=4' or 'diagonal'"):
         Searcher(np.ones(50), 1.0, **options)
 
 
 def test_the_structure_to_use_instead_fits_small_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arguments, "machine_memory", lambda: 10.0)
-    with pytest.raises(ValueError, match="use structure='diagonal'"):
+    with pytest.raises(ValueError, match="structure='diagonal'"):
         searcher()
 
 
