@@ -221,7 +221,7 @@ class RestartedSearch:
         if partial is None:
             return
         points, ledger = _outstanding_points(self.search), self.search.ledger
-        ledger.last = ledger.asked[-1]
+        ledger.last, ledger.last_nit = ledger.asked[-1], ledger.nit  # its points are not late
         most = len(points) - 1
         self.partial = {checks.whole_number("row", row, most=most): float(value) for row, value in partial}
         if self.partial:
