@@ -69,6 +69,7 @@ def evaluator(
 
 
 def _objective(fun: Any, args: Any) -> Call:
+    """Return fun as a function of the point alone."""
     if not callable(fun):
         raise TypeError(f"fun must be a function of a point, got {fun!r}")
     args = args if isinstance(args, tuple) else (args,)
@@ -76,6 +77,7 @@ def _objective(fun: Any, args: Any) -> Call:
 
 
 def _check_one_way(vectorized: bool, workers: Any, executor: Any) -> None:
+    """Raise ValueError if the arguments name more than one way to evaluate, or a map without order."""
     if getattr(workers, "__name__", "") == "imap_unordered":
         raise ValueError("workers must return values in the order of the points: pass imap, not imap_unordered")
     if workers is not None and executor is not None:
@@ -85,6 +87,7 @@ def _check_one_way(vectorized: bool, workers: Any, executor: Any) -> None:
 
 
 def _number_of_workers(workers: Any) -> int:
+    """Return the number of processes that `workers` means; -1 is one per core."""
     if workers is None:
         return 1
     try:
@@ -114,18 +117,14 @@ def _in_a_loop(call: Call, X: Array, arrived: dict[int, Any]) -> list[Any]:
 def _in_one_call(call: Call, X: Array, arrived: dict[int, Any]) -> Any:
     n = len(X)  # before the call, which may change X
     values = call(X)
-    got = len(values) if _has_length(values) else repr(values)
+    try:
+        got: Any = len(values)
+    except TypeError:
+        got = repr(values)
     if got != n:
         raise ValueError(f"fun must return one value for each of the {n} rows when vectorized=True, got {got}")
     arrived.update(enumerate(values))
     return values
-
-
-def _has_length(values: Any) -> bool:
-    try:
-        return len(values) >= 0
-    except TypeError:
-        return False
 
 
 def _through_map(mapper: Callable[..., Iterable[Any]], call: Call, X: Array, arrived: dict[int, Any]) -> list[Any]:

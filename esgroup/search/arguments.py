@@ -76,7 +76,7 @@ def _vector_search(start: Any, sigma0: Any, options: SearchOptions) -> VectorSea
     _check_memory(group, options)
     popsize = checks.whole_number("popsize", default_popsize(dim) if popsize is None else popsize, least=2)
     _check_steps(place.steps)
-    return VectorSearch(place.box, group, options, popsize, _begin(group, place), note)
+    return VectorSearch(place.box, group, options, popsize, _vector_start(group, place), note)
 
 
 def default_popsize(dim: int) -> int:
@@ -136,7 +136,8 @@ def machine_memory() -> float:
         return memory
 
 
-def _begin(group: Group, place: Place) -> Start:
+def _vector_start(group: Group, place: Place) -> Start:
+    """Return the start in the given group; another group's root is kept as far as this group can hold it."""
     mean, steps, correlation = place.mean, place.steps, place.correlation
     if place.root is None or place.group is None:
         return Start(mean, steps, correlation)

@@ -1,4 +1,4 @@
-"""The command as a newcomer meets it: results, files, wrong input, exceptions, Ctrl-C."""
+"""The command line: results, files, wrong input, exceptions, Ctrl-C."""
 
 import json
 import os
@@ -150,7 +150,7 @@ def test_bounds_hold_for_each_coordinate() -> None:
     np.testing.assert_allclose(found["x"], [0.5, -1.0], atol=1e-6)
 
 
-def test_workers_come_to_the_same_result() -> None:
+def test_workers_give_the_same_result() -> None:
     words = ("rig:bowl", "--x0", "0.5,3", "--seed", "2", "--max-evals", "60")
     alone, together = run(*words), run(*words, "--workers", "2")
     assert alone["x"] == together["x"] and alone["nfev"] == together["nfev"] == 60
@@ -198,7 +198,7 @@ def test_a_figure_that_fails_does_not_cost_the_result(monkeypatch: pytest.Monkey
     assert re.fullmatch(r"error: the figure .*OSError: no space left\n", said(result.stderr))
 
 
-def test_a_resumed_run_comes_to_what_the_whole_run_comes_to() -> None:
+def test_a_resumed_run_equals_the_uninterrupted_run() -> None:
     problem, parts = ("rosenbrock", "--dim", "4"), ("--checkpoint", "c.npz", "--history", "parts.jsonl")
     whole = run(*problem, "--seed", "3", "--max-iters", "60", "--history", "whole.jsonl")
     run(*problem, "--seed", "3", "--max-iters", "25", *parts)
@@ -305,7 +305,7 @@ def started(*words: str) -> subprocess.Popen[str]:
 
 
 def interrupted(*words: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a run that gets Ctrl-C in mid-search."""
+    """Exit code, stdout and stderr of a run that is interrupted by Ctrl-C."""
     process = started(*words, "--history", "h.jsonl")
     try:
         while process.poll() is None and (not Path("h.jsonl").exists() or len(Path("h.jsonl").read_bytes()) < 2000):

@@ -1,4 +1,4 @@
-"""A package of somebody else's, as the README has it: it is built, installed, listed and searched."""
+"""The README's example of a package with problems can be built and installed; its problem is listed and searched."""
 
 import os
 import re
@@ -13,7 +13,7 @@ pytest.importorskip("setuptools", reason="the package is built by setuptools: pi
 
 
 def example(name: str) -> str:
-    """The block of the README that begins with the file's name."""
+    """The code block of the README that starts with the file's name."""
     (block,) = re.findall(rf"```\w+\n# {re.escape(name)}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     return block
 

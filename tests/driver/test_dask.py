@@ -1,4 +1,4 @@
-"""A search on a Dask cluster goes on when a worker is killed, and comes to what it would have come to without."""
+"""A search on a Dask cluster continues when a worker is killed, with the same result as without."""
 
 import logging
 import os
@@ -107,7 +107,7 @@ def test_lambdas_travel_to_a_cluster(client: Any) -> None:
 
 @pytest.mark.parametrize("times", [2, 3])
 def test_a_task_that_dask_has_given_up_is_handed_out_again_twice(times: int) -> None:
-    """A scheduler gives up a task that several workers have died with; that need not be the task's fault."""
+    """A scheduler abandons a task with which several workers have died, although the task may not be the cause."""
     lost = distributed.KilledWorker("task", None, 3)
 
     class GivesUp(Executor):

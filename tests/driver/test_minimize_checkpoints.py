@@ -53,7 +53,7 @@ class TestCheckpoints:
                 assert np.array_equal(self.result[name], expected[name])
 
     def test_it_continues_after_each_generation_bit_for_bit(self, tmp_path: Path) -> None:
-        """A run of many sessions of one generation each; the values are so coarse that there are soon restarts."""
+        """A run of many sessions of one generation each; the values are so coarse that restarts come soon."""
         whole, parts = (Recorder(lambda x: round(ellipsoid(x))) for _ in range(2))
         options: dict[str, Any] = {**self.OPTIONS, "restarts": "bipop", "max_evals": 500}
         expected = esgroup.minimize(whole, X0, **options)
@@ -100,7 +100,7 @@ class TestCheckpoints:
         assert ends == [False] * (len(ends) - 1) + [True]  # the search itself knows what is left
         assert "max_evals" in Searcher.load(path).stop()
 
-    def test_a_file_of_a_searcher_will_do(self, tmp_path: Path) -> None:
+    def test_a_file_of_a_searcher_can_be_resumed(self, tmp_path: Path) -> None:
         path, whole, first, second = tmp_path / "run.npz", Recorder(ellipsoid), Recorder(ellipsoid), Recorder(ellipsoid)
         esgroup.minimize(whole, X0, **self.OPTIONS, max_iters=20)
         by_hand(first, rng=9, max_iters=8).save(path)
@@ -181,7 +181,7 @@ class TestCheckpoints:
     def test_a_tenth_of_the_time_may_go_into_writing(
         self, seconds: float, written: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Six generations of so many seconds; a file takes one, the first is written before, the last in the end."""
+        """Six generations take `seconds` each, a file takes one; one file is written before them and one at the end."""
         now, generations = [0.0], []
         writes: list[int] = []
 
@@ -202,7 +202,7 @@ class TestCheckpoints:
     def test_a_run_that_is_killed_again_and_again_loses_nothing_that_was_written(
         self, kills: int, tmp_path: Path
     ) -> None:
-        """kill -9 at random moments, most of them in the middle of writing: the file is whole after each."""
+        """kill -9 at random moments, most of them while a file is being written: the file is complete after each."""
         path, random = tmp_path / "run.npz", np.random.default_rng(11)
         options: dict[str, Any] = {**self.OPTIONS, "restarts": "ipop", "max_evals": 500 * kills}
         expected = esgroup.minimize(rastrigin, X0, **options)

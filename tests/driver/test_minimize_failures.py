@@ -73,7 +73,7 @@ class TestFailures:
         assert caught.value.__notes__ == ["the checkpoint could not be written: no space left"]
 
     def test_partial_generations_of_many_threads_continue_bit_for_bit(self, tmp_path: Path) -> None:
-        """Values arrive in any order, points and values are often equal, some runs fail: the result is the same."""
+        """Values arrive in any order, points and values are often equal, some are NaN: the result is the same."""
 
         def steps(x: Array) -> float:
             return math.nan if x[1] > 3 else float(np.floor(np.abs(x - 0.3)).sum())
@@ -218,7 +218,7 @@ class TestInterrupts:
         assert result.nit == 6
 
     def test_workers_are_gone_after_an_interrupt(self, tmp_path: Path) -> None:
-        """Ctrl-C reaches the whole process group: no noise of workers, idle or with points in store, a checkpoint."""
+        """Ctrl-C reaches all processes: workers, idle or busy, print nothing, and the checkpoint is written."""
         runs = [self.started(tmp_path / name, *sizes) for name, sizes in {"idle": (2, 4), "busy": (12, 2)}.items()]
         try:
             for path, process in runs:

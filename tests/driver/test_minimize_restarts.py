@@ -1,4 +1,4 @@
-"""Restarts of `minimize`: what the runs share, how they differ, and what the result says of all of them."""
+"""Restarts of `minimize`: what the runs share, how they differ, and how the result combines them."""
 
 import math
 from typing import Any
@@ -90,7 +90,7 @@ class TestRestarts:
         [{}, {"sigma0": [0.5, 1.0, 2.0]}, {"cov0": np.diag([1.0, 2.0, 3.0])}, {"sigma0": 2, "cov0": np.eye(3)}],
     )
     def test_step_sizes_are_those_of_the_first_run(self, options: dict[str, Any]) -> None:
-        """The default sigma0 depends on x0, but not anew at each start."""
+        """The default sigma0 depends on the first x0, not on that of each restart."""
         _, runs, _ = self.runs(IPOP(3), **{"sigma0": None, **options})
         assert len(runs) == 4
         for run in runs:

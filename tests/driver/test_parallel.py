@@ -1,4 +1,4 @@
-"""Every way to evaluate a generation gives the same values, and faults in it come out clearly."""
+"""Every way to evaluate a generation gives the same values and reports errors clearly."""
 
 import multiprocessing
 import os
@@ -38,14 +38,14 @@ OTHERS = [weighted(x, 3.0, 1.0) for x in X]
 
 
 class OneWay:
-    """Something that is pickled well and cannot be unpickled."""
+    """An object that can be pickled but not unpickled."""
 
     def __reduce__(self) -> Any:
         return int, ("no number",)
 
 
 class Unhappy(Exception):
-    """An exception that cannot leave its process."""
+    """An exception that cannot be sent to another process."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -63,7 +63,7 @@ def unhappy(x: Array) -> float:
 
 
 def dies_once(x: Array, flag: str) -> float:
-    """Kills its process at the third point, unless it was done before."""
+    """Kills its process at the third point, the first time only."""
     if x[0] == 6 and not os.path.exists(flag):
         Path(flag).touch()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -169,7 +169,7 @@ class TestValues:
             assert evaluate_all(in_turn, executor=pool) == VALUES
 
     def test_equal_points_are_separate_tasks(self) -> None:
-        """Dask takes equal calls for one, which would make noise disappear: the tasks must differ."""
+        """Dask merges equal calls, which would make noise disappear: the tasks must differ."""
         tasks: list[tuple[Any, ...]] = []
 
         class Recording(Executor):
@@ -323,8 +323,8 @@ class TestUnpicklableObjectives:
     def test_threads_take_everything(self, threads: ThreadPoolExecutor) -> None:
         assert evaluate_all(lambda x: 1.0, executor=threads) == [1.0] * 4
 
-    def test_a_function_that_workers_cannot_find_is_an_answer_and_not_a_dead_worker(self) -> None:
-        """Under spawn a function typed in at a prompt is pickled by name, but is nowhere to be found."""
+    def test_a_function_that_workers_cannot_find_is_reported_and_kills_no_worker(self) -> None:
+        """Under spawn a function that was typed at a prompt is pickled by name, but cannot be imported."""
         code = """
             import multiprocessing, sys
             import numpy as np
@@ -360,7 +360,7 @@ GUARD
 
 class TestWorkersThatDie:
     @pytest.mark.usefixtures("no_process_is_left")
-    def test_our_own_pool_starts_anew_and_no_value_is_lost(self, tmp_path: Path) -> None:
+    def test_our_own_pool_is_replaced_and_no_value_is_lost(self, tmp_path: Path) -> None:
         flag = str(tmp_path / "died")
         with evaluator(dies_once, (flag,), workers=2) as evaluate:
             assert evaluate(X, {}) == VALUES
@@ -387,8 +387,8 @@ class TestWorkersThatDie:
         assert str(caught) == "cannot schedule new futures after shutdown"
 
     @pytest.mark.parametrize("losses", [TRIES - 1, TRIES])
-    def test_a_point_whose_task_was_cancelled_is_handed_out_again(self, losses: int) -> None:
-        """As when a cluster drops a task: twice is forgiven."""
+    def test_a_point_whose_task_was_cancelled_is_submitted_again(self, losses: int) -> None:
+        """As when a cluster drops a task: it is submitted twice more."""
         names: list[str] = []
 
         class Losing(Executor):
@@ -413,7 +413,7 @@ class TestWorkersThatDie:
 
     @pytest.mark.parametrize("guarded", [True, False])
     def test_processes_that_are_spawned(self, guarded: bool, tmp_path: Path) -> None:
-        """With the guard they work, without it the error says that it is missing."""
+        """With the guard they work; without it the error says that it is missing."""
         script = tmp_path / "script.py"
         script.write_text(SPAWN.replace("GUARD", "if __name__ == '__main__':" if guarded else "if True:"))
         root = str(Path(__file__).parents[2])

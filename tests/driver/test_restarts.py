@@ -12,7 +12,7 @@ from esgroup.restarts import BIPOP, IPOP, Plan, Schedule, as_restarts
 
 
 class Fixed:
-    """A generator that gives what it was told to."""
+    """A generator that returns given numbers."""
 
     def __init__(self, *numbers: float) -> None:
         self.numbers = list(numbers)

@@ -309,7 +309,7 @@ def header_npy(**changes: object) -> bytes:
 
 
 def rewrite(path: Path, members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> None:
-    """An archive made by hand, with a good header unless the members have one."""
+    """Write an archive by hand, with a valid header unless the members include one."""
     header = header_npy(arrays=[name.removesuffix(".npy") for name in members])
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, data in ({"header.npy": header} | members).items():
@@ -317,7 +317,7 @@ def rewrite(path: Path, members: dict[str, bytes], compression: int = zipfile.ZI
 
 
 class Trap:
-    """Its pickle would leave a file when loaded."""
+    """Loading its pickle would create a directory."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)

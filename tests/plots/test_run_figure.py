@@ -1,4 +1,4 @@
-"""The figure: what is drawn, how it is named, and that drawing touches nothing else."""
+"""The figure of a run: what is drawn, how it is named, and that drawing changes nothing else."""
 
 import itertools
 import json

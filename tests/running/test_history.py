@@ -1,4 +1,4 @@
-"""The history file: what a line holds, what a kill leaves, what a continued run makes of it."""
+"""The history file: the contents of a line, what remains after a kill, and how a resumed run continues it."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The live line: what it says, and where it is silent."""
+"""The progress line: what it shows, and where it stays silent."""
 
 import io
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""The benchmark of searches beyond vectors counts and judges as it says, mostly on made-up runs."""
+"""The benchmark of searches beyond vectors counts and judges correctly, mostly on made-up runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the searcher share: problems, structures, and a look at the whole of a search."""
+"""What the tests of searches share: problems, structures, and access to the complete state of a search."""
 
 import json
 from collections import deque
@@ -68,7 +68,7 @@ X0 = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 1.0])
 
 
 def searcher(dim: int = 3, sigma0: Any = 0.5, **options: Any) -> Searcher:
-    """A search from a point that is whole, positive and not symmetric."""
+    """A search from a point whose coordinates are integer, positive and different."""
     return Searcher(X0[:dim], sigma0, rng=options.pop("rng", 1), **options)
 
 
@@ -83,14 +83,14 @@ def valley(x: Array) -> float:
 
 
 def generation(search: Searcher, f: Function = sphere) -> Array:
-    """One ask and tell; returns the points."""
+    """Ask and tell once; return the points."""
     X = search.ask()
     search.tell([f(x) for x in X])
     return X
 
 
 def run(search: Searcher, f: Function = sphere, generations: int = 1000) -> Searcher:
-    """Ask and tell until the search stops, or that often."""
+    """Ask and tell until the search stops, at most `generations` times."""
     for _ in range(generations):
         if search.stop():
             break
@@ -99,13 +99,13 @@ def run(search: Searcher, f: Function = sphere, generations: int = 1000) -> Sear
 
 
 def evaluations(f: Function, x0: Any, sigma0: Any, target: float, seed: int, **options: Any) -> float:
-    """How many it takes to get to a target; infinite if the search stops before."""
+    """Number of evaluations until the target is reached; infinite if the search stops before."""
     search = run(Searcher(x0, sigma0, rng=seed, target=target, max_evals=20_000, **options), f, 10**5)
     return search.nfev if "target" in search.stop() else float("inf")
 
 
 def local_coordinates(search: Searcher, x: Array) -> Array:
-    """Those with which points count that were not asked for."""
+    """The local coordinates that points get if the search did not ask for them."""
     return search.strategy.shortened(search.strategy.local(search.state, x))
 
 
@@ -123,7 +123,7 @@ def first_spread(search: Searcher) -> Array:
 
 
 def everything(search: Searcher) -> tuple[str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
-    """All that the future of a search depends on, bit by bit, apart from the time."""
+    """Everything that determines how a search continues, bit by bit, apart from the time."""
     header, arrays = snapshot.parts_to_file(search.parts)
     header = {name: value for name, value in header.items() if name not in ("seconds", "looks")}  # as asked for
     bits = {name: (str(a.dtype), a.shape, np.ascontiguousarray(a).tobytes()) for name, a in arrays.items()}
@@ -131,7 +131,7 @@ def everything(search: Searcher) -> tuple[str, dict[str, tuple[str, tuple[int, .
 
 
 def anatomy(part: Any) -> Any:
-    """The attributes themselves, all the way down: what a search holds, whether its snapshot tells or not."""
+    """All attributes, recursively: what a search holds, whether or not its snapshot has it."""
     if isinstance(part, np.ndarray):
         return str(part.dtype), part.shape, np.ascontiguousarray(part).tobytes()
     if isinstance(part, np.random.Generator):
@@ -153,7 +153,7 @@ def same(first: Searcher, second: Searcher) -> bool:
 
 @contextmanager
 def unchanged(search: Searcher) -> Iterator[None]:
-    """Whatever happens within, the search is exactly as it was."""
+    """Assert that the search is exactly as it was, whatever happens within the context."""
     before = everything(search)
     yield
     assert everything(search) == before
@@ -161,7 +161,7 @@ def unchanged(search: Searcher) -> Iterator[None]:
 
 @contextmanager
 def refused(search: Searcher, error: type[Exception], text: str) -> Iterator[None]:
-    """The call raises this error with this text, leaves the search as it was, and the search can continue."""
+    """Assert that the call raises this error, leaves the search as it was, and that the search can continue."""
     with unchanged(search), pytest.raises(error, match=text):
         yield
     before = search.nit

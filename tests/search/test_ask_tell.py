@@ -210,7 +210,7 @@ def test_more_than_a_generation_is_one_large_generation() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"noise": "adapt"}, {"decoding": False}], ids=str)
 def test_a_very_large_generation_is_no_trouble(options: dict[str, object]) -> None:
-    """The cost is linear in the number of values: cubic, 3000 would take a minute."""
+    """The cost is linear in the number of values; if it were cubic, 3000 would take a minute."""
     search = searcher(**options)
     generation(search)
     X = search.ask(3000)
@@ -220,7 +220,7 @@ def test_a_very_large_generation_is_no_trouble(options: dict[str, object]) -> No
 
 
 def test_part_told_counts_with_the_rest() -> None:
-    """Two values that are kept take part in the move: the better of all is what the mean turns to."""
+    """Two values that were kept take part in the move: the mean moves towards the best of all points."""
     search = searcher()
     X = search.ask()
     search.tell(X[:2], [-1e9, -1e8])
@@ -301,7 +301,7 @@ def test_telling_no_points_changes_nothing() -> None:
 
 
 def test_a_search_of_single_evaluations_solves() -> None:
-    """As asynchronous workers do it: four points are always out."""
+    """As with asynchronous workers: four points are always being evaluated."""
     search = searcher(target=1e-8)
     out = list(search.ask(4))
     while not search.stop():

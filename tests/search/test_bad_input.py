@@ -1,4 +1,4 @@
-"""Every fault has its exact outcome: a clear error that leaves the search as it was, or a value that is dealt with."""
+"""Wrong input has a defined outcome: a clear error that leaves the search as it was, or a value that is handled."""
 
 import math
 from decimal import Decimal
@@ -12,12 +12,12 @@ from esgroup import Searcher
 from esgroup.groups import Full
 from tests.search.support import everything, generation, refused, run, same, searcher, sphere, unchanged, valley
 
-NUMBER = r"fitness\[{}\] must be a real number \(NaN if that run failed\), got "
-LIST = "fitness must be a list of numbers, one for each point, got "
+NUMBER = r"fitness\[{}\] .*real number.* "
+LIST = r"fitness .*list of numbers.* "
 
 
 def asked(**options: Any) -> Searcher:
-    """A search with a generation behind it, part of another told, and points out."""
+    """A search after one generation, with part of another told and further points asked for."""
     search = searcher(**options)
     generation(search)
     search.tell(search.mean[None], [1.0])
@@ -270,7 +270,7 @@ def test_more_points_than_memory_leave_the_search_as_it_was() -> None:
     generation(search)
 
 
-def test_an_objective_that_raises_leaves_a_search_that_can_go_on() -> None:
+def test_an_objective_that_raises_leaves_a_search_that_can_continue() -> None:
     def fails(x: np.ndarray) -> float:
         raise OSError("the simulator is gone")
 
@@ -391,7 +391,7 @@ def test_wild_values_make_no_trouble(values: tuple[float, float]) -> None:
 
 @pytest.mark.parametrize("bounds", [None, [(None, None), (0, 9), (0, None)], (0, 5)])
 @pytest.mark.parametrize("f", [lambda x: -x[0], lambda x: abs(x).max(), lambda x: 1.0], ids=["slope", "norm", "flat"])
-def test_whoever_never_stops_goes_on_with_finite_points(f: Any, bounds: Any) -> None:
+def test_a_search_that_is_never_stopped_continues_with_finite_points(f: Any, bounds: Any) -> None:
     search = searcher(bounds=bounds, popsize=4)
     for _ in range(30):
         for _ in range(50):

@@ -164,7 +164,7 @@ def test_integer_problems_are_solved(weights: np.ndarray) -> None:
 
 
 def test_one_integer_step_is_still_tried_after_the_rest_has_converged() -> None:
-    """The value of a step by one shows only once the others are settled."""
+    """The effect of a step by one is visible only once the other coordinates have converged."""
 
     def f(x: np.ndarray) -> float:
         return float(1e4 * x[1:] @ x[1:] + abs(x[0] - 4))
@@ -195,7 +195,7 @@ def test_the_smallest_step_changes_one_coordinate_in_a_generation() -> None:
 
 
 def test_points_with_integers_can_be_told_back_as_integers() -> None:
-    """Where a sample was rounded to -0.0 as well, and in another order."""
+    """Also where a sample was rounded to -0.0, and in a different order."""
     search, reference = searcher(integer=True), searcher(integer=True)
     zeros = 0
     for _ in range(12):

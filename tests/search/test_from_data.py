@@ -147,7 +147,7 @@ def test_nearest_points_and_best_points_by_themselves() -> None:
 
 
 def test_data_saves_evaluations() -> None:
-    """From another search's last points, say: a quarter of the rest is saved, their correlations included."""
+    """For instance from the last points of another search: their correlations save a quarter of the evaluations."""
     scales = 10.0 ** np.linspace(0, 4, 6)
     turn = np.linalg.qr(np.random.default_rng(3).standard_normal((6, 6)))[0]
 

@@ -1,4 +1,4 @@
-"""A search keeps to itself: its own random numbers, no output, no files, nothing shared."""
+"""A search is independent: its own random numbers, no output, no files, nothing shared."""
 
 import os
 import subprocess
@@ -115,7 +115,7 @@ assert len(seen) == 2 and seen[0] == seen[1]
 
 
 def test_the_first_two_searches_of_a_process_may_begin_in_two_threads() -> None:
-    """Kernels are loaded with the first use, here of both at once."""
+    """Kernels are loaded at their first use, here by two threads at once."""
     subprocess.run([sys.executable, "-c", THREADS], check=True, timeout=120, cwd=Path(__file__).parents[2])
 
 
@@ -143,7 +143,7 @@ def test_the_error_state_of_numpy_is_untouched() -> None:
 
 
 def test_a_search_does_not_depend_on_the_memory_that_it_is_in() -> None:
-    """Arrays are read before they are written nowhere: what lies in fresh memory does not matter."""
+    """No array is read before it is written: the contents of fresh memory do not matter."""
     reference = everything(run(searcher(6, rng=4), valley, 40))
     for value in (np.nan, 1e300):
         litter = [np.full((20 + i, 6), value) for i in range(20)]

@@ -1,4 +1,4 @@
-"""noise="adapt": what it is there for."""
+"""noise="adapt" finds the minimum of a noisy function."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ def start(noise: str | None, seed: int, max_evals: int) -> Searcher:
 
 
 def reaches_one(noise: str | None, seed: int) -> bool:
-    """Whether the mean gets to f < 1 on an ellipsoid whose values have errors ~ N(0, 1)."""
+    """Whether the mean reaches f < 1 on an ellipsoid whose values have errors ~ N(0, 1)."""
     scales, errors = np.logspace(0, 6, 10), np.random.default_rng(1000 + seed)
     search = start(noise, seed, 10_000)
     while not {"max_evals", "tolx"} & search.stop().keys():

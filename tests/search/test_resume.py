@@ -1,4 +1,4 @@
-"""A search that was saved, copied or pickled goes on bit by bit as if it had not been."""
+"""A search that was saved, copied or pickled continues bit by bit as if it had not been."""
 
 import copy
 import json
@@ -132,7 +132,7 @@ SITUATIONS = [
 
 
 def go_on(search: Searcher, generations: int = 6) -> list[Any]:
-    """Whatever can be done next, and all that can be seen on the way."""
+    """Everything that can be done next, and all that can be observed on the way."""
     seen: list[Any] = [search.stop(), repr(search), search.best_f, search.best_x]
     if search.ledger.last is not None:
         n = len(search.ledger.last.points)
@@ -195,7 +195,7 @@ def test_a_search_with_every_option_goes_on(options: dict[str, Any], way: Way, t
 
 @pytest.mark.parametrize("noise", [None, "adapt"])
 @pytest.mark.parametrize("structure", [s for s in STRUCTURES if s not in ("auto", "full")])
-def test_structures_go_on_with_decoding_and_adaptation(structure: str, noise: Any, tmp_path: Path) -> None:
+def test_structures_continue_with_decoding_and_adaptation(structure: str, noise: Any, tmp_path: Path) -> None:
     search = searcher(6, structure=STRUCTURES[structure], decoding=True, noise=noise)
     between_ask_and_tell(search)
     assert_goes_on(search, by_file, tmp_path)
@@ -213,7 +213,7 @@ def test_a_search_goes_on_over_the_generations_at_which_things_are_renewed(way: 
 
 
 @ways
-def test_a_warm_start_and_a_start_from_data_go_on(way: Way, tmp_path: Path) -> None:
+def test_a_warm_start_and_a_start_from_data_continue(way: Way, tmp_path: Path) -> None:
     search = Searcher(run(searcher(6), valley, 10), 0.1, rng=3)
     assert_goes_on(search, way, tmp_path)
     X = np.random.default_rng(0).normal(size=(30, 6))
@@ -315,7 +315,7 @@ def test_a_failed_save_leaves_the_search_and_the_old_file(tmp_path: Path) -> Non
 
 
 def changed(search: Searcher, path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object]) -> Searcher:
-    """The search from a file that someone changed, check sums included."""
+    """The search from a file that was changed, including its checksums."""
     header, arrays = snapshot.parts_to_file(search.parts)
     header = json.loads(json.dumps(header))
     arrays = dict(arrays)
@@ -324,7 +324,7 @@ def changed(search: Searcher, path: Path, change: Callable[[dict[str, Any], dict
     return Searcher.load(path)
 
 
-def test_a_file_that_nobody_changed_makes_the_same_search(tmp_path: Path) -> None:
+def test_an_unchanged_file_gives_the_same_search(tmp_path: Path) -> None:
     search = searcher()
     partly_told(search)
     assert same(changed(search, tmp_path / "run.npz", lambda header, arrays: None), search)

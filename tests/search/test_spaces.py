@@ -1,4 +1,4 @@
-"""The same verbs over other spaces: ask, tell, stop, result, save, load, minimize."""
+"""Searches over other spaces have the same interface: ask, tell, stop, result, save, load, minimize."""
 
 import pickle
 from pathlib import Path

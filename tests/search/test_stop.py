@@ -75,7 +75,7 @@ def test_no_target_is_reached_before_a_value_is_told() -> None:
 
 
 class Clock:
-    """A clock that stands still until it is told."""
+    """A clock that stands still until it is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
