@@ -1,7 +1,7 @@
-"""Restarts: a search that ended short of its target begins anew elsewhere, with another population.
+"""Restarts: a search that ends short of its target is started again elsewhere, with another population size.
 
-A strategy is pure: it is told what the last run used and says how the next one differs. What it must remember is a
-tuple of numbers, so that a checkpoint holds it as JSON.
+A restart strategy is pure: from its schedule and the evaluations of the last run it returns a new schedule and a plan
+for the next run. A schedule is a tuple of numbers, which a checkpoint stores as JSON.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from esgroup import checks
 
 
 class Schedule(NamedTuple):
-    """What a strategy remembers."""
+    """State of a restart strategy."""
 
     popsize: int  # of the first run
-    doublings: int = 0  # of the large population
-    small: bool = False  # whether the present run is one of the second regime
-    large_evals: int = 0  # used by all runs of the first regime, the very first run left out
-    small_evals: int = 0  # used by all runs of the second
-    last_large: int = 0  # used by the last run of the first regime
+    doublings: int = 0  # of the large population so far
+    small: bool = False  # whether the current run has a small population
+    large_evals: int = 0  # evaluations of all large runs, except the very first run
+    small_evals: int = 0  # evaluations of all small runs
+    last_large: int = 0  # evaluations of the last large run
 
 
 class Plan(NamedTuple):
@@ -32,40 +32,30 @@ class Plan(NamedTuple):
 
     popsize: int
     sigma_factor: float = 1.0
-    max_evals: int | None = None  # of this run alone
+    max_evals: int | None = None  # limit for this run alone
 
 
 class Restarts(Protocol):
-    """A restart strategy."""
+    """A restart strategy: anything with this method."""
 
     def next(self, schedule: Schedule, evals: int, rng: np.random.Generator) -> tuple[Schedule, Plan] | None:
-        """The run after one that used `evals` evaluations, or None to end here."""
+        """Return schedule and plan of the run after one with `evals` evaluations; None if there is no further run."""
 
 
 @dataclass(frozen=True)
 class IPOP:
-    """The population doubles with each restart: popsize 2^i, i = 1 ... doublings (Auger and Hansen 2005)."""
+    """The population doubles with each restart: popsize 2^i, i = 1 ... doublings (Auger and Hansen 2005).
 
-    doublings: int = 9  # the most that Hansen 2009 used
+    Parameters
+    ----------
+    doublings : int, default 9
+        Number of restarts, from 0 to 30. Hansen 2009 used at most 9.
 
-    def __post_init__(self) -> None:
-        checks.store_whole_number(self, "doublings", most=30)
-
-    def next(self, schedule: Schedule, evals: int, rng: np.random.Generator) -> tuple[Schedule, Plan] | None:
-        """Twice the population, the same step size."""
-        if schedule.doublings >= self.doublings:
-            return None
-        schedule = schedule._replace(doublings=schedule.doublings + 1, small=False)
-        return schedule, Plan(_large(schedule))
-
-
-@dataclass(frozen=True)
-class BIPOP:
-    """IPOP, with runs of small populations between, on equal budgets (Hansen 2009, section 2).
-
-    The regime that has used fewer evaluations is next; the very first run counts for neither. A small run has
-    floor(popsize (L / 2)^(u^2)) points a generation, L = 2^doublings, and starts with 10^(-2 v) sigma0, where u and v
-    are uniform in [0, 1]; it may use half of what the last large run did.
+    Examples
+    --------
+    >>> from esgroup.restarts import IPOP
+    >>> IPOP(doublings=5)
+    IPOP(doublings=5)
     """
 
     doublings: int = 9
@@ -74,19 +64,48 @@ class BIPOP:
         checks.store_whole_number(self, "doublings", most=30)
 
     def next(self, schedule: Schedule, evals: int, rng: np.random.Generator) -> tuple[Schedule, Plan] | None:
-        """The regime that is behind."""
+        """Return a run with twice the population and the same step size."""
+        if schedule.doublings >= self.doublings:
+            return None
+        schedule = schedule._replace(doublings=schedule.doublings + 1, small=False)
+        return schedule, Plan(schedule.popsize << schedule.doublings)
+
+
+@dataclass(frozen=True)
+class BIPOP:
+    """IPOP alternating with runs of small populations, on equal budgets (Hansen 2009, section 2).
+
+    The regime, large or small, that has used fewer evaluations is next; the very first run counts for neither. A small
+    run has floor(popsize (L / 2)^(u^2)) points per generation, L = 2^doublings so far, and starts with
+    10^(-2 v) sigma0, where u and v are uniform in [0, 1]; it may use half the evaluations of the last large run.
+
+    Parameters
+    ----------
+    doublings : int, default 9
+        Number of large restarts, from 0 to 30.
+
+    Examples
+    --------
+    >>> from esgroup.restarts import BIPOP
+    >>> BIPOP(doublings=5)
+    BIPOP(doublings=5)
+    """
+
+    doublings: int = 9
+
+    def __post_init__(self) -> None:
+        checks.store_whole_number(self, "doublings", most=30)
+
+    def next(self, schedule: Schedule, evals: int, rng: np.random.Generator) -> tuple[Schedule, Plan] | None:
+        """Return a run of the regime that has used fewer evaluations."""
         schedule = _charged(schedule, evals)
         if schedule.small_evals < schedule.large_evals:
             return schedule._replace(small=True), _small_run(schedule, rng)
         return IPOP(self.doublings).next(schedule, evals, rng)
 
 
-def _large(schedule: Schedule) -> int:
-    return schedule.popsize << schedule.doublings
-
-
 def _charged(schedule: Schedule, evals: int) -> Schedule:
-    """The evaluations of a run put down to its regime."""
+    """Add the evaluations of a run to those of its regime."""
     if schedule.small:
         return schedule._replace(small_evals=schedule.small_evals + evals)
     if schedule.doublings == 0:  # the very first run
@@ -104,7 +123,7 @@ _NAMES: dict[str, Callable[[], Restarts]] = {"ipop": IPOP, "bipop": BIPOP}
 
 
 def as_restarts(restarts: Any) -> Restarts | None:
-    """The strategy that `restarts` names or is."""
+    """Return the strategy that the argument `restarts` names or is."""
     if isinstance(restarts, str) and restarts in _NAMES:
         return _NAMES[restarts]()
     if restarts is None or (callable(getattr(restarts, "next", None)) and not isinstance(restarts, type)):

@@ -32,7 +32,7 @@ TESTS = [
     "tests/kernels/test_kernels.py",
     "tests/kernels/test_search_kernels.py",
     "tests/strategies",
-    "tests/search",
+    *(f"tests/search/test_{name}.py" for name in ("options", "recorded", "strangers")),
     "tests/gradients",
     "tests/newton",
     *(f"tests/variational/test_{name}.py" for name in ("iteration", "log_density", "schedule")),

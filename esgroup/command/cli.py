@@ -1,4 +1,4 @@
-"""The command `esgroup`. Every command imports what it needs when it is called, so that `--help` is quick."""
+"""The command `esgroup`. Every subcommand imports what it needs when it is called, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass
 
 
 def _fail(message: object, code: int = WRONG_INPUT) -> NoReturn:
-    """One red line, and out."""
+    """Print one red line and exit with this code."""
     typer.secho(f"error: {' '.join(str(message).split())}", fg="red", err=True)
     raise typer.Exit(code)
 
@@ -54,7 +54,7 @@ def _option(panel: str, *names: str, **more: Any) -> Any:
 
 
 def _with_search_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each search option that the list in `esgroup.options` offers to it."""
+    """Add an option to a command for each option in `esgroup.options` that is offered on the command line."""
     signature = inspect.signature(command, eval_str=True)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     more = []
@@ -74,29 +74,31 @@ def _with_search_options(command: Callable[..., None]) -> Callable[..., None]:
 @_with_search_options
 def run(
     problem: Annotated[str, typer.Argument(help="A problem of `esgroup list`, or MODULE:FUNCTION for your own f(x).")],
-    dim: Annotated[int | None, typer.Option(min=1, help="Number of variables; the problem's usual one.")] = None,
-    x0: Annotated[str | None, typer.Option(help="Start, as 0.5,1,-2; the problem's own, or zeros.")] = None,
-    bounds: Annotated[str | None, typer.Option(help="LOW,HIGH for all variables, or a pair each: 0,1;-5,5.")] = None,
-    method: Annotated[Literal["search", "newton"], _option(_SEARCH, help="newton: with gradients.")] = "search",
-    jac: Annotated[str | None, _option(_SEARCH, help="Gradient, MODULE:FUNCTION, for --method newton.")] = None,
-    hessp: Annotated[str | None, _option(_SEARCH, help="Hessian times v, MODULE:FUNCTION of x and v.")] = None,
+    dim: Annotated[int | None, typer.Option(min=1, help="Number of variables; default: the problem's.")] = None,
+    x0: Annotated[str | None, typer.Option(help="Start, as in 0.5,1,-2; default: the problem's, or zeros.")] = None,
+    bounds: Annotated[str | None, typer.Option(help="LOW,HIGH for all variables, or one pair each: 0,1;-5,5.")] = None,
+    method: Annotated[Literal["search", "newton"], _option(_SEARCH, help="newton uses gradients.")] = "search",
+    jac: Annotated[str | None, _option(_SEARCH, help="Gradient for --method newton, as MODULE:FUNCTION.")] = None,
+    hessp: Annotated[str | None, _option(_SEARCH, help="Hessian at x times v, as MODULE:FUNCTION of x and v.")] = None,
     sigma0: Annotated[float | None, _option(_SEARCH, help="Standard deviation of the first points.")] = None,
-    basins: Annotated[int | None, _option(_SEARCH, min=1, help="Look for several optima, in so many places.")] = None,
-    restarts: Annotated[Literal["ipop", "bipop"] | None, _option(_SEARCH, help="Begin elsewhere when stuck.")] = None,
-    seed: Annotated[int | None, _option(_SEARCH, min=0, help="Seed: the same one gives the same search.")] = None,
-    workers: Annotated[int | None, _option(_SEARCH, help="Processes that evaluate; -1: one per core.")] = None,
-    max_evals: Annotated[int | None, _option(_END, min=1, help="Evaluations of the function.")] = None,
-    max_iters: Annotated[int | None, _option(_END, min=1, help="Generations.")] = None,
-    max_time: Annotated[float | None, _option(_END, help="Seconds.")] = None,
-    target: Annotated[float | None, _option(_END, help="A value that is good enough.")] = None,
-    checkpoint: Annotated[Path | None, _option(_FILES, help="Keep the state of the search here (.npz).")] = None,
+    basins: Annotated[
+        int | None, _option(_SEARCH, min=1, help="Search for several optima with this many Gaussians.")
+    ] = None,
+    restarts: Annotated[Literal["ipop", "bipop"] | None, _option(_SEARCH, help="Restart elsewhere when stuck.")] = None,
+    seed: Annotated[int | None, _option(_SEARCH, min=0, help="Seed of the random numbers.")] = None,
+    workers: Annotated[int | None, _option(_SEARCH, help="Processes that evaluate; -1 for one per core.")] = None,
+    max_evals: Annotated[int | None, _option(_END, min=1, help="Maximum number of evaluations.")] = None,
+    max_iters: Annotated[int | None, _option(_END, min=1, help="Maximum number of generations.")] = None,
+    max_time: Annotated[float | None, _option(_END, help="Maximum number of seconds.")] = None,
+    target: Annotated[float | None, _option(_END, help="Value at which to stop.")] = None,
+    checkpoint: Annotated[Path | None, _option(_FILES, help="File for the state of the search (.npz).")] = None,
     resume: Annotated[bool, _option(_FILES, "--resume", help="Continue from the checkpoint.")] = False,
-    history: Annotated[Path | None, _option(_FILES, help="Write a line of JSON per generation here.")] = None,
+    history: Annotated[Path | None, _option(_FILES, help="File for one line of JSON per generation.")] = None,
     plot: Annotated[Path | None, _option(_FILES, help="Draw the run: a .png, .svg or .pdf.")] = None,
     as_json: Annotated[bool, _option(_FILES, "--json", help="Print the result as one JSON object.")] = False,
     **search_options: Any,
 ) -> None:
-    """Minimise a function. Ctrl-C leaves the checkpoint, if there is one, and prints the best point so far."""
+    """Minimize a function. Ctrl-C prints the best point so far and keeps the checkpoint, if there is one."""
     from esgroup.command.run import Job
 
     limits = {"max_evals": max_evals, "max_iters": max_iters, "max_time": max_time, "target": target}
@@ -129,8 +131,8 @@ def _run(job: Any, as_json: bool) -> None:
         _fail(error)
     except run.ObjectiveError as error:
         typer.echo(str(error), err=True, nl=False)
-        left = "" if job.checkpoint is None else f"; {job.checkpoint} has what was told before"
-        _fail(f"{job.problem} has raised an exception{left}", FAILED)
+        saved = "" if job.checkpoint is None else f"; {job.checkpoint} has all values that were known before"
+        _fail(f"{job.problem} raised an exception{saved}", FAILED)
     except KeyboardInterrupt:
         _fail("interrupted before the search began", INTERRUPTED)
     _print(outcome, as_json)
@@ -163,21 +165,25 @@ def compare(
         list[str] | None, typer.Argument(help="Problems of `esgroup list`, or MODULE:FUNCTION for your own f(x).")
     ] = None,
     preset: Annotated[str | None, _option(_WHAT, help="quick, paper, bbob, largescale or spd.")] = None,
-    dims: Annotated[str | None, _option(_WHAT, help="Numbers of variables, as 10,40,200; the usual ones.")] = None,
-    methods: Annotated[str | None, _option(_WHAT, help="As esgroup,esgroup:diagonal,cma,bfgs.")] = None,
-    seeds: Annotated[str | None, _option(_WHAT, help="How many, or which, as 5-9; 5.")] = None,
-    starts: Annotated[
-        Literal["random", "default"] | None, _option(_WHAT, help="One for each seed, or the problem's own.")
+    dims: Annotated[
+        str | None, _option(_WHAT, help="Numbers of variables, as in 10,40,200; default: those of the problems.")
     ] = None,
-    reference: Annotated[str | None, _option(_WHAT, help="The method that ratios are taken to; cma.")] = None,
-    targets: Annotated[str | None, _option(_END, help="Distances to the minimum, as 1,1e-3,1e-8.")] = None,
-    max_evals: Annotated[int | None, _option(_END, min=1, help="Evaluations of a run; 3000 a variable.")] = None,
-    max_time: Annotated[float | None, _option(_END, help="Seconds of a run; 600.")] = None,
-    out: Annotated[Path | None, _option(_FILES, help="The folder for everything that is written.")] = None,
-    jobs: Annotated[int | None, _option(_FILES, help="Runs at a time; one per core.")] = None,
+    methods: Annotated[str | None, _option(_WHAT, help="Methods, as in esgroup,esgroup:diagonal,cma,bfgs.")] = None,
+    seeds: Annotated[str | None, _option(_WHAT, help="How many seeds, or which, as in 5-9; default: 5.")] = None,
+    starts: Annotated[
+        Literal["random", "default"] | None, _option(_WHAT, help="A start for each seed, or the problem's own.")
+    ] = None,
+    reference: Annotated[str | None, _option(_WHAT, help="Method that others are compared with; default: cma.")] = None,
+    targets: Annotated[str | None, _option(_END, help="Distances to the minimum, as in 1,1e-3,1e-8.")] = None,
+    max_evals: Annotated[
+        int | None, _option(_END, min=1, help="Maximum number of evaluations per run; default: 3000 per variable.")
+    ] = None,
+    max_time: Annotated[float | None, _option(_END, help="Maximum number of seconds per run; default: 600.")] = None,
+    out: Annotated[Path | None, _option(_FILES, help="Folder for all files.")] = None,
+    jobs: Annotated[int | None, _option(_FILES, help="Runs at a time; default: one per core.")] = None,
     extend: Annotated[bool, _option(_FILES, "--extend", help="Add to the comparison in the folder.")] = False,
 ) -> None:
-    """Compare methods on problems: a table, figures and a page. The same command again goes on where it stopped."""
+    """Compare methods on problems: a table, figures and a page. If it was interrupted, the same command continues."""
     from esgroup.compare import command
 
     request = command.Request(
@@ -188,7 +194,7 @@ def compare(
     except (ValueError, TypeError, ImportError, OSError) as error:
         _fail(error)
     if done.interrupted:
-        _fail(f"interrupted: {done.runs:,} runs are in {done.folder}, and the same command goes on", INTERRUPTED)
+        _fail(f"interrupted: {done.runs:,} runs are in {done.folder}, and the same command continues", INTERRUPTED)
     typer.echo(done.table)
     for label, name in (("page", "index.html"), ("details", "table.md"), ("runs", "runs.csv")):
         typer.echo(typer.style(f"{label:<9}", bold=True) + str(done.folder / name))
@@ -201,8 +207,10 @@ def compare(
 
 @app.command()
 def plot(
-    history: Annotated[Path, typer.Argument(help="A file that `esgroup run --history` has written.")],
-    out: Annotated[Path | None, typer.Option(help="The figure: .png, .svg or .pdf; beside the history.")] = None,
+    history: Annotated[Path, typer.Argument(help="A file written by `esgroup run --history`.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The figure: .png, .svg or .pdf; default: a .png beside the history.")
+    ] = None,
 ) -> None:
     """Draw a history: best value, step size, axis ratio, mean and standard deviations over evaluations."""
     from esgroup.plots import run
@@ -218,7 +226,7 @@ def plot(
 
 @app.command("list")
 def list_all(
-    dim: Annotated[int, typer.Option(min=1, help="Dimension for which the stored numbers are counted.")] = 100,
+    dim: Annotated[int, typer.Option(min=1, help="Dimension in which stored numbers are counted.")] = 100,
 ) -> None:
     """List problems, structures and methods."""
     from esgroup.command import listing

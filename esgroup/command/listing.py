@@ -1,4 +1,4 @@
-"""What `esgroup list` shows: problems, structures, options of a search, and methods to compare it with."""
+"""`esgroup list`: tables of problems, structures, options of a search, and methods to compare it with."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from esgroup.groups import SPELLINGS, parse, spell
 from esgroup.problem_registry import families, known, summary
 
 OPTIONS = {
-    "--algorithm default": "natural gradient with evolution path, step-size control and weights for bad points too",
+    "--algorithm default": "natural gradient with evolution path, step-size control and negative weights",
     "--algorithm paper": "the plain published update; with structure full this is xNES",
     "--mirrored": "points in opposite pairs: fewer evaluations on smooth functions of few variables",
     "--noise adapt": "learning rates follow the signal-to-noise ratio: for noisy and rugged functions",
-    "--restarts ipop": "begins anew with twice the population whenever a search has ended short of the target",
-    "--restarts bipop": "the same, alternating with small populations",
+    "--restarts ipop": "restarts with twice the population whenever a search ends short of the target",
+    "--restarts bipop": "the same, alternating with runs of small populations",
 }
 
 
 def show(dim: int) -> None:
-    """Print the tables."""
+    """Print the tables; `dim` is the dimension in which the numbers that structures store are counted."""
     console = Console()
     console.print(_problems())
     console.print(_structures(dim))
     console.print(
-        "Sizes may be left out; ',upper' turns a triangle round. Sparse, Kronecker, BlockDiagonal and Conjugate are "
-        "composed in Python, from esgroup.groups.\n",
+        "Sizes may be left out; ',upper' makes a triangle upper instead of lower. Sparse, Kronecker, BlockDiagonal and "
+        "Conjugate are composed in Python, from esgroup.groups.\n",
         highlight=False,
     )
     console.print(_options())

@@ -1,4 +1,4 @@
-"""What a run of the command came to, in words and as JSON."""
+"""The outcome of `esgroup run`, as lines of text and as JSON."""
 
 from __future__ import annotations
 
@@ -18,36 +18,37 @@ if TYPE_CHECKING:
     from esgroup.search.searcher import Searcher
 
 LABEL = 9  # columns
-SHOWN = 5  # coordinates of the best point; rows of a matrix that is shown as a whole
-OPTIMA = 20
+SHOWN = 5  # coordinates of the best point that are printed; matrices with up to SHOWN^2 entries are printed whole
+MODES = 20  # optima that are printed
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A result, with what is around it; no result if it was interrupted before there was any."""
+    """A result with its context; `result` is None if the run was interrupted before there was one."""
 
     task: Task
     result: OptimizeResult | None
-    search: Searcher | None  # the last one, None before the end of its first generation
+    search: Searcher | None  # the last search; None before the end of its first generation
     seconds: float
     interrupted: bool
     files: dict[str, Path]
-    trouble: str | None = None  # after the search
+    trouble: str | None = None  # what failed after the search
 
     def lines(self) -> list[tuple[str, str]]:
-        """What to tell a person, as pairs of a label and a text."""
-        told = [("problem", self._problem()), ("stopped", self._why())]
+        """Return the lines for a person, as pairs of a label and a text."""
+        lines = [("problem", self._problem()), ("stopped", self._stop_reason())]
         if self.result is not None and self.result.nfev:
-            told += [("best", self._best()), ("at", _point(self.result.x))]
-            told += [(f"mode {i}", text) for i, text in enumerate(self._optima(), start=1)]
-            told.append(("cost", self._cost()))
-        told += [("files", ", ".join(f"{kind} {path}" for kind, path in self.files.items()))] * bool(self.files)
+            lines += [("best", self._best()), ("at", _point(self.result.x))]
+            lines += [(f"mode {i}", text) for i, text in enumerate(self._modes(), start=1)]
+            lines.append(("cost", self._cost()))
+        if self.files:
+            lines.append(("files", ", ".join(f"{kind} {path}" for kind, path in self.files.items())))
         if self.interrupted and "checkpoint" in self.files:
-            told.append(("go on", "the same command with --resume"))
-        return told
+            lines.append(("continue", "the same command with --resume"))
+        return lines
 
     def json(self) -> dict[str, Any]:
-        """The result as numbers, strings and lists; null for NaN and infinities."""
+        """Return the result as numbers, strings and lists, with None for NaN and infinities."""
         fields = {"problem": self.task.name, "dim": len(self.task.x0), "structure": self._structure()}
         if self.result is not None:
             fields |= self._fields()
@@ -60,7 +61,9 @@ class Outcome:
         assert self.result is not None
         names = ("fun", "x", "nfev", "nit", "nfailed", "restarts", "success", "status", "message", "stop")
         fields = {name: plain(self.result[name]) for name in (*names, "xmean", "stds")}
-        return fields | ({"modes": [plain(mode._asdict()) for mode in self.result.modes]} if self._has_modes() else {})
+        if "modes" in self.result:
+            fields["modes"] = [plain(mode._asdict()) for mode in self.result.modes]
+        return fields
 
     def _problem(self) -> str:
         shape, structure = self.task.x0.shape, self._structure()
@@ -75,7 +78,7 @@ class Outcome:
     def _structure(self) -> str | None:
         return None if self.search is None else structure_name(self.search.structure)
 
-    def _why(self) -> str:
+    def _stop_reason(self) -> str:
         if self.interrupted:
             return "interrupted" if self.search is not None else "interrupted in the first generation"
         reasons = self.result.stop if self.result is not None else {}
@@ -99,14 +102,38 @@ class Outcome:
         parts += [f"{restarts} restart{'s' * (restarts != 1)}"] * (restarts > 0)
         return ", ".join(parts + [f"{failed:,} evaluations failed (NaN)"] * (failed > 0))
 
-    def _has_modes(self) -> bool:
-        return self.result is not None and "modes" in self.result
-
-    def _optima(self) -> list[str]:
+    def _modes(self) -> list[str]:
         assert self.result is not None
-        modes = self.result.modes if self._has_modes() else []
-        known = [f"{mode.value:.10g} at {_point(mode.point)}, {mode.weight:.0%} of descents" for mode in modes[:OPTIMA]]
-        return known + [f"… {len(modes) - OPTIMA} more"] * (len(modes) > OPTIMA)
+        modes = self.result.modes if "modes" in self.result else []
+        lines = [f"{mode.value:.10g} at {_point(mode.point)}, {mode.weight:.0%} of descents" for mode in modes[:MODES]]
+        return lines + [f"… {len(modes) - MODES} more"] * (len(modes) > MODES)
+
+
+class NewtonOutcome(Outcome):
+    """The outcome of structured Newton: a result with counts of derivatives, and no Searcher."""
+
+    def _problem(self) -> str:
+        return f"{super()._problem()}, structure {self._structure()}" if self.result is not None else super()._problem()
+
+    def _structure(self) -> str | None:
+        return None if self.result is None else self.result.structure
+
+    def _stop_reason(self) -> str:
+        return "interrupted" if self.interrupted else super()._stop_reason()
+
+    def _best(self) -> str:
+        return self._value()
+
+    def _cost(self) -> str:
+        assert self.result is not None
+        values, gradients, products = self.result.nfev, self.result.njev, self.result.nhvp
+        counts = f"{values:,} values, {gradients:,} gradients, {products:,} Hessian products"
+        return f"{self.result.nit:,} iterations, {counts}, {self.seconds:.3g} s"
+
+    def _fields(self) -> dict[str, Any]:
+        assert self.result is not None
+        names = ("fun", "x", "jac", "nfev", "njev", "nhvp", "ndiag", "nit", "success", "status", "message", "stop")
+        return {name: plain(self.result[name]) for name in names}
 
 
 def _point(x: Any) -> str:
@@ -117,7 +144,7 @@ def _point(x: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it."""
+    """Convert to JSON types; NaN and infinities become None."""
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
     if isinstance(value, dict):

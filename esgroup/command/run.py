@@ -1,4 +1,4 @@
-"""What `esgroup run` does: find the problem, search, and hand back what came of it."""
+"""`esgroup run`: find the problem, check the input, search, and return the outcome."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from esgroup.command.outcome import Outcome
+from esgroup.command.outcome import NewtonOutcome, Outcome
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -19,22 +19,21 @@ if TYPE_CHECKING:
     from esgroup.problem_registry import Task
     from esgroup.search.searcher import Searcher
 
-
-# of problems: one number is searched as a vector of one
+# spaces of problems that `minimize` has too; all others, such as single numbers, are searched as vectors
 _SPACES: dict[str, Literal["vector", "spd", "matrix"]] = {"spd": "spd", "matrix": "matrix"}
 
 
 class InputError(Exception):
-    """What the user asked for cannot be done."""
+    """The arguments of the user cannot be used; nothing was evaluated, or the objective returned no numbers."""
 
 
 class ObjectiveError(Exception):
-    """The objective has raised; the argument is its traceback as text, which also comes back from other processes."""
+    """The objective raised an exception; the argument is its traceback as text, which can be pickled."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """The arguments of the command; `options` are those that `minimize` has under the same names."""
+    """The arguments of the command; `options` are passed on to `minimize` under the same names."""
 
     problem: str
     method: str = "search"
@@ -55,7 +54,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Guarded:
-    """The objective; an exception in it is told from one in the search by its type."""
+    """The objective; its exceptions become ObjectiveError, to distinguish them from those of the search."""
 
     fun: Callable[..., Any]
 
@@ -63,12 +62,12 @@ class Guarded:
         try:
             return self.fun(*x)
         except Exception as error:
-            trace = error.__traceback__.tb_next if error.__traceback__ else None  # from the objective on
+            trace = error.__traceback__.tb_next if error.__traceback__ else None  # without our own frame
             raise ObjectiveError("".join(traceback.format_exception(type(error), error, trace))) from None
 
 
-class _Watch:
-    """A callback that keeps the present search."""
+class _KeepSearch:
+    """A callback that keeps the current search."""
 
     def __init__(self) -> None:
         self.search: Searcher | None = None
@@ -78,35 +77,37 @@ class _Watch:
 
 
 def run(job: Job) -> Outcome:
-    """Do the job. InputError: nothing was done; ObjectiveError: the checkpoint has what was told before it."""
+    """Run the job and return its outcome.
+
+    Raises InputError for arguments that cannot be used, and ObjectiveError if the objective raised; the checkpoint then
+    has all values that were known before.
+    """
     if job.method == "newton":
         return _run_newton(job)
     with _input_errors(), ExitStack() as stack:
-        task = _prepared(job)
+        task = _checked_task(job)
         history = job.history
         if job.plot is not None and history is None:
             history = Path(stack.enter_context(tempfile.TemporaryDirectory()), "history.jsonl")
-        watch, begin = _Watch(), time.monotonic()
-        result, interrupted = _searched(job, task, history, watch)
+        latest, begin = _KeepSearch(), time.monotonic()
+        result, interrupted = _search(job, task, history, latest)
         seconds = time.monotonic() - begin
-        files, trouble = _files(job, history if watch.search is not None else None)
-    return Outcome(task, result, watch.search, seconds, interrupted, files, trouble)
+        files, trouble = _written_files(job, history if latest.search is not None else None)
+    return Outcome(task, result, latest.search, seconds, interrupted, files, trouble)
 
 
 def _run_newton(job: Job) -> Outcome:
-    from esgroup.command.newton_outcome import NewtonOutcome
-
     with _input_errors():
         for name in ("history", "plot", "checkpoint", "resume"):
             if getattr(job, name):
                 raise ValueError(f"--{name} is for searches: leave it out with --method newton")
-        task, begin = _with_derivatives(_prepared(job), job), time.monotonic()
-        result, interrupted = _descended(job, task)
+        task, begin = _with_derivatives(_checked_task(job), job), time.monotonic()
+        result, interrupted = _minimize_with_newton(job, task)
     return NewtonOutcome(task, result, None, time.monotonic() - begin, interrupted, {})
 
 
 def _with_derivatives(task: Task, job: Job) -> Task:
-    """The problem with the derivatives that were named, MODULE:FUNCTION, in the place of its own."""
+    """Return the problem with the derivatives that --jac and --hessp name, or else its own."""
     from esgroup.problem_registry import load_function
 
     gradient: Any = task.gradient if job.jac is None else load_function(job.jac)
@@ -120,22 +121,24 @@ def _with_derivatives(task: Task, job: Job) -> Task:
     return replace(task, gradient=gradient, hessian_product=product)
 
 
-def _descended(job: Job, task: Task) -> tuple[OptimizeResult | None, bool]:
-    """The result of structured Newton, and whether Ctrl-C ended it."""
+def _minimize_with_newton(job: Job, task: Task) -> tuple[OptimizeResult | None, bool]:
+    """Return the result of structured Newton, and whether Ctrl-C ended it."""
     from esgroup.driver.minimize import minimize
 
     derivatives = {"jac": task.gradient, "hessp": task.hessian_product, "hess_diag": task.hessian_diagonal}
-    chosen: dict[str, Any] = {name: Guarded(found) for name, found in derivatives.items() if found is not None}
-    chosen |= {name: getattr(job, name) for name in ("sigma0", "bounds", "workers", "basins")}  # which it refuses
-    chosen |= job.options
+    arguments: dict[str, Any] = {name: Guarded(known) for name, known in derivatives.items() if known is not None}
+    # arguments of searches, which method="newton" refuses unless they have their defaults
+    arguments |= {name: getattr(job, name) for name in ("sigma0", "bounds", "workers", "basins")}
+    arguments |= job.options
     try:
-        return minimize(Guarded(task.fun), task.x0, method="newton", progress=True, **chosen), False
+        return minimize(Guarded(task.fun), task.x0, method="newton", progress=True, **arguments), False
     except KeyboardInterrupt as interrupt:
         return getattr(interrupt, "result", None), True
 
 
 @contextmanager
 def _input_errors() -> Iterator[None]:
+    """Turn the exceptions that wrong arguments raise into InputError."""
     try:
         yield
     except OSError as error:
@@ -145,30 +148,25 @@ def _input_errors() -> Iterator[None]:
         raise InputError(str(error)) from error
 
 
-def _prepared(job: Job) -> Task:
-    """The problem, after all that can be checked before the search."""
+def _checked_task(job: Job) -> Task:
+    """Return the problem, after checking everything that can be checked before the search."""
     from esgroup.plots.style import check_out
     from esgroup.problem_registry import find
 
     if job.plot is not None:
         check_out(job.plot)
-    _check_checkpoint(job.checkpoint, job.resume)
-    task = find(job.problem, job.dim, None if job.x0 is None else numbers("--x0", job.x0))
-    return task
+    path = job.checkpoint
+    if job.resume and path is None:
+        raise ValueError("--resume needs --checkpoint, the file to continue from")
+    if job.resume and path is not None and not path.exists():
+        raise ValueError(f"{path} does not exist; leave out --resume to start a new search")
+    if not job.resume and path is not None and path.exists():
+        raise ValueError(f"{path} exists; add --resume to continue, or choose another name")
+    return find(job.problem, job.dim, None if job.x0 is None else numbers("--x0", job.x0))
 
 
-def _check_checkpoint(path: Path | None, resume: bool) -> None:
-    if resume and path is None:
-        raise ValueError("--resume goes on from a file: say which one with --checkpoint")
-    if path is None or resume == path.exists():
-        return
-    if resume:
-        raise ValueError(f"there is no checkpoint {path} to resume from: leave out --resume to begin anew")
-    raise ValueError(f"{path} is there already: add --resume to go on from it, or remove it to begin anew")
-
-
-def _searched(job: Job, task: Task, history: Path | None, watch: _Watch) -> tuple[OptimizeResult | None, bool]:
-    """The result and whether Ctrl-C ended the search."""
+def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> tuple[OptimizeResult | None, bool]:
+    """Return the result, and whether Ctrl-C ended the search; `latest` then has the last search."""
     from esgroup.driver.minimize import minimize
     from esgroup.running.history import HistoryFile
 
@@ -183,7 +181,7 @@ def _searched(job: Job, task: Task, history: Path | None, watch: _Watch) -> tupl
             bounds=task.bounds if job.bounds is None else bounds(job.bounds),
             vectorized=in_one_call,
             workers=job.workers,
-            callback=watch,
+            callback=latest,
             progress=True,
             history=None if history is None else HistoryFile(history, task.name),
             checkpoint=job.checkpoint,
@@ -193,22 +191,22 @@ def _searched(job: Job, task: Task, history: Path | None, watch: _Watch) -> tupl
     except KeyboardInterrupt as interrupt:
         return getattr(interrupt, "result", None), True
     except Exception as error:
-        if watch.search is None or isinstance(error, ObjectiveError):
+        if latest.search is None or isinstance(error, ObjectiveError):
             raise
-        raise RuntimeError("the search has failed") from error  # not the input's fault: a traceback
+        raise RuntimeError("the search failed") from error  # not because of the input: show a traceback
     return result, False
 
 
 def _sigma0(job: Job, task: Task) -> float | None:
-    """The user's or the problem's own; that is one of logarithms where a Wishart searches, and basins go by bounds."""
+    """Return --sigma0 or that of the problem, unless it is one of logarithms ("spd") or bounds spread the basins."""
     spread_over_bounds = job.basins is not None and (task.bounds is not None or job.bounds is not None)
     if job.sigma0 is not None or task.space == "spd" or spread_over_bounds:
         return job.sigma0
     return task.sigma0
 
 
-def _files(job: Job, history: Path | None) -> tuple[dict[str, Path], str | None]:
-    """The files that were written, the figure last, and what went wrong with it: that must not cost the result."""
+def _written_files(job: Job, history: Path | None) -> tuple[dict[str, Path], str | None]:
+    """Draw the figure; return the files that were written and why the figure failed, which must not cost the result."""
     from esgroup.plots.run import plot
 
     files = {} if job.history is None or history is None else {"history": job.history}
@@ -225,7 +223,7 @@ def _files(job: Job, history: Path | None) -> tuple[dict[str, Path], str | None]
 
 
 def numbers(name: str, text: str) -> list[float]:
-    """Numbers that are separated by commas."""
+    """Parse numbers that are separated by commas."""
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:
@@ -233,7 +231,7 @@ def numbers(name: str, text: str) -> list[float]:
 
 
 def bounds(text: str) -> tuple[float, ...] | list[tuple[float, ...]]:
-    """LOW,HIGH for all coordinates, or a pair for each, separated by semicolons."""
+    """Parse LOW,HIGH for all coordinates, or a pair for each, separated by semicolons."""
     pairs = [tuple(numbers("--bounds", pair)) for pair in text.split(";")]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError(f"--bounds must be LOW,HIGH, or one such pair per coordinate as 0,1;-5,5, got {text!r}")

@@ -1,8 +1,8 @@
 """The evaluation of a generation: in a loop, in one call, through a map, on processes of our own, on any executor.
 
-All ways have one shape, evaluate(X, arrived) -> values in the order of the rows; the value of row i is put at
-arrived[i] as soon as it is known. So what had arrived is in the caller's hands when the objective raises, and an
-exception reaches the caller as it was raised.
+Every way is a function evaluate(X, arrived) that returns the values in the order of the rows, and stores the value of
+row i in arrived[i] as soon as it is known. When the objective raises, the caller therefore has the values that had
+arrived, and receives the exception unchanged.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from esgroup.driver.pool import Call, Submit
 
 Evaluate = Callable[[Array, dict[int, Any]], Any]
 
-TRIES = 3  # a point is handed out again twice when its worker has died: then the point itself is suspect
+TRIES = 3  # a point whose worker died is submitted twice more; after that, the point itself is suspect
 
 
 @dataclass(frozen=True)
 class Objective:
-    """x -> fun(x, *args): a closure would not reach another process."""
+    """x -> fun(x, *args); unlike a closure, it can be pickled."""
 
     fun: Callable[..., Any]
     args: tuple[Any, ...]
@@ -50,9 +50,9 @@ def evaluator(
     workers: int | Callable[..., Iterable[Any]] | None = None,
     executor: Any = None,
 ) -> Iterator[Evaluate]:
-    """The way to evaluate generations that the arguments of `minimize` ask for, open as long as the context is.
+    """Yield the function that evaluates generations as the arguments of `minimize` say; it works within the context.
 
-    Rows that the objective gets are writeable and its own. An executor of the caller's is left open.
+    The objective receives writeable rows of its own. An executor of the caller's is left open.
     """
     call = _objective(fun, args)
     _check_one_way(flag("vectorized", vectorized), workers, executor)
@@ -62,13 +62,14 @@ def evaluator(
         yield _private(partial(_through_map, workers, pool.sendable(workers, call)))
     elif (n := _number_of_workers(workers)) > 1:
         with pool.own_processes(call, n) as submit:
-            # one that runs and one in store for each worker
+            # for each worker, one point that runs and one that waits
             yield _private(partial(_on_executor, submit, most=2 * n))
     else:
         yield _private(partial(_in_one_call if vectorized else _in_a_loop, call))
 
 
 def _objective(fun: Any, args: Any) -> Call:
+    """Return fun as a function of the point alone."""
     if not callable(fun):
         raise TypeError(f"fun must be a function of a point, got {fun!r}")
     args = args if isinstance(args, tuple) else (args,)
@@ -76,15 +77,17 @@ def _objective(fun: Any, args: Any) -> Call:
 
 
 def _check_one_way(vectorized: bool, workers: Any, executor: Any) -> None:
+    """Raise ValueError if the arguments name more than one way to evaluate, or a map without order."""
     if getattr(workers, "__name__", "") == "imap_unordered":
-        raise ValueError("workers must return values in the order of the points: give imap, not imap_unordered")
+        raise ValueError("workers must return values in the order of the points: pass imap, not imap_unordered")
     if workers is not None and executor is not None:
-        raise ValueError("workers and executor both say where to evaluate: give one of them")
+        raise ValueError("workers and executor both say where to evaluate: pass only one of them")
     if vectorized and (executor is not None or workers not in (None, 1)):
-        raise ValueError("vectorized=True hands the whole generation to one call: leave out workers and executor")
+        raise ValueError("vectorized=True evaluates the whole generation in one call: leave out workers and executor")
 
 
 def _number_of_workers(workers: Any) -> int:
+    """Return the number of processes that `workers` means; -1 is one per core."""
     if workers is None:
         return 1
     try:
@@ -94,17 +97,14 @@ def _number_of_workers(workers: Any) -> int:
         raise TypeError(f"workers must be {wanted}, got {workers!r}") from None
     if number == 0:
         raise ValueError("workers must be at least 1, or -1 for one process per core, got 0")
-    return number if number > 0 else _cores()
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    allowed = getattr(os, "sched_getaffinity", None)  # not on every system
+    if number > 0:
+        return number
+    allowed = getattr(os, "sched_getaffinity", None)  # the cores that this process may use; not on every system
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def _private(evaluate: Evaluate) -> Evaluate:
-    """`evaluate` on a copy: a generation is read-only, but objectives may scribble on their x and keep it."""
+    """Return `evaluate` on a copy: a generation is read-only, but objectives may change their x and keep it."""
     return lambda X, arrived: evaluate(X.copy(), arrived)
 
 
@@ -115,20 +115,16 @@ def _in_a_loop(call: Call, X: Array, arrived: dict[int, Any]) -> list[Any]:
 
 
 def _in_one_call(call: Call, X: Array, arrived: dict[int, Any]) -> Any:
-    n = len(X)  # before the call: X is the objective's
+    n = len(X)  # before the call, which may change X
     values = call(X)
-    got = len(values) if _has_length(values) else repr(values)
+    try:
+        got: Any = len(values)
+    except TypeError:
+        got = repr(values)
     if got != n:
-        raise ValueError(f"with vectorized=True fun must return one value for each row, {n} of them, got {got}")
+        raise ValueError(f"fun must return one value for each of the {n} rows when vectorized=True, got {got}")
     arrived.update(enumerate(values))
     return values
-
-
-def _has_length(values: Any) -> bool:
-    try:
-        return len(values) >= 0
-    except TypeError:
-        return False
 
 
 def _through_map(mapper: Callable[..., Iterable[Any]], call: Call, X: Array, arrived: dict[int, Any]) -> list[Any]:
@@ -136,8 +132,8 @@ def _through_map(mapper: Callable[..., Iterable[Any]], call: Call, X: Array, arr
         arrived[i] = value
     if len(arrived) != len(X):
         got = len(arrived)
-        arrived.clear()  # which value belongs to which point is not known
-        raise ValueError(f"workers must return one value for each point, {len(X)} of them, got {got}")
+        arrived.clear()  # it is unknown which value belongs to which point
+        raise ValueError(f"workers must return one value for each of the {len(X)} points, got {got}")
     return list(arrived.values())
 
 
@@ -145,22 +141,18 @@ def _through_map(mapper: Callable[..., Iterable[Any]], call: Call, X: Array, arr
 
 
 def _submitter(executor: Any, call: Call) -> Submit:
-    """x -> future on the caller's executor."""
+    """Return the function that submits a point to the caller's executor."""
     if not callable(getattr(executor, "submit", None)):
         raise TypeError(f"executor must have a method submit, like those of concurrent.futures, got {executor!r}")
     if hasattr(executor, "get_executor"):  # a Dask Client, whose own futures are of another kind
         executor = executor.get_executor()
-    call, task = pool.sendable(executor, call), _task_of(executor)
+    call, task = pool.sendable(executor, call), pool.task if pool.is_process_pool(executor) else _task
     run, number = secrets.token_hex(8), count()
     return lambda x: executor.submit(task, call, x, f"{run}-{next(number)}")
 
 
-def _task_of(executor: Any) -> Callable[[Call, Array, str], Any]:
-    return pool.task if pool.is_process_pool(executor) else _task
-
-
 def _task(call: Call, x: Array, name: str) -> Any:
-    """A call with a name of its own: Dask takes equal calls for one, so noise and second tries would be lost."""
+    """Call with a unique name: Dask merges equal calls, and would thereby lose noise and second tries."""
     return call(x)
 
 
@@ -168,8 +160,8 @@ def _on_executor(submit: Submit, X: Array, arrived: dict[int, Any], *, most: flo
     generation = _Generation(submit, X, arrived, most)
     try:
         generation.evaluate()
-    except BaseException:  # an interrupt: nothing more is wanted, and nobody waits
-        generation.call_back()
+    except BaseException:  # an interrupt: cancel what has not begun, and wait for nothing
+        generation.cancel()
         raise
     if generation.failure is not None:
         raise generation.failure
@@ -177,7 +169,7 @@ def _on_executor(submit: Submit, X: Array, arrived: dict[int, Any], *, most: flo
 
 
 class _Generation:
-    """Points on an executor, `most` of them at a time; after a failure, those that have begun are awaited."""
+    """Points on an executor, at most `most` at a time; after a failure, waits for those that have begun."""
 
     def __init__(self, submit: Submit, X: Array, arrived: dict[int, Any], most: float) -> None:
         self._submit, self._X, self._arrived, self._most = submit, X, arrived, most
@@ -191,12 +183,12 @@ class _Generation:
         while self._waiting or self._out:
             while self._waiting and len(self._out) < self._most:
                 self._send(self._waiting.popleft())
-            with suppress(Empty):  # a wait without end would be deaf to Ctrl-C on some systems
+            with suppress(Empty):  # on some systems, a wait without timeout would not notice Ctrl-C
                 future = self._done.get(timeout=1.0 if self._out else 0.0)
                 self._receive(future, self._out.pop(future))
 
-    def call_back(self) -> None:
-        """Take back what has not begun; but a pool of our own, which bounds what is out, would stumble if it broke."""
+    def cancel(self) -> None:
+        """Cancel what has not begun; not on a pool of our own (`most` is finite), which could not cope if it broke."""
         self._waiting.clear()
         for future in list(self._out) if self._most == math.inf else ():
             future.cancel()
@@ -205,7 +197,7 @@ class _Generation:
         self._tries[i] += 1
         try:
             future = self._submit(self._X[i])
-        except Exception as error:  # shut down or broken: the points that are out may still come back
+        except Exception as error:  # shut down or broken: points that were submitted may still return
             self._fail(_cannot_submit(error) if isinstance(error, BrokenExecutor) else error)
         else:
             self._out[future] = i
@@ -225,17 +217,17 @@ class _Generation:
     def _fail(self, error: Exception) -> None:
         if self.failure is None:
             self.failure = error
-            self.call_back()
+            self.cancel()
 
 
 def _lost(error: Exception) -> bool:
-    """Whether the point was lost with its worker, and the objective itself did not raise."""
+    """Return whether the point was lost with its worker, rather than that the objective raised."""
     dask = sys.modules.get("distributed")  # its errors cannot occur unless it is loaded
     return isinstance(error, (BrokenExecutor, CancelledError, getattr(dask, "KilledWorker", BrokenExecutor)))
 
 
 def _cannot_submit(error: BaseException) -> RuntimeError:
-    text = "the executor is broken and takes no more points: make a new one, or give workers=n, which starts anew"
+    text = "the executor is broken and accepts no more points: create one, or pass workers=n, which recovers"
     return _caused(RuntimeError(f"{text} ({error})"), error)
 
 

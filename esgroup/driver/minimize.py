@@ -1,4 +1,4 @@
-"""The search as one call, in SciPy's shape."""
+"""`minimize`: a whole search in one call, with the interface of scipy.optimize.minimize."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.driver.evaluate import Evaluate, evaluator
-from esgroup.driver.restarted import Campaign
+from esgroup.driver.restarted import RestartedSearch
 from esgroup.driver.resume import Keeper, resume_from
-from esgroup.driver.spaces import Space, distribution_over, mixture_over
+from esgroup.driver.spaces import SpaceName, distribution_over, mixture_over
 from esgroup.files.autosave import must_be_new
 from esgroup.files.npz import Path
 from esgroup.groups import Group
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from esgroup.newton.options import NewtonSettings
     from esgroup.running.result import NewtonResult, SearchResult
 
-Observe = Callable[[Campaign], bool]
+Observe = Callable[[RestartedSearch], bool]
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def _old_newton_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Let `minimize` take Newton's own options by their names, with a warning: since 0.2 they belong to `newton`."""
+    """Accept Newton's own options by name in `minimize`, with a warning: since 0.2 they belong to `newton`."""
     known = inspect.signature(function).parameters
 
     @wraps(function)
@@ -76,7 +76,7 @@ def minimize(
     hess: Callable[..., Any] | None = None,
     hess_diag: Callable[..., Any] | None = None,
     newton: NewtonSettings | None = None,
-    space: Space = "vector",
+    space: SpaceName = "vector",
     basins: int | None = None,
     structure: Group | str = "auto",
     popsize: int | None = None,
@@ -109,38 +109,40 @@ def minimize(
     Parameters
     ----------
     fun
-        fun(x, *args) returns a number, NaN if the evaluation failed. It gets an array of its own, which it may change
-        and keep. If it raises, the values that had arrived are told, and the exception reaches the caller as it is.
+        fun(x, *args) returns a number, NaN if the evaluation failed. It receives an array of its own, which it may
+        change and keep. If it raises, the values that have arrived are kept, and the exception reaches the caller
+        unchanged.
     x0
         The start: a point, a distribution, another search or a strategy, as for `Searcher`.
     sigma0 : default None
         Standard deviation of the first points.
     method : default "search"
-        "newton" is another optimiser altogether: structured Newton, for functions with a gradient. Everything below
-        `newton` is about searches, which use values only.
+        "search" uses values only. "newton" is a different optimiser, structured Newton, for functions with a gradient;
+        of the arguments after `newton` it uses structure, rng, the limits, callback and progress.
     args : default ()
         Further arguments of fun.
     jac, hessp, hess, hess_diag : default None
-        Of method="newton": the gradient and, if possible, products with the Hessian, the Hessian, its diagonal.
+        For method="newton": the gradient and, if available, Hessian-vector products, the Hessian or its diagonal.
     newton : default None
-        Of method="newton": further settings.
+        For method="newton": further settings.
     space : default "vector"
         "spd": x0 is a positive-definite matrix, and a Wishart searches. "matrix": x0 is any matrix, and a matrix
         Gaussian searches. `sigma0` and `structure` then mean what `esgroup.driver.spaces.distribution_over` says.
     basins : default None
-        Search for several optima at once with a mixture of so many Gaussians, spread over the bounds or around x0.
-        `result.modes` has all that were found, the best first: point, value, and weight, the share of descents that
-        ended there.
+        Search for several optima at once with a mixture of this many Gaussians, spread over the bounds or around x0.
+        `result.modes` lists the optima that were found, best first: point, value, and weight, the share of descents
+        that ended there.
     {options}
     rng : default None
         A seed or a generator.
     max_evals, max_iters, max_time, target : default None
-        When to stop: evaluations, generations, seconds, a value that is good enough. They hold over restarts.
+        When to stop: evaluations, generations, seconds, a value that is good enough. They apply to all restarts
+        together.
     restarts : default None
         "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: when a search ends short of the target and
-        of its budgets, another one begins elsewhere. `xmean` and `stds` of the result belong to the last one.
+        of its budgets, another one begins elsewhere. `xmean` and `stds` of the result are those of the last one.
     vectorized : default False
-        Whether fun gets the whole generation (n, dim) and returns n values.
+        Whether fun receives a whole generation, an array of shape (n, dim), and returns n values.
     workers : default None
         A number of processes (-1: one per core), or a function like `map`, which returns values in the order of the
         points. Processes need a function that is defined at the top level of a module.
@@ -148,18 +150,18 @@ def minimize(
         Anything with a method `submit`: a pool of threads or processes of concurrent.futures, or a Dask Client. The
         result does not depend on the order in which values arrive.
     callback : default None
-        callback(search) gets the present Searcher after every generation. The run ends if it returns a true value or
-        raises StopIteration.
+        callback(search) receives the current Searcher after every generation. The run ends if it returns a true value
+        or raises StopIteration.
     progress : default False
-        Whether to show a line on a terminal.
+        Whether to show a progress line on a terminal.
     history : default None
         A file of JSON lines, one per generation, for plots.
     checkpoint : default None
-        A file that is replaced after generations, as often as a tenth of the time allows, and always in the end,
+        A file that is rewritten after generations, using at most a tenth of the running time, and always at the end,
         whatever ends the run. `Searcher.load` reads it too.
     resume : default False
-        Continue from the checkpoint. With the same arguments the run comes to what the uninterrupted run would have
-        come to, bit for bit; limits that are given replace the saved ones.
+        Continue from the checkpoint. With the same arguments the result equals that of the uninterrupted run bit for
+        bit; limits that are given replace the saved ones.
 
     Returns
     -------
@@ -169,9 +171,9 @@ def minimize(
     Raises
     ------
     ValueError, TypeError
-        If an argument is not valid: nothing has been evaluated.
+        If an argument is not valid; nothing has been evaluated then.
     KeyboardInterrupt
-        With the result so far as its attribute `result`.
+        After Ctrl-C; its attribute `result` is the result so far.
 
     Examples
     --------
@@ -201,90 +203,88 @@ def minimize(
             x0 = mixture_over(basins, space, x0, sigma0, structure, bounds, rng)
         sigma0, options["structure"] = None, "auto"
     first = Searcher(x0, sigma0, rng=rng, **limits._asdict(), **options)
-    campaign = Campaign(first, _restarts(restarts, x0))
+    strategy = as_restarts(restarts)
+    if strategy is not None and np.ndim(x0) != 1:
+        raise ValueError(f"restarts are for searches over vectors from a point, got {type(x0).__name__}")
+    restarted = RestartedSearch(first, strategy)
     if checks.flag("resume", resume):
-        resume_from(checkpoint, campaign)
+        resume_from(checkpoint, restarted)
     else:
         must_be_new(checkpoint)
     with ExitStack() as stack:
         evaluate = stack.enter_context(evaluator(fun, args, vectorized=vectorized, workers=workers, executor=executor))
         observe = _observer(stack, callback, checks.flag("progress", progress), history, resume)
-        return _run(campaign, evaluate, observe, Keeper(checkpoint))
-
-
-def _restarts(restarts: Any, x0: Any) -> Restarts | None:
-    strategy = as_restarts(restarts)
-    if strategy is not None and np.ndim(x0) != 1:
-        raise ValueError(f"restarts are for searches over vectors from a point, got {type(x0).__name__}")
-    return strategy
+        return _run(restarted, evaluate, observe, Keeper(checkpoint))
 
 
 # ---- the run ----------------------------------------------------------------------------------------------------
 
 
-def _run(campaign: Campaign, evaluate: Evaluate, observe: Observe, keeper: Keeper) -> SearchResult:
-    """All generations of all runs; what is known is on file whatever happens."""
-    keeper.write(campaign)  # a path that does not work is noticed before the first evaluation
+def _run(restarted: RestartedSearch, evaluate: Evaluate, observe: Observe, keeper: Keeper) -> SearchResult:
+    """Evaluate all generations of all runs; the checkpoint is written whatever ends them."""
+    keeper.write(restarted)  # a path that cannot be written fails before the first evaluation
     with Interrupts() as interrupts:
         try:
-            _search(campaign, evaluate, observe, keeper, interrupts)
-            campaign.tell_torn()  # if new limits have ended the run before the generation was whole
-            keeper.write(campaign)
+            _search(restarted, evaluate, observe, keeper, interrupts)
+            restarted.tell_partial()  # if new limits have ended the run before the generation was complete
+            keeper.write(restarted)
             interrupts.let_through()
         except BaseException as error:
-            keeper.write_after(error, campaign)
+            keeper.write_after(error, restarted)
             if isinstance(error, KeyboardInterrupt):
-                error.result = campaign.result  # type: ignore[attr-defined]
+                error.result = restarted.result  # type: ignore[attr-defined]
             raise
-    return campaign.result
+    return restarted.result
 
 
-def _search(campaign: Campaign, evaluate: Evaluate, observe: Observe, keeper: Keeper, interrupts: Interrupts) -> None:
+def _search(
+    restarted: RestartedSearch, evaluate: Evaluate, observe: Observe, keeper: Keeper, interrupts: Interrupts
+) -> None:
     while True:
-        while not (reasons := campaign.stop()):
-            _generation(campaign, evaluate, interrupts)
+        while not (reasons := restarted.stop()):
+            _generation(restarted, evaluate, interrupts)
             with interrupts.allowed():
-                wanted = observe(campaign)
-            if not wanted:
-                campaign.ended["callback"] = "the callback asked for it"
-            keeper.write_if_cheap(campaign)
-        if not campaign.go_on(reasons):
+                keep_going = observe(restarted)
+            if not keep_going:
+                restarted.other_reasons["callback"] = "the callback asked for it"
+            keeper.write_if_cheap(restarted)
+        if not restarted.begin_next_run(reasons):
             return
 
 
-def _generation(campaign: Campaign, evaluate: Evaluate, interrupts: Interrupts) -> None:
-    X = campaign.ask()
+def _generation(restarted: RestartedSearch, evaluate: Evaluate, interrupts: Interrupts) -> None:
+    X = restarted.ask()
     arrived: dict[int, Any] = {}
     try:
         with interrupts.allowed():
             values = evaluate(X, arrived)
-        campaign.tell(values)
+        restarted.tell(values)
     except BaseException:
-        campaign.rescue(arrived)
+        restarted.salvage(arrived)
         raise
 
 
 def _observer(stack: ExitStack, callback: Any, progress: bool, history: Path | None, resume: bool) -> Observe:
-    """What happens after a generation: history, progress, callback; false if the callback wants no more."""
+    """Return what to call after each generation: history, progress, callback. It returns False to end the run."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function of a Searcher, got {callback!r}")
-    shows: list[Callable[[Campaign], None]] = []
+    displays: list[Callable[[RestartedSearch], None]] = []
     if history is not None:
         from esgroup.running.history import History
 
-        shows.append(stack.enter_context(History(history, append=resume)).record)
+        displays.append(stack.enter_context(History(history, append=resume)).record)
     if progress:
         from esgroup.running.progress import Progress
 
         line = stack.enter_context(Progress())
-        shows.append(lambda c: line.update(c, c.limits.max_evals, c.limits.target, c.limits.max_time))
-    return partial(_observe, shows, callback)
+        displays.append(lambda s: line.update(s, s.limits.max_evals, s.limits.target, s.limits.max_time))
+    return partial(_observe, displays, callback)
 
 
-def _observe(shows: list[Callable[[Campaign], None]], callback: Any, campaign: Campaign) -> bool:
-    for show in shows:
-        show(campaign)
+def _observe(displays: list[Callable[[RestartedSearch], None]], callback: Any, restarted: RestartedSearch) -> bool:
+    for display in displays:
+        display(restarted)
     try:
-        return callback is None or not callback(campaign.search)
+        return callback is None or not callback(restarted.search)
     except StopIteration:
         return False

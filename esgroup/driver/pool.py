@@ -1,4 +1,4 @@
-"""Objectives in other processes: what can be sent there, what comes back, and a pool of our own."""
+"""Objectives in other processes: whether they can be sent there, how errors come back, and a pool of our own."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Submit = Callable[[Array], "Future[Any]"]
 
 
 def sendable(where: Any, call: Call) -> Call:
-    """`call`, after a look whether it reaches the processes of a standard pool (or of its map)."""
+    """Return `call` after checking that it can be sent to the processes of a standard pool (or of its map)."""
     if is_process_pool(getattr(where, "__self__", where)):
         _pickled(call)
     return call
 
 
 def is_process_pool(pool: Any) -> bool:
-    """Whether it is one of the standard library's; whoever has one has loaded its module, which is slow to load."""
+    """Return whether this is a process pool of the standard library; looks only at loaded modules, which are slow."""
     kinds = (("concurrent.futures.process", "ProcessPoolExecutor"), ("multiprocessing.pool", "Pool"))
     loaded = [getattr(sys.modules[module], name) for module, name in kinds if module in sys.modules]
     return isinstance(pool, tuple(loaded)) and type(pool).__name__ != "ThreadPool"
@@ -47,7 +47,7 @@ def _pickled(call: Call) -> bytes:
 
 @contextmanager
 def own_processes(call: Call, workers: int) -> Iterator[Submit]:
-    """x -> future on processes that are started here and are gone in the end, after an interrupt at once."""
+    """Yield a function that submits points to new processes; they end with the context, after an interrupt at once."""
     pool = _Processes(_pickled(call), workers)
     try:
         yield pool.submit
@@ -61,7 +61,7 @@ def own_processes(call: Call, workers: int) -> Iterator[Submit]:
 
 
 class _Processes:
-    """A process pool that starts anew after a worker has died; each worker gets the objective once."""
+    """A process pool that is replaced after a worker has died; each worker receives the objective once."""
 
     def __init__(self, payload: bytes, workers: int) -> None:
         self._workers, self._payload = workers, payload
@@ -84,7 +84,7 @@ class _Processes:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def kill(self) -> None:
-        """End the workers in the middle of what they do."""
+        """Terminate the workers without waiting."""
         processes = list((self._pool._processes or {}).values())  # Python 3.14 has terminate_workers() for this
         self._pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
@@ -92,22 +92,18 @@ class _Processes:
 
 
 _payload = b""  # in a worker: the pickled objective
-_call: Call | None = None  # and the objective
+_call: Call | None = None  # in a worker: the objective itself
 
 
 def _begin_worker(payload: bytes) -> None:
     global _payload
     _payload = payload
-    # Ctrl-C reaches the workers too: the main process reports it, they just leave
+    # Ctrl-C reaches the workers too: the main process reports it, they just exit
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
 
 
 def _work(x: Array) -> Any:
-    return task(_loaded(), x, "")
-
-
-def _loaded() -> Call:
-    """The objective: unpickled with the first point, so that an error is an answer and not a dead worker."""
+    """Evaluate; the objective is unpickled with the first point, so that an error is reported and kills no worker."""
     global _call
     if _call is None:
         try:
@@ -115,17 +111,18 @@ def _loaded() -> Call:
         except Exception as error:
             advice = "define it in a module that they can import"
             raise TypeError(f"the worker processes cannot load fun ({error}): {advice}") from error
-    return _call
+    return task(_call, x, "")
 
 
 def task(call: Call, x: Array, name: str) -> Any:
+    """Return call(x); an exception that cannot be pickled is replaced by one that can."""
     try:
         return call(x)
     except Exception as error:
         if _survives_pickle(error):
             raise
         stand_in = _stand_in(error)
-    raise stand_in  # out here, where nothing ties it to the exception that would break the pool on its way home
+    raise stand_in  # outside of `except`, so that it has no link to the exception that cannot be pickled
 
 
 def _stand_in(error: Exception) -> RuntimeError:

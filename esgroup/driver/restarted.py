@@ -1,12 +1,14 @@
-"""One search after another under common limits."""
+"""One search after another under common limits.
+
+A checkpoint stores the names that this class had when the format was fixed: "campaign" for the whole, "torn" for
+`partial` and "untold" for `undo`. They stay, so that every saved file can still be loaded.
+"""
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
@@ -24,7 +26,7 @@ _LIMITS = (TARGET, *BUDGETS)
 
 
 class Past(NamedTuple):
-    """What the runs that are over came to."""
+    """Totals of the finished runs: counts, time and the best point."""
 
     restarts: int = 0
     nfev: int = 0
@@ -35,10 +37,10 @@ class Past(NamedTuple):
     best_x: Array | None = None
 
 
-class Campaign:
-    """One search after another, each told whole generations.
+class RestartedSearch:
+    """A search that may be restarted; each run receives the values of whole generations.
 
-    It shows the counts and the best point of all runs together, and otherwise what its present search shows.
+    Counts and the best point are those of all runs together; every other attribute is that of the current search.
     """
 
     def __init__(self, first: Searcher, restarts: Restarts | None = None) -> None:
@@ -47,10 +49,10 @@ class Campaign:
         self.past = Past()
         self.schedule = Schedule(first.popsize)
         self.plan = Plan(first.popsize)
-        self.rng = None if restarts is None else _spawned(first.rng)
-        self.ended: dict[str, str] = {}  # reasons that are not the search's own
-        self.torn: dict[int, float] | None = None  # after an exception: values of the last ask by row, others missing
-        self.untold: Mark | None = None  # the ledger before those were told to it
+        self.rng = None if restarts is None else first.rng.spawn(1)[0]
+        self.other_reasons: dict[str, str] = {}  # why to stop, apart from limits and the search's own criteria
+        self.partial: dict[int, float] | None = None  # after an exception: known values of the last ask, by row
+        self.undo: Mark | None = None  # the ledger before it received them
         self._restarts, self._first = restarts, first.strategy
 
     # ---- all runs together --------------------------------------------------------------------------------------
@@ -62,37 +64,37 @@ class Campaign:
 
     @property
     def restart(self) -> int:
-        """Restarts so far."""
+        """Number of restarts so far."""
         return self.past.restarts
 
     @property
     def nfev(self) -> int:
-        """Evaluations of all runs."""
+        """Number of evaluations in all runs."""
         return self.past.nfev + self.search.nfev
 
     @property
     def nit(self) -> int:
-        """Generations of all runs."""
+        """Number of generations in all runs."""
         return self.past.nit + self.search.nit
 
     @property
     def nfailed(self) -> int:
-        """Failed evaluations of all runs."""
+        """Number of failed evaluations in all runs."""
         return self.past.nfailed + self.search.nfailed
 
     @property
     def seconds(self) -> float:
-        """Time of all runs."""
+        """Running time of all runs in seconds."""
         return self.past.seconds + self.search.seconds
 
     @property
     def best_f(self) -> float:
-        """The best value of all runs."""
+        """Best value of all runs."""
         return self.past.best_f if self._past_is_better else self.search.best_f
 
     @property
     def best_x(self) -> Any:
-        """The best point of all runs."""
+        """Best point of all runs, as users see it; None before the first value."""
         best = self._best_point
         return None if best is None else self.search.strategy.to_user(best[None])[0]
 
@@ -106,10 +108,10 @@ class Campaign:
 
     @property
     def result(self) -> SearchResult:
-        """Best point, value and counts of all runs, and why the last one stopped."""
+        """Best point, value and counts of all runs, and why the last run stopped."""
         from esgroup.search.result import result
 
-        found = result(self)  # it shows all that a Searcher shows
+        found = result(self)  # it has every attribute of a Searcher
         found.restarts = self.restart
         if self.restart:
             found.message += f". Restarts: {self.restart}; xmean and stds are those of the last run"
@@ -118,89 +120,90 @@ class Campaign:
     # ---- one run after another ----------------------------------------------------------------------------------
 
     def stop(self) -> dict[str, str]:
-        """Why the present run should end: the limits of all runs together, or what its search says."""
+        """Return the reasons to end the current run: limits of all runs together and criteria of the search."""
         reasons = budget_reasons(self.limits, self.nfev, self.nit, self.seconds, self.best_f)
         reasons |= {name: text for name, text in self.search.stop().items() if name not in _LIMITS}
         if self.plan.max_evals is not None and self.search.nfev >= self.plan.max_evals:
             reasons["small_run"] = f"a run with a small population has used its {self.plan.max_evals:,} evaluations"
-        return reasons | self.ended
+        return reasons | self.other_reasons
 
-    def go_on(self, reasons: dict[str, str]) -> bool:
-        """Begin the next run; False if there is none."""
+    def begin_next_run(self, reasons: dict[str, str]) -> bool:
+        """Begin the next run after one that stopped for these reasons; return False if there is none."""
         if self._restarts is None or self.rng is None:
             return False
-        if not reasons.keys().isdisjoint((*_LIMITS, *self.ended)):
+        if not reasons.keys().isdisjoint((*_LIMITS, *self.other_reasons)):
             return False
         planned = self._restarts.next(self.schedule, self.search.nfev, self.rng)
         if planned is None:
-            self.ended["restarts"] = f"the restarts end here, after {self.restart} of them"
+            self.other_reasons["restarts"] = f"the restart strategy ended the search after {self.restart} restarts"
             return False
         past = Past(self.restart + 1, self.nfev, self.nit, self.nfailed, self.seconds, self.best_f, self._best_point)
         schedule, plan = planned
         strategy = self._first.restarted(plan.popsize, plan.sigma_factor, self.rng)
         limits = _remaining(self.limits, past, plan)
-        self.search = Searcher(strategy, rng=_spawned(self.rng), **limits._asdict())
+        self.search = Searcher(strategy, rng=self.rng.spawn(1)[0], **limits._asdict())
         self.past, self.schedule, self.plan = past, schedule, plan
         return True
 
     # ---- generations --------------------------------------------------------------------------------------------
 
     def ask(self) -> Any:
-        """The points to evaluate next: a new generation, or those of a torn one that have no value yet."""
-        return self.search.ask() if self.torn is None else self._points(self._missing())
+        """Return the points to evaluate: a new generation, or those of a partial generation that have no value yet."""
+        return self.search.ask() if self.partial is None else self._points(self._missing())
 
     def _points(self, rows: list[int]) -> Any:
-        """Points of the last ask, as users see them."""
-        return self.search.strategy.to_user(_out(self.search)[rows])
+        """Return points of the last ask, as users see them."""
+        return self.search.strategy.to_user(_outstanding_points(self.search)[rows])
 
     def tell(self, values: Any) -> None:
-        """The values of the points asked last, all of them."""
-        if self.torn is not None:
+        """Pass on the values of all points that `ask` returned last."""
+        if self.partial is not None:
             rows = self._missing()
-            whole = self.torn | dict(zip(rows, tell_input.values(values, len(rows)).tolist(), strict=True))
+            whole = self.partial | dict(zip(rows, tell_input.values(values, len(rows)).tolist(), strict=True))
             values = [whole[row] for row in sorted(whole)]
         self.search.tell(values)
-        self.torn = self.untold = None
+        self.partial = self.undo = None
 
-    def rescue(self, arrived: dict[int, Any]) -> None:
-        """After an exception: tell the numbers among the values of the points asked last, by their rows."""
-        rows, values = self._missing(), dict(self.torn or {})
+    def salvage(self, arrived: dict[int, Any]) -> None:
+        """After an exception, pass on the values that are numbers; `arrived` has them by row of the last `ask`."""
+        rows, values = self._missing(), dict(self.partial or {})
         for i, value in arrived.items():
             with suppress(ValueError, TypeError):
                 values[rows[i]] = float(tell_input.values([value], 1)[0])
-        self.torn = values
-        self.tell_torn()
+        self.partial = values
+        self.tell_partial()
 
-    def tell_torn(self) -> None:
-        """Tell what is there of a torn generation; `restore` takes it back, so that it can be told as a whole."""
-        if not self.torn:
+    def tell_partial(self) -> None:
+        """Pass on the values of a partial generation; `restore` undoes this, so that it can be completed."""
+        if not self.partial:
             return
-        search, rows = self.search, sorted(self.torn)
-        self.untold = search.ledger.mark()
-        search.tell(self._points(rows), [self.torn[row] for row in rows])
-        if not search.ledger.asked:  # it was all of it
-            self.torn = self.untold = None
+        search, rows = self.search, sorted(self.partial)
+        self.undo = search.ledger.mark()
+        search.tell(self._points(rows), [self.partial[row] for row in rows])
+        if not search.ledger.asked:  # the generation was complete
+            self.partial = self.undo = None
 
     def _missing(self) -> list[int]:
-        return [row for row in range(len(_out(self.search))) if row not in (self.torn or {})]
+        """Return the rows of the last ask that have no value yet."""
+        return [row for row in range(len(_outstanding_points(self.search))) if row not in (self.partial or {})]
 
     # ---- checkpoints --------------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """All that is not in the search."""
-        untold = self.untold
+        """Return everything that is not in the file of the search."""
+        undo = self.undo
         return {
             "limits": self.limits._asdict(),
-            "past": self.past._replace(best_x=_listed(self.past.best_x))._asdict(),
+            "past": self.past._replace(best_x=_as_list(self.past.best_x))._asdict(),
             "schedule": self.schedule._asdict(),
             "plan": self.plan._asdict(),
             "rng": None if self.rng is None else checked.generator_to_json(self.rng),
-            "torn": None if self.torn is None else list(self.torn.items()),
-            "untold": None if untold is None else untold._replace(best_x=_listed(untold.best_x))._asdict(),
+            "torn": None if self.partial is None else list(self.partial.items()),
+            "untold": None if undo is None else undo._replace(best_x=_as_list(undo.best_x))._asdict(),
         }
 
     def restore(self, search: Searcher, saved: Any) -> None:
-        """Go on with a search, and with what `to_json` said of the rest; limits that are set replace the saved ones."""
+        """Continue from a saved search and the output of `to_json`; limits that are set replace the saved ones."""
         self.search = search
         limits = search.limits
         if saved is not None:  # otherwise Searcher.save wrote the file
@@ -210,42 +213,39 @@ class Campaign:
             self.plan = _from_json(Plan, saved["plan"])
             if (state := checked.optional_entry(saved, "rng", dict)) is not None and self.rng is not None:
                 self.rng = checked.generator_from_json(state)
-            self._restore_torn(checked.optional_entry(saved, "torn", list), saved["untold"])
+            self._restore_partial(checked.optional_entry(saved, "torn", list), saved["untold"])
         self.limits = limits._replace(**{name: new for name, new in self.limits._asdict().items() if new is not None})
         search.limits = _remaining(self.limits, self.past, self.plan)
 
-    def _restore_torn(self, torn: list[Any] | None, untold: Any) -> None:
-        if torn is None:
+    def _restore_partial(self, partial: list[Any] | None, undo: Any) -> None:
+        if partial is None:
             return
-        points, ledger = _out(self.search), self.search.ledger
-        ledger.last = ledger.asked[-1]
+        points, ledger = _outstanding_points(self.search), self.search.ledger
+        ledger.last, ledger.last_nit = ledger.asked[-1], ledger.nit  # its points are not late
         most = len(points) - 1
-        self.torn = {checks.whole_number("row", row, most=most): float(value) for row, value in torn}
-        if self.torn:
-            ledger.rewind(_from_json(Mark, untold, self.search.shape))
+        self.partial = {checks.whole_number("row", row, most=most): float(value) for row, value in partial}
+        if self.partial:
+            ledger.rewind(_from_json(Mark, undo, self.search.shape))
 
 
-def _spawned(rng: np.random.Generator) -> np.random.Generator:
-    return rng.spawn(1)[0]
-
-
-def _out(search: Searcher) -> Array:
-    """The points that were asked for last and are not told as a whole."""
+def _outstanding_points(search: Searcher) -> Array:
+    """Return the points of the last ask, some of which have no value yet."""
     if not search.ledger.asked:
-        raise ValueError("there are values of a generation whose points are not known")
+        raise ValueError("the file has values of a generation, but not its points")
     return search.ledger.asked[-1].points
 
 
-def _listed(x: Array | None) -> Any:
+def _as_list(x: Array | None) -> Any:
     return None if x is None else x.tolist()
 
 
-_KINDS = {"seconds": float, "best_f": float, "sigma_factor": float, "small": bool, "best_x": list}  # others are int
+# types of the stored fields; those that are not listed are int
+_KINDS = {"seconds": float, "best_f": float, "sigma_factor": float, "small": bool, "best_x": list}
 _OPTIONAL = ("best_x", "max_evals")
 
 
 def _from_json(kind: Any, saved: dict[str, Any], shape: tuple[int, ...] = ()) -> Any:
-    """A named tuple from what it was as JSON, checked; points have this shape."""
+    """Rebuild a named tuple from JSON and check it; `shape` is that of a point."""
     values: dict[str, Any] = {}
     for name in kind._fields:
         get: Any = checked.optional_entry if name in _OPTIONAL else checked.entry
@@ -256,7 +256,7 @@ def _from_json(kind: Any, saved: dict[str, Any], shape: tuple[int, ...] = ()) ->
 
 
 def _remaining(limits: Limits, past: Past, plan: Plan) -> Limits:
-    """The limits of a run after others: never none at all, for a budget that is used up is the campaign's affair."""
+    """Return the limits of the current run: what others left, at least a little, because `stop` checks the totals."""
     evals, iters, seconds, target = limits
     left = None if evals is None else max(1, evals - past.nfev)
     return Limits(

@@ -1,4 +1,4 @@
-"""The checkpoint of `minimize`: that of its present search, with the rest in the header."""
+"""The checkpoint of `minimize`: the file of its current search, with the state of restarts in the header."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from esgroup.driver.restarted import Campaign
+from esgroup.driver.restarted import RestartedSearch
 from esgroup.files import npz as files
 from esgroup.files.autosave import Contents, FileKeeper, must_exist
 from esgroup.search import snapshot
@@ -15,25 +15,25 @@ from esgroup.strategies.base import Strategy
 from esgroup.strategies.vector import VectorSearch
 
 
-class Keeper(FileKeeper[Campaign]):
-    """Writes a campaign: the file of its search, with the rest in the header."""
+class Keeper(FileKeeper[RestartedSearch]):
+    """Writes the checkpoint of a search; the header key "campaign" keeps its name, so that old files still load."""
 
-    def contents(self, kept: Campaign) -> Contents:
-        """The parts of the search and of the campaign."""
+    def contents(self, kept: RestartedSearch) -> Contents:
+        """Return the parts of the current search, with the state of restarts in the header."""
         header, arrays = snapshot.parts_to_file(kept.search.parts)
         return snapshot.KIND, {**header, "campaign": kept.to_json()}, arrays
 
 
-def resume_from(path: files.Path | None, campaign: Campaign) -> None:
-    """Put a campaign that has not begun where its file says it was."""
+def resume_from(path: files.Path | None, restarted: RestartedSearch) -> None:
+    """Set a search that has not begun to the state in the file."""
     path = must_exist(path, "search")
     with files.reading(path, snapshot.KIND) as (header, arrays):
         search = Searcher.from_parts(snapshot.parts_from_file(header, arrays))
-        difference = _difference(search.strategy, campaign.search.strategy)
+        difference = _difference(search.strategy, restarted.search.strategy)
         if difference is None:
-            campaign.restore(search, header.get("campaign"))
+            restarted.restore(search, header.get("campaign"))
     if difference is not None:
-        raise ValueError(f"the checkpoint {os.fspath(path)!r} must be of the same search, but {difference}")
+        raise ValueError(f"the checkpoint {os.fspath(path)!r} must be that of the same search, but {difference}")
 
 
 def _space(strategy: Strategy) -> str:
@@ -41,9 +41,9 @@ def _space(strategy: Strategy) -> str:
 
 
 def _difference(saved: Strategy, given: Strategy) -> str | None:
-    """What must match for a resume and does not; where a search starts and when it ends need not."""
+    """Return what must match for a resume and does not; the start and the limits may differ."""
     if type(saved) is not type(given):
-        return f"it is over {_space(saved)}, {saved.structure}, and not over {_space(given)}, {given.structure}"
+        return f"it searches over {_space(saved)}, {saved.structure}, not over {_space(given)}, {given.structure}"
     if saved.shape != given.shape:
         return f"it has {_space(saved)} and x0 has {_space(given)}"
     if isinstance(saved, VectorSearch) and isinstance(given, VectorSearch):
@@ -51,14 +51,14 @@ def _difference(saved: Strategy, given: Strategy) -> str | None:
     if snapshot.described(saved)[0] == snapshot.described(given)[0]:
         return None
     if saved.structure != given.structure:
-        return f"its distribution is {saved.structure} and not {given.structure}"
-    return f"its {saved.structure} has other parameters, or its popsize is not {given.popsize}"
+        return f"its distribution is {saved.structure}, not {given.structure}"
+    return f"its {saved.structure} has different parameters, or its popsize is not {given.popsize}"
 
 
 def _vector_difference(saved: VectorSearch, given: VectorSearch) -> str | None:
     for name in ("lower", "upper", "fixed", "integer"):
         if not np.array_equal(getattr(saved.box, name), getattr(given.box, name)):
-            return f"its {name} {'coordinates' if name in ('fixed', 'integer') else 'bounds'} are others"
+            return f"its {name} {'coordinates' if name in ('fixed', 'integer') else 'bounds'} differ"
     if saved.structure != given.structure:
-        return f"its structure is {saved.structure} and not {given.structure}"
-    return None if saved.options == given.options else f"its options are {saved.options} and not {given.options}"
+        return f"its structure is {saved.structure}, not {given.structure}"
+    return None if saved.options == given.options else f"its options are {saved.options}, not {given.options}"

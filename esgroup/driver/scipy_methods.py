@@ -22,12 +22,44 @@ def scipy_method(
     disp: bool = False,
     **options: Any,
 ) -> OptimizeResult:
-    """`scipy.optimize.minimize(fun, x0, method=esgroup.scipy_method, options={"sigma0": 0.5, "max_evals": 1000})`.
+    """Search with `esgroup.minimize`, as a method of `scipy.optimize.minimize`.
 
-    Options are the arguments of `esgroup.minimize`, and SciPy's maxiter (max_iters), maxfev (max_evals) and disp
-    (progress). As SciPy has it, callback(x) gets the best point of the present search,
-    callback(intermediate_result) an OptimizeResult, and StopIteration ends the run. Derivatives, constraints and tol
-    are refused: they would not be used.
+    Parameters
+    ----------
+    fun
+        fun(x, *args) returns a number.
+    x0
+        The start.
+    args : default ()
+        Further arguments of fun.
+    bounds : default None
+        Bounds in either form that SciPy accepts.
+    callback : default None
+        As in SciPy: callback(x) receives the best point of the current search, callback(intermediate_result) an
+        OptimizeResult, and StopIteration ends the run. The value that it returns is ignored.
+    maxiter, maxfev : default None
+        SciPy's names for max_iters and max_evals.
+    disp : default False
+        SciPy's name for progress.
+    **options
+        Further arguments of `esgroup.minimize`.
+
+    Returns
+    -------
+    OptimizeResult
+
+    Raises
+    ------
+    ValueError
+        If jac, hess, hessp, constraints or tol is given, which a search would not use.
+
+    Examples
+    --------
+    >>> import esgroup, scipy.optimize
+    >>> options = {"sigma0": 0.5, "target": 1e-9, "rng": 1}
+    >>> f = lambda x: (x[0] - 1) ** 2 + 100 * x[1] ** 2
+    >>> scipy.optimize.minimize(f, [0.0, 1.0], method=esgroup.scipy_method, options=options).success
+    True
     """
     from esgroup.driver.minimize import minimize
 
@@ -38,9 +70,9 @@ def scipy_method(
     if maxfev is not None:
         options.setdefault("max_evals", maxfev)
     options.setdefault("progress", bool(disp))
-    heard = scipy_callback(callback)
-    told = None if heard is None else lambda search: heard(search.result)
-    return minimize(fun, x0, args=args, bounds=bounds, callback=told, **options)
+    on_result = scipy_callback(callback)
+    on_generation = None if on_result is None else lambda search: on_result(search.result)
+    return minimize(fun, x0, args=args, bounds=bounds, callback=on_generation, **options)
 
 
 def newton_method(
@@ -60,11 +92,46 @@ def newton_method(
     disp: bool = False,
     **options: Any,
 ) -> OptimizeResult:
-    """`scipy.optimize.minimize(fun, x0, jac=..., hessp=..., method=esgroup.newton_method, options={...})`.
+    """Minimize with structured Newton, `esgroup.newton.minimize_newton`, as a method of `scipy.optimize.minimize`.
 
-    Options are the arguments of `esgroup.newton.minimize_newton`, and SciPy's maxiter (max_iters), maxfev (max_evals)
-    and disp (progress); tol is gtol. As SciPy has it, callback(x) gets the best point, callback(intermediate_result)
-    the result so far. Bounds and constraints are refused.
+    Parameters
+    ----------
+    fun
+        fun(x, *args) returns a number.
+    x0
+        The start, a vector.
+    args : default ()
+        Further arguments of fun and of the derivatives.
+    jac, hess, hessp : default None
+        The gradient and, if available, the Hessian or Hessian-vector products.
+    bounds, constraints
+        Must be left out.
+    callback : default None
+        As in SciPy: callback(x) receives the best point, callback(intermediate_result) the result so far, and
+        StopIteration ends the run.
+    tol, maxiter, maxfev : default None
+        SciPy's names for gtol, max_iters and max_evals.
+    disp : default False
+        SciPy's name for progress.
+    **options
+        Further arguments of `esgroup.newton.minimize_newton`.
+
+    Returns
+    -------
+    OptimizeResult
+
+    Raises
+    ------
+    ValueError
+        If bounds or constraints are given.
+
+    Examples
+    --------
+    >>> import esgroup, scipy.optimize
+    >>> derivatives = {"jac": scipy.optimize.rosen_der, "hessp": scipy.optimize.rosen_hess_prod}
+    >>> method = esgroup.newton_method
+    >>> scipy.optimize.minimize(scipy.optimize.rosen, [-1.0, 1.0], method=method, **derivatives).success
+    True
     """
     from esgroup.newton.method import minimize_newton
 
@@ -73,12 +140,12 @@ def newton_method(
         if value is not None:
             options.setdefault(name, value)
     options.setdefault("progress", bool(disp))
-    heard = scipy_callback(callback)
-    return minimize_newton(fun, x0, args=args, jac=jac, hess=hess, hessp=hessp, callback=heard, **options)
+    on_result = scipy_callback(callback)
+    return minimize_newton(fun, x0, args=args, jac=jac, hess=hess, hessp=hessp, callback=on_result, **options)
 
 
 def refuse(method: str, unused: dict[str, Any]) -> None:
-    """An error for what was given and would not be used; SciPy hands over empty ones."""
+    """Raise ValueError for an argument that would not be used, unless it is empty, as SciPy passes it."""
     for name, given in unused.items():
         empty = isinstance(given, (tuple, list, dict)) and not given
         if given is not None and given is not False and not empty:
@@ -86,25 +153,21 @@ def refuse(method: str, unused: dict[str, Any]) -> None:
 
 
 def scipy_callback(callback: Callable[..., Any] | None) -> Callable[[OptimizeResult], None] | None:
-    """A function of a result that calls back as SciPy does: by `intermediate_result`, or with the best point.
+    """Return a function of a result that calls back as SciPy does: with `intermediate_result=`, or with the best point.
 
-    What it returns does not matter: StopIteration ends a run.
+    It returns None whatever `callback` returns: only StopIteration ends a run.
     """
     if callback is None:
         return None
-    by_result = _parameters(callback) == ["intermediate_result"]
+    try:
+        by_result = list(inspect.signature(callback).parameters) == ["intermediate_result"]
+    except ValueError:  # some functions that are written in C have no signature
+        by_result = False
 
-    def tell(so_far: OptimizeResult) -> None:
+    def call(so_far: OptimizeResult) -> None:
         if by_result:
             callback(intermediate_result=so_far)
         else:
             callback(so_far.x)
 
-    return tell
-
-
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    try:
-        return list(inspect.signature(function).parameters)
-    except ValueError:  # some that are written in C do not say
-        return []
+    return call

@@ -1,4 +1,4 @@
-"""The distribution to begin with where a space is given by its name."""
+"""Initial distributions of searches over a space that is given by its name, or for several basins."""
 
 from __future__ import annotations
 
@@ -10,17 +10,35 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import Group, Kronecker
 
-Space = Literal["vector", "spd", "matrix"]
+SpaceName = Literal["vector", "spd", "matrix"]
 
 
 def distribution_over(space: str, x0: Any, sigma0: Any = None, structure: Group | str = "auto") -> Any:
-    """The distribution that a search over a space of matrices begins with.
+    """Return the initial distribution of a search over a space of matrices.
 
-    "spd": a Wishart with the mean x0, whose B has the structure ("auto": full). sigma0 is the relative standard
-    deviation of a diagonal entry, sqrt(2 / dof); by default, and at most, that of dof = 10 p (p + 1). Begin rather
-    too large than too small: an eigenvalue that is far smaller than the best hardly matters, and is left behind.
-    "matrix": a matrix Gaussian with the mean x0 and the standard deviation sigma0 (0.3 max|x0| by default, or 1). A
-    structure is that of rows and columns alike, or a Kronecker product of both.
+    Parameters
+    ----------
+    space
+        "spd": a Wishart with mean x0, whose B has the given structure ("auto": full). "matrix": a matrix Gaussian with
+        mean x0.
+    x0
+        A symmetric positive-definite matrix for "spd", any matrix for "matrix". For "spd", start too large rather than
+        too small: an eigenvalue that is far smaller than the best one hardly changes the function, and stays behind.
+    sigma0 : default None
+        For "spd", the relative standard deviation of a diagonal entry, sqrt(2 / dof); by default, and at most, that of
+        dof = 10 p (p + 1). For "matrix", the standard deviation of an entry; by default 0.3 max|x0|, or 1 if x0 = 0.
+    structure : default "auto"
+        A group or its spelling. For "matrix", it is used for rows and columns alike, unless it is a Kronecker product
+        of both.
+
+    Returns
+    -------
+    Wishart or MatrixGaussian
+
+    Raises
+    ------
+    ValueError
+        If an argument is not valid.
     """
     if space == "spd":
         return _wishart(x0, sigma0, structure)
@@ -32,9 +50,9 @@ def distribution_over(space: str, x0: Any, sigma0: Any = None, structure: Group 
 def mixture_over(
     basins: Any, space: str, x0: Any, sigma0: Any, structure: Group | str, bounds: Any, rng: np.random.Generator
 ) -> Any:
-    """A mixture of `basins` Gaussians spread over finite bounds, or around the point x0 as N(x0, sigma0^2 I).
+    """Return a mixture of `basins` Gaussians, spread over finite bounds or as N(x0, sigma0^2 I) around the point x0.
 
-    With bounds x0 only says how many coordinates there are. Its structure is that of every Gaussian ("auto": full).
+    With bounds, x0 only gives the number of coordinates. Every Gaussian has the given structure ("auto": full).
     """
     from esgroup.distributions.mixture import Mixture
     from esgroup.strategies.box import parse_bounds
@@ -49,7 +67,7 @@ def mixture_over(
     if bounds is None:
         return Mixture.spread(basins, mean=point, sigma0=_typical(point, sigma0), structure=shared, rng=rng)
     if sigma0 is not None:
-        raise ValueError("sigma0 must be left out where basins are spread over bounds, which set the scale")
+        raise ValueError("sigma0 must be left out when basins are spread over bounds, which set the scale")
     lower, upper, _ = parse_bounds(bounds, len(point))
     if not ((lower <= point) & (point <= upper)).all():
         raise ValueError(f"x0 must be within the bounds, got {x0!r}")
@@ -57,7 +75,7 @@ def mixture_over(
 
 
 def _typical(x0: Array, sigma0: Any) -> Any:
-    """sigma0, or 0.3 max|x0|, as for vectors."""
+    """Return sigma0, or by default 0.3 max|x0| (1 if x0 = 0), as for vectors."""
     return (0.3 * float(np.abs(x0).max(initial=0.0)) or 1.0) if sigma0 is None else sigma0
 
 
@@ -72,7 +90,7 @@ def _wishart(x0: Any, sigma0: Any, structure: Group | str) -> Any:
     if sigma0 is not None:
         if not checks.real_number("sigma0", sigma0, positive=True) >= 1e-6:
             raise ValueError(f"sigma0 must be at least 1e-6 for space='spd', got {sigma0!r}")
-        dof = max(2 / sigma0**2, float(len(mean)))  # more than p - 1, which is too few anyway
+        dof = max(2 / sigma0**2, float(len(mean)))  # a Wishart needs more than p - 1
     return Wishart(mean, dof, structure="full" if structure == "auto" else structure)
 
 
@@ -89,7 +107,7 @@ def _matrix_gaussian(x0: Any, sigma0: Any, structure: Group | str) -> Any:
 
 def _matrix(x0: Any, space: str) -> Array:
     if isinstance(x0, (list, tuple)):
-        x0 = checks.real_array("x0", x0, (None,) * _depth(x0))  # rows of unequal length have a message there
+        x0 = checks.real_array("x0", x0, (None,) * _depth(x0))  # which reports rows of unequal length
     if np.ndim(x0) != 2 or np.size(x0) == 0:
         raise ValueError(f"x0 must be a matrix for space={space!r}, got {x0!r}")
     return checks.real_array("x0", x0, (None, None))

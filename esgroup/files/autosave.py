@@ -1,4 +1,4 @@
-"""Checkpoints of a running search or fit, written as often as a share of the time allows."""
+"""Checkpoints of a running search or fit; writing takes at most a fixed share of the running time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Contents = tuple[str, dict[str, Any], files.Arrays]
 
 
 class FileKeeper(ABC, Generic[Kept]):
-    """Writes a running search or fit to its file, if it has one, as often as a share of the time allows."""
+    """Writes a running search or fit to its file, if it has one; writing takes at most a fixed share of the time."""
 
     def __init__(self, path: files.Path | None) -> None:
         self._path = path
@@ -28,7 +28,7 @@ class FileKeeper(ABC, Generic[Kept]):
         """Return what is written: the kind of file, its header and its arrays."""
 
     def write_if_cheap(self, kept: Kept) -> None:
-        """Write, unless writing would then have taken more than its share of the time."""
+        """Write, unless writing would then exceed its share of the running time."""
         if self._spent + self._last <= WRITING * (time.monotonic() - self._begin):
             self.write(kept)
 
@@ -52,15 +52,15 @@ class FileKeeper(ABC, Generic[Kept]):
 def must_be_new(path: files.Path | None) -> None:
     """Raise FileExistsError if the file of a new run exists: it may be the only checkpoint of another run."""
     if path is not None and os.path.exists(path):
-        text = "there is a file of this name: resume=True goes on from a checkpoint, another name keeps it"
+        text = "the file exists; pass resume=True to continue, or choose another name"  # OSError appends the path
         raise FileExistsError(errno.EEXIST, text, os.fspath(path))
 
 
 def must_exist(path: files.Path | None, name: str) -> files.Path:
     """Return the file from which a run is resumed; `name` is "search" or "fit"."""
     if path is None:
-        raise ValueError("resume=True goes on from a file: say which one with checkpoint=")
+        raise ValueError("checkpoint must name a file when resume=True, got None")
     if not os.path.exists(path):
-        text = f"there is no checkpoint to resume from; leave out resume=True to start a new {name}"
+        text = f"the file does not exist; leave out resume=True to start a new {name}"
         raise FileNotFoundError(errno.ENOENT, text, os.fspath(path))
     return path

@@ -1,4 +1,4 @@
-"""From the arguments of a `Searcher` to the strategy that it searches with."""
+"""The arguments of a `Searcher`: checks, defaults, and the strategy that they describe."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.registry import strategy_class
 from esgroup.strategies.vector import Start, VectorSearch
 
-# Coordinates up to which "auto" is the full group. At 1000 it takes no more evaluations than any cheap structure on
-# sphere, ellipsoids, Rosenbrock and cigar, for 0.4 ms each; above, time and memory grow with the square.
+# Number of coordinates up to which "auto" is the full group. At 1000 it needs no more evaluations than any cheap
+# structure on sphere, ellipsoids, Rosenbrock and cigar, at 0.4 ms each; above, time and memory grow with the square.
 FULL_UP_TO = 1000
-STEPS = 1e-100, 1e100  # smallest and largest standard deviation to begin with: squares and products stay numbers
-MEMORY_SHARE = 0.5  # of the machine's memory that a search may use for its matrices
+STEPS = 1e-100, 1e100  # smallest and largest initial standard deviation: squares and products stay finite
+MEMORY_SHARE = 0.5  # share of the machine's memory that the matrices of a search may use
 
 
 class Place(NamedTuple):
-    """Where a search begins, before its structure is known: covariance = diag(steps) correlation diag(steps)."""
+    """Start of a search before its structure is known, with covariance diag(steps) correlation diag(steps)."""
 
     box: Box
     mean: Array
     steps: Array
     correlation: Array | None
-    group: Group | None = None  # of a distribution or another search
-    root: Array | None = None  # an element of that group, with `steps` to its left
+    group: Group | None = None  # that of the distribution or search at which it starts
+    root: Array | None = None  # an element of this group; the covariance has the root diag(steps) root
 
 
 def strategy_for(start: Any, sigma0: Any, options: SearchOptions) -> Strategy:
-    """The strategy for a start: a point, a distribution, a strategy, or another search as its strategy and state."""
+    """Return the strategy for a start: a point, a distribution, a strategy, or another search as `Inherited`."""
     given = options.given() | ({} if sigma0 is None else {"sigma0": sigma0})
     if isinstance(start, Strategy):
         _refuse(given, set(), start)
@@ -57,14 +57,15 @@ def strategy_for(start: Any, sigma0: Any, options: SearchOptions) -> Strategy:
 
 
 def _refuse(given: dict[str, Any], own: set[str], start: Any) -> None:
+    """Raise ValueError for arguments that the start does not allow."""
     for name in given:
         if name not in own:
-            own_way = " has its own" if name in ("sigma0", "structure", "cov0", "popsize") else " has none"
-            raise ValueError(f"{name} cannot be given here: leave it out, {type(start).__name__}{own_way}")
+            why = "has its own" if name in ("sigma0", "structure", "cov0", "popsize") else "has none"
+            raise ValueError(f"{name} cannot be given here: leave it out, {type(start).__name__} {why}")
 
 
 def _vector_search(start: Any, sigma0: Any, options: SearchOptions) -> VectorSearch:
-    """Check everything, and put together a search over vectors."""
+    """Check all arguments and return a search over vectors."""
     place = _place(start, sigma0, options.bounds, options.fixed, options.integer, options.cov0)
     dim, popsize = len(place.mean), options.popsize
     group, note = _structure(options.structure, dim, place.group)
@@ -75,16 +76,16 @@ def _vector_search(start: Any, sigma0: Any, options: SearchOptions) -> VectorSea
     _check_memory(group, options)
     popsize = checks.whole_number("popsize", default_popsize(dim) if popsize is None else popsize, least=2)
     _check_steps(place.steps)
-    return VectorSearch(place.box, group, options, popsize, _begin(group, place), note)
+    return VectorSearch(place.box, group, options, popsize, _vector_start(group, place), note)
 
 
 def default_popsize(dim: int) -> int:
-    """4 + floor(3 ln n), that of CMA-ES."""
+    """Return 4 + floor(3 ln dim), the default of CMA-ES."""
     return 4 + int(3 * math.log(dim))
 
 
 def generator(rng: Any) -> np.random.Generator:
-    """The generator of random numbers that a seed or generator stands for."""
+    """Return the random number generator for a seed or generator."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
@@ -92,9 +93,9 @@ def generator(rng: Any) -> np.random.Generator:
 
 
 def _structure(structure: Group | str, dim: int, inherited: Group | None) -> tuple[Group, str]:
+    """Return the group, and a note if it was chosen automatically."""
     if structure != "auto":
-        group = as_group(structure, dim)
-        return group, ""
+        return as_group(structure, dim), ""
     if inherited is not None:
         return inherited, ""
     if dim <= FULL_UP_TO:
@@ -110,7 +111,7 @@ def _check_steps(steps: Array) -> None:
 
 
 def _check_memory(group: Group, options: SearchOptions) -> None:
-    """Refuse before anything is allocated; a dense fit or inverse needs temporaries of the same size."""
+    """Raise ValueError before anything is allocated; a dense fit or inverse needs temporaries of the same size."""
     copies = 2 + bool(options.decoding and group.carries_inverse) + 2 * (options.noise is not None)
     needed, memory = 8 * copies * group.size, machine_memory()
     if needed > MEMORY_SHARE * memory:
@@ -123,7 +124,7 @@ def _check_memory(group: Group, options: SearchOptions) -> None:
 
 
 def machine_memory() -> float:
-    """Bytes of memory, of the container if there is one; unlimited where the system does not say."""
+    """Return the bytes of memory of the machine or container; infinity if the system does not report them."""
     try:
         memory = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -131,17 +132,18 @@ def machine_memory() -> float:
     try:
         with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
             return min(memory, float(file.read()))
-    except (OSError, ValueError):  # no container, or "max"
+    except (OSError, ValueError):  # no container, or no limit ("max")
         return memory
 
 
-def _begin(group: Group, place: Place) -> Start:
+def _vector_start(group: Group, place: Place) -> Start:
+    """Return the start in the given group; another group's root is kept as far as this group can hold it."""
     mean, steps, correlation = place.mean, place.steps, place.correlation
     if place.root is None or place.group is None:
         return Start(mean, steps, correlation)
     if place.group == group:
         return Start(mean, steps, None, place.root)
-    if group.dim > FULL_UP_TO:  # the matrices would be large: standard deviations alone are kept
+    if group.dim > FULL_UP_TO:  # the matrices would be large: only standard deviations are kept
         return Start(mean, steps * np.sqrt(place.group._squared_row_norms(place.root)), correlation)
     dense = place.group._dense(place.root)  # another structure: the nearest element
     return Start(mean, steps, dense @ dense.T)
@@ -151,11 +153,11 @@ def _begin(group: Group, place: Place) -> Start:
 
 
 def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
-    """Where to begin: at a point, at a distribution, or where another search is."""
+    """Return the start at a point, at a distribution, or at the distribution of another search."""
     if isinstance(start, Inherited):
         if not isinstance(start.strategy, VectorSearch):
-            text = f"start must not be a search over another space, got one over {start.strategy.about}"
-            raise ValueError(f"{text}: begin with a distribution, or save and load the search")
+            text = f"a search that is the start must be one over vectors, got one over {start.strategy.about}"
+            raise ValueError(f"{text}: start from a distribution, or save and load the search")
         return _at_search(start.strategy, start.state, sigma0, bounds, fixed, integer, cov0)
     if isinstance(start, Gaussian):
         return _at_gaussian(start, sigma0, bounds, fixed, integer, cov0)
@@ -163,7 +165,7 @@ def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
 
 
 class Inherited(NamedTuple):
-    """Another search, from whose distribution one begins."""
+    """Another search, at whose distribution a new one starts."""
 
     strategy: Strategy
     state: Any
@@ -172,9 +174,9 @@ class Inherited(NamedTuple):
 def _at_search(
     search: VectorSearch, state: SearchState, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any
 ) -> Place:
-    """A start at the distribution of another search, in its box unless bounds are given; sigma0 rescales it."""
+    """Return a start at the distribution of another search, in its box unless bounds are given; sigma0 rescales it."""
     if fixed is not None or integer is not None or cov0 is not None:
-        raise ValueError("fixed, integer and cov0 are taken from the search that is the start: leave them out")
+        raise ValueError("fixed, integer and cov0 are those of the search that is the start: leave them out")
     mean = search.mean(state)
     where = search.box if bounds is None else search.box.with_bounds(mean, bounds)
     scale = state.sigma * state.scale
@@ -184,7 +186,7 @@ def _at_search(
 
 
 def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
-    """A start at a point; with cov0 the covariance is sigma0^2 cov0 (sigma0 = 1 if left out)."""
+    """Return a start at a point; with cov0 the covariance is sigma0^2 cov0 (sigma0 = 1 by default)."""
     correlation = None
     if cov0 is not None:
         factors = make_box(x0, None, fixed, None, 1.0 if sigma0 is None else sigma0).steps0
@@ -198,7 +200,7 @@ def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
 
 
 def _at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
-    """A start at a Gaussian with a mean, whose group and square root are kept."""
+    """Return a start at a Gaussian that has a mean; its group and square root are kept."""
     if fixed is not None or cov0 is not None:
         raise ValueError("fixed and cov0 cannot be combined with a distribution as start: its covariance is known")
     state = start.state()

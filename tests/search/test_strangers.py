@@ -79,7 +79,7 @@ def test_an_instance_can_be_searched_with() -> None:
     assert "plain" in repr(search) and search.result.structure == "plain"
     result = esgroup.minimize(sphere, Plain(dim=3), max_evals=600, rng=1)
     assert result.x.shape == (3,) and result.fun < 0.5
-    with pytest.raises(ValueError, match="popsize cannot be given here: leave it out, Plain has its own"):
+    with pytest.raises(ValueError, match=r"popsize .*Plain"):
         Searcher(Plain(), popsize=4)
 
 
@@ -96,7 +96,7 @@ def test_a_search_with_it_is_saved_once_its_class_is_registered(tmp_path: Path) 
     search.save(tmp_path / "run.npz")
     loaded = Searcher.load(tmp_path / "run.npz")
     assert np.array_equal(generations(search, 3).ask(), generations(loaded, 3).ask())
-    with pytest.raises(TypeError, match="cls must be a class derived from Strategy, got 3"):
+    with pytest.raises(TypeError, match=r"cls .*Strategy.* 3"):
         register(3)  # type: ignore[type-var]
 
 
@@ -348,5 +348,5 @@ def test_what_is_no_start_at_all_is_refused() -> None:
     class Thing:
         pass
 
-    with pytest.raises(ValueError, match="x0 must be an array of real numbers"):
+    with pytest.raises(ValueError, match=r"x0 .*real numbers"):
         Searcher(Thing())

@@ -60,7 +60,7 @@ def test_the_estimator_follows_from_what_is_known() -> None:
         ({"family": Gaussian("full", X0)}, ValueError, "x0 or the family's mean"),
         ({"family": Mixture((Gaussian("full", X0),))}, ValueError, "x0 must be left out for a Mixture"),
         ({"callback": 1}, TypeError, "callback must be a function"),
-        ({"resume": True}, ValueError, "say which one with checkpoint="),
+        ({"resume": True}, ValueError, "checkpoint"),
         ({"vectorized": True, "jac": TARGET.jac, "hessp": TARGET.hessp, "hessp_vectorized": True}, ValueError, "pairs"),
     ],
 )

@@ -12,7 +12,7 @@ from esgroup.groups import parse
 from esgroup.options import Algorithm, Noise
 
 if TYPE_CHECKING:
-    from esgroup.driver.spaces import Space
+    from esgroup.driver.spaces import SpaceName as Space
 
 
 @dataclass(frozen=True)

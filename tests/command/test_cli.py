@@ -1,0 +1,376 @@
+"""The command line: results, files, wrong input, exceptions, Ctrl-C."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import esgroup
+from esgroup.command import cli, listing
+from esgroup.command import run as run_command
+from esgroup.problem_registry import families, known
+from esgroup.running.history import read
+
+ROOT = Path(__file__).parents[2]
+MODULE = """
+import time
+
+def bowl(x):
+    return float(((x - 1) ** 2).sum())
+
+def slow(x):
+    time.sleep(0.005)
+    return bowl(x)
+
+def fails_later(x, calls=[]):
+    calls.append(x)
+    if len(calls) > 40:
+        raise ZeroDivisionError("the rig is broken")
+    return bowl(x)
+
+def words(x):
+    return "text"
+
+def nothing(x):
+    return float("nan")
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a module of the user's, which every test imports afresh."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "rig", raising=False)
+    (tmp_path / "rig.py").write_text(MODULE)
+    return tmp_path
+
+
+def command(*words: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def said(stderr: str) -> str:
+    """stderr without the note that a new installation compiles its loops."""
+    return "".join(line for line in stderr.splitlines(True) if not line.startswith("esgroup: compiling"))
+
+
+def run(*words: str, code: int = 0) -> Any:
+    """The JSON that `esgroup run ... --json` prints."""
+    return json.loads(command("run", *words, "--json", code=code).stdout)
+
+
+# ---- results ----------------------------------------------------------------------------------------------------
+
+
+def test_a_person_gets_a_few_lines() -> None:
+    result = command("run", "sphere", "--dim", "8", "--seed", "1", "--target", "1e-6")
+    labels = [line.split()[0] for line in result.stdout.splitlines()]
+    assert labels == ["problem", "stopped", "best", "at", "cost"]
+    assert "problem  sphere, 8 variables, structure full (chosen for you)\n" in result.stdout
+    assert "stopped  target: the best value" in result.stdout
+    assert "(known minimum 0)" in result.stdout and ", … 3 more]" in result.stdout
+    assert said(result.stderr) == ""
+
+
+def test_json_is_the_only_thing_on_stdout_and_equals_the_library() -> None:
+    found = run("sphere", "--dim", "3", "--seed", "7", "--max-evals", "200", "--structure", "diagonal")
+    direct = esgroup.minimize(
+        lambda X: (X**2).sum(axis=1),
+        np.full(3, 3.0),
+        2.0,
+        structure="diagonal",
+        max_evals=200,
+        rng=7,
+        vectorized=True,
+    )
+    assert found["x"] == direct.x.tolist() and found["fun"] == direct.fun
+    assert (found["nfev"], found["nit"], found["status"]) == (direct.nfev, direct.nit, direct.status)
+    assert (found["success"], found["interrupted"], found["structure"]) == (False, False, "diagonal")
+    assert found["stop"] == direct.stop and found["xmean"] == direct.xmean.tolist()
+    assert found["known_minimum"] == 0 and found["files"] == {}
+
+
+def test_the_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Any] = {}
+
+    def minimize(fun: Any, x0: Any, sigma0: Any, **options: Any) -> Any:
+        seen.update(options, x0=list(x0), sigma0=sigma0)
+        raise ValueError("seen")
+
+    monkeypatch.setattr("esgroup.driver.minimize.minimize", minimize)
+    words = "--x0 1,-2 --sigma0 0.3 --bounds -5,5 --structure triangular --popsize 9 --algorithm paper --mirrored"
+    words += " --noise adapt --restarts bipop --seed 3 --workers 2 --max-evals 10 --max-iters 11 --max-time 12"
+    words += " --target -1.5 --checkpoint c.npz"
+    command("run", "rosenbrock", *words.split(), code=2)
+    expected = {
+        "x0": [1, -2],
+        "sigma0": 0.3,
+        "bounds": (-5, 5),
+        "structure": "triangular",
+        "popsize": 9,
+        "algorithm": "paper",
+        "mirrored": True,
+        "noise": "adapt",
+        "restarts": "bipop",
+        "rng": 3,
+        "workers": 2,
+        "vectorized": False,
+        "max_evals": 10,
+        "max_iters": 11,
+        "max_time": 12,
+        "target": -1.5,
+        "checkpoint": Path("c.npz"),
+        "resume": False,
+        "progress": True,
+        "history": None,
+    }
+    assert {name: seen[name] for name in expected} == expected
+
+
+def test_a_function_of_ones_own_is_minimised() -> None:
+    found = run("rig:bowl", "--dim", "3", "--seed", "1", "--target", "1e-9")
+    np.testing.assert_allclose(found["x"], np.ones(3), atol=1e-4)
+    assert (found["problem"], found["known_minimum"], found["success"]) == ("rig:bowl", None, True)
+
+
+def test_bounds_hold_for_each_coordinate() -> None:
+    found = run("rig:bowl", "--x0", "0.2,-2", "--bounds", "0,0.5;-5,-1", "--seed", "1", "--max-evals", "600")
+    np.testing.assert_allclose(found["x"], [0.5, -1.0], atol=1e-6)
+
+
+def test_workers_give_the_same_result() -> None:
+    words = ("rig:bowl", "--x0", "0.5,3", "--seed", "2", "--max-evals", "60")
+    alone, together = run(*words), run(*words, "--workers", "2")
+    assert alone["x"] == together["x"] and alone["nfev"] == together["nfev"] == 60
+
+
+def test_failed_evaluations_are_reported() -> None:
+    found = run("rig:nothing", "--dim", "2", "--max-evals", "30")
+    assert (found["fun"], found["nfailed"]) == (None, found["nfev"])
+    result = command("run", "rig:nothing", "--dim", "2", "--max-evals", "30")
+    assert "best     none: all evaluations failed" in result.stdout
+
+
+# ---- files ------------------------------------------------------------------------------------------------------
+
+
+def test_history_and_figure_are_written_and_named(here: Path) -> None:
+    words = ("--max-evals", "300", "--history", "h.jsonl", "--plot", "f.png", "--checkpoint", "c.npz")
+    result = command("run", "sphere", "--dim", "4", "--seed", "1", *words)
+    assert "files    history h.jsonl, checkpoint c.npz, figure f.png\n" in result.stdout
+    assert read("h.jsonl").header["problem"] == "sphere" and read("h.jsonl").nfev[-1] >= 300
+    assert (here / "f.png").read_bytes().startswith(b"\x89PNG")
+    assert esgroup.Searcher.load("c.npz").dim == 4
+
+
+def test_a_figure_needs_no_history_file(here: Path) -> None:
+    found = run("sphere", "--dim", "2", "--max-evals", "100", "--plot", "f.svg")
+    assert found["files"] == {"figure": "f.svg"}
+    assert sorted(path.name for path in here.iterdir() if path.is_file()) == ["f.svg", "rig.py"]
+
+
+def test_a_history_can_be_drawn_later(here: Path) -> None:
+    command("run", "sphere", "--dim", "2", "--max-evals", "100", "--history", "run.jsonl")
+    assert command("plot", "run.jsonl").stdout == "figure   run.png\n"
+    assert command("plot", "run.jsonl", "--out", "other.pdf").stdout == "figure   other.pdf\n"
+    assert (here / "run.png").exists() and (here / "other.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_figure_that_fails_does_not_cost_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full_disk(*_: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("esgroup.plots.run.plot", full_disk)
+    result = command("run", "sphere", "--dim", "2", "--max-evals", "100", "--plot", "f.png", code=1)
+    assert "best     " in result.stdout
+    assert re.fullmatch(r"error: the figure .*OSError: no space left\n", said(result.stderr))
+
+
+def test_a_resumed_run_equals_the_uninterrupted_run() -> None:
+    problem, parts = ("rosenbrock", "--dim", "4"), ("--checkpoint", "c.npz", "--history", "parts.jsonl")
+    whole = run(*problem, "--seed", "3", "--max-iters", "60", "--history", "whole.jsonl")
+    run(*problem, "--seed", "3", "--max-iters", "25", *parts)
+    rest = run(*problem, "--seed", "99", "--max-iters", "60", *parts, "--resume")  # the saved generator continues
+    assert rest["x"] == whole["x"] and rest["nfev"] == whole["nfev"] and rest["xmean"] == whole["xmean"]
+    np.testing.assert_array_equal(read("parts.jsonl").mean, read("whole.jsonl").mean)
+
+
+def test_the_first_look_solves_rosenbrock_and_names_its_figure(here: Path) -> None:
+    words = (ROOT / "scripts" / "run").read_text().partition("set -- ")[2].splitlines()[0].split()
+    result = command(*words)
+    assert words[:4] == ["run", "rosenbrock", "--dim", "20"]
+    assert "stopped  target: " in result.stdout and result.stdout.endswith("files    figure rosenbrock.png\n")
+    assert (here / "rosenbrock.png").read_bytes().startswith(b"\x89PNG")
+
+
+# ---- wrong input ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ("rosenbrok", r"problem 'rosenbrok' .*'rosenbrock'"),
+        ("rosenbrock --dim 1", r"dim .*2.* 1"),
+        ("rig:bowl", r"rig:bowl .*--dim.*--x0"),
+        ("rig:bowls --dim 2", r"'rig' .*'bowls' .*'bowl'"),
+        ("rug:bowl --dim 2", r"module 'rug'"),
+        ("rig:words --dim 2", r"fitness\[0\] .*'text'"),
+        ("sphere --x0 1,a", r"--x0 .*commas.* '1,a'"),
+        ("sphere --dim 3 --x0 1,2", r"x0 .*\(3,\).*\(2,\)"),
+        ("sphere --bounds 1", r"--bounds .*LOW,HIGH.* '1'"),
+        ("sphere --bounds 5,-5", r"bounds .*lower <= upper.*\(5.0, -5.0\).*0"),
+        ("sphere --structure foo", r"structure 'foo'"),
+        ("sphere --sigma0 0", r"sigma0 .*positive.* 0.0"),
+        ("sphere --popsize 1", r"popsize .*integer"),
+        ("sphere --workers 0", r"workers .*-1.* 0"),
+        ("sphere --resume", r"--resume .*--checkpoint"),
+        ("sphere --resume --checkpoint no.npz", r"no.npz does not exist.*--resume"),
+        ("sphere --checkpoint rig.py", r"rig.py exists.*--resume"),
+        ("sphere --checkpoint rig.py --resume", r"rig.py .*checkpoint"),
+        ("sphere --history rig.py", r"rig.py .*history"),
+        ("sphere --history no/h.jsonl", r"No such file or directory: no/h.jsonl"),
+        ("sphere --plot x.gif", r"figure.*\.png, \.svg.* 'x.gif'"),
+        ("sphere --plot no/x.png", r"figure.*exist.* 'no/x.png'"),
+    ],
+)
+def test_wrong_input_is_one_line_and_status_2(here: Path, words: str, message: str) -> None:
+    result = command("run", *words.split(), "--max-evals", "50", code=2)
+    assert result.stdout == ""
+    stderr = said(result.stderr)
+    assert re.match(f"error: .*{message}", stderr) and stderr.count("\n") == 1
+    assert (here / "rig.py").read_text() == MODULE
+
+
+@pytest.mark.parametrize("words", ["sphere --dim 0", "sphere --dim x", "sphere --restarts no", "sphere --seed -1"])
+def test_options_that_cannot_be_read_end_with_status_2(words: str) -> None:
+    assert "Traceback" not in command("run", *words.split(), code=2).stderr
+
+
+def test_a_red_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = CliRunner().invoke(cli.app, ["run", "nothing"], color=True)
+    assert result.stderr.startswith("\x1b[31merror: ") and "'nothing'" in result.stderr
+
+
+def test_plot_says_what_is_wrong() -> None:
+    assert re.fullmatch(r"error: .*no\.jsonl\n", command("plot", "no.jsonl", code=2).stderr)
+    assert re.match(r"error: rig\.py .*history", command("plot", "rig.py", code=2).stderr)
+
+
+# ---- exceptions and Ctrl-C --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", "2")])
+def test_an_exception_of_the_objective_shows_its_traceback_and_leaves_the_checkpoint(workers: tuple[str, ...]) -> None:
+    result = command("run", "rig:fails_later", "--dim", "2", "--checkpoint", "c.npz", *workers, code=1)
+    assert result.stdout == ""
+    assert 'rig.py", line 14, in fails_later' in result.stderr
+    assert "ZeroDivisionError: the rig is broken\n" in result.stderr
+    assert "run_command.py" not in result.stderr
+    assert re.search(r"error: rig:fails_later .*exception; c.npz .*\n$", result.stderr)
+    assert 40 <= esgroup.Searcher.load("c.npz").nfev <= 80
+
+
+def test_a_fault_of_ours_is_not_taken_for_wrong_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    def minimize(fun: Any, x0: Any, sigma0: Any, *, callback: Any, **_: Any) -> None:
+        callback(esgroup.Searcher(x0, sigma0))
+        raise ValueError("inside")
+
+    monkeypatch.setattr("esgroup.driver.minimize.minimize", minimize)
+    result = CliRunner().invoke(cli.app, ["run", "sphere"])
+    assert isinstance(result.exception, RuntimeError) and str(result.exception.__cause__) == "inside"
+
+
+def started(*words: str) -> subprocess.Popen[str]:
+    path = os.pathsep.join([str(ROOT), str(ROOT / "problems"), os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [sys.executable, "-c", "from esgroup.command.cli import app; app()", "run", *words],
+        env=os.environ | {"PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # so that a signal to the group reaches the workers too, as Ctrl-C does
+    )
+
+
+def interrupted(*words: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a run that is interrupted by Ctrl-C."""
+    process = started(*words, "--history", "h.jsonl")
+    try:
+        while process.poll() is None and (not Path("h.jsonl").exists() or len(Path("h.jsonl").read_bytes()) < 2000):
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return process.returncode, stdout, stderr
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", "2")])
+def test_ctrl_c_leaves_a_checkpoint_and_the_best_point(workers: tuple[str, ...]) -> None:
+    words = ("rig:slow", "--dim", "3", "--seed", "1", "--checkpoint", "c.npz", *workers)
+    code, stdout, stderr = interrupted(*words, "--plot", "f.png")
+    assert code == 130, stderr
+    assert said(stderr) == ""
+    shown = dict(line.split(maxsplit=1) for line in stdout.splitlines())
+    assert shown["stopped"] == "interrupted" and shown["files"] == "history h.jsonl, checkpoint c.npz, figure f.png"
+    search = esgroup.Searcher.load("c.npz")
+    assert "--resume" in shown["continue"]
+    assert shown["best"] == f"{search.best_f:.10g}" and search.nfev >= read("h.jsonl").nfev[-1]
+    more = str(search.nfev + 50)
+    assert run(*words, "--history", "h.jsonl", "--resume", "--max-evals", more)["nfev"] >= search.nfev + 50
+
+
+def test_ctrl_c_with_json_is_still_json() -> None:
+    code, stdout, _ = interrupted("rig:slow", "--dim", "3", "--json")
+    found = json.loads(stdout)
+    assert code == 130 and found["interrupted"] and len(found["x"]) == 3
+    assert found["message"].startswith("Interrupted. ")
+
+
+def test_ctrl_c_before_the_search_is_status_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(job: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_command, "run", interrupt)
+    assert command("run", "sphere", code=130).stderr == "error: interrupted before the search began\n"
+
+
+# ---- list and help ----------------------------------------------------------------------------------------------
+
+
+def test_list_shows_problems_structures_and_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    text = command("list", "--dim", "12").stdout
+    makers = known().makers
+    for name, group in families(makers).items():
+        assert name in text and (makers[group[0]].__doc__ or "").partition("\n")[0] in text
+    assert "bbob_f1 ... bbob_f24" in text and "bbob_f7" not in text
+    assert "heisenberg:k1=4,k2=4" in text and "Structures in dimension 12" in text
+    assert all(option in text for option in listing.OPTIONS)
+
+
+def test_the_methods_that_are_listed_are_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    for option in listing.OPTIONS:
+        run("sphere", "--dim", "2", "--max-evals", "20", *option.split())
+
+
+def test_help_does_not_load_numerical_packages() -> None:
+    code = "import sys; from esgroup.command.cli import app\ntry: app(['--help'])\nexcept SystemExit: pass\n"
+    code += "assert not {'numpy', 'scipy', 'matplotlib'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)
+
+
+def test_the_version_is_printed() -> None:
+    assert command("--version").stdout == f"esgroup {esgroup.__version__}\n"
