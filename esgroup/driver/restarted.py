@@ -140,6 +140,9 @@ class RestartedSearch:
         past = Past(self.restart + 1, self.nfev, self.nit, self.nfailed, self.seconds, self.best_f, self._best_point)
         schedule, plan = planned
         strategy = self._first.restarted(plan.popsize, plan.sigma_factor, self.rng)
+        if strategy is None:
+            self.other_reasons["restarts"] = "the strategy knows no other place to begin at"
+            return False
         limits = _remaining(self.limits, past, plan)
         self.search = Searcher(strategy, rng=self.rng.spawn(1)[0], **limits._asdict())
         self.past, self.schedule, self.plan = past, schedule, plan

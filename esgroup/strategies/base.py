@@ -67,6 +67,7 @@ class Strategy(ABC):
     converts_points: ClassVar[bool] = False
     remembers_values: ClassVar[bool] = False
     hands_over: ClassVar[bool] = False
+    can_restart: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -74,6 +75,7 @@ class Strategy(ABC):
         cls.converts_points = cls.to_user is not Strategy.to_user
         cls.remembers_values = cls.on_values is not Strategy.on_values
         cls.hands_over = cls.successor is not Strategy.successor
+        cls.can_restart = cls.restarted is not Strategy.restarted
 
     # ---- must ---------------------------------------------------------------------------------------------------
 

@@ -199,6 +199,25 @@ def test_a_strategy_may_hand_over_to_another(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
+class Restarting(Plain):
+    """Begins again elsewhere, twice at most."""
+
+    left: int = 2
+
+    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> Any:
+        return Restarting(self.dim, popsize, self.left - 1) if self.left else None
+
+
+def test_a_strategy_that_can_begin_elsewhere_is_restarted() -> None:
+    result = esgroup.minimize(lambda x: 1.0, Restarting(), restarts="ipop", rng=1, max_evals=10**5)
+    assert result.restarts == 9 and result.nfev < 10**5  # each from the first strategy, whose count stays 2
+    never = esgroup.minimize(lambda x: 1.0, Restarting(left=0), restarts="ipop", rng=1, max_evals=10**5)
+    assert never.restarts == 0 and "restarts" in never.stop
+    with pytest.raises(ValueError, match=r"restarts .* Plain"):
+        esgroup.minimize(lambda x: 1.0, Plain(), restarts="ipop")
+
+
+@dataclass(frozen=True)
 class Reusing(Plain):
     """Expects its own points as `out`, and searches one number more than it shows."""
 
