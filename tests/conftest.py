@@ -1,4 +1,5 @@
 import os
+import signal
 
 from hypothesis import settings
 
@@ -6,3 +7,7 @@ from hypothesis import settings
 settings.register_profile("fast", max_examples=8, deadline=None, derandomize=True, print_blob=False)
 settings.register_profile("thorough", max_examples=200, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # as in a background job of a shell: tests of Ctrl-C would wait for ever
+    signal.signal(signal.SIGINT, signal.default_int_handler)
