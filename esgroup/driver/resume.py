@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 
 import numpy as np
 
@@ -61,4 +62,8 @@ def _vector_difference(saved: VectorSearch, given: VectorSearch) -> str | None:
             return f"its {name} {'coordinates' if name in ('fixed', 'integer') else 'bounds'} differ"
     if saved.structure != given.structure:
         return f"its structure is {saved.structure}, not {given.structure}"
-    return None if saved.options == given.options else f"its options are {saved.options}, not {given.options}"
+    for one in fields(saved.options):
+        theirs, ours = getattr(saved.options, one.name), getattr(given.options, one.name)
+        if one.compare and theirs != ours:
+            return f"its {one.name} is {theirs!r}, not {ours!r}"
+    return None

@@ -2,6 +2,8 @@
 
 import inspect
 from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +63,19 @@ def test_every_option_that_is_accepted_makes_a_search() -> None:
             search.tell([float(x @ x) for x in search.ask()])
     tried = {name for chosen in OPTIONS.values() for name in chosen}
     assert set(LIST) - tried <= {"structure", "step_size", "cov0"}  # which have tests of their own
+
+
+@pytest.mark.parametrize(("first", "then", "text"), [
+    ({"mirrored": True}, {}, "mirrored is True, not False"),
+    ({}, {"step_size": "tpa"}, "step_size is 'csa', not 'tpa'"),
+])  # fmt: skip
+def test_a_run_continues_with_its_own_options(
+    first: dict[str, Any], then: dict[str, Any], text: str, tmp_path: Path
+) -> None:
+    common: dict[str, Any] = {"checkpoint": tmp_path / "run.npz", "rng": 1}
+    esgroup.minimize(quadratic, [1.0, 2.0], 0.5, max_evals=30, **common, **first)
+    with pytest.raises(ValueError, match=text):
+        esgroup.minimize(quadratic, [1.0, 2.0], 0.5, max_evals=60, resume=True, **common, **then)
 
 
 def defaults() -> dict[str, object]:
