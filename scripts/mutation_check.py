@@ -174,14 +174,22 @@ def mutate(fault: Fault, tree: Path) -> None:
     path.write_text(path.read_text().replace(fault.old, fault.new))
 
 
+def nearest_first(fault: Fault) -> list[str]:
+    """All tests, those of the file with the fault first, then those of its package."""
+    path = Path(fault.file)
+    in_package = sorted(TESTS, key=lambda test: path.parts[0] not in test)
+    folders = [ROOT / test for test in in_package if (ROOT / test).is_dir()]
+    own = [str(file.relative_to(ROOT)) for folder in folders for file in sorted(folder.glob(f"test_*{path.stem}*.py"))]
+    return [*own, *in_package]
+
+
 def test_that_notices(fault: Fault) -> tuple[str, float]:
     """The first test that fails on the fault, empty if none does; and the seconds it took."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
         mutate(fault, tree)
-        nearest_first = sorted(TESTS, key=lambda test: fault.file.split("/")[0] not in test)
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *nearest_first]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *nearest_first(fault)]
         environment = os.environ | {"PYTHONPATH": f"{tree}{os.pathsep}{tree / 'problems'}", "OPENBLAS_NUM_THREADS": "1"}
         run = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
         if run.returncode not in (0, 1):  # neither passed nor failed: the tests did not run
