@@ -7,15 +7,15 @@
 [2.0, 0.25]
 """
 
-from esgroup.distributions.continuous import Beta as Beta
-from esgroup.distributions.continuous import Exponential as Exponential
-from esgroup.distributions.continuous import Gamma as Gamma
-from esgroup.distributions.continuous import Laplace as Laplace
-from esgroup.distributions.continuous import Normal as Normal
-from esgroup.distributions.continuous import Pareto as Pareto
-from esgroup.distributions.continuous import Wald as Wald
-from esgroup.distributions.continuous import Weibull as Weibull
+from esgroup.distributions.concentrating import Beta as Beta
+from esgroup.distributions.concentrating import Gamma as Gamma
+from esgroup.distributions.concentrating import Normal as Normal
+from esgroup.distributions.concentrating import Wald as Wald
 from esgroup.distributions.discrete import Bernoulli as Bernoulli
 from esgroup.distributions.discrete import Poisson as Poisson
 from esgroup.distributions.discrete import PoissonPower as PoissonPower
 from esgroup.distributions.product import Product as Product
+from esgroup.distributions.scales import Exponential as Exponential
+from esgroup.distributions.scales import Laplace as Laplace
+from esgroup.distributions.scales import Pareto as Pareto
+from esgroup.distributions.scales import Weibull as Weibull
