@@ -181,9 +181,9 @@ class RestartedSearch:
         if not self.partial:
             return
         search, rows = self.search, sorted(self.partial)
-        self.undo = search.ledger.mark()
+        self.undo, nit = search.ledger.mark(), search.ledger.nit
         search.tell(self._points(rows), [self.partial[row] for row in rows])
-        if not search.ledger.asked:  # the generation was complete
+        if search.ledger.nit > nit:  # the generation was complete
             self.partial = self.undo = None
 
     def _missing(self) -> list[int]:
@@ -224,7 +224,8 @@ class RestartedSearch:
         if partial is None:
             return
         points, ledger = _outstanding_points(self.search), self.search.ledger
-        ledger.last, ledger.last_nit = ledger.asked[-1], ledger.nit  # its points are not late
+        ledger.last = ledger.asked[-1]
+        ledger.last.nit, ledger.last.out = ledger.nit, set(range(len(points)))  # its points are not late
         most = len(points) - 1
         self.partial = {checks.whole_number("row", row, most=most): float(value) for row, value in partial}
         if self.partial:
@@ -235,7 +236,7 @@ def _outstanding_points(search: Searcher) -> Array:
     """Return the points of the last ask, some of which have no value yet."""
     if not search.ledger.asked:
         raise ValueError("the file has values of a generation, but not its points")
-    return search.ledger.asked[-1].points
+    return search.ledger.asked[-1].drawn.points
 
 
 def _as_list(x: Array | None) -> Any:

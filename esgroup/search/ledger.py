@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +22,38 @@ class PooledSamples(NamedTuple):
     local: Array
     tags: Indices
     values: Array
+
+
+@dataclass(eq=False)
+class Asked:
+    """Points of one ask, some of which have no value yet."""
+
+    drawn: Drawn
+    nit: int  # the generation in which they were handed out
+    out: set[int]  # rows without a value
+
+
+class Found(NamedTuple):
+    """A point that is out: where it was asked for."""
+
+    asked: Asked
+    row: int
+
+    @property
+    def point(self) -> Array:
+        """The point itself."""
+        return self.asked.drawn.points[self.row]
+
+    @property
+    def local(self) -> Array:
+        """Its local coordinates in the distribution from which it was drawn."""
+        return self.asked.drawn.local[self.row]
+
+    @property
+    def tag(self) -> int:
+        """Its tag, 0 if it has none."""
+        tags = self.asked.drawn.tags
+        return 0 if tags is None else int(tags[self.row])
 
 
 class Mark(NamedTuple):
@@ -59,19 +93,20 @@ class Ledger:
         self.best_f = math.nan
         self.record = Record()
         self.clock = Clock()
-        self.asked: list[Drawn] = []  # from the present distribution, oldest first
-        self.last: Drawn | None = None  # whose values tell(fitness) brings
-        self.last_nit = 0  # the generation in which they were handed out
+        self.asked: list[Asked] = []  # with points that are out, oldest first
+        self.last: Asked | None = None  # whose values tell(fitness) brings
+        self.reserve: Drawn | None = None  # drawn with points that were asked for one by one, and not handed out yet
+        self.lag = 0.0  # how many generations late values usually are
         self.pool: list[PooledSamples] = []
         self.injected = np.empty((0, *shape))
-        self._by_point: dict[bytes, list[tuple[Array, int]]] = {}  # local coordinates and tags of the first asks
-        self._indexed = 0  # how many of them: only tell(X, fitness) needs this
+        self._by_point: dict[bytes, list[Found]] = {}  # all that is out: only tell(X, fitness) needs this
+        self._indexed = 0  # how many of the first asks are in it
 
     def __getstate__(self) -> dict[str, Any]:
         # in copies and pickles without the memos of strategies, whose arrays may be parts of each other
-        without = {id(drawn): drawn._replace(memo=None) for drawn in (*self.asked, self.last) if drawn is not None}
-        last = None if self.last is None else without[id(self.last)]
-        return self.__dict__ | {"asked": [without[id(drawn)] for drawn in self.asked], "last": last}
+        asked = [Asked(kept.drawn._replace(memo=None), kept.nit, set(kept.out)) for kept in self.asked]
+        last = None if self.last is None else asked[self.asked.index(self.last)]
+        return self.__dict__ | {"asked": asked, "last": last, "_by_point": {}, "_indexed": 0}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -82,25 +117,48 @@ class Ledger:
 
     def hand_out(self, drawn: Drawn) -> None:
         """Note points that are now out."""
-        self.last, self.last_nit = drawn, self.nit
-        self.asked.append(drawn)
+        self.last = Asked(drawn, self.nit, set(range(len(drawn.points))))
+        self.asked.append(self.last)
 
-    def recognised(self, points: Array) -> list[tuple[Array, int] | None]:
-        """Local coordinates and tag of each point that is out; of points asked for twice, the older ask is first."""
-        for drawn in self.asked[self._indexed :]:
-            for key, z, tag in zip(_keys(drawn.points), drawn.local, tags_of(drawn), strict=True):
-                self._by_point.setdefault(key, []).append((z, int(tag)))
+    def recognised(self, points: Array) -> list[Found | None]:
+        """Where each point was asked for, None if it is not out; of points asked for twice, the older ask is first."""
+        for asked in self.asked[self._indexed :]:
+            for row, key in enumerate(_keys(asked.drawn.points)):
+                if row in asked.out:
+                    self._by_point.setdefault(key, []).append(Found(asked, row))
         self._indexed = len(self.asked)
-        found: list[tuple[Array, int] | None] = []
+        taken: set[tuple[int, int]] = set()
+        found: list[Found | None] = []
         for key in _keys(points):
-            same = self._by_point.get(key)
-            found.append(None if same is None else same.pop(0) if len(same) > 1 else same[0])
+            places = (f for f in self._by_point.get(key, ()) if f.row in f.asked.out and (id(f.asked), f.row) not in taken)
+            place = next(places, None)
+            if place is not None:
+                taken.add((id(place.asked), place.row))
+            found.append(place)
         return found
 
-    def forget_last_if_among(self, points: Array) -> None:
-        """tell(fitness) is no longer for the last ask once some of its points were told."""
-        if self.last is not None and not set(_keys(self.last.points)).isdisjoint(_keys(points)):
+    def take_back(self, found: Iterable[Found | None]) -> None:
+        """These points are no longer out; tell(fitness) is no longer for the last ask if it has some of them."""
+        for place in found:
+            if place is not None:
+                place.asked.out.discard(place.row)
+                if place.asked is self.last:
+                    self.last = None
+
+    def take_back_last(self) -> None:
+        """The last ask is no longer out."""
+        if self.last is not None:
+            self.last.out.clear()
             self.last = None
+
+    def age(self, place: Found | None) -> int:
+        """How many generations have ended since a point was asked for; 0 if it was not."""
+        return 0 if place is None else self.nit - place.asked.nit
+
+    @property
+    def out(self) -> list[Found]:
+        """All points that are out, oldest first."""
+        return [Found(asked, row) for asked in self.asked for row in sorted(asked.out)]
 
     # ---- values -------------------------------------------------------------------------------------------------
 
@@ -119,13 +177,37 @@ class Ledger:
         if not value >= self.best_f:  # which may be NaN
             self.best_x, self.best_f = checks.read_only(points[i].copy()), value
 
-    def end_generation(self, ranked: list[float]) -> None:
-        """Count a generation: points that are out belong to an older distribution from now on."""
+    def end_generation(self, ranked: list[float], most_out: int) -> None:
+        """Count a generation: points that are out belong to an older distribution from now on.
+
+        At most `most_out` of them are remembered: some may never be told.
+        """
         self.record.add(ranked)
         self.nit += 1
-        self.asked.clear()
-        if self._indexed:
-            self._by_point, self._indexed = {}, 0
+        self.reserve = None
+        if self.asked:
+            self._forget(most_out)
+
+    def _forget(self, most_out: int) -> None:
+        kept, number = [], 0
+        for asked in reversed(self.asked):
+            number += len(asked.out)
+            if asked is self.last or (asked.out and number <= most_out):
+                kept.append(asked)
+            else:
+                asked.out.clear()
+        self._unindex()
+        self.asked = kept[::-1]
+
+    def _unindex(self) -> None:
+        """Forget where the points of asks without any point that is out are."""
+        for asked in self.asked[: self._indexed]:
+            if not asked.out:
+                self._indexed -= 1
+                for key in _keys(asked.drawn.points):
+                    places = [place for place in self._by_point.pop(key, ()) if place.asked is not asked]
+                    if places:
+                        self._by_point[key] = places
 
     # ---- back and forth -----------------------------------------------------------------------------------------
 

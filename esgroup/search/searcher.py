@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from esgroup.groups import Group
 from esgroup.options import Algorithm, Auto, Noise, StepSizeRule, chosen, documented
 from esgroup.running.limits import budget_reasons, parse_limits
 from esgroup.search import arguments, tell_input
-from esgroup.search.ledger import Ledger, PooledSamples, tags_of
+from esgroup.search.ledger import Found, Ledger, PooledSamples, tags_of
 from esgroup.search.stopping import value_reasons
 from esgroup.strategies.base import Drawn, Strategy, Told
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from esgroup.running.result import SearchResult
     from esgroup.search.snapshot import Parts
 
+_LATEST = 2.0  # times 1 + the usual age of values: what is later says nothing of the present distribution
+_MOST_OUT = 10_000  # points that are remembered while they are out,
+_MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
 _WIDEST = math.log(1e5)  # times the first standard deviations: a constant function is no reason to diverge
 
 
@@ -137,7 +141,7 @@ class Searcher:
         Parameters
         ----------
         n : default None
-            How many; a generation of them by default.
+            How many; by default a generation of them, or what is left of `max_evals`.
 
         Returns
         -------
@@ -145,15 +149,39 @@ class Searcher:
             Read-only and within the bounds; of strategies with points of another kind, a list of them.
         """
         strategy, ledger = self.strategy, self.ledger
-        n = self._batch_size() if n is None else checks.whole_number("n", n, least=1)
-        drawn = strategy.sample(self.state, n, self.rng, self._spare)
-        self._spare = None
+        if n is None:
+            drawn = strategy.sample(self.state, self._affordable(self._batch_size()), self.rng, self._spare)
+            self._spare = None
+        else:
+            drawn = self._drawn_together(checks.whole_number("n", n, least=1))
         if len(ledger.injected):
             drawn = self._with_injected(drawn)
         drawn.points.flags.writeable = False
         ledger.hand_out(drawn)
         shown = drawn.points[:]  # a view, which cannot be made writeable again
         return strategy.to_user(shown) if strategy.converts_points else shown
+
+    def _affordable(self, n: int) -> int:
+        """At most as many as `max_evals` leaves; n if nothing is left and points are asked for nevertheless."""
+        most = self.limits.max_evals
+        left = n if most is None else most - self.ledger.nfev
+        return n if left <= 0 else min(n, left)
+
+    def _drawn_together(self, n: int) -> Drawn:
+        """n points, of which those of one generation are drawn together: such samples are spread more evenly."""
+        ledger, batch = self.ledger, self._batch_size()
+        parts, missing = [], n
+        while missing:
+            drawn = ledger.reserve
+            if drawn is None:
+                drawn = self.strategy.sample(self.state, batch if missing < batch else missing, self.rng)
+            parts.append(_rows(drawn, slice(missing)))
+            ledger.reserve = _rows(drawn, slice(missing, None)) if len(drawn.points) > missing else None
+            missing -= len(parts[-1].points)
+        if len(parts) == 1:
+            return parts[0]
+        points, local, tags = zip(*((part.points, part.local, tags_of(part)) for part in parts), strict=True)
+        return Drawn(np.concatenate(points), np.concatenate(local), np.concatenate(tags))
 
     def _batch_size(self) -> int:
         strategy = self.strategy
@@ -220,51 +248,85 @@ class Searcher:
         if last is None:
             again = "tell(fitness) was called twice for one ask(), or without one: ask() again, or tell(X, fitness)"
             raise RuntimeError(again if ledger.nfev else "tell() was called before ask()")
-        drawn, current = last, ledger.last_nit == ledger.nit
+        drawn = last.drawn
         values = tell_input.values(fitness, len(drawn.points))
-        if ledger.pool or not current or len(values) < self._batch_size():
-            tags = tags_of(drawn)
-            local, tags = (drawn.local, tags) if current else (self._local(drawn.points), np.zeros_like(tags))
-            self._add(drawn.points, PooledSamples(local.copy(), tags, values.copy()))
+        if ledger.pool or last.nit != ledger.nit or len(values) < self._batch_size():
+            self._add_found(drawn.points, values, [Found(last, row) for row in range(len(values))])
+            ledger.take_back_last()
         else:
             strategy = self.strategy
+            ledger.take_back_last()
             self._move(drawn.points, drawn.local, drawn.tags, values, values, drawn.memo)
             self._spare = drawn if self.strategy is strategy else None
-        ledger.last = None
 
     def _tell_points(self, points: Array, fitness: Any) -> None:
         ledger = self.ledger
         last = ledger.last
-        if last is not None and len(ledger.asked) <= 1 and np.array_equal(last.points, points):
+        if last is not None and len(ledger.asked) <= 1 and np.array_equal(last.drawn.points, points):
             self._tell_last(fitness)
             return
         values = tell_input.values(fitness, len(points))
-        if len(points):
-            self._add(points, self._samples(points, values))
-        ledger.forget_last_if_among(points)
-
-    def _samples(self, points: Array, values: Array) -> PooledSamples:
-        """Points that are out with what they were drawn with; others, which must be feasible, with what they are."""
-        known = self.ledger.recognised(points)
-        missing = [i for i, sample in enumerate(known) if sample is None]
-        if missing:
+        if not len(points):
+            return
+        found = ledger.recognised(points)
+        if None in found:
             self.strategy.check(points)
-        computed = dict(zip(missing, self._local(points[missing]) if missing else (), strict=True))
-        samples = [(computed[i], 0) if sample is None else sample for i, sample in enumerate(known)]
-        tags = np.array([tag for _, tag in samples], dtype=np.int64)
-        return PooledSamples(np.array([z for z, _ in samples]), tags, values.copy())
+        self._add_found(points, values, found)
+        ledger.take_back(found)
 
-    def _add(self, points: Array, samples: PooledSamples) -> None:
-        """Keep less than a generation; move with all that is there once it is one."""
+    def _add_found(self, points: Array, values: Array, found: Sequence[Found | None]) -> None:
+        """Add points that were asked for, some in earlier generations, and points that were not (None)."""
+        batch, lag = self._batch_size(), self.ledger.lag
+        moving = np.ones(len(points), dtype=bool)
+        for i, place in enumerate(found):
+            age, most = self.ledger.age(place), _LATEST * (1 + lag)
+            moving[i] = age <= most
+            lag += (min(age, most) - lag) / batch
+        too_late = np.flatnonzero(~moving)
+        if len(too_late):
+            self._keep(points[too_late], values[too_late])
+        if moving.any():
+            places = [place for place, moves in zip(found, moving, strict=True) if moves]
+            self._add(points[moving], self._samples(points[moving], values[moving], places), lag)
+        self.ledger.lag = lag
+
+    def _samples(self, points: Array, values: Array, found: Sequence[Found | None]) -> PooledSamples:
+        """Points of the present distribution as they were drawn; earlier and other ones as they are in it now."""
+        asked = [(i, place, self.ledger.age(place)) for i, place in enumerate(found) if place is not None]
+        fresh = [(i, place) for i, place, age in asked if age == 0]
+        late = [(i, place) for i, place, age in asked if age > 0]
+        foreign = [i for i, place in enumerate(found) if place is None]
+        tags, parts = np.zeros(len(points), dtype=np.int64), []
+        if fresh:
+            parts.append(np.array([place.local for _, place in fresh]))
+            tags[[i for i, _ in fresh]] = [place.tag for _, place in fresh]
+        if late:
+            now = self.strategy.local(self.state, points[[i for i, _ in late]])
+            parts.append(self.strategy.belated(now, np.array([place.local for _, place in late])))
+        if foreign:
+            parts.append(self._local(points[foreign]))
+        rows = [*(i for i, _ in fresh), *(i for i, _ in late), *foreign]
+        return PooledSamples(np.concatenate(parts)[np.argsort(rows)], tags, values.copy())
+
+    def _add(self, points: Array, samples: PooledSamples, lag: float = 0.0) -> None:
+        """Keep less than a generation; move with all that is there once it is one.
+
+        Where values come late, a generation is larger: P points out and generations of n values are P / n generations
+        late, n = popsize lag^2 keeps this small.
+        """
         pool = [*self.ledger.pool, samples]
-        if sum(len(part.values) for part in pool) < self._batch_size():
-            self.ledger.count(points, samples.values)
-            self.state = self.strategy.on_values(self.state, points, samples.values)
+        if sum(len(part.values) for part in pool) < self._batch_size() * max(1.0, lag) ** 2:
+            self._keep(points, samples.values)
             self.ledger.pool = pool
             return
         local, tags, values = (np.concatenate(parts) for parts in zip(*pool, strict=True))
         self._move(points, local, tags, values, samples.values, None)
         self.ledger.pool = []
+
+    def _keep(self, points: Array, values: Array) -> None:
+        """Count values that do not move the distribution, or not yet."""
+        self.ledger.count(points, values)
+        self.state = self.strategy.on_values(self.state, points, values)
 
     def _move(self, points: Array, local: Array, tags: Any, values: Array, new: Array, memo: Any) -> None:
         """One generation, of which the `points` with their `new` values were told last; failed ones move nothing."""
@@ -274,7 +336,7 @@ class Searcher:
         if ranked[0] == ranked[0]:
             plateau = ranked[0] == ranked[int(0.7 * len(ranked))] and self._may_widen()
             self.state = strategy.update(self.state, Told(local, order, plateau, tags, memo), self.state)
-        ledger.end_generation(ranked)
+        ledger.end_generation(ranked, max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // len(local[0]))))
         if new is values and ranked[-1] == ranked[-1]:
             ledger.nfev += len(ranked)
             ledger.note_best(points, order[0], ranked[0])
@@ -287,6 +349,8 @@ class Searcher:
 
     def _hand_over(self, strategy: Strategy, state: Any) -> None:
         self.strategy, self.state = strategy, state
+        for asked in self.ledger.asked:
+            asked.drawn = Drawn(asked.drawn.points, self._local(asked.drawn.points))
         spread = strategy.spread(state)
         if spread.shape != self._first_spread.shape:  # it searches other coordinates: the comparison begins here
             self._first_spread = spread
@@ -465,3 +529,7 @@ class Searcher:
         search.strategy, search.state, search.ledger, search.limits, search.rng = parts[:5]
         search._first_spread, search.structure_note, search._spare = parts.first_spread, parts.note, None
         return search
+
+
+def _rows(drawn: Drawn, rows: slice) -> Drawn:
+    return Drawn(drawn.points[rows], drawn.local[rows], None if drawn.tags is None else drawn.tags[rows])

@@ -28,7 +28,7 @@ from esgroup.files.checked import (
 from esgroup.groups import Group
 from esgroup.options import SearchOptions
 from esgroup.running.limits import Limits, parse_limits
-from esgroup.search.ledger import Clock, Ledger, PooledSamples, tags_of
+from esgroup.search.ledger import Asked, Clock, Ledger, PooledSamples, tags_of
 from esgroup.search.stopping import Look
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.box import Box
@@ -67,9 +67,9 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
     if ledger.best_x is not None:
         arrays["best_x"] = ledger.best_x
     for i, asked in enumerate(ledger.asked):
-        arrays |= _asked_arrays(f"asked/{i}", asked)
-    if ledger.last is not None:
-        arrays |= _asked_arrays("last", ledger.last)
+        arrays |= _drawn_arrays(f"asked/{i}", asked.drawn) | {f"asked/{i}/out": np.array(sorted(asked.out), np.int64)}
+    if ledger.reserve is not None:
+        arrays |= _drawn_arrays("reserve", ledger.reserve)
     for i, samples in enumerate(ledger.pool):
         arrays |= {f"pool/{i}/{name}": value for name, value in samples._asdict().items()}
     header = {
@@ -84,8 +84,9 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
         "worst": record.worst,
         "failed_in_a_row": record.failed_in_a_row,
         "looks": {name: [look.reasons, look.nit] for name, look in record.looks.items()},
-        "asked": len(ledger.asked),
-        "last": None if ledger.last is None else ledger.last_nit,
+        "asked": [asked.nit for asked in ledger.asked],
+        "last": None if ledger.last is None else ledger.asked.index(ledger.last),
+        "lag": ledger.lag,
         "pool": len(ledger.pool),
         "rng": generator_to_json(parts.rng),
     }
@@ -98,7 +99,7 @@ def described(strategy: Strategy) -> tuple[Header, Arrays]:
     return objects.describe(strategy, "strategy")
 
 
-def _asked_arrays(name: str, drawn: Drawn) -> Arrays:
+def _drawn_arrays(name: str, drawn: Drawn) -> Arrays:
     return {f"{name}/points": drawn.points, f"{name}/local": drawn.local, f"{name}/tags": tags_of(drawn)}
 
 
@@ -111,6 +112,8 @@ def parts_from_file(header: Header, arrays: Arrays) -> Parts:
     of_version_1 = "structure_note" in header
     if of_version_1:
         header, arrays = _as_version_2(header, arrays)
+    if not isinstance(header.get("asked"), list):
+        header, arrays = _with_ages(header, arrays)
     strategy = objects.build(entry(header, "strategy", dict), arrays)
     if not isinstance(strategy, Strategy):
         raise CheckpointError(f"the header's strategy must be one, got {type(strategy).__name__}")
@@ -141,12 +144,18 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
     record.median = deque(array(arrays, "record/median", (len(record.best),)).tolist(), maxlen=record.median.maxlen)
     record.worst, record.failed_in_a_row = entry(header, "worst", float), _count(header, "failed_in_a_row")
     record.looks = {name: _look(name, kept) for name, kept in entry(header, "looks", dict).items()}
-    for i in range(_count(header, "asked")):
-        ledger.asked.append(_asked(shape, width, f"asked/{i}", arrays))
+    for i, nit in enumerate(entry(header, "asked", list)):
+        drawn = _drawn(shape, width, f"asked/{i}", arrays)
+        out = array(arrays, f"asked/{i}/out", (None,), np.int64).tolist()
+        if out and not 0 <= min(out) <= max(out) < len(drawn.points):
+            raise CheckpointError(f"asked/{i}/out must be rows of {len(drawn.points)} points, got {out}")
+        ledger.asked.append(Asked(drawn, checks.whole_number("asked", nit, most=ledger.nit), set(out)))
     last = optional_entry(header, "last", int)
     if last is not None:
-        ledger.last, ledger.last_nit = _asked(shape, width, "last", arrays), last
-        checks.whole_number("last", last, most=ledger.nit)
+        ledger.last = ledger.asked[checks.whole_number("last", last, most=len(ledger.asked) - 1)]
+    if "reserve/points" in arrays:
+        ledger.reserve = _drawn(shape, width, "reserve", arrays)
+    ledger.lag = checks.real_number("lag", entry(header, "lag", float))
     for i in range(_count(header, "pool")):
         local = finite_array(arrays, f"pool/{i}/local", (None, width))
         tags = array(arrays, f"pool/{i}/tags", (len(local),), np.int64)
@@ -154,7 +163,7 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
     return ledger
 
 
-def _asked(shape: tuple[int, ...], width: int, name: str, arrays: Arrays) -> Drawn:
+def _drawn(shape: tuple[int, ...], width: int, name: str, arrays: Arrays) -> Drawn:
     points = checks.read_only(array(arrays, f"{name}/points", (None, *shape)))
     local = finite_array(arrays, f"{name}/local", (len(points), width))
     tags = array(arrays, f"{name}/tags", (len(points),), np.int64)
@@ -176,6 +185,28 @@ def _seconds(header: Header) -> float:
 
 def _count(header: Header, name: str) -> int:
     return checks.whole_number(name, entry(header, name, int))
+
+
+# ---- older files ------------------------------------------------------------------------------------------------
+
+
+def _with_ages(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
+    """Files of esgroup before 0.2 count asks of the present distribution; the last one may be older and stands alone.
+
+    All points of an ask that was told in part are out: which have values was not stored.
+    """
+    arrays, nit = dict(arrays), _count(header, "nit")
+    nits = [nit] * _count(header, "asked")
+    last = optional_entry(header, "last", int)
+    if last is not None and last < nit:
+        nits = [last, *nits]
+        names = [name for name in arrays if name.startswith("asked/")]
+        moved = {f"asked/{int(name.split('/')[1]) + 1}/{name.split('/')[2]}": arrays.pop(name) for name in names}
+        arrays |= moved | {f"asked/0/{part}": arrays[f"last/{part}"] for part in ("points", "local", "tags")}
+    for i in range(len(nits)):
+        arrays[f"asked/{i}/out"] = np.arange(len(arrays[f"asked/{i}/points"]))
+    index = None if last is None else 0 if last < nit else len(nits) - 1
+    return header | {"asked": nits, "last": index, "lag": 0.0}, arrays
 
 
 # ---- version 1 --------------------------------------------------------------------------------------------------

@@ -137,6 +137,10 @@ class Strategy(ABC):
         """Limit local coordinates of points that were not asked for to the length of a long sample's."""
         return local
 
+    def belated(self, local: Array, then: Array) -> Array:
+        """Limit local coordinates of points that were drawn from an earlier state, in which they were `then`."""
+        return self.shortened(local)
+
     def to_user(self, points: Array) -> Any:
         """Return points (n, *shape) as users see them: as they are, or, say, as a list of dicts."""
         return points

@@ -159,6 +159,9 @@ class VectorSearch(Strategy):
     def shortened(self, local: Array) -> Array:
         return shortened(local)
 
+    def belated(self, local: Array, then: Array) -> Array:
+        return shortened(local, np.linalg.norm(then, axis=1))
+
     def check(self, points: Array) -> None:
         self.box.check_feasible("X", points)
 

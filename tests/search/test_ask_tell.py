@@ -235,7 +235,7 @@ def test_late_points_have_the_local_coordinates_that_they_would_be_sampled_with(
     for _ in range(12):
         generation(search, valley)
     X = search.ask()
-    asked = search.ledger.asked[-1].local
+    asked = search.ledger.asked[-1].drawn.local
     assert np.allclose(local_coordinates(search, X), asked, rtol=1e-8, atol=1e-10)
     recalled = [z for z, _ in search.ledger.recognised(X)]
     assert np.array_equal(recalled, asked)

@@ -75,7 +75,7 @@ def test_late_points_within_bounds_have_the_coordinates_that_they_were_sampled_w
     for _ in range(5):
         generation(search, valley)
     X = search.ask(200)
-    z = search.ledger.asked[-1].local
+    z = search.ledger.asked[-1].drawn.local
     inside = (X > 0.5).all(axis=1) & (X < 4.5).all(axis=1)  # beyond, a mirror image may be nearer
     assert inside.sum() > 20
     short = np.linalg.norm(z, axis=1) < 2.5

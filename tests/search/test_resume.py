@@ -135,9 +135,9 @@ def go_on(search: Searcher, generations: int = 6) -> list[Any]:
     """Everything that can be done next, and all that can be observed on the way."""
     seen: list[Any] = [search.stop(), repr(search), search.best_f, search.best_x]
     if search.ledger.last is not None:
-        n = len(search.ledger.last.points)
-        late = [asked.points for asked in search.ledger.asked[:-1]]
-        search.tell([valley(x) for x in search.ledger.last.points])
+        n = len(search.ledger.last.drawn.points)
+        late = [asked.drawn.points for asked in search.ledger.asked[:-1]]
+        search.tell([valley(x) for x in search.ledger.last.drawn.points])
         for X in late:
             search.tell(X[::-1], [valley(x) for x in X[::-1]])
         seen.append(n)

@@ -293,7 +293,7 @@ def test_of_equal_points_the_oldest_ask_is_told_first() -> None:
     strategy = Equal(popsize=4)
     search = Searcher(strategy, rng=1)
     first, second = search.ask(2), search.ask(2)
-    kept = [asked.local.copy() for asked in search.ledger.asked]
+    kept = [asked.drawn.local.copy() for asked in search.ledger.asked]
     search.tell(second, [1.0, 2.0])  # which are the points of the first ask as well
     assert np.array_equal(search.ledger.pool[0].local, kept[0])
     search.tell(first[:1], [3.0])

@@ -96,7 +96,7 @@ def test_own_points_are_not_shortened(structure: str) -> None:
     """However long they are, and in whatever order they are told."""
     search = searcher(structure)
     search.ask(2000)
-    x = search.ledger.asked[0].points
+    x = search.ledger.asked[0].drawn.points
     lengths = np.linalg.norm(whitened(twin_of(search), x, cut=False), axis=1)
     long = np.argsort(lengths)[-POPSIZE:]
     assert lengths[long].min() > np.sqrt(DIM) + 2 * DIM / (DIM + 2)
