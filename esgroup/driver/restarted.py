@@ -143,7 +143,7 @@ class RestartedSearch:
         if strategy is None:
             self.other_reasons["restarts"] = "the strategy knows no other place to begin at"
             return False
-        limits = _remaining(self.limits, past, plan)
+        limits = _remaining(self.limits, past)
         self.search = Searcher(strategy, rng=self.rng.spawn(1)[0], **limits._asdict())
         self.past, self.schedule, self.plan = past, schedule, plan
         return True
@@ -218,7 +218,7 @@ class RestartedSearch:
                 self.rng = checked.generator_from_json(state)
             self._restore_partial(checked.optional_entry(saved, "torn", list), saved["untold"])
         self.limits = limits._replace(**{name: new for name, new in self.limits._asdict().items() if new is not None})
-        search.limits = _remaining(self.limits, self.past, self.plan)
+        search.limits = _remaining(self.limits, self.past)
 
     def _restore_partial(self, partial: list[Any] | None, undo: Any) -> None:
         if partial is None:
@@ -259,12 +259,11 @@ def _from_json(kind: Any, saved: dict[str, Any], shape: tuple[int, ...] = ()) ->
     return kind(**values)
 
 
-def _remaining(limits: Limits, past: Past, plan: Plan) -> Limits:
+def _remaining(limits: Limits, past: Past) -> Limits:
     """Return the limits of the current run: what others left, at least a little, because `stop` checks the totals."""
     evals, iters, seconds, target = limits
-    left = None if evals is None else max(1, evals - past.nfev)
     return Limits(
-        min((n for n in (left, plan.max_evals) if n is not None), default=None),
+        None if evals is None else max(1, evals - past.nfev),
         None if iters is None else max(1, iters - past.nit),
         None if seconds is None else max(1e-9, seconds - past.seconds),
         target,

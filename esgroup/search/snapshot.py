@@ -191,7 +191,7 @@ def _count(header: Header, name: str) -> int:
 
 
 def _with_ages(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
-    """Files of esgroup before 0.2 count asks of the present distribution; the last one may be older and stands alone.
+    """Older files count asks of the present distribution; the last one may be older and stands alone.
 
     All points of an ask that was told in part are out: which have values was not stored.
     """

@@ -102,7 +102,6 @@ def begin(kind: str) -> esgroup.Searcher:
 def go_on(search: esgroup.Searcher, kind: str) -> dict[str, Any]:
     """Where a search goes from there."""
     f = KINDS[kind][1]
-    search.tell([f(x) for x in search.ask(2)])
     for _ in range(GENERATIONS):
         search.tell([f(x) for x in search.ask()])
     return {
@@ -113,7 +112,7 @@ def go_on(search: esgroup.Searcher, kind: str) -> dict[str, Any]:
         "mean": np.ravel(search.mean).tolist(),
         "stds": np.ravel(search.stds).tolist(),
         "stop": sorted(search.stop()),
-        "next": np.ravel(search.ask(1)).tolist(),
+        "next": np.ravel(search.ask()[:1]).tolist(),
     }
 
 
