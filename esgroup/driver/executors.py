@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Hashable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from queue import Empty, SimpleQueue
@@ -26,6 +27,8 @@ from esgroup.driver.crew import (
     too_slow,
 )
 
+_FRESH = 2.0  # seconds after which the scheduler of a cluster is asked again for the number of its threads
+
 
 @dataclass
 class _Job:
@@ -33,7 +36,7 @@ class _Job:
 
     key: Hashable
     x: Any
-    due: float
+    due: float = math.inf
     losses: int = 0
 
 
@@ -52,6 +55,7 @@ class OnExecutor:
         if hasattr(executor, "get_executor"):  # a Dask Client, whose own futures are of another kind
             executor = executor.get_executor()
         self._executor, self._call = executor, sendable(executor, call)
+        self._cluster = _Cluster(executor._client) if _is_dask(executor) else None
         self._task = _guarded_task if is_process_pool(executor) else _task
         self._timeout = math.inf if timeout is None else timeout
         self._max_pending = max_pending
@@ -66,13 +70,20 @@ class OnExecutor:
 
     def __exit__(self, *_: object) -> None:
         self.cancel()
+        for future in self._late:  # if it still waits, there is no need to begin it
+            future.cancel()
 
     # ---- the interface -------------------------------------------------------------------------------------------
 
     @property
     def slots(self) -> int | None:
         """How many points are evaluated at a time; None if that is unknown."""
-        return self._max_pending if self._max_pending is not None else _size(self._executor)
+        if self._max_pending is not None:
+            return self._max_pending
+        if self._cluster is not None:
+            return self._cluster.threads()
+        size = getattr(self._executor, "_max_workers", None)
+        return size if isinstance(size, int) else None
 
     @property
     def out(self) -> int:
@@ -93,7 +104,7 @@ class OnExecutor:
 
     def submit(self, key: Hashable, x: Any) -> None:
         """Hand a point to the executor."""
-        self._submit(_Job(key, x, time.monotonic() + self._timeout))
+        self._submit(_Job(key, x))
 
     def collect(self, timeout: float | None = None) -> Outcomes:
         """Return keys and outcomes that have arrived; wait for the first one, up to `timeout` seconds."""
@@ -105,7 +116,7 @@ class OnExecutor:
                 return arrived
 
     def cancel(self) -> list[Hashable]:
-        """Cancel what has not begun, and return its keys."""
+        """Cancel what has not begun, and return its keys; Dask does not tell, and everything on it is cancelled."""
         return [self._jobs.pop(future).key for future in list(self._jobs) if future.cancel()]
 
     # ---- what happens meanwhile ----------------------------------------------------------------------------------
@@ -113,10 +124,11 @@ class OnExecutor:
     def _submit(self, job: _Job) -> None:
         # the unique name: Dask merges equal calls, and would thereby lose noise and second tries
         name = f"{self._run}-{next(self._number)}"
+        job.due = time.monotonic() + self._timeout
         try:
             future = self._executor.submit(self._task, self._call, job.x, name)
         except Exception as error:  # shut down or broken: points that were submitted may still return
-            self._arrived.append((job.key, _cannot_submit(error) if isinstance(error, BrokenExecutor) else error))
+            self._arrived.append((job.key, self._cannot_submit(error)))
         else:
             self._jobs[future] = job
             future.add_done_callback(self._done.put)
@@ -132,6 +144,7 @@ class OnExecutor:
                 self._receive(self._done.get_nowait())
         except Empty:
             self._give_up_the_late()
+            self._give_up_a_lost_cluster()
 
     def _receive(self, future: Future[Any]) -> None:
         job = self._jobs.pop(future, None)
@@ -156,13 +169,57 @@ class OnExecutor:
         now = time.monotonic()
         for future, job in [item for item in self._jobs.items() if now > item[1].due]:
             del self._jobs[future]
-            self._late.add(future)
+            if self._cluster is not None or not future.cancel():  # Dask would cancel it, but not end it
+                self._late.add(future)
             self._arrived.append((job.key, too_slow(self._timeout)))
 
+    def _give_up_a_lost_cluster(self) -> None:
+        if self._cluster is not None and self._cluster.lost:
+            self._arrived += [(job.key, _lost_cluster()) for job in self._jobs.values()]
+            self._jobs.clear()
 
-def _size(executor: Any) -> int | None:
-    size = getattr(executor, "_max_workers", None)
-    return size if isinstance(size, int) else None
+    def _cannot_submit(self, error: Exception) -> Exception:
+        if self._cluster is not None and self._cluster.lost:
+            return caused(_lost_cluster(), error)
+        if not isinstance(error, BrokenExecutor):
+            return error
+        text = "the executor is broken and accepts no more points: create one, or pass workers=n, which recovers"
+        return caused(RuntimeError(f"{text} ({error})"), error)
+
+
+# ---- Dask -------------------------------------------------------------------------------------------------------
+
+
+def _is_dask(executor: Any) -> bool:
+    return type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "_client")
+
+
+class _Cluster:
+    """What a Dask client knows of its cluster."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._threads, self._asked = 1, -math.inf
+
+    @property
+    def lost(self) -> bool:
+        """Whether the client has given up the scheduler; before, it tries for a while to connect again."""
+        return self._client.status in ("closing", "closed")
+
+    def threads(self) -> int:
+        """Return the number of threads of all workers, which may join and leave, but at least 1.
+
+        A cluster that adapts to its load may have no worker before the first point is submitted.
+        """
+        if time.monotonic() > self._asked + _FRESH and self._client.status == "running":
+            with suppress(Exception):  # the scheduler was lost in this moment
+                self._threads = max(1, sum(self._client.nthreads().values()))
+            self._asked = time.monotonic()
+        return self._threads
+
+
+def _lost_cluster() -> RuntimeError:
+    return RuntimeError("the Dask client is closed, or has lost its scheduler: connect again, then resume")
 
 
 # ---- tasks ------------------------------------------------------------------------------------------------------
@@ -201,8 +258,3 @@ def _is_loss(error: BaseException) -> bool:
     """Return whether the point was lost with its worker, rather than that the objective raised."""
     dask = sys.modules.get("distributed")  # its errors cannot occur unless it is loaded
     return isinstance(error, (BrokenExecutor, CancelledError, getattr(dask, "KilledWorker", BrokenExecutor)))
-
-
-def _cannot_submit(error: BaseException) -> RuntimeError:
-    text = "the executor is broken and accepts no more points: create one, or pass workers=n, which recovers"
-    return caused(RuntimeError(f"{text} ({error})"), error)
