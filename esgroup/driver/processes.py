@@ -117,17 +117,17 @@ class Processes:
     def close(self) -> None:
         """End the processes; those that still evaluate something are not waited for."""
         self._waiting.clear()
-        end_all(worker.child for worker in self._workers if worker.jobs)
-        idle = [worker for worker in self._workers if not worker.jobs]
-        for worker in idle:
-            _send(worker, _END)
-        for worker in idle:
-            worker.child.end()
+        for worker in self._workers:
+            if worker.jobs or not _send(worker, _END):
+                worker.child.terminate()
+        end_all(worker.child for worker in self._workers)
         self._workers.clear()
 
     def kill(self) -> None:
         """End the processes at once."""
         self._waiting.clear()
+        for worker in self._workers:
+            worker.child.terminate()
         end_all(worker.child for worker in self._workers)
         self._workers.clear()
 
@@ -164,6 +164,7 @@ class Processes:
     def _end_the_late(self) -> None:
         now = time.monotonic()
         for worker in [worker for worker in self._workers if worker.jobs and now > worker.since + self._timeout]:
+            worker.child.terminate()
             end_all([worker.child])
             self._arrived.append((worker.jobs.popleft().key, too_slow(self._timeout)))
             self._remove(worker)

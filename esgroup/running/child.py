@@ -7,13 +7,14 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-PATIENCE = 1.0  # seconds in which a process may end after SIGTERM, before it is killed
+PATIENCE = 1.0  # seconds in which a process that was told to end may do so, before it is killed
 _WATCH = 1.0  # seconds between two looks at the parent, where its end is not announced
 _PR_SET_PDEATHSIG = 1  # of prctl in <sys/prctl.h>: the signal that is sent when the parent ends
 
@@ -50,23 +51,22 @@ class Child:
         return bool(self._process.is_alive())
 
     def terminate(self) -> None:
-        """Ask the process to end; `end` waits for it."""
+        """Ask the process to end; `end_all` waits for it."""
         self._process.terminate()
 
-    def end(self, patience: float = PATIENCE) -> None:
-        """Wait until the process has ended, and kill it if it has not within `patience` seconds."""
-        self._process.join(patience)
-        self.kill()
+    def join(self, seconds: float) -> None:
+        """Wait until the process has ended, for so many seconds at most."""
+        self._process.join(max(0.0, seconds))
 
     def kill(self) -> None:
-        """Kill the process at once."""
+        """Kill the process at once, if it has not ended, and close its pipe."""
         self._process.kill()
         self._process.join()
         self.connection.close()
 
     def cause_of_death(self) -> str:
         """Say how the process ended."""
-        self._process.join(PATIENCE)  # its pipe is closed a moment before the system knows the status
+        self.join(PATIENCE)  # its pipe is closed a moment before the system knows the status
         code = self._process.exitcode
         if code is None:
             return "its process closed its connection"
@@ -77,12 +77,12 @@ class Child:
 
 
 def end_all(children: Iterable[Child]) -> None:
-    """End these processes together."""
-    children = list(children)
+    """Wait for processes that were told to end, `PATIENCE` seconds together, and kill those that do not."""
+    children, last = list(children), time.monotonic() + PATIENCE
     for child in children:
-        child.terminate()
+        child.join(last - time.monotonic())
     for child in children:
-        child.end()
+        child.kill()
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 import logging
 import math
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -14,7 +16,17 @@ import pytest
 
 from esgroup.driver.crew import TRIES, Call, Crew
 from esgroup.driver.executors import OnExecutor
-from tests.driver.crew_laws import PATIENCE, CrewLaws, collect_all, dies_the_first_time, point, submit_all, total, waits
+from tests.driver.crew_laws import (
+    PATIENCE,
+    CrewLaws,
+    collect_all,
+    dies_the_first_time,
+    point,
+    submit_all,
+    total,
+    until,
+    waits,
+)
 
 
 class TestLawsOnThreads(CrewLaws):
@@ -140,21 +152,42 @@ def test_a_point_that_is_lost_again_and_again_is_given_up() -> None:
 @pytest.mark.cluster
 @pytest.mark.filterwarnings("ignore:::distributed")
 @pytest.mark.filterwarnings("ignore:::tornado")
-def test_a_cluster_that_goes_away_ends_in_outcomes(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, silence_logs=logging.CRITICAL
-    )
-    with cluster, distributed.Client(cluster) as client:
-        crew = OnExecutor(partial(waits, tmp_path), client)
-        assert crew.slots == crew.free == 2
-        submit_all(crew, {i: point(i / 100) for i in range(5)})
-        assert crew.collect(0.1) == [] and crew.free == 0
-        client.close()
-        outcomes = collect_all(crew)
+class TestDask:
+    def check(self, crew: Crew, outcomes: dict[Any, Any]) -> None:
         crew.submit("later", point(2))
         outcomes |= collect_all(crew)
-        (tmp_path / "go").touch()
-    assert outcomes.keys() == {*range(5), "later"}
-    for outcome in outcomes.values():
-        assert isinstance(outcome, RuntimeError) and "lost its scheduler" in str(outcome)
+        assert outcomes.keys() == {*range(5), "later"}
+        for outcome in outcomes.values():
+            assert isinstance(outcome, RuntimeError) and "lost its scheduler" in str(outcome)
+
+    def test_a_client_that_is_closed_ends_in_outcomes(self, tmp_path: Path) -> None:
+        distributed = pytest.importorskip("distributed")
+        cluster = distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, silence_logs=logging.CRITICAL
+        )
+        with cluster, distributed.Client(cluster) as client:
+            crew = OnExecutor(partial(waits, tmp_path), client)
+            assert crew.slots == crew.free == 2
+            submit_all(crew, {i: point(i / 100) for i in range(5)})
+            assert crew.collect(0.1) == [] and crew.free == 0
+            client.close()
+            self.check(crew, collect_all(crew))
+            (tmp_path / "go").touch()
+
+    def test_a_scheduler_that_is_killed_ends_in_outcomes(self, tmp_path: Path) -> None:
+        """The client tries to reach it again for a while, here two seconds, and then gives up."""
+        distributed = pytest.importorskip("distributed")
+        address = tmp_path / "scheduler.json"
+        command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--host", "127.0.0.1"]
+        with subprocess.Popen([*command, "--port", "0", "--scheduler-file", address], stderr=subprocess.DEVNULL) as it:
+            try:
+                until(address.exists)
+                client = distributed.Client(scheduler_file=str(address), timeout=2)
+                crew = OnExecutor(total, client)
+                assert crew.slots == crew.free == 1  # there is no worker yet; the first point may bring one
+                submit_all(crew, {i: point(i) for i in range(5)})
+                assert crew.collect(0.1) == []
+                it.kill()
+                self.check(crew, collect_all(crew))
+            finally:
+                it.kill()

@@ -57,10 +57,6 @@ def running(pid: int) -> bool:
         return False
 
 
-def own_id(x: Any) -> int:
-    return os.getpid()
-
-
 class TestWorkersThatDie:
     def test_their_points_are_evaluated_by_others(self, tmp_path: Path) -> None:
         with Processes(partial(dies_the_first_time, tmp_path), 2, ahead=1) as crew:
@@ -79,34 +75,43 @@ class TestWorkersThatDie:
         assert isinstance(error, RuntimeError)
         assert f"lost with its worker {TRIES} times" in str(error) and cause in str(error)
         assert outcomes == {1: 11.0, 2: 12.0, 3: 13.0}
-        assert len(list(tmp_path.iterdir())) == TRIES
+        assert len(list(tmp_path.iterdir())) == TRIES + 1
 
-    def test_an_idle_one_is_replaced_and_no_point_is_blamed(self) -> None:
-        with Processes(own_id, 1) as crew:
-            seen = set()
-            for _ in range(TRIES + 1):
-                crew.submit("key", point(0))
-                ((_, pid),) = crew.collect(PATIENCE)
-                seen.add(pid)
-                os.kill(pid, signal.SIGKILL)
-                until(lambda pid=pid: not running(pid))
-        assert len(seen) == TRIES + 1
+    def test_an_idle_one_is_replaced_and_no_point_is_blamed(self, tmp_path: Path) -> None:
+        with Processes(partial(kills_twice, tmp_path), 1) as crew:
+            crew.submit("before", point(1))
+            ((_, pid),) = crew.collect(PATIENCE)
+            os.kill(pid, signal.SIGKILL)
+            until(lambda: not running(pid))
+            crew.submit("after", point(0))
+            assert collect_all(crew)["after"] != pid
+        assert len(list(tmp_path.iterdir())) == TRIES - 1
 
     def test_their_death_is_noticed_while_processes_that_they_forked_go_on(self, tmp_path: Path) -> None:
         """Such a process keeps the pipe of the worker open."""
         with Processes(partial(dies_beside_its_child, tmp_path), 1) as crew:
+            begin = time.monotonic()
             crew.submit("key", point(0))
             assert collect_all(crew) == {"key": 10.0}
+            assert time.monotonic() - begin < PATIENCE / 2
         (tmp_path / "go").touch()
 
 
 def kills_at_zero(place: Path, how: str, x: Array) -> float:
-    if x[0] == 0:
+    """Ends its process at the point 0 always, and at the point 1 once."""
+    if x[0] == 0 or (x[0] == 1 and len(list(place.iterdir())) == TRIES):
         (place / str(os.getpid())).touch()
         if how == "exit":
             os._exit(7)
         os.kill(os.getpid(), signal.SIGKILL)
     return total(x)
+
+
+def kills_twice(place: Path, x: Array) -> int:
+    if x[0] == 0 and len(list(place.iterdir())) < TRIES - 1:
+        (place / str(os.getpid())).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.getpid()
 
 
 def dies_beside_its_child(place: Path, x: Array) -> float:
@@ -183,6 +188,18 @@ def naps(x: Array) -> float:
 
 
 class TestWhatIsSent:
+    @pytest.mark.parametrize("ahead", [0, 1])
+    def test_a_point_that_was_sent_ahead_begins_without_this_process(self, ahead: int, tmp_path: Path) -> None:
+        with Processes(partial(waits, tmp_path), 1, ahead=ahead) as crew:
+            assert crew.free == 1 + ahead
+            submit_all(crew, {i: point(i) for i in range(3)})
+            until((tmp_path / "begun 0").exists)
+            assert crew.cancel() == ([2] if ahead else [1, 2])
+            (tmp_path / "go").touch()
+            if ahead:
+                until((tmp_path / "begun 1").exists)
+            assert collect_all(crew) == {i: 10.0 + i for i in range(1 + ahead)}
+
     def test_large_points_and_values_do_not_block_each_other(self) -> None:
         points = {i: np.full(300_000, float(i)) for i in range(6)}
         with Processes(np.negative, 2, ahead=1) as crew:
