@@ -42,11 +42,12 @@ class _Job:
 
 @dataclass
 class _Worker:
-    """A process, and the points that were sent to it: it evaluates the first one, the others wait in its pipe."""
+    """A process and its points: it evaluates the first one, the others wait in its pipe."""
 
     child: Child
     jobs: deque[_Job] = field(default_factory=deque)
-    ready: bool = False
+    ready: bool = False  # whether it has loaded the objective
+    held: bool = False  # whether its point was not sent yet
     since: float = math.inf  # when it began the first point
 
 
@@ -157,7 +158,11 @@ class Processes:
                 worker.since = time.monotonic()
                 if worker.ready:
                     self._arrived.append((worker.jobs.popleft().key, _outcome(message)))
+                    continue
                 worker.ready = True
+                if worker.held:
+                    worker.held = False
+                    connection.send_bytes(worker.jobs[0].message)
         except (EOFError, OSError):
             self._bury(worker)
 
@@ -194,10 +199,13 @@ class Processes:
     def _feed(self) -> None:
         """Send points that wait to processes that can take one."""
         while self._waiting and (worker := self._next_worker(len(self._waiting[0].message))) is not None:
-            if not worker.jobs:
-                worker.since = time.monotonic() if worker.ready else math.inf
-            worker.jobs.append(self._waiting.popleft())
-            if not _send(worker, worker.jobs[-1].message):
+            if not worker.jobs and worker.ready:
+                worker.since = time.monotonic()
+            job = self._waiting.popleft()
+            worker.jobs.append(job)
+            # to send a large one would take until the process has started: that is done when it is ready
+            worker.held = not worker.ready and len(job.message) > _SMALL
+            if not worker.held and not _send(worker, job.message):
                 self._bury(worker)
 
     def _next_worker(self, size: int) -> _Worker | None:
@@ -211,8 +219,8 @@ class Processes:
             return self._start()
         if not self._ahead or size > _SMALL:  # sending it would perhaps not end before the evaluation does
             return None
-        worker = min(self._workers, key=lambda worker: len(worker.jobs))
-        return worker if len(worker.jobs) <= self._ahead else None
+        able = [worker for worker in self._workers if len(worker.jobs) <= self._ahead and not worker.held]
+        return min(able, key=lambda worker: len(worker.jobs), default=None)
 
     def _start(self) -> _Worker | None:
         try:

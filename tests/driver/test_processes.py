@@ -84,7 +84,8 @@ class TestWorkersThatDie:
             os.kill(pid, signal.SIGKILL)
             until(lambda: not running(pid))
             crew.submit("after", point(0))
-            assert collect_all(crew)["after"] != pid
+            after = collect_all(crew)["after"]
+            assert isinstance(after, int) and after != pid
         assert len(list(tmp_path.iterdir())) == TRIES - 1
 
     def test_their_death_is_noticed_while_processes_that_they_forked_go_on(self, tmp_path: Path) -> None:
@@ -216,6 +217,15 @@ class TestWhatIsSent:
             (tmp_path / "go").touch()
             assert collect_all(crew) == {"small": 10.0, "large": 1e6}
 
+    def test_submitting_a_large_point_does_not_wait_until_a_process_has_started(self, tmp_path: Path) -> None:
+        with Processes(LoadedLater(tmp_path), 1, ahead=1) as crew:
+            begin = time.monotonic()
+            crew.submit("large", np.ones(1_000_000))
+            crew.submit("small", point(0))  # it does not overtake the other one
+            assert time.monotonic() - begin < PATIENCE / 2
+            (tmp_path / "go").touch()
+            assert collect_all(crew) == {"large": 1e6, "small": 10.0}
+
     def test_the_place_of_an_error_in_the_worker_is_known(self) -> None:
         with Processes(fails_at_three, 2) as crew:
             crew.submit(0, point(3))
@@ -255,6 +265,24 @@ def locked(x: Array) -> Any:
 
 def _no_licence() -> Call:
     raise OSError("no licence")
+
+
+def _load_later(place: Path) -> Call:
+    until((place / "go").exists)
+    return total
+
+
+class LoadedLater:
+    """An objective that is loaded when the file `go` is there."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def __call__(self, x: Array) -> float:
+        return total(x)
+
+    def __reduce__(self) -> Any:
+        return _load_later, (self.place,)
 
 
 class Unloadable:
@@ -336,10 +364,15 @@ class TestSignals:
         """Neither those that are busy or idle, nor those that workers have."""
         self.killed(number, method, "sleeps", tmp_path)
 
+    def test_ctrl_c_ends_all_workers_and_only_the_parent_reports_it(self, tmp_path: Path) -> None:
+        """It reaches every process in the terminal."""
+        assert self.killed(signal.SIGINT, "fork", "sleeps", tmp_path).count("Traceback") == 1
+
     def test_no_worker_outlives_its_parent_in_a_function_that_lets_no_thread_run(self, tmp_path: Path) -> None:
         self.killed(signal.SIGKILL, "fork", "sleeps_in_c", tmp_path)
 
-    def killed(self, number: signal.Signals, method: str, objective: str, place: Path) -> None:
+    def killed(self, number: signal.Signals, method: str, objective: str, place: Path) -> str:
+        """Kill a process that has workers, see them end, and return what was written to stderr."""
         code = f"""
             import multiprocessing, sys
             from functools import partial
@@ -358,17 +391,26 @@ class TestSignals:
         script = place / "script.py"
         script.write_text(textwrap.dedent(code))
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        with subprocess.Popen([sys.executable, script, place], env=environment, start_new_session=True) as process:
+        with (
+            (place / "stderr").open("w") as stderr,
+            subprocess.Popen(
+                [sys.executable, script, place], env=environment, start_new_session=True, stderr=stderr
+            ) as process,
+        ):
             try:
                 until(lambda: len(pids(place)) == 5 or process.poll() is not None)
                 assert process.poll() is None and all(map(running, pids(place)))
-                process.send_signal(number)
+                if number == signal.SIGINT:
+                    os.killpg(process.pid, number)
+                else:
+                    process.send_signal(number)
                 until(lambda: not any(map(running, pids(place))))
                 assert process.wait(PATIENCE) == -number
             finally:
                 process.kill()
                 for pid in filter(running, pids(place)):
                     os.kill(pid, signal.SIGKILL)
+        return (place / "stderr").read_text()
 
 
 def pids(place: Path) -> list[int]:
