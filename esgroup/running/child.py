@@ -35,6 +35,8 @@ class Child:
             with _interrupts_later():
                 self._process.start()
         except BaseException:
+            if self._process.pid is not None:  # an interrupt that was held back arrives when it has started
+                self._process.kill()
             self.connection.close()
             raise
         finally:
