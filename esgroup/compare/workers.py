@@ -9,11 +9,9 @@ import os
 import random
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, Self
 
@@ -22,6 +20,7 @@ import numpy as np
 from esgroup.compare.execution import Settings, execute, failed
 from esgroup.compare.methods import choose
 from esgroup.compare.records import Cell, Ended, RunRecord
+from esgroup.running.child import Child
 
 GRACE = 10.0  # seconds after max_time in which a run may still end by itself
 PREPARATION = 300.0  # seconds for loading, compiling and making the problem, before the clock of a run starts
@@ -38,13 +37,10 @@ class Worker:
         self._begin()
 
     def _begin(self) -> None:
-        # spawn, not fork: BLAS threads do not survive a fork, and their number is read from the environment at start-up
-        context = get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self._process: Any = context.Process(target=_serve, args=(theirs, self._settings, os.getpid()), daemon=True)
         with _one_thread():
-            self._process.start()
-        theirs.close()
+            # spawn, not fork: BLAS threads do not survive a fork, and their number is read from the environment
+            self._child = Child(_serve, self._settings, method="spawn", daemon=True)
+        self.connection = self._child.connection
         self._used = False  # whether the process has completed a run
 
     def send(self, cell: Cell) -> None:
@@ -66,9 +62,8 @@ class Worker:
         try:
             answer: RunRecord | None = self.connection.recv()
         except (EOFError, OSError):
-            self._process.join()
             if not self._used:
-                return self._given_up(_cause_of_death(self._process.exitcode))
+                return self._given_up(self._child.cause_of_death())
             self._renew()  # an earlier run may have left the process in a bad state: try again in a new one
             self.send(self.cell)
             return None
@@ -95,15 +90,7 @@ class Worker:
         self._begin()
 
     def kill(self) -> None:
-        self._process.kill()
-        self._process.join()
-        self.connection.close()
-
-
-def _cause_of_death(code: int | None) -> str:
-    if code is not None and code < 0:
-        return f"its process was killed by {signal.Signals(-code).name}"
-    return f"its process exited with status {code}"
+        self._child.kill()
 
 
 @contextmanager
@@ -124,10 +111,9 @@ def _one_thread() -> Iterator[None]:
 # ---- in the process -------------------------------------------------------------------------------------------------
 
 
-def _serve(connection: Connection[Any, Any], settings: Settings, parent: int) -> None:
+def _serve(connection: Connection[Any, Any], settings: Settings) -> None:
     """Do the runs that arrive on the connection until its other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and kills this process
-    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
     nowhere = os.open(os.devnull, os.O_WRONLY)  # what methods print would disturb the progress bar
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
@@ -138,13 +124,6 @@ def _serve(connection: Connection[Any, Any], settings: Settings, parent: int) ->
             connection.send(execute(cell, settings, ready=lambda: connection.send(None)))
     except (EOFError, OSError):
         return
-
-
-def _exit_with(parent: int) -> None:
-    """Exit when the parent is gone: a parent that was killed could not end this process."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
 
 
 def _seed_everything(seed: int) -> None:

@@ -7,27 +7,19 @@ arrived, and receives the exception unchanged.
 
 from __future__ import annotations
 
-import math
 import os
-import secrets
-import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
-from queue import Empty, SimpleQueue
 from typing import Any
 
 from esgroup.checks import Array, flag, whole_number
-from esgroup.driver import pool
-from esgroup.driver.pool import Call, Submit
+from esgroup.driver.crew import Call, Crew
+from esgroup.driver.executors import OnExecutor, sendable
+from esgroup.driver.processes import Processes
 
 Evaluate = Callable[[Array, dict[int, Any]], Any]
-
-TRIES = 3  # a point whose worker died is submitted twice more; after that, the point itself is suspect
 
 
 @dataclass(frozen=True)
@@ -57,13 +49,13 @@ def evaluator(
     call = _objective(fun, args)
     _check_one_way(flag("vectorized", vectorized), workers, executor)
     if executor is not None:
-        yield _private(partial(_on_executor, _submitter(executor, call)))
+        with OnExecutor(call, executor) as crew:
+            yield _private(partial(_by_a_crew, crew))
     elif callable(workers):
-        yield _private(partial(_through_map, workers, pool.sendable(workers, call)))
+        yield _private(partial(_through_map, workers, sendable(workers, call)))
     elif (n := _number_of_workers(workers)) > 1:
-        with pool.own_processes(call, n) as submit:
-            # for each worker, one point that runs and one that waits
-            yield _private(partial(_on_executor, submit, most=2 * n))
+        with Processes(call, n, ahead=1) as crew:
+            yield _private(partial(_by_a_crew, crew))
     else:
         yield _private(partial(_in_one_call if vectorized else _in_a_loop, call))
 
@@ -137,105 +129,28 @@ def _through_map(mapper: Callable[..., Iterable[Any]], call: Call, X: Array, arr
     return list(arrived.values())
 
 
-# ---- executors --------------------------------------------------------------------------------------------------
+# ---- crews ------------------------------------------------------------------------------------------------------
 
 
-def _submitter(executor: Any, call: Call) -> Submit:
-    """Return the function that submits a point to the caller's executor."""
-    if not callable(getattr(executor, "submit", None)):
-        raise TypeError(f"executor must have a method submit, like those of concurrent.futures, got {executor!r}")
-    if hasattr(executor, "get_executor"):  # a Dask Client, whose own futures are of another kind
-        executor = executor.get_executor()
-    call, task = pool.sendable(executor, call), pool.task if pool.is_process_pool(executor) else _task
-    run, number = secrets.token_hex(8), count()
-    return lambda x: executor.submit(task, call, x, f"{run}-{next(number)}")
-
-
-def _task(call: Call, x: Array, name: str) -> Any:
-    """Call with a unique name: Dask merges equal calls, and would thereby lose noise and second tries."""
-    return call(x)
-
-
-def _on_executor(submit: Submit, X: Array, arrived: dict[int, Any], *, most: float = math.inf) -> list[Any]:
-    generation = _Generation(submit, X, arrived, most)
+def _by_a_crew(crew: Crew, X: Array, arrived: dict[int, Any]) -> list[Any]:
+    """Evaluate; after a failure, what has not begun is cancelled, and what has begun is awaited."""
+    failure: Exception | None = None
     try:
-        generation.evaluate()
+        for i, x in enumerate(X):
+            crew.submit(i, x)
+        while crew.out:
+            for i, outcome in crew.collect():
+                if not isinstance(outcome, BaseException):
+                    arrived[i] = outcome
+                elif not isinstance(outcome, Exception):
+                    raise outcome
+                elif failure is None:
+                    failure = outcome
+            if failure is not None:
+                crew.cancel()
     except BaseException:  # an interrupt: cancel what has not begun, and wait for nothing
-        generation.cancel()
+        crew.cancel()
         raise
-    if generation.failure is not None:
-        raise generation.failure
+    if failure is not None:
+        raise failure
     return [arrived[i] for i in range(len(X))]
-
-
-class _Generation:
-    """Points on an executor, at most `most` at a time; after a failure, waits for those that have begun."""
-
-    def __init__(self, submit: Submit, X: Array, arrived: dict[int, Any], most: float) -> None:
-        self._submit, self._X, self._arrived, self._most = submit, X, arrived, most
-        self._waiting = deque(range(len(X)))
-        self._tries = [0] * len(X)
-        self._out: dict[Future[Any], int] = {}
-        self._done: SimpleQueue[Future[Any]] = SimpleQueue()
-        self.failure: Exception | None = None
-
-    def evaluate(self) -> None:
-        while self._waiting or self._out:
-            while self._waiting and len(self._out) < self._most:
-                self._send(self._waiting.popleft())
-            with suppress(Empty):  # on some systems, a wait without timeout would not notice Ctrl-C
-                future = self._done.get(timeout=1.0 if self._out else 0.0)
-                self._receive(future, self._out.pop(future))
-
-    def cancel(self) -> None:
-        """Cancel what has not begun; not on a pool of our own (`most` is finite), which could not cope if it broke."""
-        self._waiting.clear()
-        for future in list(self._out) if self._most == math.inf else ():
-            future.cancel()
-
-    def _send(self, i: int) -> None:
-        self._tries[i] += 1
-        try:
-            future = self._submit(self._X[i])
-        except Exception as error:  # shut down or broken: points that were submitted may still return
-            self._fail(_cannot_submit(error) if isinstance(error, BrokenExecutor) else error)
-        else:
-            self._out[future] = i
-            future.add_done_callback(self._done.put)
-
-    def _receive(self, future: Future[Any], i: int) -> None:
-        try:
-            self._arrived[i] = future.result()
-        except Exception as error:
-            if not _lost(error):
-                self._fail(error)
-            elif self._tries[i] >= TRIES:
-                self._fail(_lost_too_often(error))
-            elif self.failure is None:
-                self._waiting.appendleft(i)
-
-    def _fail(self, error: Exception) -> None:
-        if self.failure is None:
-            self.failure = error
-            self.cancel()
-
-
-def _lost(error: Exception) -> bool:
-    """Return whether the point was lost with its worker, rather than that the objective raised."""
-    dask = sys.modules.get("distributed")  # its errors cannot occur unless it is loaded
-    return isinstance(error, (BrokenExecutor, CancelledError, getattr(dask, "KilledWorker", BrokenExecutor)))
-
-
-def _cannot_submit(error: BaseException) -> RuntimeError:
-    text = "the executor is broken and accepts no more points: create one, or pass workers=n, which recovers"
-    return _caused(RuntimeError(f"{text} ({error})"), error)
-
-
-def _lost_too_often(error: BaseException) -> RuntimeError:
-    causes = "killed, out of memory, a crash in the objective, or a script without `if __name__ == '__main__':`"
-    return _caused(RuntimeError(f"a point was lost with its worker {TRIES} times: {causes} ({error!r})"), error)
-
-
-def _caused(error: RuntimeError, cause: BaseException) -> RuntimeError:
-    error.__cause__ = cause
-    return error

@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 from esgroup.checks import Array
-from esgroup.driver.evaluate import TRIES, evaluator
+from esgroup.driver.crew import TRIES
+from esgroup.driver.evaluate import evaluator
 
 X = np.arange(12.0).reshape(4, 3)
 X.flags.writeable = False

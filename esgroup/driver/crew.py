@@ -1,0 +1,112 @@
+"""Where points are evaluated in parallel: what processes of our own and executors of the caller's have in common."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol, Self
+
+Call = Callable[[Any], Any]
+Outcomes = list[tuple[Any, Any]]  # keys and outcomes
+
+TRIES = 3  # a point whose worker died is evaluated twice more; after that, the point itself is suspect
+TICK = 1.0  # seconds: on some systems, a wait without end would not notice Ctrl-C
+
+
+class Crew(Protocol):
+    """Evaluates points in parallel; used as a context, at whose end nothing is evaluated any more.
+
+    The outcome of a point is the value of the objective, or the exception that it raised. Also outcomes, not raised:
+    TimeoutError if the evaluation took too long; RuntimeError if the point was lost with its worker `TRIES` times, or
+    could not be submitted. Each point that was submitted is collected once, unless `cancel` has returned its key.
+    """
+
+    @property
+    def slots(self) -> int | None:
+        """How many points are evaluated at a time; None if that is unknown."""
+
+    @property
+    def out(self) -> int:
+        """How many points were submitted and not yet collected."""
+
+    @property
+    def free(self) -> float:
+        """How many more points would begin at once, infinite if that is unknown; more can be submitted, and wait."""
+
+    @property
+    def lost(self) -> int:
+        """How many slots are occupied by evaluations that took too long and could not be ended."""
+
+    def submit(self, key: Hashable, x: Any) -> None:
+        """Evaluate a point, as soon as possible. It becomes the objective's own, which may change and keep it."""
+
+    def collect(self, timeout: float | None = None) -> Outcomes:
+        """Return keys and outcomes that have arrived, in any order; wait for the first one, up to `timeout` seconds.
+
+        The list is empty if nothing has arrived in time, or if nothing is out.
+        """
+
+    def cancel(self) -> list[Hashable]:
+        """Cancel what has not begun, and return its keys; they will not be collected."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
+
+
+# ---- calling the objective --------------------------------------------------------------------------------------
+
+
+def call_objective(call: Call, x: Any) -> Any:
+    """Return call(x); sys.exit() in the objective is an error of the objective, and ends no process."""
+    try:
+        return call(x)
+    except SystemExit as error:
+        code = "" if error.code is None else repr(error.code)
+        raise RuntimeError(f"fun called sys.exit({code})") from error
+
+
+def pickled(call: Call) -> bytes:
+    """Return the objective as bytes; raise TypeError with advice if that is not possible."""
+    try:
+        return pickle.dumps(call)
+    except Exception as error:
+        advice = (
+            "define the function at the top level of a module, or evaluate in threads with "
+            "executor=concurrent.futures.ThreadPoolExecutor()"
+        )
+        raise TypeError(f"fun and args cannot be sent to other processes ({error}): {advice}") from error
+
+
+def sendable_error(error: BaseException) -> BaseException:
+    """Return the exception, or one that tells of it if it cannot be sent between processes."""
+    try:
+        if type(pickle.loads(pickle.dumps(error))) is type(error):
+            return error
+    except Exception:
+        pass
+    text = f"{type(error).__qualname__} in the objective: {error} (it cannot be sent between processes)"
+    stand_in = RuntimeError(text)
+    stand_in.add_note("".join(traceback.format_exception(error)))
+    return stand_in
+
+
+# ---- errors that are not the objective's own --------------------------------------------------------------------
+
+
+def lost_too_often(cause: BaseException) -> RuntimeError:
+    """Return the outcome of a point that was lost `TRIES` times."""
+    causes = "killed, out of memory, a crash in the objective, or a script without `if __name__ == '__main__':`"
+    return caused(RuntimeError(f"a point was lost with its worker {TRIES} times: {causes} ({cause!r})"), cause)
+
+
+def too_slow(timeout: float) -> TimeoutError:
+    """Return the outcome of a point whose evaluation took longer than `timeout` seconds."""
+    return TimeoutError(f"the evaluation took longer than eval_timeout={timeout:g} s")
+
+
+def caused(error: RuntimeError, cause: BaseException) -> RuntimeError:
+    """Return the error with its cause."""
+    error.__cause__ = cause
+    return error

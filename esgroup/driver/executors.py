@@ -1,0 +1,260 @@
+"""Points on an executor of the caller's: threads, processes, or a Dask cluster."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import sys
+import time
+from collections.abc import Hashable
+from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from queue import Empty, SimpleQueue
+from typing import Any, Self
+
+from esgroup.driver.crew import (
+    TICK,
+    TRIES,
+    Call,
+    Outcomes,
+    call_objective,
+    caused,
+    lost_too_often,
+    pickled,
+    sendable_error,
+    too_slow,
+)
+
+_FRESH = 2.0  # seconds after which the scheduler of a cluster is asked again for the number of its threads
+
+
+@dataclass
+class _Job:
+    """A point on its way."""
+
+    key: Hashable
+    x: Any
+    due: float = math.inf
+    losses: int = 0
+
+
+class OnExecutor:
+    """Evaluates points on an executor, which is left open.
+
+    If an evaluation takes longer than `timeout` seconds after it was submitted, its value is ignored, and it occupies
+    a slot until it ends. `max_pending` is the number of slots; None asks the executor, which may not know it.
+    """
+
+    def __init__(
+        self, call: Call, executor: Any, *, timeout: float | None = None, max_pending: int | None = None
+    ) -> None:
+        if not callable(getattr(executor, "submit", None)):
+            raise TypeError(f"executor must have a method submit, like those of concurrent.futures, got {executor!r}")
+        if hasattr(executor, "get_executor"):  # a Dask Client, whose own futures are of another kind
+            executor = executor.get_executor()
+        self._executor, self._call = executor, sendable(executor, call)
+        self._cluster = _Cluster(executor._client) if _is_dask(executor) else None
+        self._task = _guarded_task if is_process_pool(executor) else _task
+        self._timeout = math.inf if timeout is None else timeout
+        self._max_pending = max_pending
+        self._run, self._number = secrets.token_hex(8), count()
+        self._jobs: dict[Future[Any], _Job] = {}
+        self._late: set[Future[Any]] = set()
+        self._done: SimpleQueue[Future[Any]] = SimpleQueue()
+        self._arrived: Outcomes = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cancel()
+        for future in self._late:  # if it still waits, there is no need to begin it
+            future.cancel()
+
+    # ---- the interface -------------------------------------------------------------------------------------------
+
+    @property
+    def slots(self) -> int | None:
+        """How many points are evaluated at a time; None if that is unknown."""
+        if self._max_pending is not None:
+            return self._max_pending
+        if self._cluster is not None:
+            return self._cluster.threads()
+        size = getattr(self._executor, "_max_workers", None)
+        return size if isinstance(size, int) else None
+
+    @property
+    def out(self) -> int:
+        """How many points were submitted and not yet collected."""
+        return len(self._jobs) + len(self._arrived)
+
+    @property
+    def free(self) -> float:
+        """How many more points would begin at once, infinite if that is unknown."""
+        slots = self.slots
+        return math.inf if slots is None else max(0, slots - len(self._jobs) - self.lost)
+
+    @property
+    def lost(self) -> int:
+        """How many slots are occupied by evaluations that took too long."""
+        self._late = {future for future in self._late if not future.done()}
+        return len(self._late)
+
+    def submit(self, key: Hashable, x: Any) -> None:
+        """Hand a point to the executor."""
+        self._submit(_Job(key, x))
+
+    def collect(self, timeout: float | None = None) -> Outcomes:
+        """Return keys and outcomes that have arrived; wait for the first one, up to `timeout` seconds."""
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            self._serve(end)
+            if self._arrived or not self._jobs or time.monotonic() >= end:
+                arrived, self._arrived = self._arrived, []
+                return arrived
+
+    def cancel(self) -> list[Hashable]:
+        """Cancel what has not begun, and return its keys; Dask does not tell, and everything on it is cancelled."""
+        return [self._jobs.pop(future).key for future in list(self._jobs) if future.cancel()]
+
+    # ---- what happens meanwhile ----------------------------------------------------------------------------------
+
+    def _submit(self, job: _Job) -> None:
+        # the unique name: Dask merges equal calls, and would thereby lose noise and second tries
+        name = f"{self._run}-{next(self._number)}"
+        job.due = time.monotonic() + self._timeout
+        try:
+            future = self._executor.submit(self._task, self._call, job.x, name)
+        except Exception as error:  # shut down or broken: points that were submitted may still return
+            self._arrived.append((job.key, self._cannot_submit(error)))
+        else:
+            self._jobs[future] = job
+            future.add_done_callback(self._done.put)
+
+    def _serve(self, end: float) -> None:
+        """Receive what arrives before `end`, and give up what is late."""
+        now = time.monotonic()
+        due = min((job.due for job in self._jobs.values()), default=now)
+        pause = 0.0 if self._arrived else max(0.0, min(TICK, end - now, due - now))
+        try:
+            self._receive(self._done.get(timeout=pause) if pause else self._done.get_nowait())
+            while True:
+                self._receive(self._done.get_nowait())
+        except Empty:
+            self._give_up_the_late()
+            self._give_up_a_lost_cluster()
+
+    def _receive(self, future: Future[Any]) -> None:
+        job = self._jobs.pop(future, None)
+        if job is None:  # it was cancelled or is late
+            return
+        try:
+            error = future.exception()
+        except CancelledError as cancelled:
+            error = cancelled
+        if error is None:
+            self._arrived.append((job.key, future.result()))
+        elif not _is_loss(error):
+            self._arrived.append((job.key, error))
+        else:
+            job.losses += 1
+            if job.losses >= TRIES:
+                self._arrived.append((job.key, lost_too_often(error)))
+            else:
+                self._submit(job)
+
+    def _give_up_the_late(self) -> None:
+        now = time.monotonic()
+        for future, job in [item for item in self._jobs.items() if now > item[1].due]:
+            del self._jobs[future]
+            if self._cluster is not None or not future.cancel():  # Dask would cancel it, but not end it
+                self._late.add(future)
+            self._arrived.append((job.key, too_slow(self._timeout)))
+
+    def _give_up_a_lost_cluster(self) -> None:
+        if self._cluster is not None and self._cluster.lost:
+            self._arrived += [(job.key, _lost_cluster()) for job in self._jobs.values()]
+            self._jobs.clear()
+
+    def _cannot_submit(self, error: Exception) -> Exception:
+        if self._cluster is not None and self._cluster.lost:
+            return caused(_lost_cluster(), error)
+        if not isinstance(error, BrokenExecutor):
+            return error
+        text = "the executor is broken and accepts no more points: create one, or pass workers=n, which recovers"
+        return caused(RuntimeError(f"{text} ({error})"), error)
+
+
+# ---- Dask -------------------------------------------------------------------------------------------------------
+
+
+def _is_dask(executor: Any) -> bool:
+    return type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "_client")
+
+
+class _Cluster:
+    """What a Dask client knows of its cluster."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._threads, self._asked = 1, -math.inf
+
+    @property
+    def lost(self) -> bool:
+        """Whether the client has given up the scheduler; before, it tries for a while to connect again."""
+        return self._client.status in ("closing", "closed")
+
+    def threads(self) -> int:
+        """Return the number of threads of all workers, which may join and leave, but at least 1.
+
+        A cluster that adapts to its load may have no worker before the first point is submitted.
+        """
+        if time.monotonic() > self._asked + _FRESH and self._client.status == "running":
+            with suppress(Exception):  # the scheduler was lost in this moment
+                self._threads = max(1, sum(self._client.nthreads().values()))
+            self._asked = time.monotonic()
+        return self._threads
+
+
+def _lost_cluster() -> RuntimeError:
+    return RuntimeError("the Dask client is closed, or has lost its scheduler: connect again, then resume")
+
+
+# ---- tasks ------------------------------------------------------------------------------------------------------
+
+
+def sendable(where: Any, call: Call) -> Call:
+    """Return `call` after checking that it can be sent to the processes of a standard pool (or of its map)."""
+    if is_process_pool(getattr(where, "__self__", where)):
+        pickled(call)
+    return call
+
+
+def is_process_pool(pool: Any) -> bool:
+    """Return whether this is a process pool of the standard library; looks only at loaded modules, which are slow."""
+    kinds = (("concurrent.futures.process", "ProcessPoolExecutor"), ("multiprocessing.pool", "Pool"))
+    loaded = [getattr(sys.modules[module], name) for module, name in kinds if module in sys.modules]
+    return isinstance(pool, tuple(loaded)) and type(pool).__name__ != "ThreadPool"
+
+
+def _task(call: Call, x: Any, name: str) -> Any:
+    return call_objective(call, x)
+
+
+def _guarded_task(call: Call, x: Any, name: str) -> Any:
+    """Evaluate; an exception that cannot be pickled, and would break the pool, is replaced by one that can."""
+    try:
+        return call_objective(call, x)
+    except Exception as error:
+        sent = sendable_error(error)
+        if sent is error:
+            raise
+    raise sent  # outside of `except`, so that it has no link to the exception that cannot be pickled
+
+
+def _is_loss(error: BaseException) -> bool:
+    """Return whether the point was lost with its worker, rather than that the objective raised."""
+    dask = sys.modules.get("distributed")  # its errors cannot occur unless it is loaded
+    return isinstance(error, (BrokenExecutor, CancelledError, getattr(dask, "KilledWorker", BrokenExecutor)))

@@ -1,0 +1,298 @@
+"""Processes of our own, in which points are evaluated."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import time
+import traceback
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from typing import Any, NoReturn, Self
+
+from esgroup.driver.crew import (
+    TICK,
+    TRIES,
+    Call,
+    Outcomes,
+    call_objective,
+    caused,
+    lost_too_often,
+    pickled,
+    sendable_error,
+    too_slow,
+)
+from esgroup.running.child import Child, end_all
+
+_SMALL = 2**14  # bytes of a point that fits into a pipe which nobody reads; at least 64 KiB do on Linux
+_READY, _END = b"ready", b"end"  # messages: from a worker that has loaded the objective, and to one that may go
+
+
+@dataclass
+class _Job:
+    """A point on its way."""
+
+    key: Hashable
+    message: bytes
+    losses: int = 0
+
+
+@dataclass
+class _Worker:
+    """A process and its points: it evaluates the first one, the others wait in its pipe."""
+
+    child: Child
+    jobs: deque[_Job] = field(default_factory=deque)
+    ready: bool = False  # whether it has loaded the objective
+    held: bool = False  # whether its point was not sent yet
+    since: float = math.inf  # when it began the first point
+
+
+class Processes:
+    """Evaluates points in `workers` processes, which start when they are needed and are replaced when they die.
+
+    Each process receives the objective once. An evaluation that takes longer than `timeout` seconds is ended together
+    with its process. For each process, `ahead` points may wait in its pipe, so that it need not wait for this process
+    between two points; what waits there cannot be cancelled.
+    """
+
+    lost = 0  # a process whose evaluation takes too long is killed, and occupies nothing
+
+    def __init__(self, call: Call, workers: int, *, timeout: float | None = None, ahead: int = 0) -> None:
+        self.slots = workers
+        self._payload, self._timeout, self._ahead = pickled(call), math.inf if timeout is None else timeout, ahead
+        self._workers: list[_Worker] = []
+        self._waiting: deque[_Job] = deque()
+        self._arrived: Outcomes = []
+        self._checked = -math.inf  # when was last seen to it that the processes are alive
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or issubclass(kind, Exception):
+            self.close()
+        else:
+            self.kill()
+
+    # ---- the interface -------------------------------------------------------------------------------------------
+
+    @property
+    def out(self) -> int:
+        """How many points were submitted and not yet collected."""
+        return self._unfinished() + len(self._arrived)
+
+    @property
+    def free(self) -> int:
+        """How many more points would begin at once, or be the next in the pipe of a process."""
+        return max(0, self.slots * (1 + self._ahead) - self._unfinished())
+
+    def submit(self, key: Hashable, x: Any) -> None:
+        """Evaluate a point as soon as a process is free."""
+        try:
+            message = pickle.dumps(x)
+        except Exception as error:
+            self._arrived.append((key, caused(RuntimeError(f"the point cannot be sent to a process ({error})"), error)))
+            return
+        self._waiting.append(_Job(key, message))
+        self._feed()
+
+    def collect(self, timeout: float | None = None) -> Outcomes:
+        """Return keys and outcomes that have arrived; wait for the first one, up to `timeout` seconds."""
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            self._serve(end)
+            if self._arrived or not self._unfinished() or time.monotonic() >= end:
+                arrived, self._arrived = self._arrived, []
+                return arrived
+
+    def cancel(self) -> list[Hashable]:
+        """Cancel what was not sent to a process, and return its keys."""
+        keys = [job.key for job in self._waiting]
+        self._waiting.clear()
+        return keys
+
+    def close(self) -> None:
+        """End the processes; those that still evaluate something are not waited for."""
+        self._waiting.clear()
+        for worker in self._workers:
+            if worker.jobs or not _send(worker, _END):
+                worker.child.terminate()
+        end_all(worker.child for worker in self._workers)
+        self._workers.clear()
+
+    def kill(self) -> None:
+        """End the processes at once."""
+        self._waiting.clear()
+        for worker in self._workers:
+            worker.child.terminate()
+        end_all(worker.child for worker in self._workers)
+        self._workers.clear()
+
+    # ---- what happens meanwhile ----------------------------------------------------------------------------------
+
+    def _unfinished(self) -> int:
+        return len(self._waiting) + sum(len(worker.jobs) for worker in self._workers)
+
+    def _serve(self, end: float) -> None:
+        """Receive what arrives before `end`, and see to it that every process has work, is in time and is alive."""
+        busy = {worker.child.connection: worker for worker in self._workers if worker.jobs}
+        if busy:
+            due = min(worker.since for worker in busy.values()) + self._timeout
+            now = time.monotonic()
+            pause = 0.0 if self._arrived else max(0.0, min(TICK, end - now, due - now))
+            for connection in wait(list(busy), pause):
+                self._receive(busy[connection])
+            self._end_the_late()
+            self._bury_the_dead()
+        self._feed()
+
+    def _receive(self, worker: _Worker) -> None:
+        connection = worker.child.connection
+        try:
+            while worker.jobs and connection.poll():
+                message = connection.recv_bytes()
+                worker.since = time.monotonic()
+                if worker.ready:
+                    self._arrived.append((worker.jobs.popleft().key, _outcome(message)))
+                    continue
+                worker.ready = True
+                if worker.held:
+                    worker.held = False
+                    connection.send_bytes(worker.jobs[0].message)
+        except (EOFError, OSError):
+            self._bury(worker)
+
+    def _end_the_late(self) -> None:
+        now = time.monotonic()
+        for worker in [worker for worker in self._workers if worker.jobs and now > worker.since + self._timeout]:
+            worker.child.terminate()
+            end_all([worker.child])
+            self._arrived.append((worker.jobs.popleft().key, too_slow(self._timeout)))
+            self._remove(worker)
+
+    def _bury_the_dead(self) -> None:
+        """Notice the death of a process whose end of the pipe is kept open by a process that was forked meanwhile."""
+        if time.monotonic() > self._checked + TICK:
+            for worker in [worker for worker in self._workers if worker.jobs and not worker.child.alive]:
+                self._receive(worker)  # perhaps it had answered before
+                if worker in self._workers and worker.jobs:
+                    self._bury(worker)
+            self._checked = time.monotonic()
+
+    def _bury(self, worker: _Worker) -> None:
+        """Remove a process that has died, and let others have its points."""
+        cause = ChildProcessError(worker.child.cause_of_death())
+        worker.child.kill()
+        worker.jobs[0].losses += 1
+        if worker.jobs[0].losses >= TRIES:
+            self._arrived.append((worker.jobs.popleft().key, lost_too_often(cause)))
+        self._remove(worker)
+
+    def _remove(self, worker: _Worker) -> None:
+        self._workers.remove(worker)
+        self._waiting.extendleft(reversed(worker.jobs))
+
+    def _feed(self) -> None:
+        """Send points that wait to processes that can take one."""
+        while self._waiting and (worker := self._next_worker(len(self._waiting[0].message))) is not None:
+            if not worker.jobs and worker.ready:
+                worker.since = time.monotonic()
+            job = self._waiting.popleft()
+            worker.jobs.append(job)
+            # to send a large one would take until the process has started: that is done when it is ready
+            worker.held = not worker.ready and len(job.message) > _SMALL
+            if not worker.held and not _send(worker, job.message):
+                self._bury(worker)
+
+    def _next_worker(self, size: int) -> _Worker | None:
+        """Return a process that can take a point of `size` bytes: an idle one, a new one, or one to send it ahead."""
+        for worker in [worker for worker in self._workers if not worker.jobs]:
+            if worker.child.alive:
+                return worker
+            worker.child.kill()
+            self._workers.remove(worker)
+        if len(self._workers) < self.slots:
+            return self._start()
+        if not self._ahead or size > _SMALL:  # sending it would perhaps not end before the evaluation does
+            return None
+        able = [worker for worker in self._workers if len(worker.jobs) <= self._ahead and not worker.held]
+        return min(able, key=lambda worker: len(worker.jobs), default=None)
+
+    def _start(self) -> _Worker | None:
+        try:
+            worker = _Worker(Child(_work, self._payload))
+        except Exception as error:  # too many processes, or this one may not have any
+            if not self._workers:
+                text = f"a worker process could not be started ({error})"
+                self._arrived.append((self._waiting.popleft().key, caused(RuntimeError(text), error)))
+            return None
+        self._workers.append(worker)
+        return worker
+
+
+def _send(worker: _Worker, message: bytes) -> bool:
+    """Send a message, and return whether the process could be reached."""
+    try:
+        worker.child.connection.send_bytes(message)
+    except OSError:
+        return False
+    return True
+
+
+class WorkerTraceback(Exception):
+    """The cause of an exception that came from a worker: it shows where it was raised."""
+
+
+def _outcome(message: bytes) -> Any:
+    """Return what a worker has sent, the value or an exception."""
+    try:
+        value, where = pickle.loads(message)
+    except Exception as error:
+        return caused(RuntimeError(f"the value of fun cannot be read in this process ({error})"), error)
+    if where is not None:
+        value.__cause__ = WorkerTraceback(f"\n{where}")
+    return value
+
+
+# ---- in the process ---------------------------------------------------------------------------------------------
+
+
+def _work(connection: Connection[Any, Any], payload: bytes) -> None:
+    """Evaluate the points that arrive on the connection."""
+    call = _loaded(payload)
+    try:
+        connection.send_bytes(_READY)
+        while (message := connection.recv_bytes()) != _END:
+            connection.send_bytes(_answer(call, message))
+    except (EOFError, OSError):
+        return
+
+
+def _loaded(payload: bytes) -> Call:
+    """Return the objective; if it cannot be loaded, the first point reports that, and this process goes on."""
+    try:
+        call: Call = pickle.loads(payload)
+    except (Exception, SystemExit) as error:
+        advice = "define it in a module that they can import"
+        return partial(_raise, f"the worker processes cannot load fun ({error}): {advice}")
+    return call
+
+
+def _raise(text: str, x: Any) -> NoReturn:
+    raise TypeError(text)
+
+
+def _answer(call: Call, message: bytes) -> bytes:
+    """Return the pickled pair of the value and None, or of an exception and its traceback."""
+    try:
+        value = call_objective(call, pickle.loads(message))
+        try:
+            return pickle.dumps((value, None))
+        except Exception as error:
+            raise TypeError(f"fun must return a number, got a {type(value).__name__} that cannot be sent") from error
+    except BaseException as error:
+        return pickle.dumps((sendable_error(error), "".join(traceback.format_exception(error))))

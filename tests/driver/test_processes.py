@@ -1,0 +1,449 @@
+"""Points in processes of our own: workers that die, hang or have workers themselves, and parents that are killed."""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import esgroup
+from esgroup.checks import Array
+from esgroup.driver.crew import TRIES, Call, Crew
+from esgroup.driver.processes import Processes, WorkerTraceback
+from tests.driver.crew_laws import (
+    PATIENCE,
+    CrewLaws,
+    collect_all,
+    dies_the_first_time,
+    fails_at_three,
+    point,
+    submit_all,
+    total,
+    until,
+    waits,
+)
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left() -> Iterator[None]:
+    before = set(multiprocessing.active_children())
+    yield
+    assert not set(multiprocessing.active_children()) - before
+
+
+class TestLaws(CrewLaws):
+    def crew(self, call: Call, slots: int = 2, timeout: float | None = None) -> Crew:
+        return Processes(call, slots, timeout=timeout)
+
+
+def running(pid: int) -> bool:
+    """Whether the process is there, and is not one that has ended and waits for its parent to notice."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+class TestWorkersThatDie:
+    def test_their_points_are_evaluated_by_others(self, tmp_path: Path) -> None:
+        with Processes(partial(dies_the_first_time, tmp_path), 2, ahead=1) as crew:
+            submit_all(crew, {i: point(i) for i in range(30)})
+            assert collect_all(crew) == {i: 10.0 + i for i in range(30)}
+        assert len(list(tmp_path.iterdir())) == 6
+
+    @pytest.mark.parametrize(("how", "cause"), [("kill", "SIGKILL"), ("exit", "status 7")])
+    def test_a_point_that_always_kills_is_given_up_and_those_behind_it_are_not(
+        self, how: str, cause: str, tmp_path: Path
+    ) -> None:
+        with Processes(partial(kills_at_zero, tmp_path, how), 1, ahead=1) as crew:
+            submit_all(crew, {i: point(i) for i in range(4)})
+            outcomes = collect_all(crew)
+        error = outcomes.pop(0)
+        assert isinstance(error, RuntimeError)
+        assert f"lost with its worker {TRIES} times" in str(error) and cause in str(error)
+        assert outcomes == {1: 11.0, 2: 12.0, 3: 13.0}
+        assert len(list(tmp_path.iterdir())) == TRIES + 1
+
+    def test_an_idle_one_is_replaced_and_no_point_is_blamed(self, tmp_path: Path) -> None:
+        with Processes(partial(kills_twice, tmp_path), 1) as crew:
+            crew.submit("before", point(1))
+            ((_, pid),) = crew.collect(PATIENCE)
+            os.kill(pid, signal.SIGKILL)
+            until(lambda: not running(pid))
+            crew.submit("after", point(0))
+            after = collect_all(crew)["after"]
+            assert isinstance(after, int) and after != pid
+        assert len(list(tmp_path.iterdir())) == TRIES - 1
+
+    def test_their_death_is_noticed_while_processes_that_they_forked_go_on(self, tmp_path: Path) -> None:
+        """Such a process keeps the pipe of the worker open."""
+        with Processes(partial(dies_beside_its_child, tmp_path), 1) as crew:
+            begin = time.monotonic()
+            crew.submit("key", point(0))
+            assert collect_all(crew) == {"key": 10.0}
+            assert time.monotonic() - begin < PATIENCE / 2
+        (tmp_path / "go").touch()
+
+
+def kills_at_zero(place: Path, how: str, x: Array) -> float:
+    """Ends its process at the point 0 always, and at the point 1 once."""
+    if x[0] == 0 or (x[0] == 1 and len(list(place.iterdir())) == TRIES):
+        (place / str(os.getpid())).touch()
+        if how == "exit":
+            os._exit(7)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return total(x)
+
+
+def kills_twice(place: Path, x: Array) -> int:
+    if x[0] == 0 and len(list(place.iterdir())) < TRIES - 1:
+        (place / str(os.getpid())).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.getpid()
+
+
+def dies_beside_its_child(place: Path, x: Array) -> float:
+    if not (place / "forked").exists():
+        (place / "forked").touch()
+        if os.fork() == 0:
+            try:
+                until((place / "go").exists)
+            finally:
+                os._exit(0)
+        os._exit(1)
+    return total(x)
+
+
+class TestTime:
+    def test_a_worker_that_takes_too_long_is_replaced(self, tmp_path: Path) -> None:
+        with Processes(partial(says_who_and_waits, tmp_path), 1, timeout=0.5, ahead=1) as crew:
+            submit_all(crew, {i: point(i) for i in range(3)})
+            outcomes = collect_all(crew)
+            assert isinstance(outcomes[0], TimeoutError)
+            late = int(next(tmp_path.glob("pid *")).name.split()[1])
+            assert outcomes[1] == outcomes[2] != late and not running(late)
+            assert crew.lost == 0 and crew.free == 2
+
+    def test_the_clock_of_a_point_starts_when_it_is_begun(self) -> None:
+        """All of them together take longer than one may."""
+        for ahead in (0, 1):
+            with Processes(naps, 1, timeout=1.5, ahead=ahead) as crew:
+                submit_all(crew, {i: point(i) for i in range(4)})
+                assert collect_all(crew) == dict.fromkeys(range(4), 1.0)
+
+    @pytest.mark.parametrize("method", ["spawn", "forkserver"])
+    def test_the_start_of_a_process_does_not_count(self, method: str, tmp_path: Path) -> None:
+        """A process that is not forked imports the module of the objective first."""
+        (tmp_path / "slow_module.py").write_text("import time\ntime.sleep(1.5)\ndef double(x): return 2 * x\n")
+        script = tmp_path / "script.py"
+        script.write_text(
+            "import multiprocessing\n"
+            "from esgroup.driver.processes import Processes\n"
+            "from slow_module import double\n"
+            "if __name__ == '__main__':\n"
+            f"    multiprocessing.set_start_method({method!r})\n"
+            "    with Processes(double, 2, timeout=1.0) as crew:\n"
+            "        for i in range(4):\n"
+            "            crew.submit(i, i)\n"
+            "        outcomes = []\n"
+            "        while crew.out:\n"
+            "            outcomes += crew.collect()\n"
+            "    print(sorted(outcomes))\n"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, env=environment)
+        assert run.stdout == "[(0, 0), (1, 2), (2, 4), (3, 6)]\n", run.stderr
+
+    def test_the_end_of_the_context_waits_for_no_evaluation(self, tmp_path: Path) -> None:
+        with Processes(partial(waits, tmp_path), 2) as crew:
+            crew.submit("waits", point(0))
+            crew.submit("ready", point(1))
+            assert crew.collect(PATIENCE) == [("ready", 11.0)]
+            begin = time.monotonic()
+        assert time.monotonic() - begin < PATIENCE / 2
+
+
+def says_who_and_waits(place: Path, x: Array) -> int:
+    if x[0] == 0:
+        (place / f"pid {os.getpid()}").touch()
+        time.sleep(PATIENCE)
+    return os.getpid()
+
+
+def naps(x: Array) -> float:
+    time.sleep(0.6)
+    return 1.0
+
+
+class TestWhatIsSent:
+    @pytest.mark.parametrize("ahead", [0, 1])
+    def test_a_point_that_was_sent_ahead_begins_without_this_process(self, ahead: int, tmp_path: Path) -> None:
+        with Processes(partial(waits, tmp_path), 1, ahead=ahead) as crew:
+            assert crew.free == 1 + ahead
+            submit_all(crew, {i: point(i) for i in range(3)})
+            until((tmp_path / "begun 0").exists)
+            assert crew.cancel() == ([2] if ahead else [1, 2])
+            (tmp_path / "go").touch()
+            if ahead:
+                until((tmp_path / "begun 1").exists)
+            assert collect_all(crew) == {i: 10.0 + i for i in range(1 + ahead)}
+
+    def test_large_points_and_values_do_not_block_each_other(self) -> None:
+        points = {i: np.full(300_000, float(i)) for i in range(6)}
+        with Processes(np.negative, 2, ahead=1) as crew:
+            submit_all(crew, points)
+            outcomes = collect_all(crew)
+        assert all(np.array_equal(outcomes[i], -points[i]) for i in points)
+
+    def test_submitting_a_large_point_does_not_wait_for_an_evaluation(self, tmp_path: Path) -> None:
+        with Processes(partial(waits, tmp_path), 1, ahead=1) as crew:
+            crew.submit("small", point(0))
+            begin = time.monotonic()
+            crew.submit("large", np.ones(1_000_000))
+            assert time.monotonic() - begin < PATIENCE / 2
+            (tmp_path / "go").touch()
+            assert collect_all(crew) == {"small": 10.0, "large": 1e6}
+
+    def test_submitting_a_large_point_does_not_wait_until_a_process_has_started(self, tmp_path: Path) -> None:
+        with Processes(LoadedLater(tmp_path), 1, ahead=1) as crew:
+            begin = time.monotonic()
+            crew.submit("large", np.ones(1_000_000))
+            crew.submit("small", point(0))  # it does not overtake the other one
+            assert time.monotonic() - begin < PATIENCE / 2
+            (tmp_path / "go").touch()
+            assert collect_all(crew) == {"large": 1e6, "small": 10.0}
+
+    def test_the_place_of_an_error_in_the_worker_is_known(self) -> None:
+        with Processes(fails_at_three, 2) as crew:
+            crew.submit(0, point(3))
+            error = collect_all(crew)[0]
+        assert isinstance(error.__cause__, WorkerTraceback)
+        assert 'raise ZeroDivisionError("at three")' in str(error.__cause__)
+
+    def test_what_cannot_be_sent_is_an_outcome(self) -> None:
+        with Processes(locked, 1) as crew:
+            crew.submit("point", threading.Lock())
+            crew.submit("value", point(0))
+            crew.submit("good", point(1))
+            outcomes = collect_all(crew)
+        assert isinstance(outcomes["point"], RuntimeError) and "point cannot be sent" in str(outcomes["point"])
+        assert isinstance(outcomes["value"], TypeError) and "got a lock" in str(outcomes["value"])
+        assert outcomes["good"] == 11.0
+
+    def test_an_objective_that_no_worker_can_load_is_an_outcome(self) -> None:
+        with Processes(Unloadable(), 1) as crew:
+            crew.submit("key", point(0))
+            outcome = collect_all(crew)["key"]
+        assert isinstance(outcome, TypeError) and "cannot load fun (no licence)" in str(outcome)
+
+    def test_no_point_starts_no_process(self) -> None:
+        before = set(multiprocessing.active_children())
+        with Processes(total, 4) as crew:
+            assert crew.collect(1.0) == []
+            assert set(multiprocessing.active_children()) == before
+            crew.submit(0, point(0))
+            assert len(set(multiprocessing.active_children()) - before) == 1
+            collect_all(crew)
+
+
+def locked(x: Array) -> Any:
+    return threading.Lock() if x[0] == 0 else total(x)
+
+
+def _no_licence() -> Call:
+    raise OSError("no licence")
+
+
+def _load_later(place: Path) -> Call:
+    until((place / "go").exists)
+    return total
+
+
+class LoadedLater:
+    """An objective that is loaded when the file `go` is there."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def __call__(self, x: Array) -> float:
+        return total(x)
+
+    def __reduce__(self) -> Any:
+        return _load_later, (self.place,)
+
+
+class Unloadable:
+    """An objective that can be pickled but not unpickled."""
+
+    def __call__(self, x: Array) -> float:
+        return total(x)
+
+    def __reduce__(self) -> Any:
+        return _no_licence, ()
+
+
+class TestNesting:
+    def test_a_search_in_a_worker_has_workers_and_an_objective_of_its_own(self) -> None:
+        result = esgroup.minimize(inner_minimum, [1.0], 0.5, rng=1, popsize=4, max_iters=2, workers=2)
+        expected = esgroup.minimize(one_process, [1.0], 0.5, rng=1, popsize=4, max_iters=2)
+        assert result.nfailed == 0 and result.fun == expected.fun
+
+    def test_a_search_in_a_thread_has_workers(self) -> None:
+        found: list[float] = []
+
+        def search() -> None:
+            found.append(esgroup.minimize(total_square, [1.0, 2.0], 0.5, rng=1, max_iters=3, workers=2).fun)
+
+        thread = threading.Thread(target=search)
+        thread.start()
+        thread.join(PATIENCE)
+        assert found == [esgroup.minimize(total_square, [1.0, 2.0], 0.5, rng=1, max_iters=3).fun]
+
+
+def total_square(x: Array) -> float:
+    return float(x @ x)
+
+
+def shifted(x: Array, shift: float) -> float:
+    return float((x[0] - shift) ** 2) + 100.0
+
+
+def inner_minimum(x: Array, workers: int = 2) -> float:
+    return float(
+        esgroup.minimize(shifted, [0.0], 0.5, args=(x[0],), rng=1, popsize=4, max_iters=2, workers=workers).fun
+    )
+
+
+def one_process(x: Array) -> float:
+    return inner_minimum(x, 1)
+
+
+class TestSignals:
+    def test_handlers_of_the_parent_are_not_called_in_workers(self, tmp_path: Path) -> None:
+        """As with a parent that saves its work when it is asked to end."""
+        before = signal.signal(signal.SIGTERM, lambda *_: (tmp_path / f"saved by {os.getpid()}").touch())
+        try:
+            with Processes(partial(says_who_and_waits, tmp_path), 1, timeout=0.5) as crew:
+                crew.submit("key", point(0))
+                assert isinstance(collect_all(crew)["key"], TimeoutError)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        assert not list(tmp_path.glob("saved by *"))
+
+    def test_signals_that_are_ignored_stay_ignored(self) -> None:
+        """As after nohup."""
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            with Processes(hangs_up, 1) as crew:
+                crew.submit("key", point(0))
+                assert collect_all(crew) == {"key": 10.0}
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
+    @pytest.mark.parametrize(
+        ("number", "method"),
+        [
+            *((number, "fork") for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)),
+            *((signal.SIGKILL, method) for method in ("spawn", "forkserver")),
+        ],
+    )
+    def test_no_worker_outlives_its_parent(self, number: signal.Signals, method: str, tmp_path: Path) -> None:
+        """Neither those that are busy or idle, nor those that workers have."""
+        self.killed(number, method, "sleeps", tmp_path)
+
+    def test_ctrl_c_ends_all_workers_and_only_the_parent_reports_it(self, tmp_path: Path) -> None:
+        """It reaches every process in the terminal."""
+        assert self.killed(signal.SIGINT, "fork", "sleeps", tmp_path).count("Traceback") == 1
+
+    def test_no_worker_outlives_its_parent_in_a_function_that_lets_no_thread_run(self, tmp_path: Path) -> None:
+        self.killed(signal.SIGKILL, "fork", "sleeps_in_c", tmp_path)
+
+    def killed(self, number: signal.Signals, method: str, objective: str, place: Path) -> str:
+        """Kill a process that has workers, see them end, and return what was written to stderr."""
+        code = f"""
+            import multiprocessing, sys
+            from functools import partial
+            from pathlib import Path
+            from esgroup.driver.processes import Processes
+            from tests.driver.crew_laws import point
+            from tests.driver.test_processes import nests
+            if __name__ == "__main__":
+                multiprocessing.set_start_method("{method}")
+                with Processes(partial(nests, Path(sys.argv[1]), "{objective}"), 3) as crew:
+                    for i in range(3):
+                        crew.submit(i, point(i))
+                    while crew.out:
+                        crew.collect()
+        """
+        script = place / "script.py"
+        script.write_text(textwrap.dedent(code))
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with (
+            (place / "stderr").open("w") as stderr,
+            subprocess.Popen(
+                [sys.executable, script, place], env=environment, start_new_session=True, stderr=stderr
+            ) as process,
+        ):
+            try:
+                until(lambda: len(pids(place)) == 5 or process.poll() is not None)
+                assert process.poll() is None and all(map(running, pids(place)))
+                if number == signal.SIGINT:
+                    os.killpg(process.pid, number)
+                else:
+                    process.send_signal(number)
+                until(lambda: not any(map(running, pids(place))))
+                assert process.wait(PATIENCE) == -number
+            finally:
+                process.kill()
+                for pid in filter(running, pids(place)):
+                    os.kill(pid, signal.SIGKILL)
+        return (place / "stderr").read_text()
+
+
+def pids(place: Path) -> list[int]:
+    return [int(path.name.split()[1]) for path in place.glob("pid *")]
+
+
+def nests(place: Path, objective: str, x: Array) -> float:
+    """One worker is idle, one hangs, and one has two workers that hang."""
+    (place / f"pid {os.getpid()}").touch()
+    if x[0] == 1:
+        time.sleep(60)
+    if x[0] == 2:
+        with Processes(partial(OBJECTIVES[objective], place), 2) as crew:
+            submit_all(crew, {i: point(i) for i in range(2)})
+            collect_all(crew)
+    return 0.0
+
+
+def sleeps(place: Path, x: Array) -> float:
+    (place / f"pid {os.getpid()}").touch()
+    time.sleep(60)
+    return 0.0
+
+
+def sleeps_in_c(place: Path, x: Array) -> float:
+    (place / f"pid {os.getpid()}").touch()
+    ctypes.PyDLL(None).sleep(60)  # unlike CDLL, it keeps the lock of the interpreter
+    return 0.0
+
+
+OBJECTIVES = {"sleeps": sleeps, "sleeps_in_c": sleeps_in_c}
+
+
+def hangs_up(x: Array) -> float:
+    os.kill(os.getpid(), signal.SIGHUP)
+    return total(x)
