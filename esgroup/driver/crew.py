@@ -101,9 +101,13 @@ def lost_too_often(cause: BaseException) -> RuntimeError:
     return caused(RuntimeError(f"a point was lost with its worker {TRIES} times: {causes} ({cause!r})"), cause)
 
 
-def too_slow(timeout: float) -> TimeoutError:
+class TooSlow(TimeoutError):
+    """The outcome of an evaluation that took longer than `eval_timeout`."""
+
+
+def too_slow(timeout: float) -> TooSlow:
     """Return the outcome of a point whose evaluation took longer than `timeout` seconds."""
-    return TimeoutError(f"the evaluation took longer than eval_timeout={timeout:g} s")
+    return TooSlow(f"the evaluation took longer than eval_timeout={timeout:g} s")
 
 
 def caused(error: RuntimeError, cause: BaseException) -> RuntimeError:

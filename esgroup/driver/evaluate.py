@@ -1,25 +1,32 @@
 """The evaluation of a generation: in a loop, in one call, through a map, on processes of our own, on any executor.
 
-Every way is a function evaluate(X, arrived) that returns the values in the order of the rows, and stores the value of
-row i in arrived[i] as soon as it is known. When the objective raises, the caller therefore has the values that had
-arrived, and receives the exception unchanged.
+Every way is a function evaluate(X, arrived, enough) that stores the value of row i in arrived[i] as soon as it is
+known. It begins no evaluation once enough() is true. When the objective raises, the caller therefore has the values
+that had arrived, and receives the exception unchanged.
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from esgroup.checks import Array, flag, whole_number
-from esgroup.driver.crew import Call, Crew
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.driver.crew import TICK, Call, Crew, Outcomes, call_objective
 from esgroup.driver.executors import OnExecutor, sendable
+from esgroup.driver.failures import Failures
 from esgroup.driver.processes import Processes
 
-Evaluate = Callable[[Array, dict[int, Any]], Any]
+Enough = Callable[[], bool]
+Evaluate = Callable[[Array, dict[int, Any], Enough | None], None]
+
+GRACE = 1.0  # seconds that evaluations have to end after another one has raised; longer if they usually take longer
 
 
 @dataclass(frozen=True)
@@ -33,34 +40,70 @@ class Objective:
         return self.fun(x, *self.args)
 
 
-@contextmanager
-def evaluator(
-    fun: Callable[..., Any],
-    args: tuple[Any, ...] = (),
-    *,
-    vectorized: bool = False,
-    workers: int | Callable[..., Iterable[Any]] | None = None,
-    executor: Any = None,
-) -> Iterator[Evaluate]:
-    """Yield the function that evaluates generations as the arguments of `minimize` say; it works within the context.
+@dataclass(frozen=True)
+class Way:
+    """Where and how to evaluate, as the arguments of `minimize` say.
 
-    The objective receives writeable rows of its own. An executor of the caller's is left open.
+    The objective receives writeable points of its own. An executor of the caller's is left open.
     """
-    call = _objective(fun, args)
-    _check_one_way(flag("vectorized", vectorized), workers, executor)
-    if executor is not None:
-        with OnExecutor(call, executor) as crew:
-            yield _private(partial(_by_a_crew, crew))
-    elif callable(workers):
-        yield _private(partial(_through_map, workers, sendable(workers, call)))
-    elif (n := _number_of_workers(workers)) > 1:
-        with Processes(call, n, ahead=1) as crew:
-            yield _private(partial(_by_a_crew, crew))
-    else:
-        yield _private(partial(_in_one_call if vectorized else _in_a_loop, call))
+
+    call: Call
+    failures: Failures
+    vectorized: bool = False
+    workers: int | Callable[..., Iterable[Any]] | None = None
+    executor: Any = None
+    eval_timeout: float | None = None
+    max_pending: int | None = None
+    asynchronous: bool = False
+
+    def __post_init__(self) -> None:
+        checks.flag("vectorized", self.vectorized)
+        checks.flag("asynchronous", self.asynchronous)
+        _check_one_way(self.vectorized, self.workers, self.executor)
+        for name in ("eval_timeout", "max_pending"):
+            if getattr(self, name) is not None and not self._has_crew:
+                wanted = "workers=n (one process is enough) or executor="
+                raise ValueError(f"{name} is for evaluations elsewhere: pass {wanted} as well")
+        if self.asynchronous and not self._has_crew:
+            raise ValueError("asynchronous=True needs workers=n, a number of processes, or executor=")
+        if self.eval_timeout is not None:
+            checks.real_number("eval_timeout", self.eval_timeout, positive=True)
+        if self.max_pending is not None:
+            checks.whole_number("max_pending", self.max_pending, least=1)
+
+    @property
+    def _has_crew(self) -> bool:
+        return self.executor is not None or (self.workers is not None and not callable(self.workers))
+
+    def crew(self, stack: ExitStack, *, ahead: int = 0) -> Crew:
+        """Return those who evaluate in parallel, until the stack is closed."""
+        if self.executor is None:
+            number = _number_of_workers(self.workers)
+            return stack.enter_context(Processes(self.call, number, timeout=self.eval_timeout, ahead=ahead))
+        crew = OnExecutor(self.call, self.executor, timeout=self.eval_timeout, max_pending=self.max_pending)
+        if self.eval_timeout is not None and crew.slots is None:
+            kind = type(self.executor).__name__
+            raise ValueError(f"max_pending must be given with eval_timeout, because {kind} has no number of workers")
+        return stack.enter_context(crew)
+
+    def generations(self, stack: ExitStack, *, timed: bool) -> Evaluate:
+        """Return the function that evaluates a generation, until the stack is closed.
+
+        `timed` says whether there is a limit in time: then no point waits for a process beside the one that runs.
+        """
+        failures = self.failures
+        if self.executor is None and callable(self.workers):
+            evaluate: Evaluate = partial(_through_map, self.workers, sendable(self.workers, self.call), failures)
+        elif self.executor is not None or _number_of_workers(self.workers) > 1 or self.eval_timeout is not None:
+            crew = self.crew(stack, ahead=0 if timed or self.eval_timeout is not None else 1)
+            evaluate = partial(_by_a_crew, crew, failures, self.eval_timeout, self.max_pending)
+        else:
+            evaluate = partial(_in_one_call if self.vectorized else _in_a_loop, self.call, failures)
+        # a generation is read-only, but objectives may change their x and keep it
+        return lambda X, arrived, enough: evaluate(X.copy(), arrived, enough)
 
 
-def _objective(fun: Any, args: Any) -> Call:
+def objective(fun: Any, args: Any) -> Call:
     """Return fun as a function of the point alone."""
     if not callable(fun):
         raise TypeError(f"fun must be a function of a point, got {fun!r}")
@@ -83,7 +126,7 @@ def _number_of_workers(workers: Any) -> int:
     if workers is None:
         return 1
     try:
-        number = whole_number("workers", workers, least=-1)
+        number = checks.whole_number("workers", workers, least=-1)
     except TypeError:
         wanted = "a number of processes, -1 for one per core, or a function like map"
         raise TypeError(f"workers must be {wanted}, got {workers!r}") from None
@@ -95,62 +138,105 @@ def _number_of_workers(workers: Any) -> int:
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
-def _private(evaluate: Evaluate) -> Evaluate:
-    """Return `evaluate` on a copy: a generation is read-only, but objectives may change their x and keep it."""
-    return lambda X, arrived: evaluate(X.copy(), arrived)
+# ---- here -------------------------------------------------------------------------------------------------------
 
 
-def _in_a_loop(call: Call, X: Array, arrived: dict[int, Any]) -> list[Any]:
+def _in_a_loop(call: Call, failures: Failures, X: Array, arrived: dict[int, Any], enough: Enough | None) -> None:
     for i, x in enumerate(X):
-        arrived[i] = call(x)
-    return list(arrived.values())
+        if enough is not None and enough():
+            return
+        try:
+            value = call_objective(call, x)
+        except Exception as error:
+            value = error
+        arrived[i] = failures.value_of(value)
 
 
-def _in_one_call(call: Call, X: Array, arrived: dict[int, Any]) -> Any:
+def _in_one_call(call: Call, failures: Failures, X: Array, arrived: dict[int, Any], enough: Enough | None) -> None:
     n = len(X)  # before the call, which may change X
-    values = call(X)
+    try:
+        values = call_objective(call, X)
+    except Exception as error:
+        arrived.update((i, failures.value_of(error)) for i in range(n))
+        return
     try:
         got: Any = len(values)
     except TypeError:
         got = repr(values)
     if got != n:
         raise ValueError(f"fun must return one value for each of the {n} rows when vectorized=True, got {got}")
-    arrived.update(enumerate(values))
-    return values
+    arrived.update((i, failures.value_of(value)) for i, value in enumerate(values))
 
 
-def _through_map(mapper: Callable[..., Iterable[Any]], call: Call, X: Array, arrived: dict[int, Any]) -> list[Any]:
-    for i, value in enumerate(mapper(call, list(X))):
-        arrived[i] = value
+def _through_map(
+    mapper: Callable[..., Iterable[Any]],
+    call: Call,
+    failures: Failures,
+    X: Array,
+    arrived: dict[int, Any],
+    enough: Enough | None,
+) -> None:
+    for i, outcome in enumerate(mapper(failures.guarded(call), list(X))):
+        arrived[i] = failures.value_of(outcome)
     if len(arrived) != len(X):
         got = len(arrived)
         arrived.clear()  # it is unknown which value belongs to which point
         raise ValueError(f"workers must return one value for each of the {len(X)} points, got {got}")
-    return list(arrived.values())
 
 
-# ---- crews ------------------------------------------------------------------------------------------------------
+# ---- by a crew --------------------------------------------------------------------------------------------------
 
 
-def _by_a_crew(crew: Crew, X: Array, arrived: dict[int, Any]) -> list[Any]:
-    """Evaluate; after a failure, what has not begun is cancelled, and what has begun is awaited."""
+def _by_a_crew(
+    crew: Crew,
+    failures: Failures,
+    eval_timeout: float | None,
+    max_pending: int | None,
+    X: Array,
+    arrived: dict[int, Any],
+    enough: Enough | None,
+) -> None:
+    """Evaluate; after an exception, what has not begun is cancelled, and what has begun has a while to end."""
+    limited = eval_timeout is not None or max_pending is not None  # waiting for a slot is no part of an evaluation
+    waiting, begun, longest = list(reversed(range(len(X)))), {}, GRACE
     failure: Exception | None = None
+    until = math.inf
     try:
-        for i, x in enumerate(X):
-            crew.submit(i, x)
-        while crew.out:
-            for i, outcome in crew.collect():
-                if not isinstance(outcome, BaseException):
-                    arrived[i] = outcome
-                elif not isinstance(outcome, Exception):
-                    raise outcome
-                elif failure is None:
-                    failure = outcome
-            if failure is not None:
+        while waiting or crew.out:
+            if enough is not None and (waiting or crew.out) and enough():
+                waiting = []
                 crew.cancel()
+            while waiting and (not limited or crew.free > 0):
+                begun[waiting[-1]] = time.monotonic()
+                crew.submit(waiting[-1], X[waiting.pop()])
+            for i, outcome in collected(crew, eval_timeout, wanted=bool(waiting)):
+                longest = max(longest, time.monotonic() - begun[i])
+                try:
+                    arrived[i] = failures.value_of(outcome)
+                except Exception as error:
+                    failure, waiting = failure or error, []
+                    until = min(until, time.monotonic() + longest)
+                    crew.cancel()
+            if time.monotonic() > until:
+                break
     except BaseException:  # an interrupt: cancel what has not begun, and wait for nothing
         crew.cancel()
         raise
     if failure is not None:
         raise failure
-    return [arrived[i] for i in range(len(X))]
+
+
+def collected(crew: Crew, eval_timeout: float | None, *, wanted: bool) -> Outcomes:
+    """Return what has arrived, after a short while at most; `wanted` says whether there are points to submit.
+
+    Raises RuntimeError if there are, but all slots are taken for too long by evaluations that took too long.
+    """
+    if crew.out or not wanted:
+        return crew.collect(TICK / 10)
+    lost, end = crew.lost, time.monotonic() + (eval_timeout or 0.0)
+    while lost and crew.lost >= lost:
+        if time.monotonic() > end:
+            taken = f"all {lost} places are taken by evaluations that took longer than eval_timeout={eval_timeout:g} s"
+            raise RuntimeError(f"{taken} and do not end: pass workers=n, whose processes can be ended")
+        time.sleep(TICK / 100)
+    return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import fields
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
@@ -13,7 +13,9 @@ from warnings import warn
 import numpy as np
 
 from esgroup import checks
-from esgroup.driver.evaluate import Evaluate, evaluator
+from esgroup.driver.asynchronous import Asynchronous
+from esgroup.driver.evaluate import Enough, Evaluate, Way, objective
+from esgroup.driver.failures import Failures, OnError
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.driver.resume import Keeper, resume_from
 from esgroup.driver.spaces import SpaceName, distribution_over, mixture_over
@@ -99,6 +101,11 @@ def minimize(
     vectorized: bool = False,
     workers: int | Callable[..., Iterable[Any]] | None = None,
     executor: Any = None,
+    asynchronous: bool = False,
+    max_pending: int | None = None,
+    on_error: OnError = "raise",
+    max_failures: int | None = None,
+    eval_timeout: float | None = None,
     callback: Callable[[Searcher], Any] | None = None,
     progress: bool = False,
     history: Path | None = None,
@@ -111,8 +118,7 @@ def minimize(
     ----------
     fun
         fun(x, *args) returns a number, NaN if the evaluation failed. It receives an array of its own, which it may
-        change and keep. If it raises, the values that have arrived are kept, and the exception reaches the caller
-        unchanged.
+        change and keep. If it raises, `on_error` says what happens; sys.exit() in it is a RuntimeError.
     x0
         The start: a point, a distribution, another search or a strategy, as for `Searcher`.
     sigma0 : default None
@@ -138,7 +144,7 @@ def minimize(
         A seed or a generator.
     max_evals, max_iters, max_time, target : default None
         When to stop: evaluations, generations, seconds, a value that is good enough. They apply to all restarts
-        together.
+        together. There are never more than `max_evals` evaluations, and none begins after `max_time`.
     restarts : default None
         "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: when a search ends short of the target and
         of its budgets, another one begins elsewhere. `xmean` and `stds` of the result are those of the last one.
@@ -149,7 +155,24 @@ def minimize(
         points. Processes need a function that is defined at the top level of a module.
     executor : default None
         Anything with a method `submit`: a pool of threads or processes of concurrent.futures, or a Dask Client. The
-        result does not depend on the order in which values arrive.
+        result does not depend on the order in which values arrive, unless `asynchronous` is set.
+    asynchronous : default False
+        Whether a new point goes out whenever a value comes back, rather than after a whole generation, so that no
+        worker ever waits for another one: for evaluations that take different times. With `workers` or `executor`.
+        The same values in the same order give the same result.
+    max_pending : default None
+        With `workers` or `executor`: how many points are out at a time, by default one for each worker (a generation,
+        if an executor does not say how many it has). Beyond a few generations, more cost evaluations.
+    on_error : default "raise"
+        What an exception in fun means: "raise": it reaches the caller, with the result so far as its attribute
+        `result`. "nan": that evaluation has failed, as if its value were NaN. Or the types of exceptions that mean
+        this, all others are raised.
+    max_failures : default None
+        How many evaluations that fail in a row end the search.
+    eval_timeout : default None
+        Seconds for one evaluation, with `workers` or `executor`; one that takes longer has failed, whatever `on_error`
+        says. A process of `workers` is ended and replaced. An evaluation on an executor goes on; its value is ignored,
+        and its place counts as lost until it ends.
     callback : default None
         callback(search) receives the current Searcher after every generation. The run ends if it returns a true value
         or raises StopIteration.
@@ -173,8 +196,9 @@ def minimize(
     ------
     ValueError, TypeError
         If an argument is not valid; nothing has been evaluated then.
-    KeyboardInterrupt
-        After Ctrl-C; its attribute `result` is the result so far.
+    Exception, KeyboardInterrupt
+        Whatever ends a run that has begun, such as an exception in fun or Ctrl-C; its attribute `result` is the result
+        so far.
 
     Examples
     --------
@@ -195,6 +219,16 @@ def minimize(
         if given[name] is not None:
             raise ValueError(f"{name} is not used by a search: leave it out, or choose method='newton'")
     limits = parse_limits(max_evals, max_iters, max_time, target)
+    way = Way(
+        objective(fun, args),
+        Failures(on_error, max_failures),
+        vectorized,
+        workers,
+        executor,
+        eval_timeout,
+        max_pending,
+        asynchronous,
+    )
     options = {name: given[name] for name in OPTION_NAMES}
     if space != "vector" or basins is not None:
         rng = generator(rng)
@@ -213,56 +247,95 @@ def minimize(
     else:
         must_be_new(checkpoint)
     with ExitStack() as stack:
-        evaluate = stack.enter_context(evaluator(fun, args, vectorized=vectorized, workers=workers, executor=executor))
         observe = _observer(stack, callback, checks.flag("progress", progress), history, resume)
-        return _run(restarted, evaluate, observe, Keeper(checkpoint))
+        return _run(restarted, _searching(way, restarted, stack), observe, Keeper(checkpoint), way.failures)
 
 
 # ---- the run ----------------------------------------------------------------------------------------------------
 
+Searching = Callable[[RestartedSearch, Callable[[], None], Interrupts], None]
 
-def _run(restarted: RestartedSearch, evaluate: Evaluate, observe: Observe, keeper: Keeper) -> SearchResult:
+
+def _run(
+    restarted: RestartedSearch, searching: Searching, observe: Observe, keeper: Keeper, failures: Failures
+) -> SearchResult:
     """Evaluate all generations of all runs; the checkpoint is written whatever ends them."""
+
+    def after_generation() -> None:
+        with interrupts.allowed():
+            keep_going = observe(restarted)
+        if not keep_going:
+            restarted.other_reasons["callback"] = "the callback asked for it"
+        keeper.write_if_cheap(restarted)
+
     keeper.write(restarted)  # a path that cannot be written fails before the first evaluation
     with Interrupts() as interrupts:
         try:
-            _search(restarted, evaluate, observe, keeper, interrupts)
+            searching(restarted, after_generation, interrupts)
             restarted.tell_partial()  # if new limits have ended the run before the generation was complete
             keeper.write(restarted)
             interrupts.let_through()
         except BaseException as error:
             keeper.write_after(error, restarted)
-            if isinstance(error, KeyboardInterrupt):
-                error.result = restarted.result  # type: ignore[attr-defined]
+            with suppress(AttributeError):  # of an exception that takes no attributes
+                error.result = _result(restarted, failures)  # type: ignore[attr-defined]
             raise
-    return restarted.result
+    return _result(restarted, failures)
 
 
-def _search(
-    restarted: RestartedSearch, evaluate: Evaluate, observe: Observe, keeper: Keeper, interrupts: Interrupts
+def _result(restarted: RestartedSearch, failures: Failures) -> SearchResult:
+    result = restarted.result
+    if failures.last and "failures" not in result.stop:
+        result.message += f". The last failure: {failures.last}"
+    return result
+
+
+def _searching(way: Way, restarted: RestartedSearch, stack: ExitStack) -> Searching:
+    """Return the function that searches to the end: by generations, or without them."""
+    if way.asynchronous:
+        crew = way.crew(stack)
+        most = way.max_pending or crew.slots or restarted.search.popsize
+        return Asynchronous(crew, way.failures, most, way.eval_timeout).search
+    limits, failures = restarted.limits, way.failures
+    evaluate = way.generations(stack, timed=limits.max_time is not None)
+
+    def enough() -> bool:
+        return failures.too_many or (limits.max_time is not None and restarted.seconds >= limits.max_time)
+
+    return partial(_by_generations, evaluate, enough, failures)
+
+
+def _by_generations(
+    evaluate: Evaluate,
+    enough: Enough,
+    failures: Failures,
+    restarted: RestartedSearch,
+    after_generation: Callable[[], None],
+    interrupts: Interrupts,
 ) -> None:
     while True:
         while not (reasons := restarted.stop()):
-            _generation(restarted, evaluate, interrupts)
-            with interrupts.allowed():
-                keep_going = observe(restarted)
-            if not keep_going:
-                restarted.other_reasons["callback"] = "the callback asked for it"
-            keeper.write_if_cheap(restarted)
+            _generation(restarted, evaluate, enough, interrupts)
+            restarted.other_reasons |= failures.reasons()
+            after_generation()
         if not restarted.begin_next_run(reasons):
             return
 
 
-def _generation(restarted: RestartedSearch, evaluate: Evaluate, interrupts: Interrupts) -> None:
+def _generation(restarted: RestartedSearch, evaluate: Evaluate, enough: Enough, interrupts: Interrupts) -> None:
     X = restarted.ask()
+    n = len(X)
     arrived: dict[int, Any] = {}
     try:
         with interrupts.allowed():
-            values = evaluate(X, arrived)
-        restarted.tell(values)
+            evaluate(X, arrived, enough)
+        if len(arrived) == n:
+            restarted.tell([arrived[i] for i in range(n)])
     except BaseException:
         restarted.salvage(arrived)
         raise
+    if len(arrived) < n:  # a limit in time, or too many failures
+        restarted.salvage(arrived)
 
 
 def _observer(stack: ExitStack, callback: Any, progress: bool, history: Path | None, resume: bool) -> Observe:

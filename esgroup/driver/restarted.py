@@ -178,13 +178,33 @@ class RestartedSearch:
 
     def tell_partial(self) -> None:
         """Pass on the values of a partial generation; `restore` undoes this, so that it can be completed."""
-        if not self.partial:
+        if not self.partial or self.undo is not None:
             return
         search, rows = self.search, sorted(self.partial)
         self.undo, nit = search.ledger.mark(), search.ledger.nit
         search.tell(self._points(rows), [self.partial[row] for row in rows])
         if search.ledger.nit > nit:  # the generation was complete
             self.partial = self.undo = None
+
+    def points_out(self) -> list[Any]:
+        """Return the points that are out, as users see them, after passing on the values of a partial generation."""
+        self.tell_partial()
+        self.partial = self.undo = None
+        search = self.search
+        return [search.strategy.to_user(place.point[None])[0] for place in search.ledger.out]
+
+    def tell_one(self, x: Any, value: Any, *, current: bool) -> None:
+        """Pass on the value of a point; that of an earlier run counts, but does not move the present one."""
+        if current:
+            self.search.tell([x], [value])
+            return
+        number, past = float(tell_input.values([value], 1)[0]), self.past
+        failed = math.isnan(number)
+        past = past._replace(nfev=past.nfev + 1, nfailed=past.nfailed + failed)
+        if not failed and not number >= past.best_f:
+            past = past._replace(best_f=number, best_x=self.search.strategy.from_user("x", [x])[0])
+        self.past = past
+        self.search.limits = _remaining(self.limits, past)
 
     def _missing(self) -> list[int]:
         """Return the rows of the last ask that have no value yet."""

@@ -42,12 +42,14 @@ class Found(NamedTuple):
     @property
     def point(self) -> Array:
         """The point itself."""
-        return self.asked.drawn.points[self.row]
+        point: Array = self.asked.drawn.points[self.row]
+        return point
 
     @property
     def local(self) -> Array:
         """Its local coordinates in the distribution from which it was drawn."""
-        return self.asked.drawn.local[self.row]
+        local: Array = self.asked.drawn.local[self.row]
+        return local
 
     @property
     def tag(self) -> int:
@@ -127,14 +129,12 @@ class Ledger:
                 if row in asked.out:
                     self._by_point.setdefault(key, []).append(Found(asked, row))
         self._indexed = len(self.asked)
-        taken: set[tuple[int, int]] = set()
+        seen: dict[bytes, int] = {}
         found: list[Found | None] = []
         for key in _keys(points):
-            places = (f for f in self._by_point.get(key, ()) if f.row in f.asked.out and (id(f.asked), f.row) not in taken)
-            place = next(places, None)
-            if place is not None:
-                taken.add((id(place.asked), place.row))
-            found.append(place)
+            places = [place for place in self._by_point.get(key, ()) if place.row in place.asked.out]
+            again = seen[key] = seen.get(key, -1) + 1  # the same point, told several times at once
+            found.append(places[again] if again < len(places) else None)
         return found
 
     def take_back(self, found: Iterable[Found | None]) -> None:

@@ -1,0 +1,91 @@
+"""Evaluation without generations: a new point goes out whenever a value comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from esgroup.driver.crew import Crew
+from esgroup.driver.evaluate import collected
+from esgroup.driver.failures import Failures
+from esgroup.driver.restarted import RestartedSearch
+from esgroup.running.interrupts import Interrupts
+from esgroup.running.limits import BUDGETS
+
+
+class Out(NamedTuple):
+    """A point that is being evaluated: it, and the run that asked for it."""
+
+    x: Any
+    restart: int
+
+
+class Asynchronous:
+    """Keeps a crew busy: at most `most` points are out, and never more than the budget allows.
+
+    Values are passed on one by one. Those that a run left out when it ended count, but move nothing. What is out when
+    the search ends on a budget is awaited; otherwise it is cancelled, and stays in the checkpoint as out.
+    """
+
+    def __init__(self, crew: Crew, failures: Failures, most: int, eval_timeout: float | None = None) -> None:
+        self._crew, self._failures, self._most, self._eval_timeout = crew, failures, most, eval_timeout
+        self._out: dict[int, Out] = {}
+        self._number = 0
+
+    def search(self, restarted: RestartedSearch, after_generation: Callable[[], None], interrupts: Interrupts) -> None:
+        """Search until there is a reason to stop; `after_generation` is called after every `popsize` values."""
+        waiting = restarted.points_out()
+        told = 0
+        while True:
+            reasons = restarted.stop()
+            if reasons:
+                if restarted.begin_next_run(reasons):
+                    waiting = []
+                    continue
+                break
+            wanted = self._submit(restarted, waiting)
+            told += self._receive(restarted, interrupts, wanted)
+            if told >= restarted.popsize:
+                told = 0
+                after_generation()
+        if self._out and not reasons.keys().isdisjoint(BUDGETS):
+            self._drain(restarted, interrupts)
+            after_generation()
+
+    def _submit(self, restarted: RestartedSearch, waiting: list[Any]) -> bool:
+        """Submit points while there is room; return whether there would be more of them."""
+        crew, most = self._crew, restarted.limits.max_evals
+        while most is None or restarted.nfev + len(self._out) < most:
+            if len(self._out) + crew.lost >= self._most:
+                return True
+            x = waiting.pop(0) if waiting else restarted.search.ask(1)[0]
+            self._number += 1
+            self._out[self._number] = Out(x, restarted.restart)
+            crew.submit(self._number, _own(x))
+        return False
+
+    def _receive(self, restarted: RestartedSearch, interrupts: Interrupts, wanted: bool) -> int:
+        with interrupts.allowed():
+            outcomes = collected(self._crew, self._eval_timeout, wanted=wanted)
+        failure: Exception | None = None
+        for key, outcome in outcomes:
+            x, restart = self._out.pop(key)
+            try:
+                restarted.tell_one(x, self._failures.value_of(outcome), current=restart == restarted.restart)
+            except Exception as error:  # the other values count all the same
+                failure = failure or error
+        restarted.other_reasons |= self._failures.reasons()
+        if failure is not None:
+            raise failure
+        return len(outcomes)
+
+    def _drain(self, restarted: RestartedSearch, interrupts: Interrupts) -> None:
+        for key in self._crew.cancel():
+            del self._out[key]  # type: ignore[arg-type]
+        while self._out:
+            self._receive(restarted, interrupts, False)
+
+
+def _own(x: Any) -> Any:
+    """Return a copy that the objective may change and keep."""
+    return x.copy() if hasattr(x, "copy") else x

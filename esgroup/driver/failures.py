@@ -1,0 +1,101 @@
+"""Evaluations that fail: which exceptions count as a failed run, and how many in a row end the search."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from esgroup import checks
+from esgroup.driver.crew import Call, TooSlow, call_objective
+
+OnError = Literal["raise", "nan"] | type[Exception] | tuple[type[Exception], ...]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The outcome of an evaluation that raised an exception which counts as a failed run."""
+
+    text: str
+
+
+class Failures:
+    """Turns outcomes of evaluations into values, NaN where the run failed, and counts failures in a row.
+
+    Parameters
+    ----------
+    on_error
+        "raise": exceptions reach the caller. "nan": every Exception is a failed run. Or the exception types that are.
+    max_failures
+        How many failures in a row end the search; None: any number may.
+    """
+
+    def __init__(self, on_error: OnError = "raise", max_failures: int | None = None) -> None:
+        self.caught = _caught(on_error)
+        self.most = checks.whole_number("max_failures", max_failures, least=1) if max_failures is not None else None
+        self.in_a_row = 0
+        self.last = ""  # what the last one said
+
+    def value_of(self, outcome: Any) -> Any:
+        """Return the value of an evaluation; raise the exception that it raised, unless it counts as a failed run."""
+        if isinstance(outcome, Failed):
+            return self._failed(outcome.text)
+        if isinstance(outcome, BaseException):
+            # who sets eval_timeout expects evaluations that take too long
+            if not isinstance(outcome, (TooSlow, *self.caught)):
+                raise outcome
+            return self._failed(_text(outcome))
+        if isinstance(outcome, float) and math.isnan(outcome):
+            return self._failed("the value was NaN")
+        self.in_a_row = 0
+        return outcome
+
+    def _failed(self, text: str) -> float:
+        self.in_a_row += 1
+        self.last = text
+        return math.nan
+
+    def guarded(self, call: Call) -> Call:
+        """Return the objective such that what counts as a failed run is returned, not raised; it can be pickled."""
+        return Guarded(call, self.caught)
+
+    @property
+    def too_many(self) -> bool:
+        """Whether the failures in a row end the search."""
+        return self.most is not None and self.in_a_row >= self.most
+
+    def reasons(self) -> dict[str, str]:
+        """Return why the failures end the search, by name: nothing while they do not."""
+        if not self.too_many:
+            return {}
+        return {"failures": f"{self.in_a_row:,} evaluations in a row failed, the last one with: {self.last}"}
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """x -> call(x), or `Failed` if that raises an exception which counts as a failed run."""
+
+    call: Call
+    caught: tuple[type[Exception], ...]
+
+    def __call__(self, x: Any) -> Any:
+        try:
+            return call_objective(self.call, x)
+        except self.caught as error:
+            return Failed(_text(error))
+
+
+def _text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _caught(on_error: Any) -> tuple[type[Exception], ...]:
+    if isinstance(on_error, str):
+        if on_error not in ("raise", "nan"):
+            raise ValueError(f"on_error must be 'raise', 'nan' or exception types, got {on_error!r}")
+        return (Exception,) if on_error == "nan" else ()
+    kinds = on_error if isinstance(on_error, tuple) else (on_error,)
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, Exception)):
+            raise TypeError(f"on_error must be 'raise', 'nan' or exception types, got {on_error!r}")
+    return kinds
