@@ -315,27 +315,32 @@ def _by_generations(
 ) -> None:
     while True:
         while not (reasons := restarted.stop()):
-            _generation(restarted, evaluate, enough, interrupts)
+            complete = _generation(restarted, evaluate, enough, interrupts)
             restarted.other_reasons |= failures.reasons()
-            after_generation()
+            if complete:
+                after_generation()
         if not restarted.begin_next_run(reasons):
             return
 
 
-def _generation(restarted: RestartedSearch, evaluate: Evaluate, enough: Enough, interrupts: Interrupts) -> None:
+def _generation(restarted: RestartedSearch, evaluate: Evaluate, enough: Enough, interrupts: Interrupts) -> bool:
+    """Evaluate a generation, or the part of it that limits allow; return whether it is complete."""
     X = restarted.ask()
-    n = len(X)
+    whole = len(X)
+    if whole > restarted.affordable:
+        X = X[: int(restarted.affordable)]
     arrived: dict[int, Any] = {}
     try:
         with interrupts.allowed():
             evaluate(X, arrived, enough)
-        if len(arrived) == n:
-            restarted.tell([arrived[i] for i in range(n)])
+        if len(arrived) == whole:
+            restarted.tell([arrived[i] for i in range(whole)])
+            return True
     except BaseException:
         restarted.salvage(arrived)
         raise
-    if len(arrived) < n:  # a limit in time, or too many failures
-        restarted.salvage(arrived)
+    restarted.salvage(arrived)
+    return False
 
 
 def _observer(stack: ExitStack, callback: Any, progress: bool, history: Path | None, resume: bool) -> Observe:

@@ -70,7 +70,8 @@ class RestartedSearch:
     @property
     def nfev(self) -> int:
         """Number of evaluations in all runs."""
-        return self.past.nfev + self.search.nfev
+        waiting = len(self.partial) if self.partial and self.undo is None else 0
+        return self.past.nfev + self.search.nfev + waiting
 
     @property
     def nit(self) -> int:
@@ -151,8 +152,19 @@ class RestartedSearch:
     # ---- generations --------------------------------------------------------------------------------------------
 
     def ask(self) -> Any:
-        """Return the points to evaluate: a new generation, or those of a partial generation that have no value yet."""
-        return self.search.ask() if self.partial is None else self._points(self._missing())
+        """Return the points to evaluate: a new generation, or those of a partial generation that have no value yet.
+
+        If `affordable` is less, only the first ones are to be evaluated. The generation is drawn as a whole all the
+        same: if the search continues later with a larger budget, it continues as if it had had it from the beginning.
+        """
+        if self.partial is not None:
+            return self._points(self._missing())
+        return self.search.ask(self.search.batch_size)
+
+    @property
+    def affordable(self) -> float:
+        """How many evaluations `max_evals` leaves."""
+        return math.inf if self.limits.max_evals is None else self.limits.max_evals - self.nfev
 
     def _points(self, rows: list[int]) -> Any:
         """Return points of the last ask, as users see them."""

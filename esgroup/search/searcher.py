@@ -149,11 +149,13 @@ class Searcher:
             Read-only and within the bounds; of strategies with points of another kind, a list of them.
         """
         strategy, ledger = self.strategy, self.ledger
-        if n is None:
-            drawn = strategy.sample(self.state, self._affordable(self._batch_size()), self.rng, self._spare)
+        batch = self._batch_size()
+        n = self._affordable(batch) if n is None else checks.whole_number("n", n, least=1)
+        if n == batch and ledger.reserve is None:
+            drawn = strategy.sample(self.state, n, self.rng, self._spare)
             self._spare = None
         else:
-            drawn = self._drawn_together(checks.whole_number("n", n, least=1))
+            drawn = self._drawn_together(n)
         if len(ledger.injected):
             drawn = self._with_injected(drawn)
         drawn.points.flags.writeable = False
@@ -364,6 +366,11 @@ class Searcher:
     def popsize(self) -> int:
         """Values in a generation."""
         return self.strategy.popsize
+
+    @property
+    def batch_size(self) -> int:
+        """Points that `ask` returns if `max_evals` leaves as many: `popsize`, unless the strategy varies it."""
+        return self._batch_size()
 
     @property
     def shape(self) -> tuple[int, ...]:

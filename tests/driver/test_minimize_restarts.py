@@ -115,7 +115,7 @@ class TestRestarts:
                 limit = large[-1].nfev // 2
                 assert run.nfev < limit + run.popsize
                 assert run.limits.max_evals is not None
-                assert run.limits.max_evals <= limit  # the search itself knows
+                PLACEHOLDER
                 assert first.popsize <= run.popsize <= max(first.popsize, large[-1].popsize // 2)
                 factors = first_spread(run) / first_spread(first)
                 assert np.allclose(factors, factors[0])
