@@ -1,4 +1,4 @@
-"""Searches of every kind for the fuzzer, each with what its points must be, written without the package's own checks."""
+"""Searches of every kind for the fuzzer, each with what its points must be, told without the package's own checks."""
 
 from __future__ import annotations
 

@@ -34,10 +34,7 @@ from typing import Any
 import numpy as np
 
 from esgroup import Searcher
-from esgroup.files.objects import describe
-from esgroup.search.ledger import Ledger
-from esgroup.strategies import Drawn, Strategy
-from esgroup.strategies.registry import register_all
+from tests.search.fuzz_bits import compare, everything, forget_descriptions, frozen, keys
 from tests.search.fuzz_cases import Case, Rng, random_case
 
 REFUSED = (ValueError, TypeError)
@@ -47,68 +44,6 @@ LEAST, MOST = 20, 70  # operations in a sequence
 
 class SequenceFailed(AssertionError):
     """What went wrong, in which sequence, and how to see it again."""
-
-
-# ---- everything that a search is, as values that compare bit by bit ---------------------------------------------
-
-
-def frozen(value: Any) -> Any:
-    """A value that is equal for equal bits. Caches, clocks and the memos of samples are left out."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        array = np.asarray(value)  # a number read from a file is an array
-        return array.dtype.str, array.shape, array.tobytes()
-    if isinstance(value, np.random.Generator):
-        bits = value.bit_generator
-        return type(bits).__name__, frozen(bits.state), getattr(bits.seed_seq, "n_children_spawned", None)
-    if isinstance(value, Drawn):
-        tags = np.zeros(len(value.points), dtype=np.int64) if value.tags is None else value.tags
-        return "drawn", frozen(value.points), frozen(value.local), frozen(tags)
-    if isinstance(value, Strategy):
-        return _described(value)
-    if isinstance(value, dict):
-        return "dict", tuple((key, frozen(value[key])) for key in sorted(value, key=repr))
-    if isinstance(value, float):
-        return "float", value.hex()
-    if value is None or isinstance(value, (int, str, bytes, complex)):
-        return type(value).__name__, value
-    if hasattr(value, "__iter__"):
-        return type(value).__name__, tuple(frozen(part) for part in value)
-    if not hasattr(value, "__dict__"):
-        return repr(value)
-    public = {name: part for name, part in vars(value).items() if not name.startswith("_") and name != "clock"}
-    if isinstance(value, Ledger) and value.last is None:
-        del public["last_nit"]  # which says when the last ask was made
-    return type(value).__name__, frozen(public)
-
-
-_descriptions: dict[int, tuple[Strategy, Any]] = {}  # by the id of a strategy, which does not change
-
-
-def _described(strategy: Strategy) -> Any:
-    if id(strategy) not in _descriptions:
-        register_all()
-        _descriptions[id(strategy)] = strategy, frozen(describe(strategy, "strategy"))
-    return _descriptions[id(strategy)][1]
-
-
-def everything(search: Searcher) -> dict[str, Any]:
-    """All parts of a search, and which of equal points that are out would be told next."""
-    parts = {name: frozen(part) for name, part in search.parts._asdict().items()}
-    out = [drawn.points for drawn in search.ledger.asked]
-    if out and len(_keys(np.concatenate(out))) > len(set(_keys(np.concatenate(out)))):
-        probe = copy.deepcopy(search)
-        for points in out:
-            one_kind = probe.strategy.to_user(points)
-            probe.tell(one_kind, list(range(len(points))))
-            if not probe.ledger.asked:
-                break
-        parts["equal points"] = frozen(probe.state), frozen(probe.ledger.pool)
-    return parts
-
-
-def _keys(points: Any) -> list[Any]:
-    """What points are recognised by: words as they are, numbers without negative zeros."""
-    return [point if isinstance(point, str) else (np.asarray(point, dtype=float) + 0.0).tobytes() for point in points]
 
 
 # ---- the books ----------------------------------------------------------------------------------------------------
@@ -137,7 +72,7 @@ class Books:
         self.pooled += len(values)
         if values and self.pooled >= batch:
             self.nit, self.pooled = self.nit + 1, 0
-        if self.last is not None and not set(self.last).isdisjoint(_keys(points)):
+        if self.last is not None and not set(self.last).isdisjoint(keys(points)):
             self.last = None
 
 
@@ -190,7 +125,7 @@ class Sequence:
         assert all(frozen(outcome) == frozen(outcomes[0]) for outcome in outcomes), f"copies answer {outcomes}"
         if expect is not None:
             for search, earlier in zip(self.searches, before, strict=True):
-                _compare(earlier, everything(search), "a refused call changed")
+                compare(earlier, everything(search), "a refused call changed")
         return outcomes[0]
 
     def tell(self, text: str, points: Any, values: list[Any], *arguments: Any) -> None:
@@ -208,13 +143,13 @@ class Sequence:
         if books.best_x is None:
             assert search.best_x is None
         else:
-            assert _keys([search.best_x]) == _keys([books.best_x]), f"best_x is {search.best_x}, not {books.best_x}"
+            assert keys([search.best_x]) == keys([books.best_x]), f"best_x is {search.best_x}, not {books.best_x}"
             assert isinstance(search.best_x, str) or not search.best_x.flags.writeable
         for batch, kept in zip(self.batches[-8:], self.copies[-8:], strict=True):
             assert frozen(batch) == frozen(kept), "points changed after they were handed out"
         first = everything(search)
         for other in self.searches[1:]:
-            _compare(first, everything(other), "a copy differs in")
+            compare(first, everything(other), "a copy differs in")
 
     # ---- operations: ask --------------------------------------------------------------------------------------------
 
@@ -234,7 +169,7 @@ class Sequence:
         for point in points:
             assert self.case.good(point), f"{point} is not feasible"
         taken, self.books.injected = self.books.injected[: len(points)], self.books.injected[len(points) :]
-        assert _keys(points)[: len(taken)] == taken, "injected points must come first"
+        assert keys(points)[: len(taken)] == taken, "injected points must come first"
         if isinstance(points, np.ndarray):
             assert points.shape[1:] == self.search.shape and not points.flags.writeable
             with contextlib.suppress(ValueError):
@@ -242,7 +177,7 @@ class Sequence:
                 raise AssertionError("points can be made writeable")
         self.batches.append(points)
         self.copies.append(copy.deepcopy(points))
-        self.books.last = _keys(points)
+        self.books.last = keys(points)
 
     def ask_wrongly(self, rng: Rng) -> None:
         n = [0, -1, 1.5, "3", True, [2], math.nan][int(rng.integers(7))]
@@ -346,7 +281,7 @@ class Sequence:
         usual = [float(value) for value in rng.normal(size=3)]
         return [(strange + usual * 4)[int(i)] for i in rng.integers(len(strange) + 12, size=n)]
 
-    # ---- operations: the rest -----------------------------------------------------------------------------------------
+    # ---- operations: the rest ---------------------------------------------------------------------------------------
 
     def generations(self, rng: Rng) -> None:
         """A few generations as everybody makes them."""
@@ -362,7 +297,7 @@ class Sequence:
             points = self.copies[int(rng.integers(len(self.copies)))][:2]
         one = len(points) == 1 and rng.random() < 0.5
         self.call(f"inject({_short(points)})", Searcher.inject, points[0] if one else points)
-        self.books.injected += _keys(points)
+        self.books.injected += keys(points)
 
     def inject_wrongly(self, rng: Rng) -> None:
         points: Any = [*self.case.foreign(rng, 1 + int(rng.integers(2))), self.case.bad(rng)]
@@ -379,7 +314,7 @@ class Sequence:
             twin = Searcher.load(self.folder / "run.npz")
         else:
             twin = copy.deepcopy(self.search) if way == "deepcopy" else pickle.loads(pickle.dumps(self.search))
-        _compare(before, everything(self.search), f"{way} changed")
+        compare(before, everything(self.search), f"{way} changed")
         instead = rng.random() < 0.4
         self.searches = ([twin, *self.searches] if instead else [*self.searches, twin])[: 1 + TWINS]
         self.log.append(f"copied by {way}" + ", the copy is the first from now on" * instead)
@@ -405,7 +340,7 @@ class Sequence:
         got = (found.nfev, found.nfailed, found.nit, found.fun)
         assert frozen(got) == frozen((books.nfev, books.nfailed, books.nit, books.best_f)), got
         if books.best_x is not None:
-            assert _keys([found.x]) == _keys([books.best_x]), f"result.x is {found.x}, not {books.best_x}"
+            assert keys([found.x]) == keys([books.best_x]), f"result.x is {found.x}, not {books.best_x}"
         for own in (found.x, found.xmean, found.stds):
             if isinstance(own, np.ndarray):
                 own.fill(0.25)  # results belong to the caller
@@ -416,7 +351,7 @@ class Sequence:
         names = "popsize shape dim structure mean stds sigma axis_ratio nfev nit nfailed best_x best_f generation_best"
         seen = {name: getattr(self.search, name) for name in names.split()}
         assert repr(self.search) and self.search.seconds >= 0 and isinstance(self.search.result_fields, dict)
-        _compare(before, everything(self.search), "looking changed")
+        compare(before, everything(self.search), "looking changed")
         mean, stds = seen["mean"], seen["stds"]
         assert mean.shape == stds.shape == self.search.shape and np.isfinite(mean).all(), mean
         assert (stds >= 0).all() and seen["sigma"] > 0 and seen["axis_ratio"] >= 1, (stds, seen)
@@ -447,22 +382,6 @@ OPERATIONS: dict[Callable[[Sequence, Rng], None], int] = {
     Sequence.result: 3,
     Sequence.look: 4,
 }
-
-
-def _compare(first: dict[str, Any], second: dict[str, Any], text: str) -> None:
-    differing = [f"{name}{_place(first.get(name), second.get(name))}" for name in {**first, **second}]
-    differing = [text for name, text in zip({**first, **second}, differing, strict=True) if text != name]
-    assert not differing, f"{text} {', '.join(differing)}"
-
-
-def _place(first: Any, second: Any) -> str:
-    """Where two frozen values differ; empty if they do not."""
-    if first == second:
-        return ""
-    if not (isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second)):
-        return f": {first!r:.80} or {second!r:.80}"
-    name = f".{first[0]}" if len(first) == 2 and isinstance(first[0], str) and first[0] == second[0] else ""
-    return name + next(place for place in map(_place, first, second) if place)
 
 
 def _rows(points: Any, rows: Any) -> Any:
@@ -504,7 +423,7 @@ def run(seed: int, only: frozenset[int] | None = None, log: list[str] | None = N
     rng = np.random.default_rng(seed)
     log, numbers = [] if log is None else log, []
     state = frozen(np.random.get_state())
-    _descriptions.clear()
+    forget_descriptions()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("error")
         case = random_case(rng)
