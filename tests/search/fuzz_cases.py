@@ -109,14 +109,15 @@ SIMPLE = list(GROUPS)[:9]
 
 def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
     """A search over vectors: any group, bounds, integers, fixed coordinates and devices."""
-    group = GROUPS[str(rng.choice(list(GROUPS)))](rng)
+    group, equal = GROUPS[str(rng.choice(list(GROUPS)))](rng), rng.random() < 0.25
+    group = Diagonal(2) if equal else group  # with integers within narrow bounds: equal points
     fixed = np.zeros(group.dim, dtype=bool)
     if rng.random() < 0.25:
         fixed = rng.permutation(np.append(fixed, [True] * int(rng.integers(1, 3))))
     dim = len(fixed)
-    whole = rng.random(dim) < rng.choice([0.0, 0.0, 0.4, 1.0, 1.0])
+    whole = rng.random(dim) < (1.0 if equal else rng.choice([0.0, 0.0, 0.4, 1.0]))
     kind = str(rng.choice(["none", "two-sided", "one-sided", "mixed", "narrow"]))
-    if whole.all() and rng.random() < 0.5:
+    if whole.all() and rng.random() < 0.7:
         kind = "narrow"  # so that points are equal
     centre = np.where(whole, np.rint(rng.normal(0, 3, dim)), rng.normal(0, 3, dim))
     lower, upper = centre - rng.uniform(1, 4, dim), centre + rng.uniform(1, 4, dim)
@@ -348,17 +349,24 @@ KINDS = {
 }
 
 
+def _generator(bits: Any, seed: int) -> Rng:
+    """A generator that has already been asked for others."""
+    rng = np.random.Generator(bits(seed))
+    rng.spawn(seed % 3)
+    return rng
+
+
 def random_case(rng: Rng) -> Case:
     """A search of any kind, with limits and any generator."""
     limits: dict[str, Any] = {}
     if rng.random() < 0.4:
         limits["max_evals"] = int(rng.integers(1, 80))
     if rng.random() < 0.2:
-        limits["max_iters"] = int(rng.integers(1, 10))
+        limits["max_iters"] = int(rng.integers(1, 7))
     if rng.random() < 0.2:
         limits["target"] = float(rng.normal(0, 3))
     bits, seed = getattr(np.random, str(rng.choice(BIT_GENERATORS))), int(rng.integers(10**6))
-    limits["rng"] = lambda: np.random.Generator(bits(seed))
+    limits["rng"] = lambda: _generator(bits, seed)
     makers, shares = zip(*KINDS.values(), strict=True)
     maker: Any = makers[int(rng.choice(len(makers), p=shares))]
     made: Case = maker(rng, limits)

@@ -159,11 +159,18 @@ class Sequence:
         self._ask("ask()", min(self.batch_size(), left))
 
     def ask_some(self, rng: Rng) -> None:
-        n = int(rng.integers(1, 2 * self.search.popsize + 1))
+        popsize = self.search.popsize
+        sizes = [1, 2, popsize - 1, popsize, int(rng.integers(1, 2 * popsize + 1))]
+        n = sizes[int(rng.integers(len(sizes)))]
+        if self.batches and rng.random() < 0.4:
+            n = len(self.batches[-1])  # whose arrays it might use again
         self._ask(f"ask({n})", n, [n, np.int64(n)][int(rng.integers(2))])
 
     def _ask(self, text: str, n: float, *arguments: Any) -> None:
+        before = self._outside_of_an_ask()
         points = self.call(text, Searcher.ask, *arguments)
+        after = self._outside_of_an_ask()
+        compare(before, {**after, "asked": after["asked"][: len(before["asked"])]}, "an ask changed")
         assert len(points) == n, f"{text} gave {len(points)} points, not {n}"
         self.log[-1] += f"  # batch {len(self.batches)}, {n} points"
         for point in points:
@@ -178,6 +185,12 @@ class Sequence:
         self.batches.append(points)
         self.copies.append(copy.deepcopy(points))
         self.books.last = keys(points)
+
+    def _outside_of_an_ask(self) -> dict[str, Any]:
+        """What an ask must leave as it is: the distribution, values that wait, and samples that are out."""
+        ledger = self.search.ledger
+        asked = tuple(frozen(drawn) for drawn in ledger.asked)
+        return {"state": frozen(self.search.state), "pool": frozen(ledger.pool), "asked": asked}
 
     def ask_wrongly(self, rng: Rng) -> None:
         n = [0, -1, 1.5, "3", True, [2], math.nan][int(rng.integers(7))]
@@ -204,6 +217,9 @@ class Sequence:
             i = -1 - int(rng.integers(min(3, len(self.batches))))
             n = len(self.copies[i])
             self._tell_rows(rng, i, rng.integers(n, size=int(rng.integers(0, 3 if rng.random() < 0.5 else n + 1))))
+            if rng.random() < 0.3:
+                self.check()
+                self.duplicate(rng)  # while part of a generation is told
 
     def tell_late(self, rng: Rng) -> None:
         """All points of any ask in any order."""
@@ -246,7 +262,7 @@ class Sequence:
         """Points or values that must be refused, among good ones."""
         expect: Any = REFUSED
         asked = self.copies[-1] if self.batches else self.case.foreign(rng, 3)
-        n, kind = len(asked), int(rng.integers(6))
+        n, kind = len(asked), int(rng.integers(8))
         if kind == 0:
             wrong = [(), (1.0, 2.0, 3.0)][int(rng.integers(2))]
             self.call(f"tell{wrong}", Searcher.tell, *wrong, expect=TypeError)
@@ -267,7 +283,7 @@ class Sequence:
             ]
             self.call(f"tell({pairs!r})", Searcher.tell, pairs, expect=expect)
         else:
-            rows = [*asked, *self.case.foreign(rng, 1), self.case.bad(rng)]
+            rows = [*asked[: int(rng.integers(1, n + 1))], *self.case.foreign(rng, 1), self.case.bad(rng)]
             self.call(f"tell(asked points and {rows[-2:]!r})", Searcher.tell, rows, [1.0] * len(rows), expect=expect)
 
     def values(self, rng: Rng, points: Any) -> list[Any]:
@@ -275,7 +291,21 @@ class Sequence:
         n = len(points)
         if rng.random() < 0.5:
             return [_objective(point) for point in points]
-        strange = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e308, -1e308, 5e-324, 3, -(10**30), True]
+        strange = [
+            math.nan,
+            math.nan,
+            math.nan,
+            math.inf,
+            -math.inf,
+            0.0,
+            -0.0,
+            1e308,
+            -1e308,
+            5e-324,
+            3,
+            -(10**30),
+            True,
+        ]
         if rng.random() < 0.5:
             return [strange[int(rng.integers(len(strange)))]] * n
         usual = [float(value) for value in rng.normal(size=3)]
@@ -290,6 +320,7 @@ class Sequence:
             values = [_objective(point) for point in self.copies[-1]]
             self.tell("", self.copies[-1], values, values)
             self.check()
+            self.stop(rng)
 
     def inject(self, rng: Rng) -> None:
         points = self.case.foreign(rng, int(rng.integers(1, 4)))
@@ -378,7 +409,7 @@ OPERATIONS: dict[Callable[[Sequence, Rng], None], int] = {
     Sequence.inject_wrongly: 3,
     Sequence.duplicate: 9,
     Sequence.save_nowhere: 1,
-    Sequence.stop: 3,
+    Sequence.stop: 6,
     Sequence.result: 3,
     Sequence.look: 4,
 }
