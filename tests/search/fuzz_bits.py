@@ -33,13 +33,15 @@ def frozen(value: Any) -> Any:
         return "float", value.hex()
     if value is None or isinstance(value, (int, str, bytes, complex)):
         return type(value).__name__, value
+    if isinstance(value, (set, frozenset)):
+        return "set", tuple(sorted(value))
     if hasattr(value, "__iter__"):
         return type(value).__name__, tuple(frozen(part) for part in value)
     if not hasattr(value, "__dict__"):
         return repr(value)
     public = {name: part for name, part in vars(value).items() if not name.startswith("_") and name != "clock"}
     if isinstance(value, Ledger) and value.last is None:
-        del public["last_nit"]  # which says when the last ask was made
+        public.pop("last_nit", None)  # which says when the last ask was made
     return type(value).__name__, frozen(public)
 
 
@@ -61,7 +63,7 @@ def forget_descriptions() -> None:
 def everything(search: Searcher) -> dict[str, Any]:
     """All parts of a search, and which of equal points that are out would be told next."""
     parts = {name: frozen(part) for name, part in search.parts._asdict().items()}
-    out = [drawn.points for drawn in search.ledger.asked]
+    out = [getattr(asked, "drawn", asked).points for asked in search.ledger.asked]
     if out and len(keys(np.concatenate(out))) > len(set(keys(np.concatenate(out)))):
         probe = copy.deepcopy(search)
         probe.ledger.last = None  # or else it would not have to recognise points

@@ -26,6 +26,7 @@ import pickle
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,24 +57,18 @@ class Books:
     nfev: int = 0
     nfailed: int = 0
     nit: int = 0
-    pooled: int = 0  # values that wait for a generation
     best_f: float = math.nan
     best_x: Any = None
     last: list[Any] | None = None  # keys of the ask to which tell(fitness) belongs
     injected: list[Any] = field(default_factory=list)  # keys
 
-    def told(self, points: Any, values: list[Any], batch: int) -> None:
-        """Count valid values; `batch` of them are a generation."""
+    def told(self, points: Any, values: list[Any]) -> None:
+        """Count valid values."""
         for point, value in zip(points, map(float, values), strict=True):
             self.nfev += 1
             self.nfailed += math.isnan(value)
             if value < self.best_f or (math.isnan(self.best_f) and not math.isnan(value)):
                 self.best_f, self.best_x = value, copy.copy(point)
-        self.pooled += len(values)
-        if values and self.pooled >= batch:
-            self.nit, self.pooled = self.nit + 1, 0
-        if self.last is not None and not set(self.last).isdisjoint(keys(points)):
-            self.last = None
 
 
 # ---- a sequence -----------------------------------------------------------------------------------------------------
@@ -130,9 +125,34 @@ class Sequence:
 
     def tell(self, text: str, points: Any, values: list[Any], *arguments: Any) -> None:
         """tell(*arguments), which says that the points have these values."""
-        batch = self.batch_size()
+        batch, pooled, lag = self.batch_size(), self._pooled(), self._lag()
         self.call(f"tell({text}, {values})", Searcher.tell, *arguments)
-        self.books.told(points, values, batch)
+        self.books.told(points, values)
+        self._end_generation(pooled + len(values) if values else 0, batch, late=lag > 0 or self._lag() > 0)
+        told = set(keys(points))
+        if self.books.last is not None and not told.isdisjoint(self.books.last):
+            asked = Counter(key for batch in self.copies for key in keys(batch))
+            if len(arguments) > 1 and all(asked[key] > 1 for key in told & set(self.books.last)):
+                self.books.last = None if self.search.ledger.last is None else self.books.last  # of equal points, any
+            else:
+                self.books.last = None
+
+    def _end_generation(self, values: int, batch: int, late: bool) -> None:
+        """So many values make a generation if they are at least `batch`; if values usually come late, it takes more."""
+        moved = self.search.nit - self.books.nit
+        enough = bool(values) and values >= batch
+        allowed = (0, 1) if enough and late else (int(enough),)
+        assert moved in allowed, f"{values} values with generations of {batch} made {moved} generations"
+        assert self._pooled() == 0 if moved else late or not values or self._pooled() == values, self._pooled()
+        self.books.nit += moved
+
+    def _pooled(self) -> int:
+        """Values that wait for a generation."""
+        return sum(len(part.values) for part in self.search.ledger.pool)
+
+    def _lag(self) -> float:
+        """How late values usually are, if the search knows."""
+        return float(getattr(self.search.ledger, "lag", 0.0))
 
     def check(self) -> None:
         """The invariants."""
