@@ -152,15 +152,15 @@ def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
         return np.where(fixed, centre, x)
 
     def bad(rng: Rng) -> Any:
-        wrong = [_broken(rng, centre)]
-        for j in range(dim):
-            beyond = [
-                lower[j] - 1e-9 * max(1.0, abs(lower[j])),
-                upper[j] + 1.0,
-                centre[j] + 0.5 if whole[j] else np.inf,
-            ]
-            wrong += [_with(centre, j, value) for value in beyond]
-            wrong += [_with(centre, j, centre[j] + 1.0)] if fixed[j] else []
+        j = int(rng.integers(dim))
+        wrong = [_broken(rng, centre), _with(centre, j, lower[j] - 1e-9 * max(1.0, abs(lower[j])))]
+        wrong += [_with(centre, j, upper[j] + 1.0)]
+        if whole.any():
+            j = int(rng.choice(np.flatnonzero(whole)))
+            wrong += [_with(centre, j, centre[j] + 0.5)]
+        if fixed.any():
+            j = int(rng.choice(np.flatnonzero(fixed)))
+            wrong += [_with(centre, j, centre[j] + (1.0 if whole[j] else 1e-6))]
         return wrong[int(rng.integers(len(wrong)))]
 
     seeds = limits.pop("rng")
