@@ -1,13 +1,16 @@
 """What the tests of `minimize` share: objectives, a recorder of points, and the loop written by hand."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from esgroup.checks import Array
+from esgroup.driver.evaluate import Way, objective
+from esgroup.driver.failures import Failures
 from esgroup.search.searcher import Searcher
 
 X0 = np.array([1.0, -0.5, 2.0])
@@ -19,6 +22,15 @@ def ellipsoid(x: Array, scale: float = 1.0) -> float:
 
 def ellipsoid_rows(X: Array) -> Array:
     return np.array([ellipsoid(x) for x in X])
+
+
+def squares(x: Any) -> float:
+    return float((np.asarray(x) ** 2).sum())
+
+
+def squares_of_rows(X: Array) -> Array:
+    total: Array = (X**2).sum(axis=1)
+    return total
 
 
 def rastrigin(x: Array) -> float:
@@ -64,3 +76,20 @@ def wait_for(path: Path, good: Callable[[Path], bool]) -> None:
     while not (path.exists() and good(path)):
         assert time.monotonic() < end
         time.sleep(0.002)
+
+
+@contextmanager
+def evaluator(
+    fun: Any, args: Any = (), *, failures: Failures | None = None, **where: Any
+) -> Iterator[Callable[..., list[Any]]]:
+    """Evaluate generations as `minimize` would: a function of points and, if wanted, of a dict for what arrives."""
+    way = Way(objective(fun, args), failures or Failures(), **where)
+
+    def evaluate(X: Array, arrived: dict[int, Any] | None = None, enough: Any = None) -> list[Any]:
+        arrived = {} if arrived is None else arrived
+        generations(X, arrived, enough)
+        return [arrived[i] for i in sorted(arrived)]
+
+    with ExitStack() as stack:
+        generations = way.generations(stack, timed=False)
+        yield evaluate

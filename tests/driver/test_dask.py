@@ -15,8 +15,8 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
-from esgroup.driver.evaluate import evaluator
 from esgroup.search.searcher import Searcher
+from tests.driver.support import evaluator
 
 distributed = pytest.importorskip("distributed")
 

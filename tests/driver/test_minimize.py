@@ -14,8 +14,19 @@ import scipy.optimize
 
 import esgroup
 from esgroup.checks import Array
+from esgroup.distributions.families import Normal
 from esgroup.search.searcher import Searcher
-from tests.driver.support import X0, Recorder, by_hand, ellipsoid, ellipsoid_rows, rastrigin, same
+from tests.driver.support import (
+    X0,
+    Recorder,
+    by_hand,
+    ellipsoid,
+    ellipsoid_rows,
+    rastrigin,
+    same,
+    squares,
+    squares_of_rows,
+)
 
 
 class TestOneRun:
@@ -155,27 +166,44 @@ class TestCallback:
 
 class TestBudgets:
     @pytest.mark.parametrize("restarts", [None, "ipop", "bipop"])
-    @pytest.mark.parametrize("max_evals", [1, 100, 2500, 7001])
-    def test_evaluations_end_with_the_generation_in_which_they_are_used_up(
+    @pytest.mark.parametrize("max_evals", [1, 3, 11, 25, 101, 2500, 7001])
+    def test_evaluations_are_never_more_than_allowed_and_all_of_them_are_used(
         self, max_evals: int, restarts: str | None
     ) -> None:
-        fun, ends = Recorder(rastrigin), [0]
-        result = esgroup.minimize(
-            fun,
-            X0,
-            0.5,
-            rng=2,
-            max_evals=max_evals,
-            restarts=restarts,
-            callback=lambda search: ends.append(len(fun.points)),
-        )
-        assert result.nfev == len(fun.points) == ends[-1]
+        fun = Recorder(rastrigin)
+        result = esgroup.minimize(fun, X0, 0.5, rng=2, max_evals=max_evals, restarts=restarts)
+        assert result.nfev == len(fun.points)
+        assert result.fun == min(map(rastrigin, fun.points))
         if result.stop.keys() & {"max_evals"}:
-            assert ends[-2] < max_evals <= ends[-1]
+            assert result.nfev == max_evals
         else:
-            assert restarts is None
+            assert restarts is None and result.nfev < max_evals
         if restarts is not None and max_evals > 2000:
             assert result.restarts > 0
+
+    @pytest.mark.parametrize(
+        ("x0", "options"),
+        [
+            (np.eye(3), {"space": "spd"}),
+            (np.ones((2, 3)), {"space": "matrix", "sigma0": 0.3}),
+            (np.ones(3), {"basins": 5, "bounds": (-5, 5)}),
+            (np.ones(3), {"basins": 50, "bounds": (-5, 5)}),
+            (esgroup.Gaussian(np.ones(3), sigma=0.5), {}),
+            (Normal(mean=3.0, std=1.0), {}),
+            (np.ones(3), {"noise": "adapt"}),
+            (np.ones(4), {"vectorized": True}),
+            (np.ones(3), {"workers": map}),
+            (np.ones(3), {"workers": 2}),
+            (np.ones(3), {"workers": 2, "asynchronous": True}),
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize("max_evals", [1, 25, 101])
+    def test_evaluations_are_exact_in_every_space_and_way(self, x0: Any, options: Any, max_evals: int) -> None:
+        fun = squares_of_rows if options.get("vectorized") else squares
+        result = esgroup.minimize(fun, x0, rng=2, max_evals=max_evals, **options)
+        assert result.nfev == max_evals and "max_evals" in result.stop
+        assert np.isfinite(result.fun)
 
     @pytest.mark.parametrize("restarts", ["ipop", "bipop"])
     def test_generations_are_those_of_all_runs(self, restarts: str) -> None:

@@ -114,8 +114,6 @@ class TestRestarts:
                 small.append(run)
                 limit = large[-1].nfev // 2
                 assert run.nfev < limit + run.popsize
-                assert run.limits.max_evals is not None
-                PLACEHOLDER
                 assert first.popsize <= run.popsize <= max(first.popsize, large[-1].popsize // 2)
                 factors = first_spread(run) / first_spread(first)
                 assert np.allclose(factors, factors[0])

@@ -20,7 +20,7 @@ import pytest
 
 from esgroup.checks import Array
 from esgroup.driver.crew import TRIES
-from esgroup.driver.evaluate import evaluator
+from tests.driver.support import evaluator
 
 X = np.arange(12.0).reshape(4, 3)
 X.flags.writeable = False
@@ -107,6 +107,7 @@ def no_process_is_left() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def processes() -> Iterator[ProcessPoolExecutor]:
     with ProcessPoolExecutor(2) as pool:
+        list(pool.map(abs, range(10)))  # starts its processes, which some tests count
         yield pool
 
 
@@ -329,7 +330,7 @@ class TestUnpicklableObjectives:
         code = """
             import multiprocessing, sys
             import numpy as np
-            from esgroup.driver.evaluate import evaluator
+            from tests.driver.support import evaluator
             multiprocessing.set_start_method("spawn")
             def typed_in(x): return 0.0
             try:
@@ -346,7 +347,7 @@ class TestUnpicklableObjectives:
 SPAWN = """
 import multiprocessing
 import numpy as np
-from esgroup.driver.evaluate import evaluator
+from tests.driver.support import evaluator
 from tests.driver.test_parallel import X, weighted, VALUES
 
 def main():
