@@ -188,7 +188,7 @@ class TestBudgets:
             (np.ones((2, 3)), {"space": "matrix", "sigma0": 0.3}),
             (np.ones(3), {"basins": 5, "bounds": (-5, 5)}),
             (np.ones(3), {"basins": 50, "bounds": (-5, 5)}),
-            (esgroup.Gaussian(np.ones(3), sigma=0.5), {}),
+            (esgroup.Gaussian(mean=np.ones(3), sigma0=0.5), {}),
             (Normal(mean=3.0, std=1.0), {}),
             (np.ones(3), {"noise": "adapt"}),
             (np.ones(4), {"vectorized": True}),
