@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from esgroup.command import lists
 from esgroup.command.outcome import NewtonOutcome, Outcome
 
 if TYPE_CHECKING:
@@ -144,8 +145,10 @@ def _input_errors() -> Iterator[None]:
     except OSError as error:
         known = error.strerror and error.filename
         raise InputError(f"{error.strerror}: {error.filename}" if known else str(error)) from error
-    except (ValueError, TypeError, ImportError) as error:
+    except (ValueError, TypeError, ImportError, OverflowError) as error:
         raise InputError(str(error)) from error
+    except MemoryError as error:
+        raise InputError(f"there is not enough memory: {error}") from error
 
 
 def _checked_task(job: Job) -> Task:
@@ -162,7 +165,7 @@ def _checked_task(job: Job) -> Task:
         raise ValueError(f"{path} does not exist; leave out --resume to start a new search")
     if not job.resume and path is not None and path.exists():
         raise ValueError(f"{path} exists; add --resume to continue, or choose another name")
-    return find(job.problem, job.dim, None if job.x0 is None else numbers("--x0", job.x0))
+    return find(job.problem, job.dim, None if job.x0 is None else lists.numbers("--x0", job.x0))
 
 
 def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> tuple[OptimizeResult | None, bool]:
@@ -178,7 +181,7 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
             _sigma0(job, task),
             space=_SPACES.get(task.space, "vector"),
             basins=job.basins,
-            bounds=task.bounds if job.bounds is None else bounds(job.bounds),
+            bounds=task.bounds if job.bounds is None else lists.bounds(job.bounds),
             vectorized=in_one_call,
             workers=job.workers,
             callback=latest,
@@ -186,15 +189,29 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
             history=None if history is None else HistoryFile(history, task.name),
             checkpoint=job.checkpoint,
             resume=job.resume,
-            **job.options,
+            **_parsed(job.options, task),
         )
     except KeyboardInterrupt as interrupt:
         return getattr(interrupt, "result", None), True
+    except MemoryError:
+        raise
     except Exception as error:
         if latest.search is None or isinstance(error, ObjectiveError):
             raise
         raise RuntimeError("the search failed") from error  # not because of the input: show a traceback
     return result, False
+
+
+def _parsed(options: dict[str, Any], task: Task) -> dict[str, Any]:
+    """Return the options with those that are lists as `minimize` takes them."""
+    given = {name: options[name] for name in ("integer", "fixed") if options.get(name) is not None}
+    if given and task.x0.ndim != 1:
+        raise ValueError(f"--{next(iter(given))} is for vectors: {task.name} is a function of matrices")
+    if "integer" in given:
+        given["integer"] = lists.integer(given["integer"])
+    if "fixed" in given:
+        given["fixed"] = lists.fixed(given["fixed"], task.x0.tolist())
+    return options | given
 
 
 def _sigma0(job: Job, task: Task) -> float | None:
@@ -217,22 +234,3 @@ def _written_files(job: Job, history: Path | None) -> tuple[dict[str, Path], str
         return files | {"figure": plot(history, job.plot)}, None
     except Exception as error:
         return files, f"the figure could not be drawn: {type(error).__name__}: {error}"
-
-
-# ---- arguments that are lists -----------------------------------------------------------------------------------
-
-
-def numbers(name: str, text: str) -> list[float]:
-    """Parse numbers that are separated by commas."""
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
-        raise ValueError(f"{name} must be numbers separated by commas, such as 0.5,1,-2, got {text!r}") from None
-
-
-def bounds(text: str) -> tuple[float, ...] | list[tuple[float, ...]]:
-    """Parse LOW,HIGH for all coordinates, or a pair for each, separated by semicolons."""
-    pairs = [tuple(numbers("--bounds", pair)) for pair in text.split(";")]
-    if any(len(pair) != 2 for pair in pairs):
-        raise ValueError(f"--bounds must be LOW,HIGH, or one such pair per coordinate as 0,1;-5,5, got {text!r}")
-    return pairs[0] if len(pairs) == 1 else pairs

@@ -42,6 +42,9 @@ def words(x):
 
 def nothing(x):
     return float("nan")
+
+def mostly(x):
+    return float("nan") if x[0] < 0 else bowl(x)
 """
 
 
@@ -112,7 +115,7 @@ def test_the_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("esgroup.driver.minimize.minimize", minimize)
     words = "--x0 1,-2 --sigma0 0.3 --bounds -5,5 --structure triangular --popsize 9 --algorithm paper --mirrored"
     words += " --noise adapt --restarts bipop --seed 3 --workers 2 --max-evals 10 --max-iters 11 --max-time 12"
-    words += " --target -1.5 --checkpoint c.npz"
+    words += " --target -1.5 --checkpoint c.npz --integer 0 --fixed 1=3"
     command("run", "rosenbrock", *words.split(), code=2)
     expected = {
         "x0": [1, -2],
@@ -131,6 +134,8 @@ def test_the_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
         "max_iters": 11,
         "max_time": 12,
         "target": -1.5,
+        "integer": [0],
+        "fixed": {1: 3.0},
         "checkpoint": Path("c.npz"),
         "resume": False,
         "progress": True,
@@ -156,11 +161,37 @@ def test_workers_give_the_same_result() -> None:
     assert alone["x"] == together["x"] and alone["nfev"] == together["nfev"] == 60
 
 
-def test_failed_evaluations_are_reported() -> None:
-    found = run("rig:nothing", "--dim", "2", "--max-evals", "30")
+def test_a_run_without_a_single_value_is_reported_and_fails() -> None:
+    found = run("rig:nothing", "--dim", "2", "--max-evals", "30", code=1)
     assert (found["fun"], found["nfailed"]) == (None, found["nfev"])
-    result = command("run", "rig:nothing", "--dim", "2", "--max-evals", "30")
+    result = command("run", "rig:nothing", "--dim", "2", "--max-evals", "30", code=1)
     assert "best     none: all evaluations failed" in result.stdout
+    assert re.match("error: all evaluations failed", said(result.stderr))
+    words = ("--method", "newton", "--jac", "rig:nothing")
+    assert run("rig:nothing", "--dim", "2", *words, code=1)["fun"] is None
+
+
+def test_a_run_with_some_failed_evaluations_does_not_fail() -> None:
+    found = run("rig:mostly", "--dim", "2", "--max-evals", "30", "--seed", "1")
+    assert 0 < found["nfailed"] < found["nfev"] and found["fun"] is not None
+
+
+def test_integer_and_fixed_variables() -> None:
+    words = ("--x0", "0,0.3,4,0.6", "--max-evals", "200", "--seed", "1")
+    x = run("rig:bowl", *words, "--integer", "0,2", "--fixed", "1=0.5,3")["x"]
+    assert x[0] == int(x[0]) and x[2] == int(x[2]) and (x[1], x[3]) == (0.5, 0.6)
+    direct = esgroup.minimize(
+        lambda x: float(((x - 1) ** 2).sum()),
+        [0.0, 0.3, 4.0, 0.6],
+        rng=1,
+        max_evals=200,
+        integer=[0, 2],
+        fixed={1: 0.5, 3: 0.6},
+    )
+    assert x == direct.x.tolist()
+    x = run("rig:bowl", "--dim", "3", "--max-evals", "200", "--integer", "all")["x"]
+    assert x == [round(value) for value in x]
+    assert run("rig:bowl", *words, "--fixed", "-1")["x"][3] == 0.6
 
 
 # ---- files ------------------------------------------------------------------------------------------------------
@@ -241,6 +272,12 @@ def test_the_first_look_solves_rosenbrock_and_names_its_figure(here: Path) -> No
         ("sphere --checkpoint rig.py --resume", r"rig.py .*checkpoint"),
         ("sphere --history rig.py", r"rig.py .*history"),
         ("sphere --history no/h.jsonl", r"No such file or directory: no/h.jsonl"),
+        ("sphere --integer 0,x", r"--integer .*'all'.* '0,x'"),
+        ("sphere --dim 3 --integer 3", r"integer .*3"),
+        ("sphere --fixed 1=a", r"--fixed .*INDEX=VALUE.* '1=a'"),
+        ("sphere --fixed 1,1=2", r"--fixed .*once.* 1 "),
+        ("sphere --dim 3 --fixed 3", r"--fixed .*0 to 2.* 3 "),
+        ("sphere --dim 3 --fixed 0,1,2", r"fixed .*all"),
         ("sphere --plot x.gif", r"figure.*\.png, \.svg.* 'x.gif'"),
         ("sphere --plot no/x.png", r"figure.*exist.* 'no/x.png'"),
     ],
