@@ -171,6 +171,7 @@ def _checked_task(job: Job) -> Task:
 def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> tuple[OptimizeResult | None, bool]:
     """Return the result, and whether Ctrl-C ended the search; `latest` then has the last search."""
     from esgroup.driver.minimize import minimize
+    from esgroup.driver.origin import CheckpointFile
     from esgroup.running.history import HistoryFile
 
     in_one_call = task.batch is not None and job.workers in (None, 1)
@@ -187,7 +188,7 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
             callback=latest,
             progress=True,
             history=None if history is None else HistoryFile(history, task.name),
-            checkpoint=job.checkpoint,
+            checkpoint=None if job.checkpoint is None else CheckpointFile(job.checkpoint, *_origin(job, task)),
             resume=job.resume,
             **_parsed(job.options, task),
         )
@@ -200,6 +201,12 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
             raise
         raise RuntimeError("the search failed") from error  # not because of the input: show a traceback
     return result, False
+
+
+def _origin(job: Job, task: Task) -> tuple[str, tuple[str, ...]]:
+    """Return the problem as a checkpoint names it, and the arguments of `minimize` that are not from the user."""
+    size = f"{len(task.x0):,} variables" if task.x0.ndim == 1 else f"{' x '.join(map(str, task.x0.shape))} matrices"
+    return f"{task.name} with {size}", tuple(name for name in ("x0", "sigma0") if getattr(job, name) is None)
 
 
 def _parsed(options: dict[str, Any], task: Task) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 import esgroup
 from esgroup.command import cli, listing
 from esgroup.command import run as run_command
+from esgroup.driver.origin import CheckpointFile
 from esgroup.problem_registry import families, known
 from esgroup.running.history import read
 
@@ -136,7 +137,7 @@ def test_the_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
         "target": -1.5,
         "integer": [0],
         "fixed": {1: 3.0},
-        "checkpoint": Path("c.npz"),
+        "checkpoint": CheckpointFile(Path("c.npz"), "rosenbrock with 2 variables", ()),
         "resume": False,
         "progress": True,
         "history": None,
@@ -233,9 +234,39 @@ def test_a_resumed_run_equals_the_uninterrupted_run() -> None:
     problem, parts = ("rosenbrock", "--dim", "4"), ("--checkpoint", "c.npz", "--history", "parts.jsonl")
     whole = run(*problem, "--seed", "3", "--max-iters", "60", "--history", "whole.jsonl")
     run(*problem, "--seed", "3", "--max-iters", "25", *parts)
-    rest = run(*problem, "--seed", "99", "--max-iters", "60", *parts, "--resume")  # the saved generator continues
+    rest = run(*problem, "--max-iters", "60", *parts, "--resume")  # the saved generator continues
     assert rest["x"] == whole["x"] and rest["nfev"] == whole["nfev"] and rest["xmean"] == whole["xmean"]
     np.testing.assert_array_equal(read("parts.jsonl").mean, read("whole.jsonl").mean)
+
+
+def test_another_problem_cannot_continue_a_checkpoint() -> None:
+    words = ("--checkpoint", "c.npz", "--seed", "1")
+    run("sphere", "--dim", "4", "--max-evals", "100", *words)
+    before = Path("c.npz").read_bytes()
+    for other, message in (
+        (("rosenbrock", "--dim", "4"), r"c\.npz.* sphere with 4 variables, not of rosenbrock with 4 variables"),
+        (("sphere", "--dim", "5"), r"c\.npz.* sphere with 4 variables, not of sphere with 5 variables"),
+        (("rig:bowl", "--dim", "4"), r"sphere with 4 variables, not of rig:bowl with 4"),
+        (("sphere", "--dim", "4", "--sigma0", "0.123"), r"sigma0 .*0\.123"),
+        (("sphere", "--dim", "4", "--popsize", "30"), r"popsize .*30"),
+    ):
+        result = command("run", *other, *words, "--resume", code=2)
+        assert re.search(message, said(result.stderr)) and said(result.stderr).count("\n") == 1
+        assert Path("c.npz").read_bytes() == before
+    assert run("sphere", "--dim", "4", "--max-evals", "200", *words, "--resume")["nfev"] >= 200
+
+
+def test_a_checkpoint_from_python_can_be_continued() -> None:
+    esgroup.minimize(lambda x: float(x @ x), np.ones(4), 0.5, max_evals=100, checkpoint="c.npz")
+    assert run("sphere", "--dim", "4", "--max-evals", "200", "--checkpoint", "c.npz", "--resume")["nfev"] >= 200
+
+
+def test_a_start_need_not_be_repeated_to_continue() -> None:
+    words = ("sphere", "--dim", "2", "--checkpoint", "c.npz")
+    run(*words, "--x0", "1,2", "--sigma0", "0.3", "--seed", "1", "--max-evals", "50")
+    assert run(*words, "--resume", "--max-evals", "100")["nfev"] >= 100
+    result = command("run", *words, "--resume", "--x0", "1,3", code=2)
+    assert "x0 was another one" in result.stderr
 
 
 def test_the_first_look_solves_rosenbrock_and_names_its_figure(here: Path) -> None:
