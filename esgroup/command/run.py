@@ -8,11 +8,13 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from esgroup.command import lists
 from esgroup.command.outcome import NewtonOutcome, Outcome
+from esgroup.kernels import jit
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 # spaces of problems that `minimize` has too; all others, such as single numbers, are searched as vectors
 _SPACES: dict[str, Literal["vector", "spd", "matrix"]] = {"spd": "spd", "matrix": "matrix"}
+# what every search imports, but only when it is needed
+_SLOW_MODULES = ("esgroup.driver.minimize", "esgroup.search.result", "numba", "scipy.optimize")
 
 
 class InputError(Exception):
@@ -90,11 +94,24 @@ def run(job: Job) -> Outcome:
         history = job.history
         if job.plot is not None and history is None:
             history = Path(stack.enter_context(tempfile.TemporaryDirectory()), "history.jsonl")
-        latest, begin = _KeepSearch(), time.monotonic()
+        latest, stopwatch = _KeepSearch(), _Stopwatch()
         result, interrupted = _search(job, task, history, latest)
-        seconds = time.monotonic() - begin
+        seconds = stopwatch.seconds()
         files, trouble = _written_files(job, history if latest.search is not None else None)
     return Outcome(task, result, latest.search, seconds, interrupted, files, trouble)
+
+
+class _Stopwatch:
+    """Measures the time of a search, without that of loading packages and compiling loops."""
+
+    def __init__(self) -> None:
+        for module in _SLOW_MODULES:
+            import_module(module)
+        self._begin, self._prepared = time.monotonic(), jit.preparation()
+
+    def seconds(self) -> float:
+        """Return the seconds since the stopwatch was started."""
+        return max(0.0, time.monotonic() - self._begin - (jit.preparation() - self._prepared))
 
 
 def _run_newton(job: Job) -> Outcome:
@@ -102,9 +119,9 @@ def _run_newton(job: Job) -> Outcome:
         for name in ("history", "plot", "checkpoint", "resume"):
             if getattr(job, name):
                 raise ValueError(f"--{name} is for searches: leave it out with --method newton")
-        task, begin = _with_derivatives(_checked_task(job), job), time.monotonic()
+        task, stopwatch = _with_derivatives(_checked_task(job), job), _Stopwatch()
         result, interrupted = _minimize_with_newton(job, task)
-    return NewtonOutcome(task, result, None, time.monotonic() - begin, interrupted, {})
+    return NewtonOutcome(task, result, None, stopwatch.seconds(), interrupted, {})
 
 
 def _with_derivatives(task: Task, job: Job) -> Task:

@@ -142,3 +142,19 @@ def test_warnings_are_lines() -> None:
     lines = said(result.stderr)
     assert result.returncode == 0 and lines[0].startswith("warning: the history /dev/full could not be written")
     assert all(line.startswith("warning: ") for line in lines)
+
+
+def test_the_time_to_load_packages_is_not_that_of_the_search() -> None:
+    """Numba, which the first generation needs, takes at least five seconds to load here."""
+    Path("sitecustomize.py").write_text(
+        "import sys, time\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'numba':\n"
+        "            sys.stderr.write('loading\\n')\n"
+        "            time.sleep(5)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+    )
+    result = shell(f'PYTHONPATH="$PWD:$PYTHONPATH" {sys.executable} -m esgroup {RUN} --json')
+    assert said(result.stderr) == ["loading"]
+    assert json.loads(result.stdout)["seconds"] < 5
