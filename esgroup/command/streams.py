@@ -32,8 +32,8 @@ def open_missing() -> None:
             setattr(sys, f"__{name}__", stream)
 
 
-class _StandardOutput(io.FileIO):
-    """Standard output without a buffer; what is written to a pipe that nobody reads is lost."""
+class _StandardStream(io.FileIO):
+    """Standard output or error without a buffer; what is written to a pipe that nobody reads is lost."""
 
     lost = False  # after a failure, so that what is left in a buffer does not fail again
 
@@ -41,27 +41,35 @@ class _StandardOutput(io.FileIO):
         if not self.lost:
             try:
                 return super().write(data) or 0
-            except BrokenPipeError:
-                self.lost = True
             except OSError as error:
                 self.lost = True
-                raise OutputError(error.errno, error.strerror) from error
+                if not isinstance(error, BrokenPipeError) and self.fileno() != 2:  # there is no place to say it of 2
+                    raise OutputError(error.errno, error.strerror) from error
         return len(data)
 
 
 @contextlib.contextmanager
 def forgiving_output() -> Iterator[None]:
-    """Let pipes that nobody reads (`esgroup list | head -1`) end neither the command nor change its exit code."""
-    plain = sys.stdout
-    if not isinstance(plain, io.TextIOWrapper) or plain.isatty():
+    """Let pipes that nobody reads (`esgroup list | head -1`) neither end the command nor change its exit code."""
+    with contextlib.ExitStack() as stack:
+        for name in ("stdout", "stderr"):
+            plain = getattr(sys, name)
+            if isinstance(plain, io.TextIOWrapper) and not plain.isatty():
+                stack.enter_context(_replaced(name, plain))
         yield
-        return
-    buffered = io.BufferedWriter(_StandardOutput(plain.fileno(), "w", closefd=False))
-    sys.stdout = io.TextIOWrapper(buffered, encoding=plain.encoding, errors=plain.errors)
+
+
+@contextlib.contextmanager
+def _replaced(name: str, plain: io.TextIOWrapper) -> Iterator[None]:
+    plain.flush()
+    buffered = io.BufferedWriter(_StandardStream(plain.fileno(), "w", closefd=False))
+    how = {"encoding": plain.encoding, "errors": plain.errors, "line_buffering": plain.line_buffering}
+    forgiving = io.TextIOWrapper(buffered, write_through=plain.write_through, **how)  # type: ignore[arg-type]
+    setattr(sys, name, forgiving)
     try:
         yield
     finally:
-        forgiving, sys.stdout = sys.stdout, plain
+        setattr(sys, name, plain)
         forgiving.flush()
 
 
