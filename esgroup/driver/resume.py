@@ -74,7 +74,7 @@ def _space(strategy: Strategy) -> str:
 
 
 def _difference(saved: Strategy, given: Strategy) -> str | None:
-    """Return what must match for a resume and does not; the start and the limits may differ."""
+    """Return what must match for a resume and does not; limits may differ, and origins are compared elsewhere."""
     if type(saved) is not type(given):
         return f"it searches over {_space(saved)}, {saved.structure}, not over {_space(given)}, {given.structure}"
     if saved.shape != given.shape:
