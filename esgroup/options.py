@@ -95,8 +95,16 @@ class SearchOptions:
         command=OnCommandLine(StepSizeRule, "Cumulative, or by two test points."),
     )
     cov0: Any = _option(None, "The first covariance, which is multiplied by sigma0^2.")
-    fixed: Any = _option(None, "Coordinates that stay at x0 (indices or a mask) or at given values (a mapping).")
-    integer: Any = _option(None, "Coordinates that are whole numbers: True, indices or a mask.")
+    fixed: Any = _option(
+        None,
+        "Coordinates that stay at x0 (indices or a mask) or at given values (a mapping).",
+        command=OnCommandLine(str | None, "Variables that stay at the start or at a value: 3,1=0.5."),
+    )
+    integer: Any = _option(
+        None,
+        "Coordinates that are whole numbers: True, indices or a mask.",
+        command=OnCommandLine(str | None, "Variables that are whole numbers: 0,2, or all."),
+    )
 
     def __post_init__(self) -> None:
         for one in fields(self):

@@ -22,6 +22,8 @@ from esgroup.checks import Array
 
 GROUP = "esgroup.problems"
 SPACES = ("vector", "spd", "matrix", "scalar")
+_SURELY_FITS = 10**7  # coordinates
+_VECTORS = 4  # that any search has at least: start, mean, standard deviations, a point
 # as in pyproject.toml, for a source tree that is used without being installed
 _ZOO = EntryPoint(name="zoo", value="esgroup_problems:PROBLEMS", group=GROUP)
 
@@ -109,6 +111,8 @@ def find(
     ValueError
         If there is no such problem, or dim or x0 do not fit it.
     """
+    if dim is not None and dim > _SURELY_FITS:
+        _check_memory(dim)
     if x0 is not None:
         x0 = checks.real_array("x0", x0, (None,))
         if ":" not in name and dim is not None and _from_table(name, dim, seed).x0.ndim > 1:
@@ -118,6 +122,16 @@ def find(
     if x0 is not None and task.x0.ndim > 1:
         raise ValueError(f"x0 is for vectors: {name} is a function of matrices, and has its own start")
     return task if x0 is None else replace(task, x0=checks.real_array("x0", x0, (len(task.x0),)))
+
+
+def _check_memory(dim: int) -> None:
+    """Raise ValueError if a search over so many coordinates needs more memory than there is."""
+    from esgroup.search.arguments import MEMORY_SHARE, machine_memory  # slow to import, and seldom needed
+
+    needed, memory = 8 * _VECTORS * dim, machine_memory()
+    if needed > MEMORY_SHARE * memory:
+        most = f"more than {MEMORY_SHARE:.0%} of this machine's {memory / 2**30:,.1f} GiB"
+        raise ValueError(f"dim must be smaller: {dim:,} coordinates need {needed / 2**30:,.1f} GiB or more, {most}")
 
 
 @cache

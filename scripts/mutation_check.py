@@ -120,6 +120,7 @@ FAULTS = [
     Fault("search: orthogonal samples of other lengths", "kernels/search.py", "factor = np.sqrt(total / rest)", "factor = total / rest"),
     Fault("compare: a batch counts as one evaluation", "compare/trial.py", "            self.evals += 1\n", "            self.evals += value == values[0]\n"),
     Fault("compare: gradients cost nothing", "compare/records.py", "return self.evals + self.gradients\n\n\nclass RunRecord", "return self.evals\n\n\nclass RunRecord"),
+    Fault("compare: a line that was cut off is half kept", "compare/records.py", 'data[: data.rfind(b"\\n") + 1]', 'data[: data.rfind(b"\\n") + 2]'),
     Fault("compare: a hit needs less than the target", "compare/trial.py", "if gap <= target and", "if gap < target and"),
     Fault("compare: one evaluation more than the budget", "compare/trial.py", "self.evals + self.gradients >= self.budget", "self.evals + self.gradients > self.budget"),
     Fault("compare: gaps without the minimum", "compare/execution.py", "minimum=0.0 if math.isnan(minimum) else minimum", "minimum=0.0"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -10,16 +12,33 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
+from esgroup.command import streams
 from esgroup.options import SearchOptions
 
-app = typer.Typer(
+FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+
+
+class Command(typer.Typer):
+    """A command that does without standard streams that are closed, full or not read."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Run the command line and exit."""
+        streams.open_missing()
+        try:
+            with streams.forgiving_output():
+                return super().__call__(*args, **options)
+        except streams.OutputError as error:
+            print(f"error: the output could not be written: {error.strerror}", file=sys.stderr)
+            sys.exit(FAILED)
+
+
+app = Command(
     help="Black-box search with evolution strategies whose search distributions have structure.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 _SEARCH, _END, _FILES = "How to search", "When to end", "Files and output"
 
 
@@ -125,8 +144,10 @@ def run(
 def _run(job: Any, as_json: bool) -> None:
     from esgroup.command import run
 
+    output = streams.stdout_to_stderr() if as_json else contextlib.nullcontext()
     try:
-        outcome = run.run(job)
+        with streams.short_warnings(), output:  # what an objective prints is no JSON
+            outcome = run.run(job)
     except run.InputError as error:
         _fail(error)
     except run.ObjectiveError as error:
@@ -140,6 +161,8 @@ def _run(job: Any, as_json: bool) -> None:
         _fail(outcome.trouble, INTERRUPTED if outcome.interrupted else FAILED)
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED)
+    if outcome.all_failed:
+        _fail("all evaluations failed: the function returned no number other than NaN", FAILED)
 
 
 def _print(outcome: Any, as_json: bool) -> None:
@@ -191,8 +214,10 @@ def compare(
     )
     try:
         done = command.compare(request)
-    except (ValueError, TypeError, ImportError, OSError) as error:
+    except (ValueError, TypeError, ImportError, OSError, OverflowError) as error:
         _fail(error)
+    except MemoryError as error:
+        _fail(f"there is not enough memory: {error}")
     if done.interrupted:
         _fail(f"interrupted: {done.runs:,} runs are in {done.folder}, and the same command continues", INTERRUPTED)
     typer.echo(done.table)
@@ -219,8 +244,10 @@ def plot(
         path = run.plot(history, history.with_suffix(".png") if out is None else out)
     except FileNotFoundError:
         _fail(f"there is no file {history}")
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError, OverflowError) as error:
         _fail(error)
+    except MemoryError as error:
+        _fail(f"there is not enough memory: {error}")
     typer.echo(f"figure   {path}")
 
 

@@ -34,6 +34,11 @@ class Outcome:
     files: dict[str, Path]
     trouble: str | None = None  # what failed after the search
 
+    @property
+    def all_failed(self) -> bool:
+        """Whether there were evaluations, and none gave a number."""
+        return self.result is not None and 0 < self.result.nfev <= self.result.get("nfailed", 0)
+
     def lines(self) -> list[tuple[str, str]]:
         """Return the lines for a person, as pairs of a label and a text."""
         lines = [("problem", self._problem()), ("stopped", self._stop_reason())]
@@ -86,7 +91,7 @@ class Outcome:
 
     def _best(self) -> str:
         assert self.result is not None
-        if self.result.nfailed >= self.result.nfev:
+        if self.all_failed:
             return "none: all evaluations failed"
         return self._value()
 
@@ -111,6 +116,11 @@ class Outcome:
 
 class NewtonOutcome(Outcome):
     """The outcome of structured Newton: a result with counts of derivatives, and no Searcher."""
+
+    @property
+    def all_failed(self) -> bool:
+        """Whether there is no value: Newton ends at once if that of its start is not a number."""
+        return self.result is not None and math.isnan(self.result.fun)
 
     def _problem(self) -> str:
         return f"{super()._problem()}, structure {self._structure()}" if self.result is not None else super()._problem()

@@ -8,10 +8,13 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from esgroup.command import lists
 from esgroup.command.outcome import NewtonOutcome, Outcome
+from esgroup.kernels import jit
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 # spaces of problems that `minimize` has too; all others, such as single numbers, are searched as vectors
 _SPACES: dict[str, Literal["vector", "spd", "matrix"]] = {"spd": "spd", "matrix": "matrix"}
+# what every search imports, but only when it is needed
+_SLOW_MODULES = ("esgroup.driver.minimize", "esgroup.search.result", "numba", "scipy.optimize")
 
 
 class InputError(Exception):
@@ -89,11 +94,24 @@ def run(job: Job) -> Outcome:
         history = job.history
         if job.plot is not None and history is None:
             history = Path(stack.enter_context(tempfile.TemporaryDirectory()), "history.jsonl")
-        latest, begin = _KeepSearch(), time.monotonic()
+        latest, stopwatch = _KeepSearch(), _Stopwatch()
         result, interrupted = _search(job, task, history, latest)
-        seconds = time.monotonic() - begin
+        seconds = stopwatch.seconds()
         files, trouble = _written_files(job, history if latest.search is not None else None)
     return Outcome(task, result, latest.search, seconds, interrupted, files, trouble)
+
+
+class _Stopwatch:
+    """Measures the time of a search, without that of loading packages and compiling loops."""
+
+    def __init__(self) -> None:
+        for module in _SLOW_MODULES:
+            import_module(module)
+        self._begin, self._prepared = time.monotonic(), jit.preparation()
+
+    def seconds(self) -> float:
+        """Return the seconds since the stopwatch was started."""
+        return max(0.0, time.monotonic() - self._begin - (jit.preparation() - self._prepared))
 
 
 def _run_newton(job: Job) -> Outcome:
@@ -101,9 +119,9 @@ def _run_newton(job: Job) -> Outcome:
         for name in ("history", "plot", "checkpoint", "resume"):
             if getattr(job, name):
                 raise ValueError(f"--{name} is for searches: leave it out with --method newton")
-        task, begin = _with_derivatives(_checked_task(job), job), time.monotonic()
+        task, stopwatch = _with_derivatives(_checked_task(job), job), _Stopwatch()
         result, interrupted = _minimize_with_newton(job, task)
-    return NewtonOutcome(task, result, None, time.monotonic() - begin, interrupted, {})
+    return NewtonOutcome(task, result, None, stopwatch.seconds(), interrupted, {})
 
 
 def _with_derivatives(task: Task, job: Job) -> Task:
@@ -144,8 +162,10 @@ def _input_errors() -> Iterator[None]:
     except OSError as error:
         known = error.strerror and error.filename
         raise InputError(f"{error.strerror}: {error.filename}" if known else str(error)) from error
-    except (ValueError, TypeError, ImportError) as error:
+    except (ValueError, TypeError, ImportError, OverflowError) as error:
         raise InputError(str(error)) from error
+    except MemoryError as error:
+        raise InputError(f"there is not enough memory: {error}") from error
 
 
 def _checked_task(job: Job) -> Task:
@@ -162,12 +182,13 @@ def _checked_task(job: Job) -> Task:
         raise ValueError(f"{path} does not exist; leave out --resume to start a new search")
     if not job.resume and path is not None and path.exists():
         raise ValueError(f"{path} exists; add --resume to continue, or choose another name")
-    return find(job.problem, job.dim, None if job.x0 is None else numbers("--x0", job.x0))
+    return find(job.problem, job.dim, None if job.x0 is None else lists.numbers("--x0", job.x0))
 
 
 def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> tuple[OptimizeResult | None, bool]:
     """Return the result, and whether Ctrl-C ended the search; `latest` then has the last search."""
     from esgroup.driver.minimize import minimize
+    from esgroup.driver.origin import CheckpointFile
     from esgroup.running.history import HistoryFile
 
     in_one_call = task.batch is not None and job.workers in (None, 1)
@@ -178,23 +199,43 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
             _sigma0(job, task),
             space=_SPACES.get(task.space, "vector"),
             basins=job.basins,
-            bounds=task.bounds if job.bounds is None else bounds(job.bounds),
+            bounds=task.bounds if job.bounds is None else lists.bounds(job.bounds),
             vectorized=in_one_call,
             workers=job.workers,
             callback=latest,
             progress=True,
             history=None if history is None else HistoryFile(history, task.name),
-            checkpoint=job.checkpoint,
+            checkpoint=None if job.checkpoint is None else CheckpointFile(job.checkpoint, *_origin(job, task)),
             resume=job.resume,
-            **job.options,
+            **_parsed(job.options, task),
         )
     except KeyboardInterrupt as interrupt:
         return getattr(interrupt, "result", None), True
+    except MemoryError:
+        raise
     except Exception as error:
         if latest.search is None or isinstance(error, ObjectiveError):
             raise
         raise RuntimeError("the search failed") from error  # not because of the input: show a traceback
     return result, False
+
+
+def _origin(job: Job, task: Task) -> tuple[str, tuple[str, ...]]:
+    """Return the problem as a checkpoint names it, and the arguments of `minimize` that are not from the user."""
+    size = f"{len(task.x0):,} variables" if task.x0.ndim == 1 else f"{' x '.join(map(str, task.x0.shape))} matrices"
+    return f"{task.name} with {size}", tuple(name for name in ("x0", "sigma0") if getattr(job, name) is None)
+
+
+def _parsed(options: dict[str, Any], task: Task) -> dict[str, Any]:
+    """Return the options with those that are lists as `minimize` takes them."""
+    given = {name: options[name] for name in ("integer", "fixed") if options.get(name) is not None}
+    if given and task.x0.ndim != 1:
+        raise ValueError(f"--{next(iter(given))} is for vectors: {task.name} is a function of matrices")
+    if "integer" in given:
+        given["integer"] = lists.integer(given["integer"])
+    if "fixed" in given:
+        given["fixed"] = lists.fixed(given["fixed"], task.x0.tolist())
+    return options | given
 
 
 def _sigma0(job: Job, task: Task) -> float | None:
@@ -217,22 +258,3 @@ def _written_files(job: Job, history: Path | None) -> tuple[dict[str, Path], str
         return files | {"figure": plot(history, job.plot)}, None
     except Exception as error:
         return files, f"the figure could not be drawn: {type(error).__name__}: {error}"
-
-
-# ---- arguments that are lists -----------------------------------------------------------------------------------
-
-
-def numbers(name: str, text: str) -> list[float]:
-    """Parse numbers that are separated by commas."""
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
-        raise ValueError(f"{name} must be numbers separated by commas, such as 0.5,1,-2, got {text!r}") from None
-
-
-def bounds(text: str) -> tuple[float, ...] | list[tuple[float, ...]]:
-    """Parse LOW,HIGH for all coordinates, or a pair for each, separated by semicolons."""
-    pairs = [tuple(numbers("--bounds", pair)) for pair in text.split(";")]
-    if any(len(pair) != 2 for pair in pairs):
-        raise ValueError(f"--bounds must be LOW,HIGH, or one such pair per coordinate as 0,1;-5,5, got {text!r}")
-    return pairs[0] if len(pairs) == 1 else pairs

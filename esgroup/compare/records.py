@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
+import shutil
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -198,13 +200,24 @@ def _read_line(path: Path, number: int, line: list[str]) -> RunRecord:
 
 
 def _complete_lines(path: Path) -> str:
-    with path.open(newline="", encoding="utf-8") as file:
-        text = file.read()
-    return text[: text.rfind("\n") + 1]
+    data = path.read_bytes()
+    complete = data[: data.rfind(b"\n") + 1]  # before decoding: a killed writer may have cut a letter into bytes
+    try:
+        return complete.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = complete.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path} must be text in UTF-8, but line {line} is not") from error
 
 
 def mend(path: Path) -> None:
-    """Remove an incomplete last line, which an interrupted write leaves."""
-    complete = _complete_lines(path)
-    if len(complete.encode()) < path.stat().st_size:
-        path.write_text(complete, encoding="utf-8", newline="")
+    """Remove an incomplete last line, which an interrupted write leaves; the file is replaced at once."""
+    complete = _complete_lines(path).encode("utf-8")
+    if len(complete) < path.stat().st_size:
+        path = path.resolve()  # a link stays one
+        temporary = path.with_name(path.name + ".new")
+        with temporary.open("wb") as file:
+            file.write(complete)
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.copymode(path, temporary)
+        os.replace(temporary, path)

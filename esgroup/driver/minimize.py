@@ -17,7 +17,7 @@ from esgroup.driver.asynchronous import Asynchronous
 from esgroup.driver.evaluate import Enough, Evaluate, Way, objective
 from esgroup.driver.failures import Failures, OnError
 from esgroup.driver.restarted import RestartedSearch
-from esgroup.driver.resume import Keeper, resume_from
+from esgroup.driver.resume import Keeper
 from esgroup.driver.spaces import SpaceName, distribution_over, mixture_over
 from esgroup.files.autosave import must_be_new
 from esgroup.files.npz import Path
@@ -242,13 +242,14 @@ def minimize(
     if strategy is not None and np.ndim(x0) != 1 and not (isinstance(x0, Strategy) and x0.can_restart):
         raise ValueError(f"restarts are for searches over vectors from a point, got {type(x0).__name__}")
     restarted = RestartedSearch(first, strategy)
+    keeper = Keeper(checkpoint, given)
     if checks.flag("resume", resume):
-        resume_from(checkpoint, restarted)
+        keeper.resume(restarted)
     else:
         must_be_new(checkpoint)
     with ExitStack() as stack:
         observe = _observer(stack, callback, checks.flag("progress", progress), history, resume)
-        return _run(restarted, _searching(way, restarted, stack), observe, Keeper(checkpoint), way.failures)
+        return _run(restarted, _searching(way, restarted, stack), observe, keeper, way.failures)
 
 
 # ---- the run ----------------------------------------------------------------------------------------------------

@@ -1,12 +1,15 @@
-"""The checkpoint of `minimize`: the file of its current search, with the state of restarts in the header."""
+"""The checkpoint of `minimize`: the file of its current search, with restarts and the origin in the header."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
+from esgroup.driver.origin import CheckpointFile, origin_difference, origin_of_call, origin_of_file
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.files import npz as files
 from esgroup.files.autosave import Contents, FileKeeper, must_exist
@@ -17,24 +20,53 @@ from esgroup.strategies.vector import VectorSearch
 
 
 class Keeper(FileKeeper[RestartedSearch]):
-    """Writes the checkpoint of a search; the header key "campaign" keeps its name, so that old files still load."""
+    """Writes the checkpoint of a search; the header key "campaign" keeps its name, so that old files still load.
+
+    Parameters
+    ----------
+    path
+        The file, None if nothing is to be written.
+    given
+        The arguments of `minimize`. The file says how its search began, and another start is refused in `resume`.
+    """
+
+    def __init__(self, path: files.Path | None, given: Mapping[str, Any] | None = None) -> None:
+        super().__init__(path)
+        self._given = given or {}
+        self._origin = origin_of_call(path, self._given)
 
     def contents(self, kept: RestartedSearch) -> Contents:
-        """Return the parts of the current search, with the state of restarts in the header."""
+        """Return the parts of the current search, with the state of restarts and the origin in the header."""
         header, arrays = snapshot.parts_to_file(kept.search.parts)
-        return snapshot.KIND, {**header, "campaign": kept.to_json()}, arrays
+        return snapshot.KIND, {**header, "campaign": kept.to_json(), "origin": self._origin.to_json()}, arrays
 
+    def resume(self, restarted: RestartedSearch) -> None:
+        """Set a search that has not begun to the state in the file."""
+        path = must_exist(self._path, "search")
+        with files.reading(path, snapshot.KIND) as (header, arrays):
+            search = Searcher.from_parts(snapshot.parts_from_file(header, arrays))
+            origin = origin_of_file(header)
+            not_given = path.not_given if isinstance(path, CheckpointFile) else ()
+            difference = (
+                origin_difference(origin._replace(arguments={}), self._origin)  # the problem first
+                or _difference(search.strategy, restarted.search.strategy)
+                or self._popsize_difference(search, header, restarted.search)
+                or origin_difference(origin, self._origin, not_given)
+            )
+            if difference is None:
+                restarted.restore(search, header.get("campaign"))
+        if difference is not None:
+            raise ValueError(f"the checkpoint {os.fspath(path)!r} must be that of the same search, but {difference}")
+        problem = self._origin.problem if origin.problem is None else origin.problem
+        self._origin = origin._replace(problem=problem)
 
-def resume_from(path: files.Path | None, restarted: RestartedSearch) -> None:
-    """Set a search that has not begun to the state in the file."""
-    path = must_exist(path, "search")
-    with files.reading(path, snapshot.KIND) as (header, arrays):
-        search = Searcher.from_parts(snapshot.parts_from_file(header, arrays))
-        difference = _difference(search.strategy, restarted.search.strategy)
-        if difference is None:
-            restarted.restore(search, header.get("campaign"))
-    if difference is not None:
-        raise ValueError(f"the checkpoint {os.fspath(path)!r} must be that of the same search, but {difference}")
+    def _popsize_difference(self, saved: Searcher, header: dict[str, Any], given: Searcher) -> str | None:
+        """Compare the popsize of the first run, if it is given: restarts choose those of later runs."""
+        if self._given.get("popsize") is None:
+            return None
+        campaign = header.get("campaign")
+        first = saved.popsize if campaign is None else files.entry(campaign["schedule"], "popsize", int)
+        return None if first == given.popsize else f"its popsize is {first}, not {given.popsize}"
 
 
 def _space(strategy: Strategy) -> str:
@@ -42,7 +74,7 @@ def _space(strategy: Strategy) -> str:
 
 
 def _difference(saved: Strategy, given: Strategy) -> str | None:
-    """Return what must match for a resume and does not; the start and the limits may differ."""
+    """Return what must match for a resume and does not; limits may differ, and origins are compared elsewhere."""
     if type(saved) is not type(given):
         return f"it searches over {_space(saved)}, {saved.structure}, not over {_space(given)}, {given.structure}"
     if saved.shape != given.shape:

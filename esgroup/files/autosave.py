@@ -1,4 +1,8 @@
-"""Checkpoints of a running search or fit; writing takes at most a fixed share of the running time."""
+"""Checkpoints of a running search or fit; writing takes at most a fixed share of the running time.
+
+The first checkpoint is written before the first evaluation and must succeed. Later ones may fail: a full disk gives a
+warning and does not end the run.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
 from esgroup.files import npz as files
+from esgroup.files.outage import Outage
 
 WRITING = 0.1  # share of the running time that may be spent on writing checkpoints
 Kept = TypeVar("Kept")
@@ -22,31 +27,51 @@ class FileKeeper(ABC, Generic[Kept]):
         self._path = path
         self._begin = time.monotonic()
         self._spent = self._last = 0.0
+        self._outage: Outage | None = None  # before the first checkpoint
 
     @abstractmethod
     def contents(self, kept: Kept) -> Contents:
         """Return what is written: the kind of file, its header and its arrays."""
 
     def write_if_cheap(self, kept: Kept) -> None:
-        """Write, unless writing would then exceed its share of the running time."""
-        if self._spent + self._last <= WRITING * (time.monotonic() - self._begin):
-            self.write(kept)
+        """Write, unless writing would then exceed its share of the running time, or has just failed."""
+        cheap = self._spent + self._last <= WRITING * (time.monotonic() - self._begin)
+        if cheap and (self._outage is None or self._outage.may_try()):
+            self._try_to_write(kept, None)
 
     def write(self, kept: Kept) -> None:
-        """Write now."""
-        if self._path is None:
-            return
-        begin = time.monotonic()
-        files.write(self._path, *self.contents(kept))
-        self._last = time.monotonic() - begin
-        self._spent += self._last
+        """Write now: the first checkpoint, or the last one."""
+        self._try_to_write(kept, "what it has is an earlier state of the run")
 
     def write_after(self, error: BaseException, kept: Kept) -> None:
         """Write after an exception; if that fails, add a note to the exception, which the caller still sees."""
         try:
-            self.write(kept)
+            self._write(kept)
         except Exception as failure:
             error.add_note(f"the checkpoint could not be written: {failure}")
+
+    def _try_to_write(self, kept: Kept, consequence: str | None) -> None:
+        """Write; a failure after the first checkpoint becomes a warning about its consequence."""
+        begin = time.monotonic()
+        try:
+            self._write(kept)
+        except (OSError, files.CheckpointError) as error:  # CheckpointError: the path is no longer that of a file
+            if self._outage is None:
+                raise
+            self._outage.failed(error, time.monotonic() - begin, consequence)
+
+    def _write(self, kept: Kept) -> None:
+        if self._path is None:
+            return
+        begin = time.monotonic()
+        try:
+            files.write(self._path, *self.contents(kept))
+        finally:
+            self._last = time.monotonic() - begin
+            self._spent += self._last
+        if self._outage is None:
+            self._outage = Outage(self._path, "checkpoint")
+        self._outage.succeeded()
 
 
 def must_be_new(path: files.Path | None) -> None:

@@ -10,15 +10,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import hashlib
 import io
 import json
 import math
 import os
+import platform
 import re
 import reprlib
 import secrets
 import stat
 import sys
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
@@ -39,6 +42,7 @@ Arrays = dict[str, NDArray[Any]]
 
 FORMAT, VERSION = "esgroup", 2
 READABLE = (1, 2)  # versions
+REMNANTS_EVERY = 60.0  # seconds between two looks for files of killed processes: directories may be large
 
 
 # ---- writing ----------------------------------------------------------------------------------------------------
@@ -49,7 +53,7 @@ def write(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str,
 
     Everything is checked first, then written to a hidden file in the same directory, synced and renamed. An existing
     file keeps its permissions, and a symbolic link is followed. Hidden files that killed processes left behind for this
-    path are removed.
+    path are removed: those that nobody has locked or, on file systems without locks, whose process has ended.
 
     Parameters
     ----------
@@ -73,7 +77,7 @@ def write(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str,
     members = {"header": _encoded(kind, header, list(storable))} | storable
     target = os.path.realpath(os.fsdecode(path))
     mode = _mode(target)
-    _remove_remnants(target)
+    _remove_remnants(target, int(time.monotonic() // REMNANTS_EVERY))
     file = _new_file(target, mode)
     try:
         with file:
@@ -130,15 +134,29 @@ def _mode(target: str) -> int | None:
     return stat.S_IMODE(mode)
 
 
-def _hidden_names(target: str) -> tuple[str, str]:
-    """The beginning and the end of the names of hidden files for this target."""
-    return f".{os.path.basename(target)}.", ".partial"
+def _hidden_name(target: str) -> str:
+    """Return a new name of a hidden file for this target; it says which process of which machine writes it."""
+    return f".{os.path.basename(target)}.{os.getpid()}-{_machine()}-{secrets.token_hex(4)}.partial"
+
+
+def _writers(target: str) -> re.Pattern[str]:
+    """Return a pattern of the names of hidden files for this target: groups are process and machine, if known."""
+    return re.compile(rf"\.{re.escape(os.path.basename(target))}\.(?:(\d+)-([0-9a-f]+)-)?[0-9a-f]+\.partial")
+
+
+@functools.cache
+def _machine() -> str:
+    """Return eight digits that tell machines, and containers of one machine, from each other."""
+    try:
+        processes = os.readlink("/proc/self/ns/pid")  # containers number their processes on their own
+    except OSError:
+        processes = ""
+    return hashlib.sha256(f"{platform.node()} {processes}".encode()).hexdigest()[:8]
 
 
 def _new_file(target: str, mode: int | None) -> IO[bytes]:
     """Create a hidden file in the directory of the target, locked as long as it is open."""
-    begin, end = _hidden_names(target)
-    name = os.path.join(os.path.dirname(target), begin + secrets.token_hex(8) + end)
+    name = os.path.join(os.path.dirname(target), _hidden_name(target))
     create = functools.partial(os.open, mode=0o666 if mode is None else mode)  # private from the start
     file = open(name, "xb", opener=create)  # noqa: SIM115  (the caller closes it)
     _lock(file, wait=True)
@@ -151,29 +169,49 @@ def _new_file(target: str, mode: int | None) -> IO[bytes]:
     return file
 
 
-def _lock(file: IO[bytes], *, wait: bool) -> bool:
-    """Lock the file and return whether that succeeded; the lock is released when the process ends or is killed."""
+def _lock(file: IO[bytes], *, wait: bool) -> bool | None:
+    """Lock the file until it is closed or the process ends; False if another process has it, None without locks."""
     if sys.platform == "win32":
-        return False
+        return None
     import fcntl
 
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:  # locked by the process that writes it, or a file system without locks
+    except BlockingIOError:
         return False
+    except OSError:  # a file system without locks
+        return None
     return True
 
 
-@functools.lru_cache(100)  # once per process is enough, since killed processes are earlier ones; directories are large
-def _remove_remnants(target: str) -> None:
-    """Remove hidden files of this target that no process is writing."""
-    directory, (begin, end) = os.path.dirname(target), _hidden_names(target)
+@functools.lru_cache(100)
+def _remove_remnants(target: str, period: int = 0) -> None:
+    """Remove hidden files of this target that no process is writing, once in each period."""
+    directory, writers = os.path.dirname(target), _writers(target)
     for name in os.listdir(directory):
-        if name.startswith(begin) and name.endswith(end):
-            old = os.path.join(directory, name)
-            with contextlib.suppress(OSError), open(old, "r+b") as file:  # some locks are only for writers
-                if _lock(file, wait=False):
+        if (writer := writers.fullmatch(name)) is None:
+            continue
+        old = os.path.join(directory, name)
+        with contextlib.suppress(OSError):
+            if not stat.S_ISREG(os.lstat(old).st_mode):
+                continue
+            with open(old, "r+b") as file:  # some locks are only for writers
+                locked = _lock(file, wait=False)
+                if locked or (locked is None and _has_ended(*writer.groups())):
                     os.unlink(old)
+
+
+def _has_ended(process: str | None, machine: str | None) -> bool:
+    """Whether a process of this machine has surely ended; False for others, of which nothing is known."""
+    if process is None or machine != _machine() or sys.platform == "win32":
+        return False
+    try:
+        os.kill(int(process), 0)  # no signal, only the question whether there is such a process
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # a process of another user, or no number of a process
+        return False
+    return False
 
 
 def _write_members(file: IO[bytes], members: Mapping[str, NDArray[Any]]) -> None:

@@ -3,7 +3,8 @@
 `@kernel("in2, in1, int, out2")` states the argument types: `in1`/`in2` are read-only float64 arrays of one and two
 dimensions, `out1`/`out2` writeable ones, `idx1` read-only int64 arrays, `int` and `float` scalars. A kernel returns
 nothing, checks nothing and draws no random numbers. Numba is imported and the loop compiled when a kernel is first
-called; the machine code is kept on disk, so that later processes only load it. The compiled function then takes the
+called; the machine code is kept on disk, so that later processes only load it. Where no folder can be written, every
+process compiles, and a warning says how to change that. The compiled function then takes the
 kernel's place in its module: a generation of a small search makes four such calls, and a call in between would cost as
 much as the loop. So call kernels as attributes of their module.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +24,7 @@ _FLOAT_FLAGS = {"reassoc", "contract"}
 _PATIENCE = 2.0  # seconds of compilation in this process after which a line is printed
 
 _lock = threading.RLock()
-_seconds_spent = 0.0
+_preparation = 0.0
 
 
 class Kernel:
@@ -40,18 +42,14 @@ class Kernel:
 
     def compile(self) -> Callable[..., None]:
         """Compile the loop, or load it from the disk cache, and return it."""
-        global _seconds_spent
+        global _preparation
         with _lock:
             if self._compiled is None:
                 start = time.perf_counter()
-                notice = threading.Timer(max(0.0, _PATIENCE - _seconds_spent), _announce, (self.__name__,))
-                notice.daemon = True
-                notice.start()
                 try:
                     self._compiled = _compile(self.python, self.signature)
                 finally:
-                    notice.cancel()
-                    _seconds_spent += time.perf_counter() - start
+                    _preparation += time.perf_counter() - start
                 self._step_aside(self._compiled)
             return self._compiled
 
@@ -68,9 +66,24 @@ def kernel(signature: str) -> Callable[[Callable[..., None]], Kernel]:
     return lambda python: Kernel(python, signature)
 
 
+def preparation() -> float:
+    """Return the seconds that this process has spent on loading Numba, and on loading and compiling kernels."""
+    return _preparation
+
+
 def _compile(python: Callable[..., None], signature: str) -> Callable[..., None]:
     import numba
     from numba import types
+    from numba.core import event
+
+    class Watch(event.Listener):
+        """Sees compilations, but not kernels that are loaded from the disk."""
+
+        def on_start(self, event: Any) -> None:
+            _compilations.begin(python.__name__)
+
+        def on_end(self, event: Any) -> None:
+            _compilations.end()
 
     kinds = {
         "in1": types.Array(types.float64, 1, "C", readonly=True),
@@ -81,21 +94,67 @@ def _compile(python: Callable[..., None], signature: str) -> Callable[..., None]
         "int": types.intp,
         "float": types.float64,
     }
-    arguments = [kinds[word.strip()] for word in signature.split(",")]
-    jit = numba.njit([types.void(*arguments)], cache=True, error_model="numpy", fastmath=_FLOAT_FLAGS)
-    compiled: Callable[..., None] = jit(python)
+    types_of_arguments = [types.void(*(kinds[word.strip()] for word in signature.split(",")))]
+    options: dict[str, Any] = {"error_model": "numpy", "fastmath": _FLOAT_FLAGS}
+    compiled: Callable[..., None]
+    with event.install_listener("numba:compile", Watch()):
+        try:
+            compiled = numba.njit(types_of_arguments, cache=True, **options)(python)
+        except (RuntimeError, OSError) as error:
+            if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
+                raise
+            _warn_that_nothing_is_kept(error)
+            compiled = numba.njit(types_of_arguments, **options)(python)
     return compiled
 
 
-_announced = False
+_warned = False
 
 
-def _announce(name: str) -> None:
-    global _announced
-    if not _announced:
-        _announced = True
-        print(
-            f"esgroup: compiling its loops (now {name}); this happens once per installation and is kept on disk",
-            file=sys.stderr,
-            flush=True,
+def _warn_that_nothing_is_kept(error: Exception) -> None:
+    """Say once that Numba finds no folder for machine code, or cannot write to it."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "the compiled loops of esgroup cannot be kept on disk, so that every process compiles them again, which "
+            "takes seconds to minutes: set the environment variable NUMBA_CACHE_DIR to a folder that can be written "
+            f"({' '.join(str(error).split())})",
+            RuntimeWarning,
+            stacklevel=2,
         )
+
+
+class _Compilations:
+    """The time that this process compiles; once that is long, a line says so. One may begin within another."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+        self.announced = False
+        self._depth = 0
+        self._start = 0.0
+        self._notice = threading.Timer(0.0, self._announce)
+
+    def begin(self, name: str) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            self._start = time.perf_counter()
+            self._notice = threading.Timer(max(0.0, _PATIENCE - self.spent), self._announce, (name,))
+            self._notice.daemon = True
+            self._notice.start()
+
+    def end(self) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._notice.cancel()
+            self.spent += time.perf_counter() - self._start
+
+    def _announce(self, name: str) -> None:
+        if not self.announced:
+            self.announced = True
+            often = "in every process" if _warned else "once per installation and is kept on disk"
+            text = f"esgroup: compiling its loops (now {name}); this happens {often}"
+            print(text, file=sys.stderr, flush=True)
+
+
+_compilations = _Compilations()

@@ -1,6 +1,7 @@
-"""The history of a run as JSON lines: a header, then one line per generation, each flushed immediately.
+"""The history of a run as JSON lines: a header, then one line per generation, each written at once.
 
-A killed run leaves at most an incomplete last line, which readers ignore and a continued run removes.
+A killed run leaves at most an incomplete last line, which readers ignore and a continued run removes. Generations that
+could not be written, because the disk was full, are missing; there is one warning, and the run goes on.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import platform
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from esgroup.checks import Array
+from esgroup.files.lines import LineFile
 from esgroup.running.shown import Shown
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class History:
         self.path = Path(path)
         self._problem = path.problem if isinstance(path, HistoryFile) else None
         self._needs_header = not (_is_history(self.path) and append and _cut_partial_line(self.path))
-        self._file: IO[str] = self.path.open("a" if append else "w", encoding="utf-8")
+        self._file = LineFile(self.path, append)
 
     def __enter__(self) -> Self:
         return self
@@ -73,14 +75,15 @@ class History:
 
     def record(self, search: Shown) -> None:
         """Write the generation that a search, or a run with restarts, has just completed."""
+        lines = _line(_generation(search))
         if self._needs_header:
-            self._write(_header(search, self._problem))
+            lines = _line(_header(search, self._problem)) + lines
+        if self._file.write(lines):
             self._needs_header = False
-        self._write(_generation(search))
-        self._file.flush()
 
-    def _write(self, line: dict[str, Any]) -> None:
-        self._file.write(json.dumps(line, allow_nan=False) + "\n")
+
+def _line(entry: dict[str, Any]) -> str:
+    return json.dumps(entry, allow_nan=False) + "\n"
 
 
 def _generation(search: Shown) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import time
 from itertools import takewhile
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from esgroup.files import npz as files
 from esgroup.files import objects
 from esgroup.files.autosave import Contents, FileKeeper, must_exist
 from esgroup.files.checked import array, entry, generator_from_json, generator_to_json, optional_entry
+from esgroup.files.lines import LineFile
 from esgroup.running.progress import INTERVAL, Progress
 from esgroup.strategies.registry import register_all
 from esgroup.variational.fit import BestWindow, Fit
@@ -191,9 +192,9 @@ class FitHistory:
             _cut_after(self.path, after)
         elif self.path.exists() and self.path.stat().st_size and not _is_history(self.path):
             raise ValueError(f"history must be a new file or a history of a fit, but {self.path} is not a history")
-        self._file: IO[str] = self.path.open("w" if fresh else "a", encoding="utf-8")
+        self._file = LineFile(self.path, append=not fresh)
         if fresh:
-            self._write({"esgroup_posterior": HISTORY_FORMAT})
+            self._file.append(json.dumps({"esgroup_posterior": HISTORY_FORMAT}) + "\n")
 
     def __enter__(self) -> Self:
         return self
@@ -204,22 +205,17 @@ class FitHistory:
     def record(self, fit: Fit) -> None:
         """Add the iteration that was just completed."""
         counts = fit.objective.target.counts
-        self._write(
-            {
-                "nit": fit.nit,
-                "elbo": _number(fit.elbo),
-                "elbo_stderr": _number(fit.elbo_stderr),
-                "rate": fit.rate,
-                "nfev": counts.nfev,
-                "njev": counts.njev,
-                "nhvp": counts.nhvp,
-                "mean": fit.objective.mixture.mean(fit.state)[:MOST_COORDINATES].tolist(),
-            }
-        )
-
-    def _write(self, entry: dict[str, Any]) -> None:
-        self._file.write(json.dumps(entry, allow_nan=False) + "\n")
-        self._file.flush()
+        line = {
+            "nit": fit.nit,
+            "elbo": _number(fit.elbo),
+            "elbo_stderr": _number(fit.elbo_stderr),
+            "rate": fit.rate,
+            "nfev": counts.nfev,
+            "njev": counts.njev,
+            "nhvp": counts.nhvp,
+            "mean": fit.objective.mixture.mean(fit.state)[:MOST_COORDINATES].tolist(),
+        }
+        self._file.write(json.dumps(line, allow_nan=False) + "\n")  # a full disk gives a warning
 
 
 def _number(value: float) -> float | None:

@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 import esgroup
 from esgroup.command import cli, listing
 from esgroup.command import run as run_command
+from esgroup.driver.origin import CheckpointFile
 from esgroup.problem_registry import families, known
 from esgroup.running.history import read
 
@@ -42,6 +43,9 @@ def words(x):
 
 def nothing(x):
     return float("nan")
+
+def mostly(x):
+    return float("nan") if x[0] < 0 else bowl(x)
 """
 
 
@@ -112,7 +116,7 @@ def test_the_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("esgroup.driver.minimize.minimize", minimize)
     words = "--x0 1,-2 --sigma0 0.3 --bounds -5,5 --structure triangular --popsize 9 --algorithm paper --mirrored"
     words += " --noise adapt --restarts bipop --seed 3 --workers 2 --max-evals 10 --max-iters 11 --max-time 12"
-    words += " --target -1.5 --checkpoint c.npz"
+    words += " --target -1.5 --checkpoint c.npz --integer 0 --fixed 1=3"
     command("run", "rosenbrock", *words.split(), code=2)
     expected = {
         "x0": [1, -2],
@@ -131,7 +135,9 @@ def test_the_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
         "max_iters": 11,
         "max_time": 12,
         "target": -1.5,
-        "checkpoint": Path("c.npz"),
+        "integer": [0],
+        "fixed": {1: 3.0},
+        "checkpoint": CheckpointFile(Path("c.npz"), "rosenbrock with 2 variables", ()),
         "resume": False,
         "progress": True,
         "history": None,
@@ -156,11 +162,37 @@ def test_workers_give_the_same_result() -> None:
     assert alone["x"] == together["x"] and alone["nfev"] == together["nfev"] == 60
 
 
-def test_failed_evaluations_are_reported() -> None:
-    found = run("rig:nothing", "--dim", "2", "--max-evals", "30")
+def test_a_run_without_a_single_value_is_reported_and_fails() -> None:
+    found = run("rig:nothing", "--dim", "2", "--max-evals", "30", code=1)
     assert (found["fun"], found["nfailed"]) == (None, found["nfev"])
-    result = command("run", "rig:nothing", "--dim", "2", "--max-evals", "30")
+    result = command("run", "rig:nothing", "--dim", "2", "--max-evals", "30", code=1)
     assert "best     none: all evaluations failed" in result.stdout
+    assert re.match("error: all evaluations failed", said(result.stderr))
+    words = ("--method", "newton", "--jac", "rig:nothing")
+    assert run("rig:nothing", "--dim", "2", *words, code=1)["fun"] is None
+
+
+def test_a_run_with_some_failed_evaluations_does_not_fail() -> None:
+    found = run("rig:mostly", "--dim", "2", "--max-evals", "30", "--seed", "1")
+    assert 0 < found["nfailed"] < found["nfev"] and found["fun"] is not None
+
+
+def test_integer_and_fixed_variables() -> None:
+    words = ("--x0", "0,0.3,4,0.6", "--max-evals", "200", "--seed", "1")
+    x = run("rig:bowl", *words, "--integer", "0,2", "--fixed", "1=0.5,3")["x"]
+    assert x[0] == int(x[0]) and x[2] == int(x[2]) and (x[1], x[3]) == (0.5, 0.6)
+    direct = esgroup.minimize(
+        lambda x: float(((x - 1) ** 2).sum()),
+        [0.0, 0.3, 4.0, 0.6],
+        rng=1,
+        max_evals=200,
+        integer=[0, 2],
+        fixed={1: 0.5, 3: 0.6},
+    )
+    assert x == direct.x.tolist()
+    x = run("rig:bowl", "--dim", "3", "--max-evals", "200", "--integer", "all")["x"]
+    assert x == [round(value) for value in x]
+    assert run("rig:bowl", *words, "--fixed", "-1")["x"][3] == 0.6
 
 
 # ---- files ------------------------------------------------------------------------------------------------------
@@ -202,9 +234,39 @@ def test_a_resumed_run_equals_the_uninterrupted_run() -> None:
     problem, parts = ("rosenbrock", "--dim", "4"), ("--checkpoint", "c.npz", "--history", "parts.jsonl")
     whole = run(*problem, "--seed", "3", "--max-iters", "60", "--history", "whole.jsonl")
     run(*problem, "--seed", "3", "--max-iters", "25", *parts)
-    rest = run(*problem, "--seed", "99", "--max-iters", "60", *parts, "--resume")  # the saved generator continues
+    rest = run(*problem, "--max-iters", "60", *parts, "--resume")  # the saved generator continues
     assert rest["x"] == whole["x"] and rest["nfev"] == whole["nfev"] and rest["xmean"] == whole["xmean"]
     np.testing.assert_array_equal(read("parts.jsonl").mean, read("whole.jsonl").mean)
+
+
+def test_another_problem_cannot_continue_a_checkpoint() -> None:
+    words = ("--checkpoint", "c.npz", "--seed", "1")
+    run("sphere", "--dim", "4", "--max-evals", "100", *words)
+    before = Path("c.npz").read_bytes()
+    for other, message in (
+        (("rosenbrock", "--dim", "4"), r"c\.npz.* sphere with 4 variables, not of rosenbrock with 4 variables"),
+        (("sphere", "--dim", "5"), r"c\.npz.* sphere with 4 variables, not of sphere with 5 variables"),
+        (("rig:bowl", "--dim", "4"), r"sphere with 4 variables, not of rig:bowl with 4"),
+        (("sphere", "--dim", "4", "--sigma0", "0.123"), r"sigma0 .*0\.123"),
+        (("sphere", "--dim", "4", "--popsize", "30"), r"popsize .*30"),
+    ):
+        result = command("run", *other, *words, "--resume", code=2)
+        assert re.search(message, said(result.stderr)) and said(result.stderr).count("\n") == 1
+        assert Path("c.npz").read_bytes() == before
+    assert run("sphere", "--dim", "4", "--max-evals", "200", *words, "--resume")["nfev"] >= 200
+
+
+def test_a_checkpoint_from_python_can_be_continued() -> None:
+    esgroup.minimize(lambda x: float(x @ x), np.ones(4), 0.5, max_evals=100, checkpoint="c.npz")
+    assert run("sphere", "--dim", "4", "--max-evals", "200", "--checkpoint", "c.npz", "--resume")["nfev"] >= 200
+
+
+def test_a_start_need_not_be_repeated_to_continue() -> None:
+    words = ("sphere", "--dim", "2", "--checkpoint", "c.npz")
+    run(*words, "--x0", "1,2", "--sigma0", "0.3", "--seed", "1", "--max-evals", "50")
+    assert run(*words, "--resume", "--max-evals", "100")["nfev"] >= 100
+    result = command("run", *words, "--resume", "--x0", "1,3", code=2)
+    assert "x0 was another one" in result.stderr
 
 
 def test_the_first_look_solves_rosenbrock_and_names_its_figure(here: Path) -> None:
@@ -241,6 +303,12 @@ def test_the_first_look_solves_rosenbrock_and_names_its_figure(here: Path) -> No
         ("sphere --checkpoint rig.py --resume", r"rig.py .*checkpoint"),
         ("sphere --history rig.py", r"rig.py .*history"),
         ("sphere --history no/h.jsonl", r"No such file or directory: no/h.jsonl"),
+        ("sphere --integer 0,x", r"--integer .*'all'.* '0,x'"),
+        ("sphere --dim 3 --integer 3", r"integer .*3"),
+        ("sphere --fixed 1=a", r"--fixed .*INDEX=VALUE.* '1=a'"),
+        ("sphere --fixed 1,1=2", r"--fixed .*once.* 1 "),
+        ("sphere --dim 3 --fixed 3", r"--fixed .*0 to 2.* 3 "),
+        ("sphere --dim 3 --fixed 0,1,2", r"fixed .*all"),
         ("sphere --plot x.gif", r"figure.*\.png, \.svg.* 'x.gif'"),
         ("sphere --plot no/x.png", r"figure.*exist.* 'no/x.png'"),
     ],

@@ -1,6 +1,8 @@
 """What is read of a file of runs is what was written to it."""
 
+import errno
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,56 @@ def test_a_line_that_was_cut_off_is_left_out_and_cut_away(tmp_path: Path) -> Non
     assert path.read_bytes() == whole
     append(path, run(seed=2))
     assert [one.seed for one in read(path)] == [0, 2]
+
+
+def test_a_line_that_was_cut_off_within_a_letter_is_left_out_and_cut_away(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    append(path, failure("größer als €"))
+    whole = path.read_bytes()
+    append(path, failure("größer als €"))
+    both = path.read_bytes()
+    for end in range(len(whole), len(both)):  # wherever the writer was killed
+        path.write_bytes(both[:end])
+        assert len(read(path)) == 1
+        mend(path)
+        assert path.read_bytes() == whole
+    assert [file.name for file in tmp_path.iterdir()] == ["runs.csv"]
+
+
+def test_a_repair_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "runs.csv"
+    append(path, run())
+    append(path, run(seed=1))
+    path.write_bytes(torn := path.read_bytes()[:-9])
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for function in ("fsync", "replace"):
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+            patch.setattr(os, function, fail)
+            mend(path)
+        assert path.read_bytes() == torn
+    mend(path)
+    assert len(read(path)) == 1
+
+
+def test_a_repair_keeps_links_and_permissions(tmp_path: Path) -> None:
+    there, path = tmp_path / "there.csv", tmp_path / "runs.csv"
+    append(there, run())
+    there.write_bytes(there.read_bytes() + b"cut of")
+    there.chmod(0o640)
+    path.symlink_to(there)
+    mend(path)
+    assert path.is_symlink() and there.stat().st_mode & 0o777 == 0o640 and len(read(there)) == 1
+
+
+def test_a_line_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    append(path, run())
+    path.write_bytes(path.read_bytes() + b"\xff\n")
+    with pytest.raises(ValueError, match=r"runs\.csv .*UTF-8.* line 3"):
+        read(path)
 
 
 def test_an_empty_file_has_no_runs(tmp_path: Path) -> None:

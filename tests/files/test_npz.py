@@ -7,7 +7,10 @@ import os
 import pickle
 import stat
 import struct
+import subprocess
+import sys
 import threading
+import time
 import zipfile
 from pathlib import Path
 
@@ -244,6 +247,85 @@ def test_files_of_killed_processes_are_removed_but_not_those_of_running_ones_or_
         fcntl.flock(writer, fcntl.LOCK_EX)
         small(path)
     assert sorted(os.listdir(path.parent)) == [".run.npz.2.partial", ".run.partial", "run.npz"]
+
+
+def a_process_that_has_ended() -> int:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    return process.pid
+
+
+def test_without_locks_files_of_processes_of_this_machine_that_have_ended_are_removed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended, here = a_process_that_has_ended(), npz._machine()
+    dead = f".run.npz.{ended}-{here}-0123456789abcdef.partial"
+    others = [
+        f".run.npz.{os.getpid()}-{here}-0123456789abcdef.partial",  # a live process
+        f".run.npz.{ended}-00000000-0123456789abcdef.partial",  # a process of another machine
+        ".run.npz.0123456789abcdef.partial",  # nothing is known
+    ]
+    for name in (dead, *others):
+        (path.parent / name).write_bytes(b"half")
+    monkeypatch.setattr(npz, "_lock", lambda file, wait: None)
+    small(path)
+    assert sorted(os.listdir(path.parent)) == sorted([*others, "run.npz"]) and is_small(path)
+
+
+def test_files_with_similar_names_are_not_removed(path: Path) -> None:
+    names = [
+        ".run.npz.backup.partial",
+        ".run.npz.1.partial.old",
+        ".run.npz.2.npz.0123456789abcdef.partial",
+        ".run.npz.",
+    ]
+    for name in names:
+        (path.parent / name).write_bytes(b"mine")
+    os.mkfifo(path.parent / ".run.npz.3.partial")  # opening it would wait for ever
+    (path.parent / ".run.npz.4.partial").symlink_to(path.parent / names[0])
+    small(path)
+    kept = [*names, ".run.npz.3.partial", ".run.npz.4.partial", "run.npz"]
+    assert sorted(os.listdir(path.parent)) == sorted(kept)
+
+
+def test_a_process_that_lives_long_finds_files_of_processes_killed_later(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fcntl")
+    small(path)
+    (path.parent / ".run.npz.1.partial").write_bytes(b"half")
+    now = time.monotonic() + npz.REMNANTS_EVERY
+    monkeypatch.setattr(npz.time, "monotonic", lambda: now)
+    small(path)
+    assert os.listdir(path.parent) == ["run.npz"]
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_the_file_of_a_killed_writer_is_removed_by_the_next_one_and_that_of_a_live_one_is_not(
+    path: Path, locks: bool
+) -> None:
+    code = f"""if True:
+        import sys, time
+        import numpy as np
+        from esgroup.files import npz
+        if not {locks}:
+            npz._lock = lambda file, wait: None
+        def write(file, members):
+            print("writing", flush=True)
+            time.sleep(60)
+        if sys.argv[2:]:
+            npz._write_members = write
+        npz.write(sys.argv[1], "thing", {{"value": 1.0}}, {{"x": np.full(3, 1.0)}})
+    """
+    writer = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen([*writer, "wait"], stdout=subprocess.PIPE) as waiting:
+        assert waiting.stdout is not None and waiting.stdout.readline() == b"writing\n"
+        subprocess.run(writer, check=True)
+        assert is_small(path) and len(hidden(path.parent)) == 1
+        waiting.kill()
+    assert len(hidden(path.parent)) == 1
+    subprocess.run(writer, check=True)
+    assert os.listdir(path.parent) == ["run.npz"]
 
 
 def test_a_writer_whose_file_was_removed_as_a_remnant_starts_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

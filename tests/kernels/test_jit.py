@@ -1,6 +1,8 @@
-"""The decorator: kernels are compiled lazily and cached, only long compilations are announced, and NaN is seen."""
+"""The decorator: kernels are compiled lazily and cached if possible, long compilations are announced, NaN is seen."""
 
+import errno
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -18,8 +20,8 @@ ROOT = Path(jit.__file__).parents[2]
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env=os.environ | {"PYTHONPATH": path} | environment,
+        [sys.executable, "-P", "-c", textwrap.dedent(code)],  # -P: not what the current folder has
+        env={name: text for name, text in (os.environ | {"PYTHONPATH": path} | environment).items() if text},
         capture_output=True,
         text=True,
         check=True,
@@ -82,20 +84,96 @@ def test_a_result_cannot_be_written_into_a_read_only_array() -> None:
 def test_long_compilations_are_announced_once_and_short_ones_are_not(monkeypatch, capfd) -> None:
     import time
 
-    monkeypatch.setattr(jit, "_announced", False)
-    monkeypatch.setattr(jit, "_seconds_spent", 0.0)
+    compilations = jit._Compilations()
 
-    def slow(python, signature):
-        time.sleep(0.1)
-        return python
+    def compile_for(seconds: float) -> None:
+        compilations.begin("a kernel")
+        compilations.begin("a function that it calls")
+        compilations.end()
+        time.sleep(seconds)
+        compilations.end()
 
-    monkeypatch.setattr(jit, "_compile", slow)
     monkeypatch.setattr(jit, "_PATIENCE", 10.0)
-    jit.Kernel(lambda: None, "")()
+    compile_for(0.1)
     assert capfd.readouterr().err == ""
     monkeypatch.setattr(jit, "_PATIENCE", 0.12)  # the time that all kernels took together counts
     for _ in range(2):
-        jit.Kernel(lambda: None, "")()
+        compile_for(0.1)
     text = capfd.readouterr()
     assert text.out == ""
-    assert text.err.count("esgroup: compiling its loops") == 1
+    assert text.err.count("esgroup: compiling its loops (now a kernel)") == 1
+
+
+def test_loading_from_the_disk_is_not_announced_however_slow(processes: tuple[list[str], list[str], Path]) -> None:
+    code = """
+        import numpy as np
+        from esgroup.kernels import jit, triangular
+        jit._PATIENCE = 0.0
+        triangular.unpack(np.ones(3), np.zeros((2, 2)))
+        print(jit.preparation() > 0, jit._compilations.spent > 0)
+    """
+    loaded = run(code, NUMBA_CACHE_DIR=str(processes[2]))
+    assert (loaded.stdout, loaded.stderr) == ("True False\n", "")
+
+
+@pytest.fixture
+def no_place(tmp_path: Path) -> dict[str, str]:
+    """A copy of the package beside which nothing can be written, and a home that does not exist.
+
+    Root may write everywhere, so that files are in the place of the folders.
+    """
+    shutil.copytree(ROOT / "esgroup", tmp_path / "esgroup", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "esgroup" / "kernels" / "__pycache__").touch()
+    (tmp_path / "home").touch()
+    away = {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": ""}
+    return away | {"PYTHONPATH": str(tmp_path), "HOME": str(tmp_path / "home")}
+
+
+def test_without_a_place_for_machine_code_loops_are_compiled_and_a_warning_names_the_cure(
+    no_place: dict[str, str],
+) -> None:
+    code = """
+        import numpy as np
+        from esgroup.kernels import triangular
+        out = np.zeros((2, 2))
+        for _ in range(2):
+            triangular.unpack(np.ones(3), out)
+        triangular.pack(out, 0, np.zeros(3))
+        print(out.tolist(), triangular.__file__)
+    """
+    done = run(code, **no_place)
+    assert done.stdout == f"[[1.0, 0.0], [1.0, 1.0]] {no_place['PYTHONPATH']}/esgroup/kernels/triangular.py\n"
+    assert done.stderr.count("RuntimeWarning") == 1 and "NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_a_place_for_machine_code_that_is_full_costs_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core import caching
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(caching.Cache, "save_overload", full)
+    monkeypatch.setattr(jit, "_warned", False)
+    with pytest.warns(RuntimeWarning, match=r"NUMBA_CACHE_DIR.*No space left") as caught:
+        for factor in (2.0, 3.0):
+            times = jit.Kernel(_times(factor), "in1, out1")
+            out = np.empty(2)
+            times(np.ones(2), out)
+            assert out.tolist() == [factor, factor]
+    assert len(caught) == 1
+
+
+def _times(factor: float):  # type: ignore[no-untyped-def]
+    def times(x, out):  # type: ignore[no-untyped-def]
+        for i in range(x.shape[0]):
+            out[i] = factor * x[i]
+
+    return times
+
+
+def test_a_fault_in_a_kernel_is_not_taken_for_a_lack_of_space() -> None:
+    def wrong(x, out):  # type: ignore[no-untyped-def]
+        out[0] = x.no_such_attribute
+
+    with pytest.raises(Exception, match="no_such_attribute"):
+        jit.Kernel(wrong, "in1, out1").compile()

@@ -1,0 +1,51 @@
+"""Options of `esgroup run` that are lists: numbers, bounds, and coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+
+def numbers(name: str, text: str) -> list[float]:
+    """Parse numbers that are separated by commas."""
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{name} must be numbers separated by commas, such as 0.5,1,-2, got {text!r}") from None
+
+
+def bounds(text: str) -> tuple[float, ...] | list[tuple[float, ...]]:
+    """Parse LOW,HIGH for all coordinates, or a pair for each, separated by semicolons."""
+    pairs = [tuple(numbers("--bounds", pair)) for pair in text.split(";")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError(f"--bounds must be LOW,HIGH, or one such pair per coordinate as 0,1;-5,5, got {text!r}")
+    return pairs[0] if len(pairs) == 1 else pairs
+
+
+def integer(text: str) -> Literal[True] | list[int]:
+    """Parse "all", or the indices of coordinates that are whole numbers."""
+    if text.strip() == "all":
+        return True
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--integer must be 'all' or indices from 0, such as 0,2, got {text!r}") from None
+
+
+def fixed(text: str, x0: Sequence[float]) -> dict[int, Any]:
+    """Parse coordinates that stay at the start (INDEX) or at a value (INDEX=VALUE), separated by commas."""
+    values: dict[int, Any] = {}
+    for word in text.split(","):
+        index, equals, value = word.partition("=")
+        try:
+            at = int(index)
+            known = float(value) if equals else None
+        except ValueError:
+            wanted = "INDEX or INDEX=VALUE with indices from 0, such as 1=0.5,3"
+            raise ValueError(f"--fixed must be {wanted}, got {text!r}") from None
+        if at in values:
+            raise ValueError(f"--fixed must name a coordinate once, got coordinate {at} twice in {text!r}")
+        if not -len(x0) <= at < len(x0):
+            raise ValueError(f"--fixed must name coordinates from 0 to {len(x0) - 1}, got {at} in {text!r}")
+        values[at] = x0[at] if known is None else known
+    return values

@@ -1,0 +1,79 @@
+"""A file that grows by whole lines while a search or a fit runs, and survives a full disk."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import time
+
+from esgroup.files.outage import Outage
+
+
+class LineFile:
+    """Appends lines, each of which is written at once; the next write cuts off what a failed one left of a line.
+
+    Parameters
+    ----------
+    path
+        The file.
+    append
+        Whether to keep what the file has.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], append: bool) -> None:
+        self._file = open(path, "ab" if append else "wb", buffering=0)  # noqa: SIM115  (`close` closes it)
+        self._outage = Outage(path, "history")
+        self._whole: int | None = None  # the length to which the file must be cut, if it ends with a part of a line
+
+    def write(self, lines: str) -> bool:
+        """Append complete lines; return False if that failed, of which the first time gives a warning.
+
+        The lines are not kept then. After a failure there is a pause before writing is tried again.
+        """
+        if not self._outage.may_try():
+            self._outage.failures += 1
+            return False
+        begin = time.monotonic()
+        try:
+            self.append(lines)
+        except OSError as error:
+            self._outage.failed(error, time.monotonic() - begin)
+            return False
+        self._outage.succeeded()
+        return True
+
+    def append(self, lines: str) -> None:
+        """Append complete lines; OSError if that failed."""
+        data = lines.encode("utf-8")
+        self._cut()
+        written = 0
+        try:
+            while written < len(data):  # a disk that is almost full takes a part
+                count = self._file.write(data[written:])
+                if count is None:
+                    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+                written += count
+        except OSError:
+            if written:
+                with contextlib.suppress(OSError):  # a pipe has no place
+                    self._whole = self._file.tell() - written
+            raise
+
+    def _cut(self) -> None:
+        if self._whole is not None:
+            self._file.truncate(self._whole)
+            self._file.seek(self._whole)
+            self._whole = None
+
+    def close(self) -> None:
+        """Close the file; a warning says so if its last lines are missing."""
+        outage = self._outage
+        try:
+            with contextlib.suppress(OSError):  # readers ignore a part of a line at the end
+                self._cut()
+            self._file.close()
+        except OSError as error:  # what a file server says last
+            outage.failed(error, 0.0)
+        if outage.failures > 1:  # of a single failure, the first warning has told
+            outage.warn(f"its last {outage.failures:,} lines are missing")
