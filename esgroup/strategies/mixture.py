@@ -7,18 +7,19 @@ what its next samples are for:
 
     SEARCH  samples of its Gaussian. When its standard deviations have fallen to `tolerance` of the first ones it has
             converged: it is at a known optimum, or at a new one
-    PROBE   every few generations, and before an optimum counts as new: points on the way to the nearest optimum or
-            component. If none of them is worse than both ends (hill-valley test) and the other end is better, the
-            descent is abandoned
+    PROBE   at the start of a descent, every few generations, and before an optimum counts as new: points on the way to
+            the nearest optimum or component. If none of them is worse than both ends (hill-valley test) and the other
+            end is better, the descent is abandoned
     DUEL    only if the list is full: a new optimum is compared with known ones, and the worst of them is forgotten
-    SCOUT   after the end of a descent: samples of the broad initial distribution, uniform in a box. The best of them is
-            where the component starts its next descent, with its first covariance or a smaller one
+    SCOUT   after the end of a descent: samples of the broad initial distribution, uniform in a box, or beyond known
+            optima. The best of them is where the component starts its next descent, with its first covariance or a
+            smaller one
 
 A row of local coordinates consists of the index of a component, a tag (SEARCH and SCOUT: 0; PROBE: the fraction of the
 way; DUEL: the slot in the list; -1 for points that were not asked for) and z.
 
 The components and their phases are in `mixture_descents.py`, the list of optima and their values in
-`mixture_optima.py`.
+`mixture_optima.py`, and where descents begin in `mixture_scouts.py`.
 """
 
 from __future__ import annotations
@@ -259,7 +260,7 @@ class MixtureSearch(Strategy):
         return points[some], tags[some]
 
     def local(self, state: MixtureSearchState, points: Array) -> Array:
-        """Return local coordinates in the component with the highest responsibility for each point, or that probes it."""
+        """Return local coordinates in the component that probes a point, or has the highest responsibility for it."""
         descents = self._descents
         pairs = [(component, descents.search(state, k)) for k, component in enumerate(descents.components)]
         zs = np.array([component.evolution.local(search, points) for component, search in pairs])

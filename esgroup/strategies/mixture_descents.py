@@ -34,7 +34,9 @@ from esgroup.strategies.mixture_optima import (
 )
 
 SEARCH, SCOUT, PROBE, DUEL = range(4)  # phases: see the module `mixture`
-REACH = 0.2  # of the distance to the nearest known optimum: the first standard deviations of a descent
+# Of the distance to the nearest known optimum: the first standard deviations of a descent. On Vincent's function in
+# three dimensions, 200,000 evaluations found 204 of 216 optima with 0.2 and 185 with 0.3 (36 components, one seed).
+REACH = 0.2
 
 
 # ---- one component ----------------------------------------------------------------------------------------------

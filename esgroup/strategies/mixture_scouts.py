@@ -8,8 +8,7 @@ scouts continue the line through two neighbouring optima:
 
 a is a known optimum, and b a neighbour of it on one side: of all known optima the first that a growing ball touches
 which has a on its surface and its centre on a ray from a into a random direction (so b is a neighbour of a in the
-Delaunay graph). This adapts to the distances of optima where a is and in the direction of b, and is equivariant under
-affine maps as far as `scale` is.
+Delaunay graph). So steps are as long as the distances between optima are there, in the direction of b.
 
 A scout is drawn again if it is near a known optimum c: nearer than U(0, 1) times the distance of c to its own nearest
 neighbour, so that no place is ruled out for ever.
@@ -50,10 +49,9 @@ def scouts(
     rng : numpy.random.Generator
         The source of random numbers.
     """
-    points = anywhere(n)
     if len(known) < 2:
-        return points
-    again = np.arange(n)
+        return anywhere(n)
+    points, again = np.empty((n, len(scale))), np.arange(n)
     for _ in range(MOST_DRAWS):
         fresh = anywhere(len(again))
         local = rng.random(len(again)) < 0.5
@@ -87,7 +85,8 @@ def neighbours(points: Array, which: NDArray[np.int64], directions: Array) -> ND
     along = np.where((along > 0).any(axis=1, keepdims=True), along, -along)
     with np.errstate(divide="ignore", invalid="ignore"):
         radii = np.where(along > 0, (gaps**2).sum(axis=2) / along, np.inf)
-    return radii.argmin(axis=1)
+    nearest: NDArray[np.int64] = radii.argmin(axis=1)
+    return nearest
 
 
 def _is_near(known: Array, points: Array, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -96,4 +95,5 @@ def _is_near(known: Array, points: Array, rng: np.random.Generator) -> NDArray[n
     nearest = gaps.argmin(axis=1)
     apart = np.abs(known[nearest][:, None] - known).max(axis=2)
     apart[np.arange(len(points)), nearest] = np.inf
-    return gaps.min(axis=1) < rng.random(len(points)) * apart.min(axis=1)
+    near: NDArray[np.bool_] = gaps.min(axis=1) < rng.random(len(points)) * apart.min(axis=1)
+    return near

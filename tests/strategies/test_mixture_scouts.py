@@ -30,7 +30,8 @@ def test_a_neighbour_is_the_first_point_that_a_growing_ball_touches() -> None:
 
 def test_without_a_neighbour_on_one_side_that_of_the_other_side_is_taken() -> None:
     points = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0]])
-    assert list(neighbours(points, np.array([0, 2, 1, 1]), np.array([[-1.0, 0], [1, 0], [-1, 0], [1, 0]]))) == [1, 1, 0, 2]
+    directions = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
+    assert list(neighbours(points, np.array([0, 2, 1, 1]), directions)) == [1, 1, 0, 2]
 
 
 def test_points_beyond_two_optima_are_on_their_line_at_half_to_twice_their_distance() -> None:
@@ -54,8 +55,8 @@ def test_scouts_avoid_known_optima_but_exclude_no_place() -> None:
     points = scouts(GRID, SCALE, BOX, anywhere(rng), 4000, rng)
     gaps = np.abs((points[:, None] - GRID) / SCALE).max(axis=2).min(axis=1)
     assert (points >= BOX[:, 0]).all() and (points <= BOX[:, 1]).all()
-    assert (gaps < 0.1).mean() < 0.02  # 0.04 if uniform
-    assert (gaps < 0.1).any()
+    # without a second draw, 0.04 of the uniform points are so near, and more of those beyond optima, as this is a grid
+    assert 0 < (gaps < 0.1).mean() < 0.03
     assert np.median(gaps) > 0.37  # 0.354 if uniform
 
 
