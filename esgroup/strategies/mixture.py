@@ -207,13 +207,19 @@ class MixtureSearch(Strategy):
         """Points of each component: whole generations, to the components that are furthest behind their share.
 
         Where fewer points are asked for than a generation of all components, several such requests may come before the
-        state moves, and all of them would go to the same components; so these are drawn at random, and no component is
-        drawn twice before the others. On Himmelblau's function, asked point by point, the fixed choice took three times
-        the evaluations.
+        state moves, and all of them would go to the same components; so these are drawn at random, and no component
+        gets a second generation before all others have one. Less than a generation is one component's: a probe needs
+        several points. On Himmelblau's function, asked point by point, the fixed choice took three times the
+        evaluations.
         """
         own = self._descents.own_popsize
         if n < self.popsize:
-            return own * _spread(n // own, self._weights, rng) + _spread(n % own, self._weights, rng)
+            counts = np.zeros(self.count, dtype=np.int64)
+            if n >= own:
+                counts += own * _spread(n // own, self._weights, rng)
+            if n % own:
+                counts += n % own * rng.multinomial(1, self._weights)
+            return counts
         total = max(1, n // own)
         blocks = self._blocks(state, total)
         counts = blocks * (n // total)
@@ -356,6 +362,9 @@ class MixtureSearch(Strategy):
         attracts a quarter of the average share, below e^-5. Most of these descents are cheap, since they end with their
         first probe. With 5 for each and no more than 10 besides, a run on Vincent's function missed two of 36 optima.
 
+        Descents to known optima end early, and many of them fit into the time that one to a new optimum takes. So the
+        search waits for descents that have passed a probe, though not for ever, since a probe may be wrong.
+
         A full list means that there are more optima than anybody wants, and the search is for better ones only: then 5
         for each of the first slots, and 10 besides, are enough. Every one of these descents takes long.
         """
@@ -364,6 +373,8 @@ class MixtureSearch(Strategy):
             enough = 10 + 5 * max(self.count, min(known, self._first_length))
         else:
             enough = 20 + 20 * max(self.count, known)
+            if ((state.phase != SCOUT) & (state.age >= self._descents.period)).any():
+                enough *= 2
         if state.idle < enough:
             return {}
         return {"modes": f"the last {int(state.idle)} descents ended at optima that were known"}

@@ -17,9 +17,10 @@ def test_part_of_a_batch_is_spread_over_the_descents(n: int) -> None:
     for _ in range(1000):
         counts = np.bincount(strategy.sample(state, n, rng).local[:, 0].astype(int), minlength=20)
         assert counts.sum() == n
-        assert counts.max() <= (1 if n < 6 else 7)  # one generation, and at most one point besides
+        assert counts.max() <= (0 if n < 6 else 6) + n % 6  # no component has two generations
+        assert (counts > 0).sum() >= -(-n // 6) - 1
         total += counts
-    close(total / total.sum(), np.full(20, 0.05), 0.035)  # 5 standard errors of single points
+    close(total / total.sum(), np.full(20, 0.05), 0.035)  # 5 standard errors if one component gets all
 
 
 @pytest.mark.parametrize("evals", [1, 3, 4000])
@@ -37,7 +38,7 @@ def test_less_than_one_batch_of_many_basins_gives_modes_and_the_best_point(evals
     told = {tuple(point): value for point, value in zip(points, values, strict=True)}
     valued = [mode for mode in result.modes if not np.isnan(mode.value)]
     assert all(told[tuple(mode.point)] == mode.value for mode in valued)
-    assert len({tuple(mode.point) for mode in valued}) == len(valued) >= min(evals, 300)
+    assert len({tuple(mode.point) for mode in valued}) == len(valued) >= evals // 14
 
 
 def test_all_optima_are_found_point_by_point_with_twenty_points_out() -> None:

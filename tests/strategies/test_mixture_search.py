@@ -677,7 +677,11 @@ def test_a_search_ends_after_many_descents_without_a_new_optimum() -> None:
     assert not strategy.stop_reasons(state)
     state.idle[...] = 80
     assert list(strategy.stop_reasons(state)) == ["modes"]
-    state.hits[3] = 1
+    state.age[1] = strategy._descents.period  # a descent that has passed a probe may find another one
+    assert not strategy.stop_reasons(state)
+    state.idle[...] = 160
+    assert strategy.stop_reasons(state)
+    state.age[1], state.idle[...], state.hits[3] = 0, 80, 1
     assert not strategy.stop_reasons(state)
 
 
