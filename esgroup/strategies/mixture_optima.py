@@ -51,15 +51,19 @@ class KnownOptima(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Niches:
-    """A list of at most `capacity` optima; two that are nearer than `resolution`, in units of `scale`, are the same."""
+    """A list of at most `capacity` optima; two that are nearer than `resolution`, in units of `scale`, are the same.
+
+    The list begins with `first` slots, since most functions have few optima, and more are added as they are needed.
+    """
 
     capacity: int
+    first: int
     scale: Array
     resolution: float
 
     def start(self) -> KnownOptima:
         """Return the empty list."""
-        points, hits = np.zeros((self.capacity, len(self.scale))), np.zeros(self.capacity)
+        points, hits = np.zeros((self.first, len(self.scale))), np.zeros(self.first)
         return KnownOptima(points, hits, np.zeros(()), np.zeros(()))
 
     def nearest(self, points: Array, point: Array) -> tuple[int, float]:
@@ -76,8 +80,8 @@ class Niches:
         return (int(slots[i]), gap) if i >= 0 else (-1, gap)
 
     def is_full(self, known: KnownOptima) -> bool:
-        """Whether a new optimum has to replace another."""
-        return bool((known.hits > 0).all())
+        """Whether a new optimum has to replace another, as the list must not grow any longer."""
+        return len(known.hits) == self.capacity and bool((known.hits > 0).all())
 
     def add(self, known: KnownOptima, point: Array, slot: int | None = None) -> None:
         """Write a new optimum to a slot, by default the first free one."""

@@ -275,7 +275,7 @@ def test_generations_of_any_size_and_foreign_points_are_accepted() -> None:
 
 def at_age(strategy: MixtureSearch, age: float, known: list[list[float]]) -> MixtureSearchState:
     """Return the first state with known optima, and component 0 one generation before this age."""
-    state = strategy.start()
+    state = strategy._descents.resized(strategy.start(), max(len(known), len(strategy.start().hits)))
     state.points[: len(known)], state.hits[: len(known)] = np.reshape(known, (-1, 2)), 1.0
     state.age[:] = age - 1, -500.5
     return state
@@ -299,7 +299,8 @@ def test_a_descent_in_the_basin_of_a_known_optimum_is_abandoned() -> None:
     scouts = scouted.points[scouted.local[:, 0] == 0]
     values = wells(scouted.points)
     state = strategy.update(state, Told(scouted.local, np.argsort(values, kind="stable")))
-    assert list(state.phase) == [SEARCH, SEARCH]
+    assert list(state.phase) == [PROBE, SEARCH]  # the way to the known optimum comes first
+    close(state.target[0], [-1.0122, 0.0])
     close(strategy._descents.centre(state, 0), scouts[np.argmin(wells(scouts))])
     assert state.age[0] == 0
 
@@ -310,6 +311,7 @@ def test_a_component_beyond_a_hill_continues() -> None:
     state.phase[1] = SCOUT  # so that the known optimum is the nearest
     state = generation(strategy, state, wells, rng)
     assert state.phase[0] == PROBE
+    state.phase[1] = SCOUT  # so that it does not end at the known optimum
     before = strategy._descents.centre(state, 0).copy()
     state = generation(strategy, state, wells, rng)
     assert state.phase[0] == SEARCH
@@ -463,16 +465,48 @@ def test_points_not_asked_for_do_not_count_in_the_shares() -> None:
     close(strategy.update(state, Told(drawn.local[:6], np.arange(6))).credit, [-3, 3])
 
 
-def test_scouted_descents_start_with_whole_half_and_quarter_deviations_in_turn() -> None:
-    strategy, rng = pair(), np.random.default_rng(0)
-    widths = []
-    for t in range(4):
-        state = strategy.start()
-        state.phase[0], state.settled[...] = SCOUT, t
-        state = generation(strategy, state, wells, rng)
-        assert state.settled == t + 1
-        widths.append(float(strategy._descents.search(state, 0).sigma[0]))
-    close(widths, [0.3, 0.15, 0.075, 0.3])
+def test_scouted_descents_are_as_wide_as_a_fifth_of_the_way_to_the_nearest_optimum() -> None:
+    strategy = pair()
+    unit = strategy._descents.niches.scale[0]  # of the first coordinate, which is the wider one
+    for distance in (0.01, 0.1, 1.0, 9.0):
+        state = at_age(strategy, 3, [[1.0, 0.0]])
+        state.phase[0] = SCOUT
+        strategy._descents._start_descent(state, 0, np.array([[1.0 + distance, 0.0]]))
+        stds = np.sqrt(strategy._descents.components[0].evolution.variances(strategy._descents.search(state, 0)))
+        widest = (stds / strategy._descents.niches.scale).max()
+        close(widest, min(0.2 * distance / unit, (0.3 / strategy._descents.niches.scale).max()))
+    state = strategy.start()
+    strategy._descents._start_descent(state, 0, np.array([[1.0, 0.0]]))
+    close(strategy._descents.search(state, 0).sigma, [0.3])
+    assert state.phase[0] == SEARCH  # there is nothing to probe
+
+
+def test_a_descent_does_not_start_at_a_known_optimum() -> None:
+    """As scouts never are there, but points that were not asked for can be."""
+    strategy = pair()
+    state = at_age(strategy, 3, [[1.0, 0.0]])
+    state.phase[0] = SCOUT
+    strategy._descents._start_descent(state, 0, np.array([[1.0, 0.0]]))
+    assert state.phase[0] == SCOUT and state.hits[0] == 1
+    strategy._descents._start_descent(state, 0, np.array([[1.0, 0.0], [1.0 + 1e-6, 0.0], [2.0, 0.0], [3.0, 0.0]]))
+    assert state.phase[0] == PROBE
+    close(strategy._descents.centre(state, 0), [2.0, 0.0])
+
+
+def test_points_of_a_probe_that_come_late_still_count() -> None:
+    strategy, rng = pair(bounds=BOX), np.random.default_rng(0)
+    state = at_age(strategy, 3, [[-1.0122, 0.0]])
+    state.phase[0], state.target[0] = PROBE, [-1.0122, 0.0]
+    drawn = strategy.sample(state, 12, rng)
+    probes = drawn.local[:, 0] == 0
+    for _ in range(2):  # the other component moves, and points of nobody are told
+        others = np.vstack([drawn.local[~probes], strategy.local(state, np.array([[-1.1, 0.1], [-1.2, 0.0]]))])
+        state = strategy.update(state, Told(others, np.arange(len(others))))
+    late = strategy.local(state, drawn.points)
+    assert np.array_equal(late[probes, :2], drawn.local[probes, :2])
+    assert (late[~probes, 1] == -1).all()
+    order = np.argsort(wells(drawn.points[probes]), kind="stable")
+    assert strategy.update(state, Told(late[probes], order)).phase[0] == SCOUT
 
 
 # ---- results ----------------------------------------------------------------------------------------------------
@@ -639,10 +673,26 @@ def test_no_array_of_a_mixture_of_diagonal_gaussians_is_as_large_as_a_matrix(bou
 def test_a_search_ends_after_many_descents_without_a_new_optimum() -> None:
     strategy = pair()
     state = strategy.start()
-    state.hits[:3], state.idle[...] = 1, 24
+    state.hits[:3], state.idle[...] = 1, 79
     assert not strategy.stop_reasons(state)
-    state.idle[...] = 25
+    state.idle[...] = 80
     assert list(strategy.stop_reasons(state)) == ["modes"]
+    state.age[1] = strategy._descents.period  # a descent that has passed a probe may find another one
+    assert not strategy.stop_reasons(state)
+    state.idle[...] = 160
+    assert strategy.stop_reasons(state)
+    state.age[1], state.idle[...], state.hits[3] = 0, 80, 1
+    assert not strategy.stop_reasons(state)
+
+
+def test_a_search_with_a_full_list_ends_after_fewer_descents_without_a_better_optimum() -> None:
+    for most, enough in ((2, 20), (5, 35), (500, 130)):
+        strategy = pair(most_modes=most)
+        state = strategy._descents.resized(strategy.start(), most)
+        state.hits[:], state.idle[...] = 1, enough - 1
+        assert not strategy.stop_reasons(state)
+        state.idle[...] = enough
+        assert list(strategy.stop_reasons(state)) == ["modes"]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -667,7 +717,7 @@ def test_a_full_list_is_kept_with_points_asked_for_one_at_a_time() -> None:
     mixture = Mixture.spread(4, bounds=[(-5, 5)] * 2, rng=1)
     strategy, rng = MixtureSearch(mixture, bounds=(-5, 5), most_modes=3), np.random.default_rng(1)
     state, duels = strategy.start(), 0
-    for _ in range(250):
+    for _ in range(400):
         ones = one_by_one(strategy, state, strategy.popsize, rng)
         duels += int((state.phase == DUEL).any())
         order = np.argsort(rastrigin(np.concatenate([one.points for one in ones])), kind="stable")
