@@ -39,7 +39,7 @@ app = Command(
     pretty_exceptions_enable=False,
 )
 
-_SEARCH, _END, _FILES = "How to search", "When to end", "Files and output"
+_SEARCH, _EVALUATIONS, _END, _FILES = "How to search", "How to evaluate", "When to end", "Files and output"
 
 
 def _print_version(wanted: bool) -> None:
@@ -105,7 +105,22 @@ def run(
     ] = None,
     restarts: Annotated[Literal["ipop", "bipop"] | None, _option(_SEARCH, help="Restart elsewhere when stuck.")] = None,
     seed: Annotated[int | None, _option(_SEARCH, min=0, help="Seed of the random numbers.")] = None,
-    workers: Annotated[int | None, _option(_SEARCH, help="Processes that evaluate; -1 for one per core.")] = None,
+    workers: Annotated[int | None, _option(_EVALUATIONS, help="Processes that evaluate; -1 for one per core.")] = None,
+    asynchronous: Annotated[
+        bool, _option(_EVALUATIONS, "--asynchronous", help="A new point whenever a value comes back; with --workers.")
+    ] = False,
+    max_pending: Annotated[
+        int | None, _option(_EVALUATIONS, min=1, help="Points that are out at a time; with --workers.")
+    ] = None,
+    on_error: Annotated[
+        str, _option(_EVALUATIONS, help="raise; nan: exceptions are failed runs; or their names: ValueError,OSError.")
+    ] = "raise",
+    max_failures: Annotated[
+        int | None, _option(_EVALUATIONS, min=1, help="Failures in a row after which to end.")
+    ] = None,
+    eval_timeout: Annotated[
+        float | None, _option(_EVALUATIONS, help="Seconds for one evaluation, which then counts as failed.")
+    ] = None,
     max_evals: Annotated[int | None, _option(_END, min=1, help="Maximum number of evaluations.")] = None,
     max_iters: Annotated[int | None, _option(_END, min=1, help="Maximum number of generations.")] = None,
     max_time: Annotated[float | None, _option(_END, help="Maximum number of seconds.")] = None,
@@ -121,6 +136,7 @@ def run(
     from esgroup.command.run import Job
 
     limits = {"max_evals": max_evals, "max_iters": max_iters, "max_time": max_time, "target": target}
+    evaluations = {"asynchronous": asynchronous, "max_pending": max_pending, "max_failures": max_failures}
     job = Job(
         problem,
         method=method,
@@ -136,7 +152,9 @@ def run(
         resume=resume,
         history=history,
         plot=plot,
-        options={**search_options, "restarts": restarts, "rng": seed, **limits},
+        on_error=on_error,
+        eval_timeout=eval_timeout,
+        options={**search_options, "restarts": restarts, "rng": seed, **limits, **evaluations},
     )
     _run(job, as_json)
 
@@ -153,7 +171,7 @@ def _run(job: Any, as_json: bool) -> None:
     except run.ObjectiveError as error:
         typer.echo(str(error), err=True, nl=False)
         saved = "" if job.checkpoint is None else f"; {job.checkpoint} has all values that were known before"
-        _fail(f"{job.problem} raised an exception{saved}", FAILED)
+        _fail(f"{job.problem} raised an exception{saved}; --on-error nan would count it as a failed run", FAILED)
     except KeyboardInterrupt:
         _fail("interrupted before the search began", INTERRUPTED)
     _print(outcome, as_json)

@@ -1,7 +1,8 @@
-"""Options of `esgroup run` that are lists: numbers, bounds, and coordinates."""
+"""Options of `esgroup run` that are lists: numbers, bounds, exceptions, and coordinates."""
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -20,6 +21,17 @@ def bounds(text: str) -> tuple[float, ...] | list[tuple[float, ...]]:
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError(f"--bounds must be LOW,HIGH, or one such pair per coordinate as 0,1;-5,5, got {text!r}")
     return pairs[0] if len(pairs) == 1 else pairs
+
+
+def exceptions(text: str) -> Literal["raise", "nan"] | tuple[type[Exception], ...]:
+    """Parse "raise", "nan", or names of Python's exceptions that are separated by commas."""
+    if text in ("raise", "nan"):
+        return "raise" if text == "raise" else "nan"
+    kinds = [getattr(builtins, word.strip(), None) for word in text.split(",")]
+    if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+        wanted = "'raise', 'nan' or names of exceptions, such as ValueError,ArithmeticError"
+        raise ValueError(f"--on-error must be {wanted}, got {text!r}")
+    return tuple(kinds)  # type: ignore[arg-type]
 
 
 def integer(text: str) -> Literal[True] | list[int]:

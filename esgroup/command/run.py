@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from esgroup.command import lists
 from esgroup.command.outcome import NewtonOutcome, Outcome
+from esgroup.driver.crew import call_objective
 from esgroup.kernels import jit
 
 if TYPE_CHECKING:
@@ -54,20 +55,30 @@ class Job:
     resume: bool = False
     history: Path | None = None
     plot: Path | None = None
+    on_error: str = "raise"
+    eval_timeout: float | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Guarded:
-    """The objective; its exceptions become ObjectiveError, to distinguish them from those of the search."""
+    """The objective; its exceptions become ObjectiveError, to distinguish them from those of the search.
+
+    Those that count as a failed run, `failures`, stay what they are.
+    """
 
     fun: Callable[..., Any]
+    failures: tuple[type[Exception], ...] = ()
 
     def __call__(self, *x: Any) -> Any:
         try:
-            return self.fun(*x)
+            return call_objective(self.fun, *x)
+        except self.failures:
+            raise
         except Exception as error:
-            trace = error.__traceback__.tb_next if error.__traceback__ else None  # without our own frame
+            trace = error.__traceback__
+            for _ in range(2):  # without our own frames
+                trace = trace.tb_next if trace is not None else None
             raise ObjectiveError("".join(traceback.format_exception(type(error), error, trace))) from None
 
 
@@ -146,7 +157,8 @@ def _minimize_with_newton(job: Job, task: Task) -> tuple[OptimizeResult | None, 
     derivatives = {"jac": task.gradient, "hessp": task.hessian_product, "hess_diag": task.hessian_diagonal}
     arguments: dict[str, Any] = {name: Guarded(known) for name, known in derivatives.items() if known is not None}
     # arguments of searches, which method="newton" refuses unless they have their defaults
-    arguments |= {name: getattr(job, name) for name in ("sigma0", "bounds", "workers", "basins")}
+    of_searches = ("sigma0", "bounds", "workers", "basins", "on_error", "eval_timeout")
+    arguments |= {name: getattr(job, name) for name in of_searches}
     arguments |= job.options
     try:
         return minimize(Guarded(task.fun), task.x0, method="newton", progress=True, **arguments), False
@@ -191,17 +203,23 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
     from esgroup.driver.origin import CheckpointFile
     from esgroup.running.history import HistoryFile
 
-    in_one_call = task.batch is not None and job.workers in (None, 1)
+    on_error = lists.exceptions(job.on_error)
+    caught = {"raise": (), "nan": (Exception,)}[on_error] if isinstance(on_error, str) else on_error
+    workers = 1 if job.workers is None and job.eval_timeout is not None else job.workers
+    one_by_one = caught or job.eval_timeout is not None or job.options.get("asynchronous")
+    in_one_call = task.batch is not None and workers in (None, 1) and not one_by_one
     try:
         result = minimize(
-            Guarded(task.batch if in_one_call and task.batch is not None else task.fun),
+            Guarded(task.batch if in_one_call and task.batch is not None else task.fun, caught),
             task.x0,
             _sigma0(job, task),
             space=_SPACES.get(task.space, "vector"),
             basins=job.basins,
             bounds=task.bounds if job.bounds is None else lists.bounds(job.bounds),
             vectorized=in_one_call,
-            workers=job.workers,
+            workers=workers,
+            on_error=on_error,
+            eval_timeout=job.eval_timeout,
             callback=latest,
             progress=True,
             history=None if history is None else HistoryFile(history, task.name),

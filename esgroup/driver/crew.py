@@ -58,10 +58,10 @@ class Crew(Protocol):
 # ---- calling the objective --------------------------------------------------------------------------------------
 
 
-def call_objective(call: Call, x: Any) -> Any:
-    """Return call(x); sys.exit() in the objective is an error of the objective, and ends no process."""
+def call_objective(call: Callable[..., Any], *x: Any) -> Any:
+    """Return call(*x); sys.exit() in the objective is an error of the objective, and ends no process."""
     try:
-        return call(x)
+        return call(*x)
     except SystemExit as error:
         code = "" if error.code is None else repr(error.code)
         raise RuntimeError(f"fun called sys.exit({code})") from error
