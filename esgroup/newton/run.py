@@ -1,6 +1,6 @@
 """One run of structured Newton: the iteration, the reasons to stop, the result, and what happens after an iteration.
 
-    read derivatives -> update the estimate S -> move by -length S^-1 Z -> look for reasons to stop -> callback
+read derivatives -> update the estimate S -> move by -length S^-1 Z -> look for reasons to stop -> callback
 """
 
 from __future__ import annotations
@@ -16,8 +16,16 @@ import numpy as np
 
 from esgroup.checks import Array, all_finite
 from esgroup.gradients.function import Products
+from esgroup.groups import Group
 from esgroup.newton.options import NewtonOptions
-from esgroup.newton.precision import Breakdown, Precision, UpdateData, finite_or_stop, largest_curvature
+from esgroup.newton.precision import (
+    Breakdown,
+    EstimateBreakdown,
+    Precision,
+    UpdateData,
+    finite_or_stop,
+    largest_curvature,
+)
 from esgroup.newton.steps import LinePoint
 from esgroup.running.limits import Limits, budget_reasons, status_of
 from esgroup.running.progress import Progress
@@ -57,6 +65,7 @@ class NewtonRun:
     average: Array | None = None  # Z, the average of the gradients
     last_step: Array | None = None
     best_nit: int = 0
+    _estimated_nit: int = 0  # the iteration in which the estimate was begun
     _started: float = field(default_factory=time.monotonic)
 
     @property
@@ -65,14 +74,34 @@ class NewtonRun:
         return time.monotonic() - self._started
 
     def iterate(self) -> None:
-        """Perform one iteration; if it cannot be completed, that is the reason to stop."""
+        """Perform one iteration; if it cannot be completed, even with a new estimate, that is the reason to stop.
+
+        An estimate that follows the Hessian of earlier points can be singular, or so large that its steps are no more
+        than rounding, where the function has neither fault. The first estimate, a multiple of the identity, decides.
+        """
         try:
-            data = self._read_derivatives()
-            assert self.precision is not None
-            self.precision = self.precision.advance(data)
-            self._move()
+            try:
+                self._step()
+            except EstimateBreakdown:
+                if self.nit == self._estimated_nit or not isinstance(self.options.structure, Group):
+                    raise
+                self._step_with_new_estimate()
         except Breakdown as breakdown:
             self.reasons = {breakdown.name: breakdown.text}
+
+    def _step_with_new_estimate(self) -> None:
+        followed, self.precision, self.average = self.precision, None, None
+        try:
+            self._step()
+        except Breakdown:
+            self.precision = followed  # it is nearer to the Hessian, and part of the result
+            raise
+
+    def _step(self) -> None:
+        data = self._read_derivatives()
+        assert self.precision is not None
+        self.precision = self.precision.advance(data)
+        self._move()
 
     def check(self) -> None:
         """Look for reasons to stop at the current point."""
@@ -86,9 +115,10 @@ class NewtonRun:
             diagonal = finite_or_stop("the diagonal of the Hessian", self.function.diagonal(x, self.rng))
         if self.precision is None:
             assert diagonal is not None
-            self.scale = largest_curvature(diagonal, gradient)
-            self.slope0 = float(np.linalg.norm(gradient))
-            self.precision = self.options.initial_precision(len(x), self.scale)
+            scale = largest_curvature(diagonal, gradient)
+            if self.nit == 0:
+                self.scale, self.slope0 = scale, float(np.linalg.norm(gradient))
+            self.precision, self._estimated_nit = self.options.initial_precision(len(x), scale), self.nit
         slope_ratio = float(np.linalg.norm(gradient)) / self.slope0 if self.slope0 > 0.0 else 0.0
         damping = self.options.damping.at(self.nit, self.scale, slope_ratio)
         _, root_factor = self._rate_factors()
@@ -126,10 +156,10 @@ class NewtonRun:
         """-S^-1 times a gradient, and the slope of f along it."""
         assert self.precision is not None
         with np.errstate(over="ignore", invalid="ignore"):
-            direction = finite_or_stop("the step", -self.precision.solve(gradient))
+            direction = finite_or_stop("the step", -self.precision.solve(gradient), EstimateBreakdown)
             slope = float(self.point.jac @ direction)
         if not np.isfinite(slope):
-            raise Breakdown("not_finite", "the slope along the step overflows")
+            raise EstimateBreakdown("not_finite", "the slope along the step overflows")
         return direction, slope
 
     def _accept(self, found: LinePoint) -> None:
