@@ -31,7 +31,7 @@ from esgroup.running.limits import Limits, budget_reasons, status_of
 from esgroup.running.progress import Progress
 from esgroup.running.result import NewtonResult
 
-UNBOUNDED = -1e50  # a function with a minimum does not have values below this
+UNBOUNDED = -1e50  # times the size of f(x0): a function with a minimum does not have values below this
 FAR = 1e10  # times the size of x0: no minimum is that far away
 PATIENCE = 200  # iterations without a better value
 
@@ -56,7 +56,7 @@ class NewtonRun:
     rng: np.random.Generator
     point: Iterate
     best: Iterate
-    start: Array
+    start: Iterate
     nit: int = 0
     precision: Precision | None = None
     reasons: dict[str, str] = field(default_factory=dict)
@@ -117,13 +117,24 @@ class NewtonRun:
             assert diagonal is not None
             scale = largest_curvature(diagonal, gradient)
             if self.nit == 0:
-                self.scale, self.slope0 = scale, float(np.linalg.norm(gradient))
+                self.scale, self.slope0 = scale, _norm(gradient)
             self.precision, self._estimated_nit = self.options.initial_precision(len(x), scale), self.nit
-        slope_ratio = float(np.linalg.norm(gradient)) / self.slope0 if self.slope0 > 0.0 else 0.0
+        slope_ratio = _norm(gradient) / self.slope0 if self.slope0 > 0.0 else 0.0
         damping = self.options.damping.at(self.nit, self.scale, slope_ratio)
         _, root_factor = self._rate_factors()
         rate = self.options.rate * root_factor
         return UpdateData(gradient, self._products, diagonal, damping, rate, self.last_step)
+
+    def curvature_up_to_one(self) -> float:
+        """Return min(1, max |H_ii|), 1 if it was 1 at the start.
+
+        Where the curvature is small, small gradients are no sign of a minimum: a gradient of gtol and a curvature of
+        gtol make a step of 1. Such functions are multiplied by small numbers, or flat at the start.
+        """
+        if self.nit > 0 and self.scale >= 1.0:
+            return 1.0
+        diagonal = self.function.diagonal(self.point.x, self.rng)
+        return min(1.0, largest_curvature(diagonal, self.point.jac)) if all_finite(diagonal) else 1.0
 
     def _products(self, rows: Array) -> Array:
         return finite_or_stop("hessp(x, v)", self.function.products(self.point.x, rows)) if len(rows) else rows
@@ -158,6 +169,8 @@ class NewtonRun:
         with np.errstate(over="ignore", invalid="ignore"):
             direction = finite_or_stop("the step", -self.precision.solve(gradient), EstimateBreakdown)
             slope = float(self.point.jac @ direction)
+        if gradient.any() and not direction.any():
+            raise EstimateBreakdown("not_finite", "the step vanishes, because the precision is too large")
         if not np.isfinite(slope):
             raise EstimateBreakdown("not_finite", "the slope along the step overflows")
         return direction, slope
@@ -175,6 +188,12 @@ class NewtonRun:
             self.best, self.best_nit = self.point, self.nit
 
 
+def _norm(vector: Array) -> float:
+    """Return |v| where the squares of its entries may overflow or vanish."""
+    largest = float(np.abs(vector).max())
+    return largest * float(np.linalg.norm(vector / largest)) if 0.0 < largest < np.inf else largest
+
+
 def begin_run(
     function: Products, x0: Array, options: NewtonOptions, limits: Limits, rng: np.random.Generator
 ) -> NewtonRun:
@@ -182,7 +201,7 @@ def begin_run(
     fun = function.value(x0)
     jac = function.gradient(x0) if np.isfinite(fun) else np.full(len(x0), np.nan)
     point = Iterate(x0, fun, jac)
-    run = NewtonRun(function, options, limits, rng, point, point, x0)
+    run = NewtonRun(function, options, limits, rng, point, point, point)
     run.check()
     return run
 
@@ -201,8 +220,8 @@ def _stop_reasons(run: NewtonRun) -> dict[str, str]:
 
 def _failures(run: NewtonRun) -> dict[str, str]:
     fun, size = run.point.fun, np.abs(run.point.x).max()
-    far = FAR * (1.0 + float(np.abs(run.start).max()))
-    if fun < UNBOUNDED or (size > far and fun < np.inf):
+    far, deep = FAR * (1.0 + float(np.abs(run.start.x).max())), UNBOUNDED * max(1.0, abs(run.start.fun))
+    if fun < deep or (size > far and fun < np.inf):
         where = f"the value is {fun:.3g} at a point of size {size:.3g}"
         return {"unbounded": f"{where}: the function seems to have no minimum"}
     if not np.isfinite(fun):
@@ -213,9 +232,10 @@ def _failures(run: NewtonRun) -> dict[str, str]:
 
 
 def _convergence(run: NewtonRun) -> dict[str, str]:
-    largest = float(np.abs(run.point.jac).max())
-    if largest <= run.options.gtol:
-        return {"gtol": f"the largest entry of the gradient is {largest:.3g}, gtol is {run.options.gtol:.3g}"}
+    largest, gtol = float(np.abs(run.point.jac).max()), run.options.gtol
+    if largest <= gtol:
+        if largest == 0.0 or largest <= gtol * run.curvature_up_to_one():
+            return {"gtol": f"the largest entry of the gradient is {largest:.3g}, gtol is {gtol:.3g}"}
     if run.last_step is not None and not run.last_step.any():
         return {"tolx": "the last step did not change the point, which is exact to rounding"}
     if run.nit - run.best_nit >= PATIENCE:
