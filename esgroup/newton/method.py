@@ -122,8 +122,8 @@ def minimize_newton(
     target : float, optional
         Value at or below which the run ends.
     gtol : float
-        The run ends when max|g_i| <= gtol min(1, max|H_ii|): a function that is multiplied by a small number, or flat at
-        the start, is not solved where its gradient is small.
+        The run ends when max|g_i| <= gtol min(1, max|H_ii|): a function that is multiplied by a small number, or flat
+        at the start, is not solved where its gradient is small.
     callback : callable, optional
         Called after every iteration with the result so far. The run ends if it returns a true value or raises
         StopIteration.

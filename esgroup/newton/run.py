@@ -233,9 +233,8 @@ def _failures(run: NewtonRun) -> dict[str, str]:
 
 def _convergence(run: NewtonRun) -> dict[str, str]:
     largest, gtol = float(np.abs(run.point.jac).max()), run.options.gtol
-    if largest <= gtol:
-        if largest == 0.0 or largest <= gtol * run.curvature_up_to_one():
-            return {"gtol": f"the largest entry of the gradient is {largest:.3g}, gtol is {gtol:.3g}"}
+    if largest <= gtol and (largest == 0.0 or largest <= gtol * run.curvature_up_to_one()):
+        return {"gtol": f"the largest entry of the gradient is {largest:.3g}, gtol is {gtol:.3g}"}
     if run.last_step is not None and not run.last_step.any():
         return {"tolx": "the last step did not change the point, which is exact to rounding"}
     if run.nit - run.best_nit >= PATIENCE:
