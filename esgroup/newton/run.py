@@ -17,6 +17,7 @@ import numpy as np
 from esgroup.checks import Array, all_finite
 from esgroup.gradients.function import Products
 from esgroup.groups import Group
+from esgroup.newton.budget import CallBudget
 from esgroup.newton.options import NewtonOptions
 from esgroup.newton.precision import (
     Breakdown,
@@ -57,6 +58,7 @@ class NewtonRun:
     point: Iterate
     best: Iterate
     start: Iterate
+    budget: CallBudget
     nit: int = 0
     precision: Precision | None = None
     reasons: dict[str, str] = field(default_factory=dict)
@@ -67,6 +69,11 @@ class NewtonRun:
     best_nit: int = 0
     _estimated_nit: int = 0  # the iteration in which the estimate was begun
     _started: float = field(default_factory=time.monotonic)
+
+    @property
+    def nfev(self) -> int:
+        """Calls of fun."""
+        return max(self.budget.calls, self.function.counts.nfev)
 
     @property
     def seconds(self) -> float:
@@ -105,7 +112,10 @@ class NewtonRun:
 
     def check(self) -> None:
         """Look for reasons to stop at the current point."""
-        self.reasons = _stop_reasons(self)
+        try:
+            self.reasons = _stop_reasons(self)
+        except Breakdown as breakdown:
+            self.reasons = {breakdown.name: breakdown.text}
 
     def _read_derivatives(self) -> UpdateData:
         """Collect what the update needs; in the first iteration, also set the scales and the initial estimate."""
@@ -158,7 +168,7 @@ class NewtonRun:
     def _value_in_budget(self, x: Array) -> float:
         """Return f(x); end the run instead if a budget is spent."""
         limits = self.limits._replace(target=None)
-        reasons = budget_reasons(limits, self.function.counts.nfev, self.nit, self.seconds, self.best.fun)
+        reasons = budget_reasons(limits, self.nfev, self.nit, self.seconds, self.best.fun)
         if reasons:
             raise Breakdown(*next(iter(reasons.items())))
         return self.function.value(x)
@@ -182,7 +192,8 @@ class NewtonRun:
         if not np.isfinite(found.fun):
             self.point = Iterate(found.x, found.fun, before.jac)  # without a value, the gradient is not evaluated
             return
-        self.point = Iterate(found.x, found.fun, self.function.gradient(found.x))
+        with self.budget.lenient():
+            self.point = Iterate(found.x, found.fun, self.function.gradient(found.x))
         self.last_step = found.x - before.x
         if found.fun < self.best.fun and all_finite(found.x):
             self.best, self.best_nit = self.point, self.nit
@@ -195,13 +206,20 @@ def _norm(vector: Array) -> float:
 
 
 def begin_run(
-    function: Products, x0: Array, options: NewtonOptions, limits: Limits, rng: np.random.Generator
+    function: Products,
+    x0: Array,
+    options: NewtonOptions,
+    limits: Limits,
+    rng: np.random.Generator,
+    budget: CallBudget | None = None,
 ) -> NewtonRun:
     """Evaluate the starting point and return a run there."""
     fun = function.value(x0)
     jac = function.gradient(x0) if np.isfinite(fun) else np.full(len(x0), np.nan)
     point = Iterate(x0, fun, jac)
-    run = NewtonRun(function, options, limits, rng, point, point, point)
+    budget = CallBudget(limits, calls=function.counts.nfev) if budget is None else budget
+    run = NewtonRun(function, options, limits, rng, point, point, point, budget)
+    budget.strict = True
     run.check()
     return run
 
@@ -212,7 +230,7 @@ def begin_run(
 def _stop_reasons(run: NewtonRun) -> dict[str, str]:
     """All reasons to stop at the current point, by name; tolerances count only if there is no other reason."""
     reasons = _failures(run)
-    reasons |= budget_reasons(run.limits, run.function.counts.nfev, run.nit, run.seconds, run.best.fun)
+    reasons |= budget_reasons(run.limits, run.nfev, run.nit, run.seconds, run.best.fun)
     if "max_iters" in reasons:
         reasons["max_iters"] = f"{run.nit:,} iterations were made, max_iters is {run.limits.max_iters:,}"
     return reasons or _convergence(run)
@@ -257,7 +275,7 @@ def newton_result(run: NewtonRun) -> NewtonResult:
         fun=run.best.fun,
         jac=run.best.jac.copy(),
         nit=run.nit,
-        nfev=counts.nfev,
+        nfev=run.nfev,
         njev=counts.njev,
         nhvp=counts.nhvp,
         ndiag=counts.ndiag,
