@@ -148,7 +148,8 @@ def notes(table: Table) -> list[str]:
         "Narrow: as the figure shows, the structured components have not come down into the narrow modes. What is "
         "compared there are broad approximations on their way; their order may change in longer fits.",
         "Undecided: the ELBO of a fit that is compared still rose in the last quarter of its iterations, by more than "
-        "its noise, or was not looked at. With Tri-up, p = 20, narrow, seed 100, it was -10.5 after 300 iterations and -4.0 after 2,500.",
+        "its noise, or was not looked at. With Tri-up, p = 20, narrow, seed 100, it was -10.5 after 300 iterations and "
+        "-4.0 after 2,500.",
         f"Standard errors of the ELBO: at most {max(errors):.2f}. Better means on every seed, by more than "
         f"{SURE:.0f} standard errors of the difference.",
         "ELBO / mean KS distance, means over the seeds.\n\n" + _all(table),
