@@ -113,6 +113,9 @@ class _Concentrating(Univariate):
         least = min(1.0, self._concentration(self._natural()))
         return np.clip(tau * (min(max(now, least), SHARPEST) / now), SMALLEST, LARGEST)
 
+    def _distance(self, tau: Tau) -> float:
+        return self._moments(tau)[0]
+
 
 @dataclass(frozen=True)
 class Gamma(_Concentrating):
@@ -242,6 +245,9 @@ class Beta(_Concentrating):
         """The mean may come as close to 0 as 1e-30, but to 1 only as close as 1e-15, the spacing of float64 there."""
         a, b = np.minimum(super()._confined(tau, margin), SHARPEST)
         return np.array([min(a, 1e15 * b), b])
+
+    def _distance(self, tau: Tau) -> float:
+        return min(tau) / (tau[0] + tau[1])
 
     def _location(self, tau: Tau) -> tuple[float, ...]:
         """c = (v, -u) with F tau = (u, v), so that c^T F tau = 0, over its length."""

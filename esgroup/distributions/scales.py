@@ -72,6 +72,9 @@ class Exponential(_Rate):
     def _moments(self, tau: Tau) -> tuple[float, float]:
         return 1 / tau[0], 1 / tau[0]
 
+    def _distance(self, tau: Tau) -> float:
+        return self._moments(tau)[0]
+
     def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
         return rng.standard_exponential(n) / tau[0]
 
@@ -184,6 +187,9 @@ class Weibull(_Rate):
     def _confined(self, tau: Array, margin: float) -> Array:
         most = min(LARGEST, 1e280 ** min(self.shape, 1.0))  # for shapes below 1/2 the moments must not overflow either
         return np.clip(tau, 1 / most, most)
+
+    def _distance(self, tau: Tau) -> float:
+        return self._moments(tau)[0]
 
     def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
         logs = (np.log(np.maximum(rng.standard_exponential(n), TINY)) - math.log(tau[0])) / self.shape

@@ -136,6 +136,14 @@ class Univariate(ABC):
         """A point of the support in the middle of the distribution, and its finite width."""
         return self._moments(tau)
 
+    def _distance(self, tau: Tau) -> float:
+        """How far the middle is from an end of the support to which the width shrinks with it; 1 without such an end.
+
+        Between 0 and infinity no distance from 0 is small in itself: a distribution that moves from 1 to 1e-13 is
+        narrower than before, but has not contracted to a point.
+        """
+        return 1.0
+
     # ---- parameters --------------------------------------------------------------------------------------------
 
     def _store_parameters(self, **wanted: bool) -> None:

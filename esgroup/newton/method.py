@@ -14,6 +14,7 @@ from esgroup import checks
 from esgroup.gradients.differences import with_difference_products
 from esgroup.gradients.function import PROBES, Gradients, Products, as_function, with_args
 from esgroup.groups import Group
+from esgroup.newton.budget import CallBudget
 from esgroup.newton.moving import Moving
 from esgroup.newton.options import CLIP, NewtonSettings, parse_options
 from esgroup.newton.run import begin_run, observer, run_to_end
@@ -116,13 +117,15 @@ def minimize_newton(
     rng : seed or numpy.random.Generator, optional
         Source of the random products of estimated diagonals.
     max_evals, max_iters : int, optional
-        Limits of the values of fun and of the iterations. The default of max_iters is 200 dim, as in SciPy.
+        Limits of the calls of fun, those for gradients included if jac is True, and of the iterations. The default of
+        max_iters is 200 dim, as in SciPy.
     max_time : float, optional
         Limit of the time in seconds.
     target : float, optional
         Value at or below which the run ends.
     gtol : float
-        The run ends when max|g_i| <= gtol.
+        The run ends when max|g_i| <= gtol min(1, max|H_ii|): a function that is multiplied by a small number, or flat
+        at the start, is not solved where its gradient is small.
     callback : callable, optional
         Called after every iteration with the result so far. The run ends if it returns a true value or raises
         StopIteration.
@@ -173,20 +176,21 @@ def minimize_newton(
         max_iters=max_iters,
     )
     limits = parse_limits(max_evals, 200 * len(start) if max_iters is None else max_iters, max_time, target)
+    budget = CallBudget(limits)
     function = _with_products(
-        fun,
+        budget.guarded(fun, counts=True),
         len(start),
         args=args,
-        jac=jac,
-        hessp=hessp,
-        hess=hess,
-        hess_diag=hess_diag,
+        jac=budget.guarded(jac),
+        hessp=budget.guarded(hessp),
+        hess=budget.guarded(hess),
+        hess_diag=budget.guarded(hess_diag),
         hessp_vectorized=hessp_vectorized,
         probes=probes,
     )
     with ExitStack() as stack:
         observe = observer(stack, callback, checks.flag("progress", progress))
-        return run_to_end(begin_run(function, start, options, limits, np.random.default_rng(rng)), observe)
+        return run_to_end(begin_run(function, start, options, limits, np.random.default_rng(rng), budget), observe)
 
 
 def _with_products(

@@ -144,4 +144,5 @@ def _block(hub: NDArray[np.int64], rows: Array, diagonal: Array, damping: float,
     coupling = inverse @ rows
     rest = diagonal - np.einsum("ij,ij->j", coupling, coupling)
     middle = np.maximum(np.abs(rest), floor) + damping
+    finite_or_stop("the middle of the moving block", middle)
     return Block(hub, inverse, finite_or_stop("the coupling of the moving block", coupling), middle)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,9 @@ from esgroup.distributions.curvature import local_hessian
 from esgroup.distributions.gaussian import Form, Gaussian
 from esgroup.groups import Group, SingularElementError
 
+OVERSHOT = 2.0  # beta lambda beyond which an error changes its sign and grows
+FADING = 0.5  # of the last lambda: with 0 or 0.9, twice the iterations on the variably dimensioned function
+
 
 class Breakdown(Exception):
     """Ends a run because the iteration cannot continue; carries the name of the reason and its text."""
@@ -26,6 +30,10 @@ class Breakdown(Exception):
     def __init__(self, name: str, text: str) -> None:
         super().__init__(text)
         self.name, self.text = name, text
+
+
+class EstimateBreakdown(Breakdown):
+    """A breakdown that may be the fault of the estimate S and not of the function: a new estimate may go on."""
 
 
 class UpdateData(NamedTuple):
@@ -59,10 +67,10 @@ class Precision(ABC):
         """Return S^-1 v."""
 
 
-def finite_or_stop(name: str, array: Array) -> Array:
+def finite_or_stop(name: str, array: Array, kind: type[Breakdown] = Breakdown) -> Array:
     """Return the array if all its entries are finite; otherwise end the run."""
     if not all_finite(array):
-        raise Breakdown("not_finite", f"{name} has entries that are not finite")
+        raise kind("not_finite", f"{name} has entries that are not finite")
     return array
 
 
@@ -78,6 +86,14 @@ def largest_curvature(diagonal: Array, gradient: Array) -> float:
 # ---- S = B B^T with B in a group --------------------------------------------------------------------------------
 
 
+class LastUpdate(NamedTuple):
+    """The argument of h in the last update of a root, the natural gradient before it, and the curvature along it."""
+
+    m: Array
+    gradient: Array
+    curvature: float
+
+
 @dataclass(frozen=True, eq=False)
 class GroupPrecision(Precision):
     """S = B B^T, or S^-1 = A A^T in covariance form, with the root B or A in a group.
@@ -88,12 +104,22 @@ class GroupPrecision(Precision):
     (paper, section 4, at the mean and with gamma = 1). `clip` bounds the largest entry of the argument of h by scaling
     the argument as a whole; `absolute` replaces X by |X| (see `absolute_curvature`). Neither changes the fixed points.
     In covariance form a clip of 1 also keeps h on its increasing branch, which begins at -1.
+
+    beta is shortened where the last update has overshot. X_JJ and X_jj say nothing about the other entries of X, so
+    that X, where these are 1, can have eigenvalues of up to the number of coordinates outside the hub; a step of a hub
+    row along such an eigenvector multiplies the error there by 1 - beta lambda, without bound if beta lambda > 2. The
+    curvature along the last M is known without further products, from the natural gradients G before and after it:
+
+        lambda = <M, G_before - G_after> / <M, M>,    beta <- 1 / lambda   if beta lambda > 2
+
+    which is the step of Barzilai and Borwein (1988) and removes the error in the direction that grows.
     """
 
     family: Gaussian
     root: Array
     clip: float | None = 1.0
     absolute: bool = True
+    last: LastUpdate | None = None
 
     @property
     def needs_diagonal(self) -> bool:  # type: ignore[override]
@@ -102,11 +128,23 @@ class GroupPrecision(Precision):
     def advance(self, data: UpdateData) -> GroupPrecision:
         group = self.family.group
         with _singular_root_stops(), np.errstate(over="ignore", invalid="ignore"):
-            m = data.rate * self._natural_gradient(data)
+            gradient = self._natural_gradient(data)
+            curvature = self._curvature(gradient)
+            m = (1.0 / curvature if data.rate * curvature > OVERSHOT else data.rate) * gradient
             largest = float(np.abs(m).max(initial=0.0))
             if self.clip is not None and largest > self.clip:
                 m *= self.clip / largest
-            return replace(self, root=finite_or_stop("the root of the precision", group._product_h(self.root, m)))
+            root = finite_or_stop("the root of the precision", group._product_h(self.root, m), EstimateBreakdown)
+            return replace(self, root=root, last=LastUpdate(m, gradient, curvature))
+
+    def _curvature(self, gradient: Array) -> float:
+        """lambda along the last update, or half of what it was there before if that is more."""
+        if self.last is None:
+            return 0.0
+        m, before, memory = self.last
+        squared = float(m @ m)
+        curvature = float(m @ (before - gradient)) / squared if squared > 0.0 else 0.0
+        return max(curvature, FADING * memory) if math.isfinite(curvature) else 0.0
 
     def _natural_gradient(self, data: UpdateData) -> Array:
         """C (.) kappa(X - I), with the sign of the form."""
@@ -160,4 +198,4 @@ def _singular_root_stops() -> Iterator[None]:
     try:
         yield
     except (SingularElementError, np.linalg.LinAlgError) as error:
-        raise Breakdown("singular", f"the precision is singular to rounding: {error}") from error
+        raise EstimateBreakdown("singular", f"the precision is singular to rounding: {error}") from error

@@ -1,6 +1,6 @@
 """One run of structured Newton: the iteration, the reasons to stop, the result, and what happens after an iteration.
 
-    read derivatives -> update the estimate S -> move by -length S^-1 Z -> look for reasons to stop -> callback
+read derivatives -> update the estimate S -> move by -length S^-1 Z -> look for reasons to stop -> callback
 """
 
 from __future__ import annotations
@@ -16,14 +16,23 @@ import numpy as np
 
 from esgroup.checks import Array, all_finite
 from esgroup.gradients.function import Products
+from esgroup.groups import Group
+from esgroup.newton.budget import CallBudget
 from esgroup.newton.options import NewtonOptions
-from esgroup.newton.precision import Breakdown, Precision, UpdateData, finite_or_stop, largest_curvature
+from esgroup.newton.precision import (
+    Breakdown,
+    EstimateBreakdown,
+    Precision,
+    UpdateData,
+    finite_or_stop,
+    largest_curvature,
+)
 from esgroup.newton.steps import LinePoint
 from esgroup.running.limits import Limits, budget_reasons, status_of
 from esgroup.running.progress import Progress
 from esgroup.running.result import NewtonResult
 
-UNBOUNDED = -1e50  # a function with a minimum does not have values below this
+UNBOUNDED = -1e50  # times the size of f(x0): a function with a minimum does not have values below this
 FAR = 1e10  # times the size of x0: no minimum is that far away
 PATIENCE = 200  # iterations without a better value
 
@@ -48,7 +57,8 @@ class NewtonRun:
     rng: np.random.Generator
     point: Iterate
     best: Iterate
-    start: Array
+    start: Iterate
+    budget: CallBudget
     nit: int = 0
     precision: Precision | None = None
     reasons: dict[str, str] = field(default_factory=dict)
@@ -57,7 +67,13 @@ class NewtonRun:
     average: Array | None = None  # Z, the average of the gradients
     last_step: Array | None = None
     best_nit: int = 0
+    _estimated_nit: int = 0  # the iteration in which the estimate was begun
     _started: float = field(default_factory=time.monotonic)
+
+    @property
+    def nfev(self) -> int:
+        """Calls of fun."""
+        return max(self.budget.calls, self.function.counts.nfev)
 
     @property
     def seconds(self) -> float:
@@ -65,18 +81,41 @@ class NewtonRun:
         return time.monotonic() - self._started
 
     def iterate(self) -> None:
-        """Perform one iteration; if it cannot be completed, that is the reason to stop."""
+        """Perform one iteration; if it cannot be completed, even with a new estimate, that is the reason to stop.
+
+        An estimate that follows the Hessian of earlier points can be singular, or so large that its steps are no more
+        than rounding, where the function has neither fault. The first estimate, a multiple of the identity, decides.
+        """
         try:
-            data = self._read_derivatives()
-            assert self.precision is not None
-            self.precision = self.precision.advance(data)
-            self._move()
+            try:
+                self._step()
+            except EstimateBreakdown:
+                if self.nit == self._estimated_nit or not isinstance(self.options.structure, Group):
+                    raise
+                self._step_with_new_estimate()
         except Breakdown as breakdown:
             self.reasons = {breakdown.name: breakdown.text}
 
+    def _step_with_new_estimate(self) -> None:
+        followed, self.precision, self.average = self.precision, None, None
+        try:
+            self._step()
+        except Breakdown:
+            self.precision = followed  # it is nearer to the Hessian, and part of the result
+            raise
+
+    def _step(self) -> None:
+        data = self._read_derivatives()
+        assert self.precision is not None
+        self.precision = self.precision.advance(data)
+        self._move()
+
     def check(self) -> None:
         """Look for reasons to stop at the current point."""
-        self.reasons = _stop_reasons(self)
+        try:
+            self.reasons = _stop_reasons(self)
+        except Breakdown as breakdown:
+            self.reasons = {breakdown.name: breakdown.text}
 
     def _read_derivatives(self) -> UpdateData:
         """Collect what the update needs; in the first iteration, also set the scales and the initial estimate."""
@@ -86,14 +125,26 @@ class NewtonRun:
             diagonal = finite_or_stop("the diagonal of the Hessian", self.function.diagonal(x, self.rng))
         if self.precision is None:
             assert diagonal is not None
-            self.scale = largest_curvature(diagonal, gradient)
-            self.slope0 = float(np.linalg.norm(gradient))
-            self.precision = self.options.initial_precision(len(x), self.scale)
-        slope_ratio = float(np.linalg.norm(gradient)) / self.slope0 if self.slope0 > 0.0 else 0.0
+            scale = largest_curvature(diagonal, gradient)
+            if self.nit == 0:
+                self.scale, self.slope0 = scale, _norm(gradient)
+            self.precision, self._estimated_nit = self.options.initial_precision(len(x), scale), self.nit
+        slope_ratio = _norm(gradient) / self.slope0 if self.slope0 > 0.0 else 0.0
         damping = self.options.damping.at(self.nit, self.scale, slope_ratio)
         _, root_factor = self._rate_factors()
         rate = self.options.rate * root_factor
         return UpdateData(gradient, self._products, diagonal, damping, rate, self.last_step)
+
+    def curvature_up_to_one(self) -> float:
+        """Return min(1, max |H_ii|), 1 if it was 1 at the start.
+
+        Where the curvature is small, small gradients are no sign of a minimum: a gradient of gtol and a curvature of
+        gtol make a step of 1. Such functions are multiplied by small numbers, or flat at the start.
+        """
+        if self.nit > 0 and self.scale >= 1.0:
+            return 1.0
+        diagonal = self.function.diagonal(self.point.x, self.rng)
+        return min(1.0, largest_curvature(diagonal, self.point.jac)) if all_finite(diagonal) else 1.0
 
     def _products(self, rows: Array) -> Array:
         return finite_or_stop("hessp(x, v)", self.function.products(self.point.x, rows)) if len(rows) else rows
@@ -117,7 +168,7 @@ class NewtonRun:
     def _value_in_budget(self, x: Array) -> float:
         """Return f(x); end the run instead if a budget is spent."""
         limits = self.limits._replace(target=None)
-        reasons = budget_reasons(limits, self.function.counts.nfev, self.nit, self.seconds, self.best.fun)
+        reasons = budget_reasons(limits, self.nfev, self.nit, self.seconds, self.best.fun)
         if reasons:
             raise Breakdown(*next(iter(reasons.items())))
         return self.function.value(x)
@@ -126,10 +177,12 @@ class NewtonRun:
         """-S^-1 times a gradient, and the slope of f along it."""
         assert self.precision is not None
         with np.errstate(over="ignore", invalid="ignore"):
-            direction = finite_or_stop("the step", -self.precision.solve(gradient))
+            direction = finite_or_stop("the step", -self.precision.solve(gradient), EstimateBreakdown)
             slope = float(self.point.jac @ direction)
+        if gradient.any() and not direction.any():
+            raise EstimateBreakdown("not_finite", "the step vanishes, because the precision is too large")
         if not np.isfinite(slope):
-            raise Breakdown("not_finite", "the slope along the step overflows")
+            raise EstimateBreakdown("not_finite", "the slope along the step overflows")
         return direction, slope
 
     def _accept(self, found: LinePoint) -> None:
@@ -139,20 +192,34 @@ class NewtonRun:
         if not np.isfinite(found.fun):
             self.point = Iterate(found.x, found.fun, before.jac)  # without a value, the gradient is not evaluated
             return
-        self.point = Iterate(found.x, found.fun, self.function.gradient(found.x))
+        with self.budget.lenient():
+            self.point = Iterate(found.x, found.fun, self.function.gradient(found.x))
         self.last_step = found.x - before.x
         if found.fun < self.best.fun and all_finite(found.x):
             self.best, self.best_nit = self.point, self.nit
 
 
+def _norm(vector: Array) -> float:
+    """Return |v| where the squares of its entries may overflow or vanish."""
+    largest = float(np.abs(vector).max())
+    return largest * float(np.linalg.norm(vector / largest)) if 0.0 < largest < np.inf else largest
+
+
 def begin_run(
-    function: Products, x0: Array, options: NewtonOptions, limits: Limits, rng: np.random.Generator
+    function: Products,
+    x0: Array,
+    options: NewtonOptions,
+    limits: Limits,
+    rng: np.random.Generator,
+    budget: CallBudget | None = None,
 ) -> NewtonRun:
     """Evaluate the starting point and return a run there."""
     fun = function.value(x0)
     jac = function.gradient(x0) if np.isfinite(fun) else np.full(len(x0), np.nan)
     point = Iterate(x0, fun, jac)
-    run = NewtonRun(function, options, limits, rng, point, point, x0)
+    budget = CallBudget(limits, calls=function.counts.nfev) if budget is None else budget
+    run = NewtonRun(function, options, limits, rng, point, point, point, budget)
+    budget.strict = True
     run.check()
     return run
 
@@ -163,7 +230,7 @@ def begin_run(
 def _stop_reasons(run: NewtonRun) -> dict[str, str]:
     """All reasons to stop at the current point, by name; tolerances count only if there is no other reason."""
     reasons = _failures(run)
-    reasons |= budget_reasons(run.limits, run.function.counts.nfev, run.nit, run.seconds, run.best.fun)
+    reasons |= budget_reasons(run.limits, run.nfev, run.nit, run.seconds, run.best.fun)
     if "max_iters" in reasons:
         reasons["max_iters"] = f"{run.nit:,} iterations were made, max_iters is {run.limits.max_iters:,}"
     return reasons or _convergence(run)
@@ -171,8 +238,8 @@ def _stop_reasons(run: NewtonRun) -> dict[str, str]:
 
 def _failures(run: NewtonRun) -> dict[str, str]:
     fun, size = run.point.fun, np.abs(run.point.x).max()
-    far = FAR * (1.0 + float(np.abs(run.start).max()))
-    if fun < UNBOUNDED or (size > far and fun < np.inf):
+    far, deep = FAR * (1.0 + float(np.abs(run.start.x).max())), UNBOUNDED * max(1.0, abs(run.start.fun))
+    if fun < deep or (size > far and fun < np.inf):
         where = f"the value is {fun:.3g} at a point of size {size:.3g}"
         return {"unbounded": f"{where}: the function seems to have no minimum"}
     if not np.isfinite(fun):
@@ -183,9 +250,9 @@ def _failures(run: NewtonRun) -> dict[str, str]:
 
 
 def _convergence(run: NewtonRun) -> dict[str, str]:
-    largest = float(np.abs(run.point.jac).max())
-    if largest <= run.options.gtol:
-        return {"gtol": f"the largest entry of the gradient is {largest:.3g}, gtol is {run.options.gtol:.3g}"}
+    largest, gtol = float(np.abs(run.point.jac).max()), run.options.gtol
+    if largest <= gtol and (largest == 0.0 or largest <= gtol * run.curvature_up_to_one()):
+        return {"gtol": f"the largest entry of the gradient is {largest:.3g}, gtol is {gtol:.3g}"}
     if run.last_step is not None and not run.last_step.any():
         return {"tolx": "the last step did not change the point, which is exact to rounding"}
     if run.nit - run.best_nit >= PATIENCE:
@@ -208,7 +275,7 @@ def newton_result(run: NewtonRun) -> NewtonResult:
         fun=run.best.fun,
         jac=run.best.jac.copy(),
         nit=run.nit,
-        nfev=counts.nfev,
+        nfev=run.nfev,
         njev=counts.njev,
         nhvp=counts.nhvp,
         ndiag=counts.ndiag,

@@ -16,7 +16,7 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.newton.precision import Breakdown
+from esgroup.newton.precision import EstimateBreakdown
 
 # ---- the rate -----------------------------------------------------------------------------------------------------
 
@@ -215,9 +215,9 @@ class Armijo(LineSearch):
                 return trial
             length = _shorter(length, slope, trial.fun - here.fun)
         if -slope <= 1e-14 * abs(here.fun):
-            raise Breakdown("tolfun", f"the slope promises a decrease of {-slope:.3g}, no more than rounding")
+            raise EstimateBreakdown("tolfun", f"the slope promises a decrease of {-slope:.3g}, no more than rounding")
         text = f"no decrease along a slope of {slope:.3g} in {self.trials} trials: is jac right?"
-        raise Breakdown("line_search", text)
+        raise EstimateBreakdown("line_search", text)
 
 
 def _evaluated(value: ValueAt, here: LinePoint, direction: Array, length: float) -> LinePoint:

@@ -9,6 +9,7 @@ from esgroup import checks
 
 TARGET = "target"
 TOLERANCES = ("tolx", "tolfun", "gtol", "dof", "limit", "modes", "width")
+CONTRADICTIONS = ("resolution", "divergence", "failed")  # where one of these holds, no tolerance means anything
 BUDGETS = ("max_evals", "max_iters", "max_time")
 
 
@@ -78,6 +79,6 @@ def status_of(reasons: dict[str, str]) -> int:
         return -1
     if TARGET in reasons:
         return 1
-    if any(name in reasons for name in TOLERANCES):
+    if any(name in reasons for name in TOLERANCES) and not any(name in reasons for name in CONTRADICTIONS):
         return 0
     return 2 if any(name in reasons for name in BUDGETS) else 3

@@ -37,7 +37,7 @@ from esgroup.checks import Array
 from esgroup.distributions.product import Product
 from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
 from esgroup.strategies import rates
-from esgroup.strategies.base import Drawn, Strategy, Told
+from esgroup.strategies.base import Criterion, Drawn, Strategy, Told, relative_spread
 from esgroup.strategies.recombination import Constants, Cumulative
 from esgroup.strategies.sampling import longest, shortened
 
@@ -219,17 +219,52 @@ class UnivariateSearch(Strategy):
         """Return the standard deviations; for a Pareto, which may have none, from its quartiles."""
         return self._middles(state)[:, 1]
 
+    @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        return (
+            Criterion("spread", 0, self._spread_reasons),
+            Criterion("own", 0, lambda state, first: self.stop_reasons(state)),
+        )
+
+    def _spread_reasons(self, state: UnivariateSearchState, first: Array) -> dict[str, str]:
+        """Whether the distribution has contracted or grown, in units of the distance from the end of its support."""
+        return relative_spread(self.stds(state) / first * (self._first_distances / self._distances(state)))
+
+    def _distances(self, state: UnivariateSearchState) -> Array:
+        tau = self.product.natural(self._distribution_state(state))
+        parts = zip(self.product.families, self.product.slices, strict=True)
+        return np.array([family._distance(tau[part].tolist()) for family, part in parts])
+
+    @cached_property
+    def _first_distances(self) -> Array:
+        return self._distances(self.start())
+
+    @cached_property
+    def _first_stds(self) -> Array:
+        return self.stds(self.start())
+
     def stop_reasons(self, state: UnivariateSearchState) -> dict[str, str]:
-        """Stop at the limits of float64: a parameter cannot grow further, or no width is left."""
+        """Stop at the limits of float64: a parameter cannot grow further, or no width is left.
+
+        At a limit the distribution has contracted to an end of its support, or has gone to infinity. One that had no
+        width from the start has not searched.
+        """
         tau = self.product.natural(self._distribution_state(state))
         signed = np.abs(tau[[sign != "free" for sign in self.product.signs]])
-        middles = self._middles(state)[self._sharp]
         reasons = {}
         if (signed >= 0.99 * LARGEST).any() or (signed <= 1.01 * SMALLEST).any():
-            reasons["limit"] = f"a natural parameter left the range from {SMALLEST:g} to {LARGEST:g}"
-        if len(middles) and (middles[:, 1] <= 2e-15 * np.abs(middles[:, 0])).all():
+            grown = bool((self.stds(state) > self._first_stds).any())
+            text = f"a natural parameter left the range from {SMALLEST:g} to {LARGEST:g}"
+            reasons["divergence" if grown else "limit"] = text
+        if self._is_rounding(self.start()):
+            reasons["resolution"] = "the first distribution was no wider than the rounding of its mean"
+        elif self._is_rounding(state):
             reasons["width"] = "the distribution is no wider than the rounding of its mean"
         return reasons
+
+    def _is_rounding(self, state: UnivariateSearchState) -> bool:
+        middles = self._middles(state)[self._sharp]
+        return len(middles) > 0 and bool((middles[:, 1] <= 2e-15 * np.abs(middles[:, 0])).all())
 
     def check(self, points: Array) -> None:
         self.product.check_points("X", points)

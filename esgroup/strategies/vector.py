@@ -19,7 +19,7 @@ from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
 from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.base import CONDITION, DIVERGENCE, TOL_X, Criterion, Drawn, Strategy, Told
-from esgroup.strategies.box import Box
+from esgroup.strategies.box import Box, unresolved
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
@@ -112,6 +112,11 @@ class VectorSearch(Strategy):
         return self.box.least_steps(self.popsize)
 
     @cached_property
+    def _first_mean(self) -> Array:
+        mean: Array = self.box.encode(self.box.x0[None])[0] if self.begin is None else self.begin.mean
+        return mean
+
+    @cached_property
     def _limited(self) -> bool:
         return self._least_steps is not None or self.box.most_steps() is not None
 
@@ -136,7 +141,8 @@ class VectorSearch(Strategy):
         if begin is not None and begin.root is not None:
             return None
         x0 = self.box.random_point(rng, self.stds(self.start()))
-        box = replace(self.box, x0=x0, steps0=self.box.steps0 * sigma_factor)
+        steps0 = np.maximum(self.box.steps0 * sigma_factor, 10 * np.spacing(np.abs(x0)))  # x0 may be elsewhere
+        box = replace(self.box, x0=x0, steps0=steps0)
         if begin is not None:
             begin = Start(box.encode(x0[None])[0], box.initial_steps(), begin.correlation)
         return replace(self, box=box, popsize=popsize, begin=begin)
@@ -215,8 +221,16 @@ class VectorSearch(Strategy):
         )
 
     def _spread_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
-        """Whether the distribution is a point, or beyond all bounds."""
+        """Whether the distribution is a point, or beyond all bounds.
+
+        A distribution that has shrunk to a point has found one. One that was a point from the start has not searched:
+        a search can start from the distribution of another one that has ended.
+        """
         reasons: dict[str, str] = {}
+        at_first = unresolved(self._first_mean, first)
+        if at_first.any():
+            where = f"in {at_first.sum()} of {len(first)} coordinates"
+            return {"resolution": f"the first standard deviations were no more than the rounding of the mean {where}"}
         stds = self.spread(state)
         free = slice(None) if self._least_steps is None else self._least_steps == 0.0
         relative = (stds / first)[free]

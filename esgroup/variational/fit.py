@@ -32,6 +32,7 @@ MOST_FAILURES = 10  # iterations in a row without a finite answer
 MOST_RETREATS = 8
 GROWTH = 1e8  # growth of means or standard deviations beyond which a fit is given up
 UNBOUNDED = "the approximation has grown without limits: logp may be unbounded, or not integrable"
+UNRESOLVED = "the approximation has become narrower than the rounding of its mean: measure x from near there"
 SINGULAR = "the approximation has become singular: logp may be unbounded, or not integrable"
 NOT_FINITE = f"logp or its derivatives were not finite in {MOST_FAILURES} iterations in a row"
 FALLING = "the ELBO fell repeatedly: the estimator may be too noisy, take more samples"
@@ -203,6 +204,9 @@ class Fit:
         if _widest(mixture, self.state) > GROWTH * self.first_scale:
             self.message = UNBOUNDED
             return
+        if _is_unresolved(mixture, self.state):
+            self.message = UNRESOLVED
+            return
         verdict = self.schedule.verdict(found, self.last)
         self.travelling = verdict == "travelling"
         self.reach = next_reach(self.reach, mixture, self.rate, self._mean_deltas())
@@ -278,6 +282,12 @@ def _widest(mixture: Mixture, state: MixtureState) -> float:
     """The largest standard deviation of a coordinate under a component."""
     members = zip(mixture.components, mixture.component_states(state), strict=True)
     return math.sqrt(max(float(variances(gaussian, own).max()) for gaussian, own in members))
+
+
+def _is_unresolved(mixture: Mixture, state: MixtureState) -> bool:
+    """Whether a standard deviation of a component no longer changes its mean: its samples are all the same."""
+    members = zip(mixture.components, mixture.component_states(state), strict=True)
+    return any(bool((own.mean + np.sqrt(variances(gaussian, own)) == own.mean).any()) for gaussian, own in members)
 
 
 def _is_usable(mixture: Mixture, state: MixtureState) -> bool:

@@ -75,7 +75,8 @@ class VariationalObjective:
         q = LogDensity(self.mixture, state, requests.points)
         f = TargetAt(self.target, q.x)
         finite = requests.answer(f, q, self.gamma)
-        means = [(f.values(rows) + self.gamma * q.values(rows)).mean() for rows in draws]  # E_{q_k}[l]
+        with np.errstate(over="ignore"):  # then it is not finite
+            means = [(f.values(rows) + self.gamma * q.values(rows)).mean() for rows in draws]  # E_{q_k}[l]
         if not finite or not np.isfinite(means).all():
             return None
         rng.bit_generator.state = before
@@ -85,7 +86,10 @@ class VariationalObjective:
             if not self._estimator_draws:  # pass over the draws that `_record` has added
                 requests.request("values", "both", gaussian.sample(own, EXTRA_DRAWS, rng).x)
         rng.bit_generator.state = after
-        return GradientEstimate(self._joined(steps, np.array(means)), -float(np.exp(state.log_weights) @ means))
+        step = self._joined(steps, np.array(means))
+        if not all(np.isfinite(part).all() for part in step):  # finite derivatives may overflow in local coordinates
+            return None
+        return GradientEstimate(step, -float(np.exp(state.log_weights) @ means))
 
     def _record(
         self, requests: RecordedRequests, function: Values, gaussian: Gaussian, state: State, rng: np.random.Generator

@@ -23,6 +23,7 @@ MEMORIES = 8  # length of a window in units of 1 / rate: its start is forgotten 
 EXACT = 1e-16  # nats: what L has above its minimum when steps have shrunk to about 1e-8 standard deviations
 SURE = 3.0  # standard errors by which the ELBO of one window must exceed that of the one before to have risen
 WIDEST = 2.0**100  # the largest reach, so that doubling never overflows
+_LONG = 1e50  # entries of steps beyond it are shortened in any case; their squares are numbers
 POWERS = 8  # steps of the power method: they give the norm to a few per cent, from below
 
 
@@ -67,6 +68,7 @@ def extended_window(window: Window, mixture: Mixture, state: MixtureState, step:
     u = np.concatenate([step.deltas.ravel(), step.ms, step.logits])
     change = 0.0 if window.length == 0 else squared_fisher_norm(mixture, state, u - window.last)
     first = np.asarray(elbo) if window.length == 0 else window.elbo_first
+    gap = elbo - float(first)
     return Window(
         window.length + 1,
         window.steps + u,
@@ -74,7 +76,7 @@ def extended_window(window: Window, mixture: Mixture, state: MixtureState, step:
         u,
         window.elbo + elbo,
         first,
-        window.elbo_squares + (elbo - first) ** 2,
+        window.elbo_squares + gap * gap,  # a power of floats would raise where this overflows
         window.means + state.means,
         window.roots + state.roots,
         window.log_weights + state.log_weights,
@@ -112,7 +114,9 @@ def window_summary(window: Window, mixture: Mixture, state: MixtureState, rate: 
     spread = float(window.changes) / (2 * max(n - 1, 1))
     first = float(window.elbo_first)
     mean = float(window.elbo) / n
-    variance = max(float(window.elbo_squares) / n - (mean - first) ** 2, 0.0) * n / max(n - 1, 1)
+    variance = max(float(window.elbo_squares) / n - (mean - first) * (mean - first), 0.0) * n / max(n - 1, 1)
+    if not math.isfinite(variance):
+        variance = math.inf  # of values whose squares are no numbers
     signal = 0.5 * squared_fisher_norm(mixture, state, window.steps / n)
     return WindowSummary(mean, math.sqrt(variance / n), signal, rate * spread / 4, spread / (2 * n))
 
@@ -161,6 +165,7 @@ def clipped_step(step: MixtureStep, mixture: Mixture, rate: float, reach: Array)
     however large the noise, and yet the share of steps that are shortened vanishes with it. Means may move `reach` (K,)
     times as far: see `next_reach`.
     """
+    step = MixtureStep(_at_most(step.deltas, _LONG), _at_most(step.ms, _LONG), _at_most(step.logits, _LONG))
     longest, ms = _longest(mixture, rate), step.ms.copy()
     for k, gaussian in enumerate(mixture.components):
         part = mixture._part(ms, k)  # a view
@@ -169,6 +174,11 @@ def clipped_step(step: MixtureStep, mixture: Mixture, rate: float, reach: Array)
     deltas = step.deltas / np.maximum(1.0, np.linalg.norm(step.deltas, axis=1) / (reach * longest))[:, None]
     logits = step.logits / max(1.0, math.sqrt(rate) * np.abs(step.logits).max(initial=0.0))
     return MixtureStep(deltas, ms, logits)
+
+
+def _at_most(numbers: Array, largest: float) -> Array:
+    """The numbers, all divided by the same so that none is larger: their squares must not overflow."""
+    return numbers / max(1.0, float(np.abs(numbers).max(initial=0.0)) / largest)
 
 
 def next_reach(reach: Array, mixture: Mixture, rate: float, deltas: Array) -> Array:

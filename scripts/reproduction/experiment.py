@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 Array = np.ndarray
-HOLDS, FAILS, WHEN = "holds", "does not hold", "holds when "
+HOLDS, FAILS, UNDECIDED, WHEN = "holds", "does not hold", "undecided", "holds when "
 _LIBRARIES = ("numpy", "scipy")
 
 
@@ -32,15 +32,20 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a claim of the paper: "holds", "holds when ..." or "does not hold", and the figures behind it."""
+    """What became of a claim of the paper, and the figures behind it.
+
+    The word is "holds", "holds when ...", "does not hold", or "undecided" where the runs have not come to an end.
+    """
 
     claim: str
     word: str
     why: str
 
     def __post_init__(self) -> None:
-        if self.word not in (HOLDS, FAILS) and not (self.word.startswith(WHEN) and len(self.word) > len(WHEN)):
-            raise ValueError(f"word must be {HOLDS!r}, {FAILS!r} or begin with {WHEN!r}, got {self.word!r}")
+        conditional = self.word.startswith(WHEN) and len(self.word) > len(WHEN)
+        if not conditional and self.word not in (HOLDS, FAILS, UNDECIDED):
+            known = f"{HOLDS!r}, {FAILS!r}, {UNDECIDED!r}"
+            raise ValueError(f"word must be {known} or begin with {WHEN!r}, got {self.word!r}")
 
 
 def judged(claim: str, why: str, outcomes: dict[str, bool]) -> Verdict:

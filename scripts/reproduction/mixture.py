@@ -24,6 +24,7 @@ from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState
 from esgroup.gradients import Pathwise, Stein
 from esgroup.variational import fit_posterior
+from esgroup.variational.fit import Fit
 from esgroup.variational.log_density import variances
 from esgroup.variational.posterior import Posterior
 from esgroup_problems.mixtures import StudentMixture, student_t_mixture
@@ -153,7 +154,14 @@ def _fitted(setting: Setting, narrow: bool, seed: int, plan: Plan, shown: bool) 
     known: dict[str, Any] = {"jac": target.gradients, "vectorized": True, "estimator": Pathwise(SAMPLES)}
     for structure in setting.structures:
         family, began = first_family(setting, structure, seed), time.process_time()
-        found = fit_posterior(target.log_density, family=family, rng=seed, max_iters=setting.iterations, **known)
+        states: dict[int, MixtureState] = {}
+        fits: list[Fit] = []
+
+        def look(fit: Fit, states: dict[int, MixtureState] = states, fits: list[Fit] = fits) -> None:
+            states[fit.nit], fits[:] = fit.state, [fit]
+
+        fitting = {"rng": seed, "max_iters": setting.iterations, "callback": look}
+        found = fit_posterior(target.log_density, family=family, **fitting, **known)
         seconds = time.process_time() - began
         elbo, error = found.elbo_estimate(setting.draws, [seed, 2])
         gaps = marginal_distances(found, target)
@@ -161,8 +169,19 @@ def _fitted(setting: Setting, narrow: bool, seed: int, plan: Plan, shown: bool) 
         numbers = {"ELBO": elbo, "standard error": error, "KS": gaps.mean(), "first KS": gaps[0], "seconds": seconds}
         yield from (Row(part, case, structure, seed, float(value)) for part, value in numbers.items())
         yield Row("iterations", case, structure, seed, found.nit)
+        rise, noise = _last_rise(fits[-1], states, setting.draws, seed)
+        yield Row("rise", case, structure, seed, rise)
+        yield Row("rise error", case, structure, seed, noise)
         if shown:
             yield from _marginals(found, target, case, structure, first=structure == setting.structures[0])
+
+
+def _last_rise(fit: Fit, states: dict[int, MixtureState], draws: int, seed: int) -> tuple[float, float]:
+    """By how much the ELBO has risen in the last quarter of the iterations, and the standard error of that."""
+    last = max(states)
+    ends = [states[max(1, last - last // 4)], states[last]]
+    before, after = (fit.objective.elbo(state, draws, np.random.default_rng([seed, 3])) for state in ends)
+    return after.elbo - before.elbo, float(np.hypot(before.stderr, after.stderr))
 
 
 def _marginals(found: Posterior, target: Target, case: str, structure: str, first: bool) -> Iterator[Row]:

@@ -35,13 +35,15 @@ def write_report(
         words = [verdict.word.split(" when")[0] for verdict in experiment.verdicts(table)]
         conditional = sum(v.word.startswith("holds when") for v in experiment.verdicts(table))
         plain, fails = words.count("holds") - conditional, words.count("does not hold")
-        summary.append(f"| [{experiment.name}](#{_anchor(experiment.title)}) | {plain} | {conditional} | {fails} |")
+        counts = f"{plain} | {conditional} | {fails} | {words.count('undecided')}"
+        summary.append(f"| [{experiment.name}](#{_anchor(experiment.title)}) | {counts} |")
     known = {experiment.name for experiment in experiments}
     for name, about in planned.items():
         if name not in known:
             missing.append(name)
             sections.append(_absent(name, about))
-    head = [_HEAD, "| experiment | holds | holds when ... | does not hold |", "|---|---|---|---|", *summary, ""]
+    titles = "| experiment | holds | holds when ... | does not hold | undecided |"
+    head = [_HEAD, titles, "|---|---|---|---|---|", *summary, ""]
     target.write_text("\n".join([*head, *sections]), encoding="utf-8")
     return missing
 

@@ -1,5 +1,7 @@
 """Why runs end; the best point is the result in every case."""
 
+import time
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -261,3 +263,35 @@ def test_scipys_maxfev_limits_the_values() -> None:
     known = {"jac": function.jac, "hess": function.hess, "method": newton_method}
     assert minimize(function.fun, X0, options={"maxfev": 4}, **known).nfev == 4
     assert "Moving" in minimize(function.fun, X0, options={"structure": "auto"}, **known).structure
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("both", [True, False])
+def test_fun_is_never_called_more_often_than_max_evals(structure: str, both: bool) -> None:
+    """With jac=True the differences of gradients that stand for products are calls of fun, too."""
+    function = cosh(DIM)
+    for most in (1, 2, 3, 10, 40):
+        calls = []
+
+        def fun(x, calls=calls):
+            calls.append(1)
+            return (function.fun(x), function.jac(x)) if both else function.fun(x)
+
+        found = minimize_newton(
+            fun, X0, jac=True if both else function.jac, structure=structure, max_evals=most, gtol=0.0, rng=1
+        )
+        assert found.nfev == len(calls) <= most
+
+
+def test_no_more_than_one_evaluation_follows_the_end_of_the_time() -> None:
+    """A product that takes longer than the whole run may is the last; then the best point is returned."""
+    function = cosh(DIM)
+    seen: list[str] = []
+
+    def hessp(x, v):
+        seen.append("hessp")
+        time.sleep(0.02)
+        return function.hess(x) @ v
+
+    found = minimize_newton(function.fun, X0, jac=function.jac, hessp=hessp, structure="full", max_time=0.01, rng=1)
+    assert list(found.stop) == ["max_time"] and seen == ["hessp"] and found.fun == function.fun(found.x)

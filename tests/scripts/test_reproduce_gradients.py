@@ -143,6 +143,8 @@ def mixture_table(elbos: dict[str, float], distances: dict[str, float], seconds:
             rows.append(Row("ELBO", "p = 9, wide", name, seed, elbos.get(name, -5.0)))
             rows.append(Row("standard error", "p = 9, wide", name, seed, 0.1))
             rows += [Row(part, "p = 9, wide", name, seed, distances.get(name, 0.2)) for part in ("KS", "first KS")]
+            rows.append(Row("rise", "p = 9, wide", name, seed, 0.1))
+            rows.append(Row("rise error", "p = 9, wide", name, seed, 0.1))
         rows.append(Row("iteration seconds", "gradients", name, 9, seconds.get(name, 1.0)))
     return Table(rows)
 
@@ -176,6 +178,22 @@ def test_other_numbers_of_mixtures_give_another_word(
     found = words(mixture_verdicts.verdicts(mixture_table(elbos, distances, seconds)))
     (word,) = (word for text, word in found.items() if text.startswith(claim))
     assert word == expected
+
+
+@pytest.mark.parametrize("part", ["rise", "rise error"])
+def test_fits_that_still_rise_or_were_not_looked_at_decide_nothing(part: str) -> None:
+    """One fit that has not converged leaves open every claim about it, and no other."""
+    rows = [row for row in mixture_table({}, {}, {}).rows if not (row.part == part and row.series == "Tri-up")]
+    rising = [Row(part, "p = 9, wide", "Tri-up", seed, 1.0 if part == "rise" else 0.01) for seed in (1, 2)]
+    for others in ([], rising):
+        found = words(mixture_verdicts.verdicts(Table([*rows, *others])))
+        decided = {claim for claim, word in found.items() if word != "undecided"}
+        assert decided == {"The same of Hs-up and Hs-low.", "Tri-up costs less than the full precision."}
+
+
+def test_a_quick_run_says_how_its_fits_still_rise(tables: dict[str, Table]) -> None:
+    rises, fits = tables["mixture"].where("rise").rows, tables["mixture"].where("ELBO").rows
+    assert len(rises) == len(fits) and all(math.isfinite(row.value) for row in rises)
 
 
 # ---- mixture: target and distances

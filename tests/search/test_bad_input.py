@@ -420,7 +420,7 @@ POSITIVE = r"sigma0 .*positive finite.* "
         ([1, 2], r"sigma0 .*\(3,\).*\(2,\)"),
         ([[1, 2, 3]], r"sigma0 .*\(3,\).*\(1, 3\)"),
         (["a", "b", "c"], r"sigma0 .*real numbers"),
-        (1e-200, r"sigma0 .*1e-100.*1e.100.* 1e-200"),
+        (1e-200, r"sigma0 .*large enough to change x0, got 1e-200"),
         (1e200, r"sigma0 .*1e-100.*1e.100.* 1e.200"),
         ([1, 1e-300, 1e200], r"sigma0 .* 1e-300"),
     ],

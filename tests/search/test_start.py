@@ -95,7 +95,7 @@ def test_a_structure_takes_of_cov0_what_it_can_hold() -> None:
 
 
 def test_a_tiny_covariance_is_as_good_as_any() -> None:
-    assert np.allclose(covariance(searcher(sigma0=None, cov0=1e-180 * SPD)) * 1e180, SPD)
+    assert np.allclose(covariance(Searcher(np.zeros(3), cov0=1e-180 * SPD, rng=1)) * 1e180, SPD)
 
 
 def test_a_good_covariance_helps() -> None:

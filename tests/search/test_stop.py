@@ -220,9 +220,35 @@ def test_a_condition_beyond_numbers_is_named() -> None:
 
 
 def test_one_coordinate_at_full_precision_is_named() -> None:
-    search = Searcher([1e18, 1.0], 1.0, rng=1)
-    generation(search)
+    search = run(Searcher([1e14, 1.0], 1.0, rng=1), lambda x: (x[0] - 1e14) ** 2 + 1e-3 * x[1] ** 2)
     assert list(search.stop()) == ["precision"] and not search.result.success
+
+
+def test_a_search_that_begins_at_full_precision_has_found_nothing() -> None:
+    """Its steps were never larger than rounding, in contrast to those that shrank to it."""
+    first = run(Searcher([300.0, -200.0, 5.0], 1e-9, rng=1), lambda x: sphere(x - 299.999))
+    first.state.sigma[:] = 1e-14
+    again = Searcher(first, rng=1)
+    generation(again)
+    assert list(again.stop()) == ["resolution"] and "in 2 of 3 coordinates" in again.stop()["resolution"]
+    assert again.result.status == 3 and not again.result.success
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+def test_a_search_that_begins_just_above_the_resolution_claims_success_at_the_minimum_only(dim: int) -> None:
+    apart = np.spacing(1e15)
+    for seed in range(20):
+        at = 1e15 + apart * np.rint(100 * np.random.default_rng(seed).standard_normal(dim))
+        search = run(Searcher(np.full(dim, 1e15), 5.5 * apart, rng=seed), lambda x, at=at: sphere(x - at))
+        assert not search.result.success or np.abs(search.best_x - at).max() <= 4 * apart
+
+
+def test_a_restart_is_wide_enough_for_the_place_where_it_begins() -> None:
+    narrow = Searcher([2.0, 1.0], [1e-14, 1.0], bounds=[(0, 1e9), (-5, 5)], rng=1).strategy
+    again = narrow.restarted(10, 1e-2, np.random.default_rng(1))
+    assert again is not None
+    state = again.start()
+    assert state.mean[0] > 1e3 and (state.mean + 0.1 * again.spread(state) != state.mean).all()
 
 
 def test_failed_generations_end_the_search_only_in_a_row() -> None:
@@ -312,6 +338,9 @@ def test_a_result_before_any_value_is_where_the_search_begins() -> None:
 REASONS = [
     ({}, -1, False),
     ({"tolx": ""}, 0, True),
+    ({"tolx": "", "resolution": ""}, 3, False),
+    ({"divergence": "", "tolfun": ""}, 3, False),
+    ({"failed": "", "tolx": "", "max_evals": ""}, 2, False),
     ({"tolfun": ""}, 0, True),
     ({"target": ""}, 1, True),
     ({"max_evals": ""}, 2, False),

@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -359,6 +360,46 @@ def test_standard_deviations_are_reported_in_the_users_coordinates() -> None:
     assert shown.tolist() == [0.0, 0.25, 40.0, 0.1]
     at_bound = where.to_user_stds(where.encode(np.array([[1.0, 10.0, 3.0, 0.0]]))[0], np.array([0.1, 1.0, 0.1]))
     assert at_bound[1] == pytest.approx(math.sqrt(2) * 0.1**2 / 4)  # that of t^2 / (4 a), margin a = 1
+
+
+# ---- resolution -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("x0", "sigma0", "options", "text"),
+    [
+        ([1.7e18] * 3, 100.0, {}, r"sigma0 .*large enough to change x0, got 100: .*x0\[0\] = 1.7e\+18 are 256 apart"),
+        ([0.0, -1e18], 1.0, {}, r"sigma0 .*x0\[1\]"),
+        ([5.0, 1e18, 0.0], 1.0, {"fixed": [0], "bounds": (None, 2e18)}, r"sigma0 .*x0\[1\]"),
+        ([1e18, 2.0], 5.0, {"integer": True}, r"sigma0 .*x0\[0\]"),
+        ([2.0, 1.0], [1.0, 1e-15], {}, r"sigma0 .*got 1e-15: .*x0\[1\] = 1"),
+        ([3.0, 1e18], None, {"bounds": [(0, 9), (1e18, 1e18 + 1000)]}, r"bounds .*equal to fix .* for coordinate 1"),
+    ],
+)
+def test_steps_no_larger_than_the_rounding_of_x0_are_refused(x0: Any, sigma0: Any, options: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        make_box(x0, sigma0=sigma0, **options).initial_steps()
+
+
+@pytest.mark.parametrize(
+    ("x0", "sigma0", "options"),
+    [
+        ([1e18, 1.0], 1.0, {"fixed": [0]}),
+        ([1e18, 1.0], [1e4, 1e-14], {}),
+        ([1e18, 1.0], None, {}),
+        ([0.0, 0.0], 1e-300, {}),
+        ([1e15 + 1, 2.0], None, {"bounds": [(1e15, 1e15 + 1000), (2, 2)]}),
+    ],
+)
+def test_steps_above_the_rounding_of_x0_are_accepted(x0: Any, sigma0: Any, options: Any) -> None:
+    where = make_box(x0, sigma0=sigma0, **options)
+    y, steps = where.encode(where.x0[None])[0], where.initial_steps()
+    assert (where.decode((y + 0.2 * steps)[None])[0] != where.x0)[~where.fixed].all()
+
+
+def test_a_covariance_may_say_how_far_steps_go_from_a_large_x0() -> None:
+    search = Searcher([1e18, 1e18], cov0=np.diag([1e30, 1e32]), rng=1)
+    assert np.allclose(search.stds, [1e15, 1e16])
 
 
 # ---- random starts ----------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Searches with univariate families: one generation written out, the Gaussian search as a special case, then optima."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from esgroup.distributions.families import (
     Weibull,
 )
 from esgroup.groups import Diagonal
+from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Told
 from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.univariate import UnivariateSearch, UnivariateSearchState
@@ -316,3 +318,49 @@ def test_a_mixed_product_finds_a_scale_a_probability_and_a_count_at_once() -> No
         _, best, state = searched(strategy, f, seed, 2000, 1e-6)
         assert best <= 1e-6
         assert strategy.mean(state)[2] == 7
+
+
+# ---- minima of any size -------------------------------------------------------------------------------------------
+
+
+def to_the_end(family: Any, fun: Any) -> Searcher:
+    search = Searcher(family, rng=1)
+    while not search.stop():
+        search.tell([fun(float(x[0])) for x in search.ask()])
+        assert search.nfev < 30_000
+    return search
+
+
+@pytest.mark.parametrize("family", [Gamma(4.0, 4.0), Wald(1.0, 4.0)])
+@pytest.mark.parametrize("wanted", [1e-100, 1e-20, 1e20, 1e100])
+def test_a_positive_number_of_any_size_is_found(family: Any, wanted: float) -> None:
+    """On the way there the width falls or grows with the mean, which is neither a contraction nor a divergence."""
+    search = to_the_end(family, lambda w: abs(math.log(w / wanted)))
+    assert search.result.success and search.best_x[0] == pytest.approx(wanted, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize(
+    "family", [Gamma(4.0, 4.0), Wald(1.0, 4.0), Beta(2.0, 2.0), Exponential(1.0), Weibull(1.0, 2.0)]
+)
+def test_a_success_is_a_minimum_below_the_first_width(family: Any) -> None:
+    search = to_the_end(family, lambda w: (w - 1e-20) ** 2)
+    assert search.best_x[0] == pytest.approx(1e-20, rel=1e-2, abs=0)
+    assert not search.result.success or search.best_x[0] == pytest.approx(1e-20, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("family", [Gamma(4.0, 4.0), Wald(1.0, 4.0), Exponential(1.0), Weibull(1.0, 2.0)])
+def test_the_end_of_a_half_line_is_a_success_and_infinity_is_none(family: Any) -> None:
+    near, far = to_the_end(family, lambda w: w), to_the_end(family, lambda w: -w)
+    assert list(near.stop()) == ["limit"] and near.result.success and near.best_x[0] < 1e-60
+    assert list(far.stop()) == ["divergence"] and not far.result.success
+
+
+@pytest.mark.parametrize("family", [Normal(1e18, 1.0), Gamma(1e30, 1.0), Wald(1.0, 1e30)])
+def test_a_distribution_that_is_a_point_from_the_start_finds_nothing(family: Any) -> None:
+    search = Searcher(family, rng=1)
+    assert list(search.stop()) == ["resolution"] and not search.result.success
+
+
+def test_a_beta_is_as_far_from_either_end_as_its_smaller_shape_says() -> None:
+    assert Beta(2.0, 6.0)._distance((2.0, 6.0)) == pytest.approx(0.25)
+    assert Beta(6.0, 2.0)._distance((6.0, 2.0)) == pytest.approx(0.25)

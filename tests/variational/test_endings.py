@@ -2,6 +2,7 @@
 
 import json
 import signal
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,44 @@ def test_a_fit_whose_mean_still_moves_is_continued_bit_for_bit(tmp_path: Path) -
     standard(100, checkpoint=tmp_path / "fit.npz")
     continued = standard(120, checkpoint=tmp_path / "fit.npz", resume=True)
     assert np.array_equal(continued.mean, standard(120).mean)
+
+
+# ---- log densities multiplied by a number ---------------------------------------------------------------------------
+
+MEAN, PRECISION = np.array([1.0, -2.0]), np.array([[2.0, 0.5], [0.5, 1.0]])
+
+
+def scaled(scale: float, known: str) -> Posterior:
+    derivatives = {"jac": lambda x: -scale * (PRECISION @ (x - MEAN)), "hess": lambda x: -scale * PRECISION}
+    given = {name: derivatives[name] for name in known.split()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return fit_posterior(
+            lambda x: float(-0.5 * scale * (x - MEAN) @ PRECISION @ (x - MEAN)), np.zeros(2), rng=1, **given
+        )
+
+
+@pytest.mark.parametrize("known", ["", "jac", "jac hess"])
+@pytest.mark.parametrize("scale", [1e-8, 1e30])
+def test_wide_and_narrow_posteriors_are_found_as_far_as_numbers_go(scale: float, known: str) -> None:
+    found = scaled(scale, known)
+    assert found.converged
+    np.testing.assert_allclose(found.stds, np.sqrt(np.diagonal(np.linalg.inv(PRECISION)) / scale), rtol=1e-3)
+
+
+@pytest.mark.parametrize("known", ["", "jac", "jac hess"])
+@pytest.mark.parametrize("scale", [1e36, 1e58, 1e100, 1e155, 1e300])
+def test_a_posterior_narrower_than_the_rounding_of_its_mean_is_not_claimed(scale: float, known: str) -> None:
+    """All samples of the approximation are the same point, so that nothing can be learned about its width."""
+    found = scaled(scale, known)
+    assert not found.converged and "narrower than the rounding of its mean" in found.message
+    assert np.allclose(found.mean, MEAN) and np.isfinite(found.stds).all()
+
+
+@pytest.mark.parametrize("scale", [1e-22, 1e-300])
+def test_a_nearly_flat_log_density_is_not_claimed(scale: float) -> None:
+    found = scaled(scale, "jac hess")
+    assert not found.converged and "grown without limits" in found.message
 
 
 # ---- no limits, no values -------------------------------------------------------------------------------------------

@@ -1,0 +1,65 @@
+"""Budgets that are kept to within one call of a user's function, wherever in an iteration the call is made."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from esgroup.newton.precision import Breakdown
+from esgroup.running.limits import Limits, budget_reasons
+
+
+@dataclass(eq=False)
+class CallBudget:
+    """Counts the calls of fun, also those for gradients if it returns both, and refuses calls beyond the limits.
+
+    Attributes
+    ----------
+    limits : Limits
+        Of these max_evals and max_time are kept.
+    calls : int
+        Calls of fun so far.
+    strict : bool
+        Whether calls are refused: not before the first point is known, nor while the gradient of an accepted point is
+        evaluated, without which the point could not be the result.
+    """
+
+    limits: Limits
+    calls: int = 0
+    strict: bool = False
+    _started: float = field(default_factory=time.monotonic)
+
+    def guarded(self, function: Any, *, counts: bool = False) -> Any:
+        """Return the function, which ends the run instead of a call that is beyond the limits."""
+        if not callable(function):
+            return function
+
+        @functools.wraps(function, updated=())
+        def call(*args: Any) -> Any:
+            self._refuse(counts)
+            self.calls += counts
+            return function(*args)
+
+        return call
+
+    def _refuse(self, counts: bool) -> None:
+        if not self.strict:
+            return
+        limits = self.limits._replace(target=None, max_iters=None)
+        if not counts:
+            limits = limits._replace(max_evals=None)
+        for reason in budget_reasons(limits, self.calls, 0, time.monotonic() - self._started, 0.0).items():
+            raise Breakdown(*reason)
+
+    @contextmanager
+    def lenient(self) -> Iterator[None]:
+        """Calls are not refused within this context."""
+        before, self.strict = self.strict, False
+        try:
+            yield
+        finally:
+            self.strict = before
