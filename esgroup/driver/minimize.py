@@ -179,13 +179,15 @@ def minimize(
     progress : default False
         Whether to show a progress line on a terminal.
     history : default None
-        A file of JSON lines, one per generation, for plots.
+        A file of JSON lines, one per generation, for plots. If the disk is full, there is a warning and the run
+        goes on.
     checkpoint : default None
         A file that is rewritten after generations, using at most a tenth of the running time, and always at the end,
         whatever ends the run. `Searcher.load` reads it too.
     resume : default False
         Continue from the checkpoint. With the same arguments the result equals that of the uninterrupted run bit for
-        bit; limits that are given replace the saved ones.
+        bit, on the same machine with the same versions and number of BLAS threads; limits that are given replace the
+        saved ones. Another x0, sigma0, cov0, popsize or seed is refused; generators cannot be compared.
 
     Returns
     -------
