@@ -318,16 +318,15 @@ def _by_generations(
 ) -> None:
     while True:
         while not (reasons := restarted.stop()):
-            complete = _generation(restarted, evaluate, enough, interrupts)
+            _generation(restarted, evaluate, enough, interrupts)
             restarted.other_reasons |= failures.reasons()
-            if complete:
-                after_generation()
+            after_generation()
         if not restarted.begin_next_run(reasons):
             return
 
 
-def _generation(restarted: RestartedSearch, evaluate: Evaluate, enough: Enough, interrupts: Interrupts) -> bool:
-    """Evaluate a generation, or the part of it that limits allow; return whether it is complete."""
+def _generation(restarted: RestartedSearch, evaluate: Evaluate, enough: Enough, interrupts: Interrupts) -> None:
+    """Evaluate a generation, or the part of it that limits allow."""
     X = restarted.ask()
     whole = len(X)
     if whole > restarted.affordable:
@@ -338,12 +337,11 @@ def _generation(restarted: RestartedSearch, evaluate: Evaluate, enough: Enough, 
             evaluate(X, arrived, enough)
         if len(arrived) == whole:
             restarted.tell([arrived[i] for i in range(whole)])
-            return True
+        else:
+            restarted.salvage(arrived)
     except BaseException:
         restarted.salvage(arrived)
         raise
-    restarted.salvage(arrived)
-    return False
 
 
 def _observer(stack: ExitStack, callback: Any, progress: bool, history: Path | None, resume: bool) -> Observe:

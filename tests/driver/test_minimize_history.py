@@ -37,6 +37,10 @@ class TestHistoryAndProgress:
         esgroup.minimize(rastrigin, X0, **options, history=parts, max_evals=3000, checkpoint=file)
         esgroup.minimize(rastrigin, X0, **options, history=parts, max_evals=4000, checkpoint=file, resume=True)
         a, b = self.lines(whole), self.lines(parts)
+        # the budget cut a generation, whose first part was recorded, too
+        cut = [i for i, (one, other) in enumerate(pairwise(b)) if one["nit"] == other["nit"] and other["nfev"] == 3000]
+        assert len(cut) == 1
+        del b[cut[0] + 1]
         assert len(a) == len(b)
         for one, other in zip(a, b, strict=True):
             assert {**one, "elapsed": 0} == {**other, "elapsed": 0}

@@ -157,7 +157,8 @@ def test_the_counts_continue_over_restarts(tmp_path: Path) -> None:
     )
     run = read(path)
     assert result.restarts >= 1 and run.restart[-1] == result.restarts
-    assert run.nfev[-1] == result.nfev and run.nit[-1] == result.nit == len(run.nit)
+    assert run.nfev[-1] == result.nfev and run.nit[-1] == result.nit == len(set(run.nit))
+    assert len(run.nit) <= result.nit + 1  # the last line may be of a part of a generation
     assert (np.diff(run.nfev) > 0).all() and (np.diff(run.best_f) <= 0).all()
 
 
