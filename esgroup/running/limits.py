@@ -9,7 +9,7 @@ from esgroup import checks
 
 TARGET = "target"
 TOLERANCES = ("tolx", "tolfun", "gtol", "dof", "limit", "modes", "width")
-CONTRADICTIONS = ("resolution", "divergence", "failed")  # where one of these holds, no tolerance means anything
+CONTRADICTIONS = ("resolution", "divergence", "failed", "flat")  # where one of these holds, no tolerance means anything
 BUDGETS = ("max_evals", "max_iters", "max_time")
 
 

@@ -83,6 +83,7 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
         "seconds": ledger.clock.seconds,
         "worst": record.worst,
         "failed_in_a_row": record.failed_in_a_row,
+        "varied": record.varied,
         "looks": {name: [look.reasons, look.nit] for name, look in record.looks.items()},
         "asked": [asked.nit for asked in ledger.asked],
         "last": None if ledger.last is None else ledger.asked.index(ledger.last),
@@ -143,6 +144,7 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
     record.best = deque(array(arrays, "record/best", (None,)).tolist(), maxlen=record.best.maxlen)
     record.median = deque(array(arrays, "record/median", (len(record.best),)).tolist(), maxlen=record.median.maxlen)
     record.worst, record.failed_in_a_row = entry(header, "worst", float), _count(header, "failed_in_a_row")
+    record.varied = bool(header.get("varied", True))  # older files do not have it
     record.looks = {name: _look(name, kept) for name, kept in entry(header, "looks", dict).items()}
     for i, nit in enumerate(entry(header, "asked", list)):
         drawn = _drawn(shape, width, f"asked/{i}", arrays)

@@ -33,6 +33,7 @@ class Record:
     median: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_HISTORY))
     worst: float = math.nan  # of the last generation, failed runs apart
     failed_in_a_row: int = 0
+    varied: bool = False  # whether values have ever differed within a generation
     looks: dict[str, Look] = field(default_factory=dict)  # expensive criteria are re-checked every few generations
 
     def add(self, ranked: list[float]) -> None:
@@ -46,6 +47,10 @@ class Record:
         self.median.append(median if median == median else math.inf)  # NaN would never compare
         worst = ranked[-1]
         self.worst = worst if worst == worst else max(value for value in ranked if value == value)
+        if not self.varied:
+            low, high = ranked[0], self.worst
+            size = max(abs(low), abs(high))
+            self.varied = low < high and (size == math.inf or high - low > TOL_FUN * size)
 
     def look(self, name: str, every: int, nit: int, answer: Callable[..., dict[str, str]], *of: Any) -> dict[str, str]:
         """The reasons that answer(*of) gives, or gave at the last look if the next one is not due."""
@@ -72,6 +77,8 @@ def value_reasons(record: Record, nit: int, dim: int, popsize: int, *, patience:
         gap = 0.0 if low == high else high - low  # also of infinite ones
         if gap == 0.0 or gap <= TOL_FUN * max(abs(low), abs(high)) < math.inf:
             reasons["tolfun"] = f"the values of {span} generations differ by {gap:.3g}, no more than rounding"
+            if not record.varied:
+                reasons["flat"] = "no two values differed by more than rounding: there was nothing to go by"
     if patience < math.inf:  # sorting a long history in every generation would be expensive
         reasons |= record.look("stagnation", 10, nit, _stagnation, record, dim, popsize, patience)
     return reasons

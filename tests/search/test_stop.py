@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import OptimizeResult
 
+import esgroup
 from esgroup import Searcher
 from esgroup.running.limits import Limits, status_of
 from esgroup.search import ledger as module
@@ -126,7 +127,7 @@ def test_a_point_that_is_found_to_the_precision_of_its_coordinates_is_a_success(
 @pytest.mark.parametrize("dim", [1, 2, 10, 40, 100])
 def test_a_constant_function_ends_alike_in_every_dimension(dim: int) -> None:
     search = run(Searcher(np.zeros(dim), 1.0, rng=1), lambda x: 1.0)
-    assert list(search.stop()) == ["tolfun"]
+    assert list(search.stop()) == ["tolfun", "flat"]
 
 
 def test_a_reason_stands_until_the_next_look() -> None:
@@ -407,3 +408,14 @@ def test_the_stds_are_those_of_the_points() -> None:
     for _ in range(5):
         generation(search, valley)
     assert np.allclose(search.ask(40_000).std(axis=0), search.stds, rtol=0.1)
+
+
+@pytest.mark.parametrize("f", [lambda x: 1.0, lambda x: (x[0] - 1e20) ** 2, lambda x: math.inf], ids=["one", "large", "infinite"])
+def test_a_function_that_is_constant_to_rounding_is_no_success(f: Any) -> None:
+    result = esgroup.minimize(f, [1.0, 1.0, 1.0], 0.5, rng=1)
+    assert "flat" in result.stop and not result.success
+
+
+def test_a_search_that_ends_on_a_plateau_is_a_success() -> None:
+    result = esgroup.minimize(lambda x: np.round(x @ x, 1), [1.0, 1.0, 1.0], 0.5, rng=1)
+    assert "tolfun" in result.stop and "flat" not in result.stop and result.success
