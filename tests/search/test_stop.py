@@ -410,7 +410,9 @@ def test_the_stds_are_those_of_the_points() -> None:
     assert np.allclose(search.ask(40_000).std(axis=0), search.stds, rtol=0.1)
 
 
-@pytest.mark.parametrize("f", [lambda x: 1.0, lambda x: (x[0] - 1e20) ** 2, lambda x: math.inf], ids=["one", "large", "infinite"])
+@pytest.mark.parametrize(
+    "f", [lambda x: 1.0, lambda x: (x[0] - 1e20) ** 2, lambda x: math.inf], ids=["one", "large", "infinite"]
+)
 def test_a_function_that_is_constant_to_rounding_is_no_success(f: Any) -> None:
     result = esgroup.minimize(f, [1.0, 1.0, 1.0], 0.5, rng=1)
     assert "flat" in result.stop and not result.success
