@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -40,14 +40,10 @@ class Found(NamedTuple):
     row: int
 
     @property
-    def point(self) -> Array:
-        """The point itself."""
-        return self.asked.drawn.points[self.row]
-
-    @property
     def local(self) -> Array:
         """Its local coordinates in the distribution from which it was drawn."""
-        return self.asked.drawn.local[self.row]
+        local: Array = self.asked.drawn.local[self.row]
+        return local
 
     @property
     def tag(self) -> int:
@@ -120,6 +116,21 @@ class Ledger:
         self.last = Asked(drawn, self.nit, set(range(len(drawn.points))))
         self.asked.append(self.last)
 
+    def drawn_together(self, n: int, batch: int, draw: Callable[[int], Drawn]) -> Drawn:
+        """n points, of which those of one generation are drawn together: such samples are spread more evenly.
+
+        Points are copies: a row that is out does not keep the others in memory, and nobody can write to them.
+        """
+        parts, missing = [], n
+        while missing:
+            drawn = draw(max(batch, missing)) if self.reserve is None else self.reserve
+            parts.append(Drawn(drawn.points[:missing].copy(), drawn.local[:missing].copy(), tags_of(drawn)[:missing]))
+            rest = Drawn(drawn.points[missing:], drawn.local[missing:], tags_of(drawn)[missing:])
+            self.reserve = rest if len(rest.points) else None
+            missing -= len(parts[-1].points)
+        points, local, tags = (np.concatenate(arrays) for arrays in zip(*(part[:3] for part in parts), strict=True))
+        return Drawn(points, local, tags)
+
     def recognised(self, points: Array) -> list[Found | None]:
         """Where each point was asked for, None if it is not out; of points asked for twice, the older ask is first."""
         for asked in self.asked[self._indexed :]:
@@ -127,13 +138,13 @@ class Ledger:
                 if row in asked.out:
                     self._by_point.setdefault(key, []).append(Found(asked, row))
         self._indexed = len(self.asked)
-        taken: set[tuple[int, int]] = set()
+        taken: set[Found] = set()
         found: list[Found | None] = []
         for key in _keys(points):
-            places = (f for f in self._by_point.get(key, ()) if f.row in f.asked.out and (id(f.asked), f.row) not in taken)
+            places = (p for p in self._by_point.get(key, ()) if p.row in p.asked.out and p not in taken)
             place = next(places, None)
             if place is not None:
-                taken.add((id(place.asked), place.row))
+                taken.add(place)
             found.append(place)
         return found
 
@@ -155,11 +166,6 @@ class Ledger:
         """How many generations have ended since a point was asked for; 0 if it was not."""
         return 0 if place is None else self.nit - place.asked.nit
 
-    @property
-    def out(self) -> list[Found]:
-        """All points that are out, oldest first."""
-        return [Found(asked, row) for asked in self.asked for row in sorted(asked.out)]
-
     # ---- values -------------------------------------------------------------------------------------------------
 
     def count(self, points: Array, values: Array) -> None:
@@ -180,7 +186,7 @@ class Ledger:
     def end_generation(self, ranked: list[float], most_out: int) -> None:
         """Count a generation: points that are out belong to an older distribution from now on.
 
-        At most `most_out` of them are remembered: some may never be told.
+        Asks with at most `most_out` points together are remembered, the newest ones: some may never be told.
         """
         self.record.add(ranked)
         self.nit += 1
@@ -191,7 +197,7 @@ class Ledger:
     def _forget(self, most_out: int) -> None:
         kept, number = [], 0
         for asked in reversed(self.asked):
-            number += len(asked.out)
+            number += len(asked.drawn.points) if asked.out else 0
             if asked is self.last or (asked.out and number <= most_out):
                 kept.append(asked)
             else:

@@ -134,7 +134,7 @@ def parts_from_file(header: Header, arrays: Arrays) -> Parts:
 def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) -> Ledger:
     ledger = Ledger(shape)
     ledger.nfev, ledger.nit, ledger.nfailed = (_count(header, name) for name in ("nfev", "nit", "nfailed"))
-    ledger.clock = Clock(_seconds(header))
+    ledger.clock = Clock(_not_negative(header, "seconds"))
     ledger.injected = finite_array(arrays, "injected", (None, *shape))
     ledger.best_f = entry(header, "best_f", float)
     if not math.isnan(ledger.best_f):
@@ -155,7 +155,7 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
         ledger.last = ledger.asked[checks.whole_number("last", last, most=len(ledger.asked) - 1)]
     if "reserve/points" in arrays:
         ledger.reserve = _drawn(shape, width, "reserve", arrays)
-    ledger.lag = checks.real_number("lag", entry(header, "lag", float))
+    ledger.lag = _not_negative(header, "lag")
     for i in range(_count(header, "pool")):
         local = finite_array(arrays, f"pool/{i}/local", (None, width))
         tags = array(arrays, f"pool/{i}/tags", (len(local),), np.int64)
@@ -176,11 +176,11 @@ def _look(name: str, kept: Any) -> Look:
     return Look(kept[0], checks.whole_number(f"the look {name!r}", kept[1]))
 
 
-def _seconds(header: Header) -> float:
-    seconds = checks.real_number("seconds", entry(header, "seconds", float))
-    if seconds < 0:
-        raise CheckpointError(f"seconds must not be negative, got {seconds}")
-    return seconds
+def _not_negative(header: Header, name: str) -> float:
+    number = checks.real_number(name, entry(header, name, float))
+    if number < 0:
+        raise CheckpointError(f"{name} must not be negative, got {number}")
+    return number
 
 
 def _count(header: Header, name: str) -> int:
