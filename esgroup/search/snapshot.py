@@ -191,22 +191,19 @@ def _count(header: Header, name: str) -> int:
 
 
 def _with_ages(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
-    """Older files count asks of the present distribution; the last one may be older and stands alone.
+    """Older files count asks of the present distribution; if the last ask is older, nothing was asked since.
 
     All points of an ask that was told in part are out: which have values was not stored.
     """
-    arrays, nit = dict(arrays), _count(header, "nit")
-    nits = [nit] * _count(header, "asked")
-    last = optional_entry(header, "last", int)
+    arrays, nit, asked = dict(arrays), _count(header, "nit"), _count(header, "asked")
+    last, is_late = optional_entry(header, "last", int), False
     if last is not None and last < nit:
-        nits = [last, *nits]
-        names = [name for name in arrays if name.startswith("asked/")]
-        moved = {f"asked/{int(name.split('/')[1]) + 1}/{name.split('/')[2]}": arrays.pop(name) for name in names}
-        arrays |= moved | {f"asked/0/{part}": arrays[f"last/{part}"] for part in ("points", "local", "tags")}
-    for i in range(len(nits)):
+        asked, is_late = 1, True
+        arrays |= {f"asked/0/{part}": arrays[f"last/{part}"] for part in ("points", "local", "tags")}
+    for i in range(asked):
         arrays[f"asked/{i}/out"] = np.arange(len(arrays[f"asked/{i}/points"]))
-    index = None if last is None else 0 if last < nit else len(nits) - 1
-    return header | {"asked": nits, "last": index, "lag": 0.0}, arrays
+    nits = [last] if is_late else [nit] * asked
+    return header | {"asked": nits, "last": None if last is None else asked - 1, "lag": 0.0}, arrays
 
 
 # ---- version 1 --------------------------------------------------------------------------------------------------
