@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -122,6 +122,26 @@ class Ledger:
         self.last = Asked(drawn, self.nit, set(range(len(drawn.points))))
         self.asked.append(self.last)
 
+    @property
+    def out(self) -> list[Found]:
+        """All points that are out, oldest first."""
+        return [Found(asked, row) for asked in self.asked for row in sorted(asked.out)]
+
+    def drawn_together(self, n: int, batch: int, draw: Callable[[int], Drawn]) -> Drawn:
+        """n points, of which those of one generation are drawn together: such samples are spread more evenly.
+
+        Points are copies: a row that is out does not keep the others in memory, and nobody can write to them.
+        """
+        parts, missing = [], n
+        while missing:
+            drawn = draw(max(batch, missing)) if self.reserve is None else self.reserve
+            parts.append(Drawn(drawn.points[:missing].copy(), drawn.local[:missing].copy(), tags_of(drawn)[:missing]))
+            rest = Drawn(drawn.points[missing:], drawn.local[missing:], tags_of(drawn)[missing:])
+            self.reserve = rest if len(rest.points) else None
+            missing -= len(parts[-1].points)
+        points, local, tags = (np.concatenate(arrays) for arrays in zip(*(part[:3] for part in parts), strict=True))
+        return Drawn(points, local, tags)
+
     def recognised(self, points: Array) -> list[Found | None]:
         """Where each point was asked for, None if it is not out; of points asked for twice, the older ask is first."""
         for asked in self.asked[self._indexed :]:
@@ -155,19 +175,17 @@ class Ledger:
         """How many generations have ended since a point was asked for; 0 if it was not."""
         return 0 if place is None else self.nit - place.asked.nit
 
-    @property
-    def out(self) -> list[Found]:
-        """All points that are out, oldest first."""
-        return [Found(asked, row) for asked in self.asked for row in sorted(asked.out)]
-
     # ---- values -------------------------------------------------------------------------------------------------
 
     def count(self, points: Array, values: Array) -> None:
         """Count values, some of which may be NaN, and keep the best point."""
-        failed = np.isnan(values)
         self.nfev += len(values)
-        self.nfailed += int(failed.sum())
-        good = np.flatnonzero(~failed)
+        self.nfailed += int(np.isnan(values).sum())
+        self.note_first_best(points, values)
+
+    def note_first_best(self, points: Array, values: Array) -> None:
+        """Keep the point with the best value, of equal ones the first, if it is the best so far."""
+        good = np.flatnonzero(~np.isnan(values))
         if len(good):
             i = good[values[good].argmin()]
             self.note_best(points, i, values[i].item())
@@ -180,7 +198,7 @@ class Ledger:
     def end_generation(self, ranked: list[float], most_out: int) -> None:
         """Count a generation: points that are out belong to an older distribution from now on.
 
-        At most `most_out` of them are remembered: some may never be told.
+        Asks with at most `most_out` points together are remembered, the newest ones: some may never be told.
         """
         self.record.add(ranked)
         self.nit += 1
@@ -191,7 +209,7 @@ class Ledger:
     def _forget(self, most_out: int) -> None:
         kept, number = [], 0
         for asked in reversed(self.asked):
-            number += len(asked.out)
+            number += len(asked.drawn.points) if asked.out else 0
             if asked is self.last or (asked.out and number <= most_out):
                 kept.append(asked)
             else:

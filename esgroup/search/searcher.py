@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -13,8 +14,8 @@ from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.options import Algorithm, Auto, Noise, StepSizeRule, chosen, documented
 from esgroup.running.limits import budget_reasons, parse_limits
-from esgroup.search import arguments, tell_input
-from esgroup.search.ledger import Found, Ledger, PooledSamples, tags_of
+from esgroup.search import arguments, late, tell_input
+from esgroup.search.ledger import Found, Ledger
 from esgroup.search.stopping import value_reasons
 from esgroup.strategies.base import Drawn, Strategy, Told
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from esgroup.running.result import SearchResult
     from esgroup.search.snapshot import Parts
 
-_LATEST = 2.0  # times 1 + the usual age of values: what is later says nothing of the present distribution
 _MOST_OUT = 10_000  # points that are remembered while they are out,
 _MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
 _WIDEST = math.log(1e5)  # times the first standard deviations: a constant function is no reason to diverge
@@ -35,7 +35,7 @@ class Searcher:
     """Search for the minimum of a function by asking for points and telling their values.
 
     All values told count, those of points never asked as well: the distribution moves as soon as `popsize` values are
-    there.
+    there, or more of them if values come generations late.
 
     A Searcher is composed of a `strategy`, which knows the distribution and how it learns; the `state` of that
     strategy; a `ledger` of what was asked and told; `limits`; and a generator `rng`. Only the Searcher changes them.
@@ -148,16 +148,17 @@ class Searcher:
         array (n, *shape)
             Read-only and within the bounds; of strategies with points of another kind, a list of them.
         """
-        strategy, ledger = self.strategy, self.ledger
-        batch = self._batch_size()
+        strategy, ledger, batch = self.strategy, self.ledger, self._batch_size()
         n = self._affordable(batch) if n is None else checks.whole_number("n", n, least=1)
-        if n == batch and ledger.reserve is None:
+        if n >= batch and ledger.reserve is None:
             drawn = strategy.sample(self.state, n, self.rng, self._spare)
             self._spare = None
         else:
-            drawn = self._drawn_together(n)
+            drawn = ledger.drawn_together(n, batch, lambda more: strategy.sample(self.state, more, self.rng))
         if len(ledger.injected):
             drawn = self._with_injected(drawn)
+        if drawn.points.base is not None:  # through which it could be made writeable again
+            drawn = drawn._replace(points=drawn.points.copy())
         drawn.points.flags.writeable = False
         ledger.hand_out(drawn)
         shown = drawn.points[:]  # a view, which cannot be made writeable again
@@ -168,22 +169,6 @@ class Searcher:
         most = self.limits.max_evals
         left = n if most is None else most - self.ledger.nfev
         return n if left <= 0 else min(n, left)
-
-    def _drawn_together(self, n: int) -> Drawn:
-        """n points, of which those of one generation are drawn together: such samples are spread more evenly."""
-        ledger, batch = self.ledger, self._batch_size()
-        parts, missing = [], n
-        while missing:
-            drawn = ledger.reserve
-            if drawn is None:
-                drawn = self.strategy.sample(self.state, batch if missing < batch else missing, self.rng)
-            parts.append(_rows(drawn, slice(missing)))
-            ledger.reserve = _rows(drawn, slice(missing, None)) if len(drawn.points) > missing else None
-            missing -= len(parts[-1].points)
-        if len(parts) == 1:
-            return parts[0]
-        points, local, tags = zip(*((part.points, part.local, tags_of(part)) for part in parts), strict=True)
-        return Drawn(np.concatenate(points), np.concatenate(local), np.concatenate(tags))
 
     def _batch_size(self) -> int:
         strategy = self.strategy
@@ -252,12 +237,13 @@ class Searcher:
             raise RuntimeError(again if ledger.nfev else "tell() was called before ask()")
         drawn = last.drawn
         values = tell_input.values(fitness, len(drawn.points))
-        if ledger.pool or last.nit != ledger.nit or len(values) < self._batch_size():
-            self._add_found(drawn.points, values, [Found(last, row) for row in range(len(values))])
-            ledger.take_back_last()
+        ledger.take_back_last()
+        if ledger.pool or ledger.lag > 1 or last.nit != ledger.nit or len(values) < self._batch_size():
+            self._add(drawn.points, values, [Found(last, row) for row in range(len(values))])
         else:
             strategy = self.strategy
-            ledger.take_back_last()
+            if ledger.lag:
+                _, ledger.lag = late.judged(ledger.lag, [0] * len(values), self._batch_size())
             self._move(drawn.points, drawn.local, drawn.tags, values, values, drawn.memo)
             self._spare = drawn if self.strategy is strategy else None
 
@@ -273,57 +259,31 @@ class Searcher:
         found = ledger.recognised(points)
         if None in found:
             self.strategy.check(points)
-        self._add_found(points, values, found)
         ledger.take_back(found)
+        self._add(points, values, found)
 
-    def _add_found(self, points: Array, values: Array, found: Sequence[Found | None]) -> None:
-        """Add points that were asked for, some in earlier generations, and points that were not (None)."""
-        batch, lag = self._batch_size(), self.ledger.lag
-        moving = np.ones(len(points), dtype=bool)
-        for i, place in enumerate(found):
-            age, most = self.ledger.age(place), _LATEST * (1 + lag)
-            moving[i] = age <= most
-            lag += (min(age, most) - lag) / batch
-        too_late = np.flatnonzero(~moving)
-        if len(too_late):
-            self._keep(points[too_late], values[too_late])
-        if moving.any():
-            places = [place for place, moves in zip(found, moving, strict=True) if moves]
-            self._add(points[moving], self._samples(points[moving], values[moving], places), lag)
-        self.ledger.lag = lag
+    def _add(self, points: Array, values: Array, found: Sequence[Found | None]) -> None:
+        """Add points that were asked for, some in earlier generations, and points that were not (None).
 
-    def _samples(self, points: Array, values: Array, found: Sequence[Found | None]) -> PooledSamples:
-        """Points of the present distribution as they were drawn; earlier and other ones as they are in it now."""
-        asked = [(i, place, self.ledger.age(place)) for i, place in enumerate(found) if place is not None]
-        fresh = [(i, place) for i, place, age in asked if age == 0]
-        late = [(i, place) for i, place, age in asked if age > 0]
-        foreign = [i for i, place in enumerate(found) if place is None]
-        tags, parts = np.zeros(len(points), dtype=np.int64), []
-        if fresh:
-            parts.append(np.array([place.local for _, place in fresh]))
-            tags[[i for i, _ in fresh]] = [place.tag for _, place in fresh]
-        if late:
-            now = self.strategy.local(self.state, points[[i for i, _ in late]])
-            parts.append(self.strategy.belated(now, np.array([place.local for _, place in late])))
-        if foreign:
-            parts.append(self._local(points[foreign]))
-        rows = [*(i for i, _ in fresh), *(i for i, _ in late), *foreign]
-        return PooledSamples(np.concatenate(parts)[np.argsort(rows)], tags, values.copy())
-
-    def _add(self, points: Array, samples: PooledSamples, lag: float = 0.0) -> None:
-        """Keep less than a generation; move with all that is there once it is one.
-
-        Where values come late, a generation is larger: P points out and generations of n values are P / n generations
-        late, n = popsize lag^2 keeps this small.
+        Less than a generation is kept; once there is one, the distribution moves with all that is there.
         """
-        pool = [*self.ledger.pool, samples]
-        if sum(len(part.values) for part in pool) < self._batch_size() * max(1.0, lag) ** 2:
-            self._keep(points, samples.values)
-            self.ledger.pool = pool
+        ledger, batch = self.ledger, self._batch_size()
+        moving, ledger.lag = late.judged(ledger.lag, [ledger.age(place) for place in found], batch)
+        if not all(moving):
+            ledger.note_first_best(points, values)  # before the order changes
+            self._keep(points[np.logical_not(moving)], values[np.logical_not(moving)])
+            points, values, found = points[moving], values[moving], list(itertools.compress(found, moving))
+        if not len(points):
             return
-        local, tags, values = (np.concatenate(parts) for parts in zip(*pool, strict=True))
-        self._move(points, local, tags, values, samples.values, None)
-        self.ledger.pool = []
+        samples = late.samples(self.strategy, self.state, ledger.nit, points, values, found)
+        pool = [*ledger.pool, samples]
+        if sum(len(part.values) for part in pool) < late.generation_size(batch, ledger.lag):
+            self._keep(points, values)
+            ledger.pool = pool
+            return
+        local, tags, pooled = (np.concatenate(parts) for parts in zip(*pool, strict=True))
+        self._move(points, local, tags, pooled, samples.values, None)
+        ledger.pool = []
 
     def _keep(self, points: Array, values: Array) -> None:
         """Count values that do not move the distribution, or not yet."""
@@ -536,7 +496,3 @@ class Searcher:
         search.strategy, search.state, search.ledger, search.limits, search.rng = parts[:5]
         search._first_spread, search.structure_note, search._spare = parts.first_spread, parts.note, None
         return search
-
-
-def _rows(drawn: Drawn, rows: slice) -> Drawn:
-    return Drawn(drawn.points[rows], drawn.local[rows], None if drawn.tags is None else drawn.tags[rows])

@@ -135,7 +135,7 @@ def parts_from_file(header: Header, arrays: Arrays) -> Parts:
 def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) -> Ledger:
     ledger = Ledger(shape)
     ledger.nfev, ledger.nit, ledger.nfailed = (_count(header, name) for name in ("nfev", "nit", "nfailed"))
-    ledger.clock = Clock(_seconds(header))
+    ledger.clock = Clock(_not_negative(header, "seconds"))
     ledger.injected = finite_array(arrays, "injected", (None, *shape))
     ledger.best_f = entry(header, "best_f", float)
     if not math.isnan(ledger.best_f):
@@ -157,7 +157,7 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
         ledger.last = ledger.asked[checks.whole_number("last", last, most=len(ledger.asked) - 1)]
     if "reserve/points" in arrays:
         ledger.reserve = _drawn(shape, width, "reserve", arrays)
-    ledger.lag = checks.real_number("lag", entry(header, "lag", float))
+    ledger.lag = _not_negative(header, "lag")
     for i in range(_count(header, "pool")):
         local = finite_array(arrays, f"pool/{i}/local", (None, width))
         tags = array(arrays, f"pool/{i}/tags", (len(local),), np.int64)
@@ -178,11 +178,11 @@ def _look(name: str, kept: Any) -> Look:
     return Look(kept[0], checks.whole_number(f"the look {name!r}", kept[1]))
 
 
-def _seconds(header: Header) -> float:
-    seconds = checks.real_number("seconds", entry(header, "seconds", float))
-    if seconds < 0:
-        raise CheckpointError(f"seconds must not be negative, got {seconds}")
-    return seconds
+def _not_negative(header: Header, name: str) -> float:
+    number = checks.real_number(name, entry(header, name, float))
+    if number < 0:
+        raise CheckpointError(f"{name} must not be negative, got {number}")
+    return number
 
 
 def _count(header: Header, name: str) -> int:
@@ -193,22 +193,19 @@ def _count(header: Header, name: str) -> int:
 
 
 def _with_ages(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
-    """Older files count asks of the present distribution; the last one may be older and stands alone.
+    """Older files count asks of the present distribution; if the last ask is older, nothing was asked since.
 
     All points of an ask that was told in part are out: which have values was not stored.
     """
-    arrays, nit = dict(arrays), _count(header, "nit")
-    nits = [nit] * _count(header, "asked")
-    last = optional_entry(header, "last", int)
+    arrays, nit, asked = dict(arrays), _count(header, "nit"), _count(header, "asked")
+    last, is_late = optional_entry(header, "last", int), False
     if last is not None and last < nit:
-        nits = [last, *nits]
-        names = [name for name in arrays if name.startswith("asked/")]
-        moved = {f"asked/{int(name.split('/')[1]) + 1}/{name.split('/')[2]}": arrays.pop(name) for name in names}
-        arrays |= moved | {f"asked/0/{part}": arrays[f"last/{part}"] for part in ("points", "local", "tags")}
-    for i in range(len(nits)):
+        asked, is_late = 1, True
+        arrays |= {f"asked/0/{part}": arrays[f"last/{part}"] for part in ("points", "local", "tags")}
+    for i in range(asked):
         arrays[f"asked/{i}/out"] = np.arange(len(arrays[f"asked/{i}/points"]))
-    index = None if last is None else 0 if last < nit else len(nits) - 1
-    return header | {"asked": nits, "last": index, "lag": 0.0}, arrays
+    nits = [last] if is_late else [nit] * asked
+    return header | {"asked": nits, "last": None if last is None else asked - 1, "lag": 0.0}, arrays
 
 
 # ---- version 1 --------------------------------------------------------------------------------------------------

@@ -138,7 +138,11 @@ class Strategy(ABC):
         return local
 
     def belated(self, local: Array, then: Array) -> Array:
-        """Limit local coordinates of points that were drawn from an earlier state, in which they were `then`."""
+        """Limit local coordinates of points that were drawn from an earlier state, in which they were `then`.
+
+        Where lengths mean spread, they should not be longer than `then`: lateness alone must not widen or narrow the
+        distribution.
+        """
         return self.shortened(local)
 
     def to_user(self, points: Array) -> Any:

@@ -135,6 +135,9 @@ class MatrixGaussianSearch(Strategy):
     def shortened(self, local: Array) -> Array:
         return shortened(local)
 
+    def belated(self, local: Array, then: Array) -> Array:
+        return shortened(local, np.linalg.norm(then, axis=1))
+
     # ---- ends ---------------------------------------------------------------------------------------------------
 
     def stop_reasons(self, state: SearchState) -> dict[str, str]:

@@ -50,6 +50,6 @@ def shortened(z: Array, most: Array | None = None) -> Array:
     """Return the rows of z, those longer than `most`, by default `longest`, scaled down to it."""
     largest = np.abs(z).max(axis=1, initial=1.0, keepdims=True)  # squares of large numbers overflow
     length = largest * np.linalg.norm(z / largest, axis=1, keepdims=True)
-    limit = np.full((len(z), 1), longest(z.shape[1])) if most is None else most[:, None]
-    short: Array = z * np.minimum(1.0, limit / np.maximum(length, np.minimum(limit, 1.0)))
+    limit = longest(z.shape[1]) if most is None else most[:, None]
+    short: Array = z * np.divide(limit, length, out=np.ones_like(length), where=length > limit)
     return short

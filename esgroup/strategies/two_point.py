@@ -27,8 +27,7 @@ class TwoPointStepSize:
 
     where the best sample has the lowest rank (Hansen, Atamna and Auger 2014, section 2; constants as in Akimoto and
     Hansen 2016, VkD-CMA-ES). Ranks alone count, so that no path is needed, and z_1 and z_2 take part in the update like
-    any other sample. A generation in which the two were not told together, or a search that is asked for single points,
-    leaves sigma as it is.
+    any other sample. A generation in which the two were not told together leaves sigma as it is.
     """
 
     c: float = 0.3

@@ -237,19 +237,37 @@ def test_late_points_have_the_local_coordinates_that_they_would_be_sampled_with(
     X = search.ask()
     asked = search.ledger.asked[-1].drawn.local
     assert np.allclose(local_coordinates(search, X), asked, rtol=1e-8, atol=1e-10)
-    recalled = [z for z, _ in search.ledger.recognised(X)]
+    recalled = [place.local for place in search.ledger.recognised(X)]
     assert np.array_equal(recalled, asked)
 
 
-def test_late_points_are_whitened_with_the_present_distribution() -> None:
-    search = searcher()
+@pytest.mark.parametrize("structure", STRUCTURES.values(), ids=STRUCTURES)
+def test_late_points_have_the_direction_that_they_have_now_and_are_no_longer_than_they_were_drawn(
+    structure: object,
+) -> None:
+    search = searcher(6, structure=structure)
+    for _ in range(12):
+        generation(search, valley)
     late = search.ask()
+    drawn = search.ledger.asked[-1].drawn.local.copy()
+    for _ in range(2):
+        generation(search, valley)
+    search.tell(late[:5], [1.0] * 5)
+    now = np.linalg.solve(dense_root(search), (late - search.state.mean).T).T[:5]
+    then, lengths = np.linalg.norm(drawn[:5], axis=1), np.linalg.norm(now, axis=1)
+    assert (lengths > then).any() and not np.allclose(now, drawn[:5], atol=1e-2)
+    assert np.allclose(search.ledger.pool[0].local, now * np.minimum(1, then / lengths)[:, None], rtol=1e-8, atol=1e-10)
+
+
+def test_points_never_asked_are_whitened_and_no_longer_than_a_long_sample() -> None:
+    search = searcher()
+    foreign = search.ask() + 0.0
     for _ in range(10):
         generation(search, valley)
-    z = local_coordinates(search, late)
+    z = local_coordinates(search, foreign)
     root = dense_root(search)
     longest = math.sqrt(3) + 2 * 3 / (3 + 2)
-    expected = np.linalg.solve(root, (late - search.state.mean).T).T
+    expected = np.linalg.solve(root, (foreign - search.state.mean).T).T
     lengths = np.linalg.norm(expected, axis=1)
     assert (lengths > longest).any()
     assert np.allclose(z, expected * np.minimum(1, longest / lengths)[:, None], rtol=1e-9)
@@ -309,14 +327,6 @@ def test_a_search_of_single_evaluations_solves() -> None:
         search.tell([(x, sphere(x))])
         out.append(search.ask(1)[0])
     assert "target" in search.stop() and search.nfev < 1500
-
-
-def test_memory_of_points_that_are_out_is_freed() -> None:
-    search = searcher()
-    for _ in range(50):
-        search.ask(3)
-        generation(search)
-    assert len(search.ledger.asked) == 0 and search.ledger.last is None and not search.ledger.pool
 
 
 # ---- inject -------------------------------------------------------------------------------------------------------

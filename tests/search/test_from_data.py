@@ -96,8 +96,10 @@ def test_data_may_be_lists() -> None:
 
 
 def test_options_are_those_of_the_search() -> None:
-    search = Searcher.from_data(X, F, structure="diagonal", popsize=21, max_evals=5, rng=1)
+    search = Searcher.from_data(X, F, structure="diagonal", popsize=21, max_evals=26, rng=1)
     assert search.structure == Diagonal(3) and search.popsize == 21 and search.ask().shape == (21, 3)
+    search.tell(np.arange(21.0))
+    assert search.ask().shape == (5, 3)
     with pytest.raises(TypeError, match="unexpected keyword argument 'popsiz'"):
         Searcher.from_data(X, F, popsiz=3)
 

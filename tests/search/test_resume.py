@@ -87,6 +87,18 @@ def late_points_out(search: Searcher) -> None:
     search.tell(late[:2], [1.0, 2.0])
 
 
+def a_reserve_and_late_points_in_parts(search: Searcher) -> None:
+    """As with many workers: single points are out over generations, some were told, and values come late usually."""
+    out: list[np.ndarray] = []
+    for i in range(70):
+        out += [search.ask(1)[0] for _ in range(30 - len(out))]
+        x = out.pop((7 * i) % len(out))
+        search.tell([(x, valley(x))])
+    ledger = search.ledger
+    assert ledger.reserve is not None and ledger.pool and ledger.lag > 1
+    assert {asked.nit for asked in ledger.asked if asked.out} > {ledger.nit}
+
+
 def an_ask_overtaken(search: Searcher) -> None:
     X = search.ask()
     search.ask()
@@ -123,6 +135,7 @@ SITUATIONS = [
     several_asks_out,
     partly_told,
     late_points_out,
+    a_reserve_and_late_points_in_parts,
     an_ask_overtaken,
     points_injected,
     all_failed,
@@ -342,8 +355,20 @@ FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
     (lambda h, a: h["strategy"]["fields"].update(popsize=0), "popsize must be an integer >= 2, got 0"),
     (lambda h, a: h.update(best_f=None), "'best_f' in the header must be of type float, got None"),
     (lambda h, a: h.update(rng={}), "the stored generator is not valid"),
+    (lambda h, a: h.pop("asked"), "the header lacks 'asked'"),
     (lambda h, a: h.update(asked=-1), "asked must be an integer >= 0, got -1"),
-    (lambda h, a: h.update(last=14), "must be an integer from 0 to 13, got 14"),
+    (lambda h, a: h.update(asked=[13, 14, 13]), "asked must be an integer from 0 to 13, got 14"),
+    (lambda h, a: h.update(asked=[13, -1, 13]), "asked must be an integer from 0 to 13, got -1"),
+    (lambda h, a: h.update(asked=[13, "all", 13]), "asked must be an integer from 0 to 13, got 'all'"),
+    (lambda h, a: h.update(asked=[13] * 5), "the array 'asked/4/points' is missing"),
+    (lambda h, a: h.pop("last"), "the header lacks 'last'"),
+    (lambda h, a: h.update(last=4), "last must be an integer from 0 to 3, got 4"),
+    (lambda h, a: h.update(last=-1), "last must be an integer from 0 to 3, got -1"),
+    (lambda h, a: h.update(last=1.0), "'last' in the header must be of type int, got 1.0"),
+    (lambda h, a: h.pop("lag"), "the header lacks 'lag'"),
+    (lambda h, a: h.update(lag=-0.5), "lag must not be negative, got -0.5"),
+    (lambda h, a: h.update(lag=float("nan")), "lag must be a finite number, got nan"),
+    (lambda h, a: h.update(lag=None), "'lag' in the header must be of type float, got None"),
     (lambda h, a: h.update(seconds=-1.0), "seconds must not be negative, got -1.0"),
     (lambda h, a: h.update(pool=5), "the array 'pool/2/local' is missing"),
     (lambda h, a: options(h).update(noisy=None), "a stored SearchOptions must have the fields .*'noise'"),
@@ -372,8 +397,18 @@ FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
     (lambda h, a: a.update({"first_spread": np.ones(2)}), r"'first_spread' must be float64 of shape \(6,\)"),
     (lambda h, a: a.update({"record/median": np.ones(2)}), "'record/median' must be float64 of shape"),
     (lambda h, a: a.update({"best_x": np.ones(5)}), r"'best_x' must be float64 of shape \(6,\)"),
-    (lambda h, a: a.update({"last/points": np.ones((2, 5))}), r"'last/points' must be float64 of shape \(n, 6\)"),
-    (lambda h, a: a.update({"last/local": np.ones((2, 6))}), "'last/local' must be float64 of shape"),
+    (lambda h, a: a.update({"asked/0/points": np.ones((2, 5))}), r"'asked/0/points' must be float64 of shape \(n, 6\)"),
+    (lambda h, a: a.update({"asked/0/local": np.ones((2, 6))}), r"'asked/0/local' must be float64 of shape \(9, 6\)"),
+    (lambda h, a: a.update({"asked/0/local": np.full((9, 6), np.nan)}), "asked/0/local.* nan"),
+    (lambda h, a: a.update({"asked/0/tags": np.zeros(9)}), r"'asked/0/tags' must be int64 of shape \(9,\)"),
+    (lambda h, a: a.pop("asked/0/out"), "the array 'asked/0/out' is missing"),
+    (lambda h, a: a.update({"asked/0/out": np.array([0, 9])}), r"asked/0/out must be rows of 9 points, got \[0, 9\]"),
+    (lambda h, a: a.update({"asked/0/out": np.array([-1])}), r"asked/0/out must be rows of 9 points, got \[-1\]"),
+    (lambda h, a: a.update({"asked/0/out": np.ones(9, dtype=bool)}), r"'asked/0/out' must be int64 of shape \(n,\)"),
+    (lambda h, a: a.update({"reserve/points": np.ones((2, 5))}), r"'reserve/points' must be float64 of shape \(n, 6\)"),
+    (lambda h, a: a.pop("reserve/local"), "the array 'reserve/local' is missing"),
+    (lambda h, a: a.update({"reserve/local": np.ones((2, 6))}), r"'reserve/local' must be float64 of shape \(5, 6\)"),
+    (lambda h, a: a.update({"reserve/tags": np.zeros(2, int)}), r"'reserve/tags' must be int64 of shape \(5,\)"),
     (lambda h, a: a.update({"pool/0/values": np.ones(9)}), r"'pool/0/values' must be float64 of shape"),
     (lambda h, a: a.update({"injected": np.ones(6)}), r"'injected' must be float64 of shape \(n, 6\)"),
 ]
@@ -385,9 +420,73 @@ def test_a_file_that_makes_no_search_is_refused_by_name(
 ) -> None:
     search = searcher(6)
     partly_told(search)
-    search.ask()
+    search.ask(2), search.ask()
     with pytest.raises(CheckpointError, match=rf"run\.npz .*({text})"):
         changed(search, tmp_path / "run.npz", change)
+
+
+def as_before_ages(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Change a file to the form that knew no late points, no reserve, and nothing of values of part of an ask."""
+    nits, last = header["asked"], header.pop("last")
+    if last is not None:
+        arrays |= {f"last/{part}": arrays[f"asked/{last}/{part}"] for part in ("points", "local", "tags")}
+    header["last"] = None if last is None else nits[last]
+    header["asked"] = sum(nit == header["nit"] for nit in nits)
+    assert nits[len(nits) - header["asked"] :] == [header["nit"]] * header["asked"]
+    asks = {name: arrays.pop(name) for name in list(arrays) if name.startswith(("asked/", "reserve/"))}
+    for i in range(header["asked"]):
+        number = len(nits) - header["asked"] + i
+        arrays |= {f"asked/{i}/{part}": asks[f"asked/{number}/{part}"] for part in ("points", "local", "tags")}
+    del header["lag"]
+
+
+@pytest.mark.parametrize(
+    "situation",
+    [before_anything, between_generations, between_ask_and_tell, before_the_first_tell, all_failed, an_ask_overtaken],
+)
+def test_a_file_from_before_ages_gives_the_same_search(situation: Callable[[Searcher], None], tmp_path: Path) -> None:
+    """No last ask; the last ask is of the present generation; it is older."""
+    search = searcher(6)
+    situation(search)
+    loaded = changed(search, tmp_path / "run.npz", as_before_ages)
+    assert same(loaded, search) and equal(go_on(loaded), go_on(search))
+
+
+def test_a_file_from_before_ages_has_all_points_of_the_present_generation_out(tmp_path: Path) -> None:
+    search = searcher(6)
+    partly_told(search)
+    X = search.ask()
+    loaded = changed(search, tmp_path / "run.npz", as_before_ages)
+    ledger = loaded.ledger
+    assert [(asked.nit, len(asked.out)) for asked in ledger.asked] == [(13, 9), (13, 2), (13, 9)]
+    assert ledger.last is ledger.asked[2] and np.array_equal(ledger.last.drawn.points, X)
+    assert (ledger.lag, ledger.reserve, loaded.nfev) == (0.0, None, search.nfev) and len(ledger.pool) == 2
+    loaded.tell([valley(x) for x in X])
+    assert (loaded.nit, loaded.nfev, loaded.ledger.pool) == (14, search.nfev + 9, [])
+
+
+@pytest.mark.parametrize("name", ["asked/0/points", "last/points", "last/local", "last/tags"])
+def test_a_file_from_before_ages_without_an_array_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    search = searcher(6)
+    (between_ask_and_tell if name.startswith("asked") else an_ask_overtaken)(search)
+
+    def damage(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+        as_before_ages(header, arrays)
+        del arrays[name]
+
+    with pytest.raises(CheckpointError, match=rf"run\.npz .*{name}"):
+        changed(search, tmp_path / "run.npz", damage)
+
+
+@ways
+def test_points_can_be_put_in_place_of_those_in_reserve(way: Way, tmp_path: Path) -> None:
+    search = searcher(6)
+    a_reserve_and_late_points_in_parts(search)
+    other = way(search, tmp_path)
+    for one in (search, other):
+        one.inject(np.arange(6.0))
+        assert np.array_equal(one.ask(1), [np.arange(6.0)])
+    assert same(search, other) and equal(go_on(search), go_on(other))
 
 
 def test_an_option_that_is_newer_than_the_file_has_its_default(tmp_path: Path) -> None:
@@ -413,7 +512,7 @@ def test_everything_is_seen_by_the_comparison() -> None:
     search.inject(np.ones(6))
     before = everything(search)
     for name, array in snapshot.parts_to_file(search.parts)[1].items():
-        copied = name.startswith(("record", "strategy/group")) or name.endswith("/tags")
+        copied = name.startswith(("record", "strategy/group")) or name.endswith(("/tags", "/out"))
         if array.size and array.flags.writeable and not copied:
             old = array.flat[0]
             array.flat[0] = not old if array.dtype == bool else (old + 1 if np.isfinite(old) else 0.0)
@@ -422,9 +521,16 @@ def test_everything_is_seen_by_the_comparison() -> None:
     search.ledger.nfailed += 1
     assert everything(search) != before
     search.ledger.nfailed -= 1
+    search.ledger.lag += 1e-9
+    assert everything(search) != before
+    search.ledger.lag -= search.ledger.lag
+    search.ledger.asked[0].out.remove(0)
+    assert everything(search) != before
+    search.ledger.asked[0].out.add(0)
+    assert everything(search) == before
     deep = anatomy(search)
     assert {"strategy", "state", "ledger", "limits", "rng", "_first_spread"} < deep.keys()
-    assert {"record", "pool", "injected", "asked", "last", "best_x", "nfev"} < deep["ledger"].keys()
+    assert {"record", "pool", "injected", "asked", "last", "reserve", "lag", "best_x", "nfev"} < deep["ledger"].keys()
     assert {"best", "median", "worst", "failed_in_a_row"} == deep["ledger"]["record"].keys()
     assert "lower" in deep["strategy"]["box"]
     search.rng.random()

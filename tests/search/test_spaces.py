@@ -115,12 +115,27 @@ def test_minimize_takes_a_distribution_and_resumes(space: Any, tmp_path: Path) -
         return float(fun(x[None])[0])
 
     whole = esgroup.minimize(one, distribution, max_evals=300, rng=3)
-    path = tmp_path / "run.npz"
-    esgroup.minimize(one, distribution, max_evals=100, rng=3, checkpoint=path)
+    path, generations = tmp_path / "run.npz", 8 * Searcher(distribution).popsize  # a budget that ends with one
+    esgroup.minimize(one, distribution, max_evals=generations, rng=3, checkpoint=path)
     resumed = esgroup.minimize(
         one, distribution, max_evals=300, rng=3, checkpoint=path, resume=True, history=tmp_path / "run.jsonl"
     )
     assert (resumed.fun, resumed.nfev) == (whole.fun, whole.nfev) and np.array_equal(resumed.x, whole.x)
+
+
+def test_minimize_resumes_after_a_budget_that_ended_within_a_generation(space: Any, tmp_path: Path) -> None:
+    distribution, fun, _ = space
+    path, popsize = tmp_path / "run.npz", Searcher(distribution).popsize
+    seen: list[float] = []
+
+    def one(x: np.ndarray) -> float:
+        seen.append(float(fun(x[None])[0]))
+        return seen[-1]
+
+    first = esgroup.minimize(one, distribution, max_evals=5 * popsize + 2, rng=3, checkpoint=path)
+    assert (first.nfev, first.nit, len(seen)) == (5 * popsize + 2, 5, 5 * popsize + 2)
+    resumed = esgroup.minimize(one, distribution, max_evals=20 * popsize, rng=3, checkpoint=path, resume=True)
+    assert resumed.nfev == len(seen) == 20 * popsize and resumed.fun == min(seen)
 
 
 def test_points_of_ones_own_are_put_into_the_next_ask() -> None:

@@ -199,6 +199,45 @@ def test_a_strategy_may_hand_over_to_another(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
+class Rotated(Plain):
+    """Has other local coordinates, one more of them, and remembers how late points came."""
+
+    seen: list[Any] = field(default_factory=list)
+
+    def local(self, state: Any, points: np.ndarray) -> np.ndarray:
+        return np.column_stack([super().local(state, points)[:, ::-1], np.ones(len(points))])
+
+    def belated(self, local: np.ndarray, then: np.ndarray) -> np.ndarray:
+        self.seen.append((local.copy(), then.copy()))
+        return local
+
+
+@dataclass(frozen=True)
+class ToRotated(First):
+    after: Rotated = field(default_factory=Rotated)
+
+    def successor(self, state: Any) -> Any:
+        return (self.after, state) if float(state.sigma) < 0.8 else None
+
+
+def test_points_that_are_out_have_the_coordinates_of_the_successor_when_they_are_told() -> None:
+    """Those that they had in its first distribution, with which it begins, and those of the present one."""
+    first = ToRotated()
+    search = generations(Searcher(first, rng=1), 4)
+    late = search.ask(3)
+    while type(search.strategy) is not Rotated:
+        generations(search, 1)
+    asked = search.ledger.asked[0]
+    assert np.array_equal(asked.drawn.points, late) and len(asked.out) == 3
+    then = first.after.local(search.state, late)
+    assert np.array_equal(asked.drawn.local, then) and then.shape == (3, 3)
+    search.tell(late[1:], [1.0, 2.0])
+    ((now, before),) = first.after.seen
+    assert np.array_equal(before, then[1:]) and np.array_equal(now, first.after.local(search.state, late[1:]))
+    assert search.ledger.pool[0].local.shape == (2, 3)
+
+
+@dataclass(frozen=True)
 class Restarting(Plain):
     """Begins again elsewhere, twice at most."""
 

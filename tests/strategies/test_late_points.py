@@ -39,12 +39,17 @@ def twin_of(search: Searcher, n: int = POPSIZE) -> dense.Dense:
     return twin
 
 
-def whitened(twin: dense.Dense, x: np.ndarray, cut: bool = True) -> np.ndarray:
-    """z = A^-1 (x - mean) / (sigma D), no longer than sqrt(n) + 2 n / (n + 2) (Hansen 2011)."""
+def whitened(twin: dense.Dense, x: np.ndarray, cut: bool = True, most: np.ndarray | None = None) -> np.ndarray:
+    """z = A^-1 (x - mean) / (sigma D), no longer than sqrt(n) + 2 n / (n + 2) (Hansen 2011), or than `most`."""
     z = np.linalg.solve(twin.a, ((x - twin.mean) / (twin.sigma * twin.d)).T).T
     lengths = np.linalg.norm(z, axis=1)
-    longest = np.sqrt(DIM) + 2 * DIM / (DIM + 2)
+    longest = np.sqrt(DIM) + 2 * DIM / (DIM + 2) if most is None else most
     return z * np.minimum(1, longest / lengths)[:, None] if cut else z
+
+
+def drawn_lengths(twin: dense.Dense, x: np.ndarray) -> np.ndarray:
+    """Lengths of the samples in the distribution from which they were drawn."""
+    return np.linalg.norm(whitened(twin, x, cut=False), axis=1)
 
 
 def assert_equal(search: Searcher, twin: dense.Dense) -> None:
@@ -55,15 +60,17 @@ def assert_equal(search: Searcher, twin: dense.Dense) -> None:
 
 
 @every_structure
-def test_points_of_an_older_distribution_are_whitened_in_the_present_one(structure: str) -> None:
+def test_points_of_an_older_distribution_are_whitened_in_the_present_one_as_long_as_they_were(structure: str) -> None:
     search = searcher(structure)
     late, x = search.ask(), search.ask()
     twin = twin_of(search)
+    then = drawn_lengths(twin, late)
     search.tell(x, uneven(x))
     twin.move(whitened(twin, x, cut=False), np.argsort(uneven(x)))
     assert_equal(search, twin)
+    assert (drawn_lengths(twin, late) > then).any() and (drawn_lengths(twin, late) < then).any()
     search.tell(late, uneven(late))
-    twin.move(whitened(twin, late), np.argsort(uneven(late)))
+    twin.move(whitened(twin, late, most=then), np.argsort(uneven(late)))
     assert_equal(search, twin)
     assert search.nit == 5 and search.nfev == 5 * POPSIZE
 
@@ -72,10 +79,11 @@ def test_points_of_an_older_distribution_are_whitened_in_the_present_one(structu
 def test_the_last_ask_is_whitened_too_if_others_moved_the_search_meanwhile(structure: str) -> None:
     search = searcher(structure)
     x, late = search.ask(), search.ask()
+    then = drawn_lengths(twin_of(search), late)
     search.tell(x, uneven(x))
     twin = twin_of(search)
     search.tell(uneven(late))  # of the last ask, whose distribution is gone
-    twin.move(whitened(twin, late), np.argsort(uneven(late)))
+    twin.move(whitened(twin, late, most=then), np.argsort(uneven(late)))
     assert_equal(search, twin)
 
 

@@ -1,0 +1,69 @@
+"""Values that come late: which of them move the distribution, with what coordinates, and how many make a generation.
+
+If P points are out all the time and generations have n values, then P / n generations end while a point is out: that is
+its age when its value is told. Two things would go wrong with many points out.
+
+First, old points would deform the distribution. In the coordinates of a distribution that has become narrower, points
+of a wider one are long, whatever their values are, and as samples they would widen it again. Late points therefore keep
+the direction that they have now, but are no longer than they were when they were drawn: lateness alone makes no sample
+long (`Strategy.belated`).
+
+Second, the distribution would move on in one direction long before the first result of that direction is there. Larger
+generations are fewer, so that values are younger: with n = popsize lag^2, the equation lag = P / n has the solution
+lag = (P / popsize)^(1/3), n = popsize (P / popsize)^(2/3). For P = 10 popsize this is lag = 2.2 instead of 10.
+
+The constants were chosen on the sphere and Rosenbrock's function with d = 10 and 20, up to 100 points out, told in the
+order asked, at random, and after times with a Pareto distribution, seeds 0-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from esgroup.checks import Array
+from esgroup.search.ledger import Found, PooledSamples
+from esgroup.strategies.base import Strategy
+
+_LATEST = 2.0  # times 1 + the usual age: what is later says nothing of the present distribution
+
+
+def judged(lag: float, ages: Sequence[int], batch: int) -> tuple[list[bool], float]:
+    """Which of the values told still move the distribution, and the usual age of values after them.
+
+    The usual age `lag` is a running mean over about `batch` values, in which no age counts for more than the latest
+    that may move: one worker that hangs for an hour does not make all generations large.
+    """
+    moving = []
+    for age in ages:
+        latest = _LATEST * (1 + lag)
+        moving.append(age <= latest)
+        lag += (min(age, latest) - lag) / batch
+    return moving, lag
+
+
+def generation_size(batch: int, lag: float) -> float:
+    """How many values make a generation: `batch` of them, or batch lag^2 if values are usually late."""
+    return batch * max(1.0, lag) ** 2
+
+
+def samples(
+    strategy: Strategy, state: Any, nit: int, points: Array, values: Array, found: Sequence[Found | None]
+) -> PooledSamples:
+    """Points of the present distribution, generation `nit`, as they were drawn; others as they are in it now.
+
+    Only the first have tags: the others are not what a device of the present distribution has marked.
+    """
+    local = {i: place.local for i, place in enumerate(found) if place is not None}  # as they were drawn
+    late = [i for i, place in enumerate(found) if place is not None and place.asked.nit < nit]
+    foreign = [i for i, place in enumerate(found) if place is None]
+    if late:
+        then = np.array([local[i] for i in late])
+        local |= zip(late, strategy.belated(strategy.local(state, points[late]), then), strict=True)
+    if foreign:
+        local |= zip(foreign, strategy.shortened(strategy.local(state, points[foreign])), strict=True)
+    tags = [0 if place is None or place.asked.nit < nit else place.tag for place in found]
+    rows = [local[i] for i in range(len(points))]
+    return PooledSamples(np.array(rows), np.array(tags, dtype=np.int64), values.copy())
