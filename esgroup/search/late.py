@@ -12,6 +12,10 @@ Second, the distribution would move on in one direction long before the first re
 generations are fewer, so that values are younger: with n = popsize lag^2, the equation lag = P / n has the solution
 lag = (P / popsize)^(1/3), n = popsize (P / popsize)^(2/3). For P = 10 popsize this is lag = 2.2 instead of 10.
 
+What remains: late points pull the mean back to where they were drawn, so that its steps go against each other, and
+cumulative step-size adaptation takes this for steps that are too long. With values that say nothing, d = 10 and 30
+points out, log sigma falls by about 0.1 in a generation; what is learned from the samples themselves stays (0.01).
+
 The constants were chosen on the sphere and Rosenbrock's function with d = 10 and 20, up to 100 points out, told in the
 order asked, at random, and after times with a Pareto distribution, seeds 0-8.
 """
