@@ -44,7 +44,8 @@ class OnExecutor:
     """Evaluates points on an executor, which is left open.
 
     If an evaluation takes longer than `timeout` seconds after it was submitted, its value is ignored, and it occupies
-    a slot until it ends. `max_pending` is the number of slots; None asks the executor, which may not know it.
+    a slot until it ends. `max_pending` is the number of slots, with `timeout` at most as many as the executor has
+    workers; None asks the executor, which may not know it.
     """
 
     def __init__(
@@ -78,12 +79,17 @@ class OnExecutor:
     @property
     def slots(self) -> int | None:
         """How many points are evaluated at a time; None if that is unknown."""
-        if self._max_pending is not None:
+        if self._max_pending is not None and self._timeout == math.inf:
             return self._max_pending
+        size: int | None
         if self._cluster is not None:
-            return self._cluster.threads()
-        size = getattr(self._executor, "_max_workers", None)
-        return size if isinstance(size, int) else None
+            size = self._cluster.threads()
+        else:
+            known = getattr(self._executor, "_max_workers", None)
+            size = known if isinstance(known, int) else None
+        if self._max_pending is None or size is None:
+            return size or self._max_pending
+        return min(size, self._max_pending)  # time that a point waits for a worker would count as its evaluation's
 
     @property
     def out(self) -> int:
