@@ -19,6 +19,7 @@ from esgroup.driver.crew import (
     TRIES,
     Call,
     Outcomes,
+    Unavailable,
     call_objective,
     caused,
     lost_too_often,
@@ -188,9 +189,9 @@ class OnExecutor:
         if self._cluster is not None and self._cluster.lost:
             return caused(_lost_cluster(), error)
         if not isinstance(error, BrokenExecutor):
-            return error
+            return caused(Unavailable(*error.args), error) if type(error) is RuntimeError else error
         text = "the executor is broken and accepts no more points: create one, or pass workers=n, which recovers"
-        return caused(RuntimeError(f"{text} ({error})"), error)
+        return caused(Unavailable(f"{text} ({error})"), error)
 
 
 # ---- Dask -------------------------------------------------------------------------------------------------------
@@ -224,8 +225,8 @@ class _Cluster:
         return self._threads
 
 
-def _lost_cluster() -> RuntimeError:
-    return RuntimeError("the Dask client is closed, or has lost its scheduler: connect again, then resume")
+def _lost_cluster() -> Unavailable:
+    return Unavailable("the Dask client is closed, or has lost its scheduler: connect again, then resume")
 
 
 # ---- tasks ------------------------------------------------------------------------------------------------------

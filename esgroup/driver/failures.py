@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from esgroup import checks
-from esgroup.driver.crew import Call, TooSlow, call_objective
+from esgroup.driver.crew import Call, NotEvaluated, TooSlow, call_objective
 
 OnError = Literal["raise", "nan"] | type[Exception] | tuple[type[Exception], ...]
 
@@ -45,7 +45,7 @@ class Failures:
             return self._failed(outcome.text)
         if isinstance(outcome, BaseException):
             # who sets eval_timeout expects evaluations that take too long
-            if not isinstance(outcome, (TooSlow, *self.caught)):
+            if isinstance(outcome, NotEvaluated) or not isinstance(outcome, (TooSlow, *self.caught)):
                 raise outcome
             return self._failed(_text(outcome))
         if _is_nan(outcome):

@@ -2,11 +2,13 @@
 
 import math
 import multiprocessing
+import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -236,6 +238,48 @@ class TestNaN:
     def test_numbers_of_failures_below_one_are_refused(self, value: int) -> None:
         with pytest.raises(ValueError, match=rf"max_failures .* {value}"):
             esgroup.minimize(pytest.fail, X0, 0.5, max_failures=value)
+
+
+def dies(x: Array) -> float:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return 0.0
+
+
+class Unloadable:
+    """An objective that can be sent to a process, but not be loaded there."""
+
+    def __reduce__(self) -> Any:
+        return int, ("no number",)
+
+    def __call__(self, x: Array) -> float:
+        return 0.0
+
+
+class TestNobodyEvaluates:
+    """That is no failure of an evaluation: without an error the whole budget would be gone at once."""
+
+    @pytest.mark.parametrize("asynchronous", [False, True])
+    def test_an_executor_that_takes_no_points_is_an_error(self, asynchronous: bool) -> None:
+        pool = ThreadPoolExecutor(2)
+        fun = Recorder(ellipsoid, 10, partial(pool.shutdown, wait=False))
+        with pytest.raises(RuntimeError, match="after shutdown") as caught:
+            esgroup.minimize(fun, X0, 0.5, rng=1, executor=pool, asynchronous=asynchronous, on_error="nan")
+        result = result_of(caught.value)
+        assert result.nfailed == 0 and 0 <= len(fun.points) - result.nfev <= asynchronous  # one may still run
+
+    def test_a_broken_pool_is_an_error(self) -> None:
+        with ProcessPoolExecutor(2) as pool, pytest.raises(RuntimeError, match="executor is broken") as caught:
+            esgroup.minimize(dies, X0, 0.5, rng=1, executor=pool, on_error="nan")
+        assert result_of(caught.value).nfev == 0
+
+    def test_a_function_that_processes_cannot_load_is_an_error(self) -> None:
+        with pytest.raises(TypeError, match="cannot load fun") as caught:
+            esgroup.minimize(Unloadable(), X0, 0.5, rng=1, workers=2, on_error="nan")
+        assert result_of(caught.value).nfev == 0
+
+    def test_a_point_that_kills_every_process_is_a_failure(self) -> None:
+        result = esgroup.minimize(dies, X0, 0.5, rng=1, workers=2, on_error="nan", max_failures=1)
+        assert result.nfailed >= 1 and "lost with its worker" in result.stop["failures"]
 
 
 class TestMaxFailures:
