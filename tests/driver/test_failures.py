@@ -518,9 +518,16 @@ class TestMaxTime:
         """The first two evaluations end the time: nobody has a third point to begin with."""
         where: dict[str, Any] = {"workers": 2} if way == "workers" else {"executor": threads}
         arrived: dict[int, Any] = {}
+
+        def enough() -> bool:
+            if not (tmp_path / "over").exists():
+                return False
+            time.sleep(0.2)  # whoever has a point can begin it
+            return True
+
         with ExitStack() as stack:
             evaluate = Way(partial(ends_the_time, tmp_path), Failures(), **where).generations(stack, timed=True)
-            evaluate(np.ones((10, 3)), arrived, (tmp_path / "over").exists)
+            evaluate(np.ones((10, 3)), arrived, enough)
         assert sorted(arrived) == [0, 1] and calls(tmp_path) == 2
 
 
