@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from esgroup.driver.crew import Crew
@@ -23,19 +25,29 @@ class Out(NamedTuple):
 class Asynchronous:
     """Keeps a crew busy: at most `most` points are out, and never more than the budget allows.
 
-    Values are passed on one by one. Those that a run left out when it ended count, but move nothing. What is out when
-    the search ends on a budget is awaited; otherwise it is cancelled, and stays in the checkpoint as out.
+    Values are passed on one by one, each before the next point is asked for, so that the same values in the same order
+    give the same search. Those that a run left out when it ended count, but move nothing. What is out when the search
+    ends on a budget is awaited; otherwise it is cancelled, and stays in the checkpoint as out.
     """
 
     def __init__(self, crew: Crew, failures: Failures, most: int, eval_timeout: float | None = None) -> None:
         self._crew, self._failures, self._most, self._eval_timeout = crew, failures, most, eval_timeout
-        self._out: dict[int, Out] = {}
+        self._out: dict[int, Out] = {}  # submitted and not yet told
+        self._arrived: deque[tuple[Any, Any]] = deque()  # keys and outcomes that were not yet told
         self._number = 0
+        self._told = 0  # since the last generation
 
     def search(self, restarted: RestartedSearch, after_generation: Callable[[], None], interrupts: Interrupts) -> None:
         """Search until there is a reason to stop; `after_generation` is called after every `popsize` values."""
+        try:
+            self._search(restarted, after_generation, interrupts)
+        finally:  # whatever has ended it, values that have arrived count
+            while self._arrived:
+                with suppress(Exception):
+                    self._tell_next(restarted)
+
+    def _search(self, restarted: RestartedSearch, after_generation: Callable[[], None], interrupts: Interrupts) -> None:
         waiting = restarted.points_out()
-        told = 0
         while True:
             reasons = restarted.stop()
             if reasons:
@@ -44,13 +56,14 @@ class Asynchronous:
                     continue
                 break
             wanted = self._submit(restarted, waiting)
-            told += self._receive(restarted, interrupts, wanted)
-            if told >= restarted.popsize:
-                told = 0
-                after_generation()
+            self._receive(restarted, after_generation, interrupts, wanted)
         if self._out and not reasons.keys().isdisjoint(BUDGETS):
-            self._drain(restarted, interrupts)
-            after_generation()
+            for key in self._crew.cancel():
+                del self._out[key]  # type: ignore[arg-type]
+            while self._out:
+                self._receive(restarted, after_generation, interrupts, False)
+            if self._told:
+                after_generation()
 
     def _submit(self, restarted: RestartedSearch, waiting: list[Any]) -> bool:
         """Submit points while there is room; return whether there would be more of them."""
@@ -64,26 +77,25 @@ class Asynchronous:
             crew.submit(self._number, _own(x))
         return False
 
-    def _receive(self, restarted: RestartedSearch, interrupts: Interrupts, wanted: bool) -> int:
-        with interrupts.allowed():
-            outcomes = collected(self._crew, self._eval_timeout, wanted=wanted)
-        failure: Exception | None = None
-        for key, outcome in outcomes:
-            x, restart = self._out.pop(key)
-            try:
-                restarted.tell_one(x, self._failures.value_of(outcome), current=restart == restarted.restart)
-            except Exception as error:  # the other values count all the same
-                failure = failure or error
-        restarted.other_reasons |= self._failures.reasons()
-        if failure is not None:
-            raise failure
-        return len(outcomes)
+    def _receive(
+        self, restarted: RestartedSearch, after_generation: Callable[[], None], interrupts: Interrupts, wanted: bool
+    ) -> None:
+        """Pass on the next value, if there is one within a short while."""
+        if not self._arrived:
+            with interrupts.allowed():
+                self._arrived.extend(collected(self._crew, self._eval_timeout, wanted=wanted))
+        if self._arrived:
+            self._tell_next(restarted)
+            if self._told >= restarted.popsize:
+                self._told = 0
+                after_generation()
 
-    def _drain(self, restarted: RestartedSearch, interrupts: Interrupts) -> None:
-        for key in self._crew.cancel():
-            del self._out[key]  # type: ignore[arg-type]
-        while self._out:
-            self._receive(restarted, interrupts, False)
+    def _tell_next(self, restarted: RestartedSearch) -> None:
+        key, outcome = self._arrived.popleft()
+        x, restart = self._out.pop(key)
+        restarted.tell_one(x, self._failures.value_of(outcome), current=restart == restarted.restart)
+        self._told += 1
+        restarted.other_reasons |= self._failures.reasons()
 
 
 def _own(x: Any) -> Any:

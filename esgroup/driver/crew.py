@@ -5,9 +5,10 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Callable, Hashable
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 Call = Callable[[Any], Any]
+E = TypeVar("E", bound=BaseException)
 Outcomes = list[tuple[Any, Any]]  # keys and outcomes
 
 TRIES = 3  # a point whose worker died is evaluated twice more; after that, the point itself is suspect
@@ -101,6 +102,18 @@ def lost_too_often(cause: BaseException) -> RuntimeError:
     return caused(RuntimeError(f"a point was lost with its worker {TRIES} times: {causes} ({cause!r})"), cause)
 
 
+class NotEvaluated(Exception):
+    """The outcome of a point that nobody could evaluate; that is no failure of the point, whatever `on_error` says."""
+
+
+class Unavailable(NotEvaluated, RuntimeError):
+    """Those who should evaluate cannot be reached: a pool that is broken or shut down, a cluster that is lost."""
+
+
+class CannotLoad(NotEvaluated, TypeError):
+    """A process cannot load the objective."""
+
+
 class TooSlow(TimeoutError):
     """The outcome of an evaluation that took longer than `eval_timeout`."""
 
@@ -110,7 +123,7 @@ def too_slow(timeout: float) -> TooSlow:
     return TooSlow(f"the evaluation took longer than eval_timeout={timeout:g} s")
 
 
-def caused(error: RuntimeError, cause: BaseException) -> RuntimeError:
+def caused(error: E, cause: BaseException) -> E:
     """Return the error with its cause."""
     error.__cause__ = cause
     return error

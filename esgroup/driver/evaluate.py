@@ -60,6 +60,9 @@ class Way:
         checks.flag("vectorized", self.vectorized)
         checks.flag("asynchronous", self.asynchronous)
         _check_one_way(self.vectorized, self.workers, self.executor)
+        for name in ("asynchronous", "eval_timeout", "max_pending"):
+            if self.vectorized and getattr(self, name) not in (None, False):
+                raise ValueError(f"{name} is for single points: leave it out when vectorized=True")
         for name in ("eval_timeout", "max_pending"):
             if getattr(self, name) is not None and not self._has_crew:
                 wanted = "workers=n (one process is enough) or executor="
@@ -89,14 +92,16 @@ class Way:
     def generations(self, stack: ExitStack, *, timed: bool) -> Evaluate:
         """Return the function that evaluates a generation, until the stack is closed.
 
-        `timed` says whether there is a limit in time: then no point waits for a process beside the one that runs.
+        `timed` says whether there is a limit in time: then no point waits where it can no longer be held back.
         """
         failures = self.failures
+        limited = timed or self.eval_timeout is not None or self.max_pending is not None or failures.most is not None
         if self.executor is None and callable(self.workers):
             evaluate: Evaluate = partial(_through_map, self.workers, sendable(self.workers, self.call), failures)
         elif self.executor is not None or _number_of_workers(self.workers) > 1 or self.eval_timeout is not None:
-            crew = self.crew(stack, ahead=0 if timed or self.eval_timeout is not None else 1)
-            evaluate = partial(_by_a_crew, crew, failures, self.eval_timeout, self.max_pending)
+            crew = self.crew(stack, ahead=0 if limited else 1)
+            most_out = (self.max_pending or math.inf) if limited else None
+            evaluate = partial(_by_a_crew, crew, failures, self.eval_timeout, most_out)
         else:
             evaluate = partial(_in_one_call if self.vectorized else _in_a_loop, self.call, failures)
         # a generation is read-only, but objectives may change their x and keep it
@@ -176,8 +181,12 @@ def _through_map(
     arrived: dict[int, Any],
     enough: Enough | None,
 ) -> None:
-    for i, outcome in enumerate(mapper(failures.guarded(call), list(X))):
+    outcomes = mapper(failures.guarded(call), list(X))
+    lazy = isinstance(outcomes, map)  # it evaluates a point when it is asked for it; others have begun with all of them
+    for i, outcome in enumerate(outcomes):
         arrived[i] = failures.value_of(outcome)
+        if lazy and i + 1 < len(X) and enough is not None and enough():
+            return
     if len(arrived) != len(X):
         got = len(arrived)
         arrived.clear()  # it is unknown which value belongs to which point
@@ -191,13 +200,16 @@ def _by_a_crew(
     crew: Crew,
     failures: Failures,
     eval_timeout: float | None,
-    max_pending: int | None,
+    most_out: float | None,
     X: Array,
     arrived: dict[int, Any],
     enough: Enough | None,
 ) -> None:
-    """Evaluate; after an exception, what has not begun is cancelled, and what has begun has a while to end."""
-    limited = eval_timeout is not None or max_pending is not None  # waiting for a slot is no part of an evaluation
+    """Evaluate; after an exception, what has not begun is cancelled, and what has begun has a while to end.
+
+    With `most_out`, a point is submitted only when it would begin at once, and when fewer than `most_out` are out:
+    waiting is no part of an evaluation, and no evaluation begins after `enough` is true.
+    """
     waiting, begun, longest = list(reversed(range(len(X)))), {}, GRACE
     failure: Exception | None = None
     until = math.inf
@@ -206,7 +218,7 @@ def _by_a_crew(
             if enough is not None and (waiting or crew.out) and enough():
                 waiting = []
                 crew.cancel()
-            while waiting and (not limited or crew.free > 0):
+            while waiting and (most_out is None or (crew.free > 0 and crew.out < most_out)):
                 begun[waiting[-1]] = time.monotonic()
                 crew.submit(waiting[-1], X[waiting.pop()])
             for i, outcome in collected(crew, eval_timeout, wanted=bool(waiting)):

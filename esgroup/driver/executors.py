@@ -19,6 +19,7 @@ from esgroup.driver.crew import (
     TRIES,
     Call,
     Outcomes,
+    Unavailable,
     call_objective,
     caused,
     lost_too_often,
@@ -44,7 +45,8 @@ class OnExecutor:
     """Evaluates points on an executor, which is left open.
 
     If an evaluation takes longer than `timeout` seconds after it was submitted, its value is ignored, and it occupies
-    a slot until it ends. `max_pending` is the number of slots; None asks the executor, which may not know it.
+    a slot until it ends. `max_pending` is the number of slots, with `timeout` at most as many as the executor has
+    workers; None asks the executor, which may not know it.
     """
 
     def __init__(
@@ -78,12 +80,17 @@ class OnExecutor:
     @property
     def slots(self) -> int | None:
         """How many points are evaluated at a time; None if that is unknown."""
-        if self._max_pending is not None:
+        if self._max_pending is not None and self._timeout == math.inf:
             return self._max_pending
+        size: int | None
         if self._cluster is not None:
-            return self._cluster.threads()
-        size = getattr(self._executor, "_max_workers", None)
-        return size if isinstance(size, int) else None
+            size = self._cluster.threads()
+        else:
+            known = getattr(self._executor, "_max_workers", None)
+            size = known if isinstance(known, int) else None
+        if self._max_pending is None or size is None:
+            return size or self._max_pending
+        return min(size, self._max_pending)  # time that a point waits for a worker would count as its evaluation's
 
     @property
     def out(self) -> int:
@@ -182,9 +189,9 @@ class OnExecutor:
         if self._cluster is not None and self._cluster.lost:
             return caused(_lost_cluster(), error)
         if not isinstance(error, BrokenExecutor):
-            return error
+            return caused(Unavailable(*error.args), error) if type(error) is RuntimeError else error
         text = "the executor is broken and accepts no more points: create one, or pass workers=n, which recovers"
-        return caused(RuntimeError(f"{text} ({error})"), error)
+        return caused(Unavailable(f"{text} ({error})"), error)
 
 
 # ---- Dask -------------------------------------------------------------------------------------------------------
@@ -218,8 +225,8 @@ class _Cluster:
         return self._threads
 
 
-def _lost_cluster() -> RuntimeError:
-    return RuntimeError("the Dask client is closed, or has lost its scheduler: connect again, then resume")
+def _lost_cluster() -> Unavailable:
+    return Unavailable("the Dask client is closed, or has lost its scheduler: connect again, then resume")
 
 
 # ---- tasks ------------------------------------------------------------------------------------------------------

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from esgroup import checks
-from esgroup.driver.crew import Call, TooSlow, call_objective
+from esgroup.driver.crew import Call, NotEvaluated, TooSlow, call_objective
 
 OnError = Literal["raise", "nan"] | type[Exception] | tuple[type[Exception], ...]
 
@@ -35,6 +37,7 @@ class Failures:
         self.most = checks.whole_number("max_failures", max_failures, least=1) if max_failures is not None else None
         self.in_a_row = 0
         self.last = ""  # what the last one said
+        self._too_many = ""  # why the search ends: a value that arrives later does not change this
 
     def value_of(self, outcome: Any) -> Any:
         """Return the value of an evaluation; raise the exception that it raised, unless it counts as a failed run."""
@@ -42,10 +45,10 @@ class Failures:
             return self._failed(outcome.text)
         if isinstance(outcome, BaseException):
             # who sets eval_timeout expects evaluations that take too long
-            if not isinstance(outcome, (TooSlow, *self.caught)):
+            if isinstance(outcome, NotEvaluated) or not isinstance(outcome, (TooSlow, *self.caught)):
                 raise outcome
             return self._failed(_text(outcome))
-        if isinstance(outcome, float) and math.isnan(outcome):
+        if _is_nan(outcome):
             return self._failed("the value was NaN")
         self.in_a_row = 0
         return outcome
@@ -53,6 +56,8 @@ class Failures:
     def _failed(self, text: str) -> float:
         self.in_a_row += 1
         self.last = text
+        if self.most is not None and self.in_a_row >= self.most:
+            self._too_many = f"{self.in_a_row:,} evaluations in a row failed, the last one with: {text}"
         return math.nan
 
     def guarded(self, call: Call) -> Call:
@@ -62,13 +67,11 @@ class Failures:
     @property
     def too_many(self) -> bool:
         """Whether the failures in a row end the search."""
-        return self.most is not None and self.in_a_row >= self.most
+        return bool(self._too_many)
 
     def reasons(self) -> dict[str, str]:
         """Return why the failures end the search, by name: nothing while they do not."""
-        if not self.too_many:
-            return {}
-        return {"failures": f"{self.in_a_row:,} evaluations in a row failed, the last one with: {self.last}"}
+        return {"failures": self._too_many} if self._too_many else {}
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,17 @@ class Guarded:
             return call_objective(self.call, x)
         except self.caught as error:
             return Failed(_text(error))
+
+
+def _is_nan(value: Any) -> bool:
+    """Return whether a value is NaN, in any of the kinds of numbers that `tell` accepts."""
+    if isinstance(value, (float, int)):
+        return value != value
+    try:
+        array = np.asarray(value)
+    except ValueError:  # ragged: no number at all, which `tell` will say
+        return False
+    return array.dtype.kind == "f" and array.size == 1 and bool(np.isnan(array).all())
 
 
 def _text(error: BaseException) -> str:

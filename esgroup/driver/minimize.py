@@ -297,7 +297,8 @@ def _searching(way: Way, restarted: RestartedSearch, stack: ExitStack) -> Search
     """Return the function that searches to the end: by generations, or without them."""
     if way.asynchronous:
         crew = way.crew(stack)
-        most = way.max_pending or crew.slots or restarted.search.popsize
+        known = crew.slots if way.executor is not None else way.max_pending or crew.slots
+        most = known or restarted.search.popsize
         return Asynchronous(crew, way.failures, most, way.eval_timeout).search
     limits, failures = restarted.limits, way.failures
     evaluate = way.generations(stack, timed=limits.max_time is not None)

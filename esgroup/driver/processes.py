@@ -17,7 +17,9 @@ from esgroup.driver.crew import (
     TICK,
     TRIES,
     Call,
+    CannotLoad,
     Outcomes,
+    Unavailable,
     call_objective,
     caused,
     lost_too_often,
@@ -228,7 +230,7 @@ class Processes:
         except Exception as error:  # too many processes, or this one may not have any
             if not self._workers:
                 text = f"a worker process could not be started ({error})"
-                self._arrived.append((self._waiting.popleft().key, caused(RuntimeError(text), error)))
+                self._arrived.append((self._waiting.popleft().key, caused(Unavailable(text), error)))
             return None
         self._workers.append(worker)
         return worker
@@ -283,7 +285,7 @@ def _loaded(payload: bytes) -> Call:
 
 
 def _raise(text: str, x: Any) -> NoReturn:
-    raise TypeError(text)
+    raise CannotLoad(text)
 
 
 def _answer(call: Call, message: bytes) -> bytes:
