@@ -5,10 +5,11 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Callable, Hashable
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 Call = Callable[[Any], Any]
 Outcomes = list[tuple[Any, Any]]  # keys and outcomes
+Error = TypeVar("Error", bound=RuntimeError)
 
 TRIES = 3  # a point whose worker died is evaluated twice more; after that, the point itself is suspect
 TICK = 1.0  # seconds: on some systems, a wait without end would not notice Ctrl-C
@@ -18,13 +19,14 @@ class Crew(Protocol):
     """Evaluates points in parallel; used as a context, at whose end nothing is evaluated any more.
 
     The outcome of a point is the value of the objective, or the exception that it raised. Also outcomes, not raised:
-    TimeoutError if the evaluation took too long; RuntimeError if the point was lost with its worker `TRIES` times, or
-    could not be submitted. Each point that was submitted is collected once, unless `cancel` has returned its key.
+    TimeoutError if the evaluation took too long; RuntimeError if the point was lost with its worker `TRIES` times;
+    `NoWorkers` if it could not be submitted, or nobody is left to evaluate it. Each point that was submitted is
+    collected once, unless `cancel` has returned its key.
     """
 
     @property
     def slots(self) -> int | None:
-        """How many points are evaluated at a time; None if that is unknown."""
+        """How many points are evaluated at a time, now: workers may join and leave; None if that is unknown."""
 
     @property
     def out(self) -> int:
@@ -101,6 +103,10 @@ def lost_too_often(cause: BaseException) -> RuntimeError:
     return caused(RuntimeError(f"a point was lost with its worker {TRIES} times: {causes} ({cause!r})"), cause)
 
 
+class NoWorkers(RuntimeError):
+    """The outcome of a point when nobody is there to evaluate it: no fault of the point, and so it has not failed."""
+
+
 class TooSlow(TimeoutError):
     """The outcome of an evaluation that took longer than `eval_timeout`."""
 
@@ -110,7 +116,7 @@ def too_slow(timeout: float) -> TooSlow:
     return TooSlow(f"the evaluation took longer than eval_timeout={timeout:g} s")
 
 
-def caused(error: RuntimeError, cause: BaseException) -> RuntimeError:
+def caused(error: Error, cause: BaseException) -> Error:
     """Return the error with its cause."""
     error.__cause__ = cause
     return error

@@ -18,6 +18,7 @@ from esgroup.driver.crew import (
     TICK,
     TRIES,
     Call,
+    NoWorkers,
     Outcomes,
     call_objective,
     caused,
@@ -158,6 +159,8 @@ class OnExecutor:
             self._arrived.append((job.key, future.result()))
         elif not _is_loss(error):
             self._arrived.append((job.key, error))
+        elif self._cluster is not None and self._cluster.lost:  # it is no fault of the point
+            self._arrived.append((job.key, caused(_lost_cluster(), error)))
         else:
             job.losses += 1
             if job.losses >= TRIES:
@@ -178,13 +181,13 @@ class OnExecutor:
             self._arrived += [(job.key, _lost_cluster()) for job in self._jobs.values()]
             self._jobs.clear()
 
-    def _cannot_submit(self, error: Exception) -> Exception:
+    def _cannot_submit(self, error: Exception) -> NoWorkers:
         if self._cluster is not None and self._cluster.lost:
             return caused(_lost_cluster(), error)
         if not isinstance(error, BrokenExecutor):
-            return error
+            return caused(NoWorkers(str(error)), error)
         text = "the executor is broken and accepts no more points: create one, or pass workers=n, which recovers"
-        return caused(RuntimeError(f"{text} ({error})"), error)
+        return caused(NoWorkers(f"{text} ({error})"), error)
 
 
 # ---- Dask -------------------------------------------------------------------------------------------------------
@@ -218,8 +221,8 @@ class _Cluster:
         return self._threads
 
 
-def _lost_cluster() -> RuntimeError:
-    return RuntimeError("the Dask client is closed, or has lost its scheduler: connect again, then resume")
+def _lost_cluster() -> NoWorkers:
+    return NoWorkers("the Dask client is closed, or has lost its scheduler: connect again, then resume")
 
 
 # ---- tasks ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from esgroup import checks
-from esgroup.driver.crew import Call, TooSlow, call_objective
+from esgroup.driver.crew import Call, NoWorkers, TooSlow, call_objective
 
 OnError = Literal["raise", "nan"] | type[Exception] | tuple[type[Exception], ...]
 
@@ -41,8 +41,8 @@ class Failures:
         if isinstance(outcome, Failed):
             return self._failed(outcome.text)
         if isinstance(outcome, BaseException):
-            # who sets eval_timeout expects evaluations that take too long
-            if not isinstance(outcome, (TooSlow, *self.caught)):
+            # who sets eval_timeout expects evaluations that take too long; that nobody evaluates is no failed run
+            if isinstance(outcome, NoWorkers) or not isinstance(outcome, (TooSlow, *self.caught)):
                 raise outcome
             return self._failed(_text(outcome))
         if isinstance(outcome, float) and math.isnan(outcome):

@@ -293,9 +293,7 @@ def _result(restarted: RestartedSearch, failures: Failures) -> SearchResult:
 def _searching(way: Way, restarted: RestartedSearch, stack: ExitStack) -> Searching:
     """Return the function that searches to the end: by generations, or without them."""
     if way.asynchronous:
-        crew = way.crew(stack)
-        most = way.max_pending or crew.slots or restarted.search.popsize
-        return Asynchronous(crew, way.failures, most, way.eval_timeout).search
+        return Asynchronous(way.crew(stack), way.failures, way.max_pending, way.eval_timeout).search
     limits, failures = restarted.limits, way.failures
     evaluate = way.generations(stack, timed=limits.max_time is not None)
 

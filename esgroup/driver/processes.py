@@ -17,6 +17,7 @@ from esgroup.driver.crew import (
     TICK,
     TRIES,
     Call,
+    NoWorkers,
     Outcomes,
     call_objective,
     caused,
@@ -228,7 +229,7 @@ class Processes:
         except Exception as error:  # too many processes, or this one may not have any
             if not self._workers:
                 text = f"a worker process could not be started ({error})"
-                self._arrived.append((self._waiting.popleft().key, caused(RuntimeError(text), error)))
+                self._arrived.append((self._waiting.popleft().key, caused(NoWorkers(text), error)))
             return None
         self._workers.append(worker)
         return worker
