@@ -1,6 +1,6 @@
 """Asynchronous search beside search by generations: how busy workers are, and what it costs in evaluations.
 
-    python scripts/bench_asynchronous.py                      everything, about a quarter of an hour
+    python scripts/bench_asynchronous.py                      everything, about half an hour
     python scripts/bench_asynchronous.py --quick              few workers, few seeds, one problem
     python scripts/bench_asynchronous.py --no-costs           busy workers only
     python scripts/bench_asynchronous.py --no-busy            evaluations only

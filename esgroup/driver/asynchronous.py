@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from esgroup.driver.crew import Crew
@@ -34,27 +36,45 @@ class Asynchronous:
     ) -> None:
         self._crew, self._failures, self._max_pending, self._eval_timeout = crew, failures, max_pending, eval_timeout
         self._out: dict[int, Out] = {}
+        self._arrived: deque[tuple[Any, Any]] = deque()  # keys and outcomes that were not passed on yet
         self._number = 0
 
     def search(self, restarted: RestartedSearch, after_generation: Callable[[], None], interrupts: Interrupts) -> None:
         """Search until there is a reason to stop; `after_generation` is called after every `popsize` values."""
+        try:
+            reasons = self._search(restarted, after_generation, interrupts)
+        except BaseException:
+            with suppress(Exception):  # of several errors, the first one is raised
+                self._tell_arrived(restarted)
+            raise
+        self._tell_arrived(restarted)
+        if self._out and not reasons.keys().isdisjoint(BUDGETS):
+            self._drain(restarted, interrupts)
+            after_generation()
+
+    def _search(
+        self, restarted: RestartedSearch, after_generation: Callable[[], None], interrupts: Interrupts
+    ) -> dict[str, str]:
+        """Search, and return the reasons to stop; values that had arrived by then are not passed on yet."""
         waiting = restarted.points_out()
         told = 0
         while True:
             reasons = restarted.stop()
             if reasons:
-                if restarted.begin_next_run(reasons):
-                    waiting = []
-                    continue
-                break
+                if not restarted.begin_next_run(reasons):
+                    return reasons
+                waiting = []
+                continue
             wanted = self._submit(restarted, waiting)
-            told += self._receive(restarted, interrupts, wanted)
+            if not self._arrived:
+                self._receive(interrupts, wanted)
+            if self._arrived:
+                # one at a time: each point is drawn after the same values, however many have arrived together
+                self._tell_next(restarted)
+                told += 1
             if told >= restarted.popsize:
                 told = 0
                 after_generation()
-        if self._out and not reasons.keys().isdisjoint(BUDGETS):
-            self._drain(restarted, interrupts)
-            after_generation()
 
     def _submit(self, restarted: RestartedSearch, waiting: list[Any]) -> bool:
         """Submit points while there is room; return whether there would be more of them."""
@@ -69,26 +89,33 @@ class Asynchronous:
             crew.submit(self._number, _own(x))
         return False
 
-    def _receive(self, restarted: RestartedSearch, interrupts: Interrupts, wanted: bool) -> int:
+    def _receive(self, interrupts: Interrupts, wanted: bool) -> None:
         with interrupts.allowed():
-            outcomes = collected(self._crew, self._eval_timeout, wanted=wanted)
-        failure: Exception | None = None
-        for key, outcome in outcomes:
-            x, restart = self._out.pop(key)
-            try:
-                restarted.tell_one(x, self._failures.value_of(outcome), current=restart == restarted.restart)
-            except Exception as error:  # the other values count all the same
-                failure = failure or error
+            self._arrived.extend(collected(self._crew, self._eval_timeout, wanted=wanted))
+
+    def _tell_next(self, restarted: RestartedSearch) -> None:
+        key, outcome = self._arrived.popleft()
+        x, restart = self._out.pop(key)
+        restarted.tell_one(x, self._failures.value_of(outcome), current=restart == restarted.restart)
         restarted.other_reasons |= self._failures.reasons()
+
+    def _tell_arrived(self, restarted: RestartedSearch) -> None:
+        """Pass on all values that have arrived; then raise the first error among them."""
+        failure: Exception | None = None
+        while self._arrived:
+            try:
+                self._tell_next(restarted)
+            except Exception as error:
+                failure = failure or error
         if failure is not None:
             raise failure
-        return len(outcomes)
 
     def _drain(self, restarted: RestartedSearch, interrupts: Interrupts) -> None:
         for key in self._crew.cancel():
             del self._out[key]  # type: ignore[arg-type]
         while self._out:
-            self._receive(restarted, interrupts, False)
+            self._receive(interrupts, False)
+            self._tell_arrived(restarted)
 
 
 def _own(x: Any) -> Any:
