@@ -27,8 +27,9 @@ def test_times_have_median_one_a_pareto_tail_and_a_cap() -> None:
 def test_the_busy_share_is_that_between_the_start_of_all_and_the_last_evaluation() -> None:
     first = np.array([[0.0, 4.0], [5.0, 9.0]])  # idle from 4 to 5
     second = np.array([[2.0, 3.0], [3.0, 4.0], [7.0, 100.0]])  # begins late; idle from 4 to 7, when the last one begins
-    assert bench.busy_share([first, second]) == pytest.approx((10 - 1 - 3) / 10)
-    assert math.isnan(bench.busy_share([first[:1], first[:1]]))
+    assert bench.busy_share([first, second], 2) == pytest.approx((10 - 1 - 3) / 10)
+    assert bench.busy_share([first, second], 3) == pytest.approx((10 - 1 - 3) / 15)  # one has never begun
+    assert math.isnan(bench.busy_share([first[:1], first[:1]], 2))
 
 
 @pytest.mark.parametrize("way", bench.WAYS, ids=lambda way: way.name)
