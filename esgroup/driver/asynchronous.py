@@ -23,15 +23,20 @@ class Out(NamedTuple):
 
 
 class Asynchronous:
-    """Keeps a crew busy: at most `most` points are out, and never more than the budget allows.
+    """Keeps a crew busy: at most `max_pending` points are out, and never more than the budget allows.
+
+    If `max_pending` is None, it is the number of slots, which is asked again and again, because the workers of a
+    cluster join and leave; if the crew does not know it, a generation is out.
 
     Values are passed on one by one, each before the next point is asked for, so that the same values in the same order
     give the same search. Those that a run left out when it ended count, but move nothing. What is out when the search
     ends on a budget is awaited; otherwise it is cancelled, and stays in the checkpoint as out.
     """
 
-    def __init__(self, crew: Crew, failures: Failures, most: int, eval_timeout: float | None = None) -> None:
-        self._crew, self._failures, self._most, self._eval_timeout = crew, failures, most, eval_timeout
+    def __init__(
+        self, crew: Crew, failures: Failures, max_pending: int | None = None, eval_timeout: float | None = None
+    ) -> None:
+        self._crew, self._failures, self._max_pending, self._eval_timeout = crew, failures, max_pending, eval_timeout
         self._out: dict[int, Out] = {}  # submitted and not yet told
         self._arrived: deque[tuple[Any, Any]] = deque()  # keys and outcomes that were not yet told
         self._number = 0
@@ -51,10 +56,10 @@ class Asynchronous:
         while True:
             reasons = restarted.stop()
             if reasons:
-                if restarted.begin_next_run(reasons):
-                    waiting = []
-                    continue
-                break
+                if not restarted.begin_next_run(reasons):
+                    break
+                waiting = []
+                continue
             wanted = self._submit(restarted, waiting)
             self._receive(restarted, after_generation, interrupts, wanted)
         if self._out and not reasons.keys().isdisjoint(BUDGETS):
@@ -67,9 +72,10 @@ class Asynchronous:
 
     def _submit(self, restarted: RestartedSearch, waiting: list[Any]) -> bool:
         """Submit points while there is room; return whether there would be more of them."""
-        crew, most = self._crew, restarted.limits.max_evals
-        while most is None or restarted.nfev + len(self._out) < most:
-            if len(self._out) + crew.lost >= self._most:
+        crew, budget = self._crew, restarted.limits.max_evals
+        most = self._max_pending or crew.slots or restarted.popsize
+        while budget is None or restarted.nfev + len(self._out) < budget:
+            if len(self._out) + crew.lost >= most:
                 return True
             x = waiting.pop(0) if waiting else restarted.search.ask(1)[0]
             self._number += 1

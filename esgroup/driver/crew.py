@@ -19,13 +19,14 @@ class Crew(Protocol):
     """Evaluates points in parallel; used as a context, at whose end nothing is evaluated any more.
 
     The outcome of a point is the value of the objective, or the exception that it raised. Also outcomes, not raised:
-    TimeoutError if the evaluation took too long; RuntimeError if the point was lost with its worker `TRIES` times, or
-    could not be submitted. Each point that was submitted is collected once, unless `cancel` has returned its key.
+    TimeoutError if the evaluation took too long; RuntimeError if the point was lost with its worker `TRIES` times;
+    `Unavailable` if it could not be submitted, or nobody is left to evaluate it. Each point that was submitted is
+    collected once, unless `cancel` has returned its key.
     """
 
     @property
     def slots(self) -> int | None:
-        """How many points are evaluated at a time; None if that is unknown."""
+        """How many points are evaluated at a time, now: workers may join and leave; None if that is unknown."""
 
     @property
     def out(self) -> int:

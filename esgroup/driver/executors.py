@@ -165,6 +165,8 @@ class OnExecutor:
             self._arrived.append((job.key, future.result()))
         elif not _is_loss(error):
             self._arrived.append((job.key, error))
+        elif self._cluster is not None and self._cluster.lost:  # it is no fault of the point
+            self._arrived.append((job.key, caused(_lost_cluster(), error)))
         else:
             job.losses += 1
             if job.losses >= TRIES:
@@ -185,7 +187,7 @@ class OnExecutor:
             self._arrived += [(job.key, _lost_cluster()) for job in self._jobs.values()]
             self._jobs.clear()
 
-    def _cannot_submit(self, error: Exception) -> Exception:
+    def _cannot_submit(self, error: Exception) -> Unavailable:
         if self._cluster is not None and self._cluster.lost:
             return caused(_lost_cluster(), error)
         if not isinstance(error, BrokenExecutor):

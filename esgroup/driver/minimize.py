@@ -296,10 +296,8 @@ def _result(restarted: RestartedSearch, failures: Failures) -> SearchResult:
 def _searching(way: Way, restarted: RestartedSearch, stack: ExitStack) -> Searching:
     """Return the function that searches to the end: by generations, or without them."""
     if way.asynchronous:
-        crew = way.crew(stack)
-        known = crew.slots if way.executor is not None else way.max_pending or crew.slots
-        most = known or restarted.search.popsize
-        return Asynchronous(crew, way.failures, most, way.eval_timeout).search
+        max_pending = way.max_pending if way.executor is None else None  # an executor's slots are limited by it
+        return Asynchronous(way.crew(stack), way.failures, max_pending, way.eval_timeout).search
     limits, failures = restarted.limits, way.failures
     evaluate = way.generations(stack, timed=limits.max_time is not None)
 

@@ -1,12 +1,15 @@
-"""A search on a Dask cluster continues when a worker is killed, with the same result as without."""
+"""Searches on a Dask cluster: workers are killed, join and hang, the scheduler is lost, and no value is lost."""
 
 import logging
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,11 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
+from esgroup.driver.crew import TRIES, Unavailable
+from esgroup.driver.executors import OnExecutor
+from esgroup.driver.restarted import RestartedSearch
 from esgroup.search.searcher import Searcher
+from tests.driver.crew_laws import PATIENCE, meets, point, until, waits
 from tests.driver.support import evaluator
 
 distributed = pytest.importorskip("distributed")
@@ -46,13 +53,56 @@ def noise(x: Array) -> float:
     return float(np.random.default_rng().random())
 
 
+def noted(place: Path, x: Array) -> float:
+    """Adds the point to a file of its process; values arrive in another order than their points were asked for."""
+    time.sleep(0.01 + 0.02 * (x[0] % 1.0))
+    with (place / f"process {os.getpid()}").open("ab") as file:
+        file.write(x.tobytes())
+    return slow(x)
+
+
+def noted_points(place: Path) -> list[bytes]:
+    size = X0.nbytes
+    files = [path.read_bytes() for path in place.glob("process *")]
+    return [data[i : i + size] for data in files for i in range(0, len(data), size)]
+
+
+def hangs(place: Path, times: int, x: Array) -> float:
+    """The first evaluations hang until the file `go` is there, and then have the best value of all."""
+    for i in range(times):
+        try:
+            (place / f"hangs {i}").touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        until((place / "go").exists)
+        return -1.0
+    return slow(x)
+
+
+def cluster_of(n_workers: int) -> Any:
+    return distributed.LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
+    )
+
+
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
-    )
-    with cluster, distributed.Client(cluster) as client:
+    with cluster_of(2) as cluster, distributed.Client(cluster) as client:
         yield client
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The points of an asynchronous search whose values were passed on, as bytes."""
+    points: list[bytes] = []
+    original = RestartedSearch.tell_one
+
+    def tell_one(self: RestartedSearch, x: Any, value: Any, *, current: bool) -> None:
+        original(self, x, value, current=current)
+        points.append(x.tobytes())
+
+    monkeypatch.setattr(RestartedSearch, "tell_one", tell_one)
+    return points
 
 
 def test_a_worker_that_is_killed_in_mid_run_changes_nothing(client: Any, tmp_path: Path) -> None:
@@ -130,3 +180,166 @@ def test_a_task_that_dask_has_given_up_is_handed_out_again_twice(times: int) -> 
             with pytest.raises(RuntimeError, match="lost with its worker 3 times") as caught:
                 evaluate(points, {})
             assert caught.value.__cause__ is lost
+
+
+def test_a_point_that_was_lost_before_is_not_to_blame_when_the_cluster_is_lost(client: Any, tmp_path: Path) -> None:
+    with distributed.Client(client.cluster.scheduler_address) as lost:
+        crew = OnExecutor(partial(waits, tmp_path), lost)
+        crew.submit("key", point(0))
+        until((tmp_path / "begun 0").exists)
+        for job in crew._jobs.values():
+            job.losses = TRIES - 1
+    ((key, outcome),) = crew.collect(PATIENCE)
+    (tmp_path / "go").touch()
+    assert key == "key" and isinstance(outcome, Unavailable) and "lost its scheduler" in str(outcome)
+
+
+# ---- asynchronous -----------------------------------------------------------------------------------------------
+
+ALONE = """
+import sys
+from distributed import LocalCluster
+
+if __name__ == "__main__":
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50)
+    print(cluster.scheduler_address, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_of_eight_workers_one_is_killed_and_a_ninth_joins_and_every_value_counts_once(
+    tmp_path: Path, told: list[bytes]
+) -> None:
+    path = tmp_path / "run.npz"
+    with cluster_of(8) as cluster, distributed.Client(cluster) as client:
+        client.wait_for_workers(8, timeout=60)
+        victim = min(client.run(os.getpid).values())
+
+        def callback(search: Searcher) -> None:
+            if not dead and (tmp_path / f"process {victim}").exists():
+                dead.append(search.nfev)
+                os.kill(victim, signal.SIGKILL)
+                cluster.scale(9)
+
+        dead: list[int] = []
+        result = esgroup.minimize(
+            partial(noted, tmp_path),
+            X0,
+            0.5,
+            rng=5,
+            max_evals=400,
+            executor=client,
+            asynchronous=True,
+            callback=callback,
+            checkpoint=path,
+        )
+        client.wait_for_workers(9, timeout=60)
+        assert victim not in client.run(os.getpid).values()
+    assert 0 < dead[0] < 300
+    assert result.nfev == 400 == len(told) == len(set(told)) and result.nfailed == 0
+    assert set(told) == set(noted_points(tmp_path))
+    assert Searcher.load(path).nfev == 400 and not Searcher.load(path).ledger.out
+
+
+def test_a_worker_that_joins_gets_a_point_while_the_others_are_still_busy(client: Any, tmp_path: Path) -> None:
+    """Evaluations end when three are under way: on the two workers of the beginning, they would never end."""
+    client.wait_for_workers(2, timeout=30)
+    fun = partial(meets, tmp_path, 3)
+
+    def join() -> None:
+        until(lambda: len(list(tmp_path.glob("begun *"))) == 2)
+        client.cluster.scale(3)
+
+    thread = threading.Thread(target=join)
+    thread.start()
+    try:
+        result = esgroup.minimize(fun, X0, 0.5, rng=5, max_evals=9, executor=client, asynchronous=True)
+    finally:
+        thread.join()
+        client.cluster.scale(2)
+    assert result.nfev == 9
+
+
+@pytest.mark.parametrize("on_error", ["raise", "nan"])
+def test_when_the_scheduler_is_lost_a_resumed_run_evaluates_what_was_out(
+    on_error: Any, client: Any, tmp_path: Path, told: list[bytes]
+) -> None:
+    """That nobody evaluates any more is no failed evaluation: the budget is not used up by NaN."""
+    script, path = tmp_path / "cluster.py", tmp_path / "run.npz"
+    script.write_text(ALONE)
+    options: dict[str, Any] = {"sigma0": 0.5, "rng": 5, "max_evals": 150, "asynchronous": True, "on_error": on_error}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, script], stdin=pipe, stdout=pipe, text=True, env=environment) as alone:
+        try:
+            assert alone.stdout is not None
+            lost = distributed.Client(alone.stdout.readline().strip(), timeout=2)
+            lost.wait_for_workers(2, timeout=30)
+            with pytest.raises(RuntimeError, match=r"lost its scheduler: connect again, then resume") as caught:
+                esgroup.minimize(
+                    partial(noted, tmp_path),
+                    X0,
+                    **options,
+                    executor=lost,
+                    checkpoint=path,
+                    callback=lambda search: alone.kill() if search.nfev >= 40 else None,
+                )
+        finally:
+            alone.kill()
+    search, before = Searcher.load(path), len(told)
+    out = [place.point.tobytes() for place in search.ledger.out]
+    assert caught.value.result.nfev == search.nfev == before < 150  # type: ignore[attr-defined]
+    assert search.nfailed == 0 and len(out) == 2
+    where: dict[str, Any] = {"workers": 2} if on_error == "raise" else {"executor": client}
+    result = esgroup.minimize(partial(noted, tmp_path), X0, **options, **where, checkpoint=path, resume=True)
+    assert result.nfev == 150 == len(told) == len(set(told)) and result.nfailed == 0
+    assert set(out) <= set(told[before:]) & set(noted_points(tmp_path))
+
+
+def test_an_evaluation_that_hangs_is_nan_and_its_place_is_lost_until_it_ends(client: Any, tmp_path: Path) -> None:
+    client.wait_for_workers(2, timeout=30)
+    client.run(slow, X0)  # the time to import is no part of the evaluation
+    out: dict[str, list[int]] = {"before": [], "meanwhile": [], "after": []}
+
+    def callback(search: Searcher) -> bool:
+        if not search.nfailed:
+            phase = "before"
+        elif len(out["meanwhile"]) < 10:
+            phase = "meanwhile"
+        else:
+            phase = "after"
+            (tmp_path / "go").touch()
+        out[phase].append(len(search.ledger.out))
+        return phase == "after" and out[phase][-1] > 0
+
+    try:
+        result = esgroup.minimize(
+            partial(hangs, tmp_path, 1),
+            X0,
+            0.5,
+            rng=5,
+            max_evals=5000,
+            executor=client,
+            asynchronous=True,
+            eval_timeout=3.0,
+            callback=callback,
+        )
+    finally:
+        (tmp_path / "go").touch()
+    # a value has just come back: of two places there is one left, and none while the other evaluation hangs
+    assert set(out["meanwhile"]) == {0}
+    assert out["after"][-1] == 1 and "callback" in result.stop
+    assert result.nfailed == 1 and result.fun >= 0.0
+
+
+def test_when_evaluations_hang_on_all_workers_the_error_says_so(client: Any, tmp_path: Path) -> None:
+    client.wait_for_workers(2, timeout=30)
+    try:
+        with pytest.raises(RuntimeError, match=r"all 2 places .*eval_timeout=0\.5 s.*workers=n") as caught:
+            esgroup.minimize(
+                partial(hangs, tmp_path, 9), X0, 0.5, rng=5, executor=client, asynchronous=True, eval_timeout=0.5
+            )
+    finally:
+        (tmp_path / "go").touch()
+    result = caught.value.result  # type: ignore[attr-defined]
+    assert (result.nfev, result.nfailed) == (2, 2)
