@@ -191,7 +191,7 @@ class OnExecutor:
         if self._cluster is not None and self._cluster.lost:
             return caused(_lost_cluster(), error)
         if not isinstance(error, BrokenExecutor):
-            return caused(Unavailable(*error.args), error) if type(error) is RuntimeError else error
+            return caused(Unavailable(str(error)), error)
         text = "the executor is broken and accepts no more points: create one, or pass workers=n, which recovers"
         return caused(Unavailable(f"{text} ({error})"), error)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import platform
-from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -67,10 +66,8 @@ class History:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # closing writes once more what could not be written: that must not hide the exception that ends the run
-        with nullcontext() if kind is None else suppress(OSError):
-            self.close()
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the file."""
