@@ -304,12 +304,13 @@ def _searching(way: Way, restarted: RestartedSearch, stack: ExitStack) -> Search
     def enough() -> bool:
         return failures.too_many or (limits.max_time is not None and restarted.seconds >= limits.max_time)
 
-    return partial(_by_generations, evaluate, enough, failures)
+    may_be_enough = limits.max_time is not None or failures.most is not None
+    return partial(_by_generations, evaluate, enough if may_be_enough else None, failures)
 
 
 def _by_generations(
     evaluate: Evaluate,
-    enough: Enough,
+    enough: Enough | None,
     failures: Failures,
     restarted: RestartedSearch,
     after_generation: Callable[[], None],
@@ -324,7 +325,9 @@ def _by_generations(
             return
 
 
-def _generation(restarted: RestartedSearch, evaluate: Evaluate, enough: Enough, interrupts: Interrupts) -> None:
+def _generation(
+    restarted: RestartedSearch, evaluate: Evaluate, enough: Enough | None, interrupts: Interrupts
+) -> None:
     """Evaluate a generation, or the part of it that limits allow."""
     X = restarted.ask()
     whole = len(X)

@@ -457,6 +457,9 @@ class Searcher:
     def load(cls, path: str | PathLike[str]) -> Self:
         """Return the search that was saved; it continues as if it had not been interrupted, bit by bit.
 
+        That holds with the same versions, machine and number of BLAS threads: with dense matrices of some hundred
+        coordinates, the last digits may depend on the number of threads.
+
         Parameters
         ----------
         path

@@ -118,7 +118,8 @@ def fit_posterior(
     checkpoint : path-like, optional
         A file that is replaced as often as a tenth of the time allows, and at the end, whatever ends the fit.
     resume : bool
-        Continue from the checkpoint. With the same arguments the result is that of an uninterrupted fit, bit for bit.
+        Continue from the checkpoint. With the same arguments the result is that of an uninterrupted fit, bit for bit
+        on the same machine with the same number of BLAS threads.
         With a smaller `tol` a fit that has converged continues, too.
     history : path-like, optional
         A file of JSON lines, one per iteration.
