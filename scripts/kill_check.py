@@ -129,7 +129,7 @@ class Observed:
     def __init__(self, board: Board, known: int) -> None:
         self.board, self.known = board, known
         self.begin, self.spent, self.last = 0.0, 0.0, 0.0
-        self._write, self._keep = npz.write, autosave.FileKeeper.write
+        self._write, self._keep = npz.write, autosave.FileKeeper._write
 
     def write(self, path: Any, kind: str, header: Any, arrays: Any) -> None:
         board, count = self.board, evaluations(header)
@@ -167,7 +167,7 @@ class Observed:
 def work(kind: Kind, seed: int, path: Path, board: Board, known: int | None) -> None:
     """Begin or resume a run and leave its result beside the checkpoint; `known` evaluations are in the file."""
     board.alive, observed = 1, Observed(board, known or 0)
-    npz.write, autosave.FileKeeper.write = observed.write, lambda *of: observed.keep(*of)  # type: ignore[method-assign]
+    npz.write, autosave.FileKeeper._write = observed.write, lambda *of: observed.keep(*of)  # type: ignore[method-assign]
     options = {"checkpoint": path, "resume": known is not None, "callback": observed.generation_ended}
     found = minimized(kind, seed, observed.objective(kind.fun), **options)
     path.with_suffix(".result").write_bytes(pickle.dumps(found))
@@ -253,7 +253,7 @@ class Run:
                 return seen
             _require(time.monotonic() < begin + PATIENCE, "a process does nothing")
             if not write and self.path.exists():
-                seen = evaluations(npz.read(self.path, "searcher")[0])
+                seen = self._stored_evaluations()
             time.sleep(0.0002)
         return seen
 
@@ -262,15 +262,19 @@ class Run:
         if not self.path.exists():
             _require(self.known is None and seen is None and board.writes == board.writing, "the checkpoint is gone")
             return
-        try:
-            esgroup.Searcher.load(self.path)
-        except esgroup.CheckpointError as error:
-            raise Damage(f"the checkpoint is damaged: {error}") from error
-        count = evaluations(npz.read(self.path, "searcher")[0])
+        count = self._stored_evaluations()
         _require(count >= (seen or 0), f"a checkpoint of {seen} evaluations was seen, later one of {count}")
         allowed = {board.written, board.begun} if board.writing else {board.written}
         _require(count in allowed, f"the checkpoint has {count} evaluations, not {sorted(allowed)}")
         self.known = count
+
+    def _stored_evaluations(self) -> int:
+        """The evaluations in the checkpoint, which must be a whole search at any time."""
+        try:
+            esgroup.Searcher.load(self.path)
+            return evaluations(npz.read(self.path, "searcher")[0])
+        except esgroup.CheckpointError as error:
+            raise Damage(f"the checkpoint is damaged: {error}") from error
 
     def _compare(self) -> None:
         """A complete run with one that nobody disturbed."""

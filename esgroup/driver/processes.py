@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
 import time
 import traceback
 from collections import deque
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -272,6 +274,11 @@ def _work(connection: Connection[Any, Any], payload: bytes) -> None:
             connection.send_bytes(_answer(call, message))
     except (EOFError, OSError):
         return
+    finally:
+        for stream in (sys.__stdout__, sys.__stderr__):  # the end of a process flushes only what stands for them now
+            with suppress(OSError, ValueError):
+                if stream is not None:
+                    stream.flush()
 
 
 def _loaded(payload: bytes) -> Call:

@@ -149,12 +149,12 @@ class Searcher:
             Read-only and within the bounds; of strategies with points of another kind, a list of them.
         """
         strategy, ledger, batch = self.strategy, self.ledger, self._batch_size()
-        n = self._affordable(batch) if n is None else checks.whole_number("n", n, least=1)
-        if n >= batch and ledger.reserve is None:
-            drawn = strategy.sample(self.state, n, self.rng, self._spare)
+        number = self._affordable(batch) if n is None else checks.whole_number("n", n, least=1)
+        if number >= batch and (n is None or ledger.reserve is None):
+            drawn = strategy.sample(self.state, number, self.rng, self._spare)
             self._spare = None
         else:
-            drawn = ledger.drawn_together(n, batch, lambda more: strategy.sample(self.state, more, self.rng))
+            drawn = ledger.drawn_together(number, batch, lambda more: strategy.sample(self.state, more, self.rng))
         if len(ledger.injected):
             drawn = self._with_injected(drawn)
         if drawn.points.base is not None:  # through which it could be made writeable again

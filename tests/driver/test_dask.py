@@ -326,8 +326,9 @@ def test_an_evaluation_that_hangs_is_nan_and_its_place_is_lost_until_it_ends(cli
         )
     finally:
         (tmp_path / "go").touch()
-    # a value has just come back: of two places there is one left, and none while the other evaluation hangs
-    assert set(out["meanwhile"]) == {0}
+    # a value has just come back: of two places there is one left, and none while the other evaluation hangs; another
+    # value may have arrived together with the first failure
+    assert set(out["meanwhile"][1:]) == {0}
     assert out["after"][-1] == 1 and "callback" in result.stop
     assert result.nfailed == 1 and result.fun >= 0.0
 

@@ -60,7 +60,7 @@ autosave.FileKeeper.write_if_cheap = lambda self, kept: None
 """
 
 REMNANTS = """
-npz._remove_remnants = lambda target: None
+npz._remove_remnants = lambda *of: None
 """
 
 

@@ -531,7 +531,7 @@ def test_everything_is_seen_by_the_comparison() -> None:
     deep = anatomy(search)
     assert {"strategy", "state", "ledger", "limits", "rng", "_first_spread"} < deep.keys()
     assert {"record", "pool", "injected", "asked", "last", "reserve", "lag", "best_x", "nfev"} < deep["ledger"].keys()
-    assert {"best", "median", "worst", "failed_in_a_row"} == deep["ledger"]["record"].keys()
+    assert {"best", "median", "worst", "failed_in_a_row", "varied"} == deep["ledger"]["record"].keys()
     assert "lower" in deep["strategy"]["box"]
     search.rng.random()
     assert everything(search) != before
