@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import pickle
 import sys
@@ -271,14 +272,21 @@ def _work(connection: Connection[Any, Any], payload: bytes) -> None:
     try:
         connection.send_bytes(_READY)
         while (message := connection.recv_bytes()) != _END:
-            connection.send_bytes(_answer(call, message))
+            answer = _answer(call, message)
+            _flush()
+            connection.send_bytes(answer)
     except (EOFError, OSError):
         return
-    finally:
-        for stream in (sys.__stdout__, sys.__stderr__):  # the end of a process flushes only what stands for them now
-            with suppress(OSError, ValueError):
-                if stream is not None:
-                    stream.flush()
+
+
+def _flush() -> None:
+    """Write what the objective has printed, also in C: a process that is ended later would lose it."""
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        with suppress(OSError, ValueError):
+            if stream is not None:
+                stream.flush()
+    if sys.platform != "win32":
+        ctypes.CDLL(None).fflush(None)
 
 
 def _loaded(payload: bytes) -> Call:

@@ -90,6 +90,9 @@ def end_all(children: Iterable[Child]) -> None:
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
     """Hold back SIGINT while a process starts: until it has its own handlers, it would print a traceback."""
+    if sys.platform == "win32":  # which cannot hold signals back
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -103,14 +106,15 @@ def _interrupts_later() -> Iterator[None]:
 def _begin(serve: Callable[..., None], connection: Connection[Any, Any], parent: int, args: tuple[Any, ...]) -> None:
     _forget_handlers()
     _end_with(parent)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     serve(connection, *args)
 
 
 def _forget_handlers() -> None:
     """Undo what a fork has copied: handlers that belong to the parent. Signals that are ignored stay ignored."""
     signal.set_wakeup_fd(-1)  # an event loop of the parent's would take our signals for its own
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGTERM, *([] if sys.platform == "win32" else [signal.SIGHUP])):
         if callable(signal.getsignal(number)):
             signal.signal(number, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
