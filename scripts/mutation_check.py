@@ -111,7 +111,7 @@ FAULTS = [
     Fault("two-point: the move is not whitened", "strategies/two_point.py", "group._solve(root, (memory[:-1] / scale)[None])[0]", "(memory[:-1] / scale).copy()"),
     Fault("two-point: no smoothing", "strategies/two_point.py", "memory[-1] += self.c * (", "memory[-1] += 1.0 * ("),
     Fault("step size: exponent without chi", "strategies/step_size.py", "path_length / constants.chi - 1.0", "path_length - 1.0"),
-    Fault("ledger: the newest of equal points first", "search/ledger.py", "in self._by_point.get(key, ()) if p.row", "in reversed(self._by_point.get(key, ())) if p.row"),
+    Fault("ledger: the newest of equal points first", "search/ledger.py", "in self._by_point.get(key, ()) if place.row", "in reversed(self._by_point.get(key, ())) if place.row"),
     Fault("ledger: the reserve outlives its distribution", "search/ledger.py", "        self.nit += 1\n        self.reserve = None\n", "        self.nit += 1\n"),
     Fault("late: late points keep their tags", "search/late.py", "0 if place is None or place.asked.nit < nit else", "0 if place is None else"),
     Fault("late: lag is not squared", "search/late.py", "max(1.0, lag) ** 2", "max(1.0, lag)"),
