@@ -148,7 +148,7 @@ class Searcher:
         array (n, *shape)
             Read-only and within the bounds; of strategies with points of another kind, a list of them.
         """
-        strategy, ledger, batch = self.strategy, self.ledger, self._batch_size()
+        strategy, ledger, batch = self.strategy, self.ledger, self.batch_size
         number = self._affordable(batch) if n is None else checks.whole_number("n", n, least=1)
         if number >= batch and (n is None or ledger.reserve is None):
             drawn = strategy.sample(self.state, number, self.rng, self._spare)
@@ -169,10 +169,6 @@ class Searcher:
         most = self.limits.max_evals
         left = n if most is None else most - self.ledger.nfev
         return n if left <= 0 else min(n, left)
-
-    def _batch_size(self) -> int:
-        strategy = self.strategy
-        return strategy.batch_size(self.state) if strategy.varies_batches else strategy.popsize
 
     def inject(self, X: Any) -> None:
         """Put points into the next asks, in place of samples.
@@ -238,12 +234,12 @@ class Searcher:
         drawn = last.drawn
         values = tell_input.values(fitness, len(drawn.points))
         ledger.take_back_last()
-        if ledger.pool or ledger.lag > 1 or last.nit != ledger.nit or len(values) < self._batch_size():
+        if ledger.pool or ledger.lag > 1 or last.nit != ledger.nit or len(values) < self.batch_size:
             self._add(drawn.points, values, [Found(last, row) for row in range(len(values))])
         else:
             strategy = self.strategy
             if ledger.lag:
-                _, ledger.lag = late.judged(ledger.lag, [0] * len(values), self._batch_size())
+                _, ledger.lag = late.judged(ledger.lag, [0] * len(values), self.batch_size)
             self._move(drawn.points, drawn.local, drawn.tags, values, values, drawn.memo)
             self._spare = drawn if self.strategy is strategy else None
 
@@ -267,7 +263,7 @@ class Searcher:
 
         Less than a generation is kept; once there is one, the distribution moves with all that is there.
         """
-        ledger, batch = self.ledger, self._batch_size()
+        ledger, batch = self.ledger, self.batch_size
         moving, ledger.lag = late.judged(ledger.lag, [ledger.age(place) for place in found], batch)
         if not all(moving):
             ledger.note_first_best(points, values)  # before the order changes
@@ -330,7 +326,8 @@ class Searcher:
     @property
     def batch_size(self) -> int:
         """Points that `ask` returns if `max_evals` leaves as many: `popsize`, unless the strategy varies it."""
-        return self._batch_size()
+        strategy = self.strategy
+        return strategy.batch_size(self.state) if strategy.varies_batches else strategy.popsize
 
     @property
     def shape(self) -> tuple[int, ...]:

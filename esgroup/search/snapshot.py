@@ -144,7 +144,7 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
     record.best = deque(array(arrays, "record/best", (None,)).tolist(), maxlen=record.best.maxlen)
     record.median = deque(array(arrays, "record/median", (len(record.best),)).tolist(), maxlen=record.median.maxlen)
     record.worst, record.failed_in_a_row = entry(header, "worst", float), _count(header, "failed_in_a_row")
-    record.varied = bool(header.get("varied", True))  # older files do not have it
+    record.varied = entry({"varied": True} | header, "varied", bool)  # older files do not have it
     record.looks = {name: _look(name, kept) for name, kept in entry(header, "looks", dict).items()}
     for i, nit in enumerate(entry(header, "asked", list)):
         drawn = _drawn(shape, width, f"asked/{i}", arrays)

@@ -1,8 +1,7 @@
 """Asynchronous evaluation: values come in any order, and the same order gives the same search."""
 
-import multiprocessing
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -19,18 +18,7 @@ from tests.driver.crew_laws import PATIENCE
 from tests.driver.support import X0, Recorder, ellipsoid, same
 from tests.driver.test_failures import POPSIZE, hangs_at
 
-
-@pytest.fixture(scope="module")
-def threads() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(2) as pool:
-        yield pool
-
-
-@pytest.fixture(autouse=True)
-def no_process_is_left() -> Iterator[None]:
-    before = set(multiprocessing.active_children())
-    yield
-    assert not set(multiprocessing.active_children()) - before
+pytestmark = pytest.mark.usefixtures("no_process_is_left")
 
 
 class Scripted(Executor):

@@ -1,13 +1,12 @@
 """Evaluations that fail, in every way of evaluation: which exceptions pass, which count as NaN, and what ends a run."""
 
 import math
-import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -24,6 +23,8 @@ from esgroup.driver.failures import Failures
 from esgroup.running.result import SearchResult
 from tests.driver.crew_laws import PATIENCE, until
 from tests.driver.support import X0, Recorder, ellipsoid, ellipsoid_rows
+
+pytestmark = pytest.mark.usefixtures("no_process_is_left")
 
 WAYS = ["serial", "vectorized", "map", "workers", "threads", "asynchronous"]
 POPSIZE = 6
@@ -66,19 +67,6 @@ def scripted_rows(place: Path, script: dict[int, Any], X: Array) -> Array:
     if isinstance(event, tuple):
         sys.exit(*event)
     return ellipsoid_rows(X)
-
-
-@pytest.fixture(scope="module")
-def threads() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(2) as pool:
-        yield pool
-
-
-@pytest.fixture(autouse=True)
-def no_process_is_left() -> Iterator[None]:
-    before = set(multiprocessing.active_children())
-    yield
-    assert not set(multiprocessing.active_children()) - before
 
 
 @pytest.fixture

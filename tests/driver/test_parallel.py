@@ -96,24 +96,10 @@ def arrived_before(error: type[BaseException], fun: Any, args: Any = (), **where
     return caught.value, arrived
 
 
-@pytest.fixture
-def no_process_is_left() -> Iterator[None]:
-    before = set(multiprocessing.active_children())
-    yield
-    left = set(multiprocessing.active_children()) - before
-    assert not left
-
-
 @pytest.fixture(scope="module")
 def processes() -> Iterator[ProcessPoolExecutor]:
     with ProcessPoolExecutor(2) as pool:
         list(pool.map(abs, range(10)))  # starts its processes, which some tests count
-        yield pool
-
-
-@pytest.fixture(scope="module")
-def threads() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(2) as pool:
         yield pool
 
 

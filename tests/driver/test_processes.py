@@ -9,7 +9,6 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,14 +33,9 @@ from tests.driver.crew_laws import (
     waits,
 )
 
+pytestmark = pytest.mark.usefixtures("no_process_is_left")
+
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def no_process_is_left() -> Iterator[None]:
-    before = set(multiprocessing.active_children())
-    yield
-    assert not set(multiprocessing.active_children()) - before
 
 
 class TestLaws(CrewLaws):

@@ -410,6 +410,7 @@ FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
     (lambda h, a: a.update({"reserve/local": np.ones((2, 6))}), r"'reserve/local' must be float64 of shape \(5, 6\)"),
     (lambda h, a: a.update({"reserve/tags": np.zeros(2, int)}), r"'reserve/tags' must be int64 of shape \(5,\)"),
     (lambda h, a: a.update({"pool/0/values": np.ones(9)}), r"'pool/0/values' must be float64 of shape"),
+    (lambda h, a: h.update(varied="yes"), "'varied' in the header must be of type bool, got 'yes'"),
     (lambda h, a: a.update({"injected": np.ones(6)}), r"'injected' must be float64 of shape \(n, 6\)"),
 ]
 
