@@ -8,28 +8,18 @@ easy targets of an easy function do not decide. Cells in which no target was hit
 
 from __future__ import annotations
 
-import csv
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
+
+from bbob_rows import TARGETS, Row, setups
 
 FUNCTIONS = tuple(range(1, 25))
 TEN = (1, 2, 6, 8, 9, 10, 11, 12, 13, 14)  # functions on which single runs reach the optimum
-TARGETS = (1e2, 1e1, 1.0, 1e-1, 1e-3, 1e-5, 1e-8)  # above the optimum
 
 TOTAL_GOAL, DIM_GOAL, CELL_GOAL, F2_GOAL, SOLVED_GOAL = 0.85, 0.95, 1.4, 0.5, -0.01
-
-
-class Setup(NamedTuple):
-    """What a label stands for."""
-
-    method: str
-    options: str
-    budget: int  # evaluations per coordinate
-    restarts: str
 
 
 class Key(NamedTuple):
@@ -37,88 +27,8 @@ class Key(NamedTuple):
 
     function: int
     dim: int
-    index: int  # type: ignore[assignment]  # of the suite's instances; the instance's number is another
-    target: float
-
-
-class Row(NamedTuple):
-    """One line of the CSV: when a run hit a target. Columns about the run are the same in each of its lines."""
-
-    label: str
-    function: int
-    dim: int
-    index: int  # type: ignore[assignment]  # hides tuple.index
     instance: int
-    seed: int
     target: float
-    evals: int | None  # number of the evaluation that hit the target first
-    used: int  # evaluations of the whole run
-    ended: str
-    cpu: float  # seconds of the whole run, evaluations included
-    method: str
-    options: str
-    budget: int
-    restarts: str
-
-    @property
-    def key(self) -> Key:
-        return Key(self.function, self.dim, self.index, self.target)
-
-    @property
-    def setup(self) -> Setup:
-        return Setup(self.method, self.options, self.budget, self.restarts)
-
-
-def _parse(row: dict[str, str]) -> Row:
-    texts = {name: row[name] for name in ("label", "ended", "method", "options", "restarts")}
-    ints = {name: int(row[name]) for name in ("function", "dim", "index", "instance", "seed", "used", "budget")}
-    evals = int(row["evals"]) if row["evals"] else None
-    return Row(**texts, **ints, target=float(row["target"]), evals=evals, cpu=float(row["cpu"]))  # type: ignore[arg-type]
-
-
-def read_rows(path: Path) -> list[Row]:
-    """Rows of a file, none if there is no file. A last line that was cut off by a kill is left out."""
-    if not path.exists():
-        return []
-    lines = path.read_text().splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
-        lines.pop()
-    reader = csv.DictReader(lines)
-    if lines and tuple(reader.fieldnames or ()) != Row._fields:
-        raise ValueError(f"{path} must have the columns {', '.join(Row._fields)}, got {reader.fieldnames}")
-    return [_parse(row) for row in reader]
-
-
-def append_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows at the end of a file and flush them; the file and its header are made if need be."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
-        _drop_unfinished_line(path, file.tell())
-    with path.open("a", newline="") as text:
-        writer = csv.writer(text, lineterminator="\n")
-        if text.tell() == 0:
-            writer.writerow(Row._fields)
-        writer.writerows(rows)
-
-
-def _drop_unfinished_line(path: Path, size: int) -> None:
-    if size and not (content := path.read_bytes()).endswith(b"\n"):
-        path.write_bytes(content[: content.rfind(b"\n") + 1])
-
-
-def finished(rows: Iterable[Row]) -> set[tuple[str, int, int, int]]:
-    """(label, function, dim, index) of the problems with a row for every target."""
-    targets = Counter(problem for problem, _ in {((r.label, r.function, r.dim, r.index), r.target) for r in rows})
-    return {problem for problem, count in targets.items() if count == len(TARGETS)}
-
-
-def setups(rows: Iterable[Row]) -> dict[str, Setup]:
-    """What each label stands for; a label that stands for two things is refused."""
-    result: dict[str, Setup] = {}
-    for row in rows:
-        if result.setdefault(row.label, row.setup) != row.setup:
-            raise ValueError(f"label {row.label!r} must stand for one setup, got {result[row.label]} and {row.setup}")
-    return result
 
 
 def geometric_mean(values: Iterable[float]) -> float:
@@ -139,7 +49,7 @@ class Comparison:
         evals: dict[str, dict[Key, int | None]] = {label: {}, baseline: {}}
         for row in rows:
             if row.label in evals:
-                evals[row.label][row.key] = row.evals
+                evals[row.label][Key(row.function, row.dim, row.instance, row.target)] = row.evals
         both = sorted(evals[label].keys() & evals[baseline].keys())
         if not both:
             raise ValueError(f"labels {label!r} and {baseline!r} must have a problem in common, they have none")
@@ -256,7 +166,7 @@ def solved_table(comparison: Comparison, label: str, baseline: str) -> str:
 
 def describe(rows: Iterable[Row], label: str) -> str:
     """One line: what a label stands for, how many problems, how its runs ended."""
-    runs = {(row.function, row.dim, row.index): row for row in rows if row.label == label}
+    runs = {(row.function, row.dim, row.instance): row for row in rows if row.label == label}
     setup = next(iter(runs.values())).setup
     ended = Counter(row.ended.split(":")[0] for row in runs.values()).most_common()
     cpu = sum(row.cpu for row in runs.values())
@@ -276,11 +186,11 @@ def report(rows: Sequence[Row], label: str, baseline: str) -> tuple[str, bool]:
     comparison = Comparison.of(rows, label, baseline)
     items = goals(comparison, single_runs=known[label].restarts == "none")
     problems = {key[:3] for key in comparison.ours}
-    indices = sorted({key.index for key in comparison.ours})
+    instances = sorted({key.instance for key in comparison.ours})
     parts = [
         f"## {label} against {baseline}",
         f"{len(problems)} problems that both have run, {len({p[0] for p in problems})} functions, "
-        f"d = {comparison.dims}, indices {indices}.",
+        f"d = {comparison.dims}, instances {instances}.",
         f"- {describe(rows, label)}\n- {describe(rows, baseline)}",
         goals_table(items),
         f"### Evaluations, {label} : {baseline}, geometric mean on targets both hit (above {CELL_GOAL} marked !)",

@@ -1,23 +1,23 @@
-"""Evaluations to reach targets on the 24 functions of the bbob suite (coco-experiment), and their comparison.
+"""Evaluations to reach targets on the 24 functions of the bbob suite, and their comparison.
 
-    python scripts/bench_bbob.py run cma --out cma.csv --indices 1-5
-    python scripts/bench_bbob.py run esgroup --out ours.csv --indices 1-5
+    python scripts/bench_bbob.py run cma --out cma.csv --instances 1-5
+    python scripts/bench_bbob.py run esgroup --out ours.csv --instances 1-5 --jobs 2
     python scripts/bench_bbob.py run esgroup --out ours.csv --label mirrored --option mirrored=True
-    python scripts/bench_bbob.py run cma --out bipop.csv --restarts bipop --budget 10000 --dims 5
+    python scripts/bench_bbob.py run cma --out popsizes.csv --functions 1,8,10 --dims 5,10 --popsizes 8,16,64
+    python scripts/bench_bbob.py run cma --out bipop.csv --restarts bipop --budget 10000 --dims 5 --part 2/4
     python scripts/bench_bbob.py table ours.csv cma.csv --label esgroup --baseline cma
 
-A run starts at the suite's initial solution with step size 2 and ends when the last target is hit, the budget is spent
-or the method stops by itself. The targets are differences to the optimum, which `ioh` knows for the same instance. An
-index of the suite is not an instance's number: indices 6-10 are the instances 71-75 of a recent suite. A run depends on
-function, dimension and index alone. Files are appended to, and what they hold already is not run again. BLAS runs on
-one thread. Needs coco-experiment, ioh and, for the baseline, cma.
+The problems and their instances are those of `ioh`. A run starts at a point from U[-4, 4]^d, the same for all methods
+and seeds, with step size 2, and ends when the last target is hit, the budget is spent or the method stops by itself.
+The targets are differences to the optimum. Files are appended to, and runs that they hold already are left out. BLAS
+runs on one thread. Needs ioh and, for the baseline, cma.
 """
 
 from __future__ import annotations
 
 import os
 
-for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[_variable] = "1"
 
 import ast
@@ -33,9 +33,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
-from bbob_tables import TARGETS, Row, Setup, append_rows, finished, read_rows, report, setups
+from bbob_rows import TARGETS, Row, Run, Setup, append_rows, finished, read_rows, setups
+from bbob_tables import report
 
 SIGMA0 = 2.0
+RESTARTS = 9  # with a larger population, of both methods, as in Hansen 2009
 
 
 class Method(StrEnum):
@@ -46,6 +48,7 @@ class Method(StrEnum):
 class Restarts(StrEnum):
     none = "none"
     bipop = "bipop"
+    ipop = "ipop"
 
 
 class Task(NamedTuple):
@@ -53,18 +56,23 @@ class Task(NamedTuple):
 
     label: str
     setup: Setup
-    function: int
-    dim: int
-    index: int  # type: ignore[assignment]  # hides tuple.index
+    run: Run
 
     @property
     def seed(self) -> int:
-        """Positive, as cma takes 0 for the time."""
-        return 1_000_000 * self.function + 1000 * self.dim + self.index
+        """Seed of the method: positive, as cma takes 0 for the time, and below 2^31, as cma counts up from it."""
+        function, dim, instance, popsize, seed = self.run
+        return int(np.random.SeedSequence([function, dim, instance, popsize or 0, seed]).generate_state(1)[0] >> 1) or 1
 
     @property
     def max_evals(self) -> int:
-        return self.setup.budget * self.dim
+        return self.setup.budget * self.run.dim
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of esgroup that differ from its defaults."""
+        given = dict(parse_option(text) for text in self.setup.options.split(";") if text)
+        return given if self.run.popsize is None else {**given, "popsize": self.run.popsize}
 
 
 class Finished(Exception):
@@ -78,22 +86,30 @@ class Recorder:
     beyond it, whichever method is calling.
     """
 
-    def __init__(self, function: Callable[[np.ndarray], float], optimum: float, max_evals: int) -> None:
+    def __init__(
+        self, function: Callable[[list[list[float]]], Sequence[float]], optimum: float, max_evals: int
+    ) -> None:
         self.function, self.max_evals = function, max_evals
         self.count = 0
         self.hits: list[int] = []  # of the first targets; they decrease, so they are hit in their order
         self.thresholds = [optimum + target for target in TARGETS]
 
-    def __call__(self, x: np.ndarray) -> float:
-        value = float(self.function(x))
-        self.count += 1
-        while len(self.hits) < len(TARGETS) and value <= self.thresholds[len(self.hits)]:
-            self.hits.append(self.count)
-        if len(self.hits) == len(TARGETS):
-            raise Finished("target")
+    def generation(self, points: Any) -> list[float]:
+        """Values of points, which count one after the other; those beyond the budget are not evaluated."""
+        affordable = np.asarray(points)[: self.max_evals - self.count]
+        values = self.function(affordable.tolist())
+        for value in values:
+            self.count += 1
+            while value <= self.thresholds[len(self.hits)]:
+                self.hits.append(self.count)
+                if len(self.hits) == len(TARGETS):
+                    raise Finished("target")
         if self.count >= self.max_evals:
             raise Finished("budget")
-        return value
+        return list(values)
+
+    def __call__(self, x: np.ndarray) -> float:
+        return self.generation([x])[0]
 
     def evals(self) -> list[int | None]:
         """One entry per target."""
@@ -105,13 +121,16 @@ def search_cma(task: Task, fun: Recorder, x0: np.ndarray) -> str:
     import cma
 
     options = {"maxfevals": task.max_evals, "verbose": -9, "verb_log": 0, "seed": task.seed}
-    if task.setup.restarts == Restarts.bipop:
-        _, search = cma.fmin2(fun, x0, SIGMA0, options, restarts=9, bipop=True)
-        return "+".join(search.stop())
-    search = cma.CMAEvolutionStrategy(x0, SIGMA0, options)
-    while not search.stop():
-        points = search.ask()
-        search.tell(points, [fun(x) for x in points])
+    if task.run.popsize is not None:
+        options["popsize"] = task.run.popsize
+    if task.setup.restarts == Restarts.none:
+        search = cma.CMAEvolutionStrategy(x0, SIGMA0, options)
+        while not search.stop():
+            points = search.ask()
+            search.tell(points, fun.generation(points))
+    else:
+        way = {"bipop": True} if task.setup.restarts == Restarts.bipop else {"incpopsize": 2}
+        _, search = cma.fmin2(fun, x0, SIGMA0, options, restarts=RESTARTS, parallel_objective=fun.generation, **way)
     return "+".join(search.stop())
 
 
@@ -119,15 +138,15 @@ def search_esgroup(task: Task, fun: Recorder, x0: np.ndarray) -> str:
     """Ours with the task's options; why it stopped."""
     import esgroup
 
-    options: dict[str, Any] = dict(parse_option(text) for text in task.setup.options.split(";") if text)
-    common = {"rng": task.seed, "max_evals": task.max_evals, **options}
-    if task.setup.restarts == Restarts.bipop:
-        target = fun.thresholds[-1]
-        return "+".join(esgroup.minimize(fun, x0, SIGMA0, restarts="bipop", target=target, **common).stop)
-    search = esgroup.Searcher(x0, SIGMA0, target=None, **common)
-    while not search.stop():
-        search.tell([fun(x) for x in search.ask()])
-    return "+".join(search.stop())
+    common: dict[str, Any] = {"rng": task.seed, "max_evals": task.max_evals, **task.options}
+    if task.setup.restarts == Restarts.none:
+        search = esgroup.Searcher(x0, SIGMA0, **common)
+        while not search.stop():
+            search.tell(fun.generation(search.ask()))
+        return "+".join(search.stop())
+    way, target = task.setup.restarts, fun.thresholds[-1]
+    result = esgroup.minimize(fun.generation, x0, SIGMA0, vectorized=True, restarts=way, target=target, **common)
+    return "+".join(result.stop)
 
 
 METHODS: dict[str, Callable[[Task, Recorder, np.ndarray], str]] = {"cma": search_cma, "esgroup": search_esgroup}
@@ -145,45 +164,28 @@ def search(task: Task, fun: Recorder, x0: np.ndarray) -> str:
         return f"error: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
-def suite_problem(task: Task) -> tuple[Any, Any]:
-    """The suite with this one problem, which lives as long as the suite, and the problem."""
-    import cocoex
-
-    chosen = f"instance_indices:{task.index} dimensions:{task.dim} function_indices:{task.function}"
-    suite = cocoex.Suite("bbob", "", chosen)
-    if len(suite) != 1:
-        raise ValueError(f"the suite must have one problem for {chosen}, it has {len(suite)}")
-    return suite, suite[0]
-
-
-def optimum(problem: Any, rng: np.random.Generator) -> float:
-    """Smallest value of a problem, by ioh, after a check that ioh's function is the same one."""
+def bbob_problem(run: Run) -> Any:
+    """The problem of ioh: it evaluates lists of points and knows its optimum."""
     import ioh
 
-    twin = ioh.get_problem(problem.id_function, problem.id_instance, problem.dimension, ioh.ProblemClass.BBOB)
-    best = float(twin.optimum.y)
-    for x in rng.uniform(-5, 5, (3, problem.dimension)):
-        ours, theirs = problem(x), twin(x)
-        if not abs(ours - theirs) <= 1e-9 * max(1.0, abs(ours - best)):
-            raise RuntimeError(f"coco and ioh must agree on {problem.id} at {x.tolist()}, got {ours!r} and {theirs!r}")
-    return best
+    return ioh.get_problem(run.function, run.instance, run.dim, ioh.ProblemClass.BBOB)
+
+
+def start(run: Run) -> np.ndarray:
+    """The first mean: a point from U[-4, 4]^d, the same for all methods, popsizes and seeds."""
+    return np.random.default_rng([run.function, run.dim, run.instance]).uniform(-4, 4, run.dim)
 
 
 def solve(task: Task) -> list[Row]:
     """One run, a row for each target."""
-    _checked, problem = suite_problem(task)
-    best = optimum(problem, np.random.default_rng(task.seed))
-    _suite, problem = suite_problem(task)  # a new one, with no evaluations
-    fun = Recorder(problem, best, task.max_evals)
+    problem = bbob_problem(task.run)
+    fun = Recorder(problem, float(problem.optimum.y), task.max_evals)
     importlib.import_module(task.setup.method)  # not on the clock
-    start = time.process_time()
-    ended = search(task, fun, np.array(problem.initial_solution))
-    cpu = round(time.process_time() - start, 3)
-    if problem.evaluations != fun.count:
-        raise RuntimeError(f"{problem.id} must have been evaluated {fun.count} times, coco says {problem.evaluations}")
-    run = (task.label, task.function, task.dim, task.index, problem.id_instance, task.seed)
+    since = time.process_time()
+    ended = search(task, fun, start(task.run))
+    cpu = round(time.process_time() - since, 3)
     return [
-        Row(*run, target, evals, fun.count, ended, cpu, *task.setup)
+        Row(task.label, *task.run, target, evals, fun.count, ended, cpu, *task.setup)
         for target, evals in zip(TARGETS, fun.evals(), strict=True)
     ]
 
@@ -201,39 +203,64 @@ def solved_tasks(tasks: Sequence[Task], jobs: int) -> Iterator[list[Row]]:
             pool.shutdown(cancel_futures=True)  # after a failure the rest is not run
 
 
-def parse_range(text: str) -> list[int]:
-    """1,2,6,8-14 as a list of integers."""
+def parse_range(text: str, name: str, least: int, most: int | None = None) -> list[int]:
+    """1,2,6,8-14 as a list of integers, each once."""
     numbers: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
         try:
-            numbers.extend(range(int(first), int(last or first) + 1))
+            span = range(int(first), int(last or first) + 1)
         except ValueError:
-            raise typer.BadParameter(f"must be numbers and ranges like 1,2,6,8-14, got {text!r}") from None
-    return numbers
+            span = range(0)
+        if not span:
+            raise typer.BadParameter(f"{name} must be numbers and ranges like 1,2,6,8-14, got {text!r}")
+        if span[0] < least or (most is not None and span[-1] > most):
+            limits = f"at least {least}" if most is None else f"between {least} and {most}"
+            raise typer.BadParameter(f"{name} must be {limits}, got {text!r}")
+        numbers.extend(span)
+    return list(dict.fromkeys(numbers))
+
+
+def parse_part(text: str) -> slice:
+    """2/4 as a slice that takes the second of every four."""
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise typer.BadParameter(f"--part must be k/n with k from 1 to n, like 2/4, got {text!r}")
+    return slice(int(number) - 1, None, int(count))
 
 
 def parse_option(text: str) -> tuple[str, Any]:
     """key=value, the value a Python literal or else a string."""
     key, equals, value = text.partition("=")
     if not equals or not key.isidentifier() or ";" in text:
-        raise typer.BadParameter(f"must be key=value without a semicolon, got {text!r}")
+        raise typer.BadParameter(f"--option must be key=value without a semicolon, got {text!r}")
     try:
         return key, ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return key, value
 
 
-def say(rows: Sequence[Row], number: int, total: int, since: float) -> None:
-    """A line of progress."""
-    run, hit = rows[0], sum(row.evals is not None for row in rows)
-    left = (time.monotonic() - since) / number * (total - number) / 60
-    print(
-        f"{number}/{total} {run.label} f{run.function} d{run.dim} index {run.index}: {hit} of {len(rows)} targets, "
-        f"{run.used} evaluations, {run.ended}, {run.cpu:.1f} s; about {left:.0f} min left",
-        file=sys.stderr,
-        flush=True,
-    )
+class Progress:
+    """Says what was run and how long the rest may take; a run in d dimensions is taken to cost d^2."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self.number, self.total = 0, len(tasks)
+        self.done, self.cost = 0, sum(task.run.dim**2 for task in tasks)
+        self.since = time.monotonic()
+
+    def say(self, rows: Sequence[Row]) -> None:
+        """A line about a run that has ended."""
+        row, hit = rows[0], sum(row.evals is not None for row in rows)
+        self.number, self.done = self.number + 1, self.done + row.dim**2
+        left = (time.monotonic() - self.since) * (self.cost / self.done - 1) / 60
+        popsize = "" if row.popsize is None else f" popsize {row.popsize}"
+        print(
+            f"{self.number}/{self.total} {row.label} f{row.function} d{row.dim} instance {row.instance}{popsize}: "
+            f"{hit} of {len(rows)} targets, {row.used} evaluations, {row.ended}, {row.cpu:.1f} s; "
+            f"about {left:.0f} min left",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 app = typer.Typer(
@@ -253,34 +280,39 @@ def run(
     option: Annotated[list[str] | None, typer.Option(help="key=value for the Searcher; may be repeated.")] = None,
     functions: str = "1-24",
     dims: str = "5,10,20,40",
-    indices: Annotated[str, typer.Option(help="Instances of the suite: 1-5 to tune, 6-10 to report.")] = "1-5",
+    instances: Annotated[str, typer.Option(help="Instances of ioh; constants were tuned on 1-5.")] = "1-5",
+    popsizes: Annotated[str, typer.Option(help="Population sizes; the method's default if not given.")] = "",
     budget: Annotated[int, typer.Option(min=1, help="Evaluations per coordinate.")] = 3000,
     restarts: Restarts = Restarts.none,
+    seed: Annotated[int, typer.Option(min=0, help="Runs with another seed are other runs.")] = 0,
+    part: Annotated[str, typer.Option(help="2/4: the second of every four runs.")] = "1/1",
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
 ) -> None:
-    """Run one method and append a row per problem and target."""
+    """Run one method and append a row per run and target."""
     options = sorted(option or [])
-    for text in options:
-        parse_option(text)
     if options and method is not Method.esgroup:
         raise typer.BadParameter(f"--option must be given for esgroup only, got method {method}")
+    if any(parse_option(text)[0] == "popsize" for text in options):
+        raise typer.BadParameter(f"--option must not set popsize, which --popsizes does, got {options}")
     name, setup = label or str(method), Setup(str(method), ";".join(options), budget, str(restarts))
     rows = read_rows(out)
     if (known := setups(rows).get(name, setup)) != setup:
         raise typer.BadParameter(f"label {name!r} stands for {known} in {out}; choose another --label")
-    every = [
-        Task(name, setup, function, dim, index)
-        for dim in parse_range(dims)
-        for function in parse_range(functions)
-        for index in parse_range(indices)
-    ]
+    sizes: list[int | None] = [*parse_range(popsizes, "--popsizes", 2)] if popsizes else [None]
+    every = [  # by instances, so that a part of the benchmark has something of everything
+        Task(name, setup, Run(function, dim, instance, popsize, seed))
+        for instance in parse_range(instances, "--instances", 1)
+        for popsize in sizes
+        for dim in parse_range(dims, "--dims", 2)
+        for function in parse_range(functions, "--functions", 1, 24)
+    ][parse_part(part)]
     done = finished(rows)
-    tasks = [task for task in every if (task.label, task.function, task.dim, task.index) not in done]
-    print(f"{len(tasks)} problems to run, {len(every) - len(tasks)} in {out} already", file=sys.stderr, flush=True)
-    since = time.monotonic()
-    for number, new in enumerate(solved_tasks(tasks, jobs), 1):
+    tasks = [task for task in every if (task.label, task.run) not in done]
+    print(f"{len(tasks)} runs to do, {len(every) - len(tasks)} in {out} already", file=sys.stderr, flush=True)
+    progress = Progress(tasks)
+    for new in solved_tasks(tasks, jobs):
         append_rows(out, new)
-        say(new, number, len(tasks), since)
+        progress.say(new)
 
 
 @app.command()
