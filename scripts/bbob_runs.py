@@ -110,9 +110,8 @@ def search_esgroup(task: Task, fun: Recorder, x0: np.ndarray) -> str:
         while not search.stop():
             search.tell(fun.generation(search.ask()))
         return "+".join(search.stop())
-    way, target = task.setup.restarts, fun.thresholds[-1]
-    result = esgroup.minimize(fun.generation, x0, SIGMA0, vectorized=True, restarts=way, target=target, **common)
-    return "+".join(result.stop)
+    common |= {"restarts": task.setup.restarts, "target": fun.thresholds[-1], "vectorized": True}
+    return "+".join(esgroup.minimize(fun.generation, x0, SIGMA0, **common).stop)
 
 
 METHODS: dict[str, Callable[[Task, Recorder, np.ndarray], str]] = {"cma": search_cma, "esgroup": search_esgroup}

@@ -1,226 +1,77 @@
-"""The bbob benchmark counts and compares as it says, on made-up runs; neither coco nor cma is needed."""
+"""The bbob benchmark runs what it is told and counts evaluations as it says."""
 
 from __future__ import annotations
 
 import math
-import sys
+import shlex
 from pathlib import Path
-from types import SimpleNamespace
 
-import bbob_tables as tables
+import bbob_runs as runs
 import bench_bbob as bench
 import numpy as np
 import pytest
 import typer
-from bbob_tables import TARGETS, Comparison, Goal, Row, Setup
-from typer.testing import CliRunner
+from bbob_arguments import parse_option, parse_part, parse_range
+from bbob_rows import TARGETS, Row, Run, Setup, append_rows, finished, read_rows, setups
+from typer.testing import CliRunner, Result
+
+from tests.scripts.bbob_made_up import run_rows, uniform
 
 pytestmark = pytest.mark.scripts
-
-PLAIN = Setup("esgroup", "", 3000, "none")
-BIPOP = Setup("esgroup", "", 10_000, "bipop")
-
-
-def run_rows(
-    label: str, function: int, dim: int, evals: list[int | None], index: int = 1, setup: Setup = PLAIN
-) -> list[Row]:
-    """Rows of one run; targets beyond the given evaluations are missed."""
-    full = [*evals, *[None] * (len(TARGETS) - len(evals))]
-    return [
-        Row(label, function, dim, index, index, 7, target, count, 999, "tolfun", 0.5, *setup)
-        for target, count in zip(TARGETS, full, strict=True)
-    ]
-
-
-def pair(function: int, dim: int, ours: list[int | None], theirs: list[int | None], index: int = 1) -> list[Row]:
-    return run_rows("esgroup", function, dim, ours, index) + run_rows("cma", function, dim, theirs, index)
-
-
-def compared(rows: list[Row]) -> Comparison:
-    return Comparison.of(rows, "esgroup", "cma")
-
-
-def uniform(ratio: float, functions: tuple[int, ...] = tables.FUNCTIONS, dims: tuple[int, ...] = (20, 40)) -> list[Row]:
-    """Runs in which every target is hit at `ratio` times the baseline's evaluations."""
-    return [row for f in functions for d in dims for row in pair(f, d, [int(1000 * ratio)] * 7, [1000] * 7)]
-
-
-def met(rows: list[Row]) -> dict[str, bool]:
-    return {goal.text.split(" <= ")[0].split(":")[0]: goal.met for goal in tables.goals(compared(rows))}
-
-
-# ---- statistics
-
-
-def test_a_cell_is_the_geometric_mean_over_instances_and_targets_that_both_hit() -> None:
-    rows = pair(1, 5, [10, 40, None, 7], [20, 20, 5]) + pair(1, 5, [80], [10], index=2)
-    assert compared(rows).cell(1, 5) == pytest.approx((0.5 * 2.0 * 8.0) ** (1 / 3), rel=1e-14)
-
-
-def test_a_cell_can_be_asked_for_one_target() -> None:
-    rows = pair(2, 20, [10] * 6 + [30], [10] * 7)
-    assert compared(rows).cell(2, 20, TARGETS[-1:]) == pytest.approx(3.0, rel=1e-14)
-
-
-def test_every_function_weighs_the_same_however_many_targets_it_has() -> None:
-    rows = pair(1, 5, [10] * 7, [20] * 7) + pair(2, 5, [80], [10])
-    comparison = compared(rows)
-    assert comparison.mean(tables.TEN, [5]) == pytest.approx(math.sqrt(0.5 * 8), rel=1e-14)
-    assert comparison.pooled(tables.TEN, [5]) == pytest.approx((0.5**7 * 8) ** (1 / 8), rel=1e-14)
-
-
-def test_the_total_is_the_geometric_mean_of_the_cells_of_all_dimensions() -> None:
-    rows = pair(1, 5, [10], [20]) + pair(1, 40, [30], [10]) + pair(14, 40, [10], [10])
-    comparison = compared(rows)
-    assert comparison.dims == [5, 40]
-    assert comparison.mean(tables.TEN, [40]) == pytest.approx(math.sqrt(3), rel=1e-14)
-    assert comparison.mean(tables.TEN, comparison.dims) == pytest.approx((0.5 * 3 * 1) ** (1 / 3), rel=1e-14)
-
-
-def test_a_cell_without_a_common_hit_is_left_out() -> None:
-    comparison = compared(pair(1, 5, [10], [20]) + pair(2, 5, [], [20]) + pair(6, 5, [20], []))
-    assert math.isnan(comparison.cell(2, 5)) and math.isnan(comparison.cell(6, 5))
-    assert comparison.mean(tables.TEN, [5]) == 0.5
-
-
-def test_functions_outside_the_ten_do_not_enter_their_mean() -> None:
-    comparison = compared(pair(1, 5, [10], [20]) + pair(3, 5, [90], [10]))
-    assert comparison.mean(tables.TEN, [5]) == 0.5
-    assert comparison.mean(tables.FUNCTIONS, [5]) == pytest.approx(math.sqrt(4.5), rel=1e-14)
-
-
-def test_the_fraction_solved_counts_every_target_of_problems_that_both_have_run() -> None:
-    rows = pair(1, 5, [1, 2, 3], [1] * 7) + pair(20, 5, [1], []) + pair(3, 10, [1] * 7, [1] * 6)
-    rows += run_rows("esgroup", 4, 5, [1] * 7)  # not run by the baseline
-    comparison = compared(rows)
-    assert comparison.solved([5]) == (4 / 14, 7 / 14)
-    assert comparison.solved([5, 10]) == (11 / 21, 13 / 21)
-
-
-def test_the_last_of_repeated_rows_counts() -> None:
-    rows = pair(1, 5, [10], [20]) + run_rows("esgroup", 1, 5, [60])
-    assert compared(rows).cell(1, 5) == pytest.approx(3.0, rel=1e-14)
-
-
-def test_labels_without_a_common_problem_are_refused() -> None:
-    with pytest.raises(ValueError, match="'esgroup' and 'cma' must have a problem in common"):
-        compared(run_rows("esgroup", 1, 5, [1]) + run_rows("cma", 2, 5, [1]))
-
-
-def test_a_label_with_two_setups_is_refused() -> None:
-    rows = run_rows("cma", 1, 5, [1]) + run_rows("cma", 2, 5, [1], setup=BIPOP)
-    with pytest.raises(ValueError, match="label 'cma' must stand for one setup"):
-        tables.setups(rows)
-
-
-# ---- goals
-
-
-def test_goals_are_met_at_their_limits_and_missed_above() -> None:
-    low = uniform(0.85, tuple(f for f in tables.FUNCTIONS if f != 2)) + uniform(0.5, (2,))
-    assert all(met(low).values()) and len(met(low)) == 6
-    assert not met(uniform(0.86))["ratio over the ten functions, all dimensions"]
-    assert met(uniform(0.95))["ratio over the ten, d = 20"] and not met(uniform(0.951))["ratio over the ten, d = 20"]
-    assert met(uniform(0.5))["ratio on f2, d = 20"] and not met(uniform(0.501))["ratio on f2, d = 20"]
-
-
-def test_a_dimension_can_miss_its_goal_alone() -> None:
-    result = met(uniform(0.5, dims=(20,)) + uniform(1.0, dims=(40,)))
-    assert result["ratio over the ten functions, all dimensions"] and result["ratio over the ten, d = 20"]
-    assert not result["ratio over the ten, d = 40"]
-
-
-@pytest.mark.parametrize(("function", "ratio", "good"), [(13, 1.4, True), (13, 1.41, False), (3, 2.0, True)])
-def test_no_cell_of_the_ten_may_be_above_its_limit(function: int, ratio: float, good: bool) -> None:
-    rows = uniform(0.5, tuple(f for f in tables.FUNCTIONS if f != function)) + uniform(ratio, (function,))
-    assert met(rows)["largest ratio of the ten in a dimension"] is good
-
-
-@pytest.mark.parametrize(("missed", "good"), [(0, True), (7, True), (8, False)])
-def test_one_target_in_a_hundred_may_be_missed(missed: int, good: bool) -> None:
-    rows = [row for i in range(100) for row in pair(1, 5, [1] * 7, [1] * 7, index=i)]
-    for row in [r for r in rows if r.label == "esgroup"][:missed]:
-        rows.append(row._replace(evals=None))
-    assert met(rows)["solved, all functions and dimensions"] is good
-
-
-def test_a_goal_without_data_is_missed() -> None:
-    goal = tables.at_most("ratio", math.nan, 0.5)
-    assert goal == Goal("ratio <= 0.5", goal.value, False)
-    assert "| - | **missed** |" in tables.goals_table([goal])
-
-
-def test_of_runs_with_restarts_only_the_fraction_solved_is_asked() -> None:
-    rows = run_rows("esgroup", 1, 5, [50], setup=BIPOP) + run_rows("cma", 1, 5, [10], setup=BIPOP)
-    text, good = tables.report(rows, "esgroup", "cma")
-    assert good and "solved, all functions" in text and "f2" not in text and "<=" not in text
-
-
-# ---- markdown
-
-
-def test_the_report_marks_what_is_above_the_limit() -> None:
-    text, good = tables.report(uniform(0.5, (1, 2)) + pair(13, 20, [300], [200]), "esgroup", "cma")
-    assert not good
-    assert "| f1 * | 0.500 | 0.500 | 0.500 |" in text
-    assert "| f13 * | **1.500 !** | - | 1.500 |" in text
-    assert "| largest ratio of the ten in a dimension <= 1.4 | 1.500 | **missed** |" in text
-    assert "| ratio on f2, d = 20 <= 0.5 | 0.500 | met |" in text
-    assert "| 20 | 0.714 | 0.714 | +0.000 |" in text
-    assert "5 problems that both have run, 3 functions, d = [20, 40], indices [1]." in text
-    assert "esgroup, 3000 d evaluations, restarts none; 5 problems, 2 s; ended by tolfun 5" in text
-
-
-def test_an_unknown_label_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"label 'x' must be one of \['cma', 'esgroup'\]"):
-        tables.report(uniform(1.0), "x", "cma")
-
 
 # ---- files
 
 
 def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "new" / "rows.csv"
-    first, second = (
-        run_rows("a", 1, 5, [1, 2]),
-        run_rows("b", 24, 40, [3], setup=Setup("esgroup", "a=1;b='x,y'", 5, "none")),
-    )
+    first = run_rows("a", 1, 5, [1, 2], popsize=16, seed=3)
+    second = run_rows("b", 24, 40, [3], setup=Setup("esgroup", "a=1;b='x,y'", 5, "none"))
     second[0] = second[0]._replace(ended='error: ValueError: a "quoted", thing')
-    tables.append_rows(path, first)
-    tables.append_rows(path, second)
-    assert tables.read_rows(path) == first + second
-    assert path.read_text().startswith("label,function,dim,index,instance,seed,target,evals,used,ended,cpu,")
+    append_rows(path, first)
+    append_rows(path, second)
+    assert read_rows(path) == first + second
+    assert path.read_text().startswith("label,function,dim,instance,popsize,seed,target,evals,used,ended,cpu,method,")
 
 
 def test_a_line_cut_off_by_a_kill_is_left_out_and_written_over(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
-    rows = run_rows("a", 1, 5, [1, 2])
-    tables.append_rows(path, rows)
+    rows = run_rows("a", 1, 5, [1, 2], popsize=8, seed=4)
+    append_rows(path, rows)
     path.write_text(path.read_text()[:-9])
-    assert tables.read_rows(path) == rows[:-1]
-    assert tables.finished(tables.read_rows(path)) == set()
-    tables.append_rows(path, rows)
-    assert tables.read_rows(path) == rows[:-1] + rows
-    assert tables.finished(tables.read_rows(path)) == {("a", 1, 5, 1)}
+    assert read_rows(path) == rows[:-1]
+    assert finished(read_rows(path)) == set()
+    append_rows(path, rows)
+    assert read_rows(path) == rows[:-1] + rows
+    assert finished(read_rows(path)) == {("a", Run(1, 5, 1, 8, 4))}
 
 
 def test_a_file_with_other_columns_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="must have the columns label, function"):
-        tables.read_rows(tmp_path / "other.csv")
+        read_rows(tmp_path / "other.csv")
+    for command in (["run", "cma", "--out"], ["table"]):
+        result = invoke(*command, tmp_path / "other.csv")
+        assert result.exit_code == 2 and "must have the columns label, function" in result.output
+    assert (tmp_path / "other.csv").read_text() == "a,b\n1,2\n"
 
 
 def test_no_file_has_no_rows(tmp_path: Path) -> None:
-    assert tables.read_rows(tmp_path / "none.csv") == []
+    assert read_rows(tmp_path / "none.csv") == []
+
+
+def test_a_label_with_two_setups_is_refused() -> None:
+    rows = run_rows("cma", 1, 5, [1]) + run_rows("cma", 2, 5, [1], setup=Setup("cma", "", 10, "bipop"))
+    with pytest.raises(ValueError, match="label 'cma' must stand for one setup"):
+        setups(rows)
 
 
 # ---- counting
 
 
-def recorder(values: list[float], max_evals: int = 100) -> bench.Recorder:
+def recorder(values: list[float], max_evals: int = 100) -> runs.Recorder:
     """Objective with an optimum of 1000 whose values above it are given."""
     stream = iter(values)
-    return bench.Recorder(lambda x: 1000.0 + next(stream), 1000.0, max_evals)
+    return runs.Recorder(lambda points: [1000.0 + next(stream) for _ in points], 1000.0, max_evals)
 
 
 def test_a_target_counts_when_it_is_first_hit() -> None:
@@ -229,20 +80,33 @@ def test_a_target_counts_when_it_is_first_hit() -> None:
     assert fun.evals() == [2, 3, 3, 5, None, None, None]
 
 
-def test_a_run_is_over_with_the_evaluation_that_hits_the_last_target() -> None:
-    fun = recorder([1.0, 1e-9, 0.0])
+def test_a_generation_counts_like_its_points_one_after_the_other() -> None:
+    fun = recorder([500.0, 100.0, 0.5, 30.0, 0.05])
+    assert fun.generation(np.zeros((2, 3))) == [1500.0, 1100.0]
+    assert fun.generation(list(np.zeros((3, 3)))) == [1000.5, 1030.0, 1000.05]
+    assert fun.count == 5 and fun.evals() == [2, 3, 3, 5, None, None, None]
+
+
+def test_a_run_is_over_within_the_generation_that_hits_the_last_target() -> None:
+    fun = recorder([7.0, 1.0, 1e-9, 0.0, 0.0])
     fun(np.zeros(2))
-    with pytest.raises(bench.Finished, match="target"):
-        fun(np.zeros(2))
-    assert fun.count == 2 and fun.evals() == [1, 1, 1, 2, 2, 2, 2]
+    with pytest.raises(runs.Finished, match="target"):
+        fun.generation(np.zeros((4, 2)))
+    assert fun.count == 3 and fun.evals() == [1, 1, 2, 3, 3, 3, 3]
 
 
-def test_a_run_is_over_when_the_budget_is_spent() -> None:
-    fun = recorder([5.0, 5.0, 0.5], max_evals=3)
-    fun(np.zeros(2)), fun(np.zeros(2))
-    with pytest.raises(bench.Finished, match="budget"):
-        fun(np.zeros(2))
-    assert fun.evals() == [1, 1, 3, None, None, None, None]
+def test_a_generation_beyond_the_budget_is_evaluated_up_to_it() -> None:
+    fun = recorder([5.0, 5.0, 0.5, 1e-9], max_evals=3)
+    fun(np.zeros(2))
+    with pytest.raises(runs.Finished, match="budget"):
+        fun.generation(np.zeros((3, 2)))
+    assert fun.count == 3 and fun.evals() == [1, 1, 3, None, None, None, None]
+
+
+def test_the_last_target_may_be_hit_with_the_last_evaluation() -> None:
+    fun = recorder([5.0, 0.0], max_evals=2)
+    with pytest.raises(runs.Finished, match="target"):
+        fun.generation(np.zeros((2, 2)))
 
 
 def test_not_a_number_hits_nothing() -> None:
@@ -253,123 +117,197 @@ def test_not_a_number_hits_nothing() -> None:
 # ---- runs
 
 
-class FakeProblem:
-    """Sum of squares above 5, which counts its evaluations as coco's problems do."""
+def task(
+    method: str, restarts: str = "none", popsize: int | None = None, options: str = "", budget: int = 500
+) -> runs.Task:
+    return runs.Task("a", Setup(method, options, budget, restarts), Run(3, 2, 2, popsize, 1))
 
-    id, id_function, id_instance, dimension, evaluations = "fake", 1, 71, 2, 0
-    initial_solution = np.array([3.0, 4.0])
+
+class Counted:
+    """Objective of single points with a plain count, as a check of the recorder."""
+
+    def __init__(self, run: Run) -> None:
+        self.problem, self.values = runs.bbob_problem(run), list[float]()
 
     def __call__(self, x: np.ndarray) -> float:
-        self.evaluations += 1
-        return 5.0 + float(x @ x)
+        self.values.append(self.problem(x) - self.problem.optimum.y)
+        return self.problem(x)
+
+    def first_hits(self, used: int) -> list[int | None]:
+        gaps = np.array(self.values[:used])
+        return [int(np.argmax(gaps <= target)) + 1 if (gaps <= target).any() else None for target in TARGETS]
 
 
-class FakeSearcher:
-    """Halves the point in every generation of three."""
+@pytest.mark.parametrize("popsize", [None, 10])
+def test_a_run_of_ours_records_the_evaluations_of_a_plain_loop(popsize: int | None) -> None:
+    pytest.importorskip("ioh")
+    import esgroup
 
-    def __init__(self, x0: np.ndarray, sigma0: float, **options: object) -> None:
-        self.x, self.options, self.told = x0, options, 0
-        FakeSearcher.last = self
-
-    def ask(self) -> np.ndarray:
-        return np.array([self.x, self.x, self.x])
-
-    def tell(self, values: list[float]) -> None:
-        self.told += len(values)
-        self.x = self.x / 2
-
-    def stop(self) -> dict[str, str]:
-        return {"tolx": "small", "tolfun": "flat"} if self.told >= self.options.get("enough", 10**9) else {}
+    one = task("esgroup", popsize=popsize, options="mirrored=True")
+    rows, fun = runs.solve(one), Counted(one.run)
+    search = esgroup.Searcher(runs.start(one.run), 2.0, rng=one.seed, popsize=popsize, mirrored=True)
+    assert popsize in (None, search.popsize)
+    while len(fun.values) < rows[0].used:
+        search.tell([fun(x) for x in search.ask()])
+    assert [row.evals for row in rows] == fun.first_hits(rows[0].used)
+    assert [row.target for row in rows] == list(TARGETS) and {row.run for row in rows} == {one.run}
 
 
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "suite_problem", lambda task: (None, FakeProblem()))
-    monkeypatch.setattr(bench, "optimum", lambda problem, rng: problem(np.zeros(2)))
-    monkeypatch.setitem(sys.modules, "esgroup", SimpleNamespace(Searcher=FakeSearcher))
+@pytest.mark.parametrize("popsize", [None, 10])
+def test_a_run_of_cma_records_the_evaluations_of_a_plain_loop(popsize: int | None) -> None:
+    pytest.importorskip("ioh")
+    cma = pytest.importorskip("cma")
+    one = task("cma", popsize=popsize)
+    rows, fun = runs.solve(one), Counted(one.run)
+    options = {"seed": one.seed, "verbose": -9, **({"popsize": popsize} if popsize else {})}
+    search = cma.CMAEvolutionStrategy(runs.start(one.run), 2.0, options)
+    while len(fun.values) < rows[0].used:
+        points = search.ask()
+        search.tell(points, [fun(x) for x in points])
+    assert [row.evals for row in rows] == fun.first_hits(rows[0].used)
 
 
-def task(options: str = "", budget: int = 3000) -> bench.Task:
-    return bench.Task("ours", Setup("esgroup", options, budget, "none"), 1, 2, 6)
+@pytest.mark.parametrize("restarts", ["bipop", "ipop"])
+def test_restarts_of_ours_are_those_of_minimize(restarts: str) -> None:
+    pytest.importorskip("ioh")
+    import esgroup
+
+    one = task("esgroup", restarts, budget=1000)
+    rows, fun = runs.solve(one), Counted(one.run)
+    esgroup.minimize(fun, runs.start(one.run), 2.0, restarts=restarts, rng=one.seed, max_evals=one.max_evals)  # type: ignore[arg-type]
+    assert [row.evals for row in rows] == fun.first_hits(rows[0].used)
+    assert rows[0].used > 2 * runs.solve(task("esgroup", budget=1000))[0].used  # it was restarted
 
 
-@pytest.mark.usefixtures("fake")
-def test_a_run_records_the_exact_evaluation_of_each_target() -> None:
-    rows = bench.solve(task("mirrored=True;structure=full"))
-    # |x|^2 = 25 / 4^k in generation k, whose first evaluation is number 3 k + 1
-    expected = [3 * max(0, math.ceil(math.log(25 / target, 4))) + 1 for target in TARGETS]
-    assert [row.evals for row in rows] == expected
-    assert [row.target for row in rows] == list(TARGETS)
-    assert {(row.used, row.ended, row.instance, row.index, row.seed) for row in rows} == {
-        (expected[-1], "target", 71, 6, 1_002_006)
-    }
-    assert FakeSearcher.last.options == {
-        "rng": 1_002_006, "max_evals": 6000, "target": None, "mirrored": True, "structure": "full",
-    }  # fmt: skip
+@pytest.mark.parametrize("restarts", ["bipop", "ipop"])
+def test_restarts_of_cma_are_those_of_fmin2(restarts: str) -> None:
+    pytest.importorskip("ioh")
+    cma = pytest.importorskip("cma")
+    one = task("cma", restarts, budget=1000)
+    rows, fun = runs.solve(one), Counted(one.run)
+    options = {"seed": one.seed, "verbose": -9, "maxfevals": one.max_evals}
+    cma.fmin2(fun, runs.start(one.run), 2.0, options, restarts=9, bipop=restarts == "bipop")
+    assert [row.evals for row in rows] == fun.first_hits(rows[0].used)
+    assert rows[0].used > 2 * runs.solve(task("cma", budget=1000))[0].used
 
 
-@pytest.mark.usefixtures("fake")
 def test_a_run_says_how_it_ended() -> None:
-    assert {row.ended for row in bench.solve(task("enough=6"))} == {"tolx+tolfun"}
-    short = bench.solve(task(budget=2))
-    assert {(row.ended, row.used) for row in short} == {("budget", 4)}
-    assert [row.evals for row in short] == [1, 4, None, None, None, None, None]
+    pytest.importorskip("ioh")
+    assert {row.ended for row in runs.solve(task("esgroup", options="max_iters=3"))} == {"max_iters"}
+    assert {(row.ended, row.used) for row in runs.solve(task("esgroup", budget=4))} == {("budget", 8)}
 
 
-@pytest.mark.usefixtures("fake")
 def test_a_failure_in_mid_run_is_kept_with_what_was_hit(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: FakeSearcher, values: list[float]) -> None:
+    def fails(one: runs.Task, fun: runs.Recorder, x0: np.ndarray) -> str:
+        fun(x0)
         raise FloatingPointError("sigma\nis gone")
 
-    monkeypatch.setattr(FakeSearcher, "tell", fail)
-    rows = bench.solve(task())
-    assert {row.ended for row in rows} == {"error: FloatingPointError: sigma is gone"}
-    assert [row.evals for row in rows] == [1, None, None, None, None, None, None]
+    monkeypatch.setitem(runs.METHODS, "esgroup", fails)
+    fun = recorder([30.0])
+    assert runs.search(task("esgroup"), fun, np.zeros(2)) == "error: FloatingPointError: sigma is gone"
+    assert fun.evals() == [1, None, None, None, None, None, None]
 
 
-@pytest.mark.usefixtures("fake")
-def test_a_failure_before_the_first_evaluation_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "esgroup", SimpleNamespace())
-    with pytest.raises(AttributeError, match="Searcher"):
-        bench.solve(task())
+def test_a_failure_before_the_first_evaluation_is_raised() -> None:
+    with pytest.raises(TypeError, match="no_such"):
+        runs.search(task("esgroup", options="no_such=1"), recorder([30.0]), np.zeros(2))
 
 
-@pytest.mark.usefixtures("fake")
-def test_evaluations_that_were_not_recorded_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = FakeProblem()
-    problem.evaluations = 1
-    monkeypatch.setattr(bench, "suite_problem", lambda task: (None, problem))
-    with pytest.raises(RuntimeError, match="fake must have been evaluated"):
-        bench.solve(task())
+def test_the_start_depends_on_the_problem_alone_and_fills_its_box() -> None:
+    first = runs.start(Run(8, 400, 3, None, 0))
+    assert np.array_equal(first, runs.start(Run(8, 400, 3, 64, 5)))
+    assert np.abs(first).max() <= 4 and first.min() < -3.8 and first.max() > 3.8
+    others = [runs.start(run)[0] for run in (Run(9, 400, 3, None, 0), Run(8, 400, 4, None, 0), Run(8, 401, 3, None, 0))]
+    assert len({first[0], *others}) == 4
 
 
-def test_seeds_differ_between_problems_and_are_positive() -> None:
-    setup = PLAIN
-    seeds = [bench.Task("a", setup, f, d, i).seed for f in range(1, 25) for d in (2, 5, 40, 640) for i in range(1, 16)]
-    assert len(set(seeds)) == len(seeds) and min(seeds) > 0 and max(seeds) < 2**32
-
-
-def test_an_optimum_of_another_function_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def get_problem(function: int, instance: int, dim: int, kind: object) -> object:
-        assert (function, instance, dim) == (1, 71, 2)  # the instance's number and not its index
-        return twin
-
-    ioh = SimpleNamespace(get_problem=get_problem, ProblemClass=SimpleNamespace(BBOB="bbob"))
-    monkeypatch.setitem(sys.modules, "ioh", ioh)
-    twin = type("Twin", (), {"optimum": SimpleNamespace(y=5.0), "__call__": lambda self, x: 5.0 + float(x @ x)})()
-    assert bench.optimum(FakeProblem(), np.random.default_rng(0)) == 5.0
-    twin = type("Twin", (), {"optimum": SimpleNamespace(y=5.0), "__call__": lambda self, x: 5.001 + float(x @ x)})()
-    with pytest.raises(RuntimeError, match="coco and ioh must agree on fake at"):
-        bench.optimum(FakeProblem(), np.random.default_rng(0))
+def test_the_seed_of_the_method_depends_on_the_whole_run_and_not_on_the_label() -> None:
+    every = [
+        Run(f, d, i, p, s) for f in (1, 24) for d in (5, 40) for i in (1, 2, 115) for p in (None, 8, 64) for s in (0, 1)
+    ]
+    seeds = [runs.Task("a", Setup("cma", "", 1, "none"), run).seed for run in every]
+    assert seeds == [runs.Task("b", Setup("esgroup", "", 2, "ipop"), run).seed for run in every]
+    assert len(set(seeds)) == len(seeds) and min(seeds) > 0 and max(seeds) < 2**31
 
 
 # ---- command line
 
 
-def test_ranges_are_numbers_and_spans() -> None:
-    assert bench.parse_range("1,2,6,8-11") == [1, 2, 6, 8, 9, 10, 11]
-    with pytest.raises(typer.BadParameter, match="got '1,x'"):
-        bench.parse_range("1,x")
+def invoke(*words: object) -> Result:
+    return CliRunner().invoke(bench.app, [str(word) for word in words])
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> tuple[object, ...]:
+    """A command of quick runs."""
+    pytest.importorskip("ioh")
+    return ("run", "esgroup", "--out", tmp_path / "ours.csv", "--dims", "2", "--functions", "1,3", "--budget", "10")
+
+
+def test_what_a_file_holds_is_not_run_again(small: tuple[object, ...], tmp_path: Path) -> None:
+    first = invoke(*small, "--instances", "1-2", "--popsizes", "6,8")
+    assert first.exit_code == 0 and "8 runs to do, 0 in" in first.output
+    assert "8/8 esgroup f3 d2 instance 2 popsize 8:" in first.output and "about 0 min left" in first.output
+    second = invoke(*small, "--instances", "2-3", "--popsizes", "8,12")
+    assert second.exit_code == 0 and "6 runs to do, 2 in" in second.output
+    assert "2 runs to do, 0 in" in invoke(*small, "--instances", "1").output  # the default population is another run
+    assert "2 runs to do, 0 in" in invoke(*small, "--instances", "1", "--seed", "1").output
+    found = [row.run for row in read_rows(tmp_path / "ours.csv")]
+    assert len(found) == 18 * len(TARGETS) and len(set(found)) == 18
+
+
+def test_a_run_does_not_depend_on_what_is_run_beside_it(small: tuple[object, ...], tmp_path: Path) -> None:
+    def rows() -> list[Row]:
+        found = [row._replace(cpu=0.0) for row in read_rows(tmp_path / "ours.csv")]
+        (tmp_path / "ours.csv").unlink()
+        return sorted(found, key=lambda row: (row.run[:3], -row.target))
+
+    invoke(*small, "--instances", "1-3")
+    whole = rows()
+    assert invoke(*small, "--instances", "1-3", "--jobs", "2").exit_code == 0
+    assert rows() == whole
+    for number in ("3/4", "1/4", "4/4", "2/4"):
+        result = invoke(*small, "--instances", "1-3", "--part", number)
+        assert f"{2 if number in ('1/4', '2/4') else 1} runs to do, 0 in" in result.output
+    assert rows() == whole
+
+
+def test_a_label_keeps_its_setup(small: tuple[object, ...], tmp_path: Path) -> None:
+    assert invoke(*small).exit_code == 0
+    other = invoke(*small, "--option", "mirrored=True")
+    assert other.exit_code == 2 and "'esgroup' stands for Setup(" in other.output
+    assert invoke(*small, "--option", "mirrored=True", "--label", "b").exit_code == 0
+    assert set(setups(read_rows(tmp_path / "ours.csv"))) == {"esgroup", "b"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["cma", "--option", "a=1"], "--option must be given for esgroup only, got method cma"),
+        (["esgroup", "--option", "popsize=8"], "--option must not set popsize, which --popsizes does"),
+        (["esgroup", "--option", "a"], "--option must be key=value without a semicolon, got 'a'"),
+        (["cma", "--functions", "0-3"], "--functions must be between 1 and 24, got '0-3'"),
+        (["cma", "--functions", "24,25"], "--functions must be between 1 and 24, got '24,25'"),
+        (["cma", "--dims", "1"], "--dims must be at least 2, got '1'"),
+        (["cma", "--instances", "5-1"], "--instances must be numbers and ranges like 1,2,6,8-14, got '5-1'"),
+        (["cma", "--popsizes", "8;16"], "--popsizes must be numbers and ranges like 1,2,6,8-14, got '8;16'"),
+        (["cma", "--part", "5/4"], "--part must be k/n with k from 1 to n, like 2/4, got '5/4'"),
+    ],
+)
+def test_bad_arguments_are_named_and_nothing_is_written(words: list[str], message: str, tmp_path: Path) -> None:
+    result = invoke("run", *words, "--out", tmp_path / "a.csv")
+    assert result.exit_code == 2 and message in result.output
+    assert not (tmp_path / "a.csv").exists()
+
+
+def test_ranges_are_numbers_and_spans_each_once() -> None:
+    assert parse_range("1,2,6,8-11,10", "--functions", 1) == [1, 2, 6, 8, 9, 10, 11]
+
+
+@pytest.mark.parametrize("text", ["0/4", "2", "/4", "2/", "-1/4", "a/b", "1/0"])
+def test_a_part_that_is_no_fraction_is_refused(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="--part must be k/n"):
+        parse_part(text)
 
 
 @pytest.mark.parametrize(
@@ -383,51 +321,46 @@ def test_ranges_are_numbers_and_spans() -> None:
     ],
 )
 def test_option_values_are_literals_or_strings(text: str, value: object) -> None:
-    assert bench.parse_option(text) == ("a", value)
+    assert parse_option(text) == ("a", value)
 
 
 @pytest.mark.parametrize("text", ["a", "=1", "a b=1", "a=1;b"])
 def test_an_option_that_is_no_pair_is_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter, match="must be key=value"):
-        bench.parse_option(text)
-
-
-@pytest.mark.usefixtures("fake")
-def test_what_a_file_holds_is_not_run_again(tmp_path: Path) -> None:
-    out = tmp_path / "ours.csv"
-    command = ["run", "esgroup", "--out", str(out), "--dims", "2"]
-    first = CliRunner().invoke(bench.app, [*command, "--functions", "1", "--indices", "1-2"])
-    assert first.exit_code == 0 and "2 problems to run, 0 in" in first.output and "2/2 esgroup f1 d2" in first.output
-    second = CliRunner().invoke(bench.app, [*command, "--functions", "1,3", "--indices", "1-2"])
-    assert second.exit_code == 0 and "2 problems to run, 2 in" in second.output
-    problems = [(row.function, row.index) for row in tables.read_rows(out)]
-    assert problems == [(f, i) for f in (1, 3) for i in (1, 2) for _ in TARGETS]
-
-
-@pytest.mark.usefixtures("fake")
-def test_a_label_keeps_its_setup(tmp_path: Path) -> None:
-    command = ["run", "esgroup", "--out", str(tmp_path / "a.csv"), "--dims", "2", "--functions", "1", "--indices", "1"]
-    assert CliRunner().invoke(bench.app, command).exit_code == 0
-    other = CliRunner().invoke(bench.app, [*command, "--option", "enough=6"])
-    assert other.exit_code == 2 and "'esgroup' stands for Setup(" in other.output
-    assert CliRunner().invoke(bench.app, [*command, "--option", "enough=6", "--label", "b"]).exit_code == 0
-    assert set(tables.setups(tables.read_rows(tmp_path / "a.csv"))) == {"esgroup", "b"}
-
-
-def test_options_are_for_esgroup_alone(tmp_path: Path) -> None:
-    result = CliRunner().invoke(bench.app, ["run", "cma", "--out", str(tmp_path / "a.csv"), "--option", "a=1"])
-    assert result.exit_code == 2 and "for esgroup" in result.output
+        parse_option(text)
 
 
 @pytest.mark.parametrize(("ratio", "code"), [(0.5, 0), (0.9, 1)])
 def test_the_table_exits_by_its_goals(tmp_path: Path, ratio: float, code: int) -> None:
-    rows = uniform(ratio)
+    rows = uniform(ratio, [1, 8], [5])
     for label in ("esgroup", "cma"):
-        tables.append_rows(tmp_path / f"{label}.csv", [row for row in rows if row.label == label])
-    result = CliRunner().invoke(bench.app, ["table", str(tmp_path / "esgroup.csv"), str(tmp_path / "cma.csv")])
+        append_rows(tmp_path / f"{label}.csv", [row for row in rows if row.label == label])
+    result = invoke("table", tmp_path / "esgroup.csv", tmp_path / "cma.csv")
     assert result.exit_code == code and result.output.startswith("## esgroup against cma")
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    result = CliRunner().invoke(bench.app, ["table", str(tmp_path / "no.csv")])
+def test_a_missing_file_and_an_unknown_label_are_named(tmp_path: Path) -> None:
+    result = invoke("table", tmp_path / "no.csv")
     assert result.exit_code == 2 and f"{tmp_path / 'no.csv'} does not exist" in result.output
+    append_rows(tmp_path / "a.csv", run_rows("cma", 1, 5, [1]))
+    result = invoke("table", tmp_path / "a.csv", "--label", "x")
+    assert result.exit_code == 2 and "label 'x' must be one of ['cma']" in result.output
+
+
+def test_the_commands_of_a_table_add_instances_to_the_doubtful_cells(small: tuple[object, ...], tmp_path: Path) -> None:
+    pytest.importorskip("cma")
+    setup = Setup("esgroup", "mirrored=True", 10, "none")
+    for function, evals in ((1, 30), (8, 10)):  # f1 looks worse, f8 does not
+        for popsize in (6, 8):
+            append_rows(tmp_path / "ours.csv", run_rows("m", function, 2, [evals] * 7, 4, popsize, setup=setup))
+            cma = run_rows("cma", function, 2, [20] * 7, 4, popsize, setup=Setup("cma", "", 10, "none"))
+            append_rows(tmp_path / "cma.csv", cma)
+    table = ("table", tmp_path / "ours.csv", tmp_path / "cma.csv", "--label", "m")
+    commands = [line for line in invoke(*table).output.splitlines() if line.startswith("python ")]
+    assert len(commands) == 2
+    for command in commands:
+        assert invoke(*shlex.split(command)[2:]).exit_code == 0
+    for name in ("ours.csv", "cma.csv"):
+        new = {row.run for row in read_rows(tmp_path / name) if row.instance != 4}
+        assert new == {Run(1, 2, 5, 6, 0), Run(1, 2, 5, 8, 0)}
+    assert "instances 4-5" in invoke(*table).output
