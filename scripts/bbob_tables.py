@@ -288,6 +288,8 @@ def describe(rows: Iterable[Row], label: str) -> str:
     runs: dict[Run, Row] = {row.run: row for row in rows if row.label == label}
     setup = next(iter(runs.values())).setup
     ended = Counter(row.ended.split(":")[0] for row in runs.values()).most_common()
+    if len(ended) > 6:  # cma has many combinations of reasons
+        ended = [*ended[:5], ("others", sum(count for _, count in ended[5:]))]
     what = f"{setup.method} {setup.options}".strip()
     return (
         f"{label}: {what}, {setup.budget} d evaluations, restarts {setup.restarts}, "

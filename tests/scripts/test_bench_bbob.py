@@ -272,6 +272,17 @@ def test_a_run_does_not_depend_on_what_is_run_beside_it(small: tuple[object, ...
     assert rows() == whole
 
 
+def test_the_time_left_is_judged_by_the_squares_of_the_dimensions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setup, minutes = Setup("cma", "", 10, "none"), iter([0, 1])
+    monkeypatch.setattr(bench.time, "monotonic", lambda: 60 * next(minutes))
+    progress = bench.Progress([runs.Task("cma", setup, Run(1, dim, 1, None, 0)) for dim in (5, 10, 10)])
+    progress.say(run_rows("cma", 1, 5, [1, 2]))  # 25 of 225
+    assert "1/3 cma f1 d5 instance 1: 2 of 7 targets, 999 evaluations, tolfun" in (said := capsys.readouterr().err)
+    assert "about 8 min left" in said
+
+
 def test_a_label_keeps_its_setup(small: tuple[object, ...], tmp_path: Path) -> None:
     assert invoke(*small).exit_code == 0
     other = invoke(*small, "--option", "mirrored=True")

@@ -112,7 +112,7 @@ def test_the_interval_is_that_of_a_bootstrap_written_out() -> None:
 def test_intervals_cover_the_truth_nearly_as_often_as_they_say() -> None:
     rng = np.random.default_rng(2)
     covered = 0
-    for _ in range(400):
+    for _ in range(200):
         rows = []
         for instance in range(1, 16):
             ours = round(1e6 * math.exp(0.3 * rng.normal()))
@@ -120,7 +120,7 @@ def test_intervals_cover_the_truth_nearly_as_often_as_they_say() -> None:
         _, low, high = compared(rows).ratio
         covered += low <= 1 <= high
     # without Student's quantile and the factor 15/14 of the variance a little less than 0.95
-    assert 0.89 * 400 <= covered <= 0.97 * 400
+    assert 0.89 * 200 <= covered <= 0.97 * 200
 
 
 def test_the_targets_of_an_instance_are_drawn_together() -> None:

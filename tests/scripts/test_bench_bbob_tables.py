@@ -238,6 +238,11 @@ def test_the_report_says_what_was_compared() -> None:
     )
 
 
+def test_rare_reasons_to_end_are_counted_together() -> None:
+    rows = [row for i in range(1, 10) for row in run_rows("a", 1, 5, [1], i, ended=f"reason {min(i, 8)}")]
+    assert "ended by reason 8 2, reason 1 1, reason 2 1, reason 3 1, reason 4 1, others 3" in tables.describe(rows, "a")
+
+
 def test_an_unknown_label_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"label 'x' must be one of \['cma', 'esgroup'\]"):
         tables.report(uniform(1.0, [1], [5]), "x", "cma", FILES)
