@@ -117,10 +117,8 @@ def test_not_a_number_hits_nothing() -> None:
 # ---- runs
 
 
-def task(
-    method: str, restarts: str = "none", popsize: int | None = None, options: str = "", budget: int = 500
-) -> runs.Task:
-    return runs.Task("a", Setup(method, options, budget, restarts), Run(3, 2, 2, popsize, 1))
+def task(method: str, popsize: int | None = None, options: str = "", budget: int = 500) -> runs.Task:
+    return runs.Task("a", Setup(method, options, budget, "none"), Run(3, 2, 2, popsize, 1))
 
 
 class Counted:
@@ -167,28 +165,39 @@ def test_a_run_of_cma_records_the_evaluations_of_a_plain_loop(popsize: int | Non
     assert [row.evals for row in rows] == fun.first_hits(rows[0].used)
 
 
+def restarted(method: str, restarts: str) -> runs.Task:
+    """A run that needs restarts, and in which the two kinds of cma hit different targets."""
+    return runs.Task("a", Setup(method, "", 1000, restarts), Run(22, 3, 3, None, 1))
+
+
 @pytest.mark.parametrize("restarts", ["bipop", "ipop"])
 def test_restarts_of_ours_are_those_of_minimize(restarts: str) -> None:
     pytest.importorskip("ioh")
     import esgroup
 
-    one = task("esgroup", restarts, budget=1000)
+    one = restarted("esgroup", restarts)
     rows, fun = runs.solve(one), Counted(one.run)
     esgroup.minimize(fun, runs.start(one.run), 2.0, restarts=restarts, rng=one.seed, max_evals=one.max_evals)  # type: ignore[arg-type]
     assert [row.evals for row in rows] == fun.first_hits(rows[0].used)
-    assert rows[0].used > 2 * runs.solve(task("esgroup", budget=1000))[0].used  # it was restarted
+    assert rows[0].used > runs.solve(restarted("esgroup", "none"))[0].used
 
 
 @pytest.mark.parametrize("restarts", ["bipop", "ipop"])
 def test_restarts_of_cma_are_those_of_fmin2(restarts: str) -> None:
     pytest.importorskip("ioh")
     cma = pytest.importorskip("cma")
-    one = task("cma", restarts, budget=1000)
+    one = restarted("cma", restarts)
     rows, fun = runs.solve(one), Counted(one.run)
     options = {"seed": one.seed, "verbose": -9, "maxfevals": one.max_evals}
     cma.fmin2(fun, runs.start(one.run), 2.0, options, restarts=9, bipop=restarts == "bipop")
     assert [row.evals for row in rows] == fun.first_hits(rows[0].used)
-    assert rows[0].used > 2 * runs.solve(task("cma", budget=1000))[0].used
+
+
+def test_the_two_kinds_of_restarts_of_cma_differ() -> None:
+    pytest.importorskip("ioh")
+    pytest.importorskip("cma")
+    bipop, ipop = (runs.solve(restarted("cma", way)) for way in ("bipop", "ipop"))
+    assert [row.evals for row in bipop] != [row.evals for row in ipop]
 
 
 def test_a_run_says_how_it_ended() -> None:
