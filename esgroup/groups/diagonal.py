@@ -89,6 +89,10 @@ class Diagonal(Group):
     def _h(self, m: Array) -> Array:
         return 1.0 + m * (1.0 + 0.5 * m)
 
+    def _flow(self, z: Array, weights: Array, shift: float) -> Array:
+        """sqrt(1 - s + sum_i w_i z_ij^2) for every coordinate j."""
+        return np.sqrt(1.0 + 2.0 * self._project(z, z, weights, shift))
+
     def _exp(self, m: Array) -> Array:
         return np.exp(m)
 

@@ -118,6 +118,13 @@ class Full(Group):
         _add_product(self._square(out), 1.0 - 0.5 * shift + 0.125 * shift**2, y, core @ weighted, 0.125)
         return out
 
+    def _flow(self, z: Array, weights: Array, shift: float) -> Array:
+        """((1 - s) I + sum_i w_i z_i z_i^T)^(1/2), the symmetric root: local coordinates turn as little as possible."""
+        check_samples_bounded(z, weights, shift)
+        values, vectors = np.linalg.eigh(linalg.moments(z, weights, shift))
+        root: Array = (vectors * np.sqrt(values)) @ vectors.T
+        return root.ravel()
+
     def _step_with_inverse(
         self, a: Array, inverse: Array, z: Array, images: Array, pulled: Array, weights: Array, shift: float
     ) -> None:

@@ -75,6 +75,13 @@ def inverse(matrix: Array, what: str) -> Array:
     return result
 
 
+def moments(z: Array, weights: Array, shift: float) -> Array:
+    """(1 - shift) I + sum_i weights_i z_i z_i^T."""
+    matrix: Array = z.T @ (z * weights[:, None])
+    matrix.ravel()[:: len(matrix) + 1] += 1.0 - shift
+    return matrix
+
+
 def cholesky(covariance: Array) -> Array:
     """The lower triangular root of a positive-definite matrix."""
     return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)

@@ -155,6 +155,11 @@ class Triangular(Group):
         kernels.pack(square, 0, out)
         return out
 
+    def _flow(self, z: Array, weights: Array, shift: float) -> Array:
+        """The Cholesky factor of (1 - s) I + sum_i w_i z_i z_i^T."""
+        check_samples_bounded(z, weights, shift)
+        return self._from_covariance(linalg.moments(z, weights, shift))
+
     def _dense(self, a: Array) -> Array:
         return self._flip_both(self._square(a))
 

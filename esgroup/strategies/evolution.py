@@ -8,7 +8,7 @@ With x = mu + sigma D A z, A in a group, D diagonal, z ~ N(0, I), ranked by thei
     sigma <- sigma exp((c_s / d_s) (|p_s| / chi - 1))                                  or another rule (step_size.py)
     p_c   <- (1 - c_c) p_c + h_sigma sqrt(c_c (2 - c_c) mu_eff) delta                  evolution path
     M     =  C (.) kappa(c_1 (p_c p_c^T - I) + c_mu sum_i w_i (z_i z_i^T - I))         natural gradient of the group
-    A     <- A h(M)
+    A     <- A h(M)                 and for large rates A S with S S^T = I + M + M^T, or its flow (`Group._flow`)
 
 where the z_i z_i^T of negative w_i are scaled to |z_i|^2 = n, c_1's identity is reduced while h_sigma = 0, and M is
 scaled down when a bound on its largest entry, max_j (c_1 p_cj^2 + c_mu sum_i |w_i| z_ij^2), exceeds 1. Both paths live
@@ -225,12 +225,16 @@ class Evolution:
         constants = self.constants(len(order))
         shift, damped, clip, _ = self._evolve(state, generation, order, tags, constants, 1.0, 1.0)
         z, y, _, weights, _ = generation
-        if self.decoding is not None:
-            root, inverse, scale = state.root, state.inverse, state.scale
-            own = _decoding_step(constants, damped, clip, 1.0)
+        root, inverse, scale = state.root, state.inverse, state.scale
+        own = _decoding_step(constants, damped, clip, 1.0)
+        if constants.flows:
+            if self.decoding is not None:
+                self.decoding.move_scale(self.group, root, inverse, z, y, weights, state.fisher, scale, own)
+            self._move_by(state, self.group._flow(z, weights, shift))
+        elif self.decoding is not None:
             self.decoding.move(self.group, root, inverse, z, y, weights, shift, state.fisher, scale, own)
         else:
-            self.group._product_h_samples(state.root, z, weights, shift, y, state.root)
+            self.group._product_h_samples(root, z, weights, shift, y, root)
         self._refresh_if_due(state)
 
     def _evolve(
@@ -276,6 +280,12 @@ class Evolution:
             self.limit_steps(state, *_STEPS)
         return shift, damped, clip, log_step
 
+    def _move_by(self, state: SearchState, step: Array) -> None:
+        """A <- A S for an element S, and the carried A^-1 accordingly."""
+        state.root[:] = self.group._product(state.root, step)
+        if len(state.inverse):
+            state.inverse[:] = self.group._product(self.group._inverse(step), state.inverse)
+
     def _refresh_if_due(self, state: SearchState) -> None:
         """Renew what is derived from A: F as often as decoding wants, all every max(100, n/4) generations."""
         age = state.age.item() + 1.0
@@ -308,8 +318,6 @@ class Evolution:
         m = group._project(z, z, weights, shift)
         if self.decoding is not None:
             own, root, inverse = _decoding_step(constants, damped, clip, rate_root), state.root, state.inverse
-            if self.decoding.is_prompt(group):
-                self.decoding.refresh(group, root, inverse, state.fisher)
             v = self.decoding.move_scale(group, root, inverse, z, y, weights, state.fisher, state.scale, own)
             if v is not None and group.carries_inverse:
                 group._step_with_inverse(root, inverse, z, y, v, rate_root * weights, rate_root * shift)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
 from scipy.special import gamma
 
-from esgroup.groups import BlockDiagonal, Conjugate, Full, Group, Kronecker
+from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Full, Group, Kronecker, Triangular
 from esgroup.strategies import rates
 from tests.groups import oracle
 
@@ -48,7 +49,7 @@ def numbers(n: int, popsize: int, dof: int, negative_mean: float = 0.0, damping:
     u = np.concatenate([plus / plus.sum(), negative_mean * minus / -minus.sum()])
     w = np.concatenate([plus / plus.sum(), total * minus / -minus.sum()])
     mean_mu_eff = 1 / (u**2).sum()
-    c_s = (mean_mu_eff + 2) / (n + mean_mu_eff + 5)
+    c_s = min(0.5, (mean_mu_eff + 2) / (n + mean_mu_eff + 5))
     d_s = damping * (1 + 2 * max(0, math.sqrt(max(0, mean_mu_eff - 1) / (n + 1)) - 1) + c_s)
     c_c = (4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n)
     faster = max(1, (n + 1) / 3)
@@ -87,6 +88,30 @@ def h(group: Group, m: Array) -> Array:
             q = group.by if group.by.ndim == 2 else np.eye(group.dim)[:, group.by]
             return q @ h(group.group, q.T @ m @ q) @ q.T
     return np.eye(len(m)) + m + m @ m / 2
+
+
+def flow(group: Group, project: Callable[[Array], Array], z: Array, w: Array, shift: float) -> Array:
+    """S with S S^T = (1 - s) I + sum_i w_i z_i z_i^T, or midpoint steps of its natural gradients in other groups."""
+    wanted = (1 - shift) * np.eye(len(z.T)) + (z.T * w) @ z
+    match group:
+        case Full():
+            return scipy.linalg.sqrtm(wanted).real
+        case Triangular():
+            turn = slice(None) if group.lower else slice(None, None, -1)
+            return np.linalg.cholesky(wanted[turn, turn])[turn, turn]
+        case Diagonal():
+            return np.diag(np.sqrt(np.diagonal(wanted)))
+    steps = 1 + math.floor(4 * np.abs(w).sum())
+    time = -math.log(1 - shift) / shift / steps
+    s = np.eye(len(wanted))
+
+    def gradient(at: Array) -> Array:
+        inverse = np.linalg.inv(at)
+        return project(time * (inverse @ (z.T * w) @ z @ inverse.T - shift * np.eye(len(wanted))))
+
+    for _ in range(steps):
+        s = s @ h(group, gradient(s @ h(group, gradient(s) / 2)))
+    return s
 
 
 @dataclass
@@ -169,7 +194,12 @@ class Dense:
                 self.fisher = self.information()
             exponent = eta_root * self.score(best_first, w, pull) / self.fisher
             self.d = self.d * np.exp(np.clip(exponent, -1, 1))
-        self.a = self.a @ h(self.group, eta_root * m)
+        if k.c_1 + k.c_mu > 0.1 and not self.adapted:
+            rows, weights = np.vstack([best_first, self.p_c]), clip * np.append(k.c_mu * w, k.c_1)
+            step = flow(self.group, self.project, rows, weights, clip * (k.c_1 * pull + k.c_mu * k.w.sum()))
+        else:
+            step = h(self.group, eta_root * m)
+        self.a = self.a @ step
         self.sigma *= math.exp(eta_root * log_step)
         if self.adapted:
             self.of_mean.update(delta)
