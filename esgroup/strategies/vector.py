@@ -217,12 +217,13 @@ class VectorSearch(Strategy):
     def criteria(self) -> tuple[Criterion, ...]:
         """Each is a pass over the whole root, or a decomposition of it."""
         seldom = self.size // 10
-        # "axis" costs 20 us where A^-1 is carried along, a tenth of a generation up to 100 coordinates; else it inverts
-        axis = 10 if self.evolution.carries_inverse else 100
+        # Where A^-1 is carried along, "axis" costs 20 us, a tenth of a generation of up to 100 coordinates. Elsewhere it
+        # inverts A. "condition" decomposes A, though only where a bound on it is near the limit.
+        often = 10 if self.evolution.carries_inverse else 100
         return (
             Criterion("spread", max(1, seldom), self._spread_reasons),
-            Criterion("axis", max(axis, seldom), self._axis_reasons),
-            Criterion("condition", max(100, seldom), self._condition_reasons),
+            Criterion("axis", max(often, seldom), self._axis_reasons),
+            Criterion("condition", max(min(100, max(often, self.size)), seldom), self._condition_reasons),
         )
 
     @cached_property
