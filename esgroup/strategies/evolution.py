@@ -174,8 +174,8 @@ class Evolution:
         r_j sqrt((C^-1)_jj) over the coordinates, or over those `among` them. A step v within the rounding, |v_j| <=
         r_j, leaves the mean as it is. Its local length |(sigma D A)^-1 v| has the mean square sum_j r_j^2 (C^-1)_jj
         over all signs of v_j = +-r_j, so some direction without effect is sqrt(n) times this number long. For equal
-        axes it is r over their length: at 0.1 a tenth of an axis has no effect (the tutorial's NoEffectAxis, which
-        needs the axes themselves).
+        axes the number is r over their length; the tutorial's NoEffectAxis compares the same with 0.1, and needs the
+        axes themselves.
         """
         inverse = state.inverse if len(state.inverse) else self.group._inverse(state.root)
         gaps = 0.5 * np.spacing(np.abs(state.mean)) / (state.sigma * state.scale)

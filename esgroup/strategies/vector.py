@@ -28,7 +28,12 @@ from esgroup.strategies.step_size import CumulativeStepSize, StepSize
 from esgroup.strategies.two_point import TwoPointStepSize
 
 TOL_X_PRECISE = 1e-4  # in place of TOL_X where a coordinate cannot be told more precisely
-NO_EFFECT = 0.1  # part of an axis that must change the mean: the tutorial's NoEffectAxis
+# Rounding of the mean, in standard deviations, at which a search ends. The tutorial's NoEffectAxis is at 0.1, while values
+# may still improve: of 396 searches on bbob f1, 2, 6, 8-12, 14 (2 to 20 coordinates, also moved by 1e4, 1e6, 1e8) it
+# would have ended 12 that reached 1e-8 later, 0.3: 7, 0.5: 2, 0.7: none. (On the sharp ridge f13 a few stand still for
+# thousands of evaluations and then go on, by chance, at any limit.) In the wrong valleys of f17 and f18, where 0.1 saves
+# 14.7 % of all evaluations, 0.7 saves 13.3 %, and 1 saves 12.4 %.
+TOO_THIN = 0.7
 _FAR = 1e150  # points further out are taken to be there, so that nothing overflows
 
 
@@ -266,7 +271,7 @@ class VectorSearch(Strategy):
         except SingularElementError:  # "condition" says so
             return {}
         relative = (self.spread(state) / first)[self._shrinking]
-        return _precise(relative, "a tenth of an axis") if rounding >= NO_EFFECT else {}
+        return _precise(relative, "a step along most axes") if rounding >= TOO_THIN else {}
 
     def _condition_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
         try:

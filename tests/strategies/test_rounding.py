@@ -65,9 +65,9 @@ def thin(short: float, sigma0: float = 0.5, **options: Any) -> Searcher:
 
 
 def test_axes_below_the_rounding_of_the_mean_end_a_search() -> None:
-    """Half the gaps at 1, 2 and 3 are 1, 2 and 2 times 2^-53: across, the limit is sqrt(9 2/3 / 3) 2^-53 / 0.1."""
-    limit = np.sqrt(2) * 2.0**-53 / 0.1
-    text = "a tenth of an axis no longer changes the mean: it is at full precision"
+    """Half the gaps at 1, 2 and 3 are 1, 2 and 2 times 2^-53: across, the limit is sqrt(9 2/3 / 3) 2^-53 / 0.7."""
+    limit = np.sqrt(2) * 2.0**-53 / 0.7
+    text = "a step along most axes no longer changes the mean: it is at full precision"
     for decoding in (True, False):
         search = thin(0.98 * limit, 1e-6, decoding=decoding)
         assert (search.mean + 0.2 * search.stds != search.mean).all()  # one long axis keeps them large
@@ -76,15 +76,15 @@ def test_axes_below_the_rounding_of_the_mean_end_a_search() -> None:
 
 
 def test_a_thin_distribution_that_has_shrunk_as_a_whole_has_found_a_point() -> None:
-    search = thin(1e-15)
+    search = thin(2e-16)
     assert list(search.stop()) == ["tolx"] and search.stop()["tolx"].endswith("and the mean is at full precision")
-    assert search.result.status == 0 and thin(2e-15).stop() == {}
+    assert search.result.status == 0 and thin(4e-16).stop() == {}
 
 
 def test_rounding_of_integer_coordinates_does_not_count() -> None:
     """They are never searched more finely than to a whole number, however thin the distribution is."""
-    assert list(thin(1e-15, integer=[0]).stop()) == ["tolx"]
-    assert thin(1e-15, integer=True).stop() == {}
+    assert list(thin(2e-16, integer=[0]).stop()) == ["tolx"]
+    assert thin(2e-16, integer=True).stop() == {}
 
 
 def test_fixed_and_bounded_coordinates_do_not_hide_thin_axes() -> None:
