@@ -28,11 +28,11 @@ from esgroup.strategies.step_size import CumulativeStepSize, StepSize
 from esgroup.strategies.two_point import TwoPointStepSize
 
 TOL_X_PRECISE = 1e-4  # in place of TOL_X where a coordinate cannot be told more precisely
-# Rounding of the mean, in standard deviations, at which a search ends. The tutorial's NoEffectAxis is at 0.1, while values
-# may still improve: of 396 searches on bbob f1, 2, 6, 8-12, 14 (2 to 20 coordinates, also moved by 1e4, 1e6, 1e8) it
-# would have ended 12 that reached 1e-8 later, 0.3: 7, 0.5: 2, 0.7: none. (On the sharp ridge f13 a few stand still for
-# thousands of evaluations and then go on, by chance, at any limit.) In the wrong valleys of f17 and f18, where 0.1 saves
-# 14.7 % of all evaluations, 0.7 saves 13.3 %, and 1 saves 12.4 %.
+# Rounding of the mean, in standard deviations, at which a search ends. The tutorial's NoEffectAxis is at 0.1, where
+# values may still improve: of 396 searches on bbob f1, 2, 6, 8-12, 14 (2 to 20 coordinates, also moved by 1e4, 1e6, 1e8)
+# it would have ended 12 that reached 1e-8 later, 0.3: 7, 0.5: 2, 0.7: none. (On the sharp ridge f13 a few stand still
+# for thousands of evaluations and then go on, by chance, at any limit.) In the wrong valleys of f17 and f18, where 0.1
+# saves 14.7 % of all evaluations, 0.7 saves 13.3 %, and 1 saves 12.4 %.
 TOO_THIN = 0.7
 _FAR = 1e150  # points further out are taken to be there, so that nothing overflows
 
@@ -222,7 +222,7 @@ class VectorSearch(Strategy):
     def criteria(self) -> tuple[Criterion, ...]:
         """Each is a pass over the whole root, or a decomposition of it."""
         seldom = self.size // 10
-        # Where A^-1 is carried along, "axis" costs 20 us, a tenth of a generation of up to 100 coordinates. Elsewhere it
+        # Where A^-1 is carried along, "axis" costs 20 us, a tenth of a generation up to 100 coordinates; elsewhere it
         # inverts A. "condition" decomposes A, though only where a bound on it is near the limit.
         often = 10 if self.evolution.carries_inverse else 100
         return (
