@@ -16,7 +16,7 @@ from esgroup.checks import Array
 TOL_FUN = 1e-13  # of the values: a thousand times their resolution
 FAILED = 10  # generations in a row without a value
 # Generations before which a search does not stagnate. Without it the rule ended 33 of 210 searches (bbob f7, 13, 19,
-# 20, 21, 23, 24 with 5, 10 and 20 coordinates, 3 or 4 population sizes), and 12 of them would have reached 20 more of the
+# 20, 21, 23, 24 with 5, 10, 20 coordinates, 3 or 4 population sizes), and 12 of them would have reached 20 more of the
 # targets 1e2 ... 1e-8; from 300 generations on it would have cost 11 targets, from 500 on 6, from 700 on 3.
 LEAST_AGE = 500
 _MOST_HISTORY = 20_000

@@ -29,7 +29,7 @@ from esgroup.strategies.two_point import TwoPointStepSize
 
 TOL_X_PRECISE = 1e-4  # in place of TOL_X where a coordinate cannot be told more precisely
 # Rounding of the mean, in standard deviations, at which a search ends. The tutorial's NoEffectAxis is at 0.1, where
-# values may still improve: of 396 searches on bbob f1, 2, 6, 8-12, 14 (2 to 20 coordinates, also moved by 1e4, 1e6, 1e8)
+# values may still improve: of 396 searches on bbob f1, 2, 6, 8-12, 14 (2 to 20 coordinates, also moved by 1e4 to 1e8)
 # it would have ended 12 that reached 1e-8 later, 0.3: 7, 0.5: 2, 0.7: none. (On the sharp ridge f13 a few stand still
 # for thousands of evaluations and then go on, by chance, at any limit.) In the wrong valleys of f17 and f18, where 0.1
 # saves 14.7 % of all evaluations, 0.7 saves 13.3 %, and 1 saves 12.4 %.

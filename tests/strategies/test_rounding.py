@@ -10,7 +10,6 @@ from esgroup import Searcher
 from esgroup.groups import Full
 from esgroup.strategies.evolution import Evolution
 from tests.groups.elements import element
-from tests.groups.laws import close
 from tests.search.support import STRUCTURES, X0, dense_root, run
 
 
@@ -24,9 +23,9 @@ def test_rounding_is_that_of_the_dense_covariance(name: str, decoding: bool) -> 
     state.mean[:] = 10.0 ** rng.uniform(-3, 3, 6) * rng.choice([-1, 1], 6)
     root, gaps = dense_root(search), np.spacing(np.abs(state.mean)) / 2
     squares = gaps**2 * np.diagonal(np.linalg.inv(root @ root.T))
-    close(evolution.rounding(state), np.sqrt(squares.mean()), 1e-7)
+    assert evolution.rounding(state) == pytest.approx(np.sqrt(squares.mean()), rel=1e-7, abs=0.0)
     some = np.arange(6) % 2 == 0
-    close(evolution.rounding(state, some), np.sqrt(squares[some].mean()), 1e-7)
+    assert evolution.rounding(state, some) == pytest.approx(np.sqrt(squares[some].mean()), rel=1e-7, abs=0.0)
 
 
 def test_steps_within_rounding_leave_the_mean_and_are_as_long_as_it_says() -> None:
@@ -39,13 +38,13 @@ def test_steps_within_rounding_leave_the_mean_and_are_as_long_as_it_says() -> No
     steps = np.array(list(itertools.product((-1.0, 1.0), repeat=6))) * np.spacing(state.mean) / 2
     assert (state.mean + 0.999 * steps == state.mean).all()
     lengths = np.linalg.norm(np.linalg.solve(dense_root(search), steps.T), axis=0)
-    close(np.sqrt((lengths**2).mean() / 6), evolution.rounding(state), 1e-9)
+    assert np.sqrt((lengths**2).mean() / 6) == pytest.approx(evolution.rounding(state), rel=1e-9)
 
 
 def test_rounding_of_equal_axes_is_the_gap_over_their_length() -> None:
     evolution = Evolution(Full(3))
     state = evolution.start(np.array([3.0, 2.5, -2.1]), np.full(3, 1e-14))
-    close(evolution.rounding(state), np.spacing(2.0) / 2 / 1e-14, 1e-12)
+    assert evolution.rounding(state) == pytest.approx(np.spacing(2.0) / 2 / 1e-14, rel=1e-12)
     state.mean[:] = 0.0  # where numbers are as dense as they get
     assert evolution.rounding(state) < 1e-300
 
@@ -85,6 +84,12 @@ def test_rounding_of_integer_coordinates_does_not_count() -> None:
     """They are never searched more finely than to a whole number, however thin the distribution is."""
     assert list(thin(2e-16, integer=[0]).stop()) == ["tolx"]
     assert thin(2e-16, integer=True).stop() == {}
+    for integer, reasons in (([0, 1], []), ([0], ["tolx"])):
+        search = thin(1e-10, integer=integer)
+        search.state.root[:] = np.array([[4e-10, 0, 0], [4e-10, 1.5e-16, 0], [0, 0, 4e-10]]).ravel()  # the third is wide
+        search.state.sigma[:] = search.state.scale[:] = 1.0
+        search.strategy.evolution.refresh(search.state)
+        assert list(search.stop()) == reasons
 
 
 def test_fixed_and_bounded_coordinates_do_not_hide_thin_axes() -> None:
