@@ -84,9 +84,9 @@ def test_rounding_of_integer_coordinates_does_not_count() -> None:
     """They are never searched more finely than to a whole number, however thin the distribution is."""
     assert list(thin(2e-16, integer=[0]).stop()) == ["tolx"]
     assert thin(2e-16, integer=True).stop() == {}
-    for integer, reasons in (([0, 1], []), ([0], ["tolx"])):
+    for integer, reasons in (([0, 1], []), ([0], ["tolx"])):  # the first two are thin, the third is wide
         search = thin(1e-10, integer=integer)
-        search.state.root[:] = np.array([[4e-10, 0, 0], [4e-10, 1.5e-16, 0], [0, 0, 4e-10]]).ravel()  # the third is wide
+        search.state.root[:] = np.array([[4e-10, 0, 0], [4e-10, 1.5e-16, 0], [0, 0, 4e-10]]).ravel()
         search.state.sigma[:] = search.state.scale[:] = 1.0
         search.strategy.evolution.refresh(search.state)
         assert list(search.stop()) == reasons
