@@ -119,7 +119,7 @@ FAULTS = [
     Fault("evolution: whole gaps for rounding", "strategies/evolution.py", "gaps = 0.5 * np.spacing(", "gaps = np.spacing("),
     Fault("evolution: rounding by rows", "strategies/evolution.py", "gaps**2 * self.group._squared_column_norms(inverse)", "gaps**2 * self.group._squared_row_norms(inverse)"),
     Fault("vector: thin axes of integers count", "strategies/vector.py", "self.evolution.rounding(state, self._shrinking)", "self.evolution.rounding(state)"),
-    Fault("vector: thin axes go on", "strategies/vector.py", "if rounding >= TOO_THIN", "if rounding >= 10 * TOO_THIN"),
+    Fault("vector: thin axes go on", "strategies/vector.py", "if rounding < TOO_THIN or", "if rounding < 10 * TOO_THIN or"),
     Fault("stopping: stagnation at any age", "search/stopping.py", "max(span, LEAST_AGE)", "span"),
     Fault("vector: late points are as long as others", "strategies/vector.py", "shortened(local, np.linalg.norm(then, axis=1))", "shortened(local)"),
     Fault("adaptation: bias of the signal", "strategies/adaptation.py", "beta / (2 - beta) *", "beta *"),

@@ -264,14 +264,15 @@ class VectorSearch(Strategy):
 
         Standard deviations of single coordinates do not show it, because one long axis keeps them all large.
         """
-        if not self._shrinking.any() or unresolved(self._first_mean, first).any():
+        if not self._shrinking.any():
             return {}
         try:
             rounding = self.evolution.rounding(state, self._shrinking)
         except SingularElementError:  # "condition" says so
             return {}
-        relative = (self.spread(state) / first)[self._shrinking]
-        return _precise(relative, "a step along most axes") if rounding >= TOO_THIN else {}
+        if rounding < TOO_THIN or unresolved(self._first_mean, first).any():
+            return {}
+        return _precise((self.spread(state) / first)[self._shrinking], "a step along most axes")
 
     def _condition_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
         try:
