@@ -179,7 +179,8 @@ class Evolution:
         """
         inverse = state.inverse if len(state.inverse) else self.group._inverse(state.root)
         gaps = 0.5 * np.spacing(np.abs(state.mean)) / (state.sigma * state.scale)
-        squares = gaps**2 * self.group._squared_column_norms(inverse)
+        with np.errstate(over="ignore"):  # infinite is thin as well
+            squares = gaps**2 * self.group._squared_column_norms(inverse)
         return math.sqrt((squares if among is None else squares[among]).mean())
 
     def refresh(self, state: SearchState) -> None:

@@ -1,6 +1,8 @@
 """A distribution that is thinner than the rounding of its mean: how it is measured, and that it ends a search."""
 
 import itertools
+import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,14 @@ def test_rounding_of_equal_axes_is_the_gap_over_their_length() -> None:
     assert evolution.rounding(state) == pytest.approx(np.spacing(2.0) / 2 / 1e-14, rel=1e-12)
     state.mean[:] = 0.0  # where numbers are as dense as they get
     assert evolution.rounding(state) < 1e-300
+
+
+def test_rounding_beyond_numbers_is_infinite_without_a_warning() -> None:
+    evolution = Evolution(Full(3))
+    state = evolution.start(np.array([1e100, 2.0, 3.0]), np.full(3, 1e-110))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert evolution.rounding(state) == math.inf
 
 
 # ---- when a search ends --------------------------------------------------------------------------------------------
