@@ -64,7 +64,8 @@ def test_rounding_beyond_numbers_is_infinite_without_a_warning() -> None:
 
 def thin(short: float, sigma0: float = 0.5, **options: Any) -> Searcher:
     """A search at (1, 2, 3) whose distribution is 1e-9 long along the diagonal and `short` across."""
-    search = Searcher([1.0, 2.0, 3.0], sigma0, structure="full", rng=1, **options)
+    x0 = [1.0, 2.0, 3.0, 7.0] if "fixed" in options else [1.0, 2.0, 3.0]
+    search = Searcher(x0, sigma0, structure="full", rng=1, **options)
     along = np.full((3, 3), 1 / 3)
     search.state.sigma[:], search.state.scale[:] = 1.0, 1.0
     search.state.root[:] = (1e-9 * along + short * (np.eye(3) - along)).ravel()
@@ -102,12 +103,12 @@ def test_rounding_of_integer_coordinates_does_not_count() -> None:
         assert list(search.stop()) == reasons
 
 
-def test_fixed_and_bounded_coordinates_do_not_hide_thin_axes() -> None:
-    def along(x: Any) -> float:
-        return float(abs(x[0] - 3.3) ** 0.5 + abs(x[3] - 1.1) ** 0.5)
-
-    search = run(Searcher([1.0, 2.0, 3.0, 1.5], 0.5, fixed=[1], bounds=(0.0, 9.0), rng=1), along, 2000)
-    assert search.stop() and search.nit < 400
+@pytest.mark.parametrize(
+    "options", [{"bounds": (0.0, 9.0)}, {"bounds": (0.0, 9.0), "integer": [2]}, {"fixed": {3: 7.0}}]
+)
+def test_bounded_and_fixed_coordinates_do_not_hide_thin_axes(options: dict[str, Any]) -> None:
+    assert list(thin(2e-16, **options).stop()) == ["tolx"]
+    assert thin(1e-15, **options).stop() == {}
 
 
 def test_a_singular_root_is_left_to_the_condition() -> None:
