@@ -90,6 +90,11 @@ class Evolution:
     def dim(self) -> int:
         return self.group.dim
 
+    @property
+    def carries_inverse(self) -> bool:
+        """Whether a state has A^-1 beside A: where decoding needs it in every generation."""
+        return self.decoding is not None and self.group.carries_inverse
+
     def constants(self, n: int) -> Constants:
         """Weights and rates for n values in a generation."""
         found = self._constants.get(n)
@@ -103,7 +108,6 @@ class Evolution:
         """The lengths of the arrays of a state."""
         dim, size = self.dim, self.group.size
         decoded, adapted = self.decoding is not None, self.adaptation is not None
-        carried = decoded and self.group.carries_inverse
         return {
             "mean": dim,
             "scale": dim,
@@ -114,7 +118,7 @@ class Evolution:
             "fade": 1,
             "age": 1,
             "memory": self.step_size.memory(dim),
-            "inverse": size * carried,
+            "inverse": size * self.carries_inverse,
             "fisher": dim * decoded,
             "rates": 4 * adapted,
             "average_delta": dim * adapted,
@@ -162,6 +166,22 @@ class Evolution:
         if self.dim > 1000:
             return bound / self.dim**2
         return bound if bound < 1e12 else float(np.linalg.cond(self.group._dense(state.root))) ** 2
+
+    def rounding(self, state: SearchState, among: NDArray[np.bool_] | None = None) -> float:
+        """How much of the distribution the rounding of the mean hides: 1 where it is as large as a standard deviation.
+
+        With C = sigma^2 D A A^T D and half the gap r_j between the numbers at mean_j, this is the root mean square of
+        r_j sqrt((C^-1)_jj) over the coordinates, or over those `among` them. A step v within the rounding, |v_j| <=
+        r_j, leaves the mean as it is. Its local length |(sigma D A)^-1 v| has the mean square sum_j r_j^2 (C^-1)_jj
+        over all signs of v_j = +-r_j, so some direction without effect is sqrt(n) times this number long. For equal
+        axes the number is r over their length; the tutorial's NoEffectAxis compares the same with 0.1, and needs the
+        axes themselves.
+        """
+        inverse = state.inverse if len(state.inverse) else self.group._inverse(state.root)
+        gaps = 0.5 * np.spacing(np.abs(state.mean)) / (state.sigma * state.scale)
+        with np.errstate(over="ignore"):  # infinite is thin as well
+            squares = gaps**2 * self.group._squared_column_norms(inverse)
+        return math.sqrt((squares if among is None else squares[among]).mean())
 
     def refresh(self, state: SearchState) -> None:
         """Set sigma to the geometric mean of the standard deviations, A and D accordingly; renew what is derived."""

@@ -13,6 +13,7 @@ import esgroup
 from esgroup import Searcher
 from esgroup.running.limits import Limits, status_of
 from esgroup.search import ledger as module
+from esgroup.search.stopping import Record, value_reasons
 from tests.search.support import generation, run, searcher, sphere, valley
 
 # ---- budgets ------------------------------------------------------------------------------------------------------
@@ -186,7 +187,29 @@ def test_noise_that_hides_everything_is_stagnation() -> None:
     rng = np.random.default_rng(0)
     search = run(searcher(), lambda x: rng.normal(), 5000)
     assert list(search.stop()) == ["stagnation"] and not search.result.success and search.result.status == 3
-    assert search.nit >= 120
+    assert 500 <= search.nit <= 1000
+
+
+@pytest.mark.parametrize("popsize", [10, 1000])
+def test_values_that_get_no_better_are_no_stagnation_before_500_generations(popsize: int) -> None:
+    """However short the history that the rule compares: 132 generations with 10 points, 101 with 1000."""
+    record = Record()
+    for nit in range(1, 501):
+        record.add([1.0 + nit, 2.0 + nit, 3.0 + nit])
+        assert ("stagnation" in value_reasons(record, nit, 2, popsize, patience=1.0)) == (nit == 500)
+
+
+def test_a_rugged_function_is_searched_until_a_valley_is_found() -> None:
+    """Values of Katsuura's function say little as long as the steps are large."""
+
+    def katsuura(x: Any) -> float:
+        powers = 2.0 ** np.arange(1, 33)[:, None]
+        parts = (np.abs(powers * x - np.rint(powers * x)) / powers).sum(axis=0)
+        return float(np.prod((1 + np.arange(1, len(x) + 1) * parts) ** (10 / len(x) ** 1.2)) - 1)
+
+    for seed in (1, 5, 7):  # of these, the last two find the minimum
+        search = run(Searcher(np.full(5, 1.3), 2.0, popsize=20, rng=seed), katsuura, 2000)
+        assert "stagnation" not in search.stop() or search.nit >= 500
 
 
 def test_noise_that_hides_everything_is_stagnation_even_if_most_runs_fail() -> None:
