@@ -166,10 +166,10 @@ class Hooks(ABC):
             S S^T = (1 - s) I + G,
 
         the additive update of CMA-ES (and of the first order, since T = 1 + s/2 + ...). These groups take the root of
-        that; the others, here, 1 + floor(4 sum_i |w_i|) midpoint steps, with which S S^T of the full group is within
+        that; the others, here, about 4 max_j sum_i |w_i| z_ij^2 midpoint steps: S S^T of the full group is within
         3 per cent for s = 0.95, 1 per cent for s = 0.6. The matrix (1 - s) I + G must be positive definite.
         """
-        steps = 1 + int(4.0 * np.abs(weights).sum())
+        steps = max(1, round(4.0 * (np.abs(weights) @ (z * z)).max(initial=0.0)))
         rate = flow_rate(shift) / steps
         weights, shift = rate * weights, rate * shift
         element = self._identity()

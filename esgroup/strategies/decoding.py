@@ -57,9 +57,11 @@ class Decoding:
         step: DecodingStep,
     ) -> None:
         """Replace D, A and the carried A^-1 by those of the next generation, in place."""
-        if self.is_prompt(group) and len(z) <= max(32, 2 * group.dim):
-            full_kernels.decode_and_step(z, y, weights, shift, *step, fisher, scale, inverse, root)
-            return
+        if self.is_prompt(group):
+            if len(z) <= max(32, 2 * group.dim):
+                full_kernels.decode_and_step(z, y, weights, shift, *step, fisher, scale, inverse, root)
+                return
+            self.refresh(group, root, inverse, fisher)
         v = self.move_scale(group, root, inverse, z, y, weights, fisher, scale, step)
         if v is not None and group.carries_inverse:
             group._step_with_inverse(root, inverse, z, y, v, weights, shift)
@@ -79,8 +81,6 @@ class Decoding:
         step: DecodingStep,
     ) -> Array | None:
         """Replace D by that of the next generation; return the rows A^-T z_i, None if A is numerically singular."""
-        if self.is_prompt(group):
-            self.refresh(group, root, inverse, fisher)
         try:
             v = group._apply_transposed(inverse, z) if group.carries_inverse else group._solve_transposed(root, z)
         except SingularElementError:  # the next refresh repairs A

@@ -249,6 +249,8 @@ class Evolution:
         own = _decoding_step(constants, damped, clip, 1.0)
         if constants.flows:
             if self.decoding is not None:
+                if self.decoding.is_prompt(self.group):
+                    self.decoding.refresh(self.group, root, inverse, state.fisher)
                 self.decoding.move_scale(self.group, root, inverse, z, y, weights, state.fisher, scale, own)
             self._move_by(state, self.group._flow(z, weights, shift))
         elif self.decoding is not None:
@@ -338,6 +340,8 @@ class Evolution:
         m = group._project(z, z, weights, shift)
         if self.decoding is not None:
             own, root, inverse = _decoding_step(constants, damped, clip, rate_root), state.root, state.inverse
+            if self.decoding.is_prompt(group):
+                self.decoding.refresh(group, root, inverse, state.fisher)
             v = self.decoding.move_scale(group, root, inverse, z, y, weights, state.fisher, state.scale, own)
             if v is not None and group.carries_inverse:
                 group._step_with_inverse(root, inverse, z, y, v, rate_root * weights, rate_root * shift)

@@ -27,8 +27,8 @@ class Constants(NamedTuple):
     c_s: float
     drive: float  # c_s / d_s
     chi: float  # E|N(0, I)|
-    flows: bool  # whether the root takes the whole flow with the samples held in place, not a step of first order
     threshold: float  # h_sigma is 1 while |p_s| < threshold chi sqrt(1 - (1 - c_s)^(2 t))
+    flows: bool = False  # whether the root takes the whole flow with the samples held in place, not A h(M)
 
     @property
     def gain_s(self) -> float:
@@ -79,7 +79,7 @@ class Cumulative:
         ratios = (c_mud / c_mu if c_mu > 0 else 0.0, c_1d / c_1)
         pulls = (c_mud * float(weights.root.sum()), c_1d)
         decoding, flows = ratios + pulls, c_1 + c_mu > _FIRST_ORDER
-        return Constants(weights.mean, weights.root, _frozen(numbers), decoding, c_s, drive, chi, flows, threshold)
+        return Constants(weights.mean, weights.root, _frozen(numbers), decoding, c_s, drive, chi, threshold, flows)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Published:
         weights = checks.read_only(rates.utilities(n))
         # c_s = c_1 = 0: no paths; the step size is learnt with A
         numbers = [0.0, 0.0, 0.0, rates.utility_rate(dim, dof), 0.0, 0.0, 0.0]
-        return Constants(weights, weights, _frozen(numbers), (0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 1.0, False, 0.0)
+        return Constants(weights, weights, _frozen(numbers), (0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 1.0, 0.0)
 
 
 def _frozen(numbers: list[float]) -> Array:

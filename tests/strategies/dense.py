@@ -101,8 +101,8 @@ def flow(group: Group, project: Callable[[Array], Array], z: Array, w: Array, sh
             return np.linalg.cholesky(wanted[turn, turn])[turn, turn]
         case Diagonal():
             return np.diag(np.sqrt(np.diagonal(wanted)))
-    steps = 1 + math.floor(4 * np.abs(w).sum())
-    time = -math.log(1 - shift) / shift / steps
+    steps = max(1, round(4 * (np.abs(w) @ z**2).max()))
+    time = (-math.log1p(-shift) / shift if shift else 1.0) / steps  # rounding may leave a shift of 1e-17
     s = np.eye(len(wanted))
 
     def gradient(at: Array) -> Array:

@@ -67,9 +67,9 @@ def test_rates_of_the_full_group_are_the_tutorials(n: int, popsize: int) -> None
     assert c_1 == pytest.approx(2 / ((n + 1.3) ** 2 + mu_eff), rel=2e-3)  # eq. 57; 1.7 for 1.69
     assert c_1 == pytest.approx(2 / ((n + 1.3) ** 2 + 0.01 + mu_eff), rel=1e-13)
     raw = 2 * (1 / 4 + mu_eff + 1 / mu_eff - 2) / ((n + 2) ** 2 + 2 * mu_eff / 2)  # eq. 58
-    assert c_mu == pytest.approx(min(1 - c_1, raw), rel=1e-13)
+    assert c_mu == pytest.approx(min(0.95 - c_1, raw), rel=1e-13)  # a twentieth of the covariance stays
     assert rates.path_rate(n, mu_eff) == pytest.approx((4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n), rel=1e-13)
-    c_s = (mu_eff + 2) / (n + mu_eff + 5)
+    c_s = min(0.5, (mu_eff + 2) / (n + mu_eff + 5))  # the limit is pycma's
     d_s = 1 + 2 * max(0.0, math.sqrt((mu_eff - 1) / (n + 1)) - 1) + c_s
     assert rates.step_size_rates(n, mu_eff) == pytest.approx((c_s, d_s), rel=1e-13)
 
@@ -141,7 +141,7 @@ def test_rates_of_a_group_follow_from_its_degrees_of_freedom(n: int) -> None:
         assert c_1 == pytest.approx(2 / (2 * dof + 1.6 * n + 1.7 + 3.5), rel=1e-13)
         more = min(2, n * (n + 1) / (2 * dof))
         raw = 2 * more * (0.25 + 3.5 + 1 / 3.5 - 2) / (2 * dof + 3 * n + 4 + 3.5)
-        assert c_mu == pytest.approx(min(1 - c_1, raw), rel=1e-13)
+        assert c_mu == pytest.approx(min(0.95 - c_1, raw), rel=1e-13)  # a twentieth of the covariance stays
 
 
 def test_fewer_degrees_of_freedom_are_learnt_faster_and_never_too_fast() -> None:
