@@ -34,6 +34,7 @@ TOL_X_PRECISE = 1e-4  # in place of TOL_X where a coordinate cannot be told more
 # for thousands of evaluations and then go on, by chance, at any limit.) In the wrong valleys of f17 and f18, where 0.1
 # saves 14.7 % of all evaluations, 0.7 saves 13.3 %, and 1 saves 12.4 %.
 TOO_THIN = 0.7
+_SHRUNK = 0.1  # of the first steps, at least, for a mean at full precision to be a result and no lack of room
 _FAR = 1e150  # points further out are taken to be there, so that nothing overflows
 
 
@@ -253,7 +254,7 @@ class VectorSearch(Strategy):
         precise = (state.mean + 0.2 * stds == state.mean)[self._shrinking]  # the tutorial's NoEffectCoord
         if precise.any():
             reasons = _precise(relative, "a fifth of a standard deviation")
-        if relative.size and (relative.max() < TOL_X or precise.all()):
+        if relative.size and (relative.max() < TOL_X or (precise.all() and relative.max() < _SHRUNK)):
             reasons = _shrunk(relative, precise=bool(precise.any()))
         if not np.isfinite(stds).all() or (stds / first).max() > DIVERGENCE:
             reasons["divergence"] = f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"

@@ -207,3 +207,20 @@ def test_weights_and_rates_agree_with_cmaes_where_it_follows_the_tutorial(n: int
     close((ours.mu_eff, rates.path_rate(n, ours.mu_eff)), (theirs._mu_eff, theirs._cc), 1e-12)
     assert rates.root_rates(n, full(n), ours.mu_eff)[0] == pytest.approx(theirs._c1, rel=1e-3)
     assert rates.expected_norm(n) == pytest.approx(theirs._chi_n, rel=0.02 / n**2)
+
+
+def test_a_large_population_damps_more_and_leaves_the_worse_half_out() -> None:
+    """At the default population nothing changes; between, both follow mu_eff / n."""
+    assert [rates.damping_factor(n, 0.4 * n) for n in (2, 10, 100)] == [0.7] * 3
+    assert rates.damping_factor(20, 20.0) == pytest.approx(0.85, rel=1e-14)
+    assert [rates.damping_factor(n, 1.6 * n) for n in (2, 10, 100)] == [1.0] * 3
+    assert rates.negative_share(10, 33.0) == 0.4
+    assert rates.negative_share(10, 100.0) == pytest.approx(0.4 / 3, rel=1e-14)
+    assert rates.negative_share(2, 5.0) == 0.0
+
+
+@pytest.mark.parametrize(("n", "popsize"), [(2, 6), (5, 8), (10, 10), (10, 512), (100, 17)])
+def test_the_flow_is_taken_where_the_rates_are_large(n: int, popsize: int) -> None:
+    constants = Cumulative().constants(popsize, n, full(n))
+    assert constants.flows == (constants.kernel[2] + constants.kernel[3] > 0.1)
+    assert constants.kernel[2] + constants.kernel[3] <= 0.95

@@ -72,12 +72,12 @@ def test_carried_arrays_stay_accurate_over_hundreds_of_generations() -> None:
         close(inverse @ a, np.eye(dim), 1e-9)
 
 
-@pytest.mark.parametrize(("group", "often"), [(Full(3), 1), (Triangular(3), 10)])
+@pytest.mark.parametrize(("group", "often"), [(Full(6), 1), (Triangular(6), 10)])
 def test_fisher_information_is_recomputed_often_and_everything_else_rarely(group: Group, often: int) -> None:
     """At every step for small dense matrices, which are rescaled every hundred steps; every ten steps for others."""
     rng = np.random.default_rng(10)
     evolution = evolution_of(group, DECODED)
-    state, generation, x = some_state(evolution, rng), Generation.empty(8, 3), np.empty((8, 3))
+    state, generation, x = some_state(evolution, rng), Generation.empty(8, 6), np.empty((8, 6))
     renewed, rescaled = [], []
     for age in range(1, 121):
         fisher = state.fisher.copy()
@@ -87,7 +87,8 @@ def test_fisher_information_is_recomputed_often_and_everything_else_rarely(group
             renewed.append(age)
         if abs(np.log(state.scale).mean()) < 1e-14:
             rescaled.append(age)
-    assert [age for age in renewed if age != 101] == [age for age in range(often, 121, often) if age != 101]
+    same = (1, 101)  # A is what it was at the last refresh: F may be as well
+    assert [age for age in renewed if age not in same] == [age for age in range(often, 121, often) if age not in same]
     assert rescaled == ([100] if often == 1 else renewed)
 
 

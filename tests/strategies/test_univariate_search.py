@@ -22,6 +22,7 @@ from esgroup.distributions.families import (
 )
 from esgroup.groups import Diagonal
 from esgroup.search.searcher import Searcher
+from esgroup.strategies import rates
 from esgroup.strategies.base import Told
 from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.univariate import UnivariateSearch, UnivariateSearchState
@@ -84,7 +85,7 @@ def test_one_generation_is_the_published_update_in_the_coordinates_of_the_famili
     points, order = strategy.sample(state, n, rng).points, rng.permutation(n)
     moved = strategy.update(state, Told(strategy.local(state, points), order))
 
-    k = dense.numbers(3, n, 3, 0.5 - 1 / 3, 0.7)
+    k = dense.numbers(3, n, 3, 0.5 - 1 / 3, rates.damping_factor(3, dense.numbers(3, n, 3).mu_eff))
     rate = 0.5 * (3 + math.log(5)) / (5 * math.sqrt(5))
     shifts, zs, ys = [], [], []
     for family, w in zip(families, points[order].T, strict=True):
@@ -114,7 +115,8 @@ def test_one_generation_is_the_published_update_in_the_coordinates_of_the_famili
     pull = 1 if steady else 1 - k.c_c * (2 - k.c_c)
     m = 0.5 * (k.c_1 * (path_c**2 - pull) + k.c_mu * (w @ y - k.w.sum()))
     m /= max(1, (k.c_1 * path_c**2 + k.c_mu * np.abs(w) @ y).max())
-    width = np.exp(min(1, k.c_s / k.d_s * (length / dense.chi(3) - 1))) * (1 + m + m**2 / 2)
+    assert k.c_1 + k.c_mu > 0.1  # the widths take the whole flow
+    width = np.exp(min(1, k.c_s / k.d_s * (length / dense.chi(3) - 1))) * np.sqrt(1 + 2 * m)
     for index, factor in zip((0, 2, 4), width, strict=True):
         shifts[index] = shifts[index] * factor**-2
     close(natural(strategy, moved), np.concatenate(shifts), 1e-8)

@@ -1,8 +1,9 @@
 """Searches of every kind, in the middle of things: what the checkpoints beside this file were written from.
 
 The files were written by the version before searches were rebuilt (format version 1). Run this module to see how the
-present version goes on from them; `test_version_1.py` compares that with `expected.json`, where the version that wrote
-the files went.
+present version goes on from them; `test_version_1.py` compares that with `expected.json`. It holds where the version
+that wrote the files went, except for searches whose update has changed since: they go on with the new one, and were
+recorded anew (`python -m tests.version_1.cases > expected.json`, then look at what changed).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checkpoints of format version 1 load, and continue as the version that wrote them did."""
+"""Checkpoints of format version 1 load, and go on as recorded: as their writers did where the update is the same."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_search_continues_where_the_old_version_went(kind: str) -> None:
+def test_a_search_goes_on_from_an_old_file(kind: str) -> None:
     same(go_on(Searcher.load(FOLDER / f"{kind}.npz"), kind), EXPECTED[kind])
 
 
