@@ -73,13 +73,13 @@ def expected_norm(dim: int) -> float:
     return math.sqrt(2) * math.exp(math.lgamma((dim + 1) / 2) - math.lgamma(dim / 2))
 
 
-def recombination(popsize: int, dim: int, dof: int, negative_mean: float, gathered: int = 0) -> RankWeights:
+def recombination(popsize: int, dim: int, dof: int, negative_mean: float | None, gathered: int = 0) -> RankWeights:
     """Return weights of CMA-ES for the square root, and for the mean its positive ones and a part of the negative ones.
 
     Root: w_i = ln-ranks, the positive ones scaled to sum 1, the negative ones to sum
     -min(1 + c_1/c_mu, 1 + 2 mu_eff^- / (mu_eff + 2), (1 - c_1 - c_mu) / (n c_mu))  (tutorial, eqs. 49-53).
-    Mean: the positive ones, and the negative ones scaled to sum -negative_mean; a mean that also moves away from the
-    worst points uses samples that CMA-ES uses for the covariance only.
+    Mean: the positive ones, and the negative ones scaled to sum -negative_mean (None: `negative_share`); a mean that
+    also moves away from the worst points uses samples that CMA-ES uses for the covariance only.
     """
     ranks = log_ranks(popsize)
     better, worse = np.maximum(ranks, 0.0), np.minimum(ranks, 0.0)
@@ -89,6 +89,8 @@ def recombination(popsize: int, dim: int, dof: int, negative_mean: float, gather
     total = 1 + 2 * mu_eff_worse / (mu_eff + 2)
     if c_mu > 0:
         total = min(total, 1 + c_1 / c_mu, (1 - c_1 - c_mu) / (dim * c_mu))
+    if negative_mean is None:
+        negative_mean = negative_share(dim, mu_eff)
     mean = better + negative_mean * worse
     return RankWeights(checks.read_only(mean), checks.read_only(better + total * worse), mu_eff, 1 / float(mean @ mean))
 
@@ -138,9 +140,10 @@ def damping_factor(dim: int, mu_eff: float) -> float:
 
     A mean that also moves away from the worse half makes longer steps, and d_s may be smaller: 0.7 (tuned on bbob
     instances 1-5 at the default population). A large population has a step size of the order of the distance to the
-    optimum, and there this ends in divergence on functions that are much steeper on one side: bbob's f12, n = 20,
-    popsize 104, mu_eff / n = 1.4: 7 of 15 runs with 0.7, none with 1, which also finds the optimum of f15 more often
-    (n = 10, popsize 128: 31 of 60 runs, 21 with 0.7) and takes 6 per cent more on f10.
+    optimum, and there this ends in divergence on functions that are much steeper on one side: f12 of bbob with other
+    rotations, n = 20, popsize 104, mu_eff / n = 1.4: 7 of 15 runs with 0.7, none with 1 (nor of 15 on bbob's instances
+    1-5), which also finds the optimum of f15 more often (n = 10, popsize 128: 31 of 60 runs, 21 with 0.7) and takes 6
+    per cent more on f10.
     """
     return max(0.7, min(1.0, 0.55 + 0.3 * mu_eff / dim))
 

@@ -13,7 +13,8 @@ from esgroup.checks import Array
 from esgroup.strategies import rates
 
 # Up to this c_1 + c_mu a root moves by A h(M). The flow (`Group._flow`) is better by 2 to 3 per cent from 0.1 to 0.2
-# (ten bbob-like functions, 30 runs: n = 2, 3, 5), by 20 to 30 per cent beyond 0.8 (n = 10, popsize 512).
+# (ten bbob-like functions, 30 runs: n = 2, 3, 5; bbob f1, f2, 20 runs, n = 5, 10, other groups: by 0 to 7 per cent), by
+# 20 to 30 per cent beyond 0.8 (n = 10, popsize 512).
 _FIRST_ORDER = 0.1
 
 
@@ -64,9 +65,7 @@ class Cumulative:
     damping: float | None = None
 
     def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
-        positive = rates.effective(np.maximum(rates.log_ranks(n), 0.0))
-        negative_mean = rates.negative_share(dim, positive) if self.negative_mean is None else self.negative_mean
-        weights = rates.recombination(n, dim, dof, negative_mean, gathered)
+        weights = rates.recombination(n, dim, dof, self.negative_mean, gathered)
         mu_eff, mass = weights.mu_eff, weights.mean_mu_eff
         c_1, c_mu = rates.root_rates(dim, dof, mu_eff, gathered)
         c_c = rates.path_rate(dim, mu_eff)

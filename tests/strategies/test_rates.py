@@ -224,3 +224,15 @@ def test_the_flow_is_taken_where_the_rates_are_large(n: int, popsize: int) -> No
     constants = Cumulative().constants(popsize, n, full(n))
     assert constants.flows == (constants.kernel[2] + constants.kernel[3] > 0.1)
     assert constants.kernel[2] + constants.kernel[3] <= 0.95
+
+
+@pytest.mark.parametrize("group", [Full, Diagonal, Triangular], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("n", [1, 2, 5, 20, 100])
+@pytest.mark.parametrize("popsize", [3, 8, 17, 100, 1024, 20_000])
+def test_no_samples_make_an_additive_step_singular(n: int, popsize: int, group: type[Group]) -> None:
+    """At worst all samples of negative weight, of length sqrt(n), point in one direction, and no other one does."""
+    dof = group(n).dof
+    weights = rates.recombination(popsize, n, dof, None)
+    c_1, c_mu = rates.root_rates(n, dof, weights.mu_eff)
+    kept = 1 - c_1 - c_mu * weights.root.sum()
+    assert kept + n * c_mu * np.minimum(weights.root, 0.0).sum() > 0
