@@ -6,7 +6,8 @@ nothing, checks nothing and draws no random numbers. Numba is imported and the l
 called; the machine code is kept on disk, so that later processes only load it. Where no folder can be written, every
 process compiles, and a warning says how to change that. The compiled function then takes the
 kernel's place in its module: a generation of a small search makes four such calls, and a call in between would cost as
-much as the loop. So call kernels as attributes of their module.
+much as the loop. So call kernels as attributes of their module. A kernel may call others of its own file by name, but
+not those of another file: Numba would not notice their changes when it loads what it kept.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Kernel:
         global _preparation
         with _lock:
             if self._compiled is None:
+                self._compile_used()
                 start = time.perf_counter()
                 try:
                     self._compiled = _compile(self.python, self.signature)
@@ -52,6 +54,13 @@ class Kernel:
                     _preparation += time.perf_counter() - start
                 self._step_aside(self._compiled)
             return self._compiled
+
+    def _compile_used(self) -> None:
+        """Compile the kernels that this one calls: they must be compiled functions in the module by then."""
+        for name in self.python.__code__.co_names:
+            used = self.python.__globals__.get(name)
+            if isinstance(used, Kernel):
+                used.compile()
 
     def _step_aside(self, compiled: Any) -> None:
         """Put the compiled function in the place of this object in its module."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from esgroup.kernels import full, search
+from esgroup.kernels import decoding, full, search
 from tests.groups.elements import frozen
 from tests.groups.laws import close
 from tests.kernels import naive_search as naive
@@ -114,15 +114,64 @@ def test_orthogonalise(n: int, dim: int) -> None:
     close(z, expected, 1e-9)
 
 
+def some_trend(dim: int, rng: Rng, size: float = 1.0) -> np.ndarray:
+    """The trend after some steps with a common direction of this size."""
+    trend, direction = np.zeros(dim + 3), rng.standard_normal(dim)
+    for _ in range(12):
+        trend = naive.trend_after(trend, 0.1 * (size * direction + rng.standard_normal(dim)))
+    return trend
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 20])
+def test_d_moves_by_the_share_of_its_step_that_its_trend_allows(dim: int) -> None:
+    """Between its limits, and at both of them."""
+    shares = []
+    for size in (0.0, 0.3, 0.5, 0.8, 1.2, 8.0):
+        rng = np.random.default_rng(dim)
+        before, scale = some_trend(dim, rng, size), rng.uniform(0.5, 2.0, dim)
+        step, trend, expected = 0.1 * rng.standard_normal(dim), before.copy(), scale.copy()
+        wanted = naive.trend_after(before, step)
+        decoding.move_by_trend(frozen(step), 0.3, trend, scale)
+        close(trend, wanted)
+        close(scale, expected * np.exp(naive.share_taken(wanted, 0.3) * step))
+        shares.append(naive.share_taken(wanted, 0.3))
+    assert min(shares) == 0.3 and (dim == 1 or max(shares) == 1)
+    assert dim < 20 or any(min(shares) < share < 1 for share in shares)
+
+
+def test_the_first_step_of_d_and_steps_of_length_zero_have_no_trend() -> None:
+    step, trend, scale = np.array([0.3, -0.2, 0.1]), np.zeros(6), np.ones(3)
+    decoding.move_by_trend(step, 0.2, trend, scale)
+    close(np.log(scale), 0.2 * step)
+    trend, scale = np.zeros(6), np.ones(3)
+    decoding.move_by_trend(np.zeros(3), 0.2, trend, scale)
+    assert np.array_equal(scale, np.ones(3)) and np.isfinite(trend).all()
+
+
+def test_without_a_signal_the_ratio_of_the_trend_is_one_at_every_age() -> None:
+    """The mean of r over 1000 series of independent steps, within 5 standard errors."""
+    dim, rng = 8, np.random.default_rng(11)
+    trends = np.zeros((1000, dim + 3))
+    for age in range(1, 60):
+        steps = rng.standard_normal(trends[:, :dim].shape)
+        trends = np.array([naive.trend_after(trend, step) for trend, step in zip(trends, steps, strict=True)])
+        if age in (1, 2, 5, 20, 59):
+            ratios = (trends[:, :dim] ** 2).sum(axis=1) * trends[:, -1] / (trends[:, dim + 1] * trends[:, dim])
+            error = 1e-9 + ratios.std() / np.sqrt(len(ratios))
+            assert abs(ratios.mean() - 1) < 5 * error, age
+            assert ratios.std() < 1.1 * np.sqrt(2 / dim)
+
+
 @pytest.mark.parametrize(("n", "dim"), SIZES)
 def test_decode(n: int, dim: int) -> None:
     rng = np.random.default_rng(4)
     v, y, weights = rng.standard_normal((n + 1, dim)), rng.standard_normal((n + 1, dim)), rng.standard_normal(n + 1)
     for size in (0.1, 10.0):  # small steps, and such as are cut off
-        fisher, scale = rng.uniform(2.0, 5.0, dim), rng.uniform(0.5, 2.0, dim)
-        expected = scale * naive.decode(v, y, size * weights, fisher, (0.6, 1.4), 0.3)
-        search.decode(frozen(v), frozen(y), size * weights, fisher, 0.6, 1.4, 0.3, scale)
-        close(scale, expected)
+        fisher, scale, before = rng.uniform(2.0, 5.0, dim), rng.uniform(0.5, 2.0, dim), some_trend(dim, rng)
+        step, trend, expected = naive.decode(v, y, size * weights, fisher, (0.6, 1.4), 0.3), before.copy(), scale.copy()
+        decoding.decode(frozen(v), frozen(y), size * weights, fisher, 0.6, 1.4, 0.3, 0.2, trend, scale)
+        close(trend, naive.trend_after(before, step))
+        close(scale, expected * np.exp(naive.share_taken(trend, 0.2) * step))
 
 
 @pytest.mark.parametrize(("n", "dim"), [*SIZES, (30, 5), (7, 40)])
@@ -130,17 +179,20 @@ def test_decode_and_step(n: int, dim: int) -> None:
     """D, A h(M) and its inverse, M = (Z^T W Z - s I) / 2, with as many samples as there may be."""
     rng = np.random.default_rng(5)
     a, z = np.eye(dim) + 0.3 * rng.standard_normal((dim, dim)) / np.sqrt(dim), rng.standard_normal((n, dim))
-    before = rng.uniform(0.5, 2.0, dim)
+    before, trend_before = rng.uniform(0.5, 2.0, dim), some_trend(dim, rng)
     weights, shift, ratios, pull = 0.4 * rng.standard_normal(n) / np.sqrt(n), 0.35, (0.6, 1.4), 0.2
     inverse, step = np.linalg.inv(a), naive.h(z, weights, shift)
     information = 1 + np.diagonal(a @ a.T) * np.diagonal(np.linalg.inv(a @ a.T))
     information *= np.sqrt(information.max() / 2)
     root, scale, carried, fisher = a.ravel().copy(), before.copy(), inverse.ravel().copy(), np.empty(dim)
-    full.decode_and_step(
-        frozen(z), frozen(z @ a.T), frozen(weights), shift, *ratios, pull, fisher, scale, carried, root
+    trend = trend_before.copy()
+    decoding.decode_and_step(
+        frozen(z), frozen(z @ a.T), frozen(weights), shift, *ratios, pull, 0.2, fisher, trend, scale, carried, root
     )
     close(fisher, information)
-    close(scale, before * naive.decode(z @ inverse, z @ a.T, weights, information, ratios, pull))
+    of_d = naive.decode(z @ inverse, z @ a.T, weights, information, ratios, pull)
+    close(trend, naive.trend_after(trend_before, of_d))
+    close(scale, before * np.exp(naive.share_taken(trend, 0.2) * of_d))
     close(root.reshape(dim, dim), a @ step, 1e-9)
     close(carried.reshape(dim, dim), np.linalg.inv(a @ step), 1e-8)
 
@@ -179,7 +231,8 @@ def test_decode_and_step_exchanges_rows_where_it_must() -> None:
     core = (0.5 - shift / 4) * np.diag(weights) + gram * np.outer(weights, weights) / 8
     assert abs((keep * np.eye(2) + core @ gram)[0, 0]) < 1e-14
     root, carried = np.eye(2).ravel(), np.eye(2).ravel()
-    full.decode_and_step(z, z, weights, shift, 0.0, 0.0, 0.0, np.ones(2), np.ones(2), carried, root)
+    of_d = np.ones(2), np.zeros(5), np.ones(2)
+    decoding.decode_and_step(z, z, weights, shift, 0.0, 0.0, 0.0, 1.0, *of_d, carried, root)
     close(carried.reshape(2, 2), np.linalg.inv(naive.h(z, weights, shift)))
     up, down = np.empty((2, 2, 2))
     full.cores(z, weights, shift, up, down)
@@ -195,8 +248,8 @@ def test_the_loops_do_the_same_without_the_compiler() -> None:
     rng = np.random.default_rng(7)
     z, a = rng.standard_normal((5, 3)), np.eye(3) + 0.1 * rng.standard_normal((3, 3))
     results = []
-    for run in (full.decode_and_step, full.decode_and_step.python):
+    for run in (decoding.decode_and_step, decoding.decode_and_step.python):
         scale, carried, root = np.ones(3), np.linalg.inv(a).ravel(), a.ravel().copy()
-        run(z, z @ a.T, np.full(5, 0.1), 0.3, 0.5, 0.6, 0.2, np.ones(3), scale, carried, root)
+        run(z, z @ a.T, np.full(5, 0.1), 0.3, 0.5, 0.6, 0.2, 0.4, np.ones(3), np.zeros(6), scale, carried, root)
         results.append(np.concatenate([scale, carried, root]))
     close(*results)
