@@ -39,9 +39,10 @@ _FAR = 1e150  # points further out are taken to be there, so that nothing overfl
 
 
 AT_BOUNDS = 3  # the tag of a point on the bounds; those of step-size rules are below it
-# Such a point comes every fourth generation, but one evaluation in 40 is enough. Every 2, 3, 4, 5 generations, and never
-# (10 coordinates, popsize 10, medians of 15 seeds to 1e-8): a sphere with its minimum in a corner 60, 60, 80, 100, 520;
-# a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at bounds 920, 930, 920, 900, 930.
+# Such a point comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3, 4, 5
+# generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a corner
+# 60, 60, 80, 100, 520; a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at bounds 920,
+# 930, 920, 900, 930.
 _BOUNDS_EVERY, _BOUNDS_SHARE = 4, 40
 
 STEP_SIZES: dict[str, Callable[[], StepSize]] = {
