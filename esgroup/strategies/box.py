@@ -39,8 +39,9 @@ class Box:
     """Bounds, fixed and integer coordinates of the user's x, and the map from the search's y, which has none of them.
 
     y has the coordinates that are not fixed. Bounds are met by a bend (`Bend`): x = y except within a margin of
-    min(range / 10, max(sigma0, |x0 - bound|) / 2) at a bound. Integers are rounded, with mirrors at their bounds, so
-    that each integer has an interval of length 1 in y.
+    min(range / 10, max(sigma0, |x0 - bound|) / 2) at a bound. Samples reach a bound in the limit only, so that a search
+    also tries points that are exactly on the bounds near its mean (`onto_bounds`). Integers are rounded, with mirrors
+    at their bounds, so that each integer has an interval of length 1 in y.
     """
 
     x0: Array  # (dim,), feasible

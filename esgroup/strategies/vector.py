@@ -68,7 +68,8 @@ class VectorSearch(Strategy):
     """The update of `Evolution` between the user's points and the coordinates that are searched.
 
     `Box` translates between both: bounds, fixed and integer coordinates. It also limits the standard deviations, from
-    below for integers and from above between two bounds. The state is a `SearchState`.
+    below for integers and from above between two bounds. Now and then one of the points is the mean, moved onto the
+    bounds that are near it, so that corners are hit exactly; it has no part in the update. The state is a `SearchState`.
     """
 
     box: Box
