@@ -103,7 +103,7 @@ class VectorSearch(Strategy):
         recombination: Recombination = Cumulative()
         if options.algorithm == "paper":
             recombination = Published()
-        elif options.mirrored or options.noise is not None:  # the worse half of a mirrored pair says nothing new
+        elif options.mirrored:  # the worse half of a mirrored pair says nothing new
             recombination = Cumulative(negative_mean=0.0, damping=1.0)
         return Evolution(
             self.group,
