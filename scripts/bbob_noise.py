@@ -282,8 +282,8 @@ def noise_report(rows: Sequence[NoisyRow], label: str, baselines: Sequence[str])
     instances = {run for runs in every.values() for run in runs}
     text = [
         f"## Gap of the mean without noise, {label} over the best of {', '.join(baselines)}",
-        f"Geometric means over {len(functions)} functions, {len({p[2] for p in every})} dimensions and {len(instances)} "
-        f"instances and seeds, with 95 per cent intervals. **Bold**: above {MEAN_GOAL:g}, or {FUNCTION_GOAL:g} for one "
+        f"Geometric means over {len(functions)} functions, {len({p[2] for p in every})} dimensions, {len(instances)} "
+        f"instances or seeds, with 95 per cent intervals. **Bold**: above {MEAN_GOAL:g}, or {FUNCTION_GOAL:g} for one "
         "function and one noise.",
     ]
     good = True
@@ -304,9 +304,12 @@ def noise_report(rows: Sequence[NoisyRow], label: str, baselines: Sequence[str])
     lines = []
     for name in (label, *baselines, *sorted(set(gaps) - {label, *baselines})):
         for noise in noises:
-            cells = [[v for p, runs in gaps[name].items() if p[0] == noise and p[3] == s for v in runs.values()] for s in spans]
-            lines.append([name, noise, *(f"{math.exp(np.mean(c)):.3g}" if c else "-" for c in cells)])
-    text += ["### Geometric means of the gaps", _table(["label", *head], lines)]
+            found = [
+                [v for p, runs in gaps[name].items() if (p[0], p[3]) == (noise, s) for v in runs.values()]
+                for s in spans
+            ]
+            lines.append([name, noise, *(f"{math.exp(np.mean(logs)):.3g}" if logs else "-" for logs in found)])
+    text += ["### Geometric means of the gaps, of all runs of a label", _table(["label", *head], lines)]
     return "\n\n".join(text) + "\n", good
 
 

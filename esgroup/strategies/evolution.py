@@ -134,7 +134,7 @@ class Evolution:
         state.sigma[0] = math.exp(np.log(steps).mean())
         state.scale[:] = steps / state.sigma
         if self.adaptation is not None:
-            state.rates[[0, 1, 4]] = 1.0
+            state.rates[:] = 1.0, 1.0, 0.0, 0.0, self.adaptation.start
         self.refresh(state)
         return state
 

@@ -139,7 +139,9 @@ class VectorSearch(Strategy):
         return state
 
     def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> SearchState:
-        shapes = self.evolution.shapes()
+        shapes, adaptation = self.evolution.shapes(), self.evolution.adaptation
+        if adaptation is not None and np.shape(arrays.get("rates")) == (4,):  # older files do not have q
+            arrays = {**arrays, "rates": np.append(arrays["rates"], adaptation.start)}
         return SearchState(**{name: finite_array(arrays, name, (shapes[name],)) for name in SearchState._fields})
 
     def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> VectorSearch | None:
@@ -214,6 +216,10 @@ class VectorSearch(Strategy):
         return self.evolution.axis_ratio(state)
 
     # ---- when to stop -------------------------------------------------------------------------------------------
+
+    @property
+    def may_adapt(self) -> bool:
+        return self.options.noise is None and self.options.algorithm != "paper"
 
     @property
     def patience(self) -> float:
