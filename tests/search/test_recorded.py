@@ -17,7 +17,7 @@ EVALUATIONS = {
     "ellipsoid of 70": 6944,
     "ellipsoid bounded": 270,
     "ellipsoid with cov0": 1010,
-    "ellipsoid with noise adaptation": 2350,
+    "ellipsoid with noise adaptation": 750,
     "rosenbrock": 1251,
     "integers": 216,
     "rastrigin with ipop": 3332,
