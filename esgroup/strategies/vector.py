@@ -140,7 +140,7 @@ class VectorSearch(Strategy):
 
     def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> SearchState:
         shapes, adaptation = self.evolution.shapes(), self.evolution.adaptation
-        if adaptation is not None and np.shape(arrays.get("rates")) == (4,):  # older files do not have q
+        if adaptation is not None and "rates" in arrays and arrays["rates"].shape == (4,):  # older files do not have q
             arrays = {**arrays, "rates": np.append(arrays["rates"], adaptation.start)}
         return SearchState(**{name: finite_array(arrays, name, (shapes[name],)) for name in SearchState._fields})
 
