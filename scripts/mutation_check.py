@@ -113,7 +113,7 @@ FAULTS = [
     Fault("adaptation: the near sample has another length", "strategies/adaptation.py", "np.linalg.norm(z[-2]) / np.linalg.norm(between)", "np.sqrt(z.shape[1]) / np.linalg.norm(between)"),
     Fault("adaptation: samples of two generations are compared", "strategies/adaptation.py", "if a @ b < 0.5 *", "if a @ b < -2.0 *"),
     Fault("noise: a trend of values looks noisy", "search/stopping.py", "> INDEPENDENT * total", "> 0.0 * total"),
-    Fault("noise: rounding looks noisy", "search/stopping.py", "<= ROUNDING * np.abs(median).max()", "< 0.0"),
+    Fault("noise: rounding looks noisy", "search/stopping.py", "<= ROUNDING * np.abs(median / 2).max()", "< 0.0"),
     Fault("rates: the worse half at every population", "strategies/rates.py", "min(1.0, 10 * dim / (3 * mu_eff))", "1.0"),
     Fault("rates: d_s without the square root", "strategies/rates.py", "max(0.0, math.sqrt(max(0.0, mu_eff - 1) / (dim + 1)) - 1)", "max(0.0, max(0.0, mu_eff - 1) / (dim + 1) - 1)"),
     Fault("rates: sign of the mean's negative weights", "strategies/rates.py", "better + negative_mean * worse", "better - negative_mean * worse"),

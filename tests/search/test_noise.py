@@ -96,6 +96,11 @@ def test_rounding_is_no_noise_and_infinite_values_are_no_evidence() -> None:
     assert not looks_noisy(record_of(noise))
 
 
+def test_values_as_large_as_numbers_can_be_are_judged_like_others() -> None:
+    noise = np.random.default_rng(3).uniform(-1e308, 0.5e308, 200)
+    assert looks_noisy(record_of(noise, 5e307)) and not looks_noisy(record_of(np.sort(noise), 5e307))
+
+
 def test_equal_values_are_no_noise() -> None:
     assert not looks_noisy(record_of(np.ones(200)))
 
