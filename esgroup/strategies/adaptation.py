@@ -39,7 +39,7 @@ class RateAdaptation:
     is 0.5 to 0.7. It is 0.8 where half the variance of a linear f is noise.
 
     The halfway point was chosen among distances (0.3, 0.5 and 0.7 of |z|, with limits from 0.55 to 0.8): Rastrigin's
-    function (10 coordinates, 300,000 evaluations) is solved in 3 of 25 runs at 0.3, at 0.5 in 9 of 9 after 160,000 to
+    function (10 coordinates, 300,000 evaluations) is solved in 3 of 28 runs at 0.3, at 0.5 in 9 of 9 after 160,000 to
     290,000 evaluations, and at 0.7 in 6 of 6 after 52,000 to 185,000. A rugged function must be known as such before
     the search has settled in one of its valleys: q begins at 0.9 (5 of 5 runs; 1: 5, 0.8: 3).
     """
