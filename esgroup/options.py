@@ -81,7 +81,8 @@ class SearchOptions:
     )
     noise: Noise | None = _option(
         None,
-        '"adapt" takes the learning rates from the signal-to-noise ratio, for noisy or multimodal functions.',
+        '"adapt" lowers the learning rates where values at near points differ like any two, for noisy or multimodal '
+        "functions; of a noisy function take `xmean` of the result, the mean, and not x, the luckiest point.",
         accepts=(None, "adapt"),
         stored=True,
         command=OnCommandLine(Noise | None, "For noisy or rugged functions."),

@@ -82,7 +82,7 @@ def append_rows(path: Path, rows: Iterable[Row]) -> None:
     """Write rows at the end of a file and flush them; the file and its header are made if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
-        _drop_unfinished_line(path, file.tell())
+        drop_unfinished_line(path, file.tell())
     with path.open("a", newline="") as text:
         writer = csv.writer(text, lineterminator="\n")
         if text.tell() == 0:
@@ -90,7 +90,7 @@ def append_rows(path: Path, rows: Iterable[Row]) -> None:
         writer.writerows(rows)
 
 
-def _drop_unfinished_line(path: Path, size: int) -> None:
+def drop_unfinished_line(path: Path, size: int) -> None:
     if size and not (content := path.read_bytes()).endswith(b"\n"):
         path.write_bytes(content[: content.rfind(b"\n") + 1])
 

@@ -15,7 +15,7 @@ OPTIONS = {
     "--algorithm default": "natural gradient with evolution path, step-size control and negative weights",
     "--algorithm paper": "the plain published update; with structure full this is xNES",
     "--mirrored": "points in opposite pairs: fewer evaluations on smooth functions of few variables",
-    "--noise adapt": "learning rates follow the signal-to-noise ratio: for noisy and rugged functions",
+    "--noise adapt": "learning rates fall where near points have unlike values: for noisy and rugged functions",
     "--restarts ipop": "restarts with twice the population whenever a search ends short of the target",
     "--restarts bipop": "the same, alternating with runs of small populations",
 }

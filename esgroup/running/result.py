@@ -56,6 +56,9 @@ class SearchResult(Result):
         Mean and standard deviations of the distribution in the end.
     nfailed
         Evaluations that failed.
+    noisy
+        Whether the values of a search that has stopped look noisy or rugged: the best of each generation varied at
+        random about one level. If there is noise, `xmean` is a better answer than x, the point of the luckiest value.
     restarts
         Restarts, in results of `minimize`.
     modes
@@ -65,6 +68,7 @@ class SearchResult(Result):
     xmean: Array
     stds: Array
     nfailed: int
+    noisy: bool
     restarts: int
     modes: list[Any]
 

@@ -14,7 +14,7 @@ def result(search: Any) -> SearchResult:
     """Best point, value, counts and why it stopped, of a Searcher or of what shows the same."""
     reasons = search.stop()
     status = status_of(reasons)
-    best = search.best_x
+    best, noisy = search.best_x, search.noisy if reasons else False  # too expensive for every generation of a search
     return SearchResult(
         x=copy.copy(search.strategy.to_user(search.mean[None])[0] if best is None else best),
         fun=search.best_f,
@@ -22,18 +22,19 @@ def result(search: Any) -> SearchResult:
         nit=search.nit,
         success=status in (0, 1) and search.best_f < math.inf,
         status=status,
-        message=message(search, reasons),
+        message=message(search, reasons, noisy),
         xmean=search.mean,
         stds=search.stds,
         stop=reasons,
         nfailed=search.nfailed,
+        noisy=noisy,
         structure=str(search.structure),
         **search.result_fields,
     )
 
 
-def message(search: Any, reasons: dict[str, str]) -> str:
-    """The reasons as a sentence, what failed, and which structure was chosen."""
+def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:
+    """The reasons as a sentence, what failed, whether values look noisy, and which structure was chosen."""
     parts = ["; ".join(f"{name}: {text}" for name, text in reasons.items()) or "The search is still running"]
     if search.nfev == 0 and search.best_x is None:
         parts.append("No value was told yet")
@@ -41,6 +42,9 @@ def message(search: Any, reasons: dict[str, str]) -> str:
         parts.append(f"All {search.nfailed:,} evaluations failed: x is the mean of the search distribution")
     elif search.nfailed:
         parts.append(f"{search.nfailed:,} of {search.nfev:,} evaluations failed (NaN)")
+    if noisy:
+        advice = ', and try noise="adapt"' * search.strategy.may_adapt
+        parts.append(f"The values look noisy, or rugged. If there is noise, the best value is luck: take xmean{advice}")
     if search.structure_note:
         parts.append(search.structure_note)
     return ". ".join(parts)  # the names of reasons as they are spelled

@@ -16,7 +16,7 @@ from esgroup.options import Algorithm, Auto, Noise, StepSizeRule, chosen, docume
 from esgroup.running.limits import budget_reasons, parse_limits
 from esgroup.search import arguments, late, tell_input
 from esgroup.search.ledger import Found, Ledger
-from esgroup.search.stopping import still_improving, value_reasons
+from esgroup.search.stopping import looks_noisy, still_improving, value_reasons
 from esgroup.strategies.base import PLATEAU, Drawn, Strategy, Told
 
 if TYPE_CHECKING:
@@ -401,6 +401,11 @@ class Searcher:
     def seconds(self) -> float:
         """Time since the search began, that before `save` included and that between `save` and `load` not."""
         return self.ledger.clock.seconds
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the values look noisy, or rugged: the best of each generation varies about one level at random."""
+        return looks_noisy(self.ledger.record)
 
     @property
     def result_fields(self) -> dict[str, Any]:

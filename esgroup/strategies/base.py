@@ -230,6 +230,11 @@ class Strategy(ABC):
     # ---- may: when to stop --------------------------------------------------------------------------------------
 
     @property
+    def may_adapt(self) -> bool:
+        """Whether the option noise="adapt" exists and was not chosen, so that a noisy search can be advised to."""
+        return False
+
+    @property
     def patience(self) -> float:
         """How much longer than usual the values may stand still; infinite if only `stop_reasons` says when to end."""
         return 1.0

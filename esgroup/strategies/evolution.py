@@ -55,7 +55,7 @@ class SearchState(NamedTuple):
     inverse: Array  # the packed A^-1 where the group carries it along, else empty
     fisher: Array  # of log D, else empty
     trend: Array  # of the steps of log D, else empty
-    rates: Array  # of the adaptation of learning rates, else empty: rates and averages of squared steps
+    rates: Array  # of the adaptation of learning rates, else empty: rates, averages of squared steps, q
     average_delta: Array
     average_m: Array
 
@@ -122,7 +122,7 @@ class Evolution:
             "inverse": size * self.carries_inverse,
             "fisher": dim * decoded,
             "trend": (dim + 3) * decoded,
-            "rates": 4 * adapted,
+            "rates": 5 * adapted,
             "average_delta": dim * adapted,
             "average_m": size * adapted,
         }
@@ -136,7 +136,7 @@ class Evolution:
         state.sigma[0] = math.exp(np.log(steps).mean())
         state.scale[:] = steps / state.sigma
         if self.adaptation is not None:
-            state.rates[:2] = 1.0
+            state.rates[:] = 1.0, 1.0, 0.0, 0.0, self.adaptation.start
         self.refresh(state)
         return state
 
@@ -216,11 +216,13 @@ class Evolution:
     def sample(
         self, state: SearchState, n: int, rng: np.random.Generator, generation: Generation, x: Array
     ) -> Indices | None:
-        """Fill a generation and its points x = mu + sigma D A z; returns tags if the step-size rule marks samples."""
+        """Fill a generation and its points x = mu + sigma D A z; returns tags if a device marks samples."""
         self.sampling.fill(generation.samples, n, rng)
         tags = None
         if len(state.memory):
             tags = self.step_size.mark(self.group, state.root, state.scale, state.memory, generation.samples)
+        if self.adaptation is not None:
+            tags = self.adaptation.mark(generation.samples[:n], tags)
         self.place(state, generation, x)
         return tags
 
@@ -352,6 +354,7 @@ class Evolution:
             state.root[:] = group._product_h(state.root, rate_root * m)
         delta = (state.path_s - (1 - constants.c_s) * before) / constants.gain_s
         m += log_step * group._local_identity()
+        adaptation.compare(state.rates, generation.samples, order, tags)
         adaptation.update(group, state.rates, state.average_delta, state.average_m, delta, m)
         state.sigma[0] *= rate_mean / state.rates[0]  # the best step size grows as the rate of the mean falls
         self._refresh_if_due(state)

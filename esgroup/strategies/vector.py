@@ -42,7 +42,7 @@ _NARROW = 1e-8  # of the first standard deviation in one coordinate: all are wor
 _FAR = 1e150  # points further out are taken to be there, so that nothing overflows
 
 
-AT_BOUNDS = 3  # the tag of a point on the bounds; those of step-size rules are below it
+AT_BOUNDS = 5  # the tag of a point on the bounds; step-size rules and the adaptation of rates have 1 to 4
 # Such a point comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3, 4, 5
 # generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a corner
 # 60, 60, 80, 100, 520; a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at bounds 920,
@@ -116,7 +116,7 @@ class VectorSearch(Strategy):
         recombination: Recombination = Cumulative()
         if options.algorithm == "paper":
             recombination = Published()
-        elif options.mirrored or options.noise is not None:  # the worse half of a mirrored pair says nothing new
+        elif options.mirrored:  # the worse half of a mirrored pair says nothing new
             recombination = Cumulative(negative_mean=0.0, damping=1.0)
         return Evolution(
             self.group,
@@ -152,7 +152,9 @@ class VectorSearch(Strategy):
         return state
 
     def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> SearchState:
-        shapes = self.evolution.shapes()
+        shapes, adaptation = self.evolution.shapes(), self.evolution.adaptation
+        if adaptation is not None and "rates" in arrays and arrays["rates"].shape == (4,):  # older files do not have q
+            arrays = {**arrays, "rates": np.append(arrays["rates"], adaptation.start)}
         return SearchState(**{name: finite_array(arrays, name, (shapes[name],)) for name in SearchState._fields})
 
     def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> VectorSearch | None:
@@ -277,6 +279,10 @@ class VectorSearch(Strategy):
         return self.evolution.axis_ratio(state)
 
     # ---- when to stop -------------------------------------------------------------------------------------------
+
+    @property
+    def may_adapt(self) -> bool:
+        return self.options.noise is None and self.options.algorithm != "paper"
 
     @property
     def patience(self) -> float:

@@ -1,9 +1,16 @@
-"""noise="adapt" finds the minimum of a noisy function."""
+"""noise="adapt" finds the minimum of a noisy function, and a search without it says when values look noisy."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from esgroup import Searcher
+from esgroup import Searcher, Wishart, minimize
+from esgroup.files import npz
+from esgroup.search import snapshot
+from esgroup.search.stopping import Record, looks_noisy
+from esgroup.strategies.adaptation import RateAdaptation
+from tests.groups.laws import close
 
 
 def start(noise: str | None, seed: int, max_evals: int) -> Searcher:
@@ -36,3 +43,94 @@ def test_rastrigin_is_solved_with_the_default_population() -> None:
             search.tell(100 + (x**2 - 10 * np.cos(2 * np.pi * x)).sum(axis=1))
         solved += "target" in search.stop()
     assert solved >= 4
+
+
+def test_a_checkpoint_without_q_loads_and_begins_with_that_of_a_new_search(tmp_path: Path) -> None:
+    search = start("adapt", 1, 1000)
+    for _ in range(3):
+        search.tell((search.ask() ** 2).sum(axis=1))
+    header, arrays = snapshot.parts_to_file(search.parts)
+    assert arrays["state/rates"][4] != RateAdaptation().start
+    arrays["state/rates"] = arrays["state/rates"][:4]
+    npz.write(tmp_path / "old.npz", snapshot.KIND, header, arrays)
+    loaded = Searcher.load(tmp_path / "old.npz")
+    close(loaded.state.rates, [*search.state.rates[:4], RateAdaptation().start])
+    loaded.tell((loaded.ask() ** 2).sum(axis=1))
+
+
+# ---- what the message says
+
+
+def record_of(best: np.ndarray, spread: float = 1.0) -> Record:
+    record = Record()
+    for value in best:
+        record.add([value, value + spread, value + 2 * spread])
+    return record
+
+
+def test_the_ratio_of_bartels_decides() -> None:
+    """Squared differences of successive ranks, over squared differences from their mean 74.5, against 1.5."""
+    rng = np.random.default_rng(1)
+    found = []
+    for weight in np.linspace(0, 1, 21):  # from a trend to independent values
+        best = (1 - weight) * np.linspace(0, 3, 150) + weight * rng.standard_normal(150)
+        ranks = best.argsort().argsort()
+        ratio = sum((ranks[t + 1] - ranks[t]) ** 2 for t in range(149)) / sum((r - 74.5) ** 2 for r in ranks)
+        found.append(looks_noisy(record_of(best)))
+        assert found[-1] == (ratio > 1.5)
+    assert True in found and False in found
+
+
+def test_half_of_all_generations_count_and_150_at_least() -> None:
+    rng = np.random.default_rng(2)
+    trend, noise = np.linspace(1e3, 10, 200), rng.standard_normal(200)
+    assert looks_noisy(record_of(noise[:150])) and not looks_noisy(record_of(noise[:149]))
+    assert looks_noisy(record_of([*trend, *noise])) and not looks_noisy(record_of([*noise, *trend]))
+    assert not looks_noisy(record_of([*trend, *trend - 990, *noise[:150]]))
+
+
+def test_rounding_is_no_noise_and_infinite_values_are_no_evidence() -> None:
+    noise = np.random.default_rng(3).standard_normal(200)
+    assert not looks_noisy(record_of(100 + 1e-13 * noise, 1e-13)) and looks_noisy(record_of(100 + 1e-6 * noise, 1e-6))
+    noise[70] = np.inf
+    assert not looks_noisy(record_of(noise))
+
+
+def test_values_as_large_as_numbers_can_be_are_judged_like_others() -> None:
+    noise = np.random.default_rng(3).uniform(-1e308, 0.5e308, 200)
+    assert looks_noisy(record_of(noise, 5e307)) and not looks_noisy(record_of(np.sort(noise), 5e307))
+
+
+def test_equal_values_are_no_noise() -> None:
+    assert not looks_noisy(record_of(np.ones(200)))
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0])
+def test_the_message_says_when_values_look_noisy_and_which_point_to_take(level: float) -> None:
+    rng = np.random.default_rng(4)
+    result = minimize(lambda x: x @ x + level * rng.standard_normal(), np.full(5, 3.0), 1.0, max_evals=3000, rng=5)
+    said = [word in result.message for word in ("look noisy", "xmean", 'noise="adapt"')]
+    assert said == [level > 0] * 3 and result.noisy == (level > 0)
+
+
+def test_a_search_that_runs_is_not_judged_in_its_result_and_says_it_when_asked() -> None:
+    rng, search = np.random.default_rng(6), Searcher(np.zeros(3), 1.0, rng=7)
+    while search.nit < 200:
+        search.tell(rng.standard_normal(len(search.ask())))
+    assert search.noisy and not search.result.noisy and "noisy" not in search.result.message
+
+
+@pytest.mark.parametrize("start, options", [(np.zeros(3), {"noise": "adapt"}), (Wishart(mean=np.eye(2)), {})], ids=str)
+def test_what_has_no_other_option_is_not_advised_to_take_it(start: object, options: dict) -> None:
+    rng, search = np.random.default_rng(8), Searcher(start, rng=9, max_iters=200, **options)
+    while not search.stop():
+        search.tell(rng.standard_normal(len(search.ask())))
+    assert "take xmean" in search.result.message and "adapt" not in search.result.message
+
+
+def test_a_loaded_search_says_the_same(tmp_path: Path) -> None:
+    rng, search = np.random.default_rng(10), Searcher(np.zeros(3), 1.0, rng=11, max_iters=200)
+    while not search.stop():
+        search.tell(rng.standard_normal(len(search.ask())))
+    search.save(tmp_path / "search.npz")
+    assert search.result.noisy and Searcher.load(tmp_path / "search.npz").result.message == search.result.message

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from esgroup import Searcher
 from esgroup.groups import Circulant, Diagonal, Full, Group, ToeplitzTriangular, Triangular
-from esgroup.strategies.adaptation import RateAdaptation
+from esgroup.strategies.adaptation import NEAR, ONE, RateAdaptation
 from tests.groups.elements import local
 from tests.groups.laws import close
 
@@ -14,8 +15,8 @@ ADAPTATION = RateAdaptation(alpha=1.3, beta_mean=0.2, beta_root=0.07, gamma=0.15
 
 
 def started(group: Group) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rates and V, E of delta and E of M as they are at the start of a search."""
-    return np.array([1.0, 1.0, 0.0, 0.0]), np.zeros(group.dim), np.zeros(group.size)
+    """Return rates, V and q, E of delta and E of M as they are at the start of a search."""
+    return np.array([1.0, 1.0, 0.0, 0.0, 1.0]), np.zeros(group.dim), np.zeros(group.size)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_rates_and_averages_written_out(group: Group) -> None:
         before = eta_mean
         eta_mean = next_rate(eta_mean, (e_mean**2).sum(), v_mean, 0.2)
         eta_root = next_rate(eta_root, (e_root**2).sum(), v_root, 0.07)
-        close(rates, [eta_mean, eta_root, v_mean, v_root])
+        close(rates, [eta_mean, eta_root, v_mean, v_root, 1.0])
         close(average_delta, e_mean)
         close(group.dense_local(average_m), e_root)
         rising += before < eta_mean
@@ -50,8 +51,10 @@ def next_rate(eta: float, signal: float, total: float, beta: float) -> float:
     return min(1.0, eta * math.exp(min(0.15 * eta, beta) * relative))
 
 
-def test_the_defaults_are_the_papers() -> None:
-    assert RateAdaptation() == RateAdaptation(alpha=1.4, beta_mean=0.1, beta_root=0.03, gamma=0.1)
+def test_the_defaults_of_the_rates_are_the_papers() -> None:
+    assert RateAdaptation() == RateAdaptation(
+        alpha=1.4, beta_mean=0.1, beta_root=0.03, gamma=0.1, c=0.05, limit=0.8, start=0.9
+    )
 
 
 def test_equal_steps_keep_the_rates_at_one_and_noise_lowers_them() -> None:
@@ -69,7 +72,7 @@ def test_steps_of_zero_leave_the_rates_unchanged() -> None:
     group = Full(3)
     rates, average_delta, average_m = started(group)
     RateAdaptation().update(group, rates, average_delta, average_m, np.zeros(3), np.zeros(9))
-    assert np.array_equal(rates, [1.0, 1.0, 0.0, 0.0])
+    assert np.array_equal(rates, [1.0, 1.0, 0.0, 0.0, 1.0])
 
 
 def test_the_rate_of_noise_with_a_signal_settles_at_its_signal_to_noise_ratio() -> None:
@@ -85,3 +88,88 @@ def test_the_rate_of_noise_with_a_signal_settles_at_its_signal_to_noise_ratio() 
         if t >= 300:
             settled.append(rates[0])
     assert np.mean(settled) == pytest.approx(0.35 / 1.4, rel=0.1)
+
+
+# ---- values at near points
+
+
+def test_rates_rise_where_near_points_have_near_values() -> None:
+    """Below the limit log eta grows by min(gamma eta, beta) whatever the steps are, at it as well; above it falls."""
+    rng, group = np.random.default_rng(4), Full(4)
+    rates, average_delta, average_m = started(group)
+    rates[:] = [0.3, 0.6, 0.0, 0.0, 0.8]
+    RateAdaptation().update(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
+    close(rates[:2], [0.3 * math.exp(0.1 * 0.3), 0.6 * math.exp(0.03)])
+    for _ in range(50):
+        RateAdaptation().update(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
+    close(rates[:2], [1.0, 1.0])
+    rates[4] = 0.801
+    for _ in range(50):
+        RateAdaptation().update(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
+    assert max(rates[:2]) < 0.8
+
+
+def test_the_last_sample_lies_halfway_to_the_one_before_it_and_has_its_length() -> None:
+    rng = np.random.default_rng(5)
+    z = rng.standard_normal((6, 4))
+    before = z.copy()
+    tags = RateAdaptation().mark(z, None)
+    assert tags is not None and tags.tolist() == [0, 0, 0, 0, ONE, NEAR]
+    assert np.array_equal(z[:5], before[:5])
+    between = before[4] + before[5]
+    close(z[5], between * math.sqrt((before[4] ** 2).sum() / (between**2).sum()))
+
+
+def test_three_samples_and_the_tags_of_a_step_size_rule_are_left_alone() -> None:
+    z = np.random.default_rng(6).standard_normal((5, 2))
+    before = z.copy()
+    assert RateAdaptation().mark(z[:3], None) is None and np.array_equal(z, before)
+    tags = RateAdaptation().mark(z, np.array([1, 2, 0, 0, 0]))
+    assert tags is not None and tags.tolist() == [1, 2, 0, ONE, NEAR]
+
+
+@pytest.mark.parametrize("options", [{}, {"mirrored": True}, {"step_size": "tpa"}], ids=str)
+def test_every_sample_has_the_law_of_the_others(options: dict) -> None:
+    """The mean of z_n is 0 and that of z_n z_n^T is I within 5 standard errors."""
+    search = Searcher(np.zeros(3), 1.0, noise="adapt", rng=7, popsize=8, **options)
+    evolution, state, rng, n = search.strategy.evolution, search.state, np.random.default_rng(8), 20_000
+    z = np.array([search.strategy.sample(state, 8, rng).local[-1] for _ in range(n)])
+    assert evolution.adaptation is not None
+    assert np.abs(z.mean(axis=0)).max() < 5 / math.sqrt(n)
+    assert np.abs(z.T @ z / n - np.eye(3)).max() < 5 * math.sqrt(2 / n)
+
+
+def test_q_is_the_mean_difference_of_ranks_over_that_of_independent_values() -> None:
+    z, order = np.eye(5)[[0, 1, 2, 3, 3]], np.array([4, 0, 1, 3, 2])
+    rates, tags = np.array([1.0, 1.0, 0.0, 0.0, 0.7]), np.array([0, 0, 0, ONE, NEAR])
+    RateAdaptation().compare(rates, z, order, tags)
+    close(rates, [1.0, 1.0, 0.0, 0.0, 0.95 * 0.7 + 0.05 * 3 / 2])  # ranks 3 and 0 of 5
+    every = np.array([RateAdaptation(c=1.0).compare(rates, z, order, tags) or rates[4] for order in all_orders()])
+    close(every.mean(), 1.0)  # over all orders: E|i - j| = (n + 1) / 3
+
+
+def all_orders() -> list[np.ndarray]:
+    import itertools
+
+    return [np.array(order) for order in itertools.permutations(range(5))]
+
+
+def test_only_two_samples_of_one_generation_are_compared() -> None:
+    z, order, start = np.eye(5)[[0, 1, 2, 3, 3]], np.array([4, 0, 1, 3, 2]), [1.0, 1.0, 0.0, 0.0, 0.7]
+    tagged = [None, [0, 0, 0, 0, NEAR], [ONE, 0, 0, ONE, NEAR], [ONE, 0, 0, 0, NEAR], [0, 0, NEAR, ONE, NEAR]]
+    for tags in tagged:  # none, one of them late, two of an older ask, one of an older ask: z_0 is far from z_4
+        rates = np.array(start)
+        RateAdaptation().compare(rates, z, order, None if tags is None else np.array(tags))
+        assert np.array_equal(rates, start)
+
+
+@pytest.mark.parametrize("noise, low, high", [(0.0, 0.35, 0.65), (1e6, 0.8, 1.2)])
+def test_q_tells_a_smooth_function_of_any_condition_from_noise(noise: float, low: float, high: float) -> None:
+    rng, scales = np.random.default_rng(9), np.logspace(0, 6, 8)
+    search, found = Searcher(np.full(8, 3.0), 1.0, noise="adapt", rng=10), []
+    while search.nit < 150:
+        values = search.ask() ** 2 @ scales
+        search.tell(values + noise * scales[-1] * rng.standard_normal(len(values)))
+        found.append(search.state.rates[4])
+    assert low < np.mean(found[50:]) < high
+    assert (search.state.rates[0] == 1.0) == (noise == 0.0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
+from esgroup.strategies import adaptation, two_point, vector
 from esgroup.strategies.base import Told
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.vector import AT_BOUNDS, VectorSearch, _ranked
@@ -226,3 +227,9 @@ def test_a_search_that_has_found_its_corner_ends_with_success_exactly_there(f: A
             search.tell(f(search.ask()))
         assert search.result.success, search.result.message
         assert search.best_f == 0.0 and (search.best_x == 5.0).all()
+
+
+def test_tags_of_different_devices_differ() -> None:
+    """All of them may mark samples of one generation."""
+    tags = [two_point.AHEAD, two_point.BEHIND, adaptation.ONE, adaptation.NEAR, vector.AT_BOUNDS]
+    assert 0 not in tags and len(set(tags)) == len(tags)

@@ -1,0 +1,103 @@
+"""How narrow a distribution may become, and when a search that is as narrow as that ends."""
+
+import numpy as np
+import pytest
+
+from esgroup import Searcher
+from esgroup.search.stopping import Record, still_improving
+from esgroup.strategies.base import Told
+from esgroup.strategies.vector import NARROWEST
+from tests.groups.laws import close
+
+
+def narrow_search(factor: float, **options: object) -> Searcher:
+    """A search whose standard deviations are `factor` times the first ones."""
+    search = Searcher(np.zeros(4), [0.1, 1.0, 2.0, 5.0], rng=1, **options)
+    search.state.sigma[0] *= factor
+    return search
+
+
+def stds_after_a_generation(search: Searcher) -> np.ndarray:
+    X = search.ask()
+    search.tell(np.abs(X).sum(axis=1))
+    return np.asarray(search.stds)
+
+
+@pytest.mark.parametrize("options", [{}, {"structure": "diagonal"}, {"structure": "heisenberg:k1=1,k2=1"}], ids=str)
+def test_the_largest_deviation_relative_to_the_first_has_a_floor(options: dict) -> None:
+    relative = stds_after_a_generation(narrow_search(1e-3 * NARROWEST, **options)) / [0.1, 1.0, 2.0, 5.0]
+    assert relative.max() == pytest.approx(NARROWEST, rel=1e-9)
+    assert relative.min() < relative.max()
+
+
+def test_only_the_size_of_a_narrow_distribution_is_changed() -> None:
+    """Shape and mean are those without the floor: a strategy that is not told the first spread has none."""
+    search = narrow_search(1e-3 * NARROWEST)
+    X = search.ask()
+    order = np.argsort(np.abs(X).sum(axis=1))
+    local, first = search.ledger.asked[-1].drawn.local, search.strategy.spread(search.strategy.start())
+    free = search.strategy.update(search.state, Told(local, order))
+    held = search.strategy.update(search.state, Told(local, order, first=first))
+    assert held.sigma[0] > 100 * free.sigma[0]
+    for name in ("mean", "scale", "root", "path_s", "path_c"):
+        close(getattr(held, name), getattr(free, name))
+
+
+def test_wider_distributions_and_the_published_update_have_no_floor() -> None:
+    for factor, options in ((10 * NARROWEST, {}), (1e-3 * NARROWEST, {"algorithm": "paper"})):
+        relative = stds_after_a_generation(narrow_search(factor, **options)) / [0.1, 1.0, 2.0, 5.0]
+        assert factor / 5 < relative.max() < factor * 5
+
+
+def recorded(best: np.ndarray, differences: np.ndarray) -> Record:
+    record = Record()
+    for value, difference in zip(best, differences, strict=True):
+        record.add([value, value + difference, value + 2 * difference])
+    return record
+
+
+def test_sharp_functions_wait_for_values_that_get_better_and_smooth_ones_do_not() -> None:
+    """With n = lambda = 10 the last 80 generations are compared with the 80 before."""
+    n, s = 400, 1e-4
+    falling, level = np.linspace(5.0, 4.0, n), np.full(n, 5.0)
+    sharp, smooth = np.geomspace(1.0, s, n), np.geomspace(1.0, s**2, n)
+    assert still_improving(recorded(falling, sharp), 10, 10, s)
+    assert not still_improving(recorded(falling, smooth), 10, 10, s)
+    assert not still_improving(recorded(level, sharp), 10, 10, s)
+    assert not still_improving(recorded(-falling, sharp), 10, 10, s)
+    long_ago = np.where(np.arange(n) < n - 160, falling, 4.0)
+    assert not still_improving(recorded(long_ago, sharp), 10, 10, s)
+    assert still_improving(recorded(np.where(np.arange(n) < n - 80, 5.0, 4.9), sharp), 10, 10, s)
+    assert not still_improving(recorded(np.where(np.arange(n) < n - 30, 5.0, 4.9), sharp), 10, 10, s)
+    assert still_improving(recorded(level[:100], sharp[:100]), 10, 10, 1e-12)  # too few to say
+    assert not still_improving(Record(), 10, 10, s)
+
+
+def test_infinite_values_are_no_sign_of_a_smooth_function() -> None:
+    record = recorded(np.linspace(5.0, 4.0, 400), np.full(400, np.inf))
+    assert still_improving(record, 10, 10, 1e-4)
+
+
+def test_a_smooth_minimum_of_zero_ends_on_tolx_as_soon_as_the_distribution_is_narrow() -> None:
+    search, seen = Searcher(np.ones(5), 0.5, rng=2), 0
+    while not search.stop():
+        X = search.ask()
+        search.tell((X**2).sum(axis=1))
+        seen += bool((np.asarray(search.stds) / 0.5).max() <= 1.001 * NARROWEST)
+    assert set(search.stop()) == {"tolx"} and seen == 1
+    assert search.best_f < 1e-18 and search.result.success
+
+
+def test_a_sharp_ridge_is_followed_to_its_end() -> None:
+    """f = x_1^2 + 100 |x_2 ... x_n| in rotated coordinates, whose best steps shrink before the ridge is learnt."""
+    rng, n = np.random.default_rng(5), 12
+    q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+
+    def ridge(X: np.ndarray) -> np.ndarray:
+        y = X @ q
+        return 1.0 + y[:, 0] ** 2 + 100 * np.sqrt((y[:, 1:] ** 2).sum(axis=1))
+
+    search = Searcher(rng.uniform(-4, 4, n), 2.0, rng=3, target=1 + 1e-7, max_evals=40_000)
+    while not search.stop():
+        search.tell(ridge(search.ask()))
+    assert "target" in search.stop()
