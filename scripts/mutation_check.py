@@ -123,7 +123,7 @@ FAULTS = [
     Fault("decoding: the trend keeps q instead of its square", "kernels/decoding.py", "* trend[dim + 1] + rate * rate", "* trend[dim + 1] + rate"),
     Fault("decoding: the gate is open without a signal", "kernels/decoding.py", "0.5 * (ratio - 1.0 -", "0.5 * (ratio + 1.0 -"),
     Fault("decoding: the gate never opens", "kernels/decoding.py", "min(1.0, max(least", "min(least, max(least"),
-    Fault("decoding: samples learn D as slowly as the path", "strategies/rates.py", "min(0.3, 3 * factor * c_mu)", "min(0.3, factor * c_mu)"),
+    Fault("decoding: samples learn D as slowly as the path", "strategies/rates.py", "min(0.2, 3 * factor * c_mu)", "min(0.2, factor * c_mu)"),
     Fault("width: no floor", "strategies/vector.py", "*= NARROWEST / relative.max()", "*= 1.0"),
     Fault("width: a floor under the narrowest coordinate", "strategies/vector.py", "0.0 < relative.max() < NARROWEST and", "0.0 < relative.min() < NARROWEST and"),
     Fault("width: smooth functions wait as well", "search/stopping.py", "* narrowness**1.5", "* narrowness**2.5"),

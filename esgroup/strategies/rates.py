@@ -155,16 +155,16 @@ def decoding_rates(dim: int, mu_eff: float) -> tuple[float, float, float]:
     """Rates of log D, at most 1/2 each, and the least share of its steps that is taken (`Decoding`).
 
     With c_1 and c_mu of the full group and f = max(1, (n + 1) / 3), c_1d = f c_1 and c_mud is the larger of
-    min(0.3, 3 f c_mu) and f c_mu. D has n numbers to learn, while the full group has n (n + 1) / 2 (dd-CMA-ES, Akimoto
+    min(0.2, 3 f c_mu) and f c_mu. D has n numbers to learn, while the full group has n (n + 1) / 2 (dd-CMA-ES, Akimoto
     and Hansen 2020, uses the same idea with other constants).
 
     Tuned on separable ellipsoids of 20 to 80 coordinates: f c_mu takes 1.35, 1.5 and 1.9 times as many evaluations as
-    3 f c_mu for n = 20, 40, 80, 6 f c_mu 0.9 times as many at n = 80, and 3 f c_1 2.5 times as many. Beyond 0.3 three
+    3 f c_mu for n = 20, 40, 80, 6 f c_mu 0.9 times as many at n = 80, and 3 f c_1 2.5 times as many. Beyond 0.2 three
     times as much brings nothing, and searches whose values come late suffer: with 100 points out, told at random,
     n = 10, the sphere takes 1.6 times as long. The least share is min(1, 2 c_mu / c_mud).
     """
     c_1, c_mu = root_rates(dim, dim * (dim + 1) // 2, mu_eff)
     factor = max(1.0, (dim + 1) / 3)
     c_1d = min(0.5, factor * c_1)
-    c_mud = min(0.5, 1 - c_1d, max(factor * c_mu, min(0.3, 3 * factor * c_mu)))
+    c_mud = min(0.5, 1 - c_1d, max(factor * c_mu, min(0.2, 3 * factor * c_mu)))
     return c_1d, c_mud, min(1.0, 2 * c_mu / c_mud) if c_mud > 0 else 1.0

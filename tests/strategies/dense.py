@@ -56,7 +56,7 @@ def numbers(n: int, popsize: int, dof: int, negative_mean: float = 0.0, damping:
     faster = max(1, (n + 1) / 3)
     c_1d = min(0.5, faster * 2 / (n**2 + 2.6 * n + 1.7 + mu_eff))
     c_mu_full = 2 * (mu_eff - 1.75 + 1 / mu_eff) / ((n + 2) ** 2 + mu_eff)
-    c_mud = min(0.5, 1 - c_1d, max(faster * c_mu_full, min(0.3, 3 * faster * c_mu_full)))
+    c_mud = min(0.5, 1 - c_1d, max(faster * c_mu_full, min(0.2, 3 * faster * c_mu_full)))
     least = min(1, 2 * c_mu_full / c_mud)
     return Numbers(u, w, mu_eff, mean_mu_eff, c_s, d_s, c_c, c_1, c_mu, c_1d, c_mud, least)
 
