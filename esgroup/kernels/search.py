@@ -6,16 +6,17 @@ import numpy as np
 from esgroup.kernels.jit import kernel
 
 
-@kernel("in1, float, in1, in2, out2")
+@kernel("in1, in1, in1, in2, out2")
 def place(mean, sigma, scale, y, x):
     """x_i = mean + sigma scale (.) y_i for the rows of x; y may have more."""
     n, dim = x.shape
+    step = sigma[0]
     for i in range(n):
         for c in range(dim):
-            x[i, c] = mean[c] + sigma * scale[c] * y[i, c]
+            x[i, c] = mean[c] + step * scale[c] * y[i, c]
 
 
-@kernel("int, out2")
+@kernel("int, out2", inlined=True)
 def orthogonalise(n, z):
     """Make the first n rows orthogonal in blocks of at most dim rows, without changing their lengths (Gram-Schmidt)."""
     dim = z.shape[1]
@@ -40,7 +41,7 @@ def orthogonalise(n, z):
             z[i, c] *= factor
 
 
-@kernel("idx1, in1, in1, in1, float, in1, out2, out2, out1, out1, out1, out1, out1, out1")
+@kernel("idx1, in1, in1, in1, float, in1, out2, out2, out1, out1, out1, out1, out1, out1", inlined=True)
 def evolve(
     order, mean_weights, root_weights, constants, step, scale, z, y, path_s, fade, path_c, mean, weights, report
 ):
@@ -54,7 +55,9 @@ def evolve(
     """
     n, dim = len(order), z.shape[1]
     c_s, c_c, c_1, c_mu, mass, threshold, rescaled = constants
-    size, delta, image = np.zeros(dim), np.zeros(dim), np.zeros(dim)
+    size, delta, image = np.empty(dim), np.empty(dim), np.empty(dim)
+    for c in range(dim):
+        size[c], delta[c], image[c] = 0.0, 0.0, 0.0
     pull = 0.0
     for r in range(n):
         i = order[r]

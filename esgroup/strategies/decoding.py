@@ -9,9 +9,9 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.groups.linalg import SingularElementError
-from esgroup.kernels import full as full_kernels
 from esgroup.kernels import search as kernels
 
+_ROOTS = 16  # up to this dimension loops find the root of a matrix faster than LAPACK is called for its eigenvalues
 _SMALL = 48  # up to this dimension one compiled loop is faster than calls of BLAS
 
 # numbers of one step: factors from weights of A to weights of D, for samples and path; the coefficient of -1
@@ -31,6 +31,10 @@ class Decoding:
     def is_prompt(self, group: Group) -> bool:
         """Whether F is recomputed at every step: for small dense matrices, where it costs next to nothing."""
         return group.carries_inverse and group.dim <= _SMALL
+
+    def is_looped(self, group: Group, n: int, flows: bool) -> bool:
+        """Whether `kernels.full.generation` does all of a generation of n values: for small dense matrices."""
+        return self.is_prompt(group) and (group.dim <= _ROOTS if flows else n < max(32, 2 * group.dim))
 
     def period(self, group: Group) -> int:
         """Return the generations after which F is recomputed, if not at every step."""
@@ -58,9 +62,6 @@ class Decoding:
     ) -> None:
         """Replace D, A and the carried A^-1 by those of the next generation, in place."""
         if self.is_prompt(group):
-            if len(z) <= max(32, 2 * group.dim):
-                full_kernels.decode_and_step(z, y, weights, shift, *step, fisher, scale, inverse, root)
-                return
             self.refresh(group, root, inverse, fisher)
         v = self.move_scale(group, root, inverse, z, y, weights, fisher, scale, step)
         if v is not None and group.carries_inverse:

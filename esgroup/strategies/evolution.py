@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.groups.linalg import SingularElementError, geometric_mean
+from esgroup.kernels import full as full_kernels
 from esgroup.kernels import search as kernels
 from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.base import Indices
@@ -37,6 +38,7 @@ from esgroup.strategies.recombination import Constants, Cumulative, Recombinatio
 from esgroup.strategies.sampling import Sampling
 from esgroup.strategies.step_size import CumulativeStepSize, StepSize
 
+_TOO_FAR = "the points told must be within 1e50 standard deviations of the mean"
 _STEPS = np.array(1e-120), np.array(1e120)  # standard deviations whose squares are numbers
 
 
@@ -67,11 +69,12 @@ class Generation(NamedTuple):
     samples: Array  # z without that row
     weights: Array  # of the rows of z in the step of the root, written by the update
     report: Array  # four numbers of the update
+    both: Array  # the rows of z and of y
 
     @classmethod
     def empty(cls, n: int, dim: int) -> Generation:
-        z = np.empty((n + 1, dim))
-        return cls(z, np.empty((n + 1, dim)), z[:-1], np.empty(n + 1), np.empty(4))
+        both = np.empty((2 * n + 2, dim))
+        return cls(both[: n + 1], both[n + 1 :], both[:n], np.empty(n + 1), np.empty(4), both)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +88,7 @@ class Evolution:
     sampling: Sampling = field(default_factory=Sampling)
     step_size: StepSize = field(default_factory=CumulativeStepSize)
     _constants: dict[int, Constants] = field(default_factory=dict, repr=False)
+    _at_once: dict[int, Array | None] = field(default_factory=dict, repr=False)
 
     @property
     def dim(self) -> int:
@@ -215,18 +219,22 @@ class Evolution:
         self, state: SearchState, n: int, rng: np.random.Generator, generation: Generation, x: Array
     ) -> Indices | None:
         """Fill a generation and its points x = mu + sigma D A z; returns tags if the step-size rule marks samples."""
-        self.sampling.fill(generation.samples, n, rng)
-        tags = None
-        if len(state.memory):
-            tags = self.step_size.mark(self.group, state.root, state.scale, state.memory, generation.samples)
-        self.place(state, generation, x)
+        samples, tags, orthogonal = generation.samples, None, 0
+        if self.sampling.mirrored or len(state.memory):
+            self.sampling.fill(samples, n, rng)
+            tags = self.step_size.mark(self.group, state.root, state.scale, state.memory, samples)
+        else:
+            orthogonal = self.sampling.draw(samples, n, rng)
+        self.place(state, generation, x, orthogonal)
         return tags
 
-    def place(self, state: SearchState, generation: Generation, x: Array) -> None:
-        """Complete a generation whose z is given: the path as its last row, images, points."""
+    def place(self, state: SearchState, generation: Generation, x: Array, orthogonal: int = 0) -> None:
+        """Complete a generation whose z is given: the path as its last row, images, points.
+
+        The first `orthogonal` samples are made orthogonal before.
+        """
         z, y = generation.z, generation.y
-        z[-1] = state.path_c
-        self.group._place(state.root, z, state.mean, state.sigma.item(), state.scale, y, x)
+        self.group._place(orthogonal, state.root, state.path_c, state.mean, state.sigma, state.scale, z, y, x)
 
     def local(self, state: SearchState, x: Array) -> Array:
         """z with x = mu + sigma D A z for any points."""
@@ -242,9 +250,13 @@ class Evolution:
         if self.adaptation is not None:
             self._update_adapted(state, generation, order, tags, self.adaptation)
             return
+        numbers = self._numbers(len(order))
+        if numbers is not None:
+            self._update_at_once(state, generation, order, numbers)
+            return
         constants = self.constants(len(order))
         shift, damped, clip, _ = self._evolve(state, generation, order, tags, constants, 1.0, 1.0)
-        z, y, _, weights, _ = generation
+        z, y, _, weights, *_ = generation
         root, inverse, scale = state.root, state.inverse, state.scale
         own = _decoding_step(constants, damped, clip, 1.0)
         if constants.flows:
@@ -257,6 +269,34 @@ class Evolution:
             self.decoding.move(self.group, root, inverse, z, y, weights, shift, state.fisher, scale, own)
         else:
             self.group._product_h_samples(root, z, weights, shift, y, root)
+        self._refresh_if_due(state)
+
+    def _numbers(self, n: int) -> Array | None:
+        """The numbers of the loop that does all of a generation of n values, None if this search has no such loop."""
+        try:
+            return self._at_once[n]
+        except KeyError:
+            pass
+        constants, numbers = self.constants(n), None
+        drive = self.step_size.drive(constants)
+        if drive is not None and self.decoding is not None and self.decoding.is_looped(self.group, n, constants.flows):
+            first = [*constants.kernel, drive, constants.chi, *constants.decoding]
+            numbers = np.concatenate([first, constants.mean_weights, constants.root_weights])
+        self._at_once[n] = numbers
+        return numbers
+
+    def _update_at_once(
+        self, state: SearchState, generation: Generation, order: NDArray[np.int64], numbers: Array
+    ) -> None:
+        """The same for small dense matrices in one compiled loop: calls would take longer than their work."""
+        mean, scale, root, sigma, path_s, path_c, fade, _, _, inverse, fisher = state[:11]
+        report = generation.report
+        run = full_kernels.generation_by_flow if self.constants(len(order)).flows else full_kernels.generation
+        run(order, numbers, generation.both, mean, scale, sigma, fade, path_s, path_c, fisher, inverse, root, report)
+        if report.item(3) == 0.0:
+            raise ValueError(_TOO_FAR)
+        if not 1e-60 < sigma.item() < 1e60:  # past all reasons to stop
+            self.limit_steps(state, *_STEPS)
         self._refresh_if_due(state)
 
     def _evolve(
@@ -294,7 +334,7 @@ class Evolution:
         )
         length, shift, damped, clip = generation.report.tolist()
         if clip == 0.0:
-            raise ValueError("the points told must be within 1e50 standard deviations of the mean")
+            raise ValueError(_TOO_FAR)
         moved = None if before is None else state.mean - before
         log_step = self.step_size.log_step(constants, length, order, tags, moved, memory)
         state.sigma[0] = sigma = sigma * math.exp(rate_root * log_step)
@@ -336,7 +376,7 @@ class Evolution:
         before = state.path_s.copy()
         moved = self._evolve(state, generation, order, tags, constants, rate_mean, rate_root)
         shift, damped, clip, log_step = moved
-        z, y, _, weights, _ = generation
+        z, y, _, weights, *_ = generation
         m = group._project(z, z, weights, shift)
         if self.decoding is not None:
             own, root, inverse = _decoding_step(constants, damped, clip, rate_root), state.root, state.inverse
