@@ -145,8 +145,8 @@ def every_time(dim: int) -> int:
 
 
 CONTENDERS = (
-    # ours renew the inverse every max(100, d / 4) generations with decoding, norms every 100 without
-    Contender(FULL, "esgroup", True, esgroup_search("full"), lambda dim: max(100, dim // 4)),
+    # ours renew the inverse every max(1000, d) generations with decoding, norms every 100 without
+    Contender(FULL, "esgroup", True, esgroup_search("full"), lambda dim: max(1000, dim)),
     Contender(PLAIN, "esgroup", True, esgroup_search("full", decoding=False), lambda dim: 100),
     # peers have a few eigendecompositions in a turn
     Contender(CMA, "cma", True, cma_search, lambda dim: 4 * eigen_period(dim, 0.25)),

@@ -146,12 +146,12 @@ class Full(Group):
         _add_product(self._square(inverse), 1.0 / keep, z, down @ pulled, -1.0 / keep)
 
     def _place(
-        self, orthogonal: int, a: Array, path: Array, mean: Array, sigma: Array, scale: Array, z: Array, y: Array, x: Array
+        self, frame: int, a: Array, path: Array, mean: Array, sigma: Array, scale: Array, z: Array, y: Array, x: Array
     ) -> None:
         if self.dim > _LOOPED:
-            super()._place(orthogonal, a, path, mean, sigma, scale, z, y, x)
+            super()._place(frame, a, path, mean, sigma, scale, z, y, x)
         else:
-            kernels.place(orthogonal, a, path, mean, sigma, scale, z, y, x)
+            kernels.place(frame, a, path, mean, sigma, scale, z, y, x)
 
     def _squared_row_norms(self, a: Array) -> Array:
         square = self._square(a)

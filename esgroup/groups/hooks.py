@@ -202,14 +202,14 @@ class Hooks(ABC):
         return a * factor
 
     def _place(
-        self, orthogonal: int, a: Array, path: Array, mean: Array, sigma: Array, scale: Array, z: Array, y: Array, x: Array
+        self, frame: int, a: Array, path: Array, mean: Array, sigma: Array, scale: Array, z: Array, y: Array, x: Array
     ) -> None:
-        """Make the first rows of z orthogonal, `orthogonal` of them, and write the path to its last.
+        """Make the first `frame` rows of z orthogonal, and write the path to its last.
 
         Then y = rows A z_i, and x = rows mean + sigma scale (.) y_i for as many rows as x has.
         """
-        if orthogonal:
-            search_kernels.orthogonalise(orthogonal, z)
+        if frame:
+            search_kernels.orthogonalise(frame, z)
         z[-1] = path
         self._apply_into(a, z, y)
         search_kernels.place(mean, sigma, scale, y, x)

@@ -33,7 +33,7 @@ def product_h_samples(a, z, y, weights, shift, out):
                 row[c] += factor * kz[i, c]
 
 
-# ---- products in blocks that stay in registers: 2 x 4 numbers take 6 loads for 8 multiplications, single ones 16 ------
+# ---- products, several rows at a time: 2 x 4 of them take 6 loads for 8 multiplications, single ones 16 -------------
 
 
 @kernel("in2, in2, out2", inlined=True)
@@ -121,18 +121,18 @@ def cores(z, weights, shift, up, down):
             down[i, c] *= factor
 
 
-# ---- a generation of a search: one call to ask, one to tell -----------------------------------------------------------
+# ---- a generation of a search: one call to ask, one to tell ----------------------------------------------------------
 
 
 @kernel("int, in1, in1, in1, in1, in1, out2, out2, out2")
-def place(orthogonal, a, path, mean, sigma, scale, z, y, x):
-    """Make the first rows of z orthogonal, write the path to its last row; y_i = A z_i, x_i = mean + sigma scale (.) y_i.
+def place(frame, a, path, mean, sigma, scale, z, y, x):
+    """Make the first `frame` rows of z orthogonal, write the path to its last; then rows y_i = A z_i and points.
 
-    x may have fewer rows than z and y.
+    These are x_i = mean + sigma scale (.) y_i; x may have fewer rows than z and y.
     """
     n, dim = z.shape
-    if orthogonal > 1:
-        orthogonalise(orthogonal, z)
+    if frame > 1:
+        orthogonalise(frame, z)
     for c in range(dim):
         z[n - 1, c] = path[c]
     images(z, a.reshape(dim, dim), y)

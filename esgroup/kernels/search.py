@@ -26,13 +26,21 @@ def orthogonalise(n, z):
         for c in range(dim):
             total += z[i, c] * z[i, c]
         squares[i] = total
-        for j in range(i - i % dim, i):
-            dot = 0.0
+        for j in range(i - i % dim, i, 4):  # four at a time: they are orthogonal, and z_i is read once for all
+            k, m, p = min(j + 1, i - 1), min(j + 2, i - 1), min(j + 3, i - 1)
+            z_i, z_j, z_k, z_m, z_p = z[i], z[j], z[k], z[m], z[p]
+            in_j, in_k, in_m, in_p = 0.0, 0.0, 0.0, 0.0
             for c in range(dim):
-                dot += z[i, c] * z[j, c]
-            dot /= squares[j]
+                in_j += z_i[c] * z_j[c]
+                in_k += z_i[c] * z_k[c]
+                in_m += z_i[c] * z_m[c]
+                in_p += z_i[c] * z_p[c]
+            in_j /= squares[j]
+            in_k = in_k / squares[k] if k > j else 0.0
+            in_m = in_m / squares[m] if m > k else 0.0
+            in_p = in_p / squares[p] if p > m else 0.0
             for c in range(dim):
-                z[i, c] -= dot * z[j, c]
+                z_i[c] -= in_j * z_j[c] + in_k * z_k[c] + in_m * z_m[c] + in_p * z_p[c]
         rest = 0.0
         for c in range(dim):
             rest += z[i, c] * z[i, c]

@@ -24,7 +24,7 @@ class PooledSamples(NamedTuple):
     values: Array
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Asked:
     """Points of one ask, some of which have no value yet."""
 

@@ -169,7 +169,9 @@ class Searcher:
     def _affordable(self, n: int) -> int:
         """At most as many as `max_evals` leaves; n if nothing is left and points are asked for nevertheless."""
         most = self.limits.max_evals
-        left = n if most is None else most - self.ledger.nfev
+        if most is None:
+            return n
+        left = most - self.ledger.nfev
         return n if left <= 0 else min(n, left)
 
     def inject(self, X: Any) -> None:

@@ -38,7 +38,7 @@ class Decoding:
 
     def period(self, group: Group) -> int:
         """Return the generations after which F is recomputed, if not at every step."""
-        return 100 if self.is_prompt(group) else max(10, group.dim // 4)
+        return 1000 if self.is_prompt(group) else max(10, group.dim // 4)
 
     def refresh(self, group: Group, root: Array, inverse: Array, fisher: Array) -> None:
         """Write F sqrt(max F / 2) for the current A and A^-1."""

@@ -29,7 +29,7 @@ class StepSize(Protocol):
         ...
 
     def drive(self, constants: Constants) -> float | None:
-        """The factor a of a rule that is min(1, a (|p_s| / chi - 1)), None for others: compiled loops know this rule."""
+        """The factor a of the rule min(1, a (|p_s| / chi - 1)), which compiled loops know; None for other rules."""
         ...
 
     def log_step(

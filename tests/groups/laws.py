@@ -156,8 +156,9 @@ class GroupLaws:
         close(out, x @ group.dense(a).T + offset)
 
     def points_and_images_are_placed_by_the_matrix(self, group: Group, rng: Rng) -> None:
-        """With one more row of images than of points, that of the path, as in a search; samples may be made orthogonal."""
-        a, given, path = element(group, rng), rng.standard_normal((4, group.dim)), frozen(rng.standard_normal(group.dim))
+        """With one more row of images than of points, that of the path; samples may be made orthogonal."""
+        a, given = element(group, rng), rng.standard_normal((4, group.dim))
+        path = frozen(rng.standard_normal(group.dim))
         mean, scale = frozen(rng.standard_normal(group.dim)), frozen(rng.uniform(0.5, 2.0, group.dim))
         for orthogonal in (0, 3):
             z, y, x = given.copy(), np.full((4, group.dim), np.nan), np.full((3, group.dim), np.nan)

@@ -36,8 +36,8 @@ def moved(evolution: Evolution, state: SearchState, generations: int, n: int) ->
 @pytest.mark.parametrize(("dim", "n"), CASES)
 def test_at_once_is_the_same_as_step_by_step(dim: int, n: int) -> None:
     one = evolution_of(Full(dim), DECODED)
-    two = replace(one, step_size=Apart(), _at_once={})
-    assert one._numbers(n) is not None and two._numbers(n) is None
+    two = replace(one, step_size=Apart(), _loops={})
+    assert one._at_once(n) is not None and two._at_once(n) is None
     state = some_state(one, np.random.default_rng(dim))
     for first, second in zip(moved(one, state, 3, n), moved(two, state, 3, n), strict=True):
         close(first, second, 1e-9)
@@ -58,7 +58,7 @@ def test_the_cases_have_both_steps() -> None:
     ],
 )
 def test_others_go_step_by_step(evolution: Evolution, n: int) -> None:
-    assert evolution._numbers(n) is None
+    assert evolution._at_once(n) is None
 
 
 def test_the_adaptation_of_rates_goes_step_by_step() -> None:
