@@ -71,8 +71,8 @@ class Kernel:
             return self.python
         parts = {name: _inlined(kernel.complete()) for name, kernel in self.called.items() if kernel.inlined}
         code, known = self.python.__code__, self.python.__globals__ | parts
-        complete = FunctionType(code, known, f"{self.__name__}_{self.fingerprint:08x}")
-        complete.__qualname__, complete.__module__ = complete.__name__, self.python.__module__
+        complete = FunctionType(code, known, self.__name__)
+        complete.__qualname__, complete.__module__ = f"{self.__name__}_{self.fingerprint:08x}", self.python.__module__
         return complete
 
     @property
