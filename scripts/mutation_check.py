@@ -108,7 +108,6 @@ FAULTS = [
     Fault("full: the flow ends too early", "kernels/full.py", "while change > 1e-9:", "while change > 1e-2:"),
     Fault("evolution: numbers of the loop in another order", "strategies/evolution.py", "drive, constants.chi, *constants.decoding", "constants.chi, drive, *constants.decoding"),
     Fault("evolution: two-point steps in the loop", "strategies/two_point.py", "return None\n\n    def mark", "return constants.drive\n\n    def mark"),
-    Fault("kernels: changes of called kernels are not noticed", "kernels/jit.py", "*(str(kernel.fingerprint) for kernel in self.called.values())", ""),
     Fault("flow: the samples do not stay in place", "groups/hooks.py", "            z = self._solve(step, z)\n", ""),
     Fault("flow: the rate is forgotten", "groups/hooks.py", "return -math.log1p(-shift) / shift if", "return 1.0 if"),
     Fault("flow: no midpoint", "groups/hooks.py", "self._h(0.5 * self._project(z, z, weights, shift)), z)", "self._h(0.0 * self._project(z, z, weights, shift)), z)"),

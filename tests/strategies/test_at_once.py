@@ -10,6 +10,7 @@ from esgroup.groups import Diagonal, Full
 from esgroup.strategies.evolution import Evolution, SearchState
 from esgroup.strategies.recombination import Constants
 from esgroup.strategies.step_size import CumulativeStepSize
+from esgroup.strategies.two_point import TwoPointStepSize
 from tests.groups.laws import close
 from tests.strategies.states import BOTH, DECODED, PLAIN, copied, evolution_of, placed, some_state
 
@@ -55,6 +56,7 @@ def test_the_cases_have_both_steps() -> None:
         (evolution_of(Full(20), DECODED), 40),
         (evolution_of(Full(17), DECODED), 100),  # by the flow
         (evolution_of(Diagonal(4), DECODED), 8),
+        (replace(evolution_of(Full(4), DECODED), step_size=TwoPointStepSize(), _loops={}), 8),
     ],
 )
 def test_others_go_step_by_step(evolution: Evolution, n: int) -> None:
