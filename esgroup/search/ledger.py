@@ -24,7 +24,7 @@ class PooledSamples(NamedTuple):
     values: Array
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Asked:
     """Points of one ask, some of which have no value yet."""
 
