@@ -3,6 +3,7 @@
 
 import numpy as np
 
+from esgroup.kernels.decoding import move_by_trend
 from esgroup.kernels.jit import kernel
 from esgroup.kernels.search import evolve, orthogonalise
 
@@ -142,17 +143,17 @@ def place(frame, a, path, mean, sigma, scale, z, y, x):
             x[i, c] = mean[c] + step * scale[c] * y[i, c]
 
 
-@kernel("in1, in2, in2, in1, in1, out1, out1, in2, in2, out2", inlined=True)
-def move_scale(numbers, z, y, weights, report, fisher, scale, inverse, root, v):
+@kernel("in1, in2, in2, in1, in1, out1, out1, out1, in2, in2, out2", inlined=True)
+def move_scale(numbers, z, y, weights, report, fisher, trend, scale, inverse, root, v):
     """The step of D as in `decode`, and V = Z A^-1, after `evolve` with its `report`.
 
-    `numbers` are the rates of D over those of A for samples and path, and their coefficients of -1. `fisher` receives
-    F_j sqrt(max F / 2) with F_j = 1 + (A A^T)_jj (A A^T)^-1_jj.
+    `numbers` are the rates of D over those of A for samples and path, their coefficients of -1, and the least share of
+    the step. `fisher` receives F_j sqrt(max F / 2) with F_j = 1 + (A A^T)_jj (A A^T)^-1_jj.
     """
     n, dim = z.shape
-    columns, gradient, transposed = np.empty(dim), np.empty(dim), np.empty((dim, n))
+    columns, steps, transposed = np.empty(dim), np.empty(dim), np.empty((dim, n))
     for r in range(dim):
-        columns[r], gradient[r] = 0.0, -numbers[2] - report[2] * numbers[3]
+        columns[r], steps[r] = 0.0, -numbers[2] - report[2] * numbers[3]
         for i in range(n):
             transposed[r, i] = z[i, r]
     for r in range(dim):
@@ -162,7 +163,7 @@ def move_scale(numbers, z, y, weights, report, fisher, scale, inverse, root, v):
     for i in range(n):
         w = weights[i] / report[3] * (numbers[1] if i == n - 1 else numbers[0])
         for c in range(dim):
-            gradient[c] += w * v[i, c] * y[i, c]
+            steps[c] += w * v[i, c] * y[i, c]
     largest = 0.0
     for r in range(dim):
         row = 0.0
@@ -172,27 +173,28 @@ def move_scale(numbers, z, y, weights, report, fisher, scale, inverse, root, v):
         largest = max(largest, fisher[r])
     for c in range(dim):
         fisher[c] *= np.sqrt(largest / 2.0)
-        scale[c] *= np.exp(min(1.0, max(-1.0, gradient[c] / fisher[c])))
+        steps[c] = min(1.0, max(-1.0, steps[c] / fisher[c]))
+    move_by_trend(steps, numbers[4], trend, scale)
 
 
-@kernel("idx1, in1, out2, out1, out1, out1, out1, out1, out1, out1, out1, out1, out1")
-def generation(order, numbers, both, mean, scale, sigma, fade, path_s, path_c, fisher, inverse, root, report):
+@kernel("idx1, in1, out2, out1, out1, out1, out1, out1, out1, out1, out1, out1, out1, out1")
+def generation(order, numbers, both, mean, scale, sigma, fade, path_s, path_c, fisher, trend, inverse, root, report):
     """All of one generation: `evolve`, sigma by the cumulative rule, D by `move_scale`, A and A^-1.
 
     A h(M) = alpha A + Y^T K Z and h(M)^-1 A^-1 = (A^-1 - Z^T S V) / alpha with K and S of `cores`. `numbers` are the 7
-    of `evolve`, c_s / d_s, chi and the 4 of `move_scale`, then the weights of the mean and of the root by rank. `both`
+    of `evolve`, c_s / d_s, chi and the 5 of `move_scale`, then the weights of the mean and of the root by rank. `both`
     are the rows of z and of y; `inverse` and `root` are packed. If a sample is not finite, nothing is written but
     report[3] = 0.
     """
     n, dim = len(order) + 1, len(mean)
     z, y, a, b = both[:n], both[n:], root.reshape(dim, dim), inverse.reshape(dim, dim)
     weights, v, core, up, down = np.empty(n), np.empty((n, dim)), np.empty((n, dim)), np.empty((n, n)), np.empty((n, n))
-    u, w, first, step = numbers[13 : 12 + n], numbers[12 + n :], numbers[:7], sigma[0]
+    u, w, first, step = numbers[14 : 13 + n], numbers[13 + n :], numbers[:7], sigma[0]
     evolve(order, u, w, first, step, scale, z, y, path_s, fade, path_c, mean, weights, report)
     if report[3] == 0.0:
         return
     sigma[0] = step * np.exp(min(1.0, numbers[7] * (report[0] / numbers[8] - 1.0)))
-    move_scale(numbers[9:13], z, y, weights, report, fisher, scale, b, a, v)
+    move_scale(numbers[9:14], z, y, weights, report, fisher, trend, scale, b, a, v)
     shift = report[1]
     keep = 1.0 - 0.5 * shift + 0.125 * shift * shift
     cores(z, weights, shift, up, down)
@@ -205,8 +207,10 @@ def generation(order, numbers, both, mean, scale, sigma, fade, path_s, path_c, f
     add_product(z, core, 1.0 / keep, b)
 
 
-@kernel("idx1, in1, out2, out1, out1, out1, out1, out1, out1, out1, out1, out1, out1")
-def generation_by_flow(order, numbers, both, mean, scale, sigma, fade, path_s, path_c, fisher, inverse, root, report):
+@kernel("idx1, in1, out2, out1, out1, out1, out1, out1, out1, out1, out1, out1, out1, out1")
+def generation_by_flow(
+    order, numbers, both, mean, scale, sigma, fade, path_s, path_c, fisher, trend, inverse, root, report
+):
     """The same, where A becomes A S and A^-1 becomes S^-1 A^-1 with the symmetric root S of G = (1 - s) I + Z^T W Z.
 
     Newton's iteration X <- (X + Y^-1) / 2, Y <- (Y + X^-1) / 2 from G and I has the limits S and S^-1 (Denman and
@@ -215,12 +219,12 @@ def generation_by_flow(order, numbers, both, mean, scale, sigma, fade, path_s, p
     n, dim = len(order) + 1, len(mean)
     z, y, a, b = both[:n], both[n:], root.reshape(dim, dim), inverse.reshape(dim, dim)
     weights, v, weighted = np.empty(n), np.empty((n, dim)), np.empty((n, dim))
-    u, w, first, step = numbers[13 : 12 + n], numbers[12 + n :], numbers[:7], sigma[0]
+    u, w, first, step = numbers[14 : 13 + n], numbers[13 + n :], numbers[:7], sigma[0]
     evolve(order, u, w, first, step, scale, z, y, path_s, fade, path_c, mean, weights, report)
     if report[3] == 0.0:
         return
     sigma[0] = step * np.exp(min(1.0, numbers[7] * (report[0] / numbers[8] - 1.0)))
-    move_scale(numbers[9:13], z, y, weights, report, fisher, scale, b, a, v)
+    move_scale(numbers[9:14], z, y, weights, report, fisher, trend, scale, b, a, v)
     pair, inverses = np.empty((2 * dim, dim)), np.empty((2 * dim, dim))  # X and Y
     for r in range(dim):
         for i in range(n):

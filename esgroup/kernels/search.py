@@ -111,20 +111,3 @@ def evolve(
     report[1] = clip * (c_1 * damped + pull)
     report[2] = damped
     report[3] = clip
-
-
-@kernel("in2, in2, in1, in1, float, float, float, out1")
-def decode(v, y, weights, fisher, ratio_mu, ratio_1, pull, scale):
-    """scale_c <- scale_c exp((sum_i w_i v_ic y_ic - pull) / fisher_c), the exponent between -1 and 1.
-
-    w_i = ratio_mu weights_i for samples and ratio_1 weights_n for the path, the last row.
-    """
-    n, dim = v.shape
-    gradient = np.zeros(dim)
-    for i in range(n):
-        w = weights[i] * (ratio_1 if i == n - 1 else ratio_mu)
-        for c in range(dim):
-            gradient[c] += w * v[i, c] * y[i, c]
-    for c in range(dim):
-        step = (gradient[c] - pull) / fisher[c]
-        scale[c] *= np.exp(min(1.0, max(-1.0, step)))

@@ -17,7 +17,7 @@ from esgroup.running.limits import budget_reasons, parse_limits
 from esgroup.search import arguments, late, tell_input
 from esgroup.search.ledger import Found, Ledger
 from esgroup.search.stopping import value_reasons
-from esgroup.strategies.base import Drawn, Strategy, Told
+from esgroup.strategies.base import PLATEAU, Drawn, Strategy, Told
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -296,7 +296,7 @@ class Searcher:
         order = values.argsort(kind="stable")  # NaN last
         ranked = values[order].tolist()  # a list is quicker to look into
         if ranked[0] == ranked[0]:
-            plateau = ranked[0] == ranked[int(0.7 * len(ranked))] and self._may_widen()
+            plateau = ranked[0] == ranked[int(PLATEAU * len(ranked))] and self._may_widen()
             self.state = strategy.update(self.state, Told(local, order, plateau, tags, memo), self.state)
         ledger.end_generation(ranked, max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // len(local[0]))))
         if new is values and ranked[-1] == ranked[-1]:

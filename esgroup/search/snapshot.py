@@ -121,6 +121,7 @@ def parts_from_file(header: Header, arrays: Arrays) -> Parts:
     stored = {name.removeprefix("state/"): kept for name, kept in arrays.items() if name.startswith("state/")}
     if of_version_1:
         stored = _state_as_version_2(strategy, stored)
+    stored = _with_trend(strategy, stored)
     state = strategy.read_state(stored)
     first = finite_array(arrays, "first_spread", strategy.spread(state).shape)
     limits = entry(header, "limits", dict)
@@ -208,6 +209,27 @@ def _with_ages(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
     return header | {"asked": nits, "last": None if last is None else asked - 1, "lag": 0.0}, arrays
 
 
+def _with_trend(strategy: Strategy, stored: Arrays) -> Arrays:
+    """Older states have no trend of the steps of D: it begins here."""
+    if "fisher" in stored and "trend" not in stored:
+        dim = len(stored["fisher"])
+        return stored | {"trend": np.zeros(dim + 3 if dim else 0)}
+    if not isinstance(strategy, MixtureSearch):
+        return stored
+    packed, shapes = array(stored, "searches", (None,)), strategy.component_shapes()
+    if len(packed) != sum(sum(lengths.values()) - lengths["trend"] for lengths in shapes):
+        return stored
+    start, parts = 0, []
+    for lengths in shapes:
+        for name, length in lengths.items():
+            if name == "trend":
+                parts.append(np.zeros(length))
+            else:
+                parts.append(packed[start : start + length])
+                start += length
+    return stored | {"searches": np.concatenate(parts)}
+
+
 # ---- version 1 --------------------------------------------------------------------------------------------------
 
 _BOX = {"x0": float, "lower": float, "upper": float, "fixed": bool, "integer": bool, "steps0": float}
@@ -256,14 +278,15 @@ def _state_as_version_2(strategy: Strategy, stored: Arrays) -> Arrays:
         return stored
     packed, start, parts = array(stored, "searches", (None,)), 0, []
     for shapes in strategy.component_shapes():
-        lengths = {name: length for name, length in shapes.items() if name not in ("sigma", "fade", "age", "memory")}
+        newer = ("sigma", "fade", "age", "memory", "trend")
+        lengths = {name: length for name, length in shapes.items() if name not in newer}
         ordered = [*list(lengths)[:5], "scalars", *list(lengths)[5:]]
         component = {}
         for name in ordered:
             length = lengths.get(name, 7)
             component[name], start = packed[start : start + length], start + length
         component = _named(component)
-        parts += [component[name] for name in shapes]
+        parts += [component[name] for name in shapes if name != "trend"]
     return stored | {"searches": np.concatenate(parts)}
 
 

@@ -18,6 +18,7 @@ Indices = NDArray[np.int64]
 
 CONDITION = 1e14  # of A A^T at which a search ends: the CMA-ES tutorial's ConditionCov
 TOL_X = 1e-12  # of the first standard deviations: the tutorial's TolX
+PLATEAU = 0.7  # of a generation whose values are equal to the best one: the tutorial's B.3
 DIVERGENCE = 1e10  # times the first standard deviations
 
 

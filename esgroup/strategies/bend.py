@@ -42,7 +42,8 @@ class Bend:
     that a function that slopes down to the bound becomes a parabola there, on which a search converges as it does
     inside; a parabola whose minimum lies at the bound becomes a fourth power. Between two bounds the mirrors make x
     periodic in y with the period 2 (u - l + a + b): standard deviations larger than a fraction of it carry no
-    information and should be limited. A margin of 0 is plain reflection: a slope becomes a kink, which costs up to five
+    information and should be limited. Samples come as near to a bound as one likes, but not onto it; `nearest_mirror`
+    says where it is reached. A margin of 0 is plain reflection: a slope becomes a kink, which costs up to five
     times the evaluations. (Approaching a bound by a parabola is the idea of pycma's BoundTransform.)
     """
 
@@ -76,6 +77,14 @@ class Bend:
         image = y.copy()
         image[..., columns] = _nearest_image(frame, y[..., columns], to[columns])
         return image
+
+    def nearest_mirror(self, to: Array) -> Array:
+        """Return the y (dim,) nearest to a point at which x is at a bound, inf where there is no margin."""
+        sign, low, _, near, far = frame = self._seen(np.arange(len(to)), np.isneginf(self.lower))
+        mirror, width = low - near, frame.width  # between two bounds there is a mirror at mirror + k width for every k
+        with np.errstate(invalid="ignore"):  # where it is infinite
+            others = width * np.rint((sign * to - mirror) / width)
+        return np.where(near + far > 0, sign * (mirror + np.where(np.isinf(width), 0.0, others)), math.inf)
 
     def steps(self, x: Array, steps: Array) -> Array:
         """Return standard deviations of y that move x inwards by `steps`: the same except in margins."""

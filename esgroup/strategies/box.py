@@ -26,6 +26,9 @@ Mask = NDArray[np.bool_]
 
 _MARGIN = 0.1  # largest bent part of the range; half and twice as much change the evaluations by 3 per cent
 _WIDEST = 1 / 3  # largest useful standard deviation over the range; that of the uniform distribution is 0.29
+# Standard deviations from the mean to a bound that is tried: with 2 the corner of a linear function of 10 to 40
+# coordinates takes 15 to 30 per cent more evaluations, with 4 up to 5 per cent less; the more, the longer it goes on.
+_WITHIN = 3.0
 _DEFAULT_SHARE = 0.25  # of the range: the first standard deviation by default
 _NO_RANGE = 1e20  # bounds as far apart as this are obeyed, but say nothing about the scale
 _RESOLVED = 0.1  # part of a step that must change x; with 0.2, 10 of 24 searches on a grid claimed a wrong success
@@ -38,8 +41,9 @@ class Box:
     """Bounds, fixed and integer coordinates of the user's x, and the map from the search's y, which has none of them.
 
     y has the coordinates that are not fixed. Bounds are met by a bend (`Bend`): x = y except within a margin of
-    min(range / 10, max(sigma0, |x0 - bound|) / 2) at a bound. Integers are rounded, with mirrors at their bounds, so
-    that each integer has an interval of length 1 in y.
+    min(range / 10, max(sigma0, |x0 - bound|) / 2) at a bound. Samples reach a bound in the limit only, so that a search
+    also tries points that are exactly on the bounds near its mean (`onto_bounds`). Integers are rounded, with mirrors
+    at their bounds, so that each integer has an interval of length 1 in y.
     """
 
     x0: Array  # (dim,), feasible
@@ -105,6 +109,15 @@ class Box:
         """
         y = self._bend.back(self.feasible(x)[:, self.free])
         return y if near is None else self._bend.nearest_image(y, near)
+
+    def onto_bounds(self, mean: Array, stds: Array) -> Array | None:
+        """Return the y (free_dim,) of the mean moved onto all bounds within three standard deviations, None if none is.
+
+        Integers are left as they are.
+        """
+        mirror = self._bend.nearest_mirror(mean)
+        near = np.abs(mirror - mean) < _WITHIN * stds
+        return np.where(near, mirror, mean) if near.any() else None
 
     def feasible(self, x: Array) -> Array:
         """Return the nearest feasible points."""

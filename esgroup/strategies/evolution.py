@@ -57,6 +57,7 @@ class SearchState(NamedTuple):
     memory: Array  # of the step-size rule, mostly empty
     inverse: Array  # the packed A^-1 where the group carries it along, else empty
     fisher: Array  # of log D, else empty
+    trend: Array  # of the steps of log D, else empty
     rates: Array  # of the adaptation of learning rates, else empty: rates and averages of squared steps
     average_delta: Array
     average_m: Array
@@ -125,6 +126,7 @@ class Evolution:
             "memory": self.step_size.memory(dim),
             "inverse": size * self.carries_inverse,
             "fisher": dim * decoded,
+            "trend": (dim + 3) * decoded,
             "rates": 4 * adapted,
             "average_delta": dim * adapted,
             "average_m": size * adapted,
@@ -258,16 +260,16 @@ class Evolution:
         constants = self.constants(len(order))
         shift, damped, clip, _ = self._evolve(state, generation, order, tags, constants, 1.0, 1.0)
         z, y, _, weights, *_ = generation
-        root, inverse, scale = state.root, state.inverse, state.scale
+        root, inverse, fisher, trend, scale = state.root, state.inverse, state.fisher, state.trend, state.scale
         own = _decoding_step(constants, damped, clip, 1.0)
         if constants.flows:
             if self.decoding is not None:
                 if self.decoding.is_prompt(self.group):
-                    self.decoding.refresh(self.group, root, inverse, state.fisher)
-                self.decoding.move_scale(self.group, root, inverse, z, y, weights, state.fisher, scale, own)
+                    self.decoding.refresh(self.group, root, inverse, fisher)
+                self.decoding.move_scale(self.group, root, inverse, z, y, weights, fisher, trend, scale, own)
             self._move_by(state, self.group._flow(z, weights, shift))
         elif self.decoding is not None:
-            self.decoding.move(self.group, root, inverse, z, y, weights, shift, state.fisher, scale, own)
+            self.decoding.move(self.group, root, inverse, z, y, weights, shift, fisher, trend, scale, own)
         else:
             self.group._product_h_samples(root, z, weights, shift, y, root)
         self._refresh_if_due(state)
@@ -288,10 +290,10 @@ class Evolution:
         self, state: SearchState, generation: Generation, order: NDArray[np.int64], flows: bool, numbers: Array
     ) -> None:
         """The same for small dense matrices in one compiled loop: calls would take longer than their work."""
-        mean, scale, root, sigma, path_s, path_c, fade, _, _, inverse, fisher = state[:11]
-        report = generation.report
+        mean, scale, root, sigma, path_s, path_c, fade, _, _, inverse, fisher, trend = state[:12]
+        both, report = generation.both, generation.report
         run = full_kernels.generation_by_flow if flows else full_kernels.generation
-        run(order, numbers, generation.both, mean, scale, sigma, fade, path_s, path_c, fisher, inverse, root, report)
+        run(order, numbers, both, mean, scale, sigma, fade, path_s, path_c, fisher, trend, inverse, root, report)
         if report.item(3) == 0.0:
             raise ValueError(_TOO_FAR)
         if not 1e-60 < sigma.item() < 1e60:  # past all reasons to stop
@@ -386,7 +388,8 @@ class Evolution:
             own, root, inverse = _decoding_step(constants, damped, clip, rate_root), state.root, state.inverse
             if self.decoding.is_prompt(group):
                 self.decoding.refresh(group, root, inverse, state.fisher)
-            v = self.decoding.move_scale(group, root, inverse, z, y, weights, state.fisher, state.scale, own)
+            fisher, trend = state.fisher, state.trend
+            v = self.decoding.move_scale(group, root, inverse, z, y, weights, fisher, trend, state.scale, own)
             if v is not None and group.carries_inverse:
                 group._step_with_inverse(root, inverse, z, y, v, rate_root * weights, rate_root * shift)
         if self.decoding is None or not group.carries_inverse:
@@ -400,6 +403,6 @@ class Evolution:
 
 def _decoding_step(constants: Constants, damped: float, clip: float, rate: float) -> DecodingStep:
     """Weights of D from those of A, which were clipped; D has a clipping of its own."""
-    ratio_mu, ratio_1, pull_mu, pull_1 = constants.decoding
+    ratio_mu, ratio_1, pull_mu, pull_1, least = constants.decoding
     factor = rate / clip
-    return factor * ratio_mu, factor * ratio_1, rate * (pull_mu + damped * pull_1)
+    return factor * ratio_mu, factor * ratio_1, rate * (pull_mu + damped * pull_1), least

@@ -24,7 +24,8 @@ class Constants(NamedTuple):
     mean_weights: Array
     root_weights: Array
     kernel: Array  # c_s, c_c, c_1, c_mu, mu_eff, threshold chi, whether weights are rescaled: for the kernel `evolve`
-    decoding: tuple[float, float, float, float]  # rates of D over those of A, for samples and path; coefficients of -1
+    # rates of D over those of A, for samples and path; coefficients of -1; the least share of its step
+    decoding: tuple[float, float, float, float, float]
     c_s: float
     drive: float  # c_s / d_s
     chi: float  # E|N(0, I)|
@@ -74,10 +75,10 @@ class Cumulative:
         drive = c_s / (damping * d_s)
         chi, threshold = rates.expected_norm(dim), 1.4 + 2 / (dim + 1)  # tutorial, below eq. 42
         numbers = [c_s, c_c, c_1, c_mu, mass, threshold * chi, 1.0]
-        c_1d, c_mud = rates.decoding_rates(dim, mu_eff)
+        c_1d, c_mud, least = rates.decoding_rates(dim, mu_eff)
         ratios = (c_mud / c_mu if c_mu > 0 else 0.0, c_1d / c_1)
         pulls = (c_mud * float(weights.root.sum()), c_1d)
-        decoding, flows = ratios + pulls, c_1 + c_mu > _FIRST_ORDER
+        decoding, flows = (*ratios, *pulls, least), c_1 + c_mu > _FIRST_ORDER
         return Constants(weights.mean, weights.root, _frozen(numbers), decoding, c_s, drive, chi, threshold, flows)
 
 
@@ -89,7 +90,7 @@ class Published:
         weights = checks.read_only(rates.utilities(n))
         # c_s = c_1 = 0: no paths; the step size is learnt with A
         numbers = [0.0, 0.0, 0.0, rates.utility_rate(dim, dof), 0.0, 0.0, 0.0]
-        return Constants(weights, weights, _frozen(numbers), (0.0, 0.0, 0.0, 0.0), 0.0, 0.0, 1.0, 0.0)
+        return Constants(weights, weights, _frozen(numbers), (0.0,) * 5, 0.0, 0.0, 1.0, 0.0)
 
 
 def _frozen(numbers: list[float]) -> Array:

@@ -18,7 +18,7 @@ from esgroup.groups import Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
 from esgroup.strategies.adaptation import RateAdaptation
-from esgroup.strategies.base import CONDITION, DIVERGENCE, TOL_X, Criterion, Drawn, Strategy, Told
+from esgroup.strategies.base import CONDITION, DIVERGENCE, PLATEAU, TOL_X, Criterion, Drawn, Indices, Strategy, Told
 from esgroup.strategies.box import Box, unresolved
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
@@ -37,6 +37,13 @@ TOO_THIN = 0.7
 _SHRUNK = 0.1  # of the first steps, at least, for a mean at full precision to be a result and no lack of room
 _FAR = 1e150  # points further out are taken to be there, so that nothing overflows
 
+
+AT_BOUNDS = 3  # the tag of a point on the bounds; those of step-size rules are below it
+# Such a point comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3, 4, 5
+# generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a corner
+# 60, 60, 80, 100, 520; a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at bounds 920,
+# 930, 920, 900, 930.
+_BOUNDS_EVERY, _BOUNDS_SHARE = 4, 40
 
 STEP_SIZES: dict[str, Callable[[], StepSize]] = {
     "csa": CumulativeStepSize,
@@ -61,7 +68,9 @@ class VectorSearch(Strategy):
     """The update of `Evolution` between the user's points and the coordinates that are searched.
 
     `Box` translates between both: bounds, fixed and integer coordinates. It also limits the standard deviations, from
-    below for integers and from above between two bounds. The state is a `SearchState`.
+    below for integers and from above between two bounds. Now and then one of the points is the mean, moved onto the
+    bounds that are near it, so that corners are hit exactly; it has no part in the update. The state is a
+    `SearchState`.
     """
 
     box: Box
@@ -162,7 +171,32 @@ class VectorSearch(Strategy):
             generation = Generation.empty(n, dim)
         y = np.empty((n, dim))
         tags = self.evolution.sample(state, n, rng, generation, y)
-        return Drawn(y if self.box.plain else self.box.decode(y), generation.samples, tags, generation)
+        if self.box.plain:
+            return Drawn(y, generation.samples, tags, generation)
+        if n >= self.popsize and (state.age.item() + 1) % self._bounds_every == 0:
+            tags = self._try_bounds(state, y, tags)
+        return Drawn(self.box.decode(y), generation.samples, tags, generation)
+
+    @cached_property
+    def _bounds_every(self) -> float:
+        """Generations from one point on the bounds to the next; less than four samples cannot spare one."""
+        if self.options.algorithm == "paper" or self.popsize < 4:
+            return math.inf
+        return min(_BOUNDS_EVERY, math.ceil(_BOUNDS_SHARE / self.popsize))
+
+    def _try_bounds(self, state: SearchState, y: Array, tags: Indices | None) -> Indices | None:
+        """Put the mean, moved onto the bounds near it, in place of the last point; returns the tags of all.
+
+        Samples hit a face of the box in the limit only; this point is exactly on it, or in a corner. It counts as one
+        that was evaluated, but not in the update: see `_ranked`. The local coordinates stay those of the sample.
+        """
+        point = self.box.onto_bounds(state.mean, self.spread(state))
+        if point is None:
+            return tags
+        y[-1] = point
+        tags = np.zeros(len(y), dtype=np.int64) if tags is None else tags
+        tags[-1] = AT_BOUNDS
+        return tags
 
     def local(self, state: SearchState, points: Array) -> Array:
         mean = state.mean
@@ -186,12 +220,25 @@ class VectorSearch(Strategy):
             generation = Generation.empty(len(told.local), self.size)
             generation.z[:-1] = told.local
             evolution.place(state, generation, np.empty((0, self.size)))  # images only
-        evolution.update(state, generation, told.order, told.tags)
-        if told.plateau and self.options.algorithm != "paper":
+        widens = told.plateau and self.options.algorithm != "paper" and not self._at_one_point(state, generation, told)
+        evolution.update(state, generation, _ranked(told), told.tags)
+        if widens:
             evolution.leave_plateau(state, len(told.order))
         if self._limited:
             evolution.limit_steps(state, self._least_steps, self.box.most_steps())
         return state
+
+    def _at_one_point(self, state: SearchState, generation: Generation, told: Told) -> bool:
+        """Whether the values of a plateau are equal because most samples are rounded to one point, as in a corner.
+
+        Wider steps would keep a search that has found its corner from ending. Among integers they are right: there they
+        are the way to other points.
+        """
+        if self.box.plain or self._least_steps is not None:
+            return False
+        best = told.order[: int(PLATEAU * len(told.order)) + 1]
+        points = self.box.decode(state.mean + state.sigma * state.scale * generation.y[best])
+        return bool((points == points[0]).all())
 
     # ---- what is known ------------------------------------------------------------------------------------------
 
@@ -295,3 +342,18 @@ def _precise(relative: Array, part: str) -> dict[str, str]:
     if relative.max() < TOL_X_PRECISE:
         return _shrunk(relative, precise=True)
     return {"precision": f"{part} no longer changes the mean: it is at full precision"}
+
+
+def _ranked(told: Told) -> Indices:
+    """The order of a generation in which points put onto bounds have the middle ranks, whose weights are next to 0.
+
+    With ranks and coordinates of their own they would draw the mean to all of their bounds at once, the right ones and,
+    along with them, wrong ones. In a trial of that, with one such point in every generation, 11 searches for the corner
+    of a linear function of 40 coordinates took 4,300 evaluations in the median, and not all got there; now it is 810.
+    """
+    order = told.order
+    if told.tags is None or not (tried := told.tags[order] == AT_BOUNDS).any():
+        return order
+    others = order[~tried]
+    middle = (len(others) + 1) // 2
+    return np.concatenate([others[:middle], order[tried], others[middle:]])

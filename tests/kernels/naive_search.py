@@ -63,9 +63,27 @@ def evolve(
 
 
 def decode(v: Array, y: Array, weights: Array, fisher: Array, ratios: tuple[float, float], pull: float) -> Array:
-    """The factor of D."""
+    """The step of log D, before it is known how much of it is taken."""
     of_rows = weights * np.append(np.full(len(v) - 1, ratios[0]), ratios[1])
-    return np.exp(np.clip((of_rows @ (v * y) - pull) / fisher, -1, 1))
+    return np.clip((of_rows @ (v * y) - pull) / fisher, -1, 1)
+
+
+def trend_after(trend: Array, step: Array) -> Array:
+    """Running means of the step and of its squared length, the sum of squared weights in them, and their sum."""
+    dim = len(step)
+    b = 1 / (2 * dim)
+    mean, square, q, s = trend[:dim], *trend[dim:]
+    return np.append(
+        (1 - b) * mean + b * step, [(1 - b) * square + b * step @ step, (1 - b) ** 2 * q + b**2, (1 - b) * s + b]
+    )
+
+
+def share_taken(trend: Array, least: float) -> float:
+    """How much of a step of log D is taken, after its trend is known."""
+    dim = len(trend) - 3
+    mean, square, q, s = trend[:dim], *trend[dim:]
+    ratio = mean @ mean / (q * square / s)
+    return float(np.clip((ratio - 1 - np.sqrt(2 / dim)) / 2, least, 1))
 
 
 def h(z: Array, weights: Array, shift: float) -> Array:

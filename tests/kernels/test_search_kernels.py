@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from esgroup.kernels import full, search
+from esgroup.kernels import decoding, full, search
 from tests.groups.elements import frozen
 from tests.groups.laws import close
 from tests.kernels import naive_search as naive
@@ -115,15 +115,64 @@ def test_orthogonalise(n: int, dim: int) -> None:
     close(z, expected, 1e-9)
 
 
+def some_trend(dim: int, rng: Rng, size: float = 1.0) -> np.ndarray:
+    """The trend after some steps with a common direction of this size."""
+    trend, direction = np.zeros(dim + 3), rng.standard_normal(dim)
+    for _ in range(12):
+        trend = naive.trend_after(trend, 0.1 * (size * direction + rng.standard_normal(dim)))
+    return trend
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 20])
+def test_d_moves_by_the_share_of_its_step_that_its_trend_allows(dim: int) -> None:
+    """Between its limits, and at both of them."""
+    shares = []
+    for size in (0.0, 0.3, 0.5, 0.8, 1.2, 8.0):
+        rng = np.random.default_rng(dim)
+        before, scale = some_trend(dim, rng, size), rng.uniform(0.5, 2.0, dim)
+        step, trend, expected = 0.1 * rng.standard_normal(dim), before.copy(), scale.copy()
+        wanted = naive.trend_after(before, step)
+        decoding.move_by_trend(frozen(step), 0.3, trend, scale)
+        close(trend, wanted)
+        close(scale, expected * np.exp(naive.share_taken(wanted, 0.3) * step))
+        shares.append(naive.share_taken(wanted, 0.3))
+    assert min(shares) == 0.3 and (dim == 1 or max(shares) == 1)
+    assert dim < 20 or any(min(shares) < share < 1 for share in shares)
+
+
+def test_the_first_step_of_d_and_steps_of_length_zero_have_no_trend() -> None:
+    step, trend, scale = np.array([0.3, -0.2, 0.1]), np.zeros(6), np.ones(3)
+    decoding.move_by_trend(step, 0.2, trend, scale)
+    close(np.log(scale), 0.2 * step)
+    trend, scale = np.zeros(6), np.ones(3)
+    decoding.move_by_trend(np.zeros(3), 0.2, trend, scale)
+    assert np.array_equal(scale, np.ones(3)) and np.isfinite(trend).all()
+
+
+def test_without_a_signal_the_ratio_of_the_trend_is_one_at_every_age() -> None:
+    """The mean of r over 1000 series of independent steps, within 5 standard errors."""
+    dim, rng = 8, np.random.default_rng(11)
+    trends = np.zeros((1000, dim + 3))
+    for age in range(1, 60):
+        steps = rng.standard_normal(trends[:, :dim].shape)
+        trends = np.array([naive.trend_after(trend, step) for trend, step in zip(trends, steps, strict=True)])
+        if age in (1, 2, 5, 20, 59):
+            ratios = (trends[:, :dim] ** 2).sum(axis=1) * trends[:, -1] / (trends[:, dim + 1] * trends[:, dim])
+            error = 1e-9 + ratios.std() / np.sqrt(len(ratios))
+            assert abs(ratios.mean() - 1) < 5 * error, age
+            assert ratios.std() < 1.1 * np.sqrt(2 / dim)
+
+
 @pytest.mark.parametrize(("n", "dim"), SIZES)
 def test_decode(n: int, dim: int) -> None:
     rng = np.random.default_rng(4)
     v, y, weights = rng.standard_normal((n + 1, dim)), rng.standard_normal((n + 1, dim)), rng.standard_normal(n + 1)
     for size in (0.1, 10.0):  # small steps, and such as are cut off
-        fisher, scale = rng.uniform(2.0, 5.0, dim), rng.uniform(0.5, 2.0, dim)
-        expected = scale * naive.decode(v, y, size * weights, fisher, (0.6, 1.4), 0.3)
-        search.decode(frozen(v), frozen(y), size * weights, fisher, 0.6, 1.4, 0.3, scale)
-        close(scale, expected)
+        fisher, scale, before = rng.uniform(2.0, 5.0, dim), rng.uniform(0.5, 2.0, dim), some_trend(dim, rng)
+        step, trend, expected = naive.decode(v, y, size * weights, fisher, (0.6, 1.4), 0.3), before.copy(), scale.copy()
+        decoding.decode(frozen(v), frozen(y), size * weights, fisher, 0.6, 1.4, 0.3, 0.2, trend, scale)
+        close(trend, naive.trend_after(before, step))
+        close(scale, expected * np.exp(naive.share_taken(trend, 0.2) * step))
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.9])
@@ -145,7 +194,7 @@ def generation_arguments(n: int, dim: int, numbers: dict[str, float], rng: Rng) 
     given = arguments(n, dim, numbers, rng)
     given["z"][n] = given["path_c"]
     a = np.eye(dim) + 0.3 * rng.standard_normal((dim, dim)) / np.sqrt(dim)
-    parts = [given["constants"], [0.8, 1.3, 0.6, 1.4, 0.2, 0.3], given["mean_weights"], given["root_weights"]]
+    parts = [given["constants"], [0.8, 1.3, 0.6, 1.4, 0.2, 0.3, 0.4], given["mean_weights"], given["root_weights"]]
     return {
         "order": given["order"],
         "numbers": frozen(np.concatenate(parts)),
@@ -157,6 +206,7 @@ def generation_arguments(n: int, dim: int, numbers: dict[str, float], rng: Rng) 
         "path_s": given["path_s"],
         "path_c": given["path_c"],
         "fisher": np.full(dim, np.nan),
+        "trend": some_trend(dim, rng),
         "inverse": np.linalg.inv(a).ravel(),
         "root": a.ravel().copy(),
         "report": np.full(4, np.nan),
@@ -167,23 +217,25 @@ def after_generation(given: dict[str, Any], step_of: Callable[..., np.ndarray]) 
     """What a generation leaves, by the formulas on whole arrays; `step_of` has S of A <- A S."""
     n, dim, numbers = len(given["order"]), len(given["mean"]), given["numbers"]
     z, y = given["both"][: n + 1], given["both"][n + 1 :]
-    drive, chi, ratio_mu, ratio_1, pull_mu, pull_1 = numbers[7:13]
+    drive, chi, ratio_mu, ratio_1, pull_mu, pull_1, least = numbers[7:14]
     a, inverse = given["root"].reshape(dim, dim), given["inverse"].reshape(dim, dim)
     before = {name: given[name].copy() for name in ("path_s", "fade", "path_c", "mean")}
-    weights = (numbers[13 : 13 + n], numbers[13 + n :])
+    weights = (numbers[14 : 14 + n], numbers[14 + n :])
     moved = naive.evolve(given["order"], *weights, numbers[:7], given["sigma"][0], given["scale"], z, y, before)
     length, shift, damped, clip = moved["report"]
     information = 1 + np.diagonal(a @ a.T) * np.diagonal(np.linalg.inv(a @ a.T))
     information *= np.sqrt(information.max() / 2)
     own, pull = (ratio_mu / clip, ratio_1 / clip), pull_mu + damped * pull_1
-    factor = naive.decode(moved["z"] @ inverse, moved["y"], moved["weights"], information, own, pull)
+    of_d = naive.decode(moved["z"] @ inverse, moved["y"], moved["weights"], information, own, pull)
+    trend = naive.trend_after(given["trend"], of_d)
     step = step_of(moved["z"], moved["weights"], shift)
     return {
         **{name: moved[name] for name in ("path_s", "fade", "path_c", "mean", "report")},
         "both": np.vstack([moved["z"], moved["y"]]),
         "sigma": given["sigma"] * np.exp(min(1, drive * (length / chi - 1))),
         "fisher": information,
-        "scale": given["scale"] * factor,
+        "trend": trend,
+        "scale": given["scale"] * np.exp(naive.share_taken(trend, least) * of_d),
         "root": (a @ step).ravel(),
         "inverse": np.linalg.inv(a @ step).ravel(),
     }
@@ -208,7 +260,7 @@ def test_generation(case: str, n: int, dim: int) -> None:
 def test_generation_by_flow(c_mu: float, n: int, dim: int) -> None:
     given = generation_arguments(n, dim, changed(c_mu=c_mu), np.random.default_rng(n * dim))
     given["numbers"] = given["numbers"].copy()
-    given["numbers"][13 + n :] = np.abs(given["numbers"][13 + n :]) / n  # so that S S^T is positive definite
+    given["numbers"][14 + n :] = np.abs(given["numbers"][14 + n :]) / n  # so that S S^T is positive definite
     expected = after_generation(given, naive.flow)
     full.generation_by_flow(*given.values())
     for name, value in expected.items():

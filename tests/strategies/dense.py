@@ -31,6 +31,7 @@ class Numbers(NamedTuple):
     c_mu: float
     c_1d: float
     c_mud: float
+    least: float  # share of a step of log D
 
 
 def chi(n: int) -> float:
@@ -54,8 +55,10 @@ def numbers(n: int, popsize: int, dof: int, negative_mean: float = 0.0, damping:
     c_c = (4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n)
     faster = max(1, (n + 1) / 3)
     c_1d = min(0.5, faster * 2 / (n**2 + 2.6 * n + 1.7 + mu_eff))
-    c_mud = min(0.5, 1 - c_1d, faster * 2 * (mu_eff - 1.75 + 1 / mu_eff) / ((n + 2) ** 2 + mu_eff))
-    return Numbers(u, w, mu_eff, mean_mu_eff, c_s, d_s, c_c, c_1, c_mu, c_1d, c_mud)
+    c_mu_full = 2 * (mu_eff - 1.75 + 1 / mu_eff) / ((n + 2) ** 2 + mu_eff)
+    c_mud = min(0.5, 1 - c_1d, max(faster * c_mu_full, min(0.3, 3 * faster * c_mu_full)))
+    least = min(1, 2 * c_mu_full / c_mud)
+    return Numbers(u, w, mu_eff, mean_mu_eff, c_s, d_s, c_c, c_1, c_mu, c_1d, c_mud, least)
 
 
 def projection(group: Group) -> Callable[[Array], Array]:
@@ -133,6 +136,22 @@ class Rates:
         self.eta = min(1, self.eta * math.exp(min(gamma_ * self.eta, beta) * drive))
 
 
+class Trend:
+    """How much of a step of log D is taken, from all its steps so far."""
+
+    def __init__(self, n: int) -> None:
+        self.steps: list[Array] = []
+        self.b = 1 / (2 * n)
+
+    def share(self, step: Array, least: float) -> float:
+        """The ratio of the squared mean of the steps to what it is without a signal, with weights b (1 - b)^age."""
+        self.steps.append(step)
+        n, weights = len(step), self.b * (1 - self.b) ** np.arange(len(self.steps))[::-1]
+        mean = weights @ np.array(self.steps)
+        noise = (weights**2).sum() * (weights @ [s @ s for s in self.steps]) / weights.sum()
+        return min(1, max(least, (mean @ mean / noise - 1 - math.sqrt(2 / n)) / 2))
+
+
 @dataclass
 class Dense:
     """A search with x = mean + sigma D A z, D = diag(d), and how it moves."""
@@ -154,6 +173,7 @@ class Dense:
         self.project = projection(self.group)
         self.of_mean, self.of_root = Rates(0.1), Rates(0.03)
         self.fisher = self.information()
+        self.trend = Trend(n)
 
     def information(self) -> Array:
         """F sqrt(max F / 2) with the Fisher information F of log D."""
@@ -193,7 +213,8 @@ class Dense:
             if isinstance(self.group, Full) and n <= 48:  # at every step; for others when the search refreshes
                 self.fisher = self.information()
             exponent = eta_root * self.score(best_first, w, pull) / self.fisher
-            self.d = self.d * np.exp(np.clip(exponent, -1, 1))
+            step = np.clip(exponent, -1, 1)
+            self.d = self.d * np.exp(self.trend.share(step, k.least) * step)
         if k.c_1 + k.c_mu > 0.1 and not self.adapted:
             rows, weights = np.vstack([best_first, self.p_c]), clip * np.append(k.c_mu * w, k.c_1)
             step = flow(self.group, self.project, rows, weights, clip * (k.c_1 * pull + k.c_mu * k.w.sum()))

@@ -302,6 +302,38 @@ def test_of_all_images_between_two_mirrors_the_nearest_is_found() -> None:
         np.testing.assert_allclose(bend.out(image), bend.out(y), atol=1e-13)
 
 
+@given(bends("both below above"), st.floats(-4, 4))
+def test_the_nearest_mirror_is_at_a_bound_exactly_and_none_is_nearer(bend, where) -> None:
+    low, high, near, far = parts(bend)
+    to = np.array([(low if math.isfinite(low) else high) + where * 10 * reach(bend)])
+    mirror = bend.nearest_mirror(to)
+    ends = [low - near] if math.isfinite(low) else []
+    ends += [high + far] if math.isfinite(high) else []
+    if len(ends) == 2:
+        width = ends[1] - ends[0]
+        ends = [ends[0] + k * width for k in round((to.item() - ends[0]) / width) + np.arange(-2, 3)]
+    best = np.abs(np.array(ends) - to).min()
+    assert abs(mirror - to).item() == pytest.approx(best, abs=1e-12 * (reach(bend) + abs(to.item())))
+    inside = bend.nearest_mirror(np.array([low - near / 2 if math.isfinite(low) else high + far / 2]))
+    assert bend.out(inside[None]).item() in (low, high)
+    if min(side for side in (near, far) if side > 0) > 1e-6 * reach(bend):  # else rounding is all that is seen
+        assert bend.out(mirror[None]).item() in (low, high)
+
+
+@given(bends("both below above"), st.floats(-4, 4))
+def test_the_nearest_mirror_of_an_upper_bound_is_that_of_a_lower_one_reversed(bend, where) -> None:
+    other = Bend(-bend.upper, -bend.lower, bend.upper_margin, bend.lower_margin)
+    to = about(bend)[[0]][0] + where * reach(bend)
+    gaps = np.abs(other.nearest_mirror(-to) + to), np.abs(bend.nearest_mirror(to) - to)  # halfway both are right
+    np.testing.assert_allclose(*gaps, rtol=0, atol=1e-12 * (reach(bend) + np.abs(to).max()))
+
+
+def test_where_there_is_no_margin_there_is_no_mirror_to_go_to() -> None:
+    bounds = np.array([-INF, 0.0, 0.0, -INF]), np.array([INF, 4.0, INF, 4.0])
+    bend = Bend(*bounds, np.array([0.0, 0.0, 0.5, 0.0]), np.array([0.0, 0.0, 0.0, 0.25]))
+    assert bend.nearest_mirror(np.array([1.0, 1.0, 7.0, -7.0])).tolist() == [INF, INF, -0.5, 4.25]
+
+
 def test_the_nearest_image_of_a_point_that_is_nearest_is_itself_bit_for_bit() -> None:
     bend = Bend(np.array([0.1, -INF]), np.array([0.7, INF]), np.array([0.05, 0.0]), np.array([0.05, 0.0]))
     y = np.random.default_rng(1).uniform(0.1, 0.7, (50, 2))

@@ -198,6 +198,17 @@ def test_a_point_is_searched_where_it_is_nearest_to_the_mean() -> None:
     assert where.encode(x, np.array([19.0, 8.9])).tolist() == [[20.0, 8.0]]
 
 
+def test_the_mean_moves_onto_the_bounds_within_three_standard_deviations() -> None:
+    bounds = [(0, 10), (0, 10), (0, 10), (None, 9), (0, 10), (None, None), (0, 10)]  # mirrors at -1 and 11
+    where = make_box([5.0] * 7, bounds, fixed=[6], integer=[4], sigma0=2.0)
+    mean = np.array([1.9, 2.1, 9.0, 8.5, 0.0, 3.0])
+    y = where.onto_bounds(mean, np.ones(6))
+    assert y.tolist() == [-1.0, 2.1, 11.0, 11.0, 0.0, 3.0]
+    assert where.decode(y[None]).tolist() == [[0.0, 2.1, 10.0, 9.0, 0.0, 3.0, 5.0]]
+    assert where.onto_bounds(mean, np.full(6, 0.1)) is None
+    assert make_box([5.0, 5.0]).onto_bounds(np.zeros(2), np.ones(2)) is None
+
+
 def test_the_kinds_of_integer_arguments() -> None:
     for integer in (True, [0, 1], [True, True], np.array([0, -1]), range(2)):
         assert make_box([1.0, 2.0], integer=integer).integer.all()

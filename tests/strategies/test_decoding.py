@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
-from esgroup.strategies.decoding import Decoding, DecodingStep
+from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, SearchState
 from esgroup.strategies.recombination import Cumulative
 from tests.groups.cases import CASES
@@ -23,11 +23,14 @@ def covariance_of(d: np.ndarray, a: np.ndarray) -> np.ndarray:
     return d[:, None] * (a @ a.T) * d
 
 
-def step_of_log_d(group: Group, root: np.ndarray, z: np.ndarray, weights: np.ndarray, step: DecodingStep) -> np.ndarray:
-    """How log D moves; the last row of z is the path."""
+def step_of_log_d(
+    group: Group, root: np.ndarray, z: np.ndarray, weights: np.ndarray, step: tuple[float, float, float]
+) -> np.ndarray:
+    """The step of log D; the last row of z is the path."""
     inverse = group.inverse(root) if group.carries_inverse else np.zeros(0)
-    scale = np.ones(group.dim)
-    v = Decoding().move_scale(group, root, inverse, z, group.apply(root, z), weights, np.ones(group.dim), scale, step)
+    scale, fisher, trend = np.ones(group.dim), np.ones(group.dim), np.zeros(group.dim + 3)
+    y, taken = group.apply(root, z), (*step, 1.0)
+    v = Decoding().move_scale(group, root, inverse, z, y, weights, fisher, trend, scale, taken)
     close(v, z @ np.linalg.inv(group.dense(root)))
     return np.log(scale)
 
@@ -74,7 +77,10 @@ def test_independent_coordinates_have_information_two_and_no_damping() -> None:
 
 @pytest.mark.parametrize("group", [Full(4), Full(50), Triangular(4), Heisenberg(5, 1, 2)], ids=str)
 def test_one_step_written_out(group: Group) -> None:
-    """log D_j += (c_1d (v_p y_p - 1) + c_mud sum w (v y - 1)) / (F sqrt(max F / 2)), v = A^-T z, y = A z."""
+    """log D_j += g (c_1d (v_p y_p - 1) + c_mud sum w (v y - 1)) / (F sqrt(max F / 2)), v = A^-T z, y = A z.
+
+    g is the least one in the first step.
+    """
     rng, n = np.random.default_rng(1), group.dim
     evolution = Evolution(group, Cumulative(NEGATIVE_MEAN, DAMPING), Decoding())
     state = some_state(evolution, rng)
@@ -92,7 +98,7 @@ def test_one_step_written_out(group: Group) -> None:
         gradient += k.c_mud * w * (length * (inverse.T @ s) * (a @ s) - 1)
     exponent = gradient / (fisher * math.sqrt(fisher.max() / 2))
     assert np.abs(exponent).max() < 1
-    close(np.log(state.scale / before.scale), exponent, 1e-9)
+    close(np.log(state.scale / before.scale), k.least * exponent, 1e-9)
 
 
 def test_the_step_of_log_d_is_at_most_one_either_way() -> None:

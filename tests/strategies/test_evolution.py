@@ -145,7 +145,7 @@ class MaEs:
         u = np.maximum(k.u, 0.0)
         c_1, c_mu = self.epsilon * k.c_1, self.epsilon * k.c_mu
         numbers = np.array([k.c_s, k.c_s, c_1, c_mu, k.mu_eff, np.inf, 1.0])
-        return Constants(u, u, numbers, (0.0, 0.0, 0.0, 0.0), k.c_s, k.c_s / k.d_s, dense.chi(dim), np.inf)
+        return Constants(u, u, numbers, (0.0,) * 5, k.c_s, k.c_s / k.d_s, dense.chi(dim), np.inf)
 
 
 def ma_es_gap(epsilon: float) -> float:
