@@ -47,7 +47,7 @@ CMA, CMAES, ACMA = "cma (full)", "cmaes CMA (full)", "fcmaes C++ (full)"
 SEPCMA, CRFMNES = "cmaes SepCMA (linear)", "fcmaes CR-FM-NES C++ (linear)"
 
 RATIO_GOALS = {
-    FULL: {2: 2.5, 10: 2.0, 40: 2.5, 100: 3.5, 200: 4.0, 640: 4.0, 1000: 4.0},
+    FULL: {2: 2.0, 10: 2.0, 40: 2.0, 100: 3.0, 200: 3.0, 640: 3.0, 1000: 3.0},
     PLAIN: {dim: 2.2 for dim in FULL_DIMS if dim >= 40},
     HEISENBERG: {100: 3.5, 1000: 2.6, 10**4: 2.5},
     DIAGONAL: {10**4: 1.6},

@@ -15,7 +15,7 @@ from esgroup.groups.spelling import register
 from esgroup.kernels import full as kernels
 from esgroup.lazy import blas
 
-_LOOPED = 200  # up to this dimension `kernels.place` is faster than BLAS
+_LOOPED = 200  # measured, rows A z_i: the loop takes 15 us at d = 100 and 45 at 200, BLAS 18 and 56; 630 to 625 at 640
 _SMALL = 48  # measured: the loop takes 2.0 us at d = 10 and 6.9 at 40, BLAS 6.5 and 9.4; at 64 it is 13.1 to 11.1
 
 
