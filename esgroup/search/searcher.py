@@ -16,7 +16,7 @@ from esgroup.options import Algorithm, Auto, Noise, StepSizeRule, chosen, docume
 from esgroup.running.limits import budget_reasons, parse_limits
 from esgroup.search import arguments, late, tell_input
 from esgroup.search.ledger import Found, Ledger
-from esgroup.search.stopping import value_reasons
+from esgroup.search.stopping import still_improving, value_reasons
 from esgroup.strategies.base import PLATEAU, Drawn, Strategy, Told
 
 if TYPE_CHECKING:
@@ -297,7 +297,8 @@ class Searcher:
         ranked = values[order].tolist()  # a list is quicker to look into
         if ranked[0] == ranked[0]:
             plateau = ranked[0] == ranked[int(PLATEAU * len(ranked))] and self._may_widen()
-            self.state = strategy.update(self.state, Told(local, order, plateau, tags, memo), self.state)
+            told = Told(local, order, plateau, tags, memo, self._first_spread)
+            self.state = strategy.update(self.state, told, self.state)
         ledger.end_generation(ranked, max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // len(local[0]))))
         if new is values and ranked[-1] == ranked[-1]:
             ledger.nfev += len(ranked)
@@ -416,8 +417,10 @@ class Searcher:
         nit, record = ledger.nit, ledger.record
         reasons = budget_reasons(self.limits, ledger.nfev, nit, ledger.clock.seconds, ledger.best_f)
         reasons |= value_reasons(record, nit, strategy.size, strategy.popsize, patience=strategy.patience)
-        for name, every, look in strategy.criteria:
-            reasons |= record.look(name, every, nit, look, self.state, self._first_spread)
+        for name, every, look, waits_at in strategy.criteria:
+            found = record.look(name, every, nit, look, self.state, self._first_spread)
+            if not (found and waits_at and still_improving(record, strategy.size, strategy.popsize, waits_at)):
+                reasons |= found
         return reasons
 
     @property

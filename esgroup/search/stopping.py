@@ -74,7 +74,7 @@ def value_reasons(record: Record, nit: int, dim: int, popsize: int, *, patience:
     reasons = {}
     if record.failed_in_a_row >= FAILED:
         reasons["failed"] = f"no evaluation of the last {record.failed_in_a_row} generations gave a value"
-    span = 10 + math.ceil(30 * dim / popsize)  # the tutorial's TolHistFun
+    span = _short_span(dim, popsize)
     if nit >= span and len(record.best) >= span:
         recent = [*itertools.islice(reversed(record.best), span), record.worst]
         low, high = min(recent), max(recent)
@@ -86,6 +86,36 @@ def value_reasons(record: Record, nit: int, dim: int, popsize: int, *, patience:
     if patience < math.inf:  # sorting a long history in every generation would be expensive
         reasons |= record.look("stagnation", 10, nit, _stagnation, record, dim, popsize, patience)
     return reasons
+
+
+def _short_span(dim: int, popsize: int) -> int:
+    """Generations of the tutorial's TolHistFun, 10 + 30 n / lambda."""
+    return 10 + math.ceil(30 * dim / popsize)
+
+
+def still_improving(record: Record, dim: int, popsize: int, narrowness: float) -> bool:
+    """Whether a search that is as narrow as it may become goes on because its function is sharp and values get better.
+
+    `narrowness` is the size s of the distribution relative to the first one. The values of a smooth function then
+    differ s^2 times as much as at first, those of a sharp one s times: in between, at s^1.5, lies the limit. At a
+    smooth minimum the search ends at once. Along a sharp ridge values get better slowly, and differ more within a generation:
+    the best values of the last 20 + 60 n / lambda generations are compared with those of as many before, by medians.
+    With a quarter of that, 1 of 10 searches along bbob's f13 with 20 coordinates reaches 1e-8 instead of 7.
+    """
+    if not record.best:
+        return False
+    latest = [*zip(reversed(record.best), reversed(record.median), range(10), strict=False)]
+    differences = np.array([_difference(best, median) for best, median, _ in latest])
+    if _median(differences) < _difference(record.best[0], record.median[0]) * narrowness**1.5:
+        return False
+    span = 2 * _short_span(dim, popsize)
+    recent = np.array(list(itertools.islice(reversed(record.best), 2 * span)))
+    return len(recent) < 2 * span or _median(recent[:span]) < _median(recent[span:])
+
+
+def _difference(best: float, median: float) -> float:
+    """Median less best value, infinite where one of them is."""
+    return median - best if math.isfinite(median - best) else math.inf
 
 
 def _stagnation(record: Record, dim: int, popsize: int, patience: float) -> dict[str, str]:

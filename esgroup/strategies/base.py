@@ -39,6 +39,7 @@ class Told(NamedTuple):
     plateau: bool = False  # most values are equal, and the distribution is not yet far wider than the first one
     tags: Indices | None = None  # as they were drawn; 0 for points that were not, or not from the present state
     memo: Any = None  # of `Drawn`, else None
+    first: Array | None = None  # the first `spread` of the search
 
 
 class Criterion(NamedTuple):
@@ -47,6 +48,8 @@ class Criterion(NamedTuple):
     name: str
     every: int  # generations between two looks, after which the answer stands until the next; 0: always look
     look: Callable[[Any, Array], dict[str, str]]  # state and first `spread` to reasons by name, none to go on
+    # relative size of the distribution at which its reasons wait as long as values get better (`still_improving`)
+    waits_at: float = 0.0
 
 
 class Strategy(ABC):
