@@ -107,7 +107,7 @@ def test_place(n: int, dim: int) -> None:
     close(x, naive.place(mean, 0.7, scale, y[:n]))
 
 
-@pytest.mark.parametrize(("n", "dim"), [(6, 4), (4, 9), (12, 3), (9, 2)])
+@pytest.mark.parametrize(("n", "dim"), [(6, 4), (4, 9), (12, 3), (9, 2), (8, 7), (9, 40)])
 def test_orthogonalise(n: int, dim: int) -> None:
     z = np.random.default_rng(3).standard_normal((n + 2, dim))
     expected = np.vstack([naive.orthogonalised(z[:n]), z[n:]])
