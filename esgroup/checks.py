@@ -176,5 +176,5 @@ def not_positive_definite(smallest: float) -> str:
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Mark an array as not writeable, because it is shared, and return it."""
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array

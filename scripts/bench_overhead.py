@@ -47,7 +47,7 @@ CMA, CMAES, ACMA = "cma (full)", "cmaes CMA (full)", "fcmaes C++ (full)"
 SEPCMA, CRFMNES = "cmaes SepCMA (linear)", "fcmaes CR-FM-NES C++ (linear)"
 
 RATIO_GOALS = {
-    FULL: {2: 2.5, 10: 2.0, 40: 2.5, 100: 3.5, 200: 4.0, 640: 4.0, 1000: 4.0},
+    FULL: {2: 2.0, 10: 2.0, 40: 2.0, 100: 3.0, 200: 3.0, 640: 3.0, 1000: 3.0},
     PLAIN: {dim: 2.2 for dim in FULL_DIMS if dim >= 40},
     HEISENBERG: {100: 3.5, 1000: 2.6, 10**4: 2.5},
     DIAGONAL: {10**4: 1.6},
@@ -145,8 +145,8 @@ def every_time(dim: int) -> int:
 
 
 CONTENDERS = (
-    # ours renew the inverse every max(100, d / 4) generations with decoding, norms every 100 without
-    Contender(FULL, "esgroup", True, esgroup_search("full"), lambda dim: max(100, dim // 4)),
+    # ours renew the inverse every max(1000, d) generations with decoding, norms every 100 without
+    Contender(FULL, "esgroup", True, esgroup_search("full"), lambda dim: max(1000, dim)),
     Contender(PLAIN, "esgroup", True, esgroup_search("full", decoding=False), lambda dim: 100),
     # peers have a few eigendecompositions in a turn
     Contender(CMA, "cma", True, cma_search, lambda dim: 4 * eigen_period(dim, 0.25)),

@@ -201,8 +201,16 @@ class Hooks(ABC):
         """factor A for a positive factor (linear)."""
         return a * factor
 
-    def _place(self, a: Array, z: Array, mean: Array, sigma: float, scale: Array, y: Array, x: Array) -> None:
-        """y = rows A z_i, and x = rows mean + sigma scale (.) y_i for as many rows as x has."""
+    def _place(
+        self, frame: int, a: Array, path: Array, mean: Array, sigma: Array, scale: Array, z: Array, y: Array, x: Array
+    ) -> None:
+        """Make the first `frame` rows of z orthogonal, and write the path to its last.
+
+        Then y = rows A z_i, and x = rows mean + sigma scale (.) y_i for as many rows as x has.
+        """
+        if frame:
+            search_kernels.orthogonalise(frame, z)
+        z[-1] = path
         self._apply_into(a, z, y)
         search_kernels.place(mean, sigma, scale, y, x)
 

@@ -6,16 +6,17 @@ import numpy as np
 from esgroup.kernels.jit import kernel
 
 
-@kernel("in1, float, in1, in2, out2")
+@kernel("in1, in1, in1, in2, out2")
 def place(mean, sigma, scale, y, x):
     """x_i = mean + sigma scale (.) y_i for the rows of x; y may have more."""
     n, dim = x.shape
+    step = sigma[0]
     for i in range(n):
         for c in range(dim):
-            x[i, c] = mean[c] + sigma * scale[c] * y[i, c]
+            x[i, c] = mean[c] + step * scale[c] * y[i, c]
 
 
-@kernel("int, out2")
+@kernel("int, out2", inlined=True)
 def orthogonalise(n, z):
     """Make the first n rows orthogonal in blocks of at most dim rows, without changing their lengths (Gram-Schmidt)."""
     dim = z.shape[1]
@@ -25,13 +26,21 @@ def orthogonalise(n, z):
         for c in range(dim):
             total += z[i, c] * z[i, c]
         squares[i] = total
-        for j in range(i - i % dim, i):
-            dot = 0.0
+        for j in range(i - i % dim, i, 4):  # four at a time: they are orthogonal, and z_i is read once for all
+            k, m, p = min(j + 1, i - 1), min(j + 2, i - 1), min(j + 3, i - 1)
+            z_i, z_j, z_k, z_m, z_p = z[i], z[j], z[k], z[m], z[p]
+            in_j, in_k, in_m, in_p = 0.0, 0.0, 0.0, 0.0
             for c in range(dim):
-                dot += z[i, c] * z[j, c]
-            dot /= squares[j]
+                in_j += z_i[c] * z_j[c]
+                in_k += z_i[c] * z_k[c]
+                in_m += z_i[c] * z_m[c]
+                in_p += z_i[c] * z_p[c]
+            in_j /= squares[j]
+            in_k = in_k / squares[k] if k > j else 0.0
+            in_m = in_m / squares[m] if m > k else 0.0
+            in_p = in_p / squares[p] if p > m else 0.0
             for c in range(dim):
-                z[i, c] -= dot * z[j, c]
+                z_i[c] -= in_j * z_j[c] + in_k * z_k[c] + in_m * z_m[c] + in_p * z_p[c]
         rest = 0.0
         for c in range(dim):
             rest += z[i, c] * z[i, c]
@@ -40,7 +49,7 @@ def orthogonalise(n, z):
             z[i, c] *= factor
 
 
-@kernel("idx1, in1, in1, in1, float, in1, out2, out2, out1, out1, out1, out1, out1, out1")
+@kernel("idx1, in1, in1, in1, float, in1, out2, out2, out1, out1, out1, out1, out1, out1", inlined=True)
 def evolve(
     order, mean_weights, root_weights, constants, step, scale, z, y, path_s, fade, path_c, mean, weights, report
 ):
@@ -54,7 +63,9 @@ def evolve(
     """
     n, dim = len(order), z.shape[1]
     c_s, c_c, c_1, c_mu, mass, threshold, rescaled = constants
-    size, delta, image = np.zeros(dim), np.zeros(dim), np.zeros(dim)
+    size, delta, image = np.empty(dim), np.empty(dim), np.empty(dim)
+    for c in range(dim):
+        size[c], delta[c], image[c] = 0.0, 0.0, 0.0
     pull = 0.0
     for r in range(n):
         i = order[r]

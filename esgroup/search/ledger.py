@@ -203,7 +203,10 @@ class Ledger:
         self.record.add(ranked)
         self.nit += 1
         self.reserve = None
-        if self.asked:
+        asked = self.asked
+        if len(asked) == 1 and not (asked[0].out or self._indexed):  # mostly: all points of the last ask were told
+            self.asked = []
+        elif asked:
             self._forget(most_out)
 
     def _forget(self, most_out: int) -> None:

@@ -157,17 +157,21 @@ class Searcher:
             drawn = ledger.drawn_together(number, batch, lambda more: strategy.sample(self.state, more, self.rng))
         if len(ledger.injected):
             drawn = self._with_injected(drawn)
-        if drawn.points.base is not None:  # through which it could be made writeable again
-            drawn = drawn._replace(points=drawn.points.copy())
-        drawn.points.flags.writeable = False
+        points = drawn.points
+        if points.base is not None:  # through which it could be made writeable again
+            points = points.copy()
+            drawn = drawn._replace(points=points)
+        points.setflags(write=False)
         ledger.hand_out(drawn)
-        shown = drawn.points[:]  # a view, which cannot be made writeable again
+        shown = points[:]  # a view, which cannot be made writeable again
         return strategy.to_user(shown) if strategy.converts_points else shown
 
     def _affordable(self, n: int) -> int:
         """At most as many as `max_evals` leaves; n if nothing is left and points are asked for nevertheless."""
         most = self.limits.max_evals
-        left = n if most is None else most - self.ledger.nfev
+        if most is None:
+            return n
+        left = most - self.ledger.nfev
         return n if left <= 0 else min(n, left)
 
     def inject(self, X: Any) -> None:

@@ -33,12 +33,16 @@ class Sampling:
     def fill(self, z: Array, n: int, rng: np.random.Generator) -> None:
         """Write n samples to the first rows of z."""
         drawn = (n + 1) // 2 if self.mirrored else n
-        rng.standard_normal(out=z if drawn == len(z) else z[:drawn])  # ~ N(0, I)
-        dim = z.shape[1]
-        if self.orthogonal and dim > 1 and _WORTH * drawn >= dim:
-            kernels.orthogonalise(drawn, z)
+        if (orthogonal := self.draw(z, drawn, rng)) > 1:
+            kernels.orthogonalise(orthogonal, z)
         if self.mirrored:
             np.negative(z[: n - drawn], out=z[drawn:n])
+
+    def draw(self, z: Array, n: int, rng: np.random.Generator) -> int:
+        """Write n independent samples to the first rows of z; return how many of them are to be made orthogonal."""
+        rng.standard_normal(out=z if n == len(z) else z[:n])  # ~ N(0, I)
+        dim = z.shape[1]
+        return n if self.orthogonal and dim > 1 and _WORTH * n >= dim else 0
 
 
 def longest(dim: int) -> float:

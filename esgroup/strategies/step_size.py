@@ -28,6 +28,10 @@ class StepSize(Protocol):
         """Shape some of the samples z (n, dim) in place; returns the tags of all, None if none is marked."""
         ...
 
+    def drive(self, constants: Constants) -> float | None:
+        """The factor a of the rule min(1, a (|p_s| / chi - 1)), which compiled loops know; None for other rules."""
+        ...
+
     def log_step(
         self,
         constants: Constants,
@@ -57,6 +61,9 @@ class CumulativeStepSize:
 
     def mark(self, group: Group, root: Array, scale: Array, memory: Array, z: Array) -> Indices | None:
         return None
+
+    def drive(self, constants: Constants) -> float | None:
+        return constants.drive
 
     def log_step(
         self,

@@ -35,6 +35,9 @@ class TwoPointStepSize:
     def memory(self, dim: int) -> int:
         return dim + 1  # v, then s
 
+    def drive(self, constants: Constants) -> float | None:
+        return None
+
     def mark(self, group: Group, root: Array, scale: Array, memory: Array, z: Array) -> Indices | None:
         if len(z) < 2 or not memory[:-1].any():
             return None

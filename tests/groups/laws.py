@@ -8,6 +8,7 @@ from esgroup.groups import Conjugate, Group
 from esgroup.groups.hooks import Hooks
 from tests.groups import oracle
 from tests.groups.elements import covariance, element, frozen, local
+from tests.kernels.naive_search import orthogonalised
 
 Rng = np.random.Generator
 
@@ -155,14 +156,17 @@ class GroupLaws:
         close(out, x @ group.dense(a).T + offset)
 
     def points_and_images_are_placed_by_the_matrix(self, group: Group, rng: Rng) -> None:
-        """With one more row of images than of points, as in a search."""
-        a, z = element(group, rng), frozen(rng.standard_normal((4, group.dim)))
+        """With one more row of images than of points, that of the path; samples may be made orthogonal."""
+        a, given = element(group, rng), rng.standard_normal((4, group.dim))
+        path = frozen(rng.standard_normal(group.dim))
         mean, scale = frozen(rng.standard_normal(group.dim)), frozen(rng.uniform(0.5, 2.0, group.dim))
-        y, x = np.full(z.shape, np.nan), np.full((3, group.dim), np.nan)
-        group._place(a, z, mean, 0.7, scale, y, x)
-        images = z @ group.dense(a).T
-        close(y, images)
-        close(x, mean + 0.7 * scale * images[:3])
+        for orthogonal in (0, 3):
+            z, y, x = given.copy(), np.full((4, group.dim), np.nan), np.full((3, group.dim), np.nan)
+            group._place(orthogonal, a, path, mean, np.array([0.7]), scale, z, y, x)
+            close(z, np.vstack([orthogonalised(given[:3]) if orthogonal else given[:3], path]), 1e-8)
+            images = z @ group.dense(a).T
+            close(y, images)
+            close(x, mean + 0.7 * scale * images[:3])
 
     def norms_of_rows_and_columns_are_those_of_the_matrix(self, group: Group, rng: Rng) -> None:
         """By the group's own method, by that of the rotated group, and by the default for groups without one."""

@@ -89,3 +89,9 @@ def share_taken(trend: Array, least: float) -> float:
 def h(z: Array, weights: Array, shift: float) -> Array:
     m = ((z.T * weights) @ z - shift * np.eye(z.shape[1])) / 2
     return np.eye(len(m)) + m + m @ m / 2
+
+
+def flow(z: Array, weights: Array, shift: float) -> Array:
+    """The symmetric root of (1 - s) I + Z^T W Z."""
+    values, vectors = np.linalg.eigh((z.T * weights) @ z + (1 - shift) * np.eye(z.shape[1]))
+    return (vectors * np.sqrt(values)) @ vectors.T

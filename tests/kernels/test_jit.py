@@ -67,6 +67,44 @@ def double(x, out):  # type: ignore[no-untyped-def]
         out[i] = -1.0 if np.isnan(x[i]) else 2.0 * x[i]
 
 
+@pytest.mark.parametrize("inlined", [False, True])
+def test_a_kernel_that_calls_another_is_compiled_again_when_that_changes(inlined: bool, tmp_path: Path) -> None:
+    """Also if it is in another file, at which Numba does not look; otherwise both are found on disk."""
+    inner = f"""
+        from esgroup.kernels.jit import kernel
+
+        @kernel("in1, float, out1", inlined={inlined})
+        def scale(x, factor, out):
+            for i in range(x.shape[0]):
+                out[i] = factor * x[i]
+    """
+    outer = """
+        from esgroup.kernels.jit import kernel
+        from inner_loops import scale
+
+        @kernel("in1, out1")
+        def twice(x, out):
+            scale(x, 2.0, out)
+            scale(out[:1], 3.0, out[1:])
+    """
+    code = """
+        import numpy as np, outer_loops
+        out = np.zeros(2)
+        outer_loops.twice(np.ones(2), out)
+        stats = outer_loops.twice.stats
+        print(out.tolist(), sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+    """
+    (tmp_path / "outer_loops.py").write_text(textwrap.dedent(outer))
+    printed = []
+    for factor in ("factor", "factor", "10 * factor"):
+        text = textwrap.dedent(inner).replace("factor * x", f"{factor} * x")
+        if not printed or factor != "factor":
+            (tmp_path / "inner_loops.py").write_text(text)
+        path = os.pathsep.join([str(ROOT), str(tmp_path)])
+        printed.append(run(code, PYTHONPATH=path, NUMBA_CACHE_DIR=str(tmp_path / "cache")).stdout.strip())
+    assert printed == ["[2.0, 6.0] 0 1", "[2.0, 6.0] 1 0", "[20.0, 600.0] 0 1"]
+
+
 def test_inputs_may_be_read_only_and_nan_is_seen() -> None:
     x, out = np.array([1.0, np.nan, np.inf]), np.empty(3)
     x.flags.writeable = False

@@ -1,5 +1,6 @@
 """The loops of the search, and of small full matrices under decoding, against their slow twins."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -102,11 +103,11 @@ def test_place(n: int, dim: int) -> None:
     rng = np.random.default_rng(2)
     mean, scale, y = rng.standard_normal(dim), rng.uniform(0.5, 2.0, dim), rng.standard_normal((n + 1, dim))
     x = np.empty((n, dim))
-    search.place(frozen(mean), 0.7, frozen(scale), frozen(y), x)
+    search.place(frozen(mean), np.array([0.7]), frozen(scale), frozen(y), x)
     close(x, naive.place(mean, 0.7, scale, y[:n]))
 
 
-@pytest.mark.parametrize(("n", "dim"), [(6, 4), (4, 9), (12, 3), (9, 2)])
+@pytest.mark.parametrize(("n", "dim"), [(6, 4), (4, 9), (12, 3), (9, 2), (8, 7), (9, 40)])
 def test_orthogonalise(n: int, dim: int) -> None:
     z = np.random.default_rng(3).standard_normal((n + 2, dim))
     expected = np.vstack([naive.orthogonalised(z[:n]), z[n:]])
@@ -174,37 +175,121 @@ def test_decode(n: int, dim: int) -> None:
         close(scale, expected * np.exp(naive.share_taken(trend, 0.2) * step))
 
 
-@pytest.mark.parametrize(("n", "dim"), [*SIZES, (30, 5), (7, 40)])
-def test_decode_and_step(n: int, dim: int) -> None:
-    """D, A h(M) and its inverse, M = (Z^T W Z - s I) / 2, with as many samples as there may be."""
+@pytest.mark.parametrize("keep", [0.0, 0.9])
+@pytest.mark.parametrize(("n", "dim"), [(1, 1), (2, 3), (5, 4), (8, 7), (3, 130)])
+def test_products_in_blocks(n: int, dim: int, keep: float) -> None:
     rng = np.random.default_rng(5)
-    a, z = np.eye(dim) + 0.3 * rng.standard_normal((dim, dim)) / np.sqrt(dim), rng.standard_normal((n, dim))
-    before, trend_before = rng.uniform(0.5, 2.0, dim), some_trend(dim, rng)
-    weights, shift, ratios, pull = 0.4 * rng.standard_normal(n) / np.sqrt(n), 0.35, (0.6, 1.4), 0.2
-    inverse, step = np.linalg.inv(a), naive.h(z, weights, shift)
+    left, right, out = rng.standard_normal((n, 5)), rng.standard_normal((n, dim)), rng.standard_normal((5, dim))
+    expected = keep * out + left.T @ right
+    out = out if keep else np.full(out.shape, np.nan)
+    full.add_product(frozen(left), frozen(right), keep, out)
+    close(out, expected)
+    images = np.empty((n, 5))
+    full.images(frozen(right), frozen(expected), images)
+    close(images, right @ expected.T)
+
+
+def generation_arguments(n: int, dim: int, numbers: dict[str, float], rng: Rng) -> dict[str, Any]:
+    """Those of `generation`, from those of `evolve`; the images are those of A."""
+    given = arguments(n, dim, numbers, rng)
+    given["z"][n] = given["path_c"]
+    a = np.eye(dim) + 0.3 * rng.standard_normal((dim, dim)) / np.sqrt(dim)
+    parts = [given["constants"], [0.8, 1.3, 0.6, 1.4, 0.2, 0.3, 0.4], given["mean_weights"], given["root_weights"]]
+    return {
+        "order": given["order"],
+        "numbers": frozen(np.concatenate(parts)),
+        "both": np.vstack([given["z"], given["z"] @ a.T]),
+        "mean": given["mean"],
+        "scale": given["scale"].copy(),
+        "sigma": np.array([0.78]),
+        "fade": given["fade"],
+        "path_s": given["path_s"],
+        "path_c": given["path_c"],
+        "fisher": np.full(dim, np.nan),
+        "trend": some_trend(dim, rng),
+        "inverse": np.linalg.inv(a).ravel(),
+        "root": a.ravel().copy(),
+        "report": np.full(4, np.nan),
+    }
+
+
+def after_generation(given: dict[str, Any], step_of: Callable[..., np.ndarray]) -> dict[str, np.ndarray]:
+    """What a generation leaves, by the formulas on whole arrays; `step_of` has S of A <- A S."""
+    n, dim, numbers = len(given["order"]), len(given["mean"]), given["numbers"]
+    z, y = given["both"][: n + 1], given["both"][n + 1 :]
+    drive, chi, ratio_mu, ratio_1, pull_mu, pull_1, least = numbers[7:14]
+    a, inverse = given["root"].reshape(dim, dim), given["inverse"].reshape(dim, dim)
+    before = {name: given[name].copy() for name in ("path_s", "fade", "path_c", "mean")}
+    weights = (numbers[14 : 14 + n], numbers[14 + n :])
+    moved = naive.evolve(given["order"], *weights, numbers[:7], given["sigma"][0], given["scale"], z, y, before)
+    length, shift, damped, clip = moved["report"]
     information = 1 + np.diagonal(a @ a.T) * np.diagonal(np.linalg.inv(a @ a.T))
     information *= np.sqrt(information.max() / 2)
-    root, scale, carried, fisher = a.ravel().copy(), before.copy(), inverse.ravel().copy(), np.empty(dim)
-    trend = trend_before.copy()
-    decoding.decode_and_step(
-        frozen(z), frozen(z @ a.T), frozen(weights), shift, *ratios, pull, 0.2, fisher, trend, scale, carried, root
-    )
-    close(fisher, information)
-    of_d = naive.decode(z @ inverse, z @ a.T, weights, information, ratios, pull)
-    close(trend, naive.trend_after(trend_before, of_d))
-    close(scale, before * np.exp(naive.share_taken(trend, 0.2) * of_d))
-    close(root.reshape(dim, dim), a @ step, 1e-9)
-    close(carried.reshape(dim, dim), np.linalg.inv(a @ step), 1e-8)
+    own, pull = (ratio_mu / clip, ratio_1 / clip), pull_mu + damped * pull_1
+    of_d = naive.decode(moved["z"] @ inverse, moved["y"], moved["weights"], information, own, pull)
+    trend = naive.trend_after(given["trend"], of_d)
+    step = step_of(moved["z"], moved["weights"], shift)
+    return {
+        **{name: moved[name] for name in ("path_s", "fade", "path_c", "mean", "report")},
+        "both": np.vstack([moved["z"], moved["y"]]),
+        "sigma": given["sigma"] * np.exp(min(1, drive * (length / chi - 1))),
+        "fisher": information,
+        "trend": trend,
+        "scale": given["scale"] * np.exp(naive.share_taken(trend, least) * of_d),
+        "root": (a @ step).ravel(),
+        "inverse": np.linalg.inv(a @ step).ravel(),
+    }
 
 
-@pytest.mark.parametrize(("n", "dim"), SIZES)
-def test_place_of_small_dense_roots(n: int, dim: int) -> None:
+SMALL_STEPS = [case for case in CASES if "clipped" not in case]
+
+
+@pytest.mark.parametrize("case", SMALL_STEPS)
+@pytest.mark.parametrize(("n", "dim"), [*SIZES, (30, 5), (7, 40)])
+def test_generation(case: str, n: int, dim: int) -> None:
+    """A h(M) and its inverse, M = (Z^T W Z - s I) / 2, with as many samples as there may be."""
+    given = generation_arguments(n, dim, CASES[case], np.random.default_rng(n * dim))
+    expected = after_generation(given, naive.h)
+    full.generation(*given.values())
+    for name, value in expected.items():
+        close(given[name], value, 1e-8)
+
+
+@pytest.mark.parametrize("c_mu", [0.03, 0.2])
+@pytest.mark.parametrize(("n", "dim"), [*SIZES, (30, 5), (12, 10)])
+def test_generation_by_flow(c_mu: float, n: int, dim: int) -> None:
+    given = generation_arguments(n, dim, changed(c_mu=c_mu), np.random.default_rng(n * dim))
+    given["numbers"] = given["numbers"].copy()
+    given["numbers"][14 + n :] = np.abs(given["numbers"][14 + n :]) / n  # so that S S^T is positive definite
+    expected = after_generation(given, naive.flow)
+    full.generation_by_flow(*given.values())
+    for name, value in expected.items():
+        close(given[name], value, 1e-8)
+
+
+@pytest.mark.parametrize("run", ["generation", "generation_by_flow"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e120])
+def test_a_generation_writes_nothing_but_a_sign_if_a_sample_is_not_finite(run: str, bad: float) -> None:
+    given = generation_arguments(6, 4, CASES["ordinary"], np.random.default_rng(1))
+    given["both"][given["order"][0], 2] = bad
+    before = {name: np.copy(value) for name, value in given.items()}
+    getattr(full, run)(*given.values())
+    assert given.pop("report")[3] == 0.0
+    for name, value in given.items():
+        assert np.array_equal(value, before[name], equal_nan=True), name
+
+
+@pytest.mark.parametrize("orthogonal", [False, True])
+@pytest.mark.parametrize(("n", "dim"), [(6, 4), (4, 9), (12, 3), (2, 2)])
+def test_place_of_dense_roots(n: int, dim: int, orthogonal: bool) -> None:
     rng = np.random.default_rng(8)
-    a, z, mean = rng.standard_normal((dim, dim)), rng.standard_normal((n + 1, dim)), rng.standard_normal(dim)
-    scale, y, x = rng.uniform(0.5, 2.0, dim), np.empty((n + 1, dim)), np.empty((n, dim))
-    full.place(frozen(a.ravel()), frozen(z), frozen(mean), 0.7, frozen(scale), y, x)
+    a, given, path, mean = (rng.standard_normal(shape) for shape in ((dim, dim), (n, dim), dim, dim))
+    z, y, x = np.vstack([given, np.full(dim, np.nan)]), np.empty((n + 1, dim)), np.empty((n, dim))
+    sigma, scale = np.array([0.7]), rng.uniform(0.5, 2.0, dim)
+    full.place(n * orthogonal, frozen(a.ravel()), frozen(path), frozen(mean), sigma, frozen(scale), z, y, x)
+    close(z, np.vstack([naive.orthogonalised(given) if orthogonal else given, path]), 1e-9)
     close(y, z @ a.T)
-    close(x, naive.place(mean, 0.7, scale, (z @ a.T)[:n]))
+    close(x, naive.place(mean, 0.7, scale, y[:n]))
 
 
 @pytest.mark.parametrize(("n", "dim"), [*SIZES, (30, 5), (7, 40)])
@@ -219,7 +304,7 @@ def test_cores_of_the_step_and_of_its_inverse(n: int, dim: int) -> None:
     close((np.eye(dim) - z.T @ down @ z) / keep, np.linalg.inv(step), 1e-8)
 
 
-def test_decode_and_step_exchanges_rows_where_it_must() -> None:
+def test_cores_exchange_rows_where_they_must() -> None:
     """A weight w that makes the first pivot of alpha I + K G vanish, by which elimination must not divide.
 
     K = (1/2 - s/4) W + W G W / 8 with W = diag(w, 10), so that the pivot is a quadratic function of w.
@@ -230,10 +315,6 @@ def test_decode_and_step_exchanges_rows_where_it_must() -> None:
     weights = np.array([np.roots(pivot).max(), 10.0])
     core = (0.5 - shift / 4) * np.diag(weights) + gram * np.outer(weights, weights) / 8
     assert abs((keep * np.eye(2) + core @ gram)[0, 0]) < 1e-14
-    root, carried = np.eye(2).ravel(), np.eye(2).ravel()
-    of_d = np.ones(2), np.zeros(5), np.ones(2)
-    decoding.decode_and_step(z, z, weights, shift, 0.0, 0.0, 0.0, 1.0, *of_d, carried, root)
-    close(carried.reshape(2, 2), np.linalg.inv(naive.h(z, weights, shift)))
     up, down = np.empty((2, 2, 2))
     full.cores(z, weights, shift, up, down)
     close((np.eye(2) - z.T @ down @ z) / keep, np.linalg.inv(naive.h(z, weights, shift)))
@@ -245,11 +326,9 @@ def test_the_loops_do_the_same_without_the_compiler() -> None:
     search.evolve.python(*plain.values())
     for name, value in compiled.items():
         close(value, plain[name])
-    rng = np.random.default_rng(7)
-    z, a = rng.standard_normal((5, 3)), np.eye(3) + 0.1 * rng.standard_normal((3, 3))
-    results = []
-    for run in (decoding.decode_and_step, decoding.decode_and_step.python):
-        scale, carried, root = np.ones(3), np.linalg.inv(a).ravel(), a.ravel().copy()
-        run(z, z @ a.T, np.full(5, 0.1), 0.3, 0.5, 0.6, 0.2, 0.4, np.ones(3), np.zeros(6), scale, carried, root)
-        results.append(np.concatenate([scale, carried, root]))
-    close(*results)
+    for run in (full.generation, full.generation_by_flow):
+        compiled, plain = (generation_arguments(5, 3, CASES["ordinary"], np.random.default_rng(7)) for _ in range(2))
+        run(*compiled.values())
+        run.python(*plain.values())
+        for name, value in compiled.items():
+            close(value, plain[name])

@@ -206,7 +206,7 @@ def test_figures_at_their_limits_meet_every_goal() -> None:
 
 def test_the_limits_are_those_of_the_issue() -> None:
     limits = [goal.limit for goal in bench.ratio_goals({})]
-    assert limits == [2.5, 2.0, 2.5, 3.5, 4.0, 4.0, 4.0, *[2.2] * 5, 3.5, 2.6, 2.5, 1.6]
+    assert limits == [2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 3.0, *[2.2] * 5, 3.5, 2.6, 2.5, 1.6]
     assert [goal.limit for goal in bench.memory_goals({}, math.nan)] == [50.0, 10.0, 10.0, 0.5]
 
 
@@ -335,7 +335,7 @@ def test_ours_is_never_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
         bench.present("")
 
 
-@pytest.mark.parametrize(("ratio", "code", "verdict"), [(2.5, 0, "1 met"), (2.6, 1, "1 missed")])
+@pytest.mark.parametrize(("ratio", "code", "verdict"), [(2.0, 0, "1 met"), (2.1, 1, "1 missed")])
 def test_a_missed_goal_is_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ratio: float, code: int, verdict: str
 ) -> None:

@@ -69,9 +69,10 @@ class Turned(Sampling):
 
     by: object = None
 
-    def fill(self, z: np.ndarray, n: int, rng: np.random.Generator) -> None:
-        super().fill(z, n, rng)
+    def draw(self, z: np.ndarray, n: int, rng: np.random.Generator) -> int:
+        orthogonal = super().draw(z, n, rng)
         z[:n] = z[:n] @ np.asarray(self.by).T
+        return orthogonal
 
 
 def run(evolution: Evolution, start: np.ndarray, f: Function) -> SearchState:
