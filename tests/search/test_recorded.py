@@ -5,26 +5,26 @@ import pytest
 from tests.search.recorded import SEARCHES, evaluations
 
 EVALUATIONS = {
-    "ellipsoid full": 1020,
-    "ellipsoid triangular": 1020,
+    "ellipsoid full": 980,
+    "ellipsoid triangular": 980,
     "ellipsoid block_triangular:k=3": 1580,
     "ellipsoid heisenberg:k1=1,k2=1": 1580,
     "ellipsoid diagonal": 580,
     "ellipsoid full, popsize 60": 3060,
     "ellipsoid full without decoding": 1610,
-    "ellipsoid mirrored": 1090,
+    "ellipsoid mirrored": 940,
     "ellipsoid paper": 10020,
     "ellipsoid of 70": 4480,
     "ellipsoid bounded": 300,
-    "ellipsoid with cov0": 940,
-    "ellipsoid with noise adaptation": 700,
-    "rosenbrock": 1296,
-    "integers": 160,
-    "rastrigin with ipop": 11200,
-    "rastrigin with bipop": 4277,
+    "ellipsoid with cov0": 950,
+    "ellipsoid with noise adaptation": 680,
+    "rosenbrock": 1323,
+    "integers": 216,
+    "rastrigin with ipop": 10962,
+    "rastrigin with bipop": 4508,
     "spd": 534,
     "matrix": 999,
-    "basins": 954,
+    "basins": 828,
 }
 
 

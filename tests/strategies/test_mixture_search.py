@@ -232,7 +232,7 @@ def test_components_are_ranked_among_their_own_samples() -> None:
 def test_an_update_changes_neither_the_state_nor_the_samples() -> None:
     strategy, rng = MixtureSearch(Mixture.spread(3, bounds=BOX, rng=0), bounds=BOX), np.random.default_rng(0)
     state = strategy.start()
-    for _ in range(60):
+    for _ in range(90):
         for array in state:
             array.flags.writeable = False
         drawn = strategy.sample(state, strategy.popsize, rng)

@@ -9,7 +9,9 @@ recorded anew (`python -m tests.version_1.cases > expected.json`, then look at w
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,6 +134,9 @@ def _rugged(x: Any) -> float:
 
 def main() -> None:
     found = {kind: go_on(esgroup.Searcher.load(FOLDER / f"{kind}.npz"), kind) for kind in KINDS}
+    with tempfile.TemporaryDirectory() as folder:
+        copy = shutil.copy(FOLDER / "restarts.npz", folder)
+        found["restarts"] = restarted(Path(copy), True, 6002)
     json.dump(found, sys.stdout, indent=1)
 
 
