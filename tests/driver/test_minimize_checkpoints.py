@@ -55,8 +55,8 @@ class TestCheckpoints:
 
     def test_it_continues_after_each_generation_bit_for_bit(self, tmp_path: Path) -> None:
         """A run of many sessions of one generation each; the values are so coarse that restarts come soon."""
-        whole, parts = (Recorder(lambda x: round(ellipsoid(x), -1)) for _ in range(2))
-        options: dict[str, Any] = {**self.OPTIONS, "restarts": "bipop", "max_evals": 700}
+        whole, parts = (Recorder(lambda x: round(ellipsoid(x), -2)) for _ in range(2))
+        options: dict[str, Any] = {**self.OPTIONS, "restarts": "bipop", "max_evals": 500}
         expected = esgroup.minimize(whole, X0, **options)
         for session in range(1000):
             file = {"checkpoint": tmp_path / "run.npz", "resume": session > 0}
