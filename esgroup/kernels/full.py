@@ -177,6 +177,21 @@ def move_scale(numbers, z, y, weights, report, fisher, trend, scale, inverse, ro
     move_by_trend(steps, numbers[4], trend, scale)
 
 
+@kernel(
+    "idx1, in1, out2, out2, out1, out1, out1, out1, out1, out1, out1, out1, in2, in2, out1, out2, out1", inlined=True
+)
+def advance(
+    order, numbers, z, y, mean, scale, sigma, fade, path_s, path_c, fisher, trend, inverse, root, weights, v, report
+):
+    """All of a generation but A and A^-1, for which `weights` and `v` are written: see `generation`."""
+    n, step = len(order), sigma[0]
+    u, w = numbers[14 : 14 + n], numbers[14 + n :]
+    evolve(order, u, w, numbers[:7], step, scale, z, y, path_s, fade, path_c, mean, weights, report)
+    if report[3] > 0.0:
+        sigma[0] = step * np.exp(min(1.0, numbers[7] * (report[0] / numbers[8] - 1.0)))
+        move_scale(numbers[9:14], z, y, weights, report, fisher, trend, scale, inverse, root, v)
+
+
 @kernel("idx1, in1, out2, out1, out1, out1, out1, out1, out1, out1, out1, out1, out1, out1")
 def generation(order, numbers, both, mean, scale, sigma, fade, path_s, path_c, fisher, trend, inverse, root, report):
     """All of one generation: `evolve`, sigma by the cumulative rule, D by `move_scale`, A and A^-1.
@@ -189,12 +204,9 @@ def generation(order, numbers, both, mean, scale, sigma, fade, path_s, path_c, f
     n, dim = len(order) + 1, len(mean)
     z, y, a, b = both[:n], both[n:], root.reshape(dim, dim), inverse.reshape(dim, dim)
     weights, v, core, up, down = np.empty(n), np.empty((n, dim)), np.empty((n, dim)), np.empty((n, n)), np.empty((n, n))
-    u, w, first, step = numbers[14 : 13 + n], numbers[13 + n :], numbers[:7], sigma[0]
-    evolve(order, u, w, first, step, scale, z, y, path_s, fade, path_c, mean, weights, report)
+    advance(order, numbers, z, y, mean, scale, sigma, fade, path_s, path_c, fisher, trend, b, a, weights, v, report)
     if report[3] == 0.0:
         return
-    sigma[0] = step * np.exp(min(1.0, numbers[7] * (report[0] / numbers[8] - 1.0)))
-    move_scale(numbers[9:14], z, y, weights, report, fisher, trend, scale, b, a, v)
     shift = report[1]
     keep = 1.0 - 0.5 * shift + 0.125 * shift * shift
     cores(z, weights, shift, up, down)
@@ -219,12 +231,9 @@ def generation_by_flow(
     n, dim = len(order) + 1, len(mean)
     z, y, a, b = both[:n], both[n:], root.reshape(dim, dim), inverse.reshape(dim, dim)
     weights, v, weighted = np.empty(n), np.empty((n, dim)), np.empty((n, dim))
-    u, w, first, step = numbers[14 : 13 + n], numbers[13 + n :], numbers[:7], sigma[0]
-    evolve(order, u, w, first, step, scale, z, y, path_s, fade, path_c, mean, weights, report)
+    advance(order, numbers, z, y, mean, scale, sigma, fade, path_s, path_c, fisher, trend, b, a, weights, v, report)
     if report[3] == 0.0:
         return
-    sigma[0] = step * np.exp(min(1.0, numbers[7] * (report[0] / numbers[8] - 1.0)))
-    move_scale(numbers[9:14], z, y, weights, report, fisher, trend, scale, b, a, v)
     pair, inverses = np.empty((2 * dim, dim)), np.empty((2 * dim, dim))  # X and Y
     for r in range(dim):
         for i in range(n):

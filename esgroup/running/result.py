@@ -57,8 +57,9 @@ class SearchResult(Result):
     nfailed
         Evaluations that failed.
     noisy
-        Whether the values of a search that has stopped look noisy or rugged: the best of each generation varied at
-        random about one level. If there is noise, `xmean` is a better answer than x, the point of the luckiest value.
+        Whether the values of a search that has stopped, with restarts those of the last run, look noisy or rugged: the
+        best of each generation varied at random about one level. If there is noise, `xmean` is a better answer than x,
+        the point of the luckiest value.
     restarts
         Restarts, in results of `minimize`.
     modes

@@ -106,6 +106,7 @@ def still_improving(record: Record, dim: int, popsize: int, narrowness: float) -
     smooth minimum the search ends at once. Along a sharp ridge values get better slowly, and differ more within a
     generation: the best values of the last 20 + 60 n / lambda generations are compared with those of as many before, by
     medians. With a quarter of that, 1 of 10 searches along bbob's f13 with 20 coordinates reaches 1e-8 instead of 7.
+    A sharp minimum pays for it: |x| with 10 coordinates ends after about 3,500 evaluations instead of 2,700.
     """
     if not record.best:
         return False

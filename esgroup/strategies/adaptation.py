@@ -1,4 +1,4 @@
-"""Learning rates from the signal-to-noise ratio of the steps, for noisy and multimodal functions."""
+"""Learning rates that fall where values are noisy or rugged, by the signal-to-noise ratio of the steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ONE, NEAR = 3, 4  # tags of the two samples whose values are compared; those of 
 
 @dataclass(frozen=True)
 class RateAdaptation:
-    """LRA-CMA-ES (Nomura, Akimoto and Ono 2023) in local coordinates, where values at near points differ like any two.
+    """LRA-CMA-ES (Nomura, Akimoto and Ono 2023) in local coordinates, used while near points have unlike values.
 
     For each of the two steps Delta, that of the mean (delta) and that of the root (M + log step I),
 
@@ -53,7 +53,10 @@ class RateAdaptation:
     start: float = 0.9
 
     def mark(self, z: Array, tags: Indices | None) -> Indices | None:
-        """Move the last of the samples z, in place, and tag it and its neighbour; fewer than four are left alone."""
+        """Move the last of the samples z, in place, and tag it and its neighbour.
+
+        Fewer than four are left alone: then q stays as it is, and rates follow the steps alone.
+        """
         if len(z) < 4:
             return tags
         between = z[-2] + z[-1]

@@ -378,7 +378,7 @@ class Evolution:
         tags: Indices | None,
         adaptation: RateAdaptation,
     ) -> None:
-        """The same with both learning rates from the signal-to-noise ratio of their steps."""
+        """The same with both learning rates from `RateAdaptation`."""
         constants, group = self.constants(len(order)), self.group
         rate_mean, rate_root = float(state.rates[0]), float(state.rates[1])
         before = state.path_s.copy()

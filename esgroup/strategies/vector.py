@@ -38,7 +38,7 @@ _SHRUNK = 0.1  # of the first steps, at least, for a mean at full precision to b
 # Of the first standard deviations: no narrower distribution is of use. pycma ends at 1e-11, absolute. With 1e-10, 11 of
 # 15 searches along the sharp ridge f13 of bbob, with 20 coordinates, get to 1e-8, with 1e-11 3 of 10, with 1e-9 all.
 NARROWEST = 1e-10
-_NARROW = 1e-8  # of the first standard deviation in one coordinate: all are worth a look then
+_NARROW = 1e-7  # of the first standard deviation in one coordinate, by sigma D alone: then all of them are looked at
 _FAR = 1e150  # points further out are taken to be there, so that nothing overflows
 
 
@@ -73,8 +73,8 @@ class VectorSearch(Strategy):
 
     `Box` translates between both: bounds, fixed and integer coordinates. It also limits the standard deviations, from
     below for integers and from above between two bounds. Now and then one of the points is the mean, moved onto the
-    bounds that are near it, so that corners are hit exactly; it has no part in the update. The state is a
-    `SearchState`.
+    bounds that are near it, so that corners are hit exactly; it has no part in the update if it is told in time. The
+    state is a `SearchState`.
     """
 
     box: Box
@@ -191,18 +191,18 @@ class VectorSearch(Strategy):
         return min(_BOUNDS_EVERY, math.ceil(_BOUNDS_SHARE / self.popsize))
 
     def _try_bounds(self, state: SearchState, y: Array, tags: Indices | None) -> Indices | None:
-        """Put the mean, moved onto the bounds near it, in place of the last point; returns the tags of all.
+        """Put the mean, moved onto the bounds near it, in place of a point; returns the tags of all.
 
         Samples hit a face of the box in the limit only; this point is exactly on it, or in a corner. It counts as one
-        that was evaluated, but not in the update: see `_ranked`. The local coordinates stay those of the sample.
+        that was evaluated, but not in the update: see `_ranked`. The local coordinates stay those of the sample. It is
+        the last point that no other device has marked. If its value comes late, it is a point like any other.
         """
         point = self.box.onto_bounds(state.mean, self.spread(state))
-        if point is None:
-            return tags
-        y[-1] = point
         tags = np.zeros(len(y), dtype=np.int64) if tags is None else tags
-        tags[-1] = AT_BOUNDS
-        return tags
+        unmarked = np.flatnonzero(tags == 0)
+        if point is not None and unmarked.size:
+            y[unmarked[-1]], tags[unmarked[-1]] = point, AT_BOUNDS
+        return tags if tags.any() else None
 
     def local(self, state: SearchState, points: Array) -> Array:
         mean = state.mean
@@ -232,8 +232,9 @@ class VectorSearch(Strategy):
             evolution.leave_plateau(state, len(told.order))
         if self._limited:
             evolution.limit_steps(state, self._least_steps, self.box.most_steps())
-        if told.first is not None and state.sigma.item() * state.scale.item(0) < _NARROW * told.first.item(0):
-            self._keep_width(state, told.first)
+        first, j = told.first, self._shrinking_one
+        if first is not None and j is not None and state.sigma.item() * state.scale.item(j) < _NARROW * first.item(j):
+            self._keep_width(state, first)
         return state
 
     def _keep_width(self, state: SearchState, first: Array) -> None:
@@ -241,9 +242,14 @@ class VectorSearch(Strategy):
 
         Along a sharp ridge sigma falls with the distance to the ridge, long before A has learnt its direction. Narrower
         steps are of no use then, but steps of this size learn the ridge. The search ends when values get no better.
+
+        A that shrinks while sigma is held is brought back to its usual size, so that sigma D tells when to look.
         """
-        relative = (self.spread(state) / first)[self._shrinking]
-        if relative.size and 0.0 < relative.max() < NARROWEST and self.options.algorithm != "paper":
+        stds = self.spread(state)
+        relative = (stds / first)[self._shrinking]
+        if 0.0 < relative.max() < NARROWEST and self.options.algorithm != "paper":
+            if (stds / (state.sigma * state.scale)).max() < _SHRUNK:
+                self.evolution.refresh(state)
             state.sigma[0] *= NARROWEST / relative.max()
 
     def _at_one_point(self, state: SearchState, generation: Generation, told: Told) -> bool:
@@ -307,6 +313,11 @@ class VectorSearch(Strategy):
         """The coordinates whose standard deviations may become as small as they like: not the integers."""
         least = self._least_steps
         return np.ones(self.size, dtype=bool) if least is None else least == 0.0
+
+    @cached_property
+    def _shrinking_one(self) -> int | None:
+        """One of these coordinates, None if there is none."""
+        return int(self._shrinking.argmax()) if self._shrinking.any() else None
 
     def _spread_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
         """Whether the distribution is a point, or beyond all bounds.

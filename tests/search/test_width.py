@@ -49,6 +49,19 @@ def test_wider_distributions_and_the_published_update_have_no_floor() -> None:
         assert factor / 5 < relative.max() < factor * 5
 
 
+@pytest.mark.parametrize("options", [{"integer": [0]}, {"mirrored": True}, {"noise": "adapt"}], ids=str)
+def test_the_floor_holds_in_long_runs(options: dict) -> None:
+    """A may shrink in place of sigma, and the deviation of an integer stays."""
+    scales, narrowest, of = np.geomspace(1.0, 1e3, 6), 1.0, slice(1 if "integer" in options else 0, 6)
+    search = Searcher(np.full(6, 2.0), 1.0, rng=3, **options)
+    first = np.asarray(search.strategy.spread(search.state))
+    for _ in range(700):
+        X = search.ask()
+        search.tell(np.sqrt(((X * scales) ** 2).sum(axis=1)))
+        narrowest = min(narrowest, (search.strategy.spread(search.state) / first)[of].max())
+    assert narrowest == pytest.approx(NARROWEST, rel=1e-6)
+
+
 def recorded(best: np.ndarray, differences: np.ndarray) -> Record:
     record = Record()
     for value, difference in zip(best, differences, strict=True):

@@ -125,13 +125,24 @@ def test_its_value_does_not_move_the_search(options: dict[str, Any]) -> None:
     for value in (-1e9, 50.0, 1e9):
         search = asked_at_bounds(**options)
         values = ((search.ledger.asked[-1].drawn.points + 1) ** 2).sum(axis=1)
-        values[-1] = value
+        values[tried(search)] = value
         search.tell(values)
         states.append(SearchState(*(array.copy() for array in search.state)))
         best.append(search.best_f)
     assert_same(states[0], states[1])
     assert_same(states[0], states[2])
     assert best[0] == -1e9 and best[2] > 0
+
+
+def test_it_leaves_the_samples_of_other_devices_alone() -> None:
+    """With 40 points a generation has one on the bounds every time, and noise adaptation still compares its pair."""
+    search = asked_at_bounds(noise="adapt", popsize=40)
+    tags = search.ledger.asked[-1].drawn.tags
+    assert tags is not None
+    assert [np.count_nonzero(tags == tag) for tag in (adaptation.ONE, adaptation.NEAR, AT_BOUNDS)] == [1, 1, 1]
+    before = search.state.rates[4]
+    search.tell(np.arange(40.0))
+    assert search.state.rates[4] != before
 
 
 @pytest.mark.parametrize("popsize", [9, 41])
