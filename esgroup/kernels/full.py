@@ -177,21 +177,6 @@ def move_scale(numbers, z, y, weights, report, fisher, trend, scale, inverse, ro
     move_by_trend(steps, numbers[4], trend, scale)
 
 
-@kernel(
-    "idx1, in1, out2, out2, out1, out1, out1, out1, out1, out1, out1, out1, in2, in2, out1, out2, out1", inlined=True
-)
-def advance(
-    order, numbers, z, y, mean, scale, sigma, fade, path_s, path_c, fisher, trend, inverse, root, weights, v, report
-):
-    """All of a generation but A and A^-1, for which `weights` and `v` are written: see `generation`."""
-    n, step = len(order), sigma[0]
-    u, w = numbers[14 : 14 + n], numbers[14 + n :]
-    evolve(order, u, w, numbers[:7], step, scale, z, y, path_s, fade, path_c, mean, weights, report)
-    if report[3] > 0.0:
-        sigma[0] = step * np.exp(min(1.0, numbers[7] * (report[0] / numbers[8] - 1.0)))
-        move_scale(numbers[9:14], z, y, weights, report, fisher, trend, scale, inverse, root, v)
-
-
 @kernel("idx1, in1, out2, out1, out1, out1, out1, out1, out1, out1, out1, out1, out1, out1")
 def generation(order, numbers, both, mean, scale, sigma, fade, path_s, path_c, fisher, trend, inverse, root, report):
     """All of one generation: `evolve`, sigma by the cumulative rule, D by `move_scale`, A and A^-1.
@@ -204,9 +189,12 @@ def generation(order, numbers, both, mean, scale, sigma, fade, path_s, path_c, f
     n, dim = len(order) + 1, len(mean)
     z, y, a, b = both[:n], both[n:], root.reshape(dim, dim), inverse.reshape(dim, dim)
     weights, v, core, up, down = np.empty(n), np.empty((n, dim)), np.empty((n, dim)), np.empty((n, n)), np.empty((n, n))
-    advance(order, numbers, z, y, mean, scale, sigma, fade, path_s, path_c, fisher, trend, b, a, weights, v, report)
+    u, w, first, step = numbers[14 : 13 + n], numbers[13 + n :], numbers[:7], sigma[0]
+    evolve(order, u, w, first, step, scale, z, y, path_s, fade, path_c, mean, weights, report)
     if report[3] == 0.0:
         return
+    sigma[0] = step * np.exp(min(1.0, numbers[7] * (report[0] / numbers[8] - 1.0)))
+    move_scale(numbers[9:14], z, y, weights, report, fisher, trend, scale, b, a, v)
     shift = report[1]
     keep = 1.0 - 0.5 * shift + 0.125 * shift * shift
     cores(z, weights, shift, up, down)
@@ -225,15 +213,20 @@ def generation_by_flow(
 ):
     """The same, where A becomes A S and A^-1 becomes S^-1 A^-1 with the symmetric root S of G = (1 - s) I + Z^T W Z.
 
+    (It begins with the same lines: a loop for them alone would take another second of compilation before a search.)
+
     Newton's iteration X <- (X + Y^-1) / 2, Y <- (Y + X^-1) / 2 from G and I has the limits S and S^-1 (Denman and
     Beavers 1976); near them it doubles the number of correct digits in every round.
     """
     n, dim = len(order) + 1, len(mean)
     z, y, a, b = both[:n], both[n:], root.reshape(dim, dim), inverse.reshape(dim, dim)
     weights, v, weighted = np.empty(n), np.empty((n, dim)), np.empty((n, dim))
-    advance(order, numbers, z, y, mean, scale, sigma, fade, path_s, path_c, fisher, trend, b, a, weights, v, report)
+    u, w, first, step = numbers[14 : 13 + n], numbers[13 + n :], numbers[:7], sigma[0]
+    evolve(order, u, w, first, step, scale, z, y, path_s, fade, path_c, mean, weights, report)
     if report[3] == 0.0:
         return
+    sigma[0] = step * np.exp(min(1.0, numbers[7] * (report[0] / numbers[8] - 1.0)))
+    move_scale(numbers[9:14], z, y, weights, report, fisher, trend, scale, b, a, v)
     pair, inverses = np.empty((2 * dim, dim)), np.empty((2 * dim, dim))  # X and Y
     for r in range(dim):
         for i in range(n):
