@@ -44,11 +44,12 @@ class TestLaws(CrewLaws):
 
 
 def running(pid: int) -> bool:
-    """Whether the process is there, and is not one that has ended and waits for its parent to notice."""
+    """Whether a thread of the process is there that has not ended; before that, its parent cannot notice."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        threads = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
     except (FileNotFoundError, ProcessLookupError):
-        return False
+        return True  # a thread has just gone: look again
+    return any(text.rpartition(")")[2].split()[0] not in "ZX" for text in threads)
 
 
 class TestWorkersThatDie:
