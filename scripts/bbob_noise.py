@@ -13,7 +13,6 @@ where f >= 1e-8, and f itself below; 1.01e-8 is added to what is noisy.
 
 from __future__ import annotations
 
-import csv
 import importlib
 import math
 import time
@@ -24,7 +23,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 from bbob_arguments import parse_option
-from bbob_rows import Run, drop_unfinished_line
+from bbob_rows import Run, append_tuples, read_texts
 from bbob_runs import SIGMA0, bbob_problem, start
 from bbob_statistics import DRAWS, Estimate
 from numpy.typing import NDArray
@@ -199,29 +198,15 @@ def solve_noisy(task: NoisyTask) -> list[NoisyRow]:
 
 
 def read_noisy_rows(path: Path) -> list[NoisyRow]:
-    """Rows of a file, none if there is no file. A last line that was cut off by a kill is left out."""
-    if not path.exists():
-        return []
-    lines = path.read_text().splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
-        lines.pop()
-    reader = csv.DictReader(lines)
-    if lines and tuple(reader.fieldnames or ()) != NoisyRow._fields:
-        raise ValueError(f"{path} must have the columns {', '.join(NoisyRow._fields)}, got {reader.fieldnames}")
+    """Rows of a file, none if there is no file."""
     types = get_type_hints(NoisyRow)
-    return [NoisyRow(**{name: types[name](text) for name, text in row.items()}) for row in reader]
+    texts = read_texts(path, NoisyRow._fields)
+    return [NoisyRow(**{name: types[name](text) for name, text in row.items()}) for row in texts]
 
 
 def append_noisy_rows(path: Path, rows: Iterable[NoisyRow]) -> None:
     """Write rows at the end of a file; the file and its header are made if need be."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
-        drop_unfinished_line(path, file.tell())
-    with path.open("a", newline="") as text:
-        writer = csv.writer(text, lineterminator="\n")
-        if text.tell() == 0:
-            writer.writerow(NoisyRow._fields)
-        writer.writerows(rows)
+    append_tuples(path, rows, NoisyRow._fields)
 
 
 # ---- comparison

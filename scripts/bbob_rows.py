@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 TARGETS = (1e2, 1e1, 1.0, 1e-1, 1e-3, 1e-5, 1e-8)  # above the optimum
 
@@ -66,31 +66,41 @@ def _parse(row: dict[str, str]) -> Row:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Rows of a file, none if there is no file. A last line that was cut off by a kill is left out."""
+    """Rows of a file, none if there is no file."""
+    return [_parse(row) for row in read_texts(path, Row._fields)]
+
+
+def append_rows(path: Path, rows: Iterable[Row]) -> None:
+    """Write rows at the end of a file; the file and its header are made if need be."""
+    append_tuples(path, rows, Row._fields)
+
+
+def read_texts(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    """Lines of a CSV with these columns, none if there is no file. One that was cut off by a kill is left out."""
     if not path.exists():
         return []
     lines = path.read_text().splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         lines.pop()
     reader = csv.DictReader(lines)
-    if lines and tuple(reader.fieldnames or ()) != Row._fields:
-        raise ValueError(f"{path} must have the columns {', '.join(Row._fields)}, got {reader.fieldnames}")
-    return [_parse(row) for row in reader]
+    if lines and tuple(reader.fieldnames or ()) != tuple(columns):
+        raise ValueError(f"{path} must have the columns {', '.join(columns)}, got {reader.fieldnames}")
+    return list(reader)
 
 
-def append_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows at the end of a file and flush them; the file and its header are made if need be."""
+def append_tuples(path: Path, rows: Iterable[tuple[Any, ...]], columns: Sequence[str]) -> None:
+    """Write lines at the end of a CSV and flush them, after dropping one that was cut off by a kill."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
-        drop_unfinished_line(path, file.tell())
+        _drop_unfinished_line(path, file.tell())
     with path.open("a", newline="") as text:
         writer = csv.writer(text, lineterminator="\n")
         if text.tell() == 0:
-            writer.writerow(Row._fields)
+            writer.writerow(columns)
         writer.writerows(rows)
 
 
-def drop_unfinished_line(path: Path, size: int) -> None:
+def _drop_unfinished_line(path: Path, size: int) -> None:
     if size and not (content := path.read_bytes()).endswith(b"\n"):
         path.write_bytes(content[: content.rfind(b"\n") + 1])
 
