@@ -133,7 +133,7 @@ FAULTS = [
     Fault("decoding: samples learn D as slowly as the path", "strategies/rates.py", "min(0.2, 3 * factor * c_mu)", "min(0.2, factor * c_mu)"),
     Fault("width: no floor", "strategies/vector.py", "*= NARROWEST / relative.max()", "*= 1.0"),
     Fault("width: a floor under the narrowest coordinate", "strategies/vector.py", "0.0 < relative.max() < NARROWEST and", "0.0 < relative.min() < NARROWEST and"),
-    Fault("width: A shrinks in place of sigma", "strategies/vector.py", ".max() < _SHRUNK:\n                self.evolution.refresh", ".max() < 0.0:\n                self.evolution.refresh"),
+    Fault("width: A shrinks in place of sigma", "strategies/vector.py", ".max() < _DRIFTED:\n                self.evolution.refresh", ".max() < 0.0:\n                self.evolution.refresh"),
     Fault("width: smooth functions wait as well", "search/stopping.py", "* narrowness**1.5", "* narrowness**2.5"),
     Fault("width: nobody waits", "search/stopping.py", "_median(recent[:span]) < _median(recent[span:])", "False"),
     Fault("decoding: information of rows for columns", "strategies/decoding.py", "group._squared_column_norms(inverse)", "group._squared_row_norms(inverse)"),

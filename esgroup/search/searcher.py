@@ -297,7 +297,8 @@ class Searcher:
         ranked = values[order].tolist()  # a list is quicker to look into
         if ranked[0] == ranked[0]:
             plateau = ranked[0] == ranked[int(PLATEAU * len(ranked))] and self._may_widen()
-            told = Told(local, order, plateau, tags, memo, self._first_spread)
+            failed = 0 if ranked[-1] == ranked[-1] else sum(value != value for value in ranked)
+            told = Told(local, order, plateau, tags, memo, self._first_spread, failed)
             self.state = strategy.update(self.state, told, self.state)
         ledger.end_generation(ranked, max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // len(local[0]))))
         if new is values and ranked[-1] == ranked[-1]:

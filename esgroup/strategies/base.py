@@ -40,6 +40,7 @@ class Told(NamedTuple):
     tags: Indices | None = None  # as they were drawn; 0 for points that were not, or not from the present state
     memo: Any = None  # of `Drawn`, else None
     first: Array | None = None  # the first `spread` of the search
+    failed: int = 0  # how many of the points have no value
 
 
 class Criterion(NamedTuple):

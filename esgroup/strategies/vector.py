@@ -38,6 +38,7 @@ _SHRUNK = 0.1  # of the first steps, at least, for a mean at full precision to b
 # Of the first standard deviations: no narrower distribution is of use. pycma ends at 1e-11, absolute. With 1e-10, 11 of
 # 15 searches along the sharp ridge f13 of bbob, with 20 coordinates, get to 1e-8, with 1e-11 3 of 10, with 1e-9 all.
 NARROWEST = 1e-10
+_DRIFTED = 0.1  # largest row of A, of usual size 1, below which A is brought back to it
 _NARROW = 1e-7  # of the first standard deviation in one coordinate, by sigma D alone: then all of them are looked at
 _FAR = 1e150  # points further out are taken to be there, so that nothing overflows
 
@@ -219,6 +220,8 @@ class VectorSearch(Strategy):
         self.box.check_feasible("X", points)
 
     def update(self, state: SearchState, told: Told, out: SearchState | None = None) -> SearchState:
+        if _only_at_bounds(told):
+            return state
         if out is not state:
             state = SearchState(*(array.copy() for array in state))
         evolution, generation = self.evolution, told.memo
@@ -248,7 +251,7 @@ class VectorSearch(Strategy):
         stds = self.spread(state)
         relative = (stds / first)[self._shrinking]
         if 0.0 < relative.max() < NARROWEST and self.options.algorithm != "paper":
-            if (stds / (state.sigma * state.scale)).max() < _SHRUNK:
+            if (stds / (state.sigma * state.scale)).max() < _DRIFTED:
                 self.evolution.refresh(state)
             state.sigma[0] *= NARROWEST / relative.max()
 
@@ -382,6 +385,13 @@ def _precise(relative: Array, part: str) -> dict[str, str]:
     if relative.max() < TOL_X_PRECISE:
         return _shrunk(relative, precise=True)
     return {"precision": f"{part} no longer changes the mean: it is at full precision"}
+
+
+def _only_at_bounds(told: Told) -> bool:
+    """Whether all samples have failed, so that only points put onto bounds, which move nothing, have values."""
+    if told.failed == 0 or told.tags is None:
+        return False
+    return bool((told.tags[told.order[: len(told.order) - told.failed]] == AT_BOUNDS).all())
 
 
 def _ranked(told: Told) -> Indices:

@@ -134,6 +134,24 @@ def test_its_value_does_not_move_the_search(options: dict[str, Any]) -> None:
     assert best[0] == -1e9 and best[2] > 0
 
 
+def test_if_all_samples_fail_its_value_alone_moves_nothing() -> None:
+    search = asked_at_bounds()
+    before = SearchState(*(array.copy() for array in search.state))
+    values = np.full(search.popsize, np.nan)
+    values[tried(search)] = 3.0
+    search.tell(values)
+    assert_same(search.state, before)
+    assert search.best_f == 3.0 and search.nit and search.nfailed == search.popsize - 1
+
+
+def test_one_sample_with_a_value_beside_it_moves_the_search() -> None:
+    search = asked_at_bounds()
+    before, values = search.state.mean.copy(), np.full(search.popsize, np.nan)
+    values[tried(search)], values[0] = 3.0, 4.0
+    search.tell(values)
+    assert not np.array_equal(search.state.mean, before)
+
+
 def test_it_leaves_the_samples_of_other_devices_alone() -> None:
     """With 40 points a generation has one on the bounds every time, and noise adaptation still compares its pair."""
     search = asked_at_bounds(noise="adapt", popsize=40)
