@@ -242,7 +242,8 @@ def minimize(
         sigma0, options["structure"] = None, "auto"
     first = Searcher(x0, sigma0, rng=rng, **limits._asdict(), **options)
     strategy = as_restarts(restarts)
-    if strategy is not None and not (isinstance(x0, Space) or np.ndim(x0) == 1 or (isinstance(x0, Strategy) and x0.can_restart)):
+    can_restart = isinstance(x0, Space) or np.ndim(x0) == 1 or (isinstance(x0, Strategy) and x0.can_restart)
+    if strategy is not None and not can_restart:
         raise ValueError(f"restarts are for searches over vectors from a point, got {type(x0).__name__}")
     restarted = RestartedSearch(first, strategy)
     keeper = Keeper(checkpoint, given)

@@ -189,7 +189,8 @@ def _space_search(space: Space, given: dict[str, Any], options: SearchOptions) -
     else:
         for name in given:
             if name not in ("popsize", "fixed", "algorithm"):
-                raise ValueError(f"{name} cannot be given here: it is for numbers, and the space has only choices to search")
+                why = "it is for numbers, and there are only choices to search"
+                raise ValueError(f"{name} cannot be given here: {why}")
     chosen = None
     if choices.any():
         first = [q for q, one in zip(space.probabilities, free[space.is_choice], strict=True) if one]
