@@ -121,7 +121,8 @@ def minimize(
         fun(x, *args) returns a number, NaN if the evaluation failed. It receives an array of its own, which it may
         change and keep. If it raises, `on_error` says what happens; sys.exit() in it is a RuntimeError.
     x0
-        The start: a point, a distribution, another search or a strategy, as for `Searcher`.
+        The start: a point, a `Space` of named parameters, a distribution, another search or a strategy, as for
+        `Searcher`. With a `Space`, fun receives a dict, and points of the result are dicts.
     sigma0 : default None
         Standard deviation of the first points.
     method : default "search"

@@ -265,6 +265,10 @@ class Space:
         """The entries of a row for the value of a parameter."""
         return one_by_one.entries(f"{what}[{name!r}] must be", self._by_name[name], value)
 
+    def value_at_start(self, name: str) -> Any:
+        """The value of a parameter where the search begins, whether it is active there or not."""
+        return one_by_one.value_of(self._by_name[name], self.start[self.place("name", name)])
+
     @cached_property
     def varies(self) -> Mask:
         """Which entries of a row have more than one possible value, (dim,)."""

@@ -351,8 +351,7 @@ def columns_of(name: str, parameter: Any) -> Columns:
     flags = (whole and not log, log, whole, isinstance(parameter, Angle))
     low, high = (least, most) if not log else (low, high)
     integer, logs, wholes, angle = (np.full(size, flag) for flag in flags)
-    bounds = (part * ones for part in (low, high))
-    return Columns(u, width, *bounds, integer, logs, wholes, angle, least * ones, most * ones)
+    return Columns(u, width, low * ones, high * ones, integer, logs, wholes, angle, least * ones, most * ones)
 
 
 def _broadcast(what: str, name: str, parameter: Any, value: Any) -> Array:

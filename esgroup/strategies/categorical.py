@@ -38,7 +38,7 @@ from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
 
 UNKNOWN = -1.0  # in place of a category that has no part in the values
 
-FIRST_RATE = 0.5
+FIRST_RATE = 0.2
 RATES = 0.02, 1.0
 MEMORY = 0.5  # B
 SIGNAL = 1.5  # A

@@ -198,6 +198,10 @@ class SpaceSearch(Strategy):
             raise ValueError(f"{point}[{owner!r}] must be {wanted!r}, where it is fixed")
         return rows
 
+    def is_feasible(self, row: Array) -> bool:
+        """Whether a row of the space has all fixed values."""
+        return bool(((row == self._row) | self._free | ~self.space.active(row[None])[0]).all())
+
     def are_pairs(self, told: Any) -> bool:
         if not isinstance(told, (list, tuple)) or not told:
             return False
