@@ -172,7 +172,7 @@ class CategoricalSearch(Strategy):
         if self.algorithm == "paper":
             rate = np.full(chosen.dim, rates.utility_rate(self.size, self.size))
         else:
-            b = MEMORY * rate
+            b = np.minimum(0.9, MEMORY * rate)
             b_each = b[chosen.owners]
             path = (1 - b_each) * path + np.sqrt(b_each * (2 - b_each) / mass) * g / np.sqrt(q)
             expected = (1 - b) ** 2 * expected + b * (2 - b)
