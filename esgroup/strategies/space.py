@@ -14,9 +14,9 @@ and standard deviation s before, m' and s' after the update,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -34,6 +34,9 @@ from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.vector import VectorSearch
 
 _WIDEST = TURN / 3  # standard deviation of an angle: that of a uniform one is 0.29 turns, and a wider one is no other
+
+
+RERANK = True
 
 
 class SpaceState(NamedTuple):
@@ -292,7 +295,9 @@ class SpaceSearch(Strategy):
             inner, evolution, gated = self._number_state(state), self.numbers.evolution, self._gated_numbers
             first = None if told.first is None else self._compared(state, told.first)
             mean, stds = inner.mean[gated], np.sqrt(evolution.variances(inner)[gated]) if gated.size else None
-            self.numbers.update(inner, told._replace(local=np.ascontiguousarray(z), first=first), inner)
+            order = self._order_of_numbers(state, told, categories)
+            told_numbers = told._replace(local=np.ascontiguousarray(z), first=first, order=order)
+            self.numbers.update(inner, told_numbers, inner)
             if stds is not None:
                 share = active.mean(axis=0)
                 inner.mean[gated] = mean + share * (inner.mean[gated] - mean)
@@ -302,6 +307,25 @@ class SpaceSearch(Strategy):
             moved = self.choices.update(self._choice_state(state), told._replace(local=categories))
             state.choices[:] = np.concatenate(moved)
         return state
+
+    def _order_of_numbers(self, state: SpaceState, told: Told, categories: Array) -> Indices:
+        """The order of a generation in which points that try a rare category, and are bad, have the middle ranks.
+
+        It is the category that makes them bad: their z say nothing. With their own ranks the mean would move away from
+        them, and the root would learn from them.
+        """
+        order, choices = told.order, self.choices
+        if choices is None or not RERANK:
+            return order
+        q = self._choice_state(state).probabilities
+        places = np.where(categories >= 0, categories, 0).astype(np.int64) + choices.distribution.offsets
+        rare = ((q <= 2 * choices.floor)[places] & (categories >= 0)).any(axis=1)[order]
+        rare[: (len(order) + 1) // 2] = False
+        if not rare.any():
+            return order
+        others = order[~rare]
+        middle = (len(others) + 1) // 2
+        return np.concatenate([others[:middle], order[rare], others[middle:]])
 
     def _limit(self, inner: SearchState) -> None:
         """Keep angles near [0, 2 pi) and no wider than they can be told apart; logarithms of integers wide enough.
@@ -418,12 +442,13 @@ class SpaceSearch(Strategy):
 
     def _at_numbers(self, criterion: Criterion) -> Criterion:
         """A criterion of the numbers that looks at the state of the whole."""
+        return criterion._replace(look=partial(self._number_reasons, criterion.look))
 
-        def look(state: SpaceState, first: Array) -> dict[str, str]:
-            compared = self._compared(state, first)
-            return criterion.look(self._number_state(state), compared) if np.isfinite(compared).any() else {}
-
-        return criterion._replace(look=look)
+    def _number_reasons(
+        self, look: Callable[[Any, Array], dict[str, str]], state: SpaceState, first: Array
+    ) -> dict[str, str]:
+        compared = self._compared(state, first)
+        return look(self._number_state(state), compared) if np.isfinite(compared).any() else {}
 
     def _choice_reasons(self, state: SpaceState, first: Array) -> dict[str, str]:
         if self.choices is None or self.space.active(self.mean(state)[None])[0][self._numbers].any():
