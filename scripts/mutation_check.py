@@ -205,6 +205,7 @@ FAULTS = [
     Fault("categorical search: the path is not white", "strategies/categorical.py", "* g / np.sqrt(q)", "* g / q"),
     Fault("categorical search: rates fall where they should grow", "strategies/categorical.py", "b * (length / SIGNAL - expected)", "b * (expected - length / SIGNAL)"),
     Fault("space: inactive numbers become narrow", "strategies/space.py", "** (1 - share)", "** (0 * share)"),
+    Fault("space: bad points with rare options keep their ranks", "strategies/space.py", "rare[: (len(order) + 1) // 2] = False", "rare[:] = False"),
     Fault("space: angles do not see the seam", "space/parameters.py", "u[:, self.angle] += TURN * turns", "u[:, self.angle] += 0 * turns"),
     Fault("space: conditions are not transitive", "space/named.py", "on[:, parent] & (rows", "(rows"),
     Fault("univariate search: widths by width^-1", "strategies/univariate.py", "factors[self._sharp] = width**-2", "factors[self._sharp] = width**-1"),

@@ -194,6 +194,8 @@ class Space:
 
     def active(self, rows: Array) -> Mask:
         """Which entries of rows (n, dim) belong to parameters that are active there."""
+        if not self.is_conditional:
+            return np.ones((len(rows), self.dim), dtype=bool)
         on = np.ones((len(rows), len(self)), dtype=bool)
         for i in self._order:
             for parent, column, values in self._conditions[i]:

@@ -43,7 +43,7 @@ RATES = 0.02, 1.0
 MEMORY = 2.0  # B
 SIGNAL = 1.5  # A
 NEGATIVE = 1.0  # weight of the worse half
-SHARE = 1.0  # samples of a generation that have another category than the likeliest somewhere, if all are at the floor
+SHARE = 1.5  # samples of a generation that have another category than the likeliest somewhere, if all are at the floor
 _TRIED = 5.0  # times that every category of every choice has come up, on average, before a settled search ends
 
 

@@ -445,7 +445,8 @@ def _short(points: Any) -> str:
 
 def _objective(point: Any) -> float:
     if isinstance(point, dict):
-        return float(sum(len(repr(value)) if isinstance(value, str | type(None)) else abs(value - 0.5) for value in point.values()))
+        numbers = [1.0 if isinstance(value, str | type(None)) else abs(value - 0.5) for value in point.values()]
+        return float(sum(numbers))
     return float(point.count("a")) if isinstance(point, str) else float(np.sum(np.abs(np.clip(point, -1e9, 1e9) - 0.5)))
 
 

@@ -59,7 +59,8 @@ def test_the_plain_update_is_a_step_along_the_natural_gradient() -> None:
     utilities = [max(0.0, math.log(3) - math.log(rank)) for rank in range(1, 5)]
     utilities = [u / sum(utilities) - 1 / 4 for u in utilities]
     eta = (3 + math.log(3)) / (5 * math.sqrt(3))
-    expected = np.array(Q[0]) + eta * sum(u * np.eye(3)[int(local[i, 0])] for u, i in zip(utilities, order, strict=True))
+    ranked = zip(utilities, order, strict=True)
+    expected = np.array(Q[0]) + eta * sum(u * np.eye(3)[int(local[i, 0])] for u, i in ranked)
     found = strategy.update(strategy.start(), Told(local, order)).probabilities[:3]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
@@ -91,7 +92,7 @@ def test_the_expected_length_of_the_path_is_that_of_values_that_say_nothing() ->
 def test_rates_of_choices_that_matter_grow_and_those_of_others_fall() -> None:
     search = Searcher(Categorical.uniform(4, 4, 4), rng=1, popsize=10)
     for _ in range(12):
-        search.tell([float(c[0] != 2) + 1e-9 * c[1] * 0 for c in search.ask()])
+        search.tell([float(c[0] != 2) for c in search.ask()])
     q = search.state.probabilities.reshape(3, 4)
     assert q[0].argmax() == 2 and q[0, 2] > 0.7 and search.state.rates[0] > search.state.rates[1:].max()
     assert q[1:].max() < 0.65
@@ -109,7 +110,7 @@ def test_all_categories_keep_a_chance() -> None:
 
 def test_a_search_that_has_settled_ends_and_can_change_its_mind_before() -> None:
     result = esgroup.minimize(lambda c: float((c != [1, 2, 0, 3]).sum()), Categorical.uniform(4, 4, 4, 4), rng=1)
-    assert result.fun == 0 and "tolx" in result.stop or "tolfun" in result.stop
+    assert result.fun == 0 and {"tolx", "tolfun"} & set(result.stop)
     assert result.success and result.x.tolist() == [1, 2, 0, 3] and isinstance(result.distribution, Categorical)
     search = Searcher(Categorical.uniform(3, 3), rng=2)
     for t in range(150):
@@ -121,5 +122,5 @@ def test_points_that_are_no_categories_are_refused() -> None:
     search = Searcher(Categorical.uniform(3, 3), rng=2)
     with pytest.raises(ValueError, match="X must be places"):
         search.tell([[0.0, 3.0]], [1.0])
-    with pytest.raises(ValueError, match="structure .*Categorical"):
+    with pytest.raises(ValueError, match=r"structure .*Categorical"):
         Searcher(Categorical.uniform(3), structure="full")
