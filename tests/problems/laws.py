@@ -13,6 +13,9 @@ from esgroup.checks import Array
 #: Every problem of the zoo; the BBOB functions have tests of their own.
 NAMES = tuple(name for name in zoo.PROBLEMS if not name.startswith("bbob"))
 
+#: Those that have constraints.
+CONSTRAINED = tuple(name for name in NAMES if zoo.PROBLEMS[name].__module__ == "esgroup_problems.designs")
+
 #: An odd one, a small one, and one with more than a block and a rest; a maker may refuse some of them.
 DIMS = (3, 4, 24)
 
@@ -79,6 +82,15 @@ def inside(problem: zoo.Problem, x: Array) -> Array:
         return x
     low, high = np.asarray(problem.bounds, dtype=np.float64).T
     return np.clip(x, low, high)
+
+
+def feasible(problem: zoo.Problem, x: Array) -> Array:
+    """Those of several points that obey the constraints, with whole numbers where the problem wants them."""
+    if problem.constraints is None:
+        return x
+    x = x.copy()
+    x[:, list(problem.integer)] = np.rint(x[:, list(problem.integer)])
+    return x[(problem.constraints(x) <= 0).all(axis=1)]
 
 
 def axes(problem: zoo.Problem, most: int = 24) -> list[tuple[int, ...]]:
