@@ -1,7 +1,7 @@
 """Runs of the benchmark with constraints: its problems, how a point is counted, and the methods.
 
-A problem is a function of the suite bbob-constrained of COCO or a design of the zoo (problems/esgroup_problems/designs.py);
-its constraints are a vector g(x), and x is feasible if g(x) <= 0. A point counts once, however often its value and its
+A problem is a function of COCO's suite bbob-constrained or a design of the zoo (problems/esgroup_problems/designs.py).
+Its constraints are a vector g(x), and x is feasible if g(x) <= 0. A point counts once, however often its value and its
 constraints are asked for: methods that ask for the two separately, or again at the same point, are not charged twice.
 """
 
@@ -22,6 +22,7 @@ from bbob_runs import Finished, Recorder, Task, how_it_ended
 
 SIGMA0 = 2.0  # on the suite, as in bench_bbob.py: optima are in [-4, 4] and starts in [-5, 5]
 SUITE_TARGETS = (1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-4, 1e-6)  # above the optimum
+REMEMBERED = 1000  # points whose values are kept: more than any method asks for before it asks for their constraints
 DESIGN_TARGETS = (1e-2, 1e-3, 1e-4)  # above the optimum, as parts of its absolute value
 
 #: Base functions of the suite; function number 6 b + k + 1 is the k-th of six versions of the b-th, both from zero.
@@ -93,8 +94,8 @@ def suite_case(run: Run) -> Case:
     """A function of the suite from its own start, which is feasible, without bounds."""
     problem, suite = coco_problem(run)
     best = coco_optimum(problem)
-    if problem.constraint(best).max() > 0:
-        raise ValueError(f"the optimum of {problem.id} must be feasible, its constraints are {problem.constraint(best)}")
+    if (most := problem.constraint(best).max()) > 0:
+        raise ValueError(f"the optimum of {problem.id} must be feasible, but a constraint is {most:g}")
     x0, region = np.array(problem.initial_solution), np.array([problem.lower_bounds, problem.upper_bounds]).T
     keep = partial(_first, suite=suite)
     return Case(
@@ -161,6 +162,8 @@ class FeasibleRecorder(Recorder):
             return self.seen[key]
         both = float(self.case.fun(point)), np.asarray(self.case.constraints(point), dtype=float)
         self.seen[key] = both
+        if len(self.seen) > REMEMBERED:
+            del self.seen[next(iter(self.seen))]
         self.note(both[0] if (both[1] <= self.tolerance).all() else math.inf)
         if self.count >= self.max_evals:
             raise Finished("budget")

@@ -149,9 +149,10 @@ def welded_beam(dim: int = 4) -> Problem:
     """Cheapest welded beam: height and length of the weld, height and width of the beam; seven constraints.
 
     Limited shear stress of the weld, bending stress, deflection, buckling load and cost of material; the weld is not
-    thicker than the beam, and at least 0.125 in. Variant of Coello 2000: deflection 4 P L^3 / (E h^3 b) and polar moment
-    2 sqrt(2) w l (l^2 / 12 + (w + h)^2 / 4). Published: 1.724852 (He, Wang 2007). With the polar moment of Ragsdell and Phillips, half as large, the minimum is 2.38; with the deflection 6 P
-    L^3 / (E h^3 b) and the buckling load of Kumar et al. 2020 it is 1.670. The start is feasible.
+    thicker than the beam, and at least 0.125 in. Variant of Coello 2000, with the polar moment 2 sqrt(2) w l (l^2 / 12
+    + (w + h)^2 / 4). Published: 1.724852 (He, Wang 2007). With half this moment and the buckling load 64746 (1 - 0.0282
+    h) h b^3, as in Ragsdell and Phillips 1976, the minimum is 2.381; variants with 1.670 also circulate. The start is
+    feasible.
     """
     fixed_dim("welded_beam", dim, 4)
     return _design(
@@ -194,10 +195,10 @@ def _vessel_constraints(x: Array) -> Array:
 def pressure_vessel(dim: int = 4) -> Problem:
     """Cheapest vessel for 750 cubic feet: thickness of shell and heads in sixteenths of an inch, radius and length.
 
-    Variant: the first two variables are integers n from 1 to 99, for plates of n / 16 in, and radius and length are from 10
-    to 200 in (Kannan, Kramer 1994, as in Coello 2000; some bound the length by 240). Published, and proved by Yang et
-    al. 2013: 6059.714335. With continuous thicknesses from 0.0625 in the minimum is 5885.33. Four constraints: two
-    thicknesses against the pressure, the volume, and the length, which its bound implies. The start is feasible.
+    Variant: the first two variables are integers n from 1 to 99, for plates of n / 16 in, and radius and length are from
+    10 to 200 in (Kannan, Kramer 1994, as in Coello 2000; some bound the length by 240). Published: 6059.714335 (Yang
+    et al. 2013). With continuous thicknesses from 0.0625 in the minimum is 5885.33. Four constraints: two thicknesses
+    against the pressure, the volume, and the length, which its bound implies. The start is feasible.
     """
     fixed_dim("pressure_vessel", dim, 4)
     return _design(
@@ -289,8 +290,8 @@ def three_bar_truss(dim: int = 2) -> Problem:
     """Smallest volume of a truss of three bars, of which the outer two are alike; three limits of stress.
 
     Load 2 kN / cm^2, limit of stress 2 kN / cm^2, length 100 cm, areas from 0 to 1 (Ray, Saini 2001; Ray, Liew 2003).
-    The minimum is 100 (sqrt(2) + sqrt(6) / 2) = 263.8958434 at ((1 + 1 / sqrt(3)) / 2, 1 / sqrt(6)), where only the stress
-    of the first bar is at its limit; published 263.8958434 (Zhang, Luo, Wang 2008). The start is feasible.
+    The minimum is 100 (sqrt(2) + sqrt(6) / 2) = 263.8958434 at ((1 + 1 / sqrt(3)) / 2, 1 / sqrt(6)), where only the
+    stress of the first bar is at its limit; published 263.8958434 (Zhang, Luo, Wang 2008). The start is feasible.
     """
     fixed_dim("three_bar_truss", dim, 2)
     return _design(
@@ -302,8 +303,8 @@ def three_bar_truss(dim: int = 2) -> Problem:
         sigma0=[0.1, 0.1],
         minimiser=[(1 + 3**-0.5) / 2, 6**-0.5],
         minimum=100 * (2**0.5 + 6**0.5 / 2),
-        source="Nowacki (1974); Ray, Liew: Society and civilization, an optimization algorithm based on the simulation of "
-        f"social behavior (IEEE Transactions on Evolutionary Computation 7, 2003); {_ZHANG}",
+        source="Nowacki (1974); Ray, Liew: Society and civilization, an optimization algorithm based on the simulation "
+        f"of social behavior (IEEE Transactions on Evolutionary Computation 7, 2003); {_ZHANG}",
     )
 
 
@@ -341,8 +342,8 @@ def cantilever_beam(dim: int = 5) -> Problem:
         sigma0=[1.0] * 5,
         minimiser=(roots * roots.sum() ** (1 / 3)).tolist(),
         minimum=float(0.0624 * roots.sum() ** (4 / 3)),
-        source="Fleury, Braibant (1986); Svanberg: The method of moving asymptotes (International Journal for Numerical "
-        "Methods in Engineering 24, 1987), section 6",
+        source="Fleury, Braibant (1986); Svanberg: The method of moving asymptotes (International Journal for "
+        "Numerical Methods in Engineering 24, 1987), section 6",
     )
 
 
@@ -367,8 +368,8 @@ def _himmelblau_constraints(x: Array) -> Array:
 def himmelblau(dim: int = 5) -> Problem:
     """Himmelblau's quadratic function of five variables with three quantities between limits: six constraints, G04.
 
-    Variant: the coefficient of x_1 x_4 in the first quantity is 0.0006262 (Himmelblau 1972, problem 11; G4 of Koziel and
-    Michalewicz 1999, g04 of CEC 2006), minimum -30665.538672. With 0.00026, an error that has spread, it is -31025.56.
+    Variant: the coefficient of x_1 x_4 in the first quantity is 0.0006262 (Himmelblau 1972; g04 of Runarsson and Yao
+    2000). Published: -30665.539 (Runarsson, Yao 2000). With 0.00026, an error that has spread, it is -31025.56.
     The start is feasible.
     """
     fixed_dim("himmelblau", dim, 5)
@@ -429,11 +430,11 @@ def _ten_bars_constraints(x: Array) -> Array:
 def ten_bar_truss(dim: int = 10) -> Problem:
     """Lightest truss of ten bars in a plane: areas of the bars; limits of ten stresses and eight displacements.
 
-    Variant: case 1, loads of 100 kip at the nodes 2 and 4, all bars of one limit of stress, continuous areas from 0.1 to
-    35 in^2 (Schmit, Farshi 1974; Haftka, Guerdal 1992). Published: 5060.85 lb; lighter published designs violate
-    the limits of displacement a little, as 5057.88 of Lee and Geem 2004 does. With loads of 150 kip there and -50 kip at
-    the nodes 1 and 3, case 2, the published minimum is 4676.9. The displacements are those of linear elasticity, by a solve
-    with the stiffness matrix of the eight degrees of freedom. The start is feasible.
+    Variant: case 1, loads of 100 kip at the nodes 2 and 4, one limit of stress for all bars, continuous areas from 0.1
+    to 35 in^2 (Schmit, Farshi 1974; Haftka, Guerdal 1992). Published: 5060.85 lb; lighter published designs, such as
+    5057.88 lb of Lee and Geem 2004, violate limits a little. Case 2, 150 kip down there and 50 kip up at the nodes 1
+    and 3, has the minimum 4676.93 lb. Displacements are those of linear elasticity, by a solve with the stiffness matrix of
+    the eight degrees of freedom. The start is feasible.
     """
     fixed_dim("ten_bar_truss", dim, 10)
     return _design(

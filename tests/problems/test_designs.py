@@ -111,7 +111,7 @@ def test_the_beam_obeys_the_formulas_of_statics() -> None:
     arm = np.array([2.5, 5.25])
     inertia = 2 * (2**0.5 * 0.5 * 5 * (25 / 12 + 5.25**2))
     turning = 6000 * 16.5 / inertia * np.array([-arm[1], arm[0]])
-    total = turning + [0, 6000 / (2**0.5 * 0.5 * 5)]
+    total = turning + np.array([0, 6000 / (2**0.5 * 0.5 * 5)])
     assert g[0] == pytest.approx(np.linalg.norm(total) / 13600 - 1)
 
 
@@ -192,7 +192,7 @@ def test_himmelblaus_quantities_at_the_published_minimiser() -> None:
 
 
 def test_the_ten_bars_obey_the_theorem_of_clapeyron_and_equilibrium() -> None:
-    # the work of the loads is the energy stored in the bars, and the forces of the bars at each free node carry the load
+    # the work of the loads is the energy stored in the bars, and the forces of the bars at a node carry its load
     problem = zoo.get("ten_bar_truss")
     x = np.random.default_rng(1).uniform(1, 30, 10)
     g = problem.constraints(x)
@@ -206,9 +206,9 @@ def test_the_ten_bars_obey_the_theorem_of_clapeyron_and_equilibrium() -> None:
 
 
 def test_ten_bars_without_redundant_ones_are_statically_determinate() -> None:
-    # with bars 2, 5, 6 and 10 almost away, in units of a load: at node 2 bar 9 carries sqrt(2) and bar 4 1; at node 3 bar
-    # 8 carries sqrt(2) against bar 9, and bar 1 the sum of their horizontal parts, 2; at node 4 bar 7 carries sqrt(2),
-    # and bar 3 its horizontal part and bar 4, 2
+    # with bars 2, 5, 6 and 10 almost away, in units of a load: at node 2 bar 9 carries sqrt(2) and bar 4 carries 1; at
+    # node 3 bar 8 carries sqrt(2) against bar 9, and bar 1 the sum of their horizontal parts, 2; at node 4 bar 7
+    # carries sqrt(2), and bar 3 its horizontal part and that of bar 4, 2
     x = np.array([20, 1e-7, 20, 20, 1e-7, 1e-7, 20, 20, 20, 1e-7])
     stresses = 25e3 * (designs._ten_bars_constraints(x)[:10] + 1)
     expected = 100e3 / 20 * np.array([2, 2, 1, 2**0.5, 2**0.5, 2**0.5])
