@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import chdir
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,45 +73,45 @@ class Case(NamedTuple):
 # ---- problems
 
 
-def coco_problem(run: Run) -> tuple[Any, Any]:
-    """The problem of the suite, and the suite, which must live as long as the problem."""
-    import cocoex
+class CocoProblem:
+    """A problem of the suite."""
 
-    chosen = f"function_indices:{run.function} dimensions:{run.dim} instance_indices:{run.instance}"
-    suite = cocoex.Suite("bbob-constrained", "", chosen)
-    return suite[0], suite
+    def __init__(self, run: Run) -> None:
+        import cocoex
 
+        chosen = f"function_indices:{run.function} dimensions:{run.dim} instance_indices:{run.instance}"
+        self.suite = cocoex.Suite("bbob-constrained", "", chosen)  # kept, because the problem is freed with it
+        self.problem = self.suite[0]
 
-def coco_optimum(problem: Any) -> np.ndarray:
-    """The best feasible point, which coco-experiment writes, with 16 decimals, to a file in the current folder."""
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        problem._best_parameter("print")
-        return np.atleast_1d(np.loadtxt(Path("._bbob_problem_best_parameter.txt")))
+    def value(self, x: np.ndarray) -> float:
+        return float(self.problem(x))
+
+    def constraints(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self.problem.constraint(x))
+
+    def optimum(self) -> np.ndarray:
+        """The best feasible point, which coco-experiment writes, with 16 decimals, to a file in the current folder."""
+        with tempfile.TemporaryDirectory() as folder, chdir(folder):
+            self.problem._best_parameter("print")
+            return np.atleast_1d(np.loadtxt(Path("._bbob_problem_best_parameter.txt")))
 
 
 def suite_case(run: Run) -> Case:
     """A function of the suite from its own start, which is feasible, without bounds."""
-    problem, suite = coco_problem(run)
-    best = coco_optimum(problem)
-    if (most := problem.constraint(best).max()) > 0:
+    coco = CocoProblem(run)
+    best, problem = coco.optimum(), coco.problem
+    if (most := coco.constraints(best).max()) > 0:
         raise ValueError(f"the optimum of {problem.id} must be feasible, but a constraint is {most:g}")
-    x0, region = np.array(problem.initial_solution), np.array([problem.lower_bounds, problem.upper_bounds]).T
-    keep = partial(_first, suite=suite)
     return Case(
-        lambda x: keep(problem(x)),
-        lambda x: np.asarray(problem.constraint(x)),
-        problem.number_of_constraints,
-        float(problem(best)),
-        x0,
-        np.full(run.dim, SIGMA0),
-        None,
-        region,
+        fun=coco.value,
+        constraints=coco.constraints,
+        n_constraints=problem.number_of_constraints,
+        minimum=coco.value(best),
+        x0=np.array(problem.initial_solution),
+        sigma0=np.full(run.dim, SIGMA0),
+        bounds=None,
+        region=np.array([problem.lower_bounds, problem.upper_bounds]).T,
     )
-
-
-def _first(value: float, suite: Any) -> float:
-    # the suite is freed when nobody refers to it, and its problems with it
-    return float(value)
 
 
 def design_case(run: Run) -> Case:
@@ -122,13 +121,18 @@ def design_case(run: Run) -> Case:
     problem = zoo.get(DESIGNS[run.function - 1])
     assert problem.constraints is not None and problem.minimum is not None
     x0 = np.array(problem.start(np.random.default_rng([run.function, run.instance])))
-    bounds = np.broadcast_to(np.asarray(problem.bounds, dtype=float), (problem.dim, 2))
-    whole = list(problem.integer)
+    whole, bounds = list(problem.integer), np.array(problem.bounds, dtype=float)
     x0[whole] = np.rint(x0[whole])
-    sigma0 = np.broadcast_to(problem.sigma0, problem.x0.shape).astype(float)
-    count = problem.n_constraints
     return Case(
-        problem.fun, problem.constraints, count, problem.minimum, x0, sigma0, bounds, bounds, tuple(problem.integer)
+        fun=problem.fun,
+        constraints=problem.constraints,
+        n_constraints=problem.n_constraints,
+        minimum=problem.minimum,
+        x0=x0,
+        sigma0=np.array(problem.sigma0),
+        bounds=bounds,
+        region=bounds,
+        integer=problem.integer,
     )
 
 
@@ -138,9 +142,9 @@ def design_case(run: Run) -> Case:
 class FeasibleRecorder(Recorder):
     """Counts points and notes at which of them each target was first hit by a feasible one.
 
-    Feasible means that no constraint exceeds the tolerance. Coordinates that are integers are rounded before a point is
-    evaluated, for methods that know none. Raises Finished like a Recorder, and also when a method only asks for points
-    that it knows.
+    Feasible means that it is in the bounds and that no constraint exceeds the tolerance. Coordinates that are integers
+    are rounded before a point is evaluated, for methods that know none. Raises Finished like a Recorder, and also when a
+    method only asks for points that it knows.
     """
 
     def __init__(self, case: Case, max_evals: int, targets: Sequence[float], tolerance: float) -> None:
@@ -153,7 +157,7 @@ class FeasibleRecorder(Recorder):
         """Value and constraints of a point."""
         point = np.array(x, dtype=float)
         whole = list(self.case.integer)
-        point[whole] = np.rint(point[whole])
+        point[whole] = np.rint(point[whole]) + 0.0  # without -0
         key = point.tobytes()
         if key in self.seen:
             self.repeated += 1
@@ -161,10 +165,11 @@ class FeasibleRecorder(Recorder):
                 raise Finished("repetition")
             return self.seen[key]
         both = float(self.case.fun(point)), np.asarray(self.case.constraints(point), dtype=float)
+        inside = self.case.bounds is None or bool(((self.case.bounds.T - point) * [[1], [-1]] <= 0).all())
         self.seen[key] = both
         if len(self.seen) > REMEMBERED:
             del self.seen[next(iter(self.seen))]
-        self.note(both[0] if (both[1] <= self.tolerance).all() else math.inf)
+        self.note(both[0] if inside and (both[1] <= self.tolerance).all() else math.inf)
         if self.count >= self.max_evals:
             raise Finished("budget")
         return both
@@ -214,18 +219,62 @@ def search_cma(task: Task, fun: FeasibleRecorder, case: Case) -> str:
         options["bounds"] = case.bounds.T.tolist()
     if case.integer:
         options["integer_variables"] = list(case.integer)
-    _, search = cma.fmin_con2(fun, case.x0, scale, constraints=fun.constraints, options=options)
+    unwatched = {"archives": False}  # they only record the run, and warn if a package is missing
+    _, search = cma.fmin_con2(
+        fun, case.x0, scale, constraints=fun.constraints, kwargs_confit=unwatched, options=options
+    )
     return "+".join(search.stop())
 
 
+class Scaled(NamedTuple):
+    """A problem in coordinates in which its bounds are [-1, 1], for methods that treat all coordinates alike.
+
+    The option `scale` of COBYQA is of no use here: in SciPy 1.17 it scales the points of f, but not those of g.
+    """
+
+    fun: FeasibleRecorder
+    case: Case
+
+    def point(self, u: np.ndarray) -> np.ndarray:
+        if self.case.bounds is None:
+            return np.asarray(u)
+        low, high = self.case.bounds.T
+        return np.clip((low + high) / 2 + (high - low) / 2 * u, low, high)
+
+    def value(self, u: np.ndarray) -> float:
+        return self.fun(self.point(u))
+
+    def constraints(self, u: np.ndarray) -> np.ndarray:
+        return self.fun.constraints(self.point(u))
+
+    @property
+    def start(self) -> np.ndarray:
+        if self.case.bounds is None:
+            return self.case.x0
+        low, high = self.case.bounds.T
+        return (2 * self.case.x0 - low - high) / (high - low)
+
+    @property
+    def bounds(self) -> list[tuple[float, float]] | None:
+        return None if self.case.bounds is None else [(-1.0, 1.0)] * len(self.case.x0)
+
+
 def search_cobyqa(task: Task, fun: FeasibleRecorder, case: Case) -> str:
-    """SciPy's COBYQA; the first radius is the step size on the suite, and with bounds it scales them to [-1, 1]."""
+    """SciPy's COBYQA; the first radius is the step size on the suite, and the median of the scaled ones with bounds."""
     from scipy.optimize import NonlinearConstraint, minimize
 
-    options: dict[str, Any] = {"maxfev": task.max_evals, "maxiter": task.max_evals, "final_tr_radius": 1e-9}
-    options |= {"initial_tr_radius": SIGMA0} if case.bounds is None else {"scale": True}
-    limit = NonlinearConstraint(fun.constraints, -np.inf, 0)
-    found = minimize(fun, case.x0, method="COBYQA", bounds=case.pairs, constraints=limit, options=options)
+    scaled = Scaled(fun, case)
+    widths = 1.0 if case.bounds is None else (case.bounds[:, 1] - case.bounds[:, 0]) / 2
+    options = {
+        "maxfev": task.max_evals,
+        "maxiter": task.max_evals,
+        "initial_tr_radius": float(np.median(case.sigma0 / widths)),
+        "final_tr_radius": 1e-9,  # the default, 1e-6, ends before the last target
+    }
+    limit = NonlinearConstraint(scaled.constraints, -np.inf, 0)
+    found = minimize(
+        scaled.value, scaled.start, method="COBYQA", bounds=scaled.bounds, constraints=limit, options=options
+    )
     return f"status {found.status}"
 
 
@@ -233,9 +282,12 @@ def search_slsqp(task: Task, fun: FeasibleRecorder, case: Case) -> str:
     """SciPy's SLSQP with derivatives by forward differences, and a tolerance that lets it reach the last target."""
     from scipy.optimize import minimize
 
-    limit = {"type": "ineq", "fun": lambda x: -fun.constraints(x)}
+    scaled = Scaled(fun, case)
+    limit = {"type": "ineq", "fun": lambda u: -scaled.constraints(u)}
     options = {"maxiter": task.max_evals, "ftol": 1e-12}
-    found = minimize(fun, case.x0, method="SLSQP", bounds=case.pairs, constraints=limit, options=options)
+    found = minimize(
+        scaled.value, scaled.start, method="SLSQP", bounds=scaled.bounds, constraints=limit, options=options
+    )
     return f"status {found.status}"
 
 

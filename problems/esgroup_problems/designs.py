@@ -195,7 +195,7 @@ def _vessel_constraints(x: Array) -> Array:
 def pressure_vessel(dim: int = 4) -> Problem:
     """Cheapest vessel for 750 cubic feet: thickness of shell and heads in sixteenths of an inch, radius and length.
 
-    Variant: the first two variables are integers n from 1 to 99, for plates of n / 16 in, and radius and length are from
+    Variant: the first two variables are integers n from 1 to 99, for plates of n / 16 in, radius and length are from
     10 to 200 in (Kannan, Kramer 1994, as in Coello 2000; some bound the length by 240). Published: 6059.714335 (Yang
     et al. 2013). With continuous thicknesses from 0.0625 in the minimum is 5885.33. Four constraints: two thicknesses
     against the pressure, the volume, and the length, which its bound implies. The start is feasible.
@@ -433,8 +433,8 @@ def ten_bar_truss(dim: int = 10) -> Problem:
     Variant: case 1, loads of 100 kip at the nodes 2 and 4, one limit of stress for all bars, continuous areas from 0.1
     to 35 in^2 (Schmit, Farshi 1974; Haftka, Guerdal 1992). Published: 5060.85 lb; lighter published designs, such as
     5057.88 lb of Lee and Geem 2004, violate limits a little. Case 2, 150 kip down there and 50 kip up at the nodes 1
-    and 3, has the minimum 4676.93 lb. Displacements are those of linear elasticity, by a solve with the stiffness matrix of
-    the eight degrees of freedom. The start is feasible.
+    and 3, has the minimum 4676.93 lb. Displacements are those of linear elasticity, by solving with the stiffness
+    matrix of the eight degrees of freedom. The start is feasible.
     """
     fixed_dim("ten_bar_truss", dim, 10)
     return _design(
