@@ -19,9 +19,9 @@ A design is solved by a point that is within 1e-4 of the published optimum, rela
 relative to their limits, are at most 1e-6. The instance of a design is the seed of its start.
 
 Methods are `esgroup`; `cma` (fmin_con2) with its defaults and the same start and step sizes; SciPy's `cobyqa`, `slsqp`
-by forward differences, both with bounds scaled to [-1, 1], and `de`; `isres` of pymoo. A run ends when the last target is
-hit, the budget is spent or the method stops by itself; none is started again. Files are appended to, and runs that they
-hold already are left out. BLAS runs on one thread. Needs coco-experiment and the methods' packages.
+by forward differences, both with bounds scaled to [-1, 1], and `de`; `isres` of pymoo. A run ends when the last target
+is hit, the budget is spent or the method stops by itself; none is started again. Files are appended to, and runs that
+they hold already are left out. BLAS runs on one thread. Needs coco-experiment and the methods' packages.
 """
 
 from __future__ import annotations

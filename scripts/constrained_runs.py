@@ -143,8 +143,8 @@ class FeasibleRecorder(Recorder):
     """Counts points and notes at which of them each target was first hit by a feasible one.
 
     Feasible means that it is in the bounds and that no constraint exceeds the tolerance. Coordinates that are integers
-    are rounded before a point is evaluated, for methods that know none. Raises Finished like a Recorder, and also when a
-    method only asks for points that it knows.
+    are rounded before a point is evaluated, for methods that know none. Raises Finished like a Recorder, and also when
+    a method only asks for points that it knows.
     """
 
     def __init__(self, case: Case, max_evals: int, targets: Sequence[float], tolerance: float) -> None:

@@ -13,9 +13,6 @@ from esgroup.checks import Array
 #: Every problem of the zoo; the BBOB functions have tests of their own.
 NAMES = tuple(name for name in zoo.PROBLEMS if not name.startswith("bbob"))
 
-#: Those that have constraints.
-CONSTRAINED = tuple(name for name in NAMES if zoo.PROBLEMS[name].__module__ == "esgroup_problems.designs")
-
 #: An odd one, a small one, and one with more than a block and a rest; a maker may refuse some of them.
 DIMS = (3, 4, 24)
 

@@ -11,13 +11,17 @@ from esgroup.checks import Array
 from tests.problems import laws
 
 every_problem = pytest.mark.parametrize("name", laws.NAMES)
-constrained = pytest.mark.parametrize("name", laws.CONSTRAINED)
 
 
 def smooth(name: str, *needed: str) -> list[zoo.Problem]:
     """Those instances of a problem that have these derivatives; what is noisy may have noisy ones, tested elsewhere."""
     exact = [problem for problem in laws.instances(name) if problem.noiseless is None]
     return [problem for problem in exact if all(getattr(problem, derivative) is not None for derivative in needed)]
+
+
+def limited(name: str) -> list[zoo.Problem]:
+    """Those instances of a problem that have constraints."""
+    return [problem for problem in laws.instances(name) if problem.constraints is not None]
 
 
 @every_problem
@@ -45,36 +49,36 @@ def test_no_value_is_below_the_minimum(name: str) -> None:
         assert lowest >= problem.minimum - 1e-10 * (1 + abs(problem.minimum))
 
 
-@constrained
+@every_problem
 def test_the_constraints_hold_at_the_minimiser_and_some_are_active(name: str) -> None:
-    for problem in laws.instances(name):
+    for problem in limited(name):
         there = problem.constraints(problem.minimiser)
         assert there.shape == (problem.n_constraints,)
         assert there.max() == pytest.approx(0, abs=1e-9)  # they are relative to their limits
         assert (problem.minimiser[list(problem.integer)] % 1 == 0).all()
 
 
-@constrained
+@every_problem
 def test_the_minimiser_is_a_stationary_point_with_multipliers_of_the_right_sign(name: str) -> None:
     # Karush, Kuhn, Tucker: -grad f is a combination, with positive factors, of the gradients of what is active
-    for problem in laws.instances(name):
+    for problem in limited(name):
         x = problem.minimiser
         free = [i for i in range(problem.dim) if i not in problem.integer]
         low, high = np.asarray(problem.bounds).T
         bounds = [-np.eye(problem.dim)[i] for i in free if x[i] == low[i]]
         bounds += [np.eye(problem.dim)[i] for i in free if x[i] == high[i]]
         active = problem.constraints(x) > -1e-6
-        steps = 1e-5 * np.diag(np.asarray(problem.minimiser))
+        steps = 1e-5 * np.diag(x)
         both = [(function(x + steps) - function(x - steps)).T for function in (problem.batch, problem.constraints)]
         slope, curved = both[0] / 2e-5, both[1][active] / 2e-5  # of relative changes of the coordinates
-        normals = np.array([*curved, *(np.asarray(bound) * x for bound in bounds)])
+        normals = np.array([*curved, *(bound * x for bound in bounds)])
         _, left = nnls(normals[:, free].T, -slope[free])
         assert left < 1e-6 * np.abs(slope[free]).max()
 
 
-@constrained
+@every_problem
 def test_several_points_have_the_constraints_of_each(name: str) -> None:
-    for problem in laws.instances(name):
+    for problem in limited(name):
         x = laws.points(problem, 5)
         together = problem.constraints(x)
         assert together.shape == (5, problem.n_constraints) and np.isfinite(together).all()
