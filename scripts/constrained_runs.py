@@ -22,6 +22,7 @@ from bbob_runs import Finished, Recorder, Task, how_it_ended
 SIGMA0 = 2.0  # on the suite, as in bench_bbob.py: optima are in [-4, 4] and starts in [-5, 5]
 SUITE_TARGETS = (1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-4, 1e-6)  # above the optimum
 REMEMBERED = 1000  # points whose values are kept: more than any method asks for before it asks for their constraints
+STANDSTILL = 2000  # requests for known points in a row that end a run; COBYQA can go on for ever between whole numbers
 DESIGN_TARGETS = (1e-2, 1e-3, 1e-4)  # above the optimum, as parts of its absolute value
 
 #: Base functions of the suite; function number 6 b + k + 1 is the k-th of six versions of the b-th, both from zero.
@@ -161,10 +162,11 @@ class FeasibleRecorder(Recorder):
         key = point.tobytes()
         if key in self.seen:
             self.repeated += 1
-            if self.repeated > 20 * self.max_evals:
+            if self.repeated > STANDSTILL:
                 raise Finished("repetition")
             return self.seen[key]
         both = float(self.case.fun(point)), np.asarray(self.case.constraints(point), dtype=float)
+        self.repeated = 0
         inside = self.case.bounds is None or bool(((self.case.bounds.T - point) * [[1], [-1]] <= 0).all())
         self.seen[key] = both
         if len(self.seen) > REMEMBERED:
