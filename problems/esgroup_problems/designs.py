@@ -6,8 +6,8 @@ The functions that compute them take one point, (dim,), or several as rows, (n, 
 
 The minimisers were computed for this module: by formulas for the three-bar truss and the cantilever, for the others by
 Newton's method on the conditions of Karush, Kuhn and Tucker, whose multipliers are positive. SLSQP from 200 random
-starts (with integers fixed) and SciPy's differential evolution found nothing better, and the minima agree with the
-published ones in all their digits. For the pressure vessel all pairs of plates were tried.
+starts (with integers fixed), SciPy's differential evolution and cma's augmented Lagrangian found nothing better, and
+the minima agree with the published ones in all their digits. For the pressure vessel all pairs of plates were tried.
 """
 
 from __future__ import annotations
