@@ -38,16 +38,16 @@ from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
 
 UNKNOWN = -1.0  # in place of a category that has no part in the values
 
-# Tuned on a sphere, an ellipsoid, a sum of unequal weights of the choices (wcom) and a sphere whose centre depends on
-# the choices (dep), d numbers and d choices of 5 categories, d = 5 and 10, seeds 0-23, evaluations to 1e-8 by success.
-# Slow at first, quick to follow: with first rates 0.1, 0.15, 0.2 and 0.5, dep with d = 10 succeeds in 20 of 24, 15 of
-# 24, 9 of 12 and 2 of 8 searches, and the sphere takes 1,467, 1,443, 1,555 and 1,492. B = 1/2, 1, 2, 3 (first rate 0.15
-# to 0.2): dep 5 of 8, 17 of 24, 15 of 24, 10 of 12, wcom 1,758, 1,733, 1,667, 1,613, sphere 1,413, 1,419, 1,443, 1,717.
+# Tuned on a sphere with choices that cost 1 each (sphere) or 1, 0.1, 0.01, ... (wcom), and a sphere whose centre
+# depends on the choices (dep): 10 numbers, 10 choices of 5 categories, evaluations to 1e-8 by success, seeds 0-23. Slow
+# at first, quick to follow: with first rates 0.1 and 0.15, dep succeeds in 20 and 15 of 24 searches, and sphere takes
+# 1,467 and 1,443. With B = 1 and 2 wcom takes 1,768 and 1,644, and dep succeeds 20 times with both. Of 8 searches of
+# dep with a first rate of 0.5, B = 1/2 and NEGATIVE = 1/2, 2 succeeded.
 FIRST_RATE = 0.1
 RATES = 0.02, 1.0
 MEMORY = 2.0  # B
-SIGNAL = 1.5  # A; with 1.2 and 2 the sphere takes 0.93 and 1.11 as many, and dep succeeds a little less often
-NEGATIVE = 1.0  # weight of the worse half: with 1/4, 1/2, 1 the sphere takes 1,787, 1,555, 1,455
+SIGNAL = 1.5  # A; with 1.2, 1.5, 2 (and B = 1) sphere takes 1,399, 1,513, 1,676, dep succeeds 8, 9, 8 times of 10
+NEGATIVE = 1.0  # weight of the worse half: with 1/4 and 1, sphere takes 1,787 and 1,455 (first rate 0.15, SHARE = 1)
 SHARE = 1.5  # samples of a generation that have another category than the likeliest somewhere, if all are at the floor
 _TRIED = 5.0  # times that every category of every choice has come up, on average, before a settled search ends
 

@@ -310,8 +310,9 @@ class SpaceSearch(Strategy):
         """The order of a generation in which points that try a rare category, and are bad, have the middle ranks.
 
         It is the category that makes them bad: their z say nothing. With their own ranks the mean would move away from
-        them, and the root would learn from them. Evaluations with this order over those without it, 12 seeds, on
-        functions of 5 and 10 numbers and as many choices of 5: 0.98 with one such point in a generation, 0.90 with two.
+        them, and the root would learn from them. Evaluations with this order over those without it, geometric means
+        over seven functions of 5 and 10 numbers and as many choices of 5, 12 seeds: 1.00 with one sample of a rare
+        category in a generation, 0.90 with two.
         """
         order, choices = told.order, self.choices
         if choices is None:

@@ -527,3 +527,46 @@ def test_spaces_are_values() -> None:
     with pytest.raises(AttributeError):
         SPACE.parameters = ()  # type: ignore[misc]
     assert esgroup.Space is Space and SPACE["depth"] == Integer(2, 12) and next(iter(SPACE)) == "C" and len(SPACE) == 8
+
+
+# ---- the command ---------------------------------------------------------------------------------------------------
+
+MODULE = """
+from esgroup import Choice, Integer, Real, Space
+space = Space({"x": Real(-1, 1), "n": Integer(1, 9), "kind": Choice("a", "b"), "y": Real(0, 1, when={"kind": "a"})})
+def f(p):
+    return p["x"] ** 2 + (p["n"] - 3) ** 2 + p.get("y", 2.0)
+"""
+
+
+def test_the_command_searches_a_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from esgroup.command.run import InputError, Job, run
+
+    (tmp_path / "module_with_a_space.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name, options = "module_with_a_space:", {"max_evals": 300, "rng": 1}
+    outcome = run(Job(name + "f", space=name + "space", history=tmp_path / "h.jsonl", options=options))
+    found = json.loads(json.dumps(outcome.json(), allow_nan=False))
+    assert found["x"]["n"] == 3 and found["x"]["kind"] == "a" and set(found["stds"]) == {"x", "n", "kind", "y"}
+    assert found["probabilities"]["kind"]["a"] > 0.5 and "kind = a" in dict(outcome.lines())["at"]
+    fixed = run(Job(name + "f", space=name + "space", options=options | {"fixed": "n=5,kind=b"}))
+    assert fixed.json()["x"]["n"] == 5 and "y" not in fixed.json()["x"]
+    for job, message in (
+        (Job(name + "f", space=name + "f"), "--space must name a Space"),
+        (Job("sphere", space=name + "space"), "--space is for a function of dicts"),
+        (Job(name + "f", space=name + "space", dim=3), "--dim cannot be combined with --space"),
+        (Job(name + "f", space=name + "space", options={"fixed": "m=1"}), "--fixed .*'m'"),
+        (Job(name + "f", space=name + "space", options={"fixed": "kind=c"}), "--fixed .*'c'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            run(job)
+
+
+def test_figures_have_the_names(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from esgroup.plots.run import plot
+
+    minimize(loss, SPACE, rng=1, max_evals=100, history=tmp_path / "run.jsonl")
+    figure = plot(tmp_path / "run.jsonl", tmp_path / "run.svg").read_text()
+    assert "<!-- flags[2] -->" in figure and "x₁" not in figure
