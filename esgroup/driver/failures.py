@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from esgroup import checks
+from esgroup.driver.constraints import Evaluated
 from esgroup.driver.crew import Call, NotEvaluated, TooSlow, call_objective
 
 OnError = Literal["raise", "nan"] | type[Exception] | tuple[type[Exception], ...]
@@ -48,7 +49,12 @@ class Failures:
             if isinstance(outcome, NotEvaluated) or not isinstance(outcome, (TooSlow, *self.caught)):
                 raise outcome
             return self._failed(_text(outcome))
-        if _is_nan(outcome):
+        if isinstance(outcome, Evaluated):
+            if any(not math.isfinite(g) for g in outcome.constraints):
+                return self._failed("a constraint was NaN or infinite")
+            if _is_nan(outcome.value):
+                return self._failed("the value was NaN")
+        elif _is_nan(outcome):
             return self._failed("the value was NaN")
         self.in_a_row = 0
         return outcome

@@ -14,7 +14,8 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.driver.asynchronous import Asynchronous
-from esgroup.driver.evaluate import Enough, Evaluate, Way, objective
+from esgroup.driver.constraints import Constraints, WithConstraints, parse_constraints
+from esgroup.driver.evaluate import Enough, Evaluate, Way, objective, own_point
 from esgroup.driver.failures import Failures, OnError
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.driver.resume import Keeper
@@ -31,6 +32,7 @@ from esgroup.search.arguments import generator
 from esgroup.search.searcher import Searcher
 from esgroup.space import Space
 from esgroup.strategies.base import Strategy
+from esgroup.strategies.lagrangian import AugmentedLagrangian
 
 if TYPE_CHECKING:
     from esgroup.newton.options import NewtonSettings
@@ -93,6 +95,8 @@ def minimize(
     cov0: Any = None,
     fixed: Any = None,
     integer: Any = None,
+    constraints: Any = (),
+    constraint_tol: float = 1e-6,
     rng: Any = None,
     max_evals: int | None = None,
     max_iters: int | None = None,
@@ -142,6 +146,13 @@ def minimize(
         `result.modes` lists the optima that were found, best first: point, value, and weight, the share of descents
         that ended there.
     {options}
+    constraints : default ()
+        SciPy's NonlinearConstraint and LinearConstraint (lb <= c(x) <= ub, an equality where lb = ub) and SciPy's dicts
+        ("ineq": c(x) >= 0, "eq": c(x) = 0), one or a list. A point is evaluated with all its constraints; besides, each
+        function is called once at x0, to learn how many values it has. With keep_feasible=True, which needs a cheap
+        inequality and an x0 that fulfils it, no point is evaluated that violates it. Derivatives are not used.
+    constraint_tol : default 1e-6
+        By how much a constraint may be violated, relative to the median of its absolute values in the first generation.
     rng : default None
         A seed or a generator.
     max_evals, max_iters, max_time, target : default None
@@ -223,8 +234,10 @@ def minimize(
         if given[name] is not None:
             raise ValueError(f"{name} is not used by a search: leave it out, or choose method='newton'")
     limits = parse_limits(max_evals, max_iters, max_time, target)
+    constrained = _constraints(constraints, x0, bounds)
+    call = objective(fun, args)
     way = Way(
-        objective(fun, args),
+        call if constrained is None else WithConstraints(call, constrained, own_point, vectorized),
         Failures(on_error, max_failures),
         vectorized,
         workers,
@@ -241,7 +254,10 @@ def minimize(
         else:
             x0 = mixture_over(basins, space, x0, sigma0, structure, bounds, rng)
         sigma0, options["structure"] = None, "auto"
-    first = Searcher(x0, sigma0, rng=rng, **limits._asdict(), **options)
+    rule = None
+    if constrained is not None:
+        rule = AugmentedLagrangian(constrained.number, constrained.equalities, constraint_tol)
+    first = Searcher(x0, sigma0, constraints=rule, rng=rng, **limits._asdict(), **options)
     strategy = as_restarts(restarts)
     can_restart = isinstance(x0, Space) or np.ndim(x0) == 1 or (isinstance(x0, Strategy) and x0.can_restart)
     if strategy is not None and not can_restart:
@@ -252,9 +268,24 @@ def minimize(
         keeper.resume(restarted)
     else:
         must_be_new(checkpoint)
+    if constrained is not None:
+        restarted.search.accepts = constrained.kept
     with ExitStack() as stack:
         observe = _observer(stack, callback, checks.flag("progress", progress), history, resume)
-        return _run(restarted, _searching(way, restarted, stack), observe, keeper, way.failures)
+        shown = partial(_result, restarted, way.failures, constrained)
+        return _run(restarted, _searching(way, restarted, stack), observe, keeper, shown)
+
+
+def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints | None:
+    """Read constraints, which are for vectors and for spaces of named parameters."""
+    if constraints is None or (isinstance(constraints, (list, tuple)) and not constraints):
+        return None
+    if isinstance(x0, Space):
+        return parse_constraints(constraints, Searcher(x0).result.xmean, linear=False)
+    start = Searcher(x0).mean if not isinstance(x0, (list, tuple, np.ndarray)) else x0
+    if np.ndim(start) != 1:
+        raise ValueError(f"constraints are for searches over vectors and spaces of named parameters, got x0 = {x0!r}")
+    return parse_constraints(constraints, start, bounds=bounds)
 
 
 # ---- the run ----------------------------------------------------------------------------------------------------
@@ -263,7 +294,11 @@ Searching = Callable[[RestartedSearch, Callable[[], None], Interrupts], None]
 
 
 def _run(
-    restarted: RestartedSearch, searching: Searching, observe: Observe, keeper: Keeper, failures: Failures
+    restarted: RestartedSearch,
+    searching: Searching,
+    observe: Observe,
+    keeper: Keeper,
+    result: Callable[[], SearchResult],
 ) -> SearchResult:
     """Evaluate all generations of all runs; the checkpoint is written whatever ends them."""
 
@@ -284,13 +319,15 @@ def _run(
         except BaseException as error:
             keeper.write_after(error, restarted)
             with suppress(AttributeError):  # of an exception that takes no attributes
-                error.result = _result(restarted, failures)  # type: ignore[attr-defined]
+                error.result = result()  # type: ignore[attr-defined]
             raise
-    return _result(restarted, failures)
+    return result()
 
 
-def _result(restarted: RestartedSearch, failures: Failures) -> SearchResult:
+def _result(restarted: RestartedSearch, failures: Failures, constrained: Constraints | None) -> SearchResult:
     result = restarted.result
+    if constrained is not None:
+        result.constr, result.multipliers = constrained.presented(result.constr, result.multipliers)
     if failures.last and "failures" not in result.stop:
         result.message += f". The last failure: {failures.last}"
     return result

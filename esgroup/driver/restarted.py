@@ -10,8 +10,11 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.driver.constraints import Evaluated
 from esgroup.files import checked
 from esgroup.restarts import Plan, Restarts, Schedule
 from esgroup.running.limits import BUDGETS, TARGET, Limits, budget_reasons, parse_limits
@@ -35,6 +38,8 @@ class Past(NamedTuple):
     seconds: float = 0.0
     best_f: float = math.nan
     best_x: Array | None = None
+    best_g: Array | None = None  # constraints of the best point
+    best_violation: float = 0.0
 
 
 class RestartedSearch:
@@ -51,7 +56,7 @@ class RestartedSearch:
         self.plan = Plan(first.popsize)
         self.rng = None if restarts is None else first.rng.spawn(1)[0]
         self.other_reasons: dict[str, str] = {}  # why to stop, apart from limits and the search's own criteria
-        self.partial: dict[int, float] | None = None  # after an exception: known values of the last ask, by row
+        self.partial: dict[int, Any] | None = None  # after an exception: known values of the last ask, by row
         self.undo: Mark | None = None  # the ledger before it received them
         self._restarts, self._first = restarts, first.strategy
 
@@ -105,7 +110,24 @@ class RestartedSearch:
 
     @property
     def _past_is_better(self) -> bool:
-        return self.past.best_x is not None and not self.search.best_f < self.past.best_f
+        past, ledger = self.past, self.search.ledger
+        if past.best_x is None:
+            return False
+        return ledger.best_x is None or not (ledger.best_violation, ledger.best_f) < (past.best_violation, past.best_f)
+
+    @property
+    def best_constraints(self) -> Array | None:
+        """Constraints of the best point of all runs, None if there are none."""
+        return self.past.best_g if self._past_is_better else self.search.ledger.best_g
+
+    @property
+    def _best_violation(self) -> float:
+        return self.past.best_violation if self._past_is_better else self.search.ledger.best_violation
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the best point of all runs fulfils all constraints."""
+        return self._best_violation == 0.0
 
     @property
     def result(self) -> SearchResult:
@@ -122,7 +144,8 @@ class RestartedSearch:
 
     def stop(self) -> dict[str, str]:
         """Return the reasons to end the current run: limits of all runs together and criteria of the search."""
-        reasons = budget_reasons(self.limits, self.nfev, self.nit, self.seconds, self.best_f)
+        best_f = self.best_f if self.feasible else math.nan
+        reasons = budget_reasons(self.limits, self.nfev, self.nit, self.seconds, best_f)
         reasons |= {name: text for name, text in self.search.stop().items() if name not in _LIMITS}
         if self.plan.max_evals is not None and self.search.nfev >= self.plan.max_evals:
             reasons["small_run"] = f"a run with a small population has used its {self.plan.max_evals:,} evaluations"
@@ -138,14 +161,17 @@ class RestartedSearch:
         if planned is None:
             self.other_reasons["restarts"] = f"the restart strategy ended the search after {self.restart} restarts"
             return False
-        past = Past(self.restart + 1, self.nfev, self.nit, self.nfailed, self.seconds, self.best_f, self._best_point)
+        best = self.best_f, self._best_point, self.best_constraints, self._best_violation
+        past = Past(self.restart + 1, self.nfev, self.nit, self.nfailed, self.seconds, *best)
         schedule, plan = planned
         strategy = self._first.restarted(plan.popsize, plan.sigma_factor, self.rng)
         if strategy is None:
             self.other_reasons["restarts"] = "the strategy knows no other place to begin at"
             return False
         limits = _remaining(self.limits, past)
-        self.search = Searcher(strategy, rng=self.rng.spawn(1)[0], **limits._asdict())
+        accepts, rule = self.search.accepts, self.search.constraints
+        self.search = Searcher(strategy, constraints=rule, rng=self.rng.spawn(1)[0], **limits._asdict())
+        self.search.accepts = accepts
         self.past, self.schedule, self.plan = past, schedule, plan
         return True
 
@@ -174,17 +200,41 @@ class RestartedSearch:
         """Pass on the values of all points that `ask` returned last."""
         if self.partial is not None:
             rows = self._missing()
-            whole = self.partial | dict(zip(rows, tell_input.values(values, len(rows)).tolist(), strict=True))
+            whole = self.partial | dict(zip(rows, self._numbers(values, len(rows)), strict=True))
             values = [whole[row] for row in sorted(whole)]
-        self.search.tell(values)
+        if self.search.constraints is not None:
+            values, constraints = _columns(self._numbers(values, len(values)))
+            self.search.tell(values, constraints=constraints)
+        else:
+            self.search.tell(values)
         self.partial = self.undo = None
+
+    def _numbers(self, values: Any, n: int) -> list[Any]:
+        """Return n outcomes as numbers, or, with constraints, as lists of a value and its constraints."""
+        rule = self.search.constraints
+        if rule is None:
+            return tell_input.values(values, n).tolist()
+        rows = []
+        for value in values:
+            if isinstance(value, Evaluated):
+                value = [float(tell_input.values([value.value], 1)[0]), *value.constraints]
+            rows.append(value if isinstance(value, list) else [math.nan] * (1 + rule.number))
+        return rows
+
+    def _tell(self, points: Any, values: list[Any]) -> None:
+        """Pass on values of any points of the current run."""
+        if self.search.constraints is None:
+            self.search.tell(points, values)
+            return
+        fitness, constraints = _columns(values)
+        self.search.tell(points, fitness, constraints=constraints)
 
     def salvage(self, arrived: dict[int, Any]) -> None:
         """After an exception, pass on the values that are numbers; `arrived` has them by row of the last `ask`."""
         rows, values = self._missing(), dict(self.partial or {})
         for i, value in arrived.items():
             with suppress(ValueError, TypeError):
-                values[rows[i]] = float(tell_input.values([value], 1)[0])
+                values[rows[i]] = self._numbers([value], 1)[0]
         self.partial = values
         self.tell_partial()
 
@@ -194,7 +244,7 @@ class RestartedSearch:
             return
         search, rows = self.search, sorted(self.partial)
         self.undo, nit = search.ledger.mark(), search.ledger.nit
-        search.tell(self._points(rows), [self.partial[row] for row in rows])
+        self._tell(self._points(rows), [self.partial[row] for row in rows])
         if search.ledger.nit > nit:  # the generation was complete
             self.partial = self.undo = None
 
@@ -207,14 +257,20 @@ class RestartedSearch:
 
     def tell_one(self, x: Any, value: Any, *, current: bool) -> None:
         """Pass on the value of a point; that of an earlier run counts, but does not move the present one."""
+        told = self._numbers([value], 1)
         if current:
-            self.search.tell([x], [value])
+            self._tell([x], told)
             return
-        number, past = float(tell_input.values([value], 1)[0]), self.past
+        past, rule, lagrangian = self.past, self.search.constraints, self.search.ledger.lagrangian
+        number, violation, constraints = told[0], 0.0, None
+        if rule is not None and lagrangian is not None:
+            number, constraints = told[0][0], np.array(told[0][1:])
+            violation = float(rule.violation(lagrangian, constraints[None])[0])
         failed = math.isnan(number)
         past = past._replace(nfev=past.nfev + 1, nfailed=past.nfailed + failed)
-        if not failed and not number >= past.best_f:
-            past = past._replace(best_f=number, best_x=self.search.strategy.from_user("x", [x])[0])
+        if not failed and (past.best_x is None or (violation, number) < (past.best_violation, past.best_f)):
+            best_x = self.search.strategy.from_user("x", [x])[0]
+            past = past._replace(best_f=number, best_x=best_x, best_g=constraints, best_violation=violation)
         self.past = past
         self.search.limits = _remaining(self.limits, past)
 
@@ -229,12 +285,12 @@ class RestartedSearch:
         undo = self.undo
         return {
             "limits": self.limits._asdict(),
-            "past": self.past._replace(best_x=_as_list(self.past.best_x))._asdict(),
+            "past": _as_json(self.past),
             "schedule": self.schedule._asdict(),
             "plan": self.plan._asdict(),
             "rng": None if self.rng is None else checked.generator_to_json(self.rng),
             "torn": None if self.partial is None else list(self.partial.items()),
-            "untold": None if undo is None else undo._replace(best_x=_as_list(undo.best_x))._asdict(),
+            "untold": None if undo is None else _as_json(undo),
         }
 
     def restore(self, search: Searcher, saved: Any) -> None:
@@ -259,7 +315,7 @@ class RestartedSearch:
         ledger.last = ledger.asked[-1]
         ledger.last.nit, ledger.last.out = ledger.nit, set(range(len(points)))  # its points are not late
         most = len(points) - 1
-        self.partial = {checks.whole_number("row", row, most=most): float(value) for row, value in partial}
+        self.partial = {checks.whole_number("row", row, most=most): _as_numbers(value) for row, value in partial}
         if self.partial:
             ledger.rewind(_from_json(Mark, undo, self.search.shape))
 
@@ -271,23 +327,45 @@ def _outstanding_points(search: Searcher) -> Array:
     return search.ledger.asked[-1].drawn.points
 
 
-def _as_list(x: Array | None) -> Any:
-    return None if x is None else x.tolist()
+def _columns(rows: list[Any]) -> tuple[list[float], list[list[float]]]:
+    """Return the values and the constraints of rows that have both."""
+    return [row[0] for row in rows], [row[1:] for row in rows]
+
+
+def _as_numbers(value: Any) -> Any:
+    return [float(number) for number in value] if isinstance(value, list) else float(value)
+
+
+def _as_json(kept: Past | Mark) -> dict[str, Any]:
+    lists = {name: None if (best := getattr(kept, name)) is None else best.tolist() for name in ("best_x", "best_g")}
+    return kept._asdict() | lists
 
 
 # types of the stored fields; those that are not listed are int
-_KINDS = {"seconds": float, "best_f": float, "sigma_factor": float, "small": bool, "best_x": list}
-_OPTIONAL = ("best_x", "max_evals")
+_KINDS = {
+    "seconds": float,
+    "best_f": float,
+    "best_violation": float,
+    "sigma_factor": float,
+    "small": bool,
+    "best_x": list,
+    "best_g": list,
+}
+_OPTIONAL = ("best_x", "best_g", "max_evals")
 
 
 def _from_json(kind: Any, saved: dict[str, Any], shape: tuple[int, ...] = ()) -> Any:
     """Rebuild a named tuple from JSON and check it; `shape` is that of a point."""
     values: dict[str, Any] = {}
     for name in kind._fields:
+        if name not in saved and name in kind._field_defaults:  # files of older versions
+            continue
         get: Any = checked.optional_entry if name in _OPTIONAL else checked.entry
         values[name] = get(saved, name, _KINDS.get(name, int))
     if values.get("best_x") is not None:
         values["best_x"] = checks.real_array("best_x", values["best_x"], shape)
+    if values.get("best_g") is not None:
+        values["best_g"] = checks.real_array("best_g", values["best_g"], (None,))
     return kind(**values)
 
 

@@ -64,6 +64,11 @@ class SearchResult(Result):
         Restarts, in results of `minimize`.
     modes
         In searches for several optima: each with point, value and weight, the best first.
+    constr, constr_violation, multipliers
+        In searches with constraints: their values at x; the largest violation, 0 where all are fulfilled; Lagrange
+        multipliers, positive where a constraint is active. `minimize` has a list of arrays, one for each of its
+        constraints c, with multipliers of the bound that is active; with ask and tell these are arrays for g <= 0. x is
+        the best feasible point, or that of the smallest violation if there is none.
     """
 
     xmean: Array
@@ -72,6 +77,9 @@ class SearchResult(Result):
     noisy: bool
     restarts: int
     modes: list[Any]
+    constr: Any
+    constr_violation: float
+    multipliers: Any
 
 
 class NewtonResult(Result):

@@ -21,6 +21,7 @@ from esgroup.strategies.base import Strategy
 from esgroup.strategies.box import Box, make_box
 from esgroup.strategies.categorical import CategoricalSearch
 from esgroup.strategies.evolution import SearchState
+from esgroup.strategies.lagrangian import AugmentedLagrangian
 from esgroup.strategies.registry import strategy_class
 from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.vector import Start, VectorSearch
@@ -86,6 +87,28 @@ def _vector_search(start: Any, sigma0: Any, options: SearchOptions) -> VectorSea
     popsize = checks.whole_number("popsize", default_popsize(dim) if popsize is None else popsize, least=2)
     _check_steps(place.steps)
     return VectorSearch(place.box, group, options, popsize, _vector_start(group, place), note)
+
+
+def constraint_rule(
+    strategy: Strategy, constraints: int | AugmentedLagrangian | None, equalities: Any, tolerance: float
+) -> AugmentedLagrangian | None:
+    """Return how a search treats its constraints, None if it has none."""
+    rule = constraints
+    if not isinstance(rule, AugmentedLagrangian):
+        number = 0 if rule is None else checks.whole_number("constraints", rule)
+        if number == 0:
+            if rule is None and not _is_empty(equalities):
+                raise ValueError(f"equalities are indices of constraints: pass their number as well, got {equalities!r}")
+            return None
+        rule = AugmentedLagrangian(number, equalities, tolerance)
+    if not strategy.takes_constraints:
+        text = "constraints are for searches over vectors and over spaces of named parameters"
+        raise ValueError(f"{text}, not over {strategy.about}")
+    return rule
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and not value
 
 
 def default_popsize(dim: int) -> int:

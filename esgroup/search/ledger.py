@@ -13,7 +13,8 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.search.stopping import Record
-from esgroup.strategies.base import Drawn, Indices
+from esgroup.strategies.base import INNER, Drawn, Indices
+from esgroup.strategies.lagrangian import AugmentedLagrangian, LagrangianState, Models
 
 
 class PooledSamples(NamedTuple):
@@ -21,7 +22,7 @@ class PooledSamples(NamedTuple):
 
     local: Array
     tags: Indices
-    values: Array
+    values: Array  # (n,); with constraints (n, 1 + m)
 
 
 @dataclass(eq=False)
@@ -66,6 +67,9 @@ class Mark(NamedTuple):
     pool: int
     best_f: float
     best_x: Array | None
+    best_g: Array | None = None
+    best_violation: float = 0.0
+    remembered: int = 0  # evaluations from which the models of constraints are fitted
 
 
 class Clock:
@@ -87,9 +91,18 @@ class Clock:
 
 
 class Ledger:
-    """Counts, the best point, the points that are out, and values that do not make a generation yet."""
+    """Counts, the best point, the points that are out, and values that do not make a generation yet.
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
+    With constraints, values are rows of a value and its constraints, and the best point is the best feasible one, or
+    that of the least violation.
+    """
+
+    def __init__(self, shape: tuple[int, ...], rule: AugmentedLagrangian | None = None) -> None:
+        self.rule = rule
+        self.lagrangian: LagrangianState | None = None if rule is None else rule.start(shape)
+        self.models: Models | None = None  # of the last generation; they follow from the rest
+        self.best_g: Array | None = None
+        self.best_violation = 0.0
         self.nfev = self.nit = self.nfailed = 0
         self.best_x: Array | None = None
         self.best_f = math.nan
@@ -180,15 +193,57 @@ class Ledger:
     def count(self, points: Array, values: Array) -> None:
         """Count values, some of which may be NaN, and keep the best point."""
         self.nfev += len(values)
-        self.nfailed += int(np.isnan(values).sum())
+        if self.rule is not None and self.lagrangian is not None:
+            self.nfailed += int(np.isnan(values[:, 0]).sum())
+            self.lagrangian = self.rule.with_outcomes(self.lagrangian, points, values)
+        else:
+            self.nfailed += int(np.isnan(values).sum())
         self.note_first_best(points, values)
 
     def note_first_best(self, points: Array, values: Array) -> None:
         """Keep the point with the best value, of equal ones the first, if it is the best so far."""
+        if self.rule is not None and self.lagrangian is not None:
+            self._note_first_feasible(self.rule.violation(self.lagrangian, values[:, 1:]), points, values)
+            return
         good = np.flatnonzero(~np.isnan(values))
         if len(good):
             i = good[values[good].argmin()]
             self.note_best(points, i, values[i].item())
+
+    def _note_first_feasible(self, violation: Array, points: Array, values: Array) -> None:
+        """The same with constraints: the least violation comes first, which is 0 for all feasible points."""
+        good = np.flatnonzero(~np.isnan(values[:, 0]))
+        if not len(good):
+            return
+        i = good[np.lexsort((values[good, 0], violation[good]))[0]]
+        found = violation[i].item(), values[i, 0].item()
+        if self.best_x is None or found < (self.best_violation, self.best_f):
+            self.best_x, self.best_g = checks.read_only(points[i].copy()), checks.read_only(values[i, 1:].copy())
+            self.best_violation, self.best_f = found
+
+    @property
+    def feasible_f(self) -> float:
+        """The best value of a feasible point, NaN if there is none."""
+        return self.best_f if self.best_violation == 0.0 else math.nan
+
+    @property
+    def remembered(self) -> Array:
+        """Points from which the models of constraints are fitted."""
+        if self.lagrangian is None:
+            raise RuntimeError("a search without constraints remembers no points")
+        return self.lagrangian.points
+
+    def judged(self, values: Array, tags: Indices | None, coordinates: Any, popsize: int) -> Array:
+        """Scores of a generation with constraints, after new multipliers from all that is remembered."""
+        rule, before = self.rule, self.lagrangian
+        if rule is None or before is None:
+            raise RuntimeError("a search without constraints has values, no scores")
+        self.lagrangian, self.models = rule.updated(before, *coordinates, popsize)
+        if tags is not None and (inner := (tags == INNER) & ~np.isnan(values[:, 0])).any():
+            self.lagrangian = rule.with_margin(self.lagrangian, values[inner, 1:])
+        if self.best_g is not None and not np.isfinite(before.scales).all():  # from now on there is a tolerance
+            self.best_violation = float(rule.violation(self.lagrangian, self.best_g[None])[0])
+        return rule.scores(self.lagrangian, values)
 
     def note_best(self, points: Array, i: Any, value: float) -> None:
         """Keep point i if its value is the best so far."""
@@ -234,11 +289,17 @@ class Ledger:
 
     def mark(self) -> Mark:
         """The present books."""
-        return Mark(self.nfev, self.nfailed, len(self.pool), self.best_f, self.best_x)
+        remembered = 0 if self.lagrangian is None else len(self.lagrangian.points)
+        best = self.best_f, self.best_x, self.best_g, self.best_violation
+        return Mark(self.nfev, self.nfailed, len(self.pool), *best, remembered)
 
     def rewind(self, mark: Mark) -> None:
         """Forget values that were told since the mark; no generation may have ended since."""
         self.nfev, self.nfailed, self.best_f, self.best_x = mark.nfev, mark.nfailed, mark.best_f, mark.best_x
+        self.best_g, self.best_violation = mark.best_g, mark.best_violation
+        if self.lagrangian is not None:
+            points, outcomes = self.lagrangian.points[: mark.remembered], self.lagrangian.outcomes[: mark.remembered]
+            self.lagrangian = self.lagrangian._replace(points=points, outcomes=outcomes)
         del self.pool[mark.pool :]
 
 

@@ -6,6 +6,8 @@ import copy
 import math
 from typing import Any
 
+import numpy as np
+
 from esgroup.running.limits import status_of
 from esgroup.running.result import SearchResult
 
@@ -23,7 +25,7 @@ def result(search: Any) -> SearchResult:
         fun=search.best_f,
         nfev=search.nfev,
         nit=search.nit,
-        success=status in (0, 1) and search.best_f < math.inf,
+        success=status in (0, 1) and search.best_f < math.inf and search.feasible,
         status=status,
         message=message(search, reasons, noisy),
         xmean=mean,
@@ -33,7 +35,18 @@ def result(search: Any) -> SearchResult:
         noisy=noisy,
         structure=str(search.structure),
         **search.result_fields,
+        **constraint_fields(search),
     )
+
+
+def constraint_fields(search: Any) -> dict[str, Any]:
+    """What the result of a search with constraints has besides, by name."""
+    rule, at_best = search.constraints, search.best_constraints
+    if rule is None:
+        return {}
+    constr = np.full(rule.number, math.nan) if at_best is None else at_best.copy()
+    violation = float(rule.violations(constr).max())
+    return {"constr": constr, "constr_violation": violation, "multipliers": search.multipliers}
 
 
 def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:
@@ -45,6 +58,9 @@ def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:
         parts.append(f"All {search.nfailed:,} evaluations failed: x is the mean of the search distribution")
     elif search.nfailed:
         parts.append(f"{search.nfailed:,} of {search.nfev:,} evaluations failed (NaN)")
+    if search.constraints is not None and search.best_x is not None and not search.feasible:
+        violated = constraint_fields(search)["constr_violation"]
+        parts.append(f"No feasible point was found: x is that of the least violation, {violated:.3g}")
     if noisy:
         advice = ', and try noise="adapt"' * search.strategy.may_adapt
         parts.append(f"The values look noisy, or rugged. If there is noise, the best value is luck: take xmean{advice}")

@@ -32,6 +32,7 @@ from esgroup.search.ledger import Asked, Clock, Ledger, PooledSamples, tags_of
 from esgroup.search.stopping import Look
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.box import Box
+from esgroup.strategies.lagrangian import AugmentedLagrangian, Models
 from esgroup.strategies.mixture import MixtureSearch
 from esgroup.strategies.registry import register_all
 from esgroup.strategies.vector import VectorSearch
@@ -66,6 +67,12 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
     arrays |= {"record/best": np.array(record.best), "record/median": np.array(record.median)}
     if ledger.best_x is not None:
         arrays["best_x"] = ledger.best_x
+    if ledger.best_g is not None:
+        arrays["best_g"] = ledger.best_g
+    if ledger.lagrangian is not None:
+        arrays |= {f"lagrangian/{name}": value for name, value in ledger.lagrangian._asdict().items()}
+    if ledger.models is not None:
+        arrays |= {f"models/{name}": value for name, value in ledger.models._asdict().items()}
     for i, asked in enumerate(ledger.asked):
         arrays |= _drawn_arrays(f"asked/{i}", asked.drawn) | {f"asked/{i}/out": np.array(sorted(asked.out), np.int64)}
     if ledger.reserve is not None:
@@ -80,6 +87,8 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
         "nit": ledger.nit,
         "nfailed": ledger.nfailed,
         "best_f": ledger.best_f,
+        "constraints": None if ledger.rule is None else _rule_to_json(ledger.rule),
+        "best_violation": ledger.best_violation,
         "seconds": ledger.clock.seconds,
         "worst": record.worst,
         "failed_in_a_row": record.failed_in_a_row,
@@ -98,6 +107,10 @@ def described(strategy: Strategy) -> tuple[Header, Arrays]:
     """A strategy as JSON and arrays; equal ones have equal descriptions."""
     register_all()
     return objects.describe(strategy, "strategy")
+
+
+def _rule_to_json(rule: AugmentedLagrangian) -> Header:
+    return {"number": rule.number, "equalities": list(rule.equalities), "tolerance": rule.tolerance}
 
 
 def _drawn_arrays(name: str, drawn: Drawn) -> Arrays:
@@ -134,13 +147,16 @@ def parts_from_file(header: Header, arrays: Arrays) -> Parts:
 
 
 def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) -> Ledger:
-    ledger = Ledger(shape)
+    rule = None if header.get("constraints") is None else AugmentedLagrangian(**entry(header, "constraints", dict))
+    ledger = Ledger(shape, rule)
     ledger.nfev, ledger.nit, ledger.nfailed = (_count(header, name) for name in ("nfev", "nit", "nfailed"))
     ledger.clock = Clock(_not_negative(header, "seconds"))
     ledger.injected = finite_array(arrays, "injected", (None, *shape))
     ledger.best_f = entry(header, "best_f", float)
     if not math.isnan(ledger.best_f):
         ledger.best_x = checks.read_only(array(arrays, "best_x", shape))
+    if rule is not None:
+        _read_constraints(ledger, rule, shape, header, arrays)
     record = ledger.record
     record.best = deque(array(arrays, "record/best", (None,)).tolist(), maxlen=record.best.maxlen)
     record.median = deque(array(arrays, "record/median", (len(record.best),)).tolist(), maxlen=record.median.maxlen)
@@ -162,8 +178,22 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
     for i in range(_count(header, "pool")):
         local = finite_array(arrays, f"pool/{i}/local", (None, width))
         tags = array(arrays, f"pool/{i}/tags", (len(local),), np.int64)
-        ledger.pool.append(PooledSamples(local, tags, array(arrays, f"pool/{i}/values", (len(local),))))
+        columns = () if rule is None else (1 + rule.number,)
+        ledger.pool.append(PooledSamples(local, tags, array(arrays, f"pool/{i}/values", (len(local), *columns))))
     return ledger
+
+
+def _read_constraints(
+    ledger: Ledger, rule: AugmentedLagrangian, shape: tuple[int, ...], header: Header, arrays: Arrays
+) -> None:
+    stored = {name.removeprefix("lagrangian/"): kept for name, kept in arrays.items() if name.startswith("lagrangian/")}
+    ledger.lagrangian = rule.read_state(stored, shape)
+    ledger.best_violation = entry(header, "best_violation", float)
+    if ledger.best_x is not None:
+        ledger.best_g = checks.read_only(array(arrays, "best_g", (rule.number,)))
+    if "models/slopes" in arrays:
+        slopes, each = array(arrays, "models/slopes", (1 + rule.number, None)), (1 + rule.number,)
+        ledger.models = Models(array(arrays, "models/at_mean", each), slopes, array(arrays, "models/curvatures", each))
 
 
 def _drawn(shape: tuple[int, ...], width: int, name: str, arrays: Arrays) -> Drawn:

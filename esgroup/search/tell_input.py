@@ -1,8 +1,9 @@
-"""The arguments of `tell`: values of any kind become one float64 array, pairs become points and values."""
+"""The arguments of `tell`: values of any kind become one float64 array, pairs and triples become their parts."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import numbers
 from typing import Any
 
@@ -60,3 +61,47 @@ def from_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(f"tell() was given pairs, but entry {i} is not a pair (point, value): {pair!r}")
     return [x for x, _ in pairs], [f for _, f in pairs]
+
+
+# ---- constraints ------------------------------------------------------------------------------------------------
+
+
+def outcomes(fitness: Array, constraints: Any, m: int) -> Array:
+    """Return rows (n, 1 + m) of values and constraints; all of a row is NaN where one of them is, or a constraint is inf.
+
+    With one constraint a list of n numbers is accepted, too.
+    """
+    n = len(fitness)
+    if constraints is None:
+        raise ValueError(f"constraints must be told with every value: an array of shape ({n}, {m}), g <= 0 if fulfilled")
+    try:
+        array = np.asarray(constraints, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"constraints must be an array of real numbers of shape ({n}, {m}), got {constraints!r}") from None
+    if array.shape == (n,) and m == 1:
+        array = array[:, None]
+    if array.shape != (n, m):
+        raise ValueError(f"constraints must have shape ({n}, {m}), a row for each point, got {array.shape}")
+    rows = np.column_stack([fitness, array])
+    rows[np.isnan(fitness) | ~np.isfinite(array).all(axis=1)] = math.nan
+    return rows
+
+
+def are_triples(strategy: Any, told: Any) -> bool:
+    """Whether the one argument of `tell` is [(point, value, constraints), ...]."""
+    if not isinstance(told, (list, tuple)) or not told:
+        return False
+    first = told[0]
+    if not isinstance(first, (list, tuple)) or len(first) != 3:
+        return False
+    return bool(strategy.are_pairs([(first[0], first[1])]))
+
+
+def from_triples(triples: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the points, the values and the constraints of triples."""
+    for i, triple in enumerate(triples):
+        if not isinstance(triple, (list, tuple)) or len(triple) != 3:
+            wanted = "(point, value, constraints)"
+            raise ValueError(f"tell() was given triples, but entry {i} is not one of {wanted}: {triple!r}")
+    points, values, constraints = (list(part) for part in zip(*triples, strict=True))
+    return points, values, constraints

@@ -20,6 +20,10 @@ CONDITION = 1e14  # of A A^T at which a search ends: the CMA-ES tutorial's Condi
 TOL_X = 1e-12  # of the first standard deviations: the tutorial's TolX
 PLATEAU = 0.7  # of a generation whose values are equal to the best one: the tutorial's B.3
 DIVERGENCE = 1e10  # times the first standard deviations
+# Tags of points that are tried beside the samples: they count, but have middle ranks in the update. Step-size rules and
+# the adaptation of rates have the tags 1 to 4.
+AT_BOUNDS = 5  # the mean, moved onto bounds
+INNER = 6  # where models of constraints have the best feasible point
 
 
 class Drawn(NamedTuple):
@@ -73,6 +77,7 @@ class Strategy(ABC):
     remembers_values: ClassVar[bool] = False
     hands_over: ClassVar[bool] = False
     can_restart: ClassVar[bool] = False
+    takes_constraints: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -81,6 +86,7 @@ class Strategy(ABC):
         cls.remembers_values = cls.on_values is not Strategy.on_values
         cls.hands_over = cls.successor is not Strategy.successor
         cls.can_restart = cls.restarted is not Strategy.restarted
+        cls.takes_constraints = cls.model_coordinates is not Strategy.model_coordinates
 
     # ---- must ---------------------------------------------------------------------------------------------------
 
@@ -185,6 +191,20 @@ class Strategy(ABC):
         if len(self.shape) > 1:
             return np.ndim(point) == len(self.shape) and np.size(value) == 1
         return _is_row(point) and (not _is_row(value) or len(value) == 1)
+
+    # ---- may: constraints ---------------------------------------------------------------------------------------
+
+    def model_coordinates(self, state: Any, points: Array) -> tuple[Array, Array]:
+        """Return coordinates of points in which models of values and constraints are fitted: z (n, k) and others (n, l).
+
+        z ~ N(0, I) for samples; a step in z can be taken by `at`. The others, 0 at the mean, may explain values besides.
+        A strategy that has this takes constraints.
+        """
+        raise NotImplementedError
+
+    def at(self, state: Any, z: Array) -> Array | None:
+        """Return the point with the coordinates z (k,) of `model_coordinates`, the others 0; None if there is none."""
+        return None
 
     # ---- may: states --------------------------------------------------------------------------------------------
 

@@ -258,6 +258,30 @@ class SpaceSearch(Strategy):
             parts.append(np.where(on[:, self._choices], points[:, self._choices], UNKNOWN))
         return np.concatenate([*parts, on[:, self._gated].astype(np.float64)], axis=1)
 
+    def model_coordinates(self, state: SpaceState, points: Array) -> tuple[Array, Array]:
+        """z of the numbers; for every category but the likeliest of its choice whether a point has it."""
+        local = self.local(state, points)
+        z, categories = local[:, : self._width], local[:, self._width : self._width + len(self._choices)]
+        if self.choices is None:
+            return z, np.empty((len(points), 0))
+        sizes = self.choices.distribution.sizes
+        likeliest = self.choices.mean(self._choice_state(state))
+        parts = [
+            categories[:, j, None] == np.delete(np.arange(size), int(likeliest[j])) for j, size in enumerate(sizes.tolist())
+        ]
+        return z, np.concatenate(parts, axis=1).astype(np.float64)
+
+    def at(self, state: SpaceState, z: Array) -> Array | None:
+        if self.numbers is None:
+            return None
+        row = self._row.copy()
+        row[self._numbers] = self._columns.rows(self.numbers.at(self._number_state(state), z)[None])[0]
+        if self.choices is not None:
+            row[self._choices] = self.choices.mean(self._choice_state(state))
+        on = self.space.active(row[None])[0]
+        row[~on] = self._row[~on]
+        return row
+
     @cached_property
     def _gated(self) -> Indices:
         """The entries of a row that are numbers which are searched and can be inactive."""

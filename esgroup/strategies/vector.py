@@ -18,7 +18,17 @@ from esgroup.groups import Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
 from esgroup.strategies.adaptation import RateAdaptation
-from esgroup.strategies.base import CONDITION, DIVERGENCE, PLATEAU, Criterion, Drawn, Indices, Strategy, Told
+from esgroup.strategies.base import (
+    AT_BOUNDS,
+    CONDITION,
+    DIVERGENCE,
+    PLATEAU,
+    Criterion,
+    Drawn,
+    Indices,
+    Strategy,
+    Told,
+)
 from esgroup.strategies.box import Box, unresolved
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
@@ -43,8 +53,7 @@ _NARROW = 1e-7  # of the first standard deviation in one coordinate, by sigma D 
 _FAR = 1e150  # points further out are taken to be there, so that nothing overflows
 
 
-AT_BOUNDS = 5  # the tag of a point on the bounds; step-size rules and the adaptation of rates have 1 to 4
-# Such a point comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3, 4, 5
+# A point on the bounds comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3, 4, 5
 # generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a corner
 # 60, 60, 80, 100, 520; a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at bounds 920,
 # 930, 920, 900, 930.
@@ -209,6 +218,14 @@ class VectorSearch(Strategy):
         mean = state.mean
         y = points if self.box.plain else self.box.encode(points, mean)
         return self.evolution.local(state, y.clip(mean - _FAR, mean + _FAR))
+
+    def model_coordinates(self, state: SearchState, points: Array) -> tuple[Array, Array]:
+        return self.local(state, points), np.empty((len(points), 0))
+
+    def at(self, state: SearchState, z: Array) -> Array:
+        image = self.evolution.group._apply(state.root, z[None])
+        point: Array = self.box.decode(state.mean + state.sigma * state.scale * image)[0]
+        return point
 
     def shortened(self, local: Array) -> Array:
         return shortened(local)
@@ -391,7 +408,7 @@ def _only_at_bounds(told: Told) -> bool:
     """Whether all samples have failed, so that only points put onto bounds, which move nothing, have values."""
     if told.failed == 0 or told.tags is None:
         return False
-    return bool((told.tags[told.order[: len(told.order) - told.failed]] == AT_BOUNDS).all())
+    return bool((told.tags[told.order[: len(told.order) - told.failed]] >= AT_BOUNDS).all())
 
 
 def _ranked(told: Told) -> Indices:
@@ -402,7 +419,7 @@ def _ranked(told: Told) -> Indices:
     of a linear function of 40 coordinates took 4,300 evaluations in the median, and not all got there; now it is 810.
     """
     order = told.order
-    if told.tags is None or not (tried := told.tags[order] == AT_BOUNDS).any():
+    if told.tags is None or not (tried := told.tags[order] >= AT_BOUNDS).any():
         return order
     others = order[~tried]
     middle = (len(others) + 1) // 2

@@ -1,0 +1,308 @@
+"""Constraints as SciPy's users write them, and the objective that evaluates them beside the function.
+
+lb <= c(x) <= ub becomes g(x) <= 0: c - ub for a finite upper and lb - c for a finite lower bound, and the equality c - lb = 0
+where both are equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.driver.crew import NotEvaluated
+
+_KINDS = "scipy.optimize.NonlinearConstraint, LinearConstraint, or a dict with 'type' and 'fun'"
+
+
+class Evaluated(NamedTuple):
+    """The outcome of an evaluation: a value, and the constraints g of the point."""
+
+    value: Any
+    constraints: tuple[float, ...]
+
+
+class BadConstraint(NotEvaluated, ValueError):
+    """A constraint returned something else than before: no failure of the point, whatever `on_error` says."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """lb <= c(x) <= ub for the components of c."""
+
+    name: str  # in messages: constraints[0]
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    lower: Array  # (k,)
+    upper: Array
+    keep_feasible: bool
+    matrix: Array | None = None  # of a linear constraint
+
+    def values(self, x: Any) -> Array:
+        """c(x) as an array (k,)."""
+        found = np.atleast_1d(np.asarray(self.function(x, *self.args)))
+        if found.dtype.kind not in "fiub" or found.ndim != 1:
+            raise BadConstraint(f"{self.name} must return real numbers, got {found!r}")
+        if len(found) != len(self.lower):
+            raise BadConstraint(f"{self.name} must always return as many values: {len(self.lower)} before, now {len(found)}")
+        return found.astype(np.float64)
+
+    @property
+    def equal(self) -> NDArray[np.bool_]:
+        """Which components are equalities."""
+        return self.lower == self.upper
+
+    @property
+    def above(self) -> NDArray[np.bool_]:
+        """Which components have an upper bound, equalities apart."""
+        return np.isfinite(self.upper) & ~self.equal
+
+    @property
+    def below(self) -> NDArray[np.bool_]:
+        """Which components have a lower bound, equalities apart."""
+        return np.isfinite(self.lower) & ~self.equal
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many g there are: of equalities, upper and lower bounds."""
+        return int(self.equal.sum()), int(self.above.sum()), int(self.below.sum())
+
+    def g(self, c: Array) -> Array:
+        """Equalities, upper bounds and lower bounds of the values c, one after the other."""
+        above, below = self.above, self.below
+        return np.concatenate(
+            [(c - self.lower)[self.equal], (c - self.upper)[above], (self.lower - c)[below]],
+        )
+
+    def presented(self, g: Array, multipliers: Array) -> tuple[Array, Array]:
+        """c and the multipliers of its components, from those of g; NaN for components without bounds."""
+        equal, above, below = np.split(np.arange(len(g)), np.cumsum(self.sizes)[:2])
+        c, total = np.full(len(self.lower), math.nan), np.zeros(len(self.lower))
+        c[self.below] = self.lower[self.below] - g[below]
+        c[self.above] = self.upper[self.above] + g[above]
+        c[self.equal] = self.lower[self.equal] + g[equal]
+        total[self.below] += multipliers[below]
+        total[self.above] += multipliers[above]
+        total[self.equal] = multipliers[equal]
+        return c, total
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """All constraints of a call of `minimize`."""
+
+    all: tuple[Constraint, ...]
+
+    @property
+    def number(self) -> int:
+        """Number of g."""
+        return sum(sum(one.sizes) for one in self.all)
+
+    @property
+    def equalities(self) -> tuple[int, ...]:
+        """Which of them are equalities."""
+        found, start = [], 0
+        for one in self.all:
+            found += range(start, start + one.sizes[0])
+            start += sum(one.sizes)
+        return tuple(found)
+
+    def g(self, x: Any, own: Callable[[Any], Any]) -> tuple[float, ...]:
+        """g(x); each function receives a point of its own."""
+        return tuple(float(g) for one in self.all for g in one.g(one.values(own(x))))
+
+    def presented(self, g: Array, multipliers: Array) -> tuple[list[Array], list[Array]]:
+        """c and multipliers for each constraint, as in SciPy's results."""
+        cuts = np.cumsum([sum(one.sizes) for one in self.all])[:-1]
+        parts = zip(self.all, np.split(g, cuts), np.split(multipliers, cuts), strict=True)
+        both = [one.presented(*part) for one, *part in parts]
+        return [c for c, _ in both], [multiplier for _, multiplier in both]
+
+    @property
+    def kept(self) -> KeptFeasible | None:
+        """The condition that all points must fulfil, if there is one."""
+        kept = tuple(one for one in self.all if one.keep_feasible)
+        return KeptFeasible(kept) if kept else None
+
+
+@dataclass(frozen=True)
+class KeptFeasible:
+    """Whether a point fulfils all constraints with keep_feasible=True."""
+
+    all: tuple[Constraint, ...]
+
+    def __call__(self, x: Any) -> bool:
+        return all(bool((one.g(one.values(x)) <= 0).all()) for one in self.all)
+
+
+@dataclass(frozen=True)
+class WithConstraints:
+    """x -> value and constraints of a point; for `vectorized` functions, those of several points."""
+
+    call: Callable[[Any], Any]
+    constraints: Constraints
+    own: Callable[[Any], Any]
+    vectorized: bool
+
+    def __call__(self, x: Any) -> Any:
+        if not self.vectorized:
+            constraints = self.constraints.g(x, self.own)
+            return Evaluated(self.call(x), constraints)
+        constraints = [self.constraints.g(point, self.own) for point in x]
+        values = self.call(x)
+        if not hasattr(values, "__len__") or len(values) != len(constraints):
+            return values  # which the caller refuses
+        return [Evaluated(*pair) for pair in zip(values, constraints, strict=True)]
+
+
+# ---- from a user's arguments ------------------------------------------------------------------------------------
+
+
+def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None, linear: bool = True) -> Constraints | None:
+    """Read constraints: one of SciPy's objects or dicts, or several; their functions are called once, at x0.
+
+    `linear` says whether points are vectors, to which a matrix can be applied.
+    """
+    given = [constraints] if _is_single(constraints) else constraints
+    if given is None:
+        return None
+    if not isinstance(given, Sequence):
+        raise TypeError(f"constraints must be {_KINDS}, or a list of them, got {constraints!r}")
+    several = not _is_single(constraints)
+    found = []
+    for i, one in enumerate(given):
+        name = f"constraints[{i}]" if several else "constraints"
+        if not linear and hasattr(one, "A"):
+            raise ValueError(f"{name} must be a function of a point: a LinearConstraint has no meaning for named parameters")
+        found.append(_parse_one(name, one, x0))
+    whole = Constraints(tuple(found))
+    if whole.number == 0:
+        return None
+    if linear:
+        _refuse_contradictions(whole.all, bounds)
+    if (kept := whole.kept) is not None and not kept(_own(x0)):
+        broken = next(one for one in kept.all if (one.g(one.values(_own(x0))) > 0).any())
+        raise ValueError(f"x0 must fulfil {broken.name}, which has keep_feasible=True, but it does not")
+    return whole
+
+
+def _is_single(constraints: Any) -> bool:
+    return isinstance(constraints, Mapping) or hasattr(constraints, "lb")
+
+
+def _parse_one(name: str, one: Any, x0: Any) -> Constraint:
+    if isinstance(one, Mapping):
+        return _parse_dict(name, one, x0)
+    if hasattr(one, "A") and hasattr(one, "lb"):
+        return _parse_linear(name, one, x0)
+    if hasattr(one, "fun") and hasattr(one, "lb"):
+        return _with_bounds(name, one.fun, (), one.lb, one.ub, getattr(one, "keep_feasible", False), x0)
+    raise TypeError(f"{name} must be {_KINDS}, got {one!r}")
+
+
+def _parse_dict(name: str, one: Mapping[str, Any], x0: Any) -> Constraint:
+    kind, fun = one.get("type"), one.get("fun")
+    if kind not in ("ineq", "eq"):
+        raise ValueError(f"{name} must have the type 'ineq' (c(x) >= 0) or 'eq' (c(x) = 0), got {kind!r}")
+    if unknown := set(one) - {"type", "fun", "jac", "args"}:
+        raise ValueError(f"{name} must have the keys 'type', 'fun', 'jac' and 'args' only, got {sorted(unknown)[0]!r}")
+    args = one.get("args", ())
+    args = args if isinstance(args, tuple) else (args,)
+    return _with_bounds(name, fun, args, 0.0, math.inf if kind == "ineq" else 0.0, False, x0)
+
+
+def _parse_linear(name: str, one: Any, x0: Any) -> Constraint:
+    matrix = one.A.toarray() if hasattr(one.A, "toarray") else one.A
+    matrix = np.atleast_2d(checks.real_array(f"{name}.A", matrix, (None,) * max(1, np.ndim(matrix))))
+    dim = len(np.asarray(x0))
+    if matrix.shape[1] != dim:
+        raise ValueError(f"{name}.A must have {dim} columns, one for each coordinate, got {matrix.shape[1]}")
+    made = _with_bounds(name, _Linear(matrix), (), one.lb, one.ub, getattr(one, "keep_feasible", False), x0)
+    return Constraint(name, made.function, (), made.lower, made.upper, made.keep_feasible, matrix)
+
+
+@dataclass(frozen=True)
+class _Linear:
+    matrix: Array
+
+    def __call__(self, x: Array) -> Array:
+        product: Array = self.matrix @ x
+        return product
+
+
+def _with_bounds(
+    name: str, fun: Any, args: tuple[Any, ...], lower: Any, upper: Any, keep_feasible: Any, x0: Any
+) -> Constraint:
+    """Call the function once, to learn how many values it has, and check its bounds."""
+    if not callable(fun):
+        raise TypeError(f"{name} must have a function of a point, got {fun!r}")
+    try:
+        first = np.atleast_1d(np.asarray(fun(_own(x0), *args)))
+    except Exception as error:
+        error.add_note(f"while {name} was evaluated at x0, to learn how many values it has")
+        raise
+    if first.dtype.kind not in "fiub" or first.ndim != 1 or not len(first):
+        raise ValueError(f"{name} must return a number or a vector of real numbers, got {first!r}")
+    low, high = (_side(name, side, value, len(first)) for side, value in (("lb", lower), ("ub", upper)))
+    if (bad := ~(low <= high)).any():
+        j = int(bad.argmax())
+        raise ValueError(f"{name} must have lb <= ub, got {low[j]} and {high[j]} for component {j}")
+    if (bad := (low == math.inf) | (high == -math.inf)).any():
+        raise ValueError(f"{name} must leave room for finite values, got lb = {low}, ub = {high}")
+    keep = bool(np.any(keep_feasible))
+    if keep and (low == high).any():
+        raise ValueError(f"{name} is an equality: keep_feasible=True is for linear and other inequalities")
+    return Constraint(name, fun, args, low, high, keep)
+
+
+def _side(name: str, side: str, value: Any, number: int) -> Array:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+        return np.array(np.broadcast_to(array, (number,)))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}.{side} must be a number or {number} numbers, got {value!r}") from None
+
+
+def _refuse_contradictions(constraints: Sequence[Constraint], bounds: Any) -> None:
+    """Refuse linear constraints that no point within the bounds fulfils, naming the first that contradicts others."""
+    linear = [one for one in constraints if one.matrix is not None]
+    if not linear:
+        return
+    from scipy.optimize import linprog
+
+    from esgroup.strategies.box import parse_bounds
+
+    dim = linear[0].matrix.shape[1]  # type: ignore[union-attr]
+    lower, upper, _ = parse_bounds(bounds, dim)
+    for i in range(len(linear)):
+        rows, sides, equal_rows, equal_sides = [], [], [], []
+        for one in linear[: i + 1]:
+            matrix: Any = one.matrix
+            equal_rows.append(matrix[one.equal])
+            equal_sides.append(one.lower[one.equal])
+            rows += [matrix[one.above], -matrix[one.below]]
+            sides += [one.upper[one.above], -one.lower[one.below]]
+        found = linprog(
+            np.zeros(dim),
+            A_ub=np.vstack(rows),
+            b_ub=np.concatenate(sides),
+            A_eq=np.vstack(equal_rows),
+            b_eq=np.concatenate(equal_sides),
+            bounds=np.column_stack([lower, upper]),
+        )
+        if found.status == 2:  # infeasible
+            with_what = "the bounds or itself" if i == 0 else f"the bounds or {linear[i - 1].name} and those before it"
+            raise ValueError(f"{linear[i].name} must leave a point that fulfils all constraints: it contradicts {with_what}")
+
+
+def _own(x: Any) -> Any:
+    """A point that a function may change."""
+    from esgroup.driver.evaluate import own_point
+
+    return own_point(x if isinstance(x, dict) else np.array(x, dtype=np.float64))
