@@ -1,7 +1,7 @@
 """Constraints as SciPy's users write them, and the objective that evaluates them beside the function.
 
-lb <= c(x) <= ub becomes g(x) <= 0: c - ub for a finite upper and lb - c for a finite lower bound, and the equality c - lb = 0
-where both are equal.
+lb <= c(x) <= ub becomes g(x) <= 0: c - ub for a finite upper and lb - c for a finite lower bound, and the equality
+c - lb = 0 where both are equal.
 """
 
 from __future__ import annotations
@@ -50,13 +50,15 @@ class Constraint:
         if found.dtype.kind not in "fiub" or found.ndim != 1:
             raise BadConstraint(f"{self.name} must return real numbers, got {found!r}")
         if len(found) != len(self.lower):
-            raise BadConstraint(f"{self.name} must always return as many values: {len(self.lower)} before, now {len(found)}")
+            before = len(self.lower)
+            raise BadConstraint(f"{self.name} must always return as many values: {before} before, now {len(found)}")
         return found.astype(np.float64)
 
     @property
     def equal(self) -> NDArray[np.bool_]:
         """Which components are equalities."""
-        return self.lower == self.upper
+        same: NDArray[np.bool_] = self.lower == self.upper
+        return same
 
     @property
     def above(self) -> NDArray[np.bool_]:
@@ -107,7 +109,8 @@ class Constraints:
     @property
     def equalities(self) -> tuple[int, ...]:
         """Which of them are equalities."""
-        found, start = [], 0
+        found: list[int] = []
+        start = 0
         for one in self.all:
             found += range(start, start + one.sizes[0])
             start += sum(one.sizes)
@@ -152,13 +155,13 @@ class WithConstraints:
 
     def __call__(self, x: Any) -> Any:
         if not self.vectorized:
-            constraints = self.constraints.g(x, self.own)
-            return Evaluated(self.call(x), constraints)
-        constraints = [self.constraints.g(point, self.own) for point in x]
+            g = self.constraints.g(x, self.own)  # before the call, which may change x
+            return Evaluated(self.call(x), g)
+        rows = [self.constraints.g(point, self.own) for point in x]
         values = self.call(x)
-        if not hasattr(values, "__len__") or len(values) != len(constraints):
+        if not hasattr(values, "__len__") or len(values) != len(rows):
             return values  # which the caller refuses
-        return [Evaluated(*pair) for pair in zip(values, constraints, strict=True)]
+        return [Evaluated(value, g) for value, g in zip(values, rows, strict=True)]
 
 
 # ---- from a user's arguments ------------------------------------------------------------------------------------
@@ -179,7 +182,8 @@ def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None, linear: 
     for i, one in enumerate(given):
         name = f"constraints[{i}]" if several else "constraints"
         if not linear and hasattr(one, "A"):
-            raise ValueError(f"{name} must be a function of a point: a LinearConstraint has no meaning for named parameters")
+            wanted = "a function of a point, because a LinearConstraint means nothing for named parameters"
+            raise ValueError(f"{name} must be {wanted}")
         found.append(_parse_one(name, one, x0))
     whole = Constraints(tuple(found))
     if whole.number == 0:
@@ -298,7 +302,8 @@ def _refuse_contradictions(constraints: Sequence[Constraint], bounds: Any) -> No
         )
         if found.status == 2:  # infeasible
             with_what = "the bounds or itself" if i == 0 else f"the bounds or {linear[i - 1].name} and those before it"
-            raise ValueError(f"{linear[i].name} must leave a point that fulfils all constraints: it contradicts {with_what}")
+            wanted = "must leave a point that fulfils all constraints"
+            raise ValueError(f"{linear[i].name} {wanted}: it contradicts {with_what}")
 
 
 def _own(x: Any) -> Any:

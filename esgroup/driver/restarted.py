@@ -213,7 +213,8 @@ class RestartedSearch:
         """Return n outcomes as numbers, or, with constraints, as lists of a value and its constraints."""
         rule = self.search.constraints
         if rule is None:
-            return tell_input.values(values, n).tolist()
+            numbers: list[Any] = tell_input.values(values, n).tolist()
+            return numbers
         rows = []
         for value in values:
             if isinstance(value, Evaluated):

@@ -98,7 +98,8 @@ def constraint_rule(
         number = 0 if rule is None else checks.whole_number("constraints", rule)
         if number == 0:
             if rule is None and not _is_empty(equalities):
-                raise ValueError(f"equalities are indices of constraints: pass their number as well, got {equalities!r}")
+                text = "equalities are indices of constraints, whose number must be given, too"
+                raise ValueError(f"{text}: got {equalities!r}")
             return None
         rule = AugmentedLagrangian(number, equalities, tolerance)
     if not strategy.takes_constraints:

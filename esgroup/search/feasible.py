@@ -48,8 +48,8 @@ def accepted(
                 break
         else:
             raise RuntimeError(
-                "no point near the mean of the search fulfils the constraints with keep_feasible=True: choose a smaller "
-                "sigma0, or leave keep_feasible out"
+                "no point near the mean of the search fulfils the constraints with keep_feasible=True: choose a "
+                "smaller sigma0, or leave keep_feasible out"
             )
         local[i] = strategy.shortened(strategy.local(state, placed[i : i + 1]))[0]
         if tags is not None:

@@ -100,7 +100,7 @@ class Ledger:
     def __init__(self, shape: tuple[int, ...], rule: AugmentedLagrangian | None = None) -> None:
         self.rule = rule
         self.lagrangian: LagrangianState | None = None if rule is None else rule.start(shape)
-        self.models: Models | None = None  # of the last generation; they follow from the rest
+        self.inner: Array | None = None  # a point to try in the next generation of a search with constraints
         self.best_g: Array | None = None
         self.best_violation = 0.0
         self.nfev = self.nit = self.nfailed = 0
@@ -233,17 +233,20 @@ class Ledger:
             raise RuntimeError("a search without constraints remembers no points")
         return self.lagrangian.points
 
-    def judged(self, values: Array, tags: Indices | None, coordinates: Any, popsize: int) -> Array:
-        """Scores of a generation with constraints, after new multipliers from all that is remembered."""
+    def renew_multipliers(
+        self, values: Array, tags: Indices | None, z: Array, others: Array, popsize: int
+    ) -> tuple[LagrangianState, Models]:
+        """Compute multipliers from all that is remembered, whose coordinates are given; return state and models."""
         rule, before = self.rule, self.lagrangian
         if rule is None or before is None:
-            raise RuntimeError("a search without constraints has values, no scores")
-        self.lagrangian, self.models = rule.updated(before, *coordinates, popsize)
+            raise RuntimeError("a search without constraints has no multipliers")
+        state, models = rule.updated(before, z, others, popsize)
         if tags is not None and (inner := (tags == INNER) & ~np.isnan(values[:, 0])).any():
-            self.lagrangian = rule.with_margin(self.lagrangian, values[inner, 1:])
+            state = rule.with_margin(state, values[inner, 1:])
         if self.best_g is not None and not np.isfinite(before.scales).all():  # from now on there is a tolerance
-            self.best_violation = float(rule.violation(self.lagrangian, self.best_g[None])[0])
-        return rule.scores(self.lagrangian, values)
+            self.best_violation = float(rule.violation(state, self.best_g[None])[0])
+        self.lagrangian = state
+        return state, models
 
     def note_best(self, points: Array, i: Any, value: float) -> None:
         """Keep point i if its value is the best so far."""

@@ -194,28 +194,19 @@ class Searcher:
         """n points of the present distribution; in a constrained search one of them may be an inner point."""
         strategy, ledger = self.strategy, self.ledger
         drawn = strategy.sample(self.state, n, self.rng, spare)
-        if ledger.rule is not None and n >= 4 and ledger.nit % _INNER_EVERY == 1:
-            drawn = self._with_inner_point(drawn)
+        if ledger.inner is not None and n >= 4:
+            drawn = self._with_inner_point(drawn, ledger.inner)
         return drawn if self.accepts is None else feasible.accepted(strategy, self.state, self.rng, drawn, self.accepts)
 
-    def _with_inner_point(self, drawn: Drawn) -> Drawn:
+    def _with_inner_point(self, drawn: Drawn, point: Array) -> Drawn:
         """Put the solution of the models of a constrained search in place of the last sample that no device has marked.
 
         It counts like any other point, but has a middle rank in the update, whose coordinates stay those of the sample.
         """
-        ledger, strategy = self.ledger, self.strategy
-        if ledger.rule is None or ledger.models is None or ledger.lagrangian is None:
-            return drawn
-        step = ledger.rule.inner_step(ledger.lagrangian, ledger.models)
         tags = tags_of(drawn)
         unmarked = np.flatnonzero(tags == 0)
-        if step is None or not unmarked.size:
-            return drawn
-        point = strategy.at(self.state, step)
-        if point is None:
-            return drawn
-        tags[unmarked[-1]] = INNER
-        drawn.points[unmarked[-1]] = point
+        if unmarked.size:
+            drawn.points[unmarked[-1]], tags[unmarked[-1]] = point, INNER
         return drawn._replace(tags=tags)
 
     def _affordable(self, n: int) -> int:
@@ -367,7 +358,7 @@ class Searcher:
         scores = values
         if ledger.rule is not None:
             ledger.count(points, new)
-            scores = ledger.judged(values, tags, strategy.model_coordinates(self.state, ledger.remembered), self.popsize)
+            scores = self._judged(ledger.rule, values, tags)
         order = scores.argsort(kind="stable")  # NaN last
         ranked = scores[order].tolist()  # a list is quicker to look into
         if ranked[0] == ranked[0]:
@@ -387,6 +378,17 @@ class Searcher:
             self.state = strategy.on_values(self.state, points, new)
         if strategy.hands_over and (successor := strategy.successor(self.state)) is not None:
             self._hand_over(*successor)
+
+    def _judged(self, rule: AugmentedLagrangian, values: Array, tags: Any) -> Array:
+        """Scores of a generation with constraints, by new multipliers; now and then a point to try in the next one."""
+        strategy, ledger, state = self.strategy, self.ledger, self.state
+        coordinates = strategy.model_coordinates(state, ledger.remembered)
+        lagrangian, models = ledger.renew_multipliers(values, tags, *coordinates, self.popsize)
+        ledger.inner = None
+        if ledger.nit % _INNER_EVERY == 0 and self.popsize >= 4:
+            step = rule.inner_step(lagrangian, models)
+            ledger.inner = None if step is None else strategy.at(state, step)
+        return rule.scores(lagrangian, values)
 
     def _hand_over(self, strategy: Strategy, state: Any) -> None:
         self.strategy, self.state = strategy, state

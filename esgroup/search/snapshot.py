@@ -32,7 +32,7 @@ from esgroup.search.ledger import Asked, Clock, Ledger, PooledSamples, tags_of
 from esgroup.search.stopping import Look
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.box import Box
-from esgroup.strategies.lagrangian import AugmentedLagrangian, Models
+from esgroup.strategies.lagrangian import AugmentedLagrangian
 from esgroup.strategies.mixture import MixtureSearch
 from esgroup.strategies.registry import register_all
 from esgroup.strategies.vector import VectorSearch
@@ -71,8 +71,8 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
         arrays["best_g"] = ledger.best_g
     if ledger.lagrangian is not None:
         arrays |= {f"lagrangian/{name}": value for name, value in ledger.lagrangian._asdict().items()}
-    if ledger.models is not None:
-        arrays |= {f"models/{name}": value for name, value in ledger.models._asdict().items()}
+    if ledger.inner is not None:
+        arrays["inner"] = ledger.inner
     for i, asked in enumerate(ledger.asked):
         arrays |= _drawn_arrays(f"asked/{i}", asked.drawn) | {f"asked/{i}/out": np.array(sorted(asked.out), np.int64)}
     if ledger.reserve is not None:
@@ -191,9 +191,8 @@ def _read_constraints(
     ledger.best_violation = entry(header, "best_violation", float)
     if ledger.best_x is not None:
         ledger.best_g = checks.read_only(array(arrays, "best_g", (rule.number,)))
-    if "models/slopes" in arrays:
-        slopes, each = array(arrays, "models/slopes", (1 + rule.number, None)), (1 + rule.number,)
-        ledger.models = Models(array(arrays, "models/at_mean", each), slopes, array(arrays, "models/curvatures", each))
+    if "inner" in arrays:
+        ledger.inner = finite_array(arrays, "inner", shape)
 
 
 def _drawn(shape: tuple[int, ...], width: int, name: str, arrays: Arrays) -> Drawn:

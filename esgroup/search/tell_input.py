@@ -67,17 +67,18 @@ def from_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
 
 
 def outcomes(fitness: Array, constraints: Any, m: int) -> Array:
-    """Return rows (n, 1 + m) of values and constraints; all of a row is NaN where one of them is, or a constraint is inf.
+    """Return rows (n, 1 + m) of values and constraints, all NaN where one of them is, or a constraint is infinite.
 
     With one constraint a list of n numbers is accepted, too.
     """
     n = len(fitness)
     if constraints is None:
-        raise ValueError(f"constraints must be told with every value: an array of shape ({n}, {m}), g <= 0 if fulfilled")
+        raise ValueError(f"constraints must be told beside values, as an array of shape ({n}, {m}), got None")
     try:
         array = np.asarray(constraints, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"constraints must be an array of real numbers of shape ({n}, {m}), got {constraints!r}") from None
+        wanted = f"an array of real numbers of shape ({n}, {m})"
+        raise ValueError(f"constraints must be {wanted}, got {constraints!r}") from None
     if array.shape == (n,) and m == 1:
         array = array[:, None]
     if array.shape != (n, m):

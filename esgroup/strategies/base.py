@@ -195,10 +195,10 @@ class Strategy(ABC):
     # ---- may: constraints ---------------------------------------------------------------------------------------
 
     def model_coordinates(self, state: Any, points: Array) -> tuple[Array, Array]:
-        """Return coordinates of points in which models of values and constraints are fitted: z (n, k) and others (n, l).
+        """Return coordinates of points in which models of values and constraints are fitted: z (n, k), others (n, l).
 
-        z ~ N(0, I) for samples; a step in z can be taken by `at`. The others, 0 at the mean, may explain values besides.
-        A strategy that has this takes constraints.
+        z ~ N(0, I) for samples; a step in z can be taken by `at`. The others, 0 at the mean, may explain values
+        besides. A strategy that has this takes constraints.
         """
         raise NotImplementedError
 

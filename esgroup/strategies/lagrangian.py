@@ -2,8 +2,8 @@
 
 A point has a value f and constraints g_1 ... g_m, g_j <= 0 or, for an equality, g_j = 0. Points are ranked by
 
-    f + sum_j psi_j(g_j),    psi_j = (lambda_j + omega_j g_j / 2) g_j   where lambda_j + omega_j g_j > 0 or j is an equality,
-                             psi_j = -lambda_j^2 / (2 omega_j)          elsewhere
+    f + sum_j psi_j(g_j),  psi_j = (lambda_j + omega_j g_j / 2) g_j  where lambda_j + omega_j g_j > 0, and for equalities,
+                           psi_j = -lambda_j^2 / (2 omega_j)         elsewhere
 
 (Rockafellar 1973; in evolution strategies Arnold and Porter 2015, Atamna, Auger and Hansen 2017, Dufosse and Hansen
 2021). With the right multipliers lambda its minimum is that of the constrained problem. The others find them by steps
@@ -13,8 +13,8 @@ coordinates z of the search distribution, x = mean + sigma D A z, the last evalu
     a + b^T z + c |z|^2 / 2
 
 by weighted least squares. One number for the curvature is enough where A has learnt the shape of the function. The
-multipliers are those of the quadratic program min_z b_f^T z + c |z|^2 / 2, a_j + b_j^T z <= 0, whose dual is a problem of
-non-negative least squares. All of it is invariant under scaling of f and of each constraint.
+multipliers are those of the quadratic program min_z b_f^T z + c |z|^2 / 2, a_j + b_j^T z <= 0, whose dual is a problem
+of non-negative least squares. All of it is invariant under scaling of f and of each constraint.
 
 Now and then one point of a generation is the solution of this program (`inner_step`), moved inwards by a margin:
 with k constraints active at the minimum, only one in 2^k samples near it is feasible, while this point mostly is.
@@ -37,17 +37,27 @@ from esgroup.files.checked import array as stored_array
 from esgroup.files.checked import finite_array
 
 # All constants below were chosen on bbob-constrained, f1, 3, 6, 8, 16, 28, 31, 32, 42 with 5 and 10 coordinates,
-# instances 1-3. Differences of 10 per cent are noise there.
+# instances 1-3, and on seven of the engineering designs of the problem zoo, seeds 0-4. Differences of 10 per cent are
+# noise there.
 _REMEMBERED = 3  # times the numbers of a model: evaluations that are kept for it; with 2 and 5 it is the same
 _MOST_REMEMBERED = 300  # beyond a hundred coordinates models are fitted in the space of samples
 _NEAR = 4.0  # |z|^2 / n at which the weight of an evaluation is one half
 _RIDGE = 1e-3
 _REACH = 2.0  # times sqrt(n): the model is trusted so far
-# The part of omega |b|^2 in the curvature c. A penalty that is too small lets the mean drift away from the constraint
-# while multipliers err; one that grows with the inverse of |b|^2 would make the distribution flatter for ever.
-_LEAST_SHARE, _MOST_SHARE = 0.1, 5.0
-_LEAST_CURVATURE = 3e-4  # times |b_f| / reach: the curvature with which penalties are compared at least
 _TRUST = 1000.0  # times omega: how strongly multipliers are held to their last values, the less the larger
+# Multipliers take the share (|mean step| / mean |step|)^2 of a step, with means over about five generations: all of it
+# while they go one way, little while the models of a crooked constraint tell them now this, now that. Always all of it:
+# 5 % fewer evaluations on bbob-constrained, where constraints are nearly linear, but the speed reducer is solved in 2 of
+# 5 searches and the truss of ten bars in 3.
+_MEMORY, _LEAST_STEP = 0.2, 0.05
+# omega |b|^2 over the curvature, below which a penalty grows, and above which it shrinks. Too small, and the mean
+# drifts off while multipliers err; but where the curvature is positive, penalties must not follow 1 / |b|^2 for ever.
+_LEAST_SHARE, _MOST_SHARE = 0.5, 20.0
+# Where the Lagrangian is concave, only penalties hold the minimum: they are compared with this many times its
+# curvature, which is the mean over all directions. With 0, 3 and 10 the welded beam is solved in 0, 5 and 5 of 5
+# searches, the spring in 3, 3 and 5.
+_CONCAVE = 10.0
+_LEAST_CURVATURE = 3e-4  # times |b_f| / reach: the curvature with which penalties are compared at least
 _MARGINS = 0.01, 1.0  # of the inner point, in standard deviations
 _WORTH = 2.0  # standard deviations from the mean to a constraint within which an inner point is worth a try
 
@@ -65,6 +75,8 @@ class LagrangianState(NamedTuple):
 
     multipliers: Array  # lambda, (m,)
     penalties: Array  # omega, (m,), 0 until the first model
+    trend: Array  # (m,): mean step of lambda |b_j| / |b_f|
+    travel: Array  # (m,): mean of its absolute value
     scales: Array  # (m,): the size of each constraint in the first generation, NaN before its end
     margin: Array  # (1,)
     points: Array  # (k, *shape)
@@ -110,7 +122,8 @@ class AugmentedLagrangian:
         """Return the first state of a search over points of this shape."""
         m = self.number
         empty = np.empty((0, *shape)), np.empty((0, 1 + m))
-        return LagrangianState(np.zeros(m), np.zeros(m), np.full(m, math.nan), np.full(1, 0.05), *empty)
+        first = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.full(m, math.nan), np.full(1, 0.05)
+        return LagrangianState(*first, *empty)
 
     def read_state(self, arrays: Mapping[str, NDArray[Any]], shape: tuple[int, ...]) -> LagrangianState:
         """Return the state whose fields are stored in `arrays`, by name; ValueError if they are not one."""
@@ -119,6 +132,8 @@ class AugmentedLagrangian:
         return LagrangianState(
             finite_array(arrays, "multipliers", (m,)),
             finite_array(arrays, "penalties", (m,)),
+            finite_array(arrays, "trend", (m,)),
+            finite_array(arrays, "travel", (m,)),
             stored_array(arrays, "scales", (m,)),
             finite_array(arrays, "margin", (1,)),
             points,
@@ -216,13 +231,20 @@ class AugmentedLagrangian:
             if found is None:
                 break
             multipliers = np.where(known, found * curvature / units, state.multipliers)
-        compared = max(curvature, _LEAST_CURVATURE * size)
+        step = multipliers - state.multipliers
+        relative = step * units / max(size * reach, 1e-300)
+        trend = (1 - _MEMORY) * state.trend + _MEMORY * relative
+        travel = (1 - _MEMORY) * state.travel + _MEMORY * np.abs(relative)
+        taken = ((trend / np.where(travel > 0, travel, 1.0)) ** 2).clip(_LEAST_STEP, 1.0)
+        multipliers = state.multipliers + taken * step
+        compared = max(curvature, _LEAST_CURVATURE * size, -_CONCAVE * fitted_curvature)
         share = penalties * units**2 / compared
-        near = (multipliers != 0) | (offsets > -1.0)
-        step = 2.0 ** (1 / math.sqrt(max(1, n)))
-        penalties = np.where(known & near & (share < _LEAST_SHARE), penalties * step, penalties)
-        penalties = np.where(known & (share > _MOST_SHARE), penalties / math.sqrt(step), penalties)
-        return state._replace(multipliers=multipliers, penalties=penalties.clip(0.0, 1e200))
+        grows = known & (share < _LEAST_SHARE) & ((multipliers != 0) | (offsets > -1.0))
+        factor = 2.0 ** (1 / math.sqrt(max(1, n)))
+        penalties = np.where(grows, penalties * factor, penalties)
+        penalties = np.where(known & (share > _MOST_SHARE), penalties / math.sqrt(factor), penalties)
+        penalties = penalties.clip(0.0, 1e200)
+        return state._replace(multipliers=multipliers, penalties=penalties, trend=trend, travel=travel)
 
     def _non_negative(self, matrix: Array, target: Array) -> Array | None:
         """argmin |matrix l - target| over l >= 0, with any sign for equalities; None if it is not found."""
@@ -237,7 +259,8 @@ class AugmentedLagrangian:
             return None
         found: Array = both[: self.number]
         found[free] -= both[self.number :]
-        return found / lengths
+        scaled_back: Array = found / lengths
+        return scaled_back
 
     def inner_step(self, state: LagrangianState, models: Models) -> Array | None:
         """Return the z (n,) that solves the quadratic program, moved inwards by the margin; None if it is of no use.
@@ -315,6 +338,6 @@ def _indices(equalities: Any, number: int) -> tuple[int, ...]:
     """Check indices of equality constraints."""
     entries = [equalities] if isinstance(equalities, (int, np.integer)) else list(equalities)
     if len(entries) == number and all(isinstance(entry, (bool, np.bool_)) for entry in entries):
-        return tuple(int(i) for i in np.flatnonzero(entries))
+        return tuple(i for i, entry in enumerate(entries) if entry)
     found = [checks.whole_number("an index in equalities", i, least=-number, most=number - 1) % number for i in entries]
     return tuple(sorted(set(found)))

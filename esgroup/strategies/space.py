@@ -266,9 +266,10 @@ class SpaceSearch(Strategy):
             return z, np.empty((len(points), 0))
         sizes = self.choices.distribution.sizes
         likeliest = self.choices.mean(self._choice_state(state))
-        parts = [
-            categories[:, j, None] == np.delete(np.arange(size), int(likeliest[j])) for j, size in enumerate(sizes.tolist())
-        ]
+        parts = []
+        for j, size in enumerate(sizes.tolist()):
+            others = np.delete(np.arange(size), int(likeliest[j]))
+            parts.append(categories[:, j, None] == others)
         return z, np.concatenate(parts, axis=1).astype(np.float64)
 
     def at(self, state: SpaceState, z: Array) -> Array | None:

@@ -53,8 +53,8 @@ _NARROW = 1e-7  # of the first standard deviation in one coordinate, by sigma D 
 _FAR = 1e150  # points further out are taken to be there, so that nothing overflows
 
 
-# A point on the bounds comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3, 4, 5
-# generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a corner
+# A point on the bounds comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3,
+# 4, 5 generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a corner
 # 60, 60, 80, 100, 520; a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at bounds 920,
 # 930, 920, 900, 930.
 _BOUNDS_EVERY, _BOUNDS_SHARE = 4, 40
