@@ -22,6 +22,7 @@ from esgroup.strategies.base import CONDITION, DIVERGENCE, PLATEAU, Criterion, D
 from esgroup.strategies.box import Box, unresolved
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
+from esgroup.strategies.integers import Widening
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
 from esgroup.strategies.sampling import Sampling, shortened
 from esgroup.strategies.step_size import CumulativeStepSize, StepSize
@@ -126,7 +127,15 @@ class VectorSearch(Strategy):
             RateAdaptation() if options.noise == "adapt" else None,
             Sampling(orthogonal=options.algorithm != "paper", mirrored=options.mirrored),
             STEP_SIZES[options.step_size](),
+            self._widening,
         )
+
+    @cached_property
+    def _widening(self) -> Widening | None:
+        """How a search among integers goes on; where values are noisy they do not tell that it is at rest."""
+        if self._least_steps is None or self.options.algorithm == "paper" or self.options.noise == "adapt":
+            return None
+        return Widening.of(self.size, self.popsize)
 
     @cached_property
     def _least_steps(self) -> Array | None:
@@ -156,6 +165,10 @@ class VectorSearch(Strategy):
         shapes, adaptation = self.evolution.shapes(), self.evolution.adaptation
         if adaptation is not None and "rates" in arrays and arrays["rates"].shape == (4,):  # older files do not have q
             arrays = {**arrays, "rates": np.append(arrays["rates"], adaptation.start)}
+        if "rest" not in arrays and self._widening is not None:  # older files were never widened
+            arrays = {**arrays, "rest": self.evolution.start(self._first_mean, np.ones(self.size)).rest}
+        elif "rest" not in arrays:
+            arrays = {**arrays, "rest": np.empty(0)}
         return SearchState(**{name: finite_array(arrays, name, (shapes[name],)) for name in SearchState._fields})
 
     def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> VectorSearch | None:
@@ -235,10 +248,22 @@ class VectorSearch(Strategy):
             evolution.leave_plateau(state, len(told.order))
         if self._limited:
             evolution.limit_steps(state, self._least_steps, self.box.most_steps())
+        if evolution.widening is not None:
+            self._widen_at_rest(state, told.best, evolution.widening)
         first, j = told.first, self._shrinking_one
         if first is not None and j is not None and state.sigma.item() * state.scale.item(j) < _NARROW * first.item(j):
             self._keep_width(state, first)
         return state
+
+    def _widen_at_rest(self, state: SearchState, best: float, widening: Widening) -> None:
+        """Give a search whose integers stand still its first distribution, about the present mean (`Widening`)."""
+        widest = float(self.spread(state)[~self._shrinking].max())
+        if not widening.note(state.rest, best, widest):
+            return
+        begin = self.start()
+        for name in SearchState._fields:
+            if name not in ("mean", "rest"):
+                getattr(state, name)[:] = getattr(begin, name)
 
     def _keep_width(self, state: SearchState, first: Array) -> None:
         """Widen a distribution that is narrower than NARROWEST times the first one in all coordinates.
