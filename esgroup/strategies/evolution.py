@@ -34,7 +34,6 @@ from esgroup.kernels import search as kernels
 from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.base import Indices
 from esgroup.strategies.decoding import Decoding, DecodingStep
-from esgroup.strategies.integers import SIZE as REST_SIZE
 from esgroup.strategies.integers import Widening
 from esgroup.strategies.recombination import Constants, Cumulative, Recombination
 from esgroup.strategies.sampling import Sampling
@@ -134,7 +133,7 @@ class Evolution:
             "rates": 5 * adapted,
             "average_delta": dim * adapted,
             "average_m": size * adapted,
-            "rest": REST_SIZE * (self.widening is not None),
+            "rest": Widening.size * (self.widening is not None),
         }
 
     def start(self, mean: Array, steps: Array, correlation: Array | None = None) -> SearchState:
@@ -148,7 +147,7 @@ class Evolution:
         if self.adaptation is not None:
             state.rates[:] = 1.0, 1.0, 0.0, 0.0, self.adaptation.start
         if self.widening is not None:
-            state.rest[:] = 0.0, 0.0, -1.0, 0.0, 0.0, 0.0
+            state.rest[:] = self.widening.start()
         self.refresh(state)
         return state
 

@@ -165,10 +165,8 @@ class VectorSearch(Strategy):
         shapes, adaptation = self.evolution.shapes(), self.evolution.adaptation
         if adaptation is not None and "rates" in arrays and arrays["rates"].shape == (4,):  # older files do not have q
             arrays = {**arrays, "rates": np.append(arrays["rates"], adaptation.start)}
-        if "rest" not in arrays and self._widening is not None:  # older files were never widened
-            arrays = {**arrays, "rest": self.evolution.start(self._first_mean, np.ones(self.size)).rest}
-        elif "rest" not in arrays:
-            arrays = {**arrays, "rest": np.empty(0)}
+        if "rest" not in arrays:  # older searches go on as they were
+            arrays = {**arrays, "rest": np.array([] if self._widening is None else self._widening.over())}
         return SearchState(**{name: finite_array(arrays, name, (shapes[name],)) for name in SearchState._fields})
 
     def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> VectorSearch | None:
@@ -246,24 +244,22 @@ class VectorSearch(Strategy):
         evolution.update(state, generation, _ranked(told), told.tags)
         if widens:
             evolution.leave_plateau(state, len(told.order))
+        if evolution.widening is not None and told.first is not None:
+            self._widen_at_rest(state, told.best, told.first, evolution.widening)
         if self._limited:
             evolution.limit_steps(state, self._least_steps, self.box.most_steps())
-        if evolution.widening is not None:
-            self._widen_at_rest(state, told.best, evolution.widening)
         first, j = told.first, self._shrinking_one
         if first is not None and j is not None and state.sigma.item() * state.scale.item(j) < _NARROW * first.item(j):
             self._keep_width(state, first)
         return state
 
-    def _widen_at_rest(self, state: SearchState, best: float, widening: Widening) -> None:
-        """Give a search whose integers stand still its first distribution, about the present mean (`Widening`)."""
+    def _widen_at_rest(self, state: SearchState, best: float, first: Array, widening: Widening) -> None:
+        """Give a search whose integers are at rest its first standard deviations, about the present mean."""
         widest = float(self.spread(state)[~self._shrinking].max())
-        if not widening.note(state.rest, best, widest):
-            return
-        begin = self.start()
-        for name in SearchState._fields:
-            if name not in ("mean", "rest"):
-                getattr(state, name)[:] = getattr(begin, name)
+        if widening.is_due(state.rest, best, widest):
+            wide = self.evolution.start(state.mean, first)._replace(rest=state.rest)
+            for array, new in zip(state, wide, strict=True):
+                array[:] = new
 
     def _keep_width(self, state: SearchState, first: Array) -> None:
         """Widen a distribution that is narrower than NARROWEST times the first one in all coordinates.
