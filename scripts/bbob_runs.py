@@ -164,9 +164,7 @@ def recorded(
     ]
 
 
-def solved_tasks(
-    tasks: Sequence[Task], jobs: int, solve: Callable[[Task], list[Row]] = solve
-) -> Iterator[list[Row]]:
+def solved_tasks(tasks: Sequence[Task], jobs: int, solve: Callable[[Task], list[Row]] = solve) -> Iterator[list[Row]]:
     """Rows of each task, as they come; with one job in this process."""
     if jobs == 1:
         yield from map(solve, tasks)

@@ -219,7 +219,9 @@ def restart_section(comparison: Comparison, label: str, baseline: str) -> Sectio
     lines = [line(f"f{f}", comparison.only([f])) for f in comparison.functions]
     text = [
         f"### Targets hit with restarts, {label} : {baseline}, in brackets runs to 1e-8",
-        markdown_table(["function", *(f"d = {dim}" for dim in comparison.dims), "all d"], [*lines, line("all", comparison)]),
+        markdown_table(
+            ["function", *(f"d = {dim}" for dim in comparison.dims), "all d"], [*lines, line("all", comparison)]
+        ),
         f"Runs to 1e-8: {ours} and {theirs} of {runs}, p = {p:.2g} (Fisher's exact test, two-sided). Evaluations on "
         f"targets that both hit, {label} : {baseline}: {_number(comparison.ratio)}.",
     ]

@@ -21,7 +21,7 @@ import numpy as np
 from bbob_rows import Row, Run, setups
 from bbob_runs import Recorder, Task, recorded
 from bbob_statistics import Comparison
-from bbob_tables import Goal, at_least_theirs, at_most, describe, goals_table, marked_ratio, markdown_table, share
+from bbob_tables import Goal, at_least_theirs, at_most, describe, goals_table, markdown_table, marked_ratio, share
 
 RATIO_GOAL = 0.85  # evaluations, times those of cma
 

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from esgroup.checks import Array
 
-
 _LARGEST = 1.7976931348623157e308  # the largest float: files hold finite numbers only
 _BETTER = 1e3  # times the tolerance: two rests at one optimum differ by about the tolerance
 
@@ -24,8 +23,8 @@ class Widening:
         tolerance (first value - best value),   both since the distribution was last widened,
 
     and the standard deviations of all integers are below `widest`. It is widened each time, until it has come to rest
-    `fruitless` times in a row at a value that is no better than before; then it narrows on, and ends. Until then it takes
-    about `fruitless` times as long as its first rest did.
+    `fruitless` times in a row at a value that is no better than before; then it narrows on, and ends. The end
+    comes `fruitless` times as many evaluations later as the first rest, or about that.
 
     On bbob-mixint, instances 1-3, 300 n evaluations (`scripts/bench_mixed.py mixint`), of 504 targets are hit with
     `fruitless` = 3, with 6, without this, and by pycma: n = 5: 370, 376, 335, 348; n = 10: 308, 308, 279, 283. Targets
