@@ -22,17 +22,27 @@ if TYPE_CHECKING:
     from esgroup.driver.scipy_methods import scipy_method as scipy_method
     from esgroup.files.npz import CheckpointError as CheckpointError
     from esgroup.search.searcher import Searcher as Searcher
+    from esgroup.space import Angle as Angle
+    from esgroup.space import Choice as Choice
+    from esgroup.space import Integer as Integer
+    from esgroup.space import Real as Real
+    from esgroup.space import Space as Space
     from esgroup.variational import Posterior as Posterior
     from esgroup.variational import fit_posterior as fit_posterior
     from esgroup.version import __version__ as __version__
 
 # public names and the modules they live in: loaded when first used, so that the command starts at once
 _HOMES = {
+    "Angle": "esgroup.space",
     "CheckpointError": "esgroup.files.npz",
+    "Choice": "esgroup.space",
     "Gaussian": "esgroup.distributions",
+    "Integer": "esgroup.space",
     "MatrixGaussian": "esgroup.distributions.matrix_gaussian",
     "Mixture": "esgroup.distributions.mixture",
+    "Real": "esgroup.space",
     "Searcher": "esgroup.search.searcher",
+    "Space": "esgroup.space",
     "Wishart": "esgroup.distributions.wishart",
     "__version__": "esgroup.version",
     "Posterior": "esgroup.variational",
@@ -44,12 +54,17 @@ _HOMES = {
 _MODULES = ("distributions", "gradients", "groups", "newton", "restarts", "strategies", "variational")
 
 __all__ = [
+    "Angle",
     "CheckpointError",
+    "Choice",
     "Gaussian",
+    "Integer",
     "MatrixGaussian",
     "Mixture",
     "Posterior",
+    "Real",
     "Searcher",
+    "Space",
     "Wishart",
     "__version__",
     "distributions",

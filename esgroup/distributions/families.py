@@ -7,6 +7,7 @@
 [2.0, 0.25]
 """
 
+from esgroup.distributions.categorical import Categorical as Categorical
 from esgroup.distributions.concentrating import Beta as Beta
 from esgroup.distributions.concentrating import Gamma as Gamma
 from esgroup.distributions.concentrating import Normal as Normal

@@ -105,7 +105,21 @@ class Way:
         else:
             evaluate = partial(_in_one_call if self.vectorized else _in_a_loop, self.call, failures)
         # a generation is read-only, but objectives may change their x and keep it
-        return lambda X, arrived, enough: evaluate(X.copy(), arrived, enough)
+        return lambda X, arrived, enough: evaluate(_own(X), arrived, enough)
+
+
+def _own(X: Any) -> Any:
+    """Points that an objective may change: arrays, dicts with arrays in them, or what its strategy makes of them."""
+    if not isinstance(X, list):
+        return X.copy()
+    return [own_point(x) for x in X]
+
+
+def own_point(x: Any) -> Any:
+    """One such point."""
+    if isinstance(x, dict):
+        return {name: value.copy() if hasattr(value, "setflags") else value for name, value in x.items()}
+    return x.copy() if hasattr(x, "copy") else x
 
 
 def objective(fun: Any, args: Any) -> Call:

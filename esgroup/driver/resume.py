@@ -16,6 +16,7 @@ from esgroup.files.autosave import Contents, FileKeeper, must_exist
 from esgroup.search import snapshot
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Strategy
+from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.vector import VectorSearch
 
 
@@ -81,6 +82,8 @@ def _difference(saved: Strategy, given: Strategy) -> str | None:
         return f"it has {_space(saved)} and x0 has {_space(given)}"
     if isinstance(saved, VectorSearch) and isinstance(given, VectorSearch):
         return _vector_difference(saved, given)
+    if isinstance(saved, SpaceSearch) and isinstance(given, SpaceSearch):
+        return saved.difference(given)
     if snapshot.described(saved)[0] == snapshot.described(given)[0]:
         return None
     if saved.structure != given.structure:

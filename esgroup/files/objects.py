@@ -92,18 +92,19 @@ def register_serial(cls: GroupType, build: Callable[..., Group] | None = None) -
     return cls
 
 
-def register_class(cls: type) -> None:
+def register_class(cls: type, build: Callable[..., Any] | None = None) -> None:
     """Let objects of a class that is not a group be stored under its name.
 
     The class is a dataclass whose fields are as those of groups, or objects of such classes. Fields with the metadata
-    {"stored": False} are left out; they must have a default.
+    {"stored": False} are left out; they must have a default. `build` takes the fields by name; by default it is the
+    class itself.
     """
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
         raise TypeError(f"cls must be a dataclass, got {cls!r}")
     taken = _storable().get(cls.__name__)
     if taken and (taken.cls.__module__, taken.cls.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(f"the name {cls.__name__!r} is taken by {taken.cls}")
-    _others[cls.__name__] = Storable(cls, cls)
+    _others[cls.__name__] = Storable(cls, build or cls)
 
 
 def _known() -> dict[str, Storable]:

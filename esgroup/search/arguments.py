@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -12,12 +13,16 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions import Gaussian
+from esgroup.distributions.categorical import Categorical
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
+from esgroup.space import Space
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.box import Box, make_box
+from esgroup.strategies.categorical import CategoricalSearch
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.registry import strategy_class
+from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.vector import Start, VectorSearch
 
 # Number of coordinates up to which "auto" is the full group. At 1000 it needs no more evaluations than any cheap
@@ -44,6 +49,10 @@ def strategy_for(start: Any, sigma0: Any, options: SearchOptions) -> Strategy:
     if isinstance(start, Strategy):
         _refuse(given, set(), start)
         return start
+    if isinstance(start, Space):
+        return _space_search(start, None, given, options)
+    if isinstance(start, SpaceData):
+        return _space_search(start.space, start, given, options)
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
         return _vector_search(start, sigma0, options)
@@ -147,6 +156,83 @@ def _vector_start(group: Group, place: Place) -> Start:
         return Start(mean, steps * np.sqrt(place.group._squared_row_norms(place.root)), correlation)
     dense = place.group._dense(place.root)  # another structure: the nearest element
     return Start(mean, steps, dense @ dense.T)
+
+
+# ---- named parameters --------------------------------------------------------------------------------------------
+
+_OF_PARAMETERS = {
+    "sigma0": "give parameters a width=",
+    "bounds": "give parameters their bounds",
+    "integer": "use Integer parameters",
+    "cov0": "give parameters a width=",
+}
+
+
+class SpaceData(NamedTuple):
+    """Where evaluated points of a space are: a mean and a covariance of all its numbers, in the coordinates u."""
+
+    space: Space
+    mean: Array
+    covariance: Array
+    probabilities: tuple[tuple[float, ...], ...]  # of every choice
+
+
+def _space_search(
+    space: Space, data: SpaceData | None, given: dict[str, Any], options: SearchOptions
+) -> SpaceSearch:
+    """Check all arguments and return a search over named parameters."""
+    for name, instead in _OF_PARAMETERS.items():
+        if name in given:
+            raise ValueError(f"{name} cannot be given with a Space: {instead}")
+    row, free = _fixed_by_name(space, options.fixed)
+    numbers, choices = free & ~space.is_choice, free & space.is_choice
+    popsize = default_popsize(max(1, int(free.sum()))) if options.popsize is None else options.popsize
+    popsize = checks.whole_number("popsize", popsize, least=2)
+    vectors = None
+    if numbers.any():
+        among = free[~space.is_choice]
+        columns = space.columns.taken(among)
+        inner = replace(
+            options,
+            popsize=popsize,
+            fixed=None,
+            bounds=np.column_stack([columns.lower, columns.upper]),
+            integer=columns.integer,
+        )
+        if data is None:
+            vectors = _vector_search(columns.start, columns.width, inner)
+        else:
+            vectors = _vector_search(data.mean[among], None, replace(inner, cov0=data.covariance[np.ix_(among, among)]))
+    else:
+        for name in given:
+            if name not in ("popsize", "fixed", "algorithm"):
+                why = "it is for numbers, and there are only choices to search"
+                raise ValueError(f"{name} cannot be given here: {why}")
+    chosen = None
+    if choices.any():
+        all_first = space.probabilities if data is None else data.probabilities
+        first = [q for q, one in zip(all_first, free[space.is_choice], strict=True) if one]
+        chosen = CategoricalSearch(Categorical(first), popsize, options.algorithm)
+    return SpaceSearch(space, tuple(row.tolist()), tuple(free.tolist()), vectors, chosen)
+
+
+def _fixed_by_name(space: Space, fixed: Any) -> tuple[Array, Any]:
+    """Return the row of values that do not change, and which entries are searched.
+
+    Parameters that have one possible value only, or can never be active, are not searched either.
+    """
+    row, free = space.start.copy(), np.ones(space.dim, dtype=bool)
+    if fixed is not None:
+        if not isinstance(fixed, Mapping):
+            raise TypeError(f"fixed must be a mapping of names to values with a Space, got {fixed!r}")
+        for name, value in fixed.items():
+            part = space.place("fixed", name)
+            row[part], free[part] = space.entries("fixed", name, value), False
+    free &= space.varies
+    free &= space.reachable(row, free)
+    if not free.any():
+        raise ValueError("fixed must leave a parameter to search, but all have only one possible value")
+    return row, free
 
 
 # ---- where to start ---------------------------------------------------------------------------------------------

@@ -14,17 +14,20 @@ def result(search: Any) -> SearchResult:
     """Best point, value, counts and why it stopped, of a Searcher or of what shows the same."""
     reasons = search.stop()
     status = status_of(reasons)
+    strategy, mean = search.strategy, search.mean
+    if strategy.converts_points:
+        mean = strategy.to_user(mean[None])[0]
     best, noisy = search.best_x, search.noisy if reasons else False  # too expensive for every generation of a search
     return SearchResult(
-        x=copy.copy(search.strategy.to_user(search.mean[None])[0] if best is None else best),
+        x=copy.copy(mean if best is None else best),
         fun=search.best_f,
         nfev=search.nfev,
         nit=search.nit,
         success=status in (0, 1) and search.best_f < math.inf,
         status=status,
         message=message(search, reasons, noisy),
-        xmean=search.mean,
-        stds=search.stds,
+        xmean=mean,
+        stds=strategy.stds_to_user(search.stds),
         stop=reasons,
         nfailed=search.nfailed,
         noisy=noisy,

@@ -166,6 +166,15 @@ class Strategy(ABC):
         single = array.shape == self.shape
         return checks.real_array(name, array[None] if single else points, (None, *self.shape))
 
+    def stds_to_user(self, stds: Array) -> Any:
+        """Return standard deviations of the entries of a point as users see them: as they are, or by name."""
+        return stds
+
+    @property
+    def labels(self) -> list[str] | None:
+        """Names of the entries of a point, for histories and figures; None if they have none."""
+        return None
+
     def are_pairs(self, told: Any) -> bool:
         """Whether the one argument of `tell` is [(point, value), ...] and not a list of values."""
         if not isinstance(told, (list, tuple)) or not told:

@@ -25,6 +25,7 @@ GROUP = "esgroup.strategies"
 
 # by the class of the distribution, as "module:class": loaded when one is searched with
 _OURS: dict[str, str] = {
+    "esgroup.distributions.categorical:Categorical": "esgroup.strategies.categorical:CategoricalSearch",
     "esgroup.distributions.matrix_gaussian:MatrixGaussian": "esgroup.strategies.matrix_gaussian:MatrixGaussianSearch",
     "esgroup.distributions.mixture:Mixture": "esgroup.strategies.mixture:MixtureSearch",
     "esgroup.distributions.product:Product": "esgroup.strategies.univariate:UnivariateSearch",
@@ -65,14 +66,18 @@ def register_all() -> None:
     """Let all strategies and distributions be stored."""
     from esgroup import options
     from esgroup.distributions import families, gaussian
+    from esgroup.space import Angle, Choice, Integer, Real, Space
     from esgroup.strategies import box, vector
+    from esgroup.strategies.space import SpaceSearch
 
     classes = {_loaded(name) for pair in _OURS.items() for name in pair}
     classes |= {gaussian.Gaussian, box.Box, options.SearchOptions, vector.VectorSearch}
+    classes |= {SpaceSearch, Space, Real, Integer, Angle}
     univariate = _loaded("esgroup.distributions.univariate:Univariate")
     classes |= {value for value in vars(families).values() if isinstance(value, type) and issubclass(value, univariate)}
     for cls in classes - {univariate}:  # which is abstract
         objects.register_class(cls)
+    objects.register_class(Choice, Choice.stored)
     _load_entry_points()
 
 

@@ -1,0 +1,446 @@
+"""The kinds of parameters, and one of them at a time: its checks, its values as entries of a row, its coordinates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+
+Mask = NDArray[np.bool_]
+Shape = int | Sequence[int] | None
+
+TURN = 2 * math.pi
+_SHARE = 0.25  # of the range of u between two bounds: the first standard deviation by default, as for any search
+_OF_START = 0.3  # of the largest |start|: the first standard deviation of a number without a range
+_CHANCE = 0.5  # of all options but the start together, at first
+_MOST_INTEGER = 2**53  # up to which every integer is a float64
+
+
+# ---- kinds -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What all parameters have. It is checked when a `Space` is made of it, so that errors can name it."""
+
+    noun: ClassVar[str] = "a parameter"
+
+    def __post_init__(self) -> None:
+        for name, plain in (("start", _plain), ("width", _plain), ("shape", _plain), ("when", _pairs)):
+            object.__setattr__(self, name, plain(getattr(self, name)))
+
+    @property
+    def dimensions(self) -> tuple[int, ...] | None:
+        """The shape of its values, None for single ones."""
+        shape: Any = getattr(self, "shape", None)
+        return (shape,) if isinstance(shape, int) else shape
+
+    @property
+    def size(self) -> int:
+        """How many entries a row has for it."""
+        return 1 if self.dimensions is None else math.prod(self.dimensions)
+
+
+@dataclass(frozen=True)
+class Real(Parameter):
+    """A real number, or an array of them.
+
+    Parameters
+    ----------
+    lower, upper
+        The bounds; None where there is none.
+    log
+        Whether it is searched on the scale of its logarithm; its bounds are then positive.
+    start
+        Where the search begins; by default in the middle of the bounds (of their logarithms), at 0 if one is missing.
+    width
+        First standard deviation; with log=True that of the natural logarithm, so that 0.7 means a factor of 2. By
+        default a quarter of the range between the bounds; if one is missing, 0.3 |start|, or 1 with log=True or where
+        start is 0.
+    shape
+        The length or the shape of an array of such numbers, which all have the same bounds.
+    when
+        For which values of other parameters there is this one: {"kernel": "rbf"} or {"kernel": ("rbf", "poly")}.
+    """
+
+    lower: float | None = None
+    upper: float | None = None
+    log: bool = False
+    start: Any = None
+    width: Any = None
+    shape: Shape = None
+    when: Any = None
+
+    noun: ClassVar[str] = "a real number"
+
+
+@dataclass(frozen=True)
+class Integer(Parameter):
+    """A whole number, or an array of them.
+
+    Parameters
+    ----------
+    lower, upper
+        The bounds, both included; None where there is none.
+    log, start, width, shape, when
+        As for `Real`. The width is that before rounding, and at least 0.5 by default.
+    """
+
+    lower: int | None = None
+    upper: int | None = None
+    log: bool = False
+    start: Any = None
+    width: Any = None
+    shape: Shape = None
+    when: Any = None
+
+    noun: ClassVar[str] = "a whole number"
+
+
+@dataclass(frozen=True)
+class Angle(Parameter):
+    """An angle in radians, in [0, 2 pi): the search sees that 0 and 2 pi are the same.
+
+    Parameters
+    ----------
+    start
+        Where the search begins, by default at 0.
+    width
+        First standard deviation in radians, by default pi / 2.
+    shape, when
+        As for `Real`.
+    """
+
+    start: Any = None
+    width: Any = None
+    shape: Shape = None
+    when: Any = None
+
+    noun: ClassVar[str] = "an angle"
+
+
+@dataclass(frozen=True, init=False)
+class Choice(Parameter):
+    """One of several options, which may be any hashable objects.
+
+    Parameters
+    ----------
+    *options
+        The options, no two of which are equal.
+    start
+        The option that is the likeliest at first; by default all are equally likely.
+    width
+        The chance of all other options together at first, between 0 and 1; by default 1/2 if there is a start.
+    shape
+        The length or the shape of an array (of objects) with an option in each entry.
+    when
+        As for `Real`.
+    """
+
+    options: tuple[Any, ...]
+    start: Any = None
+    width: float | None = None
+    shape: Shape = None
+    when: Any = None
+
+    noun: ClassVar[str] = "a choice"
+
+    def __init__(
+        self, *options: Any, start: Any = None, width: float | None = None, shape: Shape = None, when: Any = None
+    ) -> None:
+        given = {"options": options, "start": start, "width": width, "shape": _plain(shape), "when": _pairs(when)}
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def stored(cls, options: tuple[Any, ...], **others: Any) -> Choice:
+        """Return the choice whose fields are given by name, as a file has them."""
+        return cls(*options, **others)
+
+    @cached_property
+    def places(self) -> dict[Any, int]:
+        """The place of each option."""
+        return {option: i for i, option in enumerate(self.options)}
+
+
+KINDS = (Real, Integer, Angle, Choice)
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and lists as tuples, and NumPy's numbers as Python's, so that parameters can be compared and stored."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    return tuple(_plain(part) for part in value) if isinstance(value, (list, tuple)) else value
+
+
+def _pairs(when: Any) -> Any:
+    if not isinstance(when, Mapping):
+        return when
+    several = (list, set, frozenset)
+    return tuple((name, tuple(value) if isinstance(value, several) else value) for name, value in when.items())
+
+
+class Columns(NamedTuple):
+    """The numbers of a space, one entry of a row after the other, in the coordinates u that are searched."""
+
+    start: Array
+    width: Array
+    lower: Array  # -inf where open
+    upper: Array
+    integer: Mask  # those that the search is to round: not the ones with a logarithm
+    log: Mask
+    whole: Mask  # whole numbers of both kinds
+    angle: Mask
+    least: Array  # bounds of the row itself
+    most: Array
+
+    def taken(self, among: Any) -> Columns:
+        """Those columns that an index or a mask selects."""
+        return Columns(*(part[among] for part in self))
+
+    def rows(self, u: Array) -> Array:
+        """Rows of numbers as users see them, for coordinates u."""
+        x = u.copy()
+        if self.log.any():
+            with np.errstate(over="ignore"):  # where there is no upper bound
+                power = np.exp(u[:, self.log])
+            power = np.where(self.whole[self.log], np.rint(power), power)
+            x[:, self.log] = power.clip(self.least[self.log], self.most[self.log])
+        if self.angle.any():
+            x[:, self.angle] = wrapped(u[:, self.angle])
+        return x
+
+    def coordinates(self, rows: Array, near: Array) -> Array:
+        """Coordinates u of rows; of all turns of an angle the one nearest to the point `near`."""
+        u = rows.copy()
+        u[:, self.log] = np.log(rows[:, self.log])
+        turns = np.rint((near[self.angle] - rows[:, self.angle]) / TURN)
+        u[:, self.angle] += TURN * turns
+        return u
+
+
+def wrapped(angles: Array) -> Array:
+    """Angles in [0, 2 pi)."""
+    turned = np.mod(angles, TURN)
+    return np.where(turned < TURN, turned, 0.0)  # the remainder of a tiny negative number is rounded to 2 pi
+
+
+# ---- one parameter at a time ------------------------------------------------------------------------------------
+
+
+def described(parameter: Any) -> str:
+    return f"{parameter.noun}{'' if parameter.dimensions is None else ' with a shape'}"
+
+
+def place_of(choice: Choice, value: Any) -> int | None:
+    """The place of an option; None if there is no such option."""
+    try:
+        return choice.places.get(value)
+    except TypeError:  # it cannot be hashed
+        return None
+
+
+def check(name: str, parameter: Any) -> None:
+    """Refuse a parameter that is not valid; numbers are checked further in `columns_of`."""
+    if not isinstance(parameter, KINDS):
+        kinds = "a Real, Integer, Choice or Angle"
+        raise TypeError(f"the parameter {name!r} must be {kinds}, got {parameter!r}")
+    shape = parameter.dimensions
+    if shape is not None:
+        sizes = shape if isinstance(shape, tuple) else (None,)
+        if not sizes or not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in sizes):
+            got = parameter.shape
+            raise ValueError(f"shape of {name!r} must be a positive integer or a tuple of them, got {got!r}")
+    if isinstance(parameter, Choice):
+        _check_options(name, parameter)
+
+
+def _check_options(name: str, choice: Choice) -> None:
+    if not choice.options:
+        raise ValueError(f"the choice {name!r} must have options, got none")
+    seen: dict[Any, Any] = {}
+    for option in choice.options:
+        try:
+            again = option in seen
+        except TypeError:
+            raise TypeError(f"the options of {name!r} must be hashable, got {option!r}") from None
+        if again or option != option:
+            wanted = "differ from each other" if again else "be equal to themselves"
+            raise ValueError(f"the options of {name!r} must {wanted}, got {option!r}{' twice' * again}")
+        seen[option] = None
+    if choice.start is not None and place_of(choice, choice.start) is None:
+        raise ValueError(f"start of {name!r} must be one of its options, got {choice.start!r}")
+    if choice.width is not None and not 0 < checks.real_number(f"width of {name!r}", choice.width) < 1:
+        raise ValueError(f"width of {name!r} must be a chance between 0 and 1, got {choice.width!r}")
+
+
+def first_chances(choice: Choice) -> tuple[float, ...]:
+    number = len(choice.options)
+    others = (number - 1) / number
+    if choice.start is not None:
+        others = min(others, _CHANCE if choice.width is None else choice.width)
+    chances = np.full(number, others / max(1, number - 1))
+    chances[0 if choice.start is None else choice.places[choice.start]] = 1 - others
+    return tuple(chances.tolist())
+
+
+def conditions(name: str, parameter: Any) -> tuple[tuple[Any, Any], ...]:
+    when = parameter.when
+    if when is None:
+        return ()
+    if not isinstance(when, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in when):
+        raise TypeError(f"when of {name!r} must be a mapping of names to values, got {when!r}")
+    return when
+
+
+def _bounds(name: str, parameter: Real | Integer) -> tuple[float, float]:
+    """The bounds as numbers, infinite where open."""
+    least, most = -math.inf, math.inf
+    if parameter.lower is not None and parameter.lower != -math.inf:
+        least = checks.real_number(f"lower of {name!r}", parameter.lower)
+    if parameter.upper is not None and parameter.upper != math.inf:
+        most = checks.real_number(f"upper of {name!r}", parameter.upper)
+    if least > most:
+        raise ValueError(f"the bounds of {name!r} must have lower <= upper, got {least:g} and {most:g}")
+    if isinstance(parameter, Integer):
+        for side, bound in (("lower", least), ("upper", most)):
+            if math.isfinite(bound) and (bound != int(bound) or abs(bound) > _MOST_INTEGER):
+                raise ValueError(f"{side} of {name!r} must be a whole number up to 2^53, got {bound!r}")
+    if checks.flag(f"log of {name!r}", parameter.log):
+        if isinstance(parameter, Integer):
+            least = max(least, 1.0) if parameter.lower is None else least
+        if not (least > 0 or parameter.lower is None) or most <= 0:
+            raise ValueError(f"the bounds of {name!r} must be positive with log=True, got {least:g} and {most:g}")
+        least = max(least, 0.0)
+    return least, most
+
+
+def columns_of(name: str, parameter: Any) -> Columns:
+    """The numbers of a parameter in the coordinates that are searched."""
+    size = parameter.size
+    if isinstance(parameter, Angle):
+        least, most, log, whole = -math.inf, math.inf, False, False
+    else:
+        least, most = _bounds(name, parameter)
+        log, whole = bool(parameter.log), isinstance(parameter, Integer)
+    low, high = (least - 0.5, most + 0.5) if log and whole else (least, most)
+    if log:
+        low, high = (math.log(side) if side > 0 else -math.inf for side in (low, high))
+    start = _first(name, parameter, least, most, log, whole)
+    u = np.log(start) if log else start
+    if parameter.width is not None:
+        width = _broadcast("width", name, parameter, parameter.width)
+        if (width <= 0).any():
+            raise ValueError(f"width of {name!r} must be positive, got {parameter.width!r}")
+    elif isinstance(parameter, Angle):
+        width = np.full(size, TURN / 4)
+    elif math.isfinite(high - low):
+        width = np.full(size, max(_SHARE * (high - low), 0.5 if whole and not log else 0.0))
+    else:
+        typical = 0.0 if log else _OF_START * float(np.abs(start).max())
+        width = np.full(size, max(typical, 0.5) if whole and typical and not log else typical or 1.0)
+    ones = np.ones(size)
+    flags = (whole and not log, log, whole, isinstance(parameter, Angle))
+    low, high = (least, most) if not log else (low, high)
+    integer, logs, wholes, angle = (np.full(size, flag) for flag in flags)
+    return Columns(u, width, low * ones, high * ones, integer, logs, wholes, angle, least * ones, most * ones)
+
+
+def _broadcast(what: str, name: str, parameter: Any, value: Any) -> Array:
+    """One number for every entry of a parameter."""
+    shape = parameter.dimensions or ()
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiu" or array.shape not in ((), shape) or not np.isfinite(array).all():
+        wanted = "a finite number" if not shape else f"a finite number, or numbers of shape {shape}"
+        raise ValueError(f"{what} of {name!r} must be {wanted}, got {value!r}")
+    return np.broadcast_to(array.astype(np.float64), shape).reshape(-1).copy()
+
+
+def _first(name: str, parameter: Any, least: float, most: float, log: bool, whole: bool) -> Array:
+    """The start of a number as users see it, one for every entry."""
+    if parameter.start is not None:
+        start = _broadcast("start", name, parameter, parameter.start)
+        if ((start < least) | (start > most)).any() or (log and (start <= 0).any()):
+            raise ValueError(f"start of {name!r} must be from {least:g} to {most:g}, got {parameter.start!r}")
+        if whole and (start != np.rint(start)).any():
+            raise ValueError(f"start of {name!r} must be a whole number, got {parameter.start!r}")
+        return start
+    if math.isfinite(most) and math.isfinite(least) and (least > 0 or not log):
+        middle = math.sqrt(least) * math.sqrt(most) if log else least + (most - least) / 2
+        middle = float(np.clip(math.floor(middle) if whole else middle, least, most))
+    elif log or not least <= 0 <= most:
+        raise ValueError(f"start of {name!r} must be given, because a bound is missing")
+    else:
+        middle = 0.0
+    return np.full(parameter.size, middle)
+
+
+def entry(before: str, parameter: Any, value: Any) -> float:
+    """A single value as a row has it; `before` begins the message of an error."""
+    if isinstance(parameter, Choice):
+        place = place_of(parameter, value)
+        if place is None:
+            raise ValueError(f"{before} one of {', '.join(map(repr, parameter.options))}, got {value!r}")
+        return float(place)
+    number = math.nan
+    if not isinstance(value, (bool, np.bool_, str, bytes)):
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+    if isinstance(parameter, Angle):
+        if not math.isfinite(number):
+            raise ValueError(f"{before} an angle, a finite number, got {value!r}")
+        return float(wrapped(np.array(number)))
+    least, most = _bounds("", parameter)
+    whole = isinstance(parameter, Integer)
+    if not math.isfinite(number) or (whole and number != math.floor(number)) or not least <= number <= most:
+        kind = parameter.noun
+        raise ValueError(f"{before} {kind} from {least:g} to {most:g}, got {value!r}")
+    return number
+
+
+def entries(before: str, parameter: Any, value: Any) -> Any:
+    """A value as its entries in a row."""
+    shape = parameter.dimensions
+    if shape is None:
+        return entry(before, parameter, value)
+    if isinstance(value, np.ndarray):
+        array = value
+    else:
+        array = np.empty(shape, dtype=object)
+        try:
+            array[...] = value
+        except ValueError:
+            array = np.empty(0, dtype=object)
+    if array.shape != shape or np.ndim(value) == 0:
+        raise ValueError(f"{before} an array of shape {shape}, got {value!r}")
+    at = before.removesuffix(" must be")
+    return [entry(f"{at}[{i}] must be", parameter, part) for i, part in enumerate(array.ravel().tolist())]
+
+
+def value_of(parameter: Any, entries: Array) -> Any:
+    """The value that users see of the entries of a row."""
+    if isinstance(parameter, Choice):
+        options = parameter.options
+        if parameter.dimensions is None:
+            return options[int(entries[0])]
+        chosen = np.empty(len(entries), dtype=object)
+        for i, place in enumerate(entries.tolist()):
+            chosen[i] = options[int(place)]
+        return checks.read_only(chosen.reshape(parameter.dimensions))
+    return shaped(parameter, entries, int if isinstance(parameter, Integer) else float)
+
+
+def shaped(parameter: Any, entries: Array, kind: type) -> Any:
+    if parameter.dimensions is None:
+        return kind(entries[0])
+    return checks.read_only(entries.astype(np.int64 if kind is int else np.float64).reshape(parameter.dimensions))
