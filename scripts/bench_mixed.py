@@ -5,10 +5,16 @@
     python scripts/bench_mixed.py mixint run esgroup --out ours.csv --instances 1-5
     python scripts/bench_mixed.py mixint run esgroup --out ours.csv --label mirrored --option mirrored=True
     python scripts/bench_mixed.py mixint table ours.csv cma.csv cmawm.csv --baselines cma,cmawm
+    python scripts/bench_mixed.py categories run esgroup --out categories.csv --seeds 1-10
+    python scripts/bench_mixed.py categories run catcmawm --out categories.csv --seeds 1-10
+    python scripts/bench_mixed.py categories table categories.csv --labels esgroup,catcmawm
 
 mixint: COCO's suite bbob-mixint (mixed_integers.py has the problems and the methods), 300 d evaluations, with the
 targets and the files of bench_bbob.py. Constants were tuned on instances 1-5. A run ends when the last target is hit,
 the budget is spent or the method stops by itself.
+
+categories: functions of real numbers, integers and categories (mixed_categories.py), beside CatCMA and CatCMA with
+margin. Seeds 1-20 are for tuning, those from 101 on for reports.
 
 Files are appended to, and runs that they hold already are left out. BLAS runs on one thread. Needs coco-experiment, and
 cma and cmaes for the baselines.
@@ -21,10 +27,12 @@ import os
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[_variable] = "1"
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import mixed_categories
 import mixed_integers
 import typer
 from bbob_arguments import parse_option, parse_part, parse_range
@@ -39,7 +47,9 @@ PLAIN = {
 }
 app = typer.Typer(help=(__doc__ or "").replace("    python", "\b\n    python", 1), **PLAIN)  # type: ignore[arg-type]
 mixint = typer.Typer(help="COCO's suite bbob-mixint.", **PLAIN)  # type: ignore[arg-type]
+categories = typer.Typer(help="Functions of real numbers, integers and categories.", **PLAIN)  # type: ignore[arg-type]
 app.add_typer(mixint, name="mixint")
+app.add_typer(categories, name="categories")
 
 
 class Method(StrEnum):
@@ -96,6 +106,58 @@ def table(
         raise typer.BadParameter(str(error)) from None
     typer.echo(text)
     raise typer.Exit(not good)
+
+
+class CategoryMethod(StrEnum):
+    esgroup = "esgroup"
+    catcma = "catcma"
+    catcmawm = "catcmawm"
+
+
+@categories.command("run")
+def run_categories(
+    method: CategoryMethod,
+    out: Annotated[Path, typer.Option(help="CSV to append to.")],
+    label: Annotated[str, typer.Option(help="Name in the CSV; the method's if not given.")] = "",
+    functions: Annotated[str, typer.Option(help="Names; all that the method can do if not given.")] = "",
+    sizes: Annotated[str, typer.Option(help="Numbers of variables of each kind.")] = "5,10",
+    seeds: Annotated[str, typer.Option(help="1-20 are for tuning, those from 101 on for reports.")] = "1-20",
+    budget: Annotated[int, typer.Option(min=1, help="Evaluations for each variable.")] = 1000,
+) -> None:
+    """Run one method and append a row per run."""
+    able = [name for name in mixed_categories.FUNCTIONS if method is not CategoryMethod.catcma or "_int_" not in name]
+    names = functions.split(",") if functions else able
+    if unknown := sorted(set(names) - set(able)):
+        raise typer.BadParameter(f"--functions must be some of {', '.join(able)}, got {', '.join(unknown)}")
+    try:
+        rows = mixed_categories.read_category_rows(out)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    name = label or str(method)
+    for row in rows:
+        if row.label == name and (row.method, row.budget) != (method, budget):
+            raise typer.BadParameter(f"label {name!r} stands for {row.method} with budget {row.budget} in {out}")
+    done = {row.run for row in rows}
+    for seed in parse_range(seeds, "--seeds", 0):
+        for size in parse_range(sizes, "--sizes", 2):
+            for function in names:
+                if (name, function, size, seed) not in done:
+                    new = mixed_categories.solve(name, str(method), function, size, seed, budget)
+                    mixed_categories.append_category_rows(out, [new])
+                    print(f"{function} n {size} seed {seed}: {new.used} evaluations, {new.ended}", file=sys.stderr)
+
+
+@categories.command("table")
+def table_categories(
+    files: list[Path],
+    labels: Annotated[str, typer.Option(help="Labels to show.")] = "esgroup,catcma,catcmawm",
+) -> None:
+    """Show successes and evaluations in markdown."""
+    try:
+        rows = [row for path in files for row in mixed_categories.read_category_rows(path)]
+        typer.echo(mixed_categories.report(rows, labels.split(",")))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 if __name__ == "__main__":
