@@ -254,10 +254,13 @@ class VectorSearch(Strategy):
         return state
 
     def _widen_at_rest(self, state: SearchState, best: float, first: Array, widening: Widening) -> None:
-        """Give a search whose integers are at rest its first standard deviations, about the present mean."""
-        widest = float(self.spread(state)[~self._shrinking].max())
-        if widening.is_due(state.rest, best, widest):
-            wide = self.evolution.start(state.mean, first)._replace(rest=state.rest)
+        """Give a search whose integers are at rest its first standard deviations, about the present mean.
+
+        A coordinate whose first one is infinite, as it is not to be compared, keeps its own.
+        """
+        stds = self.spread(state)
+        if widening.is_due(state.rest, best, float(stds[~self._shrinking].max())):
+            wide = self.evolution.start(state.mean, np.where(np.isfinite(first), first, stds))._replace(rest=state.rest)
             for array, new in zip(state, wide, strict=True):
                 array[:] = new
 
