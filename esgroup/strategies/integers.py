@@ -67,6 +67,7 @@ class Widening:
         first, best, since, record, rests, fruitless = memory.tolist()
         if since < 0 and not math.isfinite(value):
             return False
+        value = max(value, -_LARGEST)
         if since < 0:
             first, best, since = value, value, 0.0
         elif value < best - self.tolerance * (first - best):

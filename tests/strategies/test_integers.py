@@ -57,6 +57,13 @@ def test_values_that_are_not_numbers_begin_nothing() -> None:
     assert due([math.inf, math.inf, math.inf, math.inf, math.inf, 2.0, 1.0, math.inf, 1.0, 1.0]) == [9]
 
 
+def test_a_value_of_minus_infinity_leaves_the_memory_finite() -> None:
+    memory = np.array(WIDENING.start())
+    for value in (3.0, -math.inf, -math.inf, 2.0, 2.0, 2.0, -math.inf, 5.0, 5.0, 5.0, 5.0, 5.0):
+        WIDENING.is_due(memory, value, 0.1)
+        assert np.isfinite(memory).all()
+
+
 def test_older_searches_are_never_widened() -> None:
     memory = np.array(WIDENING.over())
     assert np.isfinite(memory).all()
