@@ -9,9 +9,9 @@ With n real numbers x, n integers z from -10 to 10 (in some) and n categories c 
     ellipsoid_int_clo  sum_i 10^(6 (i - 1) / (2 n - 1)) (x, z)_i^2 + n - number of leading c_i that are 0
 
 The first three are those of Hamano et al. 2024 (CatCMA: Stochastic Optimization for Mixed-Category Problems), the
-fourth is that of Hamano et al. 2025 (CatCMA with Margin), and the last is made of the same pieces. The minimum is 0. All
-methods begin with means from U[1, 5], rounded for integers, standard deviations of 1, and equally likely categories. A
-run is a success if it comes to 1e-8 within the budget.
+fourth is that of Hamano et al. 2025 (CatCMA with Margin), and the last is made of the same pieces. The minimum is 0.
+All methods begin with means from U[1, 5], rounded for integers, standard deviations of 1, and equally likely
+categories. A run is a success if it comes to 1e-8 within the budget.
 """
 
 from __future__ import annotations
@@ -205,7 +205,9 @@ def report(rows: Sequence[CategoryRow], labels: Sequence[str]) -> str:
     if missing := [label for label in labels if label not in known]:
         raise ValueError(f"label {missing[0]!r} must be one of {sorted(known)}")
     lines = []
-    for (function, size), by_label in sorted(found.items(), key=lambda item: ([*FUNCTIONS].index(item[0][0]), item[0][1])):
+    places = {name: place for place, name in enumerate(FUNCTIONS)}
+    for function, size in sorted(found, key=lambda key: (places[key[0]], key[1])):
+        by_label = found[function, size]
         line = [f"{function} n = {size}"]
         for label in labels:
             runs = list(by_label[label].values())
