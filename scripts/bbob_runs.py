@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any, NamedTuple
 
@@ -122,12 +122,14 @@ def search_esgroup(task: Task, fun: Recorder, x0: np.ndarray) -> str:
     return "+".join(esgroup.minimize(fun.generation, x0, SIGMA0, **common).stop)
 
 
-METHODS: dict[str, Callable[[Task, Recorder, np.ndarray], str]] = {"cma": search_cma, "esgroup": search_esgroup}
+METHODS: dict[str, Callable[[Task, Recorder, Any], str]] = {"cma": search_cma, "esgroup": search_esgroup}
 
 
-def search(task: Task, fun: Recorder, x0: np.ndarray) -> str:
+def search(
+    task: Task, fun: Recorder, start: Any, methods: Mapping[str, Callable[[Task, Recorder, Any], str]] = METHODS
+) -> str:
     """How the run ended."""
-    return how_it_ended(lambda: METHODS[task.setup.method](task, fun, x0), fun)
+    return how_it_ended(lambda: methods[task.setup.method](task, fun, start), fun)
 
 
 def how_it_ended(run: Callable[[], str], fun: Recorder) -> str:
@@ -159,8 +161,15 @@ def solve(task: Task) -> list[Row]:
     problem = bbob_problem(task.run)
     fun = Recorder(problem, float(problem.optimum.y), task.max_evals)
     importlib.import_module(task.setup.method)  # not on the clock
+    return recorded(task, fun, start(task.run))
+
+
+def recorded(
+    task: Task, fun: Recorder, start: Any, methods: Mapping[str, Callable[[Task, Recorder, Any], str]] = METHODS
+) -> list[Row]:
+    """Run the task's method from a start and return a row for each target."""
     since = time.process_time()
-    ended = search(task, fun, start(task.run))
+    ended = search(task, fun, start, methods)
     cpu = round(time.process_time() - since, 3)
     return [
         Row(task.label, *task.run, target, evals, fun.count, ended, cpu, *task.setup)
@@ -168,9 +177,7 @@ def solve(task: Task) -> list[Row]:
     ]
 
 
-def solved_tasks(
-    tasks: Sequence[Task], jobs: int, solve: Callable[[Task], list[Row]] = solve
-) -> Iterator[list[Row]]:
+def solved_tasks(tasks: Sequence[Task], jobs: int, solve: Callable[[Task], list[Row]] = solve) -> Iterator[list[Row]]:
     """Rows of each task, as they come; with one job in this process."""
     if jobs == 1:
         yield from map(solve, tasks)

@@ -47,7 +47,7 @@ def interval(estimate: Estimate, digits: int = 2) -> str:
     return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
 
 
-def _marked(estimate: Estimate, limit: float) -> str:
+def marked_ratio(estimate: Estimate, limit: float) -> str:
     """Bold if the interval lies above the limit, with a question mark if only the value does."""
     if estimate.low > limit:
         return f"**{interval(estimate)}**"
@@ -62,7 +62,7 @@ def share(count: int, total: int) -> str:
     return f"{count} ({count / total:.3f})"
 
 
-def markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def markdown_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     body = [head, ["---", *["---:"] * (len(head) - 1)], *lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in body)
 
@@ -72,7 +72,7 @@ def _name(cell: Cell) -> str:
 
 
 def goals_table(goals: Sequence[Goal]) -> str:
-    return markdown(["goal", "value", ""], [(g.text, g.value, "met" if g.met else "**missed**") for g in goals])
+    return markdown_table(["goal", "value", ""], [(g.text, g.value, "met" if g.met else "**missed**") for g in goals])
 
 
 # ---- goals
@@ -113,7 +113,7 @@ def ratio_table(comparison: Comparison, limit: float) -> str:
     dims = comparison.dims
 
     def line(name: str, part: Comparison, limit: float = math.inf) -> list[str]:
-        cells = [_marked(part.only(dims=[dim]).ratio, limit) for dim in dims]
+        cells = [marked_ratio(part.only(dims=[dim]).ratio, limit) for dim in dims]
         return [name, *cells, interval(part.ratio), versus(part.counts.targets)]
 
     lines = [
@@ -123,7 +123,7 @@ def ratio_table(comparison: Comparison, limit: float) -> str:
     lines.append(line("nine * without f2", comparison.only(NINE)))
     lines.append(line("ten *", comparison.only(TEN)))
     lines.append(line("all", comparison))
-    return markdown(["function", *(f"d = {dim}" for dim in dims), "all d", "targets"], lines)
+    return markdown_table(["function", *(f"d = {dim}" for dim in dims), "all d", "targets"], lines)
 
 
 def solved_table(comparison: Comparison, label: str, baseline: str) -> str:
@@ -134,7 +134,7 @@ def solved_table(comparison: Comparison, label: str, baseline: str) -> str:
         targets = [share(count, counts.of_targets) for count in counts.targets]
         lines.append([name, *targets, *(share(count, counts.runs) for count in counts.solved)])
     head = ["d", f"targets, {label}", f"targets, {baseline}", f"runs to 1e-8, {label}", f"runs to 1e-8, {baseline}"]
-    return markdown(head, lines)
+    return markdown_table(head, lines)
 
 
 def single_section(comparison: Comparison, label: str, baseline: str) -> Section:
@@ -188,16 +188,16 @@ def popsize_section(comparison: Comparison, label: str, baseline: str) -> Sectio
     places = sorted({cell[:2] for cell in comparison.pairs})
     cells = [
         [f"f{f} d{d}"]
-        + [_marked(comparison.only([f], [d], [size]).ratio, POPSIZE_CELL_LIMIT) for size in comparison.popsizes]
+        + [marked_ratio(comparison.only([f], [d], [size]).ratio, POPSIZE_CELL_LIMIT) for size in comparison.popsizes]
         for f, d in places
     ]
     text = [
         f"### Evaluations by population size, {label} : {baseline}",
         "Geometric means on targets that both hit, with 95 per cent intervals; targets hit and runs to 1e-8 by each; "
         f"runs of {label} that ended on divergence.",
-        markdown(["popsize", "ratio", "targets", "to 1e-8", "divergence"], lines),
+        markdown_table(["popsize", "ratio", "targets", "to 1e-8", "divergence"], lines),
         f"**Bold** has its interval above {POPSIZE_CELL_LIMIT}, ? its value only.",
-        markdown(["popsize", *map(str, comparison.popsizes)], cells),
+        markdown_table(["popsize", *map(str, comparison.popsizes)], cells),
     ]
     return Section("\n\n".join(text), goals, doubtful)
 
@@ -219,7 +219,9 @@ def restart_section(comparison: Comparison, label: str, baseline: str) -> Sectio
     lines = [line(f"f{f}", comparison.only([f])) for f in comparison.functions]
     text = [
         f"### Targets hit with restarts, {label} : {baseline}, in brackets runs to 1e-8",
-        markdown(["function", *(f"d = {dim}" for dim in comparison.dims), "all d"], [*lines, line("all", comparison)]),
+        markdown_table(
+            ["function", *(f"d = {dim}" for dim in comparison.dims), "all d"], [*lines, line("all", comparison)]
+        ),
         f"Runs to 1e-8: {ours} and {theirs} of {runs}, p = {p:.2g} (Fisher's exact test, two-sided). Evaluations on "
         f"targets that both hit, {label} : {baseline}: {interval(comparison.ratio)}.",
     ]

@@ -28,7 +28,7 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", 
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -45,7 +45,7 @@ from bbob_noise import (
     solve_noisy,
 )
 from bbob_rows import Row, Run, Setup, append_rows, finished, read_rows, setups
-from bbob_runs import Task, solved_tasks
+from bbob_runs import Task, solve, solved_tasks
 from bbob_tables import report
 
 
@@ -138,22 +138,29 @@ def run(
     if method is Method.lra:
         raise typer.BadParameter("lra must be run with --noise")
     name, setup = label or str(method), Setup(str(method), ";".join(options), budget, str(restarts))
-    rows = stored(out)
-    if (known := setups(rows).get(name, setup)) != setup:
-        raise typer.BadParameter(f"label {name!r} stands for {known} in {out}; choose another --label")
     sizes: list[int | None] = [*parse_range(popsizes, "--popsizes", 2)] if popsizes else [None]
-    every = [  # by instances, so that a part of the benchmark has something of everything
-        Task(name, setup, Run(function, dim, instance, popsize, seed))
+    runs = [  # by instances, so that a part of the benchmark has something of everything
+        Run(function, dim, instance, popsize, seed)
         for instance in parse_range(instances, "--instances", 1)
         for popsize in sizes
         for dim in parse_range(dims, "--dims", 2)
         for function in parse_range(functions, "--functions", 1, 24)
     ][parse_part(part)]
+    run_all(out, name, setup, runs, jobs, solve)
+
+
+def run_all(
+    out: Path, label: str, setup: Setup, runs: Sequence[Run], jobs: int, solve: Callable[[Task], list[Row]]
+) -> None:
+    """Do the runs of a label that a file does not hold yet, and append a row per run and target."""
+    rows = stored(out)
+    if (known := setups(rows).get(label, setup)) != setup:
+        raise typer.BadParameter(f"label {label!r} stands for {known} in {out}; choose another --label")
     done = finished(rows)
-    tasks = [task for task in every if (task.label, task.run) not in done]
-    print(f"{len(tasks)} runs to do, {len(every) - len(tasks)} in {out} already", file=sys.stderr, flush=True)
+    tasks = [Task(label, setup, run) for run in runs if (label, run) not in done]
+    print(f"{len(tasks)} runs to do, {len(runs) - len(tasks)} in {out} already", file=sys.stderr, flush=True)
     progress = Progress(tasks)
-    for new in solved_tasks(tasks, jobs):
+    for new in solved_tasks(tasks, jobs, solve):
         append_rows(out, new)
         progress.say(new)
 

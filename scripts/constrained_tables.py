@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from bbob_rows import Row, setups
 from bbob_statistics import Cell, Comparison, Outcome, outcomes
-from bbob_tables import describe, interval, markdown, share, versus
+from bbob_tables import describe, interval, markdown_table, share, versus
 from constrained_runs import ACTIVE, BASES, DESIGN_TARGETS, DESIGNS, SUITE_TARGETS
 
 _VERSIONS = len(ACTIVE)
@@ -65,7 +65,7 @@ def _hits_table(head: str, found: dict[str, Found], groups: Sequence[tuple[str, 
         hits = [_hits(one, wanted) for one in found.values()]
         if hits[0][1]:
             lines.append([name, *(share(*counts) for counts in hits)])
-    return markdown([head, *found], lines)
+    return markdown_table([head, *found], lines)
 
 
 def _hits(found: Found, wanted: Wanted) -> tuple[int, int]:
@@ -81,7 +81,7 @@ def _targets_table(found: dict[str, Found]) -> str:
         for i, target in enumerate(SUITE_TARGETS)
     ]
     lines.append(["ended by an error", *(str(sum(run.ended.startswith("error") for run in some)) for some in runs)])
-    return markdown(["target", *found], lines)
+    return markdown_table(["target", *found], lines)
 
 
 def _ratios(comparison: Comparison, label: str, baseline: str) -> list[str]:
@@ -101,8 +101,8 @@ def _ratios(comparison: Comparison, label: str, baseline: str) -> list[str]:
         f"### Evaluations, {label} : {baseline}",
         "Geometric means on targets that both hit, with 95 per cent intervals by bootstrap over instances; targets hit "
         "and runs to the last one by each.",
-        markdown(["active", *head], [*by_active, line("all", comparison)]),
-        markdown(["base", *head], [*by_base, line("all", comparison)]),
+        markdown_table(["active", *head], [*by_active, line("all", comparison)]),
+        markdown_table(["base", *head], [*by_base, line("all", comparison)]),
     ]
 
 
@@ -126,7 +126,7 @@ def designs_report(rows: Sequence[Row]) -> str:
         f"Median evaluations to a feasible point within {DESIGN_TARGETS[-1]:g} of the optimum over the runs that found "
         "one; after ✗ the number of those that did not.",
         "\n".join(f"- {describe(rows, name)}" for name in known),
-        markdown(["design", *known], lines),
+        markdown_table(["design", *known], lines),
     ]
     return "\n\n".join(parts) + "\n"
 

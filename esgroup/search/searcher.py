@@ -364,7 +364,7 @@ class Searcher:
         if ranked[0] == ranked[0]:
             plateau = ranked[0] == ranked[int(PLATEAU * len(ranked))] and self._may_widen()
             failed = 0 if ranked[-1] == ranked[-1] else sum(value != value for value in ranked)
-            told = Told(local, order, plateau, tags, memo, self._first_spread, failed)
+            told = Told(local, order, plateau, tags, memo, self._first_spread, failed, ranked[0])
             self.state = strategy.update(self.state, told, self.state)
         ledger.end_generation(ranked, max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // len(local[0]))))
         if ledger.rule is not None:

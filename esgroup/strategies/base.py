@@ -45,6 +45,7 @@ class Told(NamedTuple):
     memo: Any = None  # of `Drawn`, else None
     first: Array | None = None  # the first `spread` of the search
     failed: int = 0  # how many of the points have no value
+    best: float = math.nan  # the least value
 
 
 class Criterion(NamedTuple):

@@ -34,6 +34,7 @@ from esgroup.kernels import search as kernels
 from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.base import Indices
 from esgroup.strategies.decoding import Decoding, DecodingStep
+from esgroup.strategies.integers import Widening
 from esgroup.strategies.recombination import Constants, Cumulative, Recombination
 from esgroup.strategies.sampling import Sampling
 from esgroup.strategies.step_size import CumulativeStepSize, StepSize
@@ -61,6 +62,7 @@ class SearchState(NamedTuple):
     rates: Array  # of the adaptation of learning rates, else empty: rates, averages of squared steps, q
     average_delta: Array
     average_m: Array
+    rest: Array  # of the widening among integers, else empty
 
 
 class Generation(NamedTuple):
@@ -89,6 +91,7 @@ class Evolution:
     adaptation: RateAdaptation | None = None
     sampling: Sampling = field(default_factory=Sampling)
     step_size: StepSize = field(default_factory=CumulativeStepSize)
+    widening: Widening | None = None
     _constants: dict[int, Constants] = field(default_factory=dict, repr=False)
     _loops: dict[int, tuple[bool, Array] | None] = field(default_factory=dict, repr=False)
 
@@ -130,6 +133,7 @@ class Evolution:
             "rates": 5 * adapted,
             "average_delta": dim * adapted,
             "average_m": size * adapted,
+            "rest": Widening.size * (self.widening is not None),
         }
 
     def start(self, mean: Array, steps: Array, correlation: Array | None = None) -> SearchState:
@@ -142,6 +146,8 @@ class Evolution:
         state.scale[:] = steps / state.sigma
         if self.adaptation is not None:
             state.rates[:] = 1.0, 1.0, 0.0, 0.0, self.adaptation.start
+        if self.widening is not None:
+            state.rest[:] = self.widening.start()
         self.refresh(state)
         return state
 

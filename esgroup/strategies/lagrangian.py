@@ -2,7 +2,7 @@
 
 A point has a value f and constraints g_1 ... g_m, g_j <= 0 or, for an equality, g_j = 0. Points are ranked by
 
-    f + sum_j psi_j(g_j),  psi_j = (lambda_j + omega_j g_j / 2) g_j  where lambda_j + omega_j g_j > 0, and for equalities,
+    f + sum_j psi_j(g_j),  psi_j = (lambda_j + omega_j g_j / 2) g_j  where lambda_j + omega_j g_j > 0, or equality,
                            psi_j = -lambda_j^2 / (2 omega_j)         elsewhere
 
 (Rockafellar 1973; in evolution strategies Arnold and Porter 2015, Atamna, Auger and Hansen 2017, Dufosse and Hansen
@@ -47,8 +47,8 @@ _REACH = 2.0  # times sqrt(n): the model is trusted so far
 _TRUST = 1000.0  # times omega: how strongly multipliers are held to their last values, the less the larger
 # Multipliers take the share (|mean step| / mean |step|)^2 of a step, with means over about five generations: all of it
 # while they go one way, little while the models of a crooked constraint tell them now this, now that. Always all of it:
-# 5 % fewer evaluations on bbob-constrained, where constraints are nearly linear, but the speed reducer is solved in 2 of
-# 5 searches and the truss of ten bars in 3.
+# 5 % fewer evaluations on bbob-constrained, where constraints are nearly linear, but the speed reducer is solved in 2
+# of 5 searches and the truss of ten bars in 3.
 _MEMORY, _LEAST_STEP = 0.2, 0.05
 # omega |b|^2 over the curvature, below which a penalty grows, and above which it shrinks. Too small, and the mean
 # drifts off while multipliers err; but where the curvature is positive, penalties must not follow 1 / |b|^2 for ever.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
@@ -105,6 +107,9 @@ class MatrixGaussianSearch(Strategy):
         state.root[:] = first.root
         self.evolution.refresh(state)
         return state
+
+    def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
+        return super().read_state({"rest": np.empty(0), **arrays})  # older files do not have it
 
     def mean(self, state: SearchState) -> Array:
         return state.mean.reshape(self.shape).copy()

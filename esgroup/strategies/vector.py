@@ -32,6 +32,7 @@ from esgroup.strategies.base import (
 from esgroup.strategies.box import Box, unresolved
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
+from esgroup.strategies.integers import Widening
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
 from esgroup.strategies.sampling import Sampling, shortened
 from esgroup.strategies.step_size import CumulativeStepSize, StepSize
@@ -54,9 +55,9 @@ _FAR = 1e150  # points further out are taken to be there, so that nothing overfl
 
 
 # A point on the bounds comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3,
-# 4, 5 generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a corner
-# 60, 60, 80, 100, 520; a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at bounds 920,
-# 930, 920, 900, 930.
+# 4, 5 generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a
+# corner 60, 60, 80, 100, 520; a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at bounds
+# 920, 930, 920, 900, 930.
 _BOUNDS_EVERY, _BOUNDS_SHARE = 4, 40
 
 STEP_SIZES: dict[str, Callable[[], StepSize]] = {
@@ -135,7 +136,15 @@ class VectorSearch(Strategy):
             RateAdaptation() if options.noise == "adapt" else None,
             Sampling(orthogonal=options.algorithm != "paper", mirrored=options.mirrored),
             STEP_SIZES[options.step_size](),
+            self._widening,
         )
+
+    @cached_property
+    def _widening(self) -> Widening | None:
+        """How a search among integers goes on; where values are noisy they do not tell that it is at rest."""
+        if self._least_steps is None or self.options.algorithm == "paper" or self.options.noise == "adapt":
+            return None
+        return Widening.of(self.size, self.popsize)
 
     @cached_property
     def _least_steps(self) -> Array | None:
@@ -165,6 +174,8 @@ class VectorSearch(Strategy):
         shapes, adaptation = self.evolution.shapes(), self.evolution.adaptation
         if adaptation is not None and "rates" in arrays and arrays["rates"].shape == (4,):  # older files do not have q
             arrays = {**arrays, "rates": np.append(arrays["rates"], adaptation.start)}
+        if "rest" not in arrays:  # older searches go on as they were
+            arrays = {**arrays, "rest": np.array([] if self._widening is None else self._widening.over())}
         return SearchState(**{name: finite_array(arrays, name, (shapes[name],)) for name in SearchState._fields})
 
     def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> VectorSearch | None:
@@ -250,12 +261,25 @@ class VectorSearch(Strategy):
         evolution.update(state, generation, _ranked(told), told.tags)
         if widens:
             evolution.leave_plateau(state, len(told.order))
+        if evolution.widening is not None and told.first is not None:
+            self._widen_at_rest(state, told.best, told.first, evolution.widening)
         if self._limited:
             evolution.limit_steps(state, self._least_steps, self.box.most_steps())
         first, j = told.first, self._shrinking_one
         if first is not None and j is not None and state.sigma.item() * state.scale.item(j) < _NARROW * first.item(j):
             self._keep_width(state, first)
         return state
+
+    def _widen_at_rest(self, state: SearchState, best: float, first: Array, widening: Widening) -> None:
+        """Give a search whose integers are at rest its first standard deviations, about the present mean.
+
+        A coordinate whose first one is infinite, as it is not to be compared, keeps its own.
+        """
+        stds = self.spread(state)
+        if widening.is_due(state.rest, best, float(stds[~self._shrinking].max())):
+            wide = self.evolution.start(state.mean, np.where(np.isfinite(first), first, stds))._replace(rest=state.rest)
+            for array, new in zip(state, wide, strict=True):
+                array[:] = new
 
     def _keep_width(self, state: SearchState, first: Array) -> None:
         """Widen a distribution that is narrower than NARROWEST times the first one in all coordinates.

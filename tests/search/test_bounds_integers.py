@@ -178,10 +178,11 @@ def test_steps_never_collapse_below_the_grid(options: dict[str, Any]) -> None:
     search = searcher(integer=[0, 2], **options)
     least = search.strategy.box.least_steps(search.popsize)
     assert least is not None and least[1] == 0.0
+    narrowest = np.full(3, np.inf)
     for _ in range(300):
         generation(search)
-    stds = np.sqrt(search.strategy.evolution.variances(search.state))
-    assert (stds[[0, 2]] >= 0.999 * least[[0, 2]]).all() and stds[1] < 1e-4
+        narrowest = np.minimum(narrowest, np.sqrt(search.strategy.evolution.variances(search.state)))
+    assert (narrowest[[0, 2]] >= 0.999 * least[[0, 2]]).all() and narrowest[1] < 1e-4
     X = search.ask(2000)
     assert (X[:, 0] != search.mean[0]).mean() > 1 / (4 * 3 * search.popsize)
 

@@ -451,8 +451,9 @@ def test_a_search_over_integers_and_real_numbers_finds_both() -> None:
 
 def test_integer_steps_do_not_collapse_while_others_converge() -> None:
     search = Searcher(np.zeros(4), 1.0, integer=[0, 1], rng=1)
-    for _ in range(400):
+    while not (search.stds[2:] < 1e-8).all():  # at the last: a search at rest is widened a few times before
         search.tell((search.ask() ** 2).sum(axis=1))
+        assert search.nit < 2000
     least = search.strategy.box.least_steps(search.popsize)[0]
     assert (search.stds[:2] >= 0.999 * least).all() and (search.stds[2:] < 1e-8).all()
     changed = [np.abs(search.ask()[:, :2]).max() for _ in range(50)]
