@@ -98,7 +98,8 @@ class SearchOptions:
     cov0: Any = _option(None, "The first covariance, which is multiplied by sigma0^2.")
     fixed: Any = _option(
         None,
-        "Coordinates that stay at x0 (indices or a mask) or at given values (a mapping).",
+        "Coordinates that stay at x0 (indices or a mask) or at given values (a mapping). With a `Space`, a mapping of "
+        "names to values.",
         command=OnCommandLine(str | None, "Variables that stay at the start or at a value: 3,1=0.5."),
     )
     integer: Any = _option(

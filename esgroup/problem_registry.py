@@ -13,12 +13,15 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from inspect import signature
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
+
+if TYPE_CHECKING:
+    from esgroup.space import Space
 
 GROUP = "esgroup.problems"
 SPACES = ("vector", "spd", "matrix", "scalar")
@@ -58,6 +61,8 @@ class Task:
         Derivatives at a point; `hessian_product(x, v)` is the Hessian times one vector.
     noiseless
         Values of several points without noise.
+    start_space
+        The `Space` of a function of named parameters.
     start_box, start
         How random starts are drawn: uniformly in a box (low, high), or by a function of a generator.
     """
@@ -75,6 +80,7 @@ class Task:
     hessian_product: Callable[[Array, Array], Array] | None = None
     hessian_diagonal: Callable[[Array], Array] | None = None
     noiseless: Callable[[Array], Array] | None = None
+    start_space: Space | None = None
     start_box: tuple[float, float] | None = None
     start: Callable[[np.random.Generator], Array] | None = None
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from esgroup.space import Space
 
 
 def numbers(name: str, text: str) -> list[float]:
@@ -60,4 +63,27 @@ def fixed(text: str, x0: Sequence[float]) -> dict[int, Any]:
         if not -len(x0) <= at < len(x0):
             raise ValueError(f"--fixed must name coordinates from 0 to {len(x0) - 1}, got {at} in {text!r}")
         values[at] = x0[at] if known is None else known
+    return values
+
+
+def fixed_by_name(text: str, space: Space) -> dict[str, Any]:
+    """Parse parameters that stay at their start (NAME) or at a value (NAME=VALUE); options are named by their texts."""
+    values: dict[str, Any] = {}
+    for word in text.split(","):
+        name, equals, value = (part.strip() for part in word.partition("="))
+        if name not in space.names:
+            raise ValueError(f"--fixed must be NAME or NAME=VALUE with names of the space, got {name!r} in {text!r}")
+        if name in values:
+            raise ValueError(f"--fixed must name a parameter once, got {name!r} twice in {text!r}")
+        if not equals:
+            values[name] = space.value_at_start(name)
+            continue
+        options = getattr(space[name], "options", None)
+        if options is not None:
+            known = {str(option): option for option in options}
+            if value not in known:
+                raise ValueError(f"--fixed must have {name} at {' or '.join(known)}, got {value!r}")
+            values[name] = known[value]
+        else:
+            values[name] = numbers(f"--fixed {name}", value)[0]
     return values

@@ -66,6 +66,8 @@ class Outcome:
         assert self.result is not None
         names = ("fun", "x", "nfev", "nit", "nfailed", "restarts", "success", "status", "message", "stop")
         fields = {name: plain(self.result[name]) for name in (*names, "xmean", "stds")}
+        if "probabilities" in self.result:
+            fields["probabilities"] = plain(self.result.probabilities)
         if "modes" in self.result:
             fields["modes"] = [plain(mode._asdict()) for mode in self.result.modes]
         return fields
@@ -147,18 +149,28 @@ class NewtonOutcome(Outcome):
 
 
 def _point(x: Any) -> str:
+    if isinstance(x, dict):
+        return ", ".join(f"{name} = {_entry(value)}" for name, value in x.items())
     if x.ndim > 1:
         return np.array2string(x, precision=6, threshold=SHOWN**2, edgeitems=2, prefix=" " * LABEL)
     shown = ", ".join(f"{value:.6g}" for value in x[:SHOWN])
     return f"[{shown}" + (f", … {len(x) - SHOWN:,} more]" if len(x) > SHOWN else "]")
 
 
+def _entry(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return _point(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def plain(value: Any) -> Any:
-    """Convert to JSON types; NaN and infinities become None."""
+    """Convert to JSON types; NaN and infinities become None, and objects of other types their text."""
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
     if isinstance(value, dict):
-        return {name: plain(part) for name, part in value.items()}
-    if isinstance(value, list):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -48,6 +48,7 @@ class Job:
     sigma0: float | None = None
     bounds: str | None = None
     workers: int | None = None
+    space: str | None = None
     basins: int | None = None
     jac: str | None = None
     hessp: str | None = None
@@ -194,7 +195,28 @@ def _checked_task(job: Job) -> Task:
         raise ValueError(f"{path} does not exist; leave out --resume to start a new search")
     if not job.resume and path is not None and path.exists():
         raise ValueError(f"{path} exists; add --resume to continue, or choose another name")
+    if job.space is not None:
+        return _task_over_space(job, job.space)
     return find(job.problem, job.dim, None if job.x0 is None else lists.numbers("--x0", job.x0))
+
+
+def _task_over_space(job: Job, name: str) -> Task:
+    """Return a function of named parameters; its x0 is the row of their starts."""
+    from esgroup.problem_registry import Task, load, load_function
+    from esgroup.space import Space
+
+    if ":" not in job.problem:
+        raise ValueError(f"--space is for a function of dicts, MODULE:FUNCTION, got the problem {job.problem}")
+    given = {"dim": job.dim, "x0": job.x0, "sigma0": job.sigma0, "bounds": job.bounds, "basins": job.basins}
+    for option, value in (given | {"integer": job.options.get("integer")}).items():
+        if value is not None:
+            raise ValueError(f"--{option} cannot be combined with --space, which has its own")
+    if job.method != "search":
+        raise ValueError("--method newton is for vectors: leave out --space")
+    space = load(name)
+    if not isinstance(space, Space):
+        raise ValueError(f"--space must name a Space, got {type(space).__name__} {space!r}")
+    return Task(job.problem, load_function(job.problem), space.start, start_space=space)
 
 
 def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> tuple[OptimizeResult | None, bool]:
@@ -211,7 +233,7 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
     try:
         result = minimize(
             Guarded(task.batch if in_one_call and task.batch is not None else task.fun, caught),
-            task.x0,
+            task.x0 if task.start_space is None else task.start_space,
             _sigma0(job, task),
             space=_SPACES.get(task.space, "vector"),
             basins=job.basins,
@@ -252,7 +274,10 @@ def _parsed(options: dict[str, Any], task: Task) -> dict[str, Any]:
     if "integer" in given:
         given["integer"] = lists.integer(given["integer"])
     if "fixed" in given:
-        given["fixed"] = lists.fixed(given["fixed"], task.x0.tolist())
+        if task.start_space is None:
+            given["fixed"] = lists.fixed(given["fixed"], task.x0.tolist())
+        else:
+            given["fixed"] = lists.fixed_by_name(given["fixed"], task.start_space)
     return options | given
 
 

@@ -5,13 +5,14 @@ With local coordinates eta at the present probabilities q, for one choice of K c
     q(eta)_c = q_c e^{eta_c} / sum_b q_b e^{eta_b},
 
 the score of category c is e_c - q and the Fisher matrix F = diag(q) - q q^T. It is singular along (1, ..., 1), which
-changes nothing. For a gradient g = sum_i w_i (e_{c_i} - q), the natural gradient, the solution of F m = g with q m = 0, is
+changes nothing. For a gradient g = sum_i w_i (e_{c_i} - q), the natural gradient, the solution of F m = g with
+q m = 0, is
 
     m_c = g_c / q_c,
 
 and a step along it, to first order in eta, is q <- q (1 + m) = q + g: in the expectation parameters q the natural
-gradient is a weighted average of samples (Akimoto et al. 2019, ASNG-NAS, section 3). Scores, steps and states of several
-choices are concatenated.
+gradient is a weighted average of samples (Akimoto et al. 2019, ASNG-NAS, section 3). Scores, steps and states of
+several choices are concatenated.
 """
 
 from __future__ import annotations
@@ -141,7 +142,8 @@ class Categorical(Distribution):
 
     def log_density(self, state: CategoricalState, points: Any) -> Array:
         """Return the logarithms of the probabilities of points (n, dim)."""
-        return np.log(state.probabilities)[self.places(points)].sum(axis=1)
+        logs: Array = np.log(state.probabilities)[self.places(points)].sum(axis=1)
+        return logs
 
     def score(self, state: CategoricalState, points: Any) -> Array:
         """Return the scores e_c - q of points, one row of all categories for each."""
@@ -153,7 +155,8 @@ class Categorical(Distribution):
         """Return the Fisher matrix in local coordinates: diag(q) - q q^T for each choice."""
         q = state.probabilities
         same = self.owners[:, None] == self.owners
-        return np.diag(q) - np.outer(q, q) * same
+        fisher: Array = np.diag(q) - np.outer(q, q) * same
+        return fisher
 
     def natural_gradient(self, state: CategoricalState, points: Any, weights: Any) -> Array:
         """Return m, the natural gradient of sum_i w_i log p(x_i) in local coordinates."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from esgroup.driver.crew import Crew
-from esgroup.driver.evaluate import collected
+from esgroup.driver.evaluate import collected, own_point
 from esgroup.driver.failures import Failures
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.running.interrupts import Interrupts
@@ -80,7 +80,7 @@ class Asynchronous:
             x = waiting.pop(0) if waiting else restarted.search.ask(1)[0]
             self._number += 1
             self._out[self._number] = Out(x, restarted.restart)
-            crew.submit(self._number, _own(x))
+            crew.submit(self._number, own_point(x))
         return False
 
     def _receive(
@@ -102,8 +102,3 @@ class Asynchronous:
         restarted.tell_one(x, self._failures.value_of(outcome), current=restart == restarted.restart)
         self._told += 1
         restarted.other_reasons |= self._failures.reasons()
-
-
-def _own(x: Any) -> Any:
-    """Return a copy that the objective may change and keep."""
-    return x.copy() if hasattr(x, "copy") else x

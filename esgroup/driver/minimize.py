@@ -121,7 +121,8 @@ def minimize(
         fun(x, *args) returns a number, NaN if the evaluation failed. It receives an array of its own, which it may
         change and keep. If it raises, `on_error` says what happens; sys.exit() in it is a RuntimeError.
     x0
-        The start: a point, a distribution, another search or a strategy, as for `Searcher`.
+        The start: a point, a `Space` of named parameters, a distribution, another search or a strategy, as for
+        `Searcher`. With a `Space`, fun receives a dict, and points of the result are dicts.
     sigma0 : default None
         Standard deviation of the first points.
     method : default "search"
@@ -242,7 +243,8 @@ def minimize(
         sigma0, options["structure"] = None, "auto"
     first = Searcher(x0, sigma0, rng=rng, **limits._asdict(), **options)
     strategy = as_restarts(restarts)
-    if strategy is not None and not (isinstance(x0, Space) or np.ndim(x0) == 1 or (isinstance(x0, Strategy) and x0.can_restart)):
+    can_restart = isinstance(x0, Space) or np.ndim(x0) == 1 or (isinstance(x0, Strategy) and x0.can_restart)
+    if strategy is not None and not can_restart:
         raise ValueError(f"restarts are for searches over vectors from a point, got {type(x0).__name__}")
     restarted = RestartedSearch(first, strategy)
     keeper = Keeper(checkpoint, given)

@@ -96,8 +96,8 @@ def register_class(cls: type, build: Callable[..., Any] | None = None) -> None:
     """Let objects of a class that is not a group be stored under its name.
 
     The class is a dataclass whose fields are as those of groups, or objects of such classes. Fields with the metadata
-    {"stored": False} are left out; they must have a default. `build` takes the fields by name; by default it is the class
-    itself.
+    {"stored": False} are left out; they must have a default. `build` takes the fields by name; by default it is the
+    class itself.
     """
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
         raise TypeError(f"cls must be a dataclass, got {cls!r}")

@@ -112,7 +112,8 @@ def _coordinates(axes: Any, run: Recorded, values: Array, label: str, scale: str
     if scale == "log":
         _log_scale(axes, values)
     axes.set_ylabel(label if count == dim else f"{label}, first {count} of {dim:,}")
-    _name_lines(axes, shown[-1], colours)
+    names = run.header.get("names") or [_name(j) for j in range(count)]
+    _name_lines(axes, shown[-1], colours, names)
 
 
 # ---- how things are drawn -------------------------------------------------------------------------------------------
@@ -154,7 +155,7 @@ def _select(run: Recorded, rows: Array) -> Recorded:
     return run._replace(nfev=run.nfev[rows], restart=run.restart[rows])
 
 
-def _name_lines(axes: Any, ends: Array, colours: Array) -> None:
+def _name_lines(axes: Any, ends: Array, colours: Array, names: Sequence[str]) -> None:
     """Write the names of a few lines at the right edge, moved apart where they would touch."""
     axes.set_ylim(axes.get_ylim())  # heights are final from here
     picked = np.unique(np.linspace(0, len(ends) - 1, min(len(ends), MOST_LABELS)).round().astype(int))
@@ -163,7 +164,7 @@ def _name_lines(axes: Any, ends: Array, colours: Array) -> None:
     order = sorted(at, key=lambda j: (round(at[j], 2), -j))
     for j, y in zip(order, _apart([at[j] for j in order], gap=0.07), strict=True):
         axes.plot([1.0, 1.03], [at[j], y], transform=axes.transAxes, color=colours[j], linewidth=0.7, clip_on=False)
-        axes.text(1.035, y, _name(j), transform=axes.transAxes, va="center", fontsize=8.5, color=colours[j])
+        axes.text(1.035, y, names[j], transform=axes.transAxes, va="center", fontsize=8.5, color=colours[j])
 
 
 def _height(axes: Any, value: float) -> float:

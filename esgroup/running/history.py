@@ -116,6 +116,7 @@ def _header(search: Shown, problem: str | None) -> dict[str, Any]:
         "dim": search.dim,
         "shape": list(search.shape),
         "coordinates": min(search.dim, MOST_COORDINATES),
+        **({} if search.labels is None else {"names": search.labels[:MOST_COORDINATES]}),
         "structure": structure_name(search.structure),
         "versions": {"esgroup": __version__, "numpy": np.__version__, "python": platform.python_version()},
     }

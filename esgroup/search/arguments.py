@@ -50,7 +50,9 @@ def strategy_for(start: Any, sigma0: Any, options: SearchOptions) -> Strategy:
         _refuse(given, set(), start)
         return start
     if isinstance(start, Space):
-        return _space_search(start, given, options)
+        return _space_search(start, None, given, options)
+    if isinstance(start, SpaceData):
+        return _space_search(start.space, start, given, options)
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
         return _vector_search(start, sigma0, options)
@@ -166,7 +168,18 @@ _OF_PARAMETERS = {
 }
 
 
-def _space_search(space: Space, given: dict[str, Any], options: SearchOptions) -> SpaceSearch:
+class SpaceData(NamedTuple):
+    """Where evaluated points of a space are: a mean and a covariance of all its numbers, in the coordinates u."""
+
+    space: Space
+    mean: Array
+    covariance: Array
+    probabilities: tuple[tuple[float, ...], ...]  # of every choice
+
+
+def _space_search(
+    space: Space, data: SpaceData | None, given: dict[str, Any], options: SearchOptions
+) -> SpaceSearch:
     """Check all arguments and return a search over named parameters."""
     for name, instead in _OF_PARAMETERS.items():
         if name in given:
@@ -177,7 +190,8 @@ def _space_search(space: Space, given: dict[str, Any], options: SearchOptions) -
     popsize = checks.whole_number("popsize", popsize, least=2)
     vectors = None
     if numbers.any():
-        columns = space.columns.taken(free[~space.is_choice])
+        among = free[~space.is_choice]
+        columns = space.columns.taken(among)
         inner = replace(
             options,
             popsize=popsize,
@@ -185,14 +199,19 @@ def _space_search(space: Space, given: dict[str, Any], options: SearchOptions) -
             bounds=np.column_stack([columns.lower, columns.upper]),
             integer=columns.integer,
         )
-        vectors = _vector_search(columns.start, columns.width, inner)
+        if data is None:
+            vectors = _vector_search(columns.start, columns.width, inner)
+        else:
+            vectors = _vector_search(data.mean[among], None, replace(inner, cov0=data.covariance[np.ix_(among, among)]))
     else:
         for name in given:
             if name not in ("popsize", "fixed", "algorithm"):
-                raise ValueError(f"{name} cannot be given here: it is for numbers, and the space has only choices to search")
+                why = "it is for numbers, and there are only choices to search"
+                raise ValueError(f"{name} cannot be given here: {why}")
     chosen = None
     if choices.any():
-        first = [q for q, one in zip(space.probabilities, free[space.is_choice], strict=True) if one]
+        all_first = space.probabilities if data is None else data.probabilities
+        first = [q for q, one in zip(all_first, free[space.is_choice], strict=True) if one]
         chosen = CategoricalSearch(Categorical(first), popsize, options.algorithm)
     return SpaceSearch(space, tuple(row.tolist()), tuple(free.tolist()), vectors, chosen)
 

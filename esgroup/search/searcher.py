@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from esgroup.running.result import SearchResult
     from esgroup.search.snapshot import Parts
+    from esgroup.space import Space
 
 _MOST_OUT = 10_000  # points that are remembered while they are out,
 _MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
@@ -43,7 +44,8 @@ class Searcher:
     Parameters
     ----------
     start
-        A point; a `Gaussian` or another distribution (`Wishart`, `MatrixGaussian`, `Mixture`, a family of scalars);
+        A point; a `Space` of named parameters, whose points are dicts; a `Gaussian` or another distribution
+        (`Wishart`, `MatrixGaussian`, `Mixture`, `Categorical`, a family of scalars);
         another Searcher, whose distribution and bounds are taken; or a `Strategy`. Of the options below, distributions
         other than a Gaussian take `popsize` and those that their strategy has as a field.
     sigma0 : default None
@@ -106,17 +108,19 @@ class Searcher:
         self._spare: Drawn | None = None  # whose arrays may be used again
 
     @classmethod
-    def from_data(cls, X: Any, f: Any, sigma0: Any = None, **options: Any) -> Self:
+    def from_data(cls, X: Any, f: Any, sigma0: Any = None, *, space: Space | None = None, **options: Any) -> Self:
         """Begin where the best of evaluated points are, with their spread.
 
         Parameters
         ----------
         X
-            Points, one per row.
+            Points, one per row; dicts, if there is a space.
         f
             Their values; NaN and infinite ones are left out.
         sigma0 : default None
             Another size of the first standard deviations, or one for each coordinate.
+        space : default None
+            The `Space` of named parameters to which the points belong.
         **options
             Those of `Searcher`.
 
@@ -127,6 +131,11 @@ class Searcher:
         """
         from esgroup.search import warm_start
 
+        if space is not None:
+            data = warm_start.space_from_data(space, X, f)
+            search = cls(data, sigma0, **options)
+            search.ledger.best_x, search.ledger.best_f = warm_start.best_row(search.strategy, X, f)
+            return search
         x0, sigma0, cov0 = warm_start.start_from_data(X, f, sigma0)
         x0 = warm_start.moved_inside(x0, options.get("bounds"), options.get("integer"))
         search = cls(x0, sigma0, cov0=cov0, **options)
@@ -352,13 +361,18 @@ class Searcher:
 
     @property
     def mean(self) -> Array:
-        """The mean of the distribution, as a feasible point."""
+        """The mean of the distribution, as a feasible point: an array; `result.xmean` is as users see points."""
         return self.strategy.mean(self.state)
 
     @property
     def stds(self) -> Array:
         """Standard deviation of every entry of a point, 0 where it is fixed."""
         return self.strategy.stds(self.state)
+
+    @property
+    def labels(self) -> list[str] | None:
+        """Names of the entries of `mean` and `stds`, if they have any."""
+        return self.strategy.labels
 
     @property
     def sigma(self) -> float:

@@ -11,6 +11,8 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups.linalg import geometric_mean
 from esgroup.search import tell_input
+from esgroup.search.arguments import SpaceData
+from esgroup.space import Space
 from esgroup.strategies.box import make_box, parse_bounds, whole_bounds
 
 _ALPHA = 0.1  # a standard deviation is at least this share of the spread of all points; Nomura et al.'s, in [0, 1]^d
@@ -110,3 +112,55 @@ def best_feasible(strategy: Any, X: Any, f: Any) -> tuple[Array | None, float]:
         return None, math.nan
     best = inside[values[inside].argmin()]
     return checks.read_only(points[best].copy()), float(values[best])
+
+
+# ---- named parameters -------------------------------------------------------------------------------------------
+
+
+def space_from_data(space: Space, X: Any, f: Any, quantile: float = 0.25) -> SpaceData:
+    """Return where the best of evaluated points of a space are.
+
+    Numbers are as in `start_from_data`, in the coordinates that are searched, over the points in which they are active;
+    of all turns of an angle that nearest to the best point counts. The probability of an option is its share of the k
+    best points with one more point, spread over all options: (count + q) / (k + 1) with the first probabilities q.
+    """
+    rows, values = _usable_rows(space, X, f)
+    order = values.argsort(kind="stable")
+    rows, on = rows[order], space.active(rows[order])
+    number = max(2, math.ceil(quantile * len(rows)))
+    columns, places = space.columns, np.flatnonzero(~space.is_choice)
+    known = on[:, places]
+    near = columns.coordinates(rows[:1, places], columns.start)[0]
+    u = columns.coordinates(rows[:, places], near)
+    best, active = u[:number], known[:number]
+    counts = active.sum(axis=0)
+    mean = np.where(counts > 0, (best * active).sum(axis=0) / np.maximum(counts, 1), columns.start)
+    spread = np.array([u[known[:, j], j].std() if known[:, j].any() else 0.0 for j in range(len(places))])
+    least = np.where(spread > 0, _ALPHA * spread, _ALPHA * columns.width)
+    least = np.where(counts > 0, least, columns.width)
+    centred = np.where(active, best - mean, 0.0)
+    covariance = centred.T @ centred / number + np.diag(least**2)
+    mean = np.clip(np.where(columns.integer, np.rint(mean), mean), columns.lower, columns.upper)
+    chances = []
+    for j, first in zip(np.flatnonzero(space.is_choice), space.probabilities, strict=True):
+        count = np.bincount(rows[:number, j][on[:number, j]].astype(int), minlength=len(first))
+        chances.append(tuple(((count + np.array(first)) / (count.sum() + 1)).tolist()))
+    return SpaceData(space, mean, covariance, tuple(chances))
+
+
+def _usable_rows(space: Space, X: Any, f: Any) -> tuple[Array, Array]:
+    rows = space.rows("X", X)
+    values = tell_input.values(f, len(rows))
+    good = values < math.inf
+    if good.sum() < 2:
+        raise ValueError(f"X and f must hold at least 2 points with a value below infinity, got {good.sum()}")
+    return rows[good], values[good]
+
+
+def best_row(strategy: Any, X: Any, f: Any) -> tuple[Array | None, float]:
+    """Return the best of the points that have the fixed values of a search, and its value; None and NaN if none has."""
+    rows, values = _usable_rows(strategy.space, X, f)
+    for i in values.argsort(kind="stable"):
+        if strategy.is_feasible(rows[i]):
+            return checks.read_only(rows[i].copy()), float(values[i])
+    return None, math.nan

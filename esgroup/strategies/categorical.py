@@ -11,8 +11,8 @@ generation is
 
 where gamma = E|p|^2 / (K - 1) for values that do not depend on the choice. A choice that matters makes p long, and its
 rate r grows; where it does not matter r falls as 1 / t, so that q stays where it is. This is the adaptive stochastic
-natural gradient (Akimoto et al. 2019, which CatCMA, Hamano et al. 2024, has too) with a rate for each choice rather than
-one for all, and steps that are not normalised: choices matter differently, and many later than others.
+natural gradient (Akimoto et al. 2019, which CatCMA, Hamano et al. 2024, has too) with a rate for each choice rather
+than one for all, and steps that are not normalised: choices matter differently, and many later than others.
 
 The floor leaves every other category a chance: no category is lost for good.
 """
@@ -38,12 +38,12 @@ from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
 
 UNKNOWN = -1.0  # in place of a category that has no part in the values
 
-FIRST_RATE = 0.5
+FIRST_RATE = 0.2
 RATES = 0.02, 1.0
 MEMORY = 0.5  # B
 SIGNAL = 1.5  # A
 NEGATIVE = 0.5  # weight of the worse half
-SHARE = 1.0  # samples of a generation that have another category than the likeliest somewhere, when all are at the floor
+SHARE = 1.0  # samples of a generation that have another category than the likeliest somewhere, if all are at the floor
 _TRIED = 5.0  # times that every category of every choice has come up, on average, before a settled search ends
 
 
@@ -54,7 +54,7 @@ class CategoricalSearchState(NamedTuple):
     path: Array  # p, likewise
     rates: Array  # r of each choice
     expected: Array  # gamma of each choice
-    calm: Array  # (1,): generations in which all likeliest categories have stayed as they are, with all others at the floor
+    calm: Array  # (1,): generations since a likeliest category has changed, while all others were near the floor
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,8 @@ class CategoricalSearch(Strategy):
         needed = _TRIED / (self.popsize * float(self.floor.min()))
         if state.calm.item() < needed:
             return {}
-        return {"tolx": f"the choices have settled: the likeliest have not changed in {state.calm.item():.0f} generations"}
+        number = int(state.calm.item())
+        return {"tolx": f"the choices have settled: the likeliest have not changed in {number} generations"}
 
 
 def _weights(n: int) -> Array:

@@ -7,7 +7,7 @@ numbers stay as they were drawn: values do not depend on them, so that they are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.files.checked import finite_array
-from esgroup.space import TURN, Columns, Mask, Space
+from esgroup.space import Space
+from esgroup.space.parameters import TURN, Columns, Mask
 from esgroup.strategies.base import Criterion, Drawn, Indices, Strategy, Told
 from esgroup.strategies.categorical import UNKNOWN, CategoricalSearch, CategoricalSearchState
 from esgroup.strategies.evolution import SearchState
@@ -159,9 +160,13 @@ class SpaceSearch(Strategy):
 
     def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> SpaceSearch | None:
         """Begin with numbers at a random point, and with the first probabilities of choices."""
-        numbers, choices = (None if part is None else part.restarted(popsize, sigma_factor, rng) for part in self._both)
-        if self.numbers is not None and numbers is None:
-            return None
+        numbers, choices = self._both
+        if numbers is not None:
+            numbers = numbers.restarted(popsize, sigma_factor, rng)
+            if numbers is None:
+                return None
+        if choices is not None:
+            choices = choices.restarted(popsize, sigma_factor, rng)
         return replace(self, numbers=numbers, choices=choices)
 
     def difference(self, other: SpaceSearch) -> str | None:
@@ -189,8 +194,13 @@ class SpaceSearch(Strategy):
             i, j = (int(k) for k in np.argwhere(wrong)[0])
             owner = self.space.names[self.space.owners[j]]
             point = f"{name}[{i}]" if not isinstance(points, Mapping) else name
-            raise ValueError(f"{point}[{owner!r}] must be {self.space.dicts(self._row[None])[0].get(owner)!r}, where it is fixed")
+            wanted = self.space.dicts(self._row[None])[0].get(owner)
+            raise ValueError(f"{point}[{owner!r}] must be {wanted!r}, where it is fixed")
         return rows
+
+    def is_feasible(self, row: Array) -> bool:
+        """Whether a row of the space has all fixed values."""
+        return bool(((row == self._row) | self._free | ~self.space.active(row[None])[0]).all())
 
     def are_pairs(self, told: Any) -> bool:
         if not isinstance(told, (list, tuple)) or not told:
@@ -371,16 +381,15 @@ class SpaceSearch(Strategy):
     def criteria(self) -> tuple[Criterion, ...]:
         """Those of the numbers; without any, those of the choices."""
         if self.numbers is not None:
-            return tuple(
-                one._replace(look=lambda state, first, look=one.look: look(self._number_state(state), first))
-                for one in self.numbers.criteria
-            )
+            return tuple(_seen(one, self._number_state) for one in self.numbers.criteria)
         assert self.choices is not None
-        own = self.choices
-        return tuple(
-            one._replace(look=lambda state, first, look=one.look: look(self._choice_state(state), first))
-            for one in own.criteria
-        )
+        return tuple(_seen(one, self._choice_state) for one in self.choices.criteria)
+
+
+def _seen(criterion: Criterion, part: Callable[[SpaceState], Any]) -> Criterion:
+    """A criterion of a part that looks at the state of the whole."""
+    look = criterion.look
+    return criterion._replace(look=lambda state, first: look(part(state), first))
 
 
 def _places(lengths: list[int]) -> list[slice]:

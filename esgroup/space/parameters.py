@@ -1,25 +1,9 @@
-"""A space of named parameters: what there is to search, and the way from dicts to rows of numbers and back.
-
-    >>> from esgroup import Choice, Integer, Real, Space
-    >>> space = Space({
-    ...     "C": Real(1e-3, 1e3, log=True),
-    ...     "kernel": Choice("rbf", "linear"),
-    ...     "gamma": Real(1e-4, 10.0, log=True, when={"kernel": "rbf"}),
-    ... })
-
-A row has one number for every entry of every parameter, in the order of the space: a number as users see it (C itself,
-not its logarithm), an angle in [0, 2 pi), the place of an option among the options of a choice. A dict and its row
-therefore determine each other bit for bit. Where a parameter is inactive, the dict has no entry and the row has the
-parameter's start.
-
-What is searched are coordinates u: the logarithm of a number with log=True, an angle that is not wrapped, otherwise the
-number itself. `Columns` holds them for all numbers of a space at once.
-"""
+"""The kinds of parameters, and one of them at a time: its checks, its values as entries of a row, its coordinates."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -31,7 +15,6 @@ from esgroup import checks
 from esgroup.checks import Array
 
 Mask = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 Shape = int | Sequence[int] | None
 
 TURN = 2 * math.pi
@@ -41,7 +24,7 @@ _CHANCE = 0.5  # of all options but the start together, at first
 _MOST_INTEGER = 2**53  # up to which every integer is a float64
 
 
-# ---- parameters -------------------------------------------------------------------------------------------------
+# ---- kinds -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -77,11 +60,11 @@ class Real(Parameter):
     log
         Whether it is searched on the scale of its logarithm; its bounds are then positive.
     start
-        Where the search begins; by default in the middle of the bounds (of their logarithms), or at 0 if one is missing.
+        Where the search begins; by default in the middle of the bounds (of their logarithms), at 0 if one is missing.
     width
         First standard deviation; with log=True that of the natural logarithm, so that 0.7 means a factor of 2. By
-        default a quarter of the range between the bounds; if one is missing, 0.3 |start|, or 1 with log=True or if start
-        is 0.
+        default a quarter of the range between the bounds; if one is missing, 0.3 |start|, or 1 with log=True or where
+        start is 0.
     shape
         The length or the shape of an array of such numbers, which all have the same bounds.
     when
@@ -201,7 +184,8 @@ def _plain(value: Any) -> Any:
 def _pairs(when: Any) -> Any:
     if not isinstance(when, Mapping):
         return when
-    return tuple((name, tuple(value) if isinstance(value, (list, set, frozenset)) else value) for name, value in when.items())
+    several = (list, set, frozenset)
+    return tuple((name, tuple(value) if isinstance(value, several) else value) for name, value in when.items())
 
 
 class Columns(NamedTuple):
@@ -249,274 +233,14 @@ def wrapped(angles: Array) -> Array:
     return np.where(turned < TURN, turned, 0.0)  # the remainder of a tiny negative number is rounded to 2 pi
 
 
-# ---- the space --------------------------------------------------------------------------------------------------
-
-
-class Condition(NamedTuple):
-    """A parameter is active only where another one has certain values."""
-
-    parent: int
-    column: int  # of the parent, in a row
-    values: Array  # as a row has them
-
-
-@dataclass(frozen=True)
-class Space:
-    """Named parameters. It is the start of a `Searcher` or of `minimize`, whose points are then dicts.
-
-    Parameters
-    ----------
-    parameters
-        A mapping of names to `Real`, `Integer`, `Choice` and `Angle`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is not valid; the message names it.
-
-    Examples
-    --------
-    >>> import esgroup
-    >>> space = Space({"n": Integer(1, 9), "kind": Choice("a", "b"), "x": Real(0, 1, when={"kind": "b"})})
-    >>> space.names
-    ('n', 'kind', 'x')
-    """
-
-    parameters: Any  # in the end ((name, parameter), ...)
-
-    def __post_init__(self) -> None:
-        given = self.parameters
-        if isinstance(given, Mapping):
-            given = given.items()
-        elif not isinstance(given, (tuple, list)):
-            raise TypeError(f"parameters must be a mapping of names to parameters, got {given!r}")
-        object.__setattr__(self, "parameters", tuple((name, parameter) for name, parameter in given))
-        if not self.parameters:
-            raise ValueError("parameters must have at least one parameter, got none")
-        for name, parameter in self.parameters:
-            if not isinstance(name, str):
-                raise TypeError(f"parameters must have names that are texts, got {name!r}")
-            _check(name, parameter)
-        self._conditions  # noqa: B018  # which checks them
-        self.columns  # noqa: B018
-
-    # ---- what there is ------------------------------------------------------------------------------------------
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names, in order."""
-        return tuple(name for name, _ in self.parameters)
-
-    @cached_property
-    def _by_name(self) -> dict[str, Any]:
-        return dict(self.parameters)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._by_name[name]
-
-    def __len__(self) -> int:
-        return len(self.parameters)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __repr__(self) -> str:
-        return f"Space({dict(self.parameters)!r})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"parameters": self.parameters}  # what is derived from it need not travel
-
-    @cached_property
-    def slices(self) -> tuple[slice, ...]:
-        """Where each parameter is in a row."""
-        ends = np.cumsum([parameter.size for _, parameter in self.parameters]).tolist()
-        return tuple(slice(end - one.size, end) for end, (_, one) in zip(ends, self.parameters, strict=True))
-
-    @cached_property
-    def dim(self) -> int:
-        """Entries of a row."""
-        return self.slices[-1].stop
-
-    @cached_property
-    def owners(self) -> Indices:
-        """The parameter to which each entry of a row belongs, (dim,)."""
-        return np.repeat(np.arange(len(self)), [parameter.size for _, parameter in self.parameters])
-
-    @cached_property
-    def is_choice(self) -> Mask:
-        """Which entries of a row are places of options, (dim,)."""
-        return np.array([isinstance(parameter, Choice) for _, parameter in self.parameters])[self.owners]
-
-    @cached_property
-    def labels(self) -> list[str]:
-        """A name for every entry of a row: "C", "w[0]", "m[1, 2]"."""
-        found = []
-        for name, parameter in self.parameters:
-            if parameter.dimensions is None:
-                found.append(name)
-            else:
-                found += [f"{name}[{', '.join(map(str, at))}]" for at in np.ndindex(*parameter.dimensions)]
-        return found
-
-    @cached_property
-    def columns(self) -> Columns:
-        """The numbers, in the order of the entries that are no choices."""
-        parts = [_columns(name, one) for name, one in self.parameters if not isinstance(one, Choice)]
-        if not parts:
-            none = np.empty(0)
-            return Columns(none, none, none, none, *(none.astype(bool),) * 4, none, none)
-        return Columns(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-
-    @cached_property
-    def probabilities(self) -> tuple[tuple[float, ...], ...]:
-        """The first probabilities of the options, for each entry of a row that is a choice."""
-        return tuple(
-            _first_chances(parameter)
-            for _, parameter in self.parameters
-            if isinstance(parameter, Choice)
-            for _ in range(parameter.size)
-        )
-
-    @cached_property
-    def start(self) -> Array:
-        """The row of all starts."""
-        row = np.empty(self.dim)
-        row[~self.is_choice] = self.columns.rows(self.columns.start[None])[0]
-        row[self.is_choice] = [int(np.argmax(chances)) for chances in self.probabilities]
-        return checks.read_only(row)
-
-    # ---- which parameters are active ----------------------------------------------------------------------------
-
-    @cached_property
-    def _conditions(self) -> tuple[tuple[Condition, ...], ...]:
-        """For every parameter its conditions."""
-        return tuple(tuple(self._condition(name, *pair) for pair in _conditions(name, one)) for name, one in self.parameters)
-
-    def _condition(self, name: str, other: Any, wanted: Any) -> Condition:
-        if other not in self._by_name:
-            raise ValueError(f"when of {name!r} must name parameters of the space, got {other!r}")
-        if other == name:
-            raise ValueError(f"when of {name!r} must not depend on itself")
-        parent = self._by_name[other]
-        if not isinstance(parent, (Choice, Integer)) or parent.dimensions is not None:
-            raise ValueError(f"when of {name!r} must name a single choice or whole number, but {other!r} is {_described(parent)}")
-        values = [wanted]
-        if isinstance(wanted, tuple) and not (isinstance(parent, Choice) and _place(parent, wanted) is not None):
-            values = list(wanted)
-        if not values:
-            raise ValueError(f"when of {name!r} must have a value of {other!r}, got none")
-        index = self.names.index(other)
-        entries = [_entry(f"when of {name!r} must have values of {other!r}:", parent, value) for value in values]
-        return Condition(index, self.slices[index].start, np.array(entries))
-
-    @cached_property
-    def _order(self) -> tuple[int, ...]:
-        """Parameters in an order in which those on which others depend come first."""
-        done: list[int] = []
-        waiting = list(range(len(self)))
-        while waiting:
-            ready = [i for i in waiting if all(condition.parent in done for condition in self._conditions[i])]
-            if not ready:
-                names = ", ".join(repr(self.names[i]) for i in waiting)
-                raise ValueError(f"when must not lead in a circle, got one among {names}")
-            done += ready
-            waiting = [i for i in waiting if i not in ready]
-        return tuple(done)
-
-    def active(self, rows: Array) -> Mask:
-        """Which entries of rows (n, dim) belong to parameters that are active there."""
-        on = np.ones((len(rows), len(self)), dtype=bool)
-        for i in self._order:
-            for parent, column, values in self._conditions[i]:
-                on[:, i] &= on[:, parent] & (rows[:, column, None] == values).any(axis=1)
-        return on[:, self.owners]
-
-    @cached_property
-    def is_conditional(self) -> bool:
-        """Whether a parameter can be inactive."""
-        return any(self._conditions)
-
-    def reachable(self, row: Array, free: Mask) -> Mask:
-        """Which entries can be active at all if only those that are `free` can differ from a row, (dim,)."""
-        on = np.ones(len(self), dtype=bool)
-        for i in self._order:
-            for parent, column, values in self._conditions[i]:
-                on[i] &= bool(on[parent] and (free[column] or row[column] in values))
-        return on[self.owners]
-
-    # ---- dicts and rows -----------------------------------------------------------------------------------------
-
-    def dicts(self, rows: Array) -> list[dict[str, Any]]:
-        """The dicts of rows, without inactive parameters."""
-        return [self._dict(row, on) for row, on in zip(rows, self.active(rows), strict=True)]
-
-    def _dict(self, row: Array, on: Mask) -> dict[str, Any]:
-        parts = zip(self.parameters, self.slices, strict=True)
-        return {name: _value(parameter, row[part]) for (name, parameter), part in parts if on[part.start]}
-
-    def rows(self, name: str, points: Any, canonical: Array | None = None) -> Array:
-        """The rows of dicts; ValueError if one is not a point of the space. `name` is that of the argument.
-
-        Inactive entries are those of the row `canonical`, by default `start`.
-        """
-        if isinstance(points, Mapping):
-            return self._row(name, points, canonical)[None]
-        if isinstance(points, (str, bytes)) or not isinstance(points, Iterable):
-            raise TypeError(f"{name} must be dicts of parameters, got {points!r}")
-        found = [self._row(f"{name}[{i}]", point, canonical) for i, point in enumerate(points)]
-        return np.array(found).reshape(-1, self.dim)
-
-    def _row(self, name: str, point: Any, canonical: Array | None) -> Array:
-        if not isinstance(point, Mapping):
-            raise TypeError(f"{name} must be a dict of parameters, got {point!r}")
-        for key in point:
-            if key not in self._by_name:
-                raise ValueError(f"{name} must have the names of the space, got {key!r}")
-        row = np.array(self.start if canonical is None else canonical)
-        for i, (key, parameter) in enumerate(self.parameters):
-            if key in point:
-                row[self.slices[i]] = _entries(f"{name}[{key!r}] must be", parameter, point[key])
-        on = self.active(row[None])[0]
-        for key, part in zip(self.names, self.slices, strict=True):
-            if on[part.start] and key not in point:
-                raise ValueError(f"{name} must have all active parameters, but {key!r} is missing")
-            if not on[part.start] and key in point:
-                wanted = " and ".join(f"{other!r} is {value!r}" for other, value in self._by_name[key].when or ())
-                raise ValueError(f"{name} must not have {key!r}, which is active only where {wanted}")
-        return row
-
-    def place(self, what: str, name: Any) -> slice:
-        """Where a parameter is in a row; ValueError, which begins with `what`, if there is none of this name."""
-        if name not in self._by_name:
-            raise ValueError(f"{what} must have names of the space, got {name!r}")
-        return self.slices[self.names.index(name)]
-
-    def entries(self, what: str, name: str, value: Any) -> Any:
-        """The entries of a row for the value of a parameter."""
-        return _entries(f"{what}[{name!r}] must be", self._by_name[name], value)
-
-    @cached_property
-    def varies(self) -> Mask:
-        """Which entries of a row have more than one possible value, (dim,)."""
-        on = np.ones(self.dim, dtype=bool)
-        on[self.is_choice] = [len(chances) > 1 for chances in self.probabilities]
-        on[~self.is_choice] = self.columns.least < self.columns.most
-        return on
-
-    def by_name(self, entries: Array) -> dict[str, Any]:
-        """Numbers for the entries of a row (dim,), as a dict of floats and arrays with all names."""
-        parts = zip(self.parameters, self.slices, strict=True)
-        return {name: _shaped(parameter, entries[part], float) for (name, parameter), part in parts}
-
-
 # ---- one parameter at a time ------------------------------------------------------------------------------------
 
 
-def _described(parameter: Any) -> str:
+def described(parameter: Any) -> str:
     return f"{parameter.noun}{'' if parameter.dimensions is None else ' with a shape'}"
 
 
-def _place(choice: Choice, value: Any) -> int | None:
+def place_of(choice: Choice, value: Any) -> int | None:
     """The place of an option; None if there is no such option."""
     try:
         return choice.places.get(value)
@@ -524,8 +248,8 @@ def _place(choice: Choice, value: Any) -> int | None:
         return None
 
 
-def _check(name: str, parameter: Any) -> None:
-    """Refuse a parameter that is not valid; numbers are checked further in `_columns`."""
+def check(name: str, parameter: Any) -> None:
+    """Refuse a parameter that is not valid; numbers are checked further in `columns_of`."""
     if not isinstance(parameter, KINDS):
         kinds = "a Real, Integer, Choice or Angle"
         raise TypeError(f"the parameter {name!r} must be {kinds}, got {parameter!r}")
@@ -533,7 +257,8 @@ def _check(name: str, parameter: Any) -> None:
     if shape is not None:
         sizes = shape if isinstance(shape, tuple) else (None,)
         if not sizes or not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in sizes):
-            raise ValueError(f"shape of {name!r} must be a positive integer or a tuple of them, got {parameter.shape!r}")
+            got = parameter.shape
+            raise ValueError(f"shape of {name!r} must be a positive integer or a tuple of them, got {got!r}")
     if isinstance(parameter, Choice):
         _check_options(name, parameter)
 
@@ -551,13 +276,13 @@ def _check_options(name: str, choice: Choice) -> None:
             wanted = "differ from each other" if again else "be equal to themselves"
             raise ValueError(f"the options of {name!r} must {wanted}, got {option!r}{' twice' * again}")
         seen[option] = None
-    if choice.start is not None and _place(choice, choice.start) is None:
+    if choice.start is not None and place_of(choice, choice.start) is None:
         raise ValueError(f"start of {name!r} must be one of its options, got {choice.start!r}")
     if choice.width is not None and not 0 < checks.real_number(f"width of {name!r}", choice.width) < 1:
         raise ValueError(f"width of {name!r} must be a chance between 0 and 1, got {choice.width!r}")
 
 
-def _first_chances(choice: Choice) -> tuple[float, ...]:
+def first_chances(choice: Choice) -> tuple[float, ...]:
     number = len(choice.options)
     others = (number - 1) / number
     if choice.start is not None:
@@ -567,7 +292,7 @@ def _first_chances(choice: Choice) -> tuple[float, ...]:
     return tuple(chances.tolist())
 
 
-def _conditions(name: str, parameter: Any) -> tuple[tuple[Any, Any], ...]:
+def conditions(name: str, parameter: Any) -> tuple[tuple[Any, Any], ...]:
     when = parameter.when
     if when is None:
         return ()
@@ -598,7 +323,7 @@ def _bounds(name: str, parameter: Real | Integer) -> tuple[float, float]:
     return least, most
 
 
-def _columns(name: str, parameter: Any) -> Columns:
+def columns_of(name: str, parameter: Any) -> Columns:
     """The numbers of a parameter in the coordinates that are searched."""
     size = parameter.size
     if isinstance(parameter, Angle):
@@ -625,7 +350,8 @@ def _columns(name: str, parameter: Any) -> Columns:
     ones = np.ones(size)
     flags = (whole and not log, log, whole, isinstance(parameter, Angle))
     low, high = (least, most) if not log else (low, high)
-    return Columns(u, width, low * ones, high * ones, *(np.full(size, flag) for flag in flags), least * ones, most * ones)
+    integer, logs, wholes, angle = (np.full(size, flag) for flag in flags)
+    return Columns(u, width, low * ones, high * ones, integer, logs, wholes, angle, least * ones, most * ones)
 
 
 def _broadcast(what: str, name: str, parameter: Any, value: Any) -> Array:
@@ -657,10 +383,10 @@ def _first(name: str, parameter: Any, least: float, most: float, log: bool, whol
     return np.full(parameter.size, middle)
 
 
-def _entry(before: str, parameter: Any, value: Any) -> float:
+def entry(before: str, parameter: Any, value: Any) -> float:
     """A single value as a row has it; `before` begins the message of an error."""
     if isinstance(parameter, Choice):
-        place = _place(parameter, value)
+        place = place_of(parameter, value)
         if place is None:
             raise ValueError(f"{before} one of {', '.join(map(repr, parameter.options))}, got {value!r}")
         return float(place)
@@ -682,11 +408,11 @@ def _entry(before: str, parameter: Any, value: Any) -> float:
     return number
 
 
-def _entries(before: str, parameter: Any, value: Any) -> Any:
+def entries(before: str, parameter: Any, value: Any) -> Any:
     """A value as its entries in a row."""
     shape = parameter.dimensions
     if shape is None:
-        return _entry(before, parameter, value)
+        return entry(before, parameter, value)
     if isinstance(value, np.ndarray):
         array = value
     else:
@@ -697,10 +423,11 @@ def _entries(before: str, parameter: Any, value: Any) -> Any:
             array = np.empty(0, dtype=object)
     if array.shape != shape or np.ndim(value) == 0:
         raise ValueError(f"{before} an array of shape {shape}, got {value!r}")
-    return [_entry(before.replace(" must be", f"[{i}] must be"), parameter, part) for i, part in enumerate(array.flat)]
+    at = before.removesuffix(" must be")
+    return [entry(f"{at}[{i}] must be", parameter, part) for i, part in enumerate(array.flat)]
 
 
-def _value(parameter: Any, entries: Array) -> Any:
+def value_of(parameter: Any, entries: Array) -> Any:
     """The value that users see of the entries of a row."""
     if isinstance(parameter, Choice):
         options = parameter.options
@@ -710,10 +437,10 @@ def _value(parameter: Any, entries: Array) -> Any:
         for i, place in enumerate(entries.tolist()):
             chosen[i] = options[int(place)]
         return checks.read_only(chosen.reshape(parameter.dimensions))
-    return _shaped(parameter, entries, int if isinstance(parameter, Integer) else float)
+    return shaped(parameter, entries, int if isinstance(parameter, Integer) else float)
 
 
-def _shaped(parameter: Any, entries: Array, kind: type) -> Any:
+def shaped(parameter: Any, entries: Array, kind: type) -> Any:
     if parameter.dimensions is None:
         return kind(entries[0])
     return checks.read_only(entries.astype(np.int64 if kind is int else np.float64).reshape(parameter.dimensions))
