@@ -63,8 +63,7 @@ class Space:
             if not isinstance(name, str):
                 raise TypeError(f"parameters must have names that are texts, got {name!r}")
             one_by_one.check(name, parameter)
-        self._conditions  # noqa: B018  # which checks them
-        self.columns  # noqa: B018
+        _ = self._order, self.columns  # which check conditions and numbers
 
     # ---- what there is ------------------------------------------------------------------------------------------
 
@@ -195,11 +194,18 @@ class Space:
 
     def active(self, rows: Array) -> Mask:
         """Which entries of rows (n, dim) belong to parameters that are active there."""
+        if not self.is_conditional:
+            return np.ones((len(rows), self.dim), dtype=bool)
         on = np.ones((len(rows), len(self)), dtype=bool)
         for i in self._order:
             for parent, column, values in self._conditions[i]:
                 on[:, i] &= on[:, parent] & (rows[:, column, None] == values).any(axis=1)
         return on[:, self.owners]
+
+    @cached_property
+    def conditional(self) -> Mask:
+        """Which entries of a row belong to parameters that can be inactive, (dim,)."""
+        return np.array([bool(own) for own in self._conditions])[self.owners]
 
     @cached_property
     def is_conditional(self) -> bool:

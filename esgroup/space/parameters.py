@@ -424,7 +424,7 @@ def entries(before: str, parameter: Any, value: Any) -> Any:
     if array.shape != shape or np.ndim(value) == 0:
         raise ValueError(f"{before} an array of shape {shape}, got {value!r}")
     at = before.removesuffix(" must be")
-    return [entry(f"{at}[{i}] must be", parameter, part) for i, part in enumerate(array.flat)]
+    return [entry(f"{at}[{i}] must be", parameter, part) for i, part in enumerate(array.ravel().tolist())]
 
 
 def value_of(parameter: Any, entries: Array) -> Any:

@@ -38,12 +38,12 @@ from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
 
 UNKNOWN = -1.0  # in place of a category that has no part in the values
 
-FIRST_RATE = 0.2
+FIRST_RATE = 0.15
 RATES = 0.02, 1.0
-MEMORY = 0.5  # B
+MEMORY = 2.0  # B
 SIGNAL = 1.5  # A
-NEGATIVE = 0.5  # weight of the worse half
-SHARE = 1.0  # samples of a generation that have another category than the likeliest somewhere, if all are at the floor
+NEGATIVE = 1.0  # weight of the worse half
+SHARE = 1.5  # samples of a generation that have another category than the likeliest somewhere, if all are at the floor
 _TRIED = 5.0  # times that every category of every choice has come up, on average, before a settled search ends
 
 
@@ -172,7 +172,7 @@ class CategoricalSearch(Strategy):
         if self.algorithm == "paper":
             rate = np.full(chosen.dim, rates.utility_rate(self.size, self.size))
         else:
-            b = MEMORY * rate
+            b = np.minimum(0.9, MEMORY * rate)
             b_each = b[chosen.owners]
             path = (1 - b_each) * path + np.sqrt(b_each * (2 - b_each) / mass) * g / np.sqrt(q)
             expected = (1 - b) ** 2 * expected + b * (2 - b)

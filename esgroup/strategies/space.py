@@ -1,15 +1,22 @@
 """Search over a space of named parameters: a Gaussian for the numbers, categorical distributions for the choices.
 
 Both move by the same ranks. A point is a row of the space (`esgroup.space`); its local coordinates are those of the
-numbers, z, and beside them the category of each choice, or `UNKNOWN` where the choice is inactive. The z of inactive
-numbers stay as they were drawn: values do not depend on them, so that they are noise without a direction.
+numbers, z, the category of each choice, or `UNKNOWN` where the choice is inactive, and for each number that can be
+inactive whether it is active.
+
+The z of inactive numbers stay as they were drawn: values do not depend on them, so that they are noise without a
+direction. But the step size follows the other numbers, and would make an inactive one narrow without having searched.
+If a share a of the points of a generation has a number active, the number therefore moves by this share: with mean m
+and standard deviation s before, m' and s' after the update,
+
+    m <- m + a (m' - m),   log s <- log s + a (log s' - log s).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -26,6 +33,7 @@ from esgroup.strategies.categorical import UNKNOWN, CategoricalSearch, Categoric
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.vector import VectorSearch
 
+_RARE = 2.0  # times the least probability: up to it a category is rare
 _WIDEST = TURN / 3  # standard deviation of an angle: that of a uniform one is 0.29 turns, and a wider one is no other
 
 
@@ -235,6 +243,7 @@ class SpaceSearch(Strategy):
             rows[~on] = np.broadcast_to(self._row, rows.shape)[~on]
             if self.choices is not None:
                 local[-1][~on[:, self._choices]] = UNKNOWN
+            local.append(on[:, self._gated].astype(np.float64))
         return Drawn(rows, np.concatenate(local, axis=1), tags, memo)
 
     def local(self, state: SpaceState, points: Array) -> Array:
@@ -247,7 +256,17 @@ class SpaceSearch(Strategy):
             parts.append(self.numbers.local(inner, np.where(on[:, self._numbers], u, mean)))
         if self.choices is not None:
             parts.append(np.where(on[:, self._choices], points[:, self._choices], UNKNOWN))
-        return np.concatenate(parts, axis=1)
+        return np.concatenate([*parts, on[:, self._gated].astype(np.float64)], axis=1)
+
+    @cached_property
+    def _gated(self) -> Indices:
+        """The entries of a row that are numbers which are searched and can be inactive."""
+        return self._numbers[self.space.conditional[self._numbers]]
+
+    @cached_property
+    def _gated_numbers(self) -> Indices:
+        """The same among the numbers that are searched."""
+        return np.flatnonzero(self.space.conditional[self._numbers])
 
     @property
     def _width(self) -> int:
@@ -268,16 +287,44 @@ class SpaceSearch(Strategy):
     def update(self, state: SpaceState, told: Told, out: SpaceState | None = None) -> SpaceState:
         if out is not state:
             state = SpaceState(state.numbers.copy(), state.choices.copy())
-        z, categories = told.local[:, : self._width], told.local[:, self._width :]
+        last = self._width + len(self._choices)
+        z, categories, active = np.split(told.local, [self._width, last], axis=1)
         if self.numbers is not None:
-            inner = self._number_state(state)
-            first = None if told.first is None else told.first[: self.numbers.size]
-            self.numbers.update(inner, told._replace(local=np.ascontiguousarray(z), first=first), inner)
+            inner, evolution, gated = self._number_state(state), self.numbers.evolution, self._gated_numbers
+            first = None if told.first is None else self._compared(state, told.first)
+            mean, stds = inner.mean[gated], np.sqrt(evolution.variances(inner)[gated]) if gated.size else None
+            order = self._order_of_numbers(state, told, categories)
+            told_numbers = told._replace(local=np.ascontiguousarray(z), first=first, order=order)
+            self.numbers.update(inner, told_numbers, inner)
+            if stds is not None:
+                share = active.mean(axis=0)
+                inner.mean[gated] = mean + share * (inner.mean[gated] - mean)
+                inner.scale[gated] *= (stds / np.sqrt(evolution.variances(inner)[gated])) ** (1 - share)
             self._limit(inner)
         if self.choices is not None:
             moved = self.choices.update(self._choice_state(state), told._replace(local=categories))
             state.choices[:] = np.concatenate(moved)
         return state
+
+    def _order_of_numbers(self, state: SpaceState, told: Told, categories: Array) -> Indices:
+        """The order of a generation in which points that try a rare category, and are bad, have the middle ranks.
+
+        It is the category that makes them bad: their z say nothing. With their own ranks the mean would move away from
+        them, and the root would learn from them. Evaluations with this order over those without it, 12 seeds, on
+        functions of 5 and 10 numbers and as many choices of 5: 0.98 with one such point in a generation, 0.90 with two.
+        """
+        order, choices = told.order, self.choices
+        if choices is None:
+            return order
+        q = self._choice_state(state).probabilities
+        places = np.where(categories >= 0, categories, 0).astype(np.int64) + choices.distribution.offsets
+        rare = ((q <= _RARE * choices.floor)[places] & (categories >= 0)).any(axis=1)[order]
+        rare[: (len(order) + 1) // 2] = False
+        if not rare.any():
+            return order
+        others = order[~rare]
+        middle = (len(others) + 1) // 2
+        return np.concatenate([others[:middle], order[rare], others[middle:]])
 
     def _limit(self, inner: SearchState) -> None:
         """Keep angles near [0, 2 pi) and no wider than they can be told apart; logarithms of integers wide enough.
@@ -285,11 +332,11 @@ class SpaceSearch(Strategy):
         An integer k is an interval of length log((k + 1/2) / (k - 1/2)) in its logarithm: in these units its least
         standard deviation is that of any integer (`Box.least_steps`).
         """
-        columns, numbers = self._columns, self.numbers
+        numbers = self.numbers
         assert numbers is not None
         if not self._has_limits:
             return
-        if columns.angle.any():
+        if self._angles.size:
             turns = np.rint(inner.mean[self._angles] / TURN)
             inner.mean[self._angles] -= TURN * turns * (np.abs(turns) > 1)
         least = None
@@ -377,19 +424,45 @@ class SpaceSearch(Strategy):
     def patience(self) -> float:
         return 1.0 if self.numbers is None else self.numbers.patience
 
+    def _compared(self, state: SpaceState, first: Array) -> Array:
+        """The first standard deviations of numbers that become narrow at an optimum; infinite for all others.
+
+        Those that are inactive at the mean keep their width, and so do logarithms of whole numbers. Relative to
+        infinity they are no reason to go on.
+        """
+        if not (self._gated.size or self._log_integers.size):
+            return first
+        compared = np.where(self._active_at_mean(state), first, np.inf)
+        compared[self._log_integers] = np.inf
+        return compared
+
+    def _active_at_mean(self, state: SpaceState) -> Mask:
+        """Which of the numbers that are searched are active at the mean."""
+        if not self._gated.size:
+            return np.ones(len(self._numbers), dtype=bool)
+        on: Mask = self.space.active(self.mean(state)[None])[0][self._numbers]
+        return on
+
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
-        """Those of the numbers; without any, those of the choices."""
-        if self.numbers is not None:
-            return tuple(_seen(one, self._number_state) for one in self.numbers.criteria)
-        assert self.choices is not None
-        return tuple(_seen(one, self._choice_state) for one in self.choices.criteria)
+        """Those of the numbers, and where none is active at the mean, those of the choices."""
+        looks = [] if self.numbers is None else [self._at_numbers(one) for one in self.numbers.criteria]
+        return (*looks, Criterion("choices", 0, self._choice_reasons))
 
+    def _at_numbers(self, criterion: Criterion) -> Criterion:
+        """A criterion of the numbers that looks at the state of the whole."""
+        return criterion._replace(look=partial(self._number_reasons, criterion.look))
 
-def _seen(criterion: Criterion, part: Callable[[SpaceState], Any]) -> Criterion:
-    """A criterion of a part that looks at the state of the whole."""
-    look = criterion.look
-    return criterion._replace(look=lambda state, first: look(part(state), first))
+    def _number_reasons(
+        self, look: Callable[[Any, Array], dict[str, str]], state: SpaceState, first: Array
+    ) -> dict[str, str]:
+        compared = self._compared(state, first)
+        return look(self._number_state(state), compared) if np.isfinite(compared).any() else {}
+
+    def _choice_reasons(self, state: SpaceState, first: Array) -> dict[str, str]:
+        if self.choices is None or self._active_at_mean(state).any():
+            return {}
+        return self.choices.stop_reasons(self._choice_state(state))
 
 
 def _places(lengths: list[int]) -> list[slice]:

@@ -19,6 +19,7 @@ import pytest
 import scipy.optimize
 
 import esgroup
+from esgroup import Choice, Real, Space
 from esgroup.checks import Array
 from esgroup.distributions.families import Normal
 from esgroup.search.searcher import Searcher
@@ -30,6 +31,8 @@ SAME = "-"  # two values of one argument
 
 
 def squares(x: Any) -> float:
+    if isinstance(x, dict):
+        return squares(x["a"]) + (x["k"] != "u")
     return float((np.asarray(x) ** 2).sum())
 
 
@@ -83,6 +86,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "x0=Gaussian": {"x0": esgroup.Gaussian(mean=X0, sigma0=0.5)},
     "x0=Wishart": {"x0": esgroup.Wishart(mean=np.eye(2))},
     "x0=Normal": {"x0": Normal(mean=2.0, std=1.0)},
+    "x0=Space": {"x0": Space({"a": Real(-3, 3, start=1, shape=2), "k": Choice("u", "v")})},
     "restarts": {"restarts": "ipop"},
     "vectorized": {"vectorized": True},
     "workers=n": {"workers": 2},
@@ -151,7 +155,7 @@ class Pair:
     def check(self, result: Any) -> None:
         """Each of the two options has had its effect."""
         assert math.isfinite(result.fun)
-        x = np.asarray(result.x, dtype=float)
+        x = np.asarray(result.x["a"] if isinstance(result.x, dict) else result.x, dtype=float)
         for name in self.names:
             assert self.effects().get(name, lambda r, x: True)(result, x), (name, result)
         if not {"target", "max_iters", 'method="newton"'} & set(self.names):
@@ -168,6 +172,7 @@ class Pair:
             'space="matrix"': lambda r, x: x.shape == start.shape,
             "x0=Wishart": lambda r, x: x.shape == (2, 2) and (np.linalg.eigvalsh(x) > 0).all(),
             "x0=Normal": lambda r, x: x.size == 1,
+            "x0=Space": lambda r, x: x.size == 2 and r.x["k"] in ("u", "v") and set(r.xmean) == {"a", "k"},
             "restarts": lambda r, x: r.restarts > 0 or self.budget < 600,
             "on_error": lambda r, x: (r.nfailed > 0) >= self.fails,
             "target": lambda r, x: "target" in r.stop and r.nfev < MAX_EVALS,

@@ -76,8 +76,14 @@ def everything(search: Searcher) -> dict[str, Any]:
 
 
 def keys(points: Any) -> list[Any]:
-    """What points are recognised by: words as they are, numbers without negative zeros."""
-    return [point if isinstance(point, str) else (np.asarray(point, dtype=float) + 0.0).tobytes() for point in points]
+    """What points are recognised by: words as they are, dicts as their texts, numbers without negative zeros."""
+    return [_key(point) for point in points]
+
+
+def _key(point: Any) -> Any:
+    if isinstance(point, dict):
+        return repr(sorted(point.items()))
+    return point if isinstance(point, str) else (np.asarray(point, dtype=float) + 0.0).tobytes()
 
 
 def compare(first: dict[str, Any], second: dict[str, Any], text: str) -> None:

@@ -6,14 +6,14 @@ import importlib.util
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import esgroup
-from esgroup import Searcher
+from esgroup import Angle, Choice, Integer, Real, Searcher, Space
 from esgroup.distributions import families
 from esgroup.groups import (
     BlockDiagonal,
@@ -299,6 +299,61 @@ def univariate(rng: Rng, limits: dict[str, Any]) -> Case:
     return _of(start, good, bad, limits, **_popsize(rng, 2))
 
 
+def spaces(rng: Rng, limits: dict[str, Any]) -> Case:
+    """Named parameters of every kind, some of which depend on others."""
+    parameters: dict[str, Any] = {
+        "real": Real(-2, 3),
+        "log": Real(1e-3, 1e3, log=True),
+        "open": Real(start=1.0),
+        "int": Integer(-2, 3),
+        "logint": Integer(1, 40, log=True),
+        "angle": Angle(),
+        "choice": Choice("a", "b", "c"),
+        "other": Choice(None, 2.5),
+    }
+    names = [str(name) for name in rng.permutation(list(parameters))[: int(rng.integers(1, len(parameters) + 1))]]
+    chosen = {name: parameters[name] for name in names}
+    if "choice" in chosen and rng.random() < 0.7:
+        for name in names:
+            if name != "choice" and rng.random() < 0.5:
+                chosen[name] = _conditional(chosen[name])
+    space = Space(chosen)
+
+    def good(p: dict[str, Any]) -> bool:
+        on = p.get("choice") == "b"
+        inside = set(p) == {name for name in names if chosen[name].when is None or on}
+        return inside and all(_in_domain(name, value) for name, value in p.items())
+
+    def bad(rng: Rng) -> Any:
+        point = Searcher(space, rng=1).ask()[0]
+        name = str(rng.choice(list(point)))
+        without = {key: value for key, value in point.items() if key != name}
+        wrong: list[Any] = [without, point | {"nobody": 1.0}, point | {name: math.nan}, point | {name: "zzz"}, 5, "abc"]
+        return wrong[int(rng.integers(len(wrong)))]
+
+    return _of(space, good, bad, limits, **_popsize(rng, 2))
+
+
+def _conditional(parameter: Any) -> Any:
+    if isinstance(parameter, Choice):
+        return Choice(*parameter.options, when={"choice": "b"})
+    return replace(parameter, when={"choice": "b"})
+
+
+def _in_domain(name: str, value: Any) -> bool:
+    domains: dict[str, Callable[[Any], bool]] = {
+        "real": lambda v: type(v) is float and -2 <= v <= 3,
+        "log": lambda v: type(v) is float and 1e-3 <= v <= 1e3,
+        "open": lambda v: type(v) is float and math.isfinite(v),
+        "int": lambda v: type(v) is int and -2 <= v <= 3,
+        "logint": lambda v: type(v) is int and 1 <= v <= 40,
+        "angle": lambda v: type(v) is float and 0 <= v < 2 * math.pi,
+        "choice": lambda v: v in ("a", "b", "c"),
+        "other": lambda v: v in (None, 2.5),
+    }
+    return domains[name](value)
+
+
 # ---- strangers ----------------------------------------------------------------------------------------------------
 
 
@@ -340,7 +395,8 @@ def _their_search() -> Any:
 # ---- any of them --------------------------------------------------------------------------------------------------
 
 KINDS = {
-    "vectors": (vectors, 0.55),
+    "vectors": (vectors, 0.45),
+    "spaces": (spaces, 0.10),
     "wisharts": (wisharts, 0.07),
     "matrices": (matrices, 0.08),
     "mixtures": (mixtures, 0.08),

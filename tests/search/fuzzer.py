@@ -164,7 +164,7 @@ class Sequence:
             assert search.best_x is None
         else:
             assert keys([search.best_x]) == keys([books.best_x]), f"best_x is {search.best_x}, not {books.best_x}"
-            assert isinstance(search.best_x, str) or not search.best_x.flags.writeable
+            assert isinstance(search.best_x, (str, dict)) or not search.best_x.flags.writeable
         for batch, kept in zip(self.batches[-8:], self.copies[-8:], strict=True):
             assert frozen(batch) == frozen(kept), "points changed after they were handed out"
         first = everything(search)
@@ -260,7 +260,7 @@ class Sequence:
         """Points that were asked for among points that were not."""
         if self.batches:
             mixed = [*self.copies[-1][:2], *self.case.foreign(rng, 2), *self.copies[-1][-2:]]
-            points = mixed if isinstance(mixed[0], str) else np.array(mixed)
+            points = mixed if isinstance(mixed[0], (str, dict)) else np.array(mixed)
             self._tell_points(rng, f"mixed {_short(points)}", points)
 
     def _tell_points(self, rng: Rng, text: str, points: Any) -> None:
@@ -444,6 +444,9 @@ def _short(points: Any) -> str:
 
 
 def _objective(point: Any) -> float:
+    if isinstance(point, dict):
+        numbers = [1.0 if isinstance(value, str | type(None)) else abs(value - 0.5) for value in point.values()]
+        return float(sum(numbers))
     return float(point.count("a")) if isinstance(point, str) else float(np.sum(np.abs(np.clip(point, -1e9, 1e9) - 0.5)))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import esgroup
 from esgroup import Searcher
-from esgroup.distributions.families import Beta, Gamma, Normal, Product
+from esgroup.distributions.families import Beta, Categorical, Gamma, Normal, Product
 from esgroup.groups import Diagonal, Full, Kronecker
 
 
@@ -29,6 +29,10 @@ def himmelblau(x: np.ndarray) -> np.ndarray:
     return (x[:, 0] ** 2 + x[:, 1] - 11) ** 2 + (x[:, 0] + x[:, 1] ** 2 - 7) ** 2
 
 
+def mismatches(x: np.ndarray) -> np.ndarray:
+    return np.abs(x - [2, 1, 0]) @ [1.0, 3.1, 9.7]
+
+
 def gaussian(structure: str, mean: float) -> esgroup.Gaussian:
     return esgroup.Gaussian(structure, np.full(2, mean), 1.0)
 
@@ -40,6 +44,7 @@ SPACES: dict[str, tuple[Any, Any, tuple[int, ...]]] = {
     "mixture": (esgroup.Mixture((gaussian("full", 0.0), gaussian("diagonal", 1.0))), himmelblau, (2,)),
     "product": (Product((Gamma(2.0, 1.0), Beta(2.0, 3.0))), waiting, (2,)),
     "scalar": (Gamma(2.0, 1.0), squares, (1,)),
+    "categorical": (Categorical.uniform(3, 4, 2), mismatches, (3,)),
 }
 
 

@@ -1,0 +1,529 @@
+"""Named parameters: dicts in and out, inactive ones, angles, fixed values, files, and what is refused."""
+
+import json
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import esgroup
+from esgroup import Angle, Choice, Integer, Real, Searcher, Space, minimize
+from esgroup.strategies.base import Told
+from esgroup.strategies.space import SpaceSearch
+from esgroup.strategies.vector import VectorSearch
+
+SPACE = Space(
+    {
+        "C": Real(1e-3, 1e3, log=True),
+        "depth": Integer(2, 12),
+        "kernel": Choice("rbf", "poly", "linear"),
+        "gamma": Real(1e-4, 10, log=True, when={"kernel": "rbf"}),
+        "degree": Integer(1, 64, log=True, when={"kernel": "poly"}),
+        "w": Real(-1, 1, shape=(2, 2)),
+        "phi": Angle(),
+        "flags": Choice(True, False, shape=3),
+    }
+)
+
+
+def loss(p: dict[str, Any]) -> float:
+    value = math.log(p["C"] / 3) ** 2 + (p["depth"] - 7) ** 2 + float(((p["w"] - 0.3) ** 2).sum())
+    value += 1 - math.cos(p["phi"] - 0.01) + sum(p["flags"])
+    if p["kernel"] == "rbf":
+        return value + math.log(p["gamma"] / 0.1) ** 2
+    return value + (1.0 + math.log(p["degree"]) ** 2 if p["kernel"] == "poly" else 2.0)
+
+
+def told(search: Searcher, fun: Any, generations: int) -> Searcher:
+    for _ in range(generations):
+        search.tell([fun(p) for p in search.ask()])
+    return search
+
+
+def same_state(a: Searcher, b: Searcher) -> bool:
+    return all(np.array_equal(x, y) for x, y in zip(a.state, b.state, strict=True))
+
+
+# ---- points ---------------------------------------------------------------------------------------------------------
+
+
+def test_points_are_dicts_of_the_active_parameters_with_values_in_their_domains() -> None:
+    search = Searcher(SPACE, rng=1)
+    for _ in range(20):
+        points = search.ask()
+        assert isinstance(points, list) and len(points) == search.popsize
+        for p in points:
+            extra = {"rbf": {"gamma"}, "poly": {"degree"}, "linear": set()}[p["kernel"]]
+            assert set(p) == {"C", "depth", "kernel", "w", "phi", "flags"} | extra
+            assert type(p["C"]) is float and 1e-3 <= p["C"] <= 1e3
+            assert type(p["depth"]) is int and 2 <= p["depth"] <= 12
+            assert p["w"].shape == (2, 2) and not p["w"].flags.writeable and np.abs(p["w"]).max() <= 1
+            assert 0 <= p["phi"] < 2 * math.pi
+            assert p["flags"].shape == (3,) and all(flag is True or flag is False for flag in p["flags"])
+            assert p["kernel"] != "poly" or (type(p["degree"]) is int and 1 <= p["degree"] <= 64)
+        search.tell([loss(p) for p in points])
+
+
+def test_a_choice_gives_the_object_itself() -> None:
+    options = (max, None, (1, 2), "text")
+    search = Searcher(Space({"what": Choice(*options)}), rng=1)
+    assert all(any(p["what"] is option for option in options) for p in search.ask(50))
+
+
+def test_rows_and_dicts_determine_each_other_bit_by_bit() -> None:
+    search = told(Searcher(SPACE, rng=3), loss, 10)
+    drawn = search.strategy.sample(search.state, 200, np.random.default_rng(1))
+    points = search.strategy.to_user(drawn.points)
+    assert np.array_equal(search.strategy.from_user("X", points), drawn.points)
+    assert np.array_equal(search.strategy.from_user("X", points[7]), drawn.points[7:8])
+
+
+def test_points_may_be_told_in_any_order_and_form() -> None:
+    searches = [Searcher(SPACE, rng=2) for _ in range(4)]
+    asked = [search.ask() for search in searches]
+    values = [loss(p) for p in asked[0]]
+    searches[0].tell(values)
+    searches[1].tell(asked[1], values)
+    searches[2].tell(list(zip(asked[2], values, strict=True)))
+    for i in reversed(range(len(values))):
+        searches[3].tell(asked[3][i], values[i])
+    for other in searches[1:]:
+        assert other.nit == 1
+        for a, b in zip(searches[0].state, other.state, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_points_of_ones_own_are_injected_and_told() -> None:
+    search = Searcher(SPACE, rng=2)
+    mine = {"C": 3.0, "depth": 7, "kernel": "linear", "w": np.full((2, 2), 0.3), "phi": -0.1, "flags": [False] * 3}
+    search.inject(mine)
+    first = search.ask()[0]
+    assert first["C"] == 3.0 and first["phi"] == pytest.approx(2 * math.pi - 0.1) and "gamma" not in first
+    search.tell([first], [-1.0])
+    assert search.best_f == -1.0 and search.best_x["kernel"] == "linear"
+    search.tell([mine | {"kernel": "rbf", "gamma": 0.5}], [-2.0])
+    assert search.best_x["gamma"] == 0.5
+
+
+# ---- degenerate cases -----------------------------------------------------------------------------------------------
+
+
+def test_numbers_alone_are_searched_as_a_vector_step_by_step() -> None:
+    bounds = [(-5.0, 4.0)] * 3 + [(0.0, 9.0)] * 2 + [(None, None)]
+    widths = [1.0] * 3 + [2.0] * 2 + [0.7]
+    plain = Searcher([1.0, 2.0, 3.0, 5.0, 5.0, 1.5], widths, bounds=bounds, integer=[3, 4], rng=4)
+    named = Searcher(
+        Space(
+            {
+                "a": Real(-5, 4, shape=3, start=[1.0, 2.0, 3.0], width=1.0),
+                "n": Integer(0, 9, shape=2, start=5, width=2.0),
+                "b": Real(start=1.5, width=0.7),
+            }
+        ),
+        rng=4,
+    )
+
+    def row(p: dict[str, Any]) -> np.ndarray:
+        return np.concatenate([p["a"], p["n"], [p["b"]]])
+
+    for _ in range(30):
+        X, points = plain.ask(), named.ask()
+        assert np.array_equal(X, [row(p) for p in points])
+        values = [float((x - 0.3) @ (x - 0.3)) for x in X]
+        plain.tell(values)
+        named.tell(values)
+    assert np.array_equal(np.concatenate(plain.state), named.state.numbers)
+    assert plain.stop() == named.stop() and plain.sigma == named.sigma
+    assert str(plain.structure) == str(named.structure)
+
+
+def test_a_logarithm_is_the_plain_search_over_logarithms() -> None:
+    plain = Searcher([0.0, 0.0], 1.0, bounds=(math.log(1e-2), math.log(1e2)), rng=4)
+    named = Searcher(Space({"a": Real(1e-2, 1e2, log=True, shape=2, width=1.0)}), rng=4)
+    for _ in range(20):
+        X, points = plain.ask(), named.ask()
+        np.testing.assert_allclose(np.exp(X), [p["a"] for p in points], rtol=1e-14)
+        values = [float((x - 1) @ (x - 1)) for x in X]
+        plain.tell(values)
+        named.tell(values)
+    assert np.array_equal(plain.state.mean, SpaceSearch._number_state(named.strategy, named.state).mean)  # type: ignore[arg-type]
+
+
+def test_choices_alone_find_the_best_options_and_end() -> None:
+    best = (3, 1, 0, 2, 3, 1)
+    space = Space({"c": Choice(*range(4), shape=6)})
+    for seed in range(3):
+        result = minimize(lambda p: sum(a != b for a, b in zip(p["c"], best, strict=True)), space, rng=seed)
+        assert result.fun == 0 and tuple(result.x["c"]) == best and result.success and result.nfev < 5000
+
+
+def test_choices_that_do_not_matter_end_as_a_plateau_and_stay_where_they_are() -> None:
+    search = told(Searcher(Space({"c": Choice(*range(4), shape=3)}), rng=1, max_evals=10**5), lambda p: 1.0, 100)
+    assert "flat" in search.stop()
+    rng, space = np.random.default_rng(5), Space({"c": Choice(*range(4), shape=20)})
+    noisy = told(Searcher(space, rng=1), lambda p: rng.standard_normal(), 150)
+    most = [max(chances.values()) for chances in noisy.result.probabilities.values()]
+    assert np.median(most) < 0.6  # most choices have given up nothing
+
+
+# ---- angles ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_angle_goes_over_the_seam() -> None:
+    space = Space({"phi": Angle(start=6.2, width=0.05)})
+    for target in (0.02, 0.3):
+        result = minimize(lambda p, target=target: 1 - math.cos(p["phi"] - target), space, rng=1, max_evals=400)
+        assert result.fun < 1e-10 and result.x["phi"] == pytest.approx(target, abs=1e-4)
+
+
+def test_local_coordinates_of_an_angle_are_those_of_the_nearest_image() -> None:
+    search = Searcher(Space({"phi": Angle(start=6.2, width=0.5)}), rng=1)
+    rows = np.array([[0.01], [6.0], [4.0]])
+    z = search.strategy.local(search.state, rows)[:, 0]
+    expected = (np.array([2 * math.pi + 0.01, 6.0, 4.0]) - 6.2) / 0.5
+    np.testing.assert_allclose(z, expected, rtol=1e-12)
+
+
+def test_angles_turn_with_the_circle() -> None:
+    """A search for an optimum at t from t + 1 is that for t + 2.5 from t + 3.5, turned, whatever the seam."""
+    found = []
+    for t in (0.0, 2.5):
+        space = Space({"phi": Angle(start=t + 1, width=0.4, shape=2)})
+        search = told(Searcher(space, rng=3), lambda p, t=t: float((1 - np.cos(p["phi"] - t)).sum()), 12)
+        found.append(search.stds)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+
+
+def test_an_angle_that_does_not_matter_gets_no_wider_than_uniform() -> None:
+    rng = np.random.default_rng(1)
+    search = told(Searcher(Space({"phi": Angle(shape=2)}), rng=1), lambda p: rng.standard_normal(), 200)
+    assert search.stds.max() <= 2 * math.pi / 3 + 1e-9 and np.isfinite(search.mean).all()
+
+
+# ---- inactive parameters --------------------------------------------------------------------------------------------
+
+
+def test_inactive_parameters_have_one_value_in_a_row_and_keep_their_samples_in_local_coordinates() -> None:
+    inner = {"y": Real(-2, 2, when={"a": 1}), "b": Choice(0, 1, when={"a": 1})}
+    gated = Space({"a": Choice(0, 1), "x": Real(-2, 2), **inner})
+    search = Searcher(gated, rng=2)
+    state, strategy = search.state, search.strategy
+    drawn = strategy.sample(state, 10, np.random.default_rng(1))
+    off = drawn.points[:, 0] == 0
+    assert off.any() and not off.all()
+    assert (drawn.points[off, 2] == gated.start[2]).all() and (drawn.points[off, 3] == gated.start[3]).all()
+    assert (drawn.local[off, 3] == -1).all() and (drawn.local[~off, 3] >= 0).all()
+    assert len(np.unique(drawn.local[off, 1])) == off.sum()  # z as it was drawn
+    foreign = strategy.local(state, drawn.points)
+    assert np.abs(foreign[off, 1]).max() < 1e-12  # at the mean
+    assert np.array_equal(drawn.local[:, 4], ~off)
+    np.testing.assert_allclose(foreign[~off], drawn.local[~off], atol=1e-9)
+
+
+def test_numbers_that_are_inactive_move_by_the_share_of_points_in_which_they_are_active() -> None:
+    space = Space({"a": Choice(0, 1), "x": Real(-2, 2), "y": Real(-2, 2, when={"a": 1}), "z": Real(-1, 1)})
+    search = told(Searcher(space, rng=2), lambda p: p["x"] ** 2 + p.get("y", 0.5) ** 2 + p["a"] + p["z"] ** 2, 3)
+    strategy, state = search.strategy, search.state
+    assert isinstance(strategy, SpaceSearch) and strategy.numbers is not None
+    before = strategy._number_state(state)
+    mean, std = before.mean[1].copy(), strategy.numbers.spread(before)[1]
+    drawn = strategy.sample(state, 10, np.random.default_rng(1))
+    local = drawn.local.copy()
+    order = np.argsort(drawn.points[:, 1] ** 2)
+    for active in (0, 3, 10):
+        local[:, 4] = np.arange(10) < active
+        plain = VectorSearch.update(strategy.numbers, before, Told(local[:, :3].copy(), order))
+        found = strategy._number_state(strategy.update(state, Told(local, order)))
+        share = active / 10
+        moved = strategy.numbers.spread(plain)[1]
+        assert found.mean[1] == pytest.approx(mean + share * (plain.mean[1] - mean))
+        assert strategy.numbers.spread(found)[1] == pytest.approx(std * (moved / std) ** share)
+        np.testing.assert_array_equal(found.mean[[0, 2]], plain.mean[[0, 2]])
+
+
+def test_bad_points_with_a_rare_option_have_the_middle_ranks_of_the_numbers() -> None:
+    space = Space({"a": Choice(0, 1, start=0, width=0.001), "x": Real(-2, 2, shape=2)})
+    search = Searcher(space, rng=2, popsize=8)
+    strategy, state = search.strategy, search.state
+    assert isinstance(strategy, SpaceSearch)
+    categories = np.array([0, 1, 0, 1, 0, 0, 0, 1], dtype=float)[:, None]
+    told_ = Told(np.zeros((8, 3)), np.array([1, 0, 2, 4, 3, 5, 7, 6]))
+    found = strategy._order_of_numbers(state, told_, categories)
+    assert found.tolist() == [1, 0, 2, 3, 7, 4, 5, 6]  # the good one, 1, keeps its rank
+    common = strategy._order_of_numbers(state, told_, np.zeros((8, 1)))
+    assert common.tolist() == told_.order.tolist()
+
+
+def test_an_option_whose_own_parameter_is_bad_at_first_is_found_later() -> None:
+    """The better kernel is worse on average until gamma is known; the step size of the others must not fix gamma."""
+    found = [minimize(loss, SPACE, rng=seed, max_evals=3000, target=1e-3).fun < 1e-3 for seed in range(4)]
+    assert sum(found) >= 3
+
+
+def test_conditions_are_transitive() -> None:
+    space = Space(
+        {
+            "deepest": Real(0, 1, when={"n": (2, 3)}),
+            "n": Integer(1, 4, when={"kind": ("b", "c")}),
+            "kind": Choice("a", "b", "c"),
+        }
+    )
+    seen = set()
+    for p in Searcher(space, rng=1).ask(200):
+        assert ("n" in p) == (p["kind"] != "a")
+        assert ("deepest" in p) == (p.get("n") in (2, 3))
+        seen.add(frozenset(p))
+    assert len(seen) == 3
+
+
+def test_parameters_that_can_never_be_active_are_not_searched() -> None:
+    search = Searcher(SPACE, fixed={"kernel": "linear", "depth": 4}, rng=1)
+    assert all(p["kernel"] == "linear" and p["depth"] == 4 for p in search.ask())
+    assert isinstance(search.strategy, SpaceSearch) and isinstance(search.strategy.numbers, VectorSearch)
+    assert search.strategy.numbers.size == 1 + 4 + 1
+    with pytest.raises(ValueError, match=r"X\[0\]\['depth'\] must be 4, where it is fixed"):
+        search.tell([{**search.ask()[0], "depth": 5}], [1.0])
+
+
+# ---- whole searches -------------------------------------------------------------------------------------------------
+
+
+def test_a_search_over_everything_finds_the_optimum() -> None:
+    for seed in (1, 2):
+        result = minimize(loss, SPACE, rng=seed, max_evals=3000)
+        assert result.fun < 1e-8 and result.x["kernel"] == "rbf" and result.x["depth"] == 7
+        assert result.xmean["kernel"] == "rbf" and not any(result.xmean["flags"])
+        assert set(result.stds) == set(SPACE.names) and result.stds["w"].shape == (2, 2)
+        assert result.probabilities["kernel"]["rbf"] > 0.5 and result.probabilities["flags[2]"][False] > 0.5
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"popsize": 16},
+        {"structure": "diagonal"},
+        {"noise": "adapt"},
+        {"mirrored": True},
+        {"step_size": "tpa"},
+        {"decoding": False},
+        {"algorithm": "paper"},
+        {"restarts": "ipop"},
+        {"restarts": "bipop"},
+        {"fixed": {"depth": 7}},
+    ],
+    ids=str,
+)
+def test_options_work_and_make_progress(options: dict[str, Any]) -> None:
+    result = minimize(loss, SPACE, rng=1, max_evals=800, **options)
+    assert result.fun < 0.3 * loss(Searcher(SPACE).result.x)
+
+
+def test_functions_may_be_vectorized_and_change_what_they_get() -> None:
+    def destroys(p: dict[str, Any]) -> float:
+        value = loss(p)
+        p["w"][:] = 0.0
+        p.clear()
+        return value
+
+    def rows(points: list[dict[str, Any]]) -> list[float]:
+        return [destroys(p) for p in points]
+
+    whole = minimize(loss, SPACE, rng=1, max_evals=200)
+    assert minimize(rows, SPACE, rng=1, max_evals=200, vectorized=True).fun == whole.fun
+    assert minimize(destroys, SPACE, rng=1, max_evals=200).fun == whole.fun
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        assert minimize(destroys, SPACE, rng=1, max_evals=200, executor=pool).fun == whole.fun
+        late = minimize(destroys, SPACE, rng=1, max_evals=200, executor=pool, asynchronous=True)
+    assert late.nfev == 200 and loss(late.x) == late.fun
+
+
+def test_a_saved_search_goes_on_bit_by_bit(tmp_path: Path) -> None:
+    search = told(Searcher(SPACE, rng=5), loss, 7)
+    out = search.ask()
+    search.tell(out[:2], [loss(p) for p in out[:2]])
+    search.save(tmp_path / "run.npz")
+    others = [Searcher.load(tmp_path / "run.npz"), pickle.loads(pickle.dumps(search))]
+    for one in (search, *others):
+        one.tell(out[2:], [loss(p) for p in out[2:]])
+        told(one, loss, 5)
+    for other in others:
+        assert same_state(search, other) and search.best_f == other.best_f
+        assert other.strategy.space == SPACE
+    following = [repr(one.ask()) for one in (search, *others)]
+    assert following[0] == following[1] == following[2]
+
+
+def test_minimize_resumes_and_refuses_another_space(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    whole = minimize(loss, SPACE, rng=3, max_evals=600)
+    minimize(loss, SPACE, rng=3, max_evals=301, checkpoint=path)
+    resumed = minimize(loss, SPACE, rng=3, max_evals=600, checkpoint=path, resume=True)
+    assert resumed.fun == whole.fun and repr(resumed.x) == repr(whole.x)
+    other = Space({**dict(SPACE.parameters), "C": Real(1e-3, 1e4, log=True)})
+    with pytest.raises(ValueError, match="its space is another one"):
+        minimize(loss, other, rng=3, max_evals=900, checkpoint=path, resume=True)
+    with pytest.raises(ValueError, match="fixed parameters"):
+        minimize(loss, SPACE, rng=3, max_evals=900, fixed={"depth": 7}, checkpoint=path, resume=True)
+
+
+def test_a_restarted_search_resumes(tmp_path: Path) -> None:
+    def flat(p: dict[str, Any]) -> float:
+        return 1.0
+
+    space, path = Space({"x": Real(0, 1), "c": Choice(1, 2)}), tmp_path / "run.npz"
+    whole = minimize(flat, space, rng=3, max_evals=1500, restarts="ipop")
+    minimize(flat, space, rng=3, max_evals=900, restarts="ipop", checkpoint=path)
+    resumed = minimize(flat, space, rng=3, max_evals=1500, restarts="ipop", checkpoint=path, resume=True)
+    assert whole.restarts > 1 and resumed.restarts == whole.restarts and repr(resumed.xmean) == repr(whole.xmean)
+
+
+def test_options_that_no_file_can_hold_are_refused_when_it_is_written(tmp_path: Path) -> None:
+    search = Searcher(Space({"f": Choice(min, max)}), rng=1)
+    with pytest.raises(TypeError, match=r"cannot be stored.*built-in function min"):
+        search.save(tmp_path / "run.npz")
+
+
+def test_histories_have_the_names(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    minimize(loss, SPACE, rng=1, max_evals=100, history=path)
+    header = json.loads(path.read_text().splitlines()[0])
+    assert header["names"][:3] == ["C", "depth", "kernel"] and header["names"][-1] == "flags[2]"
+    assert len(header["names"]) == header["dim"] and "w[1, 0]" in header["names"]
+
+
+def test_a_search_begins_at_evaluated_points() -> None:
+    points = [p for _ in range(6) for p in Searcher(SPACE, rng=_).ask()]
+    values = [loss(p) for p in points]
+    search = Searcher.from_data(points, values, space=SPACE, rng=1)
+    best = points[int(np.argmin(values))]
+    assert search.nfev == 0 and search.best_f == min(values) and search.best_x["C"] == best["C"]
+    good = sorted(zip(values, range(len(points)), strict=True))[: math.ceil(0.25 * len(points))]
+    mean = np.mean([math.log(points[i]["C"]) for _, i in good])
+    assert math.log(search.result.xmean["C"]) == pytest.approx(mean)
+    share = np.mean([points[i]["kernel"] == "rbf" for _, i in good])
+    n = len(good)
+    assert search.result.probabilities["kernel"]["rbf"] == pytest.approx((share * n + 1 / 3) / (n + 1))
+    assert Searcher.from_data(points, values, space=SPACE, fixed={"depth": 40 - 33}).result.x["depth"] == 7
+
+
+# ---- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({}, "at least one parameter"),
+    ({3: Real(0, 1)}, "names that are texts, got 3"),
+    ({"a": 3.0}, "'a' must be a Real, Integer, Choice or Angle, got 3.0"),
+    ({"a": Choice()}, "'a' must have options"),
+    ({"a": Choice("x", "y", "x")}, "options of 'a' .*'x' twice"),
+    ({"a": Choice(1, True)}, "options of 'a' .*True twice"),
+    ({"a": Choice([1], 2)}, r"options of 'a' must be hashable, got \[1\]"),
+    ({"a": Choice(math.nan, 2)}, "options of 'a' .*nan"),
+    ({"a": Choice(1, 2, start=3)}, "start of 'a' .*options, got 3"),
+    ({"a": Choice(1, 2, start=1, width=1.0)}, "width of 'a' .*between 0 and 1, got 1.0"),
+    ({"a": Real(0, 1, when={"b": 1})}, "when of 'a' .*'b'"),
+    ({"a": Real(0, 1, when={"b": 1}), "b": Choice(2, 3)}, "when of 'a' .*'b': one of 2, 3, got 1"),
+    ({"a": Real(0, 1, when={"b": 1}), "b": Real(0, 3)}, "when of 'a' .*'b' is a real number"),
+    ({"a": Real(0, 1, when={"b": 9}), "b": Integer(0, 3)}, "when of 'a' .*'b': a whole number from 0 to 3, got 9"),
+    ({"a": Real(0, 1, when={"b": 1}), "b": Choice(1, 2, shape=2)}, "when of 'a' .*'b' is a choice with a shape"),
+    ({"a": Real(0, 1, when={"b": ()}), "b": Choice(1, 2)}, "when of 'a' .*got none"),
+    ({"a": Real(0, 1, when="b"), "b": Choice(1, 2)}, "when of 'a' must be a mapping"),
+    ({"a": Real(0, 1, when={"a": 1})}, "when of 'a' must not depend on itself"),
+    ({"a": Choice(1, 2, when={"b": 1}), "b": Choice(1, 2, when={"a": 1})}, "circle, got one among 'a', 'b'"),
+    ({"a": Real(2, 1)}, "'a' must have lower <= upper, got 2 and 1"),
+    ({"a": Real("x", 1)}, "lower of 'a' .*'x'"),
+    ({"a": Real(0, 1, log=True)}, "bounds of 'a' must be positive with log=True, got 0 and 1"),
+    ({"a": Integer(0, 9, log=True)}, "bounds of 'a' must be positive with log=True"),
+    ({"a": Integer(0.5, 3)}, "lower of 'a' must be a whole number"),
+    ({"a": Integer(0, 9, start=1.5)}, "start of 'a' must be a whole number, got 1.5"),
+    ({"a": Real(0, 1, start=2)}, "start of 'a' must be from 0 to 1, got 2"),
+    ({"a": Real(0, 1, shape=2, start=[1, 2, 3])}, r"start of 'a' .*shape \(2,\)"),
+    ({"a": Real(3, None)}, "start of 'a' must be given"),
+    ({"a": Real(log=True)}, "start of 'a' must be given"),
+    ({"a": Real(0, 1, width=0)}, "width of 'a' must be positive, got 0"),
+    ({"a": Angle(width=-1)}, "width of 'a' must be positive, got -1"),
+    ({"a": Angle(start="x")}, "start of 'a' .*'x'"),
+    ({"a": Real(0, 1, shape=0)}, "shape of 'a' .*got 0"),
+    ({"a": Real(0, 1, shape=(2, 1.5))}, "shape of 'a'"),
+    ({"a": Real(0, 1, log="yes")}, "log of 'a'"),
+])  # fmt: skip
+def test_a_space_that_is_not_one_is_refused_by_name(parameters: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        Space(parameters)
+
+
+GOOD = {"C": 1.0, "depth": 3, "kernel": "linear", "w": np.zeros((2, 2)), "phi": 1.0, "flags": [True, False, True]}
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"C": None}, r"X\[0\]\['C'\] must be a real number from 0.001 to 1000, got None"),
+    ({"C": 1e4}, r"\['C'\] must be a real number from 0.001 to 1000, got 10000.0"),
+    ({"C": math.nan}, r"\['C'\] .*got nan"),
+    ({"depth": 3.5}, r"\['depth'\] must be a whole number from 2 to 12, got 3.5"),
+    ({"depth": True}, r"\['depth'\] .*True"),
+    ({"kernel": "cubic"}, r"\['kernel'\] must be one of 'rbf', 'poly', 'linear', got 'cubic'"),
+    ({"kernel": ["rbf"]}, r"\['kernel'\] must be one of"),
+    ({"kernel": "rbf"}, "'gamma' is missing"),
+    ({"gamma": 1.0}, "must not have 'gamma', which is active only where 'kernel' is 'rbf'"),
+    ({"size": 1.0}, "names of the space, got 'size'"),
+    ({"w": np.zeros(4)}, r"\['w'\] must be an array of shape \(2, 2\)"),
+    ({"w": 0.0}, r"\['w'\] must be an array of shape \(2, 2\)"),
+    ({"w": np.full((2, 2), 2.0)}, r"\['w'\]\[0\] must be a real number from -1 to 1, got 2.0"),
+    ({"flags": [1, 2, 3]}, r"\['flags'\]\[1\] must be one of True, False, got 2"),
+    ({"phi": math.inf}, r"\['phi'\] must be an angle.* inf"),
+])  # fmt: skip
+def test_a_told_point_outside_of_the_space_is_refused_and_nothing_is_lost(change: Any, message: str) -> None:
+    search = Searcher(SPACE, rng=1)
+    points = search.ask()
+    with pytest.raises((ValueError, TypeError), match=message):
+        search.tell([{**GOOD, **change}], [1.0])
+    with pytest.raises((ValueError, TypeError), match=message.replace(r"X\[0\]", "X")):
+        search.inject({**GOOD, **change})
+    assert search.nfev == 0
+    search.tell([loss(p) for p in points])
+    assert search.nit == 1
+
+
+def test_a_told_point_without_a_parameter_is_refused() -> None:
+    search = Searcher(SPACE, rng=1)
+    with pytest.raises(ValueError, match="'C' is missing"):
+        search.tell([{name: value for name, value in GOOD.items() if name != "C"}], [1.0])
+    with pytest.raises(TypeError, match="dict"):
+        search.tell(np.zeros((1, 12)), [1.0])
+    with pytest.raises(TypeError, match="dict"):
+        search.tell(["abc"], [1.0])
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"sigma0": 1.0}, "sigma0 .*Space.*width"),
+    ({"bounds": (0, 1)}, "bounds .*Space"),
+    ({"integer": True}, "integer .*Space"),
+    ({"cov0": np.eye(2)}, "cov0 .*Space"),
+    ({"fixed": [0]}, "fixed must be a mapping of names"),
+    ({"fixed": {"nothing": 1}}, "fixed must have names of the space, got 'nothing'"),
+    ({"fixed": {"kernel": "cubic"}}, r"fixed\['kernel'\] must be one of"),
+    ({"popsize": 1}, "popsize"),
+])  # fmt: skip
+def test_arguments_that_make_no_sense_with_a_space_are_refused(options: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        Searcher(SPACE, **options)
+
+
+def test_devices_of_numbers_are_refused_where_there_are_only_choices() -> None:
+    with pytest.raises(ValueError, match=r"mirrored .*only choices"):
+        Searcher(Space({"c": Choice(1, 2)}), mirrored=True)
+    with pytest.raises(ValueError, match="leave a parameter"):
+        Searcher(Space({"c": Choice(1, 2)}), fixed={"c": 1})
+
+
+def test_spaces_are_values() -> None:
+    again = Space(dict(SPACE.parameters))
+    assert again == SPACE and hash(again) == hash(SPACE) and pickle.loads(pickle.dumps(SPACE)) == SPACE
+    assert Real(0, 1, start=np.float64(0.5)) == Real(0, 1, start=0.5)
+    with pytest.raises(AttributeError):
+        SPACE.parameters = ()  # type: ignore[misc]
+    assert esgroup.Space is Space and SPACE["depth"] == Integer(2, 12) and next(iter(SPACE)) == "C" and len(SPACE) == 8
