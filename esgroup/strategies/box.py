@@ -126,7 +126,7 @@ class Box:
         """Return which points y (n, free_dim) are on the other side of a mirror than the point `mean` (free_dim,)."""
         low, high = self._mirrors
         here = (mean >= low) & (mean <= high)  # else it is behind a mirror itself, from where its image is searched
-        beyond: Mask = (((y < low) | (y > high)) & here).any(axis=1)
+        beyond: Mask = np.any(((y < low) | (y > high)) & here, axis=1)
         return beyond
 
     def feasible(self, x: Array) -> Array:

@@ -1,0 +1,148 @@
+"""The search of a study: it is told every trial, and begun anew when it has ended."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from optuna.trial import FrozenTrial, TrialState
+
+from esgroup.optuna.translation import Translation
+from esgroup.search.ledger import Asked, Found
+from esgroup.search.searcher import Searcher
+from esgroup.strategies.base import Drawn
+
+ASKED = "esgroup:asked"  # the system attribute of a trial that holds a `Sample`
+_MORE = 1.1  # times as many trials, at least, before all of them are told again in their order
+
+
+class Run(NamedTuple):
+    """One search of those that follow each other: how many came before it, its seed, and its first trial."""
+
+    number: int = 0
+    seed: int = 0
+    first: int = 0
+
+
+class Sample(NamedTuple):
+    """How a trial was asked for, as its system attribute has it: what other workers need to rank it as their own."""
+
+    space: int  # a checksum of the parameters
+    run: int  # number and seed of the search
+    seed: int
+    generation: int
+    tag: int
+    local: list[float]  # the point in local coordinates of the distribution from which it was drawn
+
+    @classmethod
+    def of(cls, trial: FrozenTrial, space: int) -> Sample | None:
+        """That of a trial; None if another sampler or a user has chosen its parameters, or some of them."""
+        stored = trial.system_attrs.get(ASKED)
+        if stored is None or stored[0] != space or "fixed_params" in trial.system_attrs:  # which enqueue_trial writes
+            return None
+        return cls(*stored)
+
+
+class Following:
+    """A search that is told every trial of a study once, in the order in which they have finished.
+
+    The order is that of the times in the storage, so that all workers have the same search, apart from trials that one
+    of them has not seen yet. If a trial turns up later than one that finished after it, as may happen where clocks
+    differ, the search is told all trials anew, but not before there are a tenth more of them than the last time.
+    """
+
+    def __init__(self, translation: Translation, sign: float, make: Callable[[Run], Searcher]) -> None:
+        self.translation, self.sign, self.make = translation, sign, make
+        self.begin(Run())
+
+    def begin(self, run: Run) -> None:
+        """Begin a search, which has been told nothing."""
+        self.run, self.search = run, self.make(run)
+        self.seen = 0  # how many of the trials were looked at
+        self.waiting: list[int] = []  # those among them that had not finished
+        self.own: set[int] = set()  # trials that this search has asked for
+        self._latest = (-math.inf, 0)
+        self._in_order, self._again_at = True, 0
+        self._looked_at = 0
+
+    def ask(self, trial: int) -> tuple[dict[str, Any], Sample]:
+        """Return the parameters of a trial, and how it was asked for."""
+        point, checksum, run = self.search.ask(1)[0], self.translation.checksum, self.run
+        found = Found(self.search.ledger.asked[-1], 0)
+        self.own.add(trial)
+        sample = Sample(checksum, run.number, run.seed, found.asked.nit, found.tag, found.local.tolist())
+        return self.translation.params(point), sample
+
+    def follow(self, trials: Sequence[FrozenTrial]) -> None:
+        """Tell what has finished since the last call; begin another search if another worker has done so."""
+        waiting, finished = [], []
+        for trial in itertools.chain([trials[number] for number in self.waiting], trials[self.seen :]):
+            sample = Sample.of(trial, self.translation.checksum)
+            if sample is not None and self._yields_to(sample, trial.number):
+                self.begin(Run(sample.run, sample.seed, trial.number))
+                self.follow(trials)
+                return
+            if not trial.state.is_finished():
+                waiting.append(trial.number)
+            elif self._concerns(sample, trial.number):
+                finished.append((_finished_at(trial), trial, sample))
+        finished.sort(key=lambda one: one[0])
+        if finished and finished[0][0] < self._latest:
+            self._in_order = False
+        if not self._in_order and len(trials) >= self._again_at:
+            self.begin(self.run)
+            self._again_at = math.ceil(_MORE * len(trials))
+            self.follow(trials)
+            return
+        for at, trial, sample in finished:
+            self._tell(trial, sample)
+            self._latest = max(self._latest, at)
+        self.waiting, self.seen = waiting, len(trials)
+
+    def _yields_to(self, sample: Sample, trial: int) -> bool:
+        """Whether a search that another worker has begun replaces this one: a later one, or the first of equals."""
+        if sample.run == self.run.number and sample.seed != self.run.seed:
+            return trial < self.run.first
+        return sample.run > self.run.number
+
+    def _concerns(self, sample: Sample | None, trial: int) -> bool:
+        """Whether a trial is one of this search, or was chosen by somebody else since it began."""
+        if sample is None:
+            return trial >= self.run.first
+        return (sample.run, sample.seed) == self.run[:2]
+
+    def _tell(self, trial: FrozenTrial, sample: Sample | None) -> None:
+        point = self.translation.point(trial)
+        if point is None:
+            return
+        if sample is not None and trial.number not in self.own:
+            self._adopt(point, sample)
+        self.own.discard(trial.number)
+        value = math.nan
+        if trial.state == TrialState.COMPLETE and trial.value is not None:
+            value = self.sign * trial.value
+        elif trial.state == TrialState.PRUNED:
+            value = math.inf
+        self.search.tell([point], [value])
+
+    def _adopt(self, point: dict[str, Any], sample: Sample) -> None:
+        """Take a point that another worker has asked for, or this one before it was stopped, as one of this search."""
+        ledger = self.search.ledger
+        row = self.search.strategy.from_user("X", [point])
+        drawn = Drawn(row, np.array([sample.local]), np.array([sample.tag], dtype=np.int64))
+        ledger.asked.append(Asked(drawn, min(sample.generation, ledger.nit), {0}))
+
+    def ended(self) -> bool:
+        """Whether the search should end; it can only say so when a generation has."""
+        if self.search.nit == self._looked_at:
+            return False
+        self._looked_at = self.search.nit
+        return bool(self.search.stop())
+
+
+def _finished_at(trial: FrozenTrial) -> tuple[float, int]:
+    """When a trial has finished, by the clock of the worker that had it; of equal times the first trial is first."""
+    return (-math.inf if trial.datetime_complete is None else trial.datetime_complete.timestamp(), trial.number)
