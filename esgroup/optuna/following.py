@@ -11,7 +11,7 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from esgroup.optuna.translation import Translation
-from esgroup.search.ledger import Asked, Found
+from esgroup.search.ledger import Asked, tags_of
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Drawn
 
@@ -19,12 +19,23 @@ ASKED = "esgroup:asked"  # the system attribute of a trial that holds a `Sample`
 _MORE = 1.1  # times as many trials, at least, before all of them are told again in their order
 
 
+_NONE = 2**63  # the number of a trial that is none yet
+
+
 class Run(NamedTuple):
-    """One search of those that follow each other: how many came before it, its seed, and its first trial."""
+    """One search of those that follow each other: how many came before it, its seed, and the first trial it asked for.
+
+    The seed is that of the worker that began it.
+    """
 
     number: int = 0
     seed: int = 0
-    first: int = 0
+    first: int = _NONE
+
+    @property
+    def since(self) -> int:
+        """The first trial of somebody else that concerns it."""
+        return 0 if self.number == 0 else self.first
 
 
 class Sample(NamedTuple):
@@ -54,9 +65,9 @@ class Following:
     differ, the search is told all trials anew, but not before there are a tenth more of them than the last time.
     """
 
-    def __init__(self, translation: Translation, sign: float, make: Callable[[Run], Searcher]) -> None:
+    def __init__(self, translation: Translation, sign: float, seed: int, make: Callable[[Run], Searcher]) -> None:
         self.translation, self.sign, self.make = translation, sign, make
-        self.begin(Run())
+        self.begin(Run(seed=seed))
 
     def begin(self, run: Run) -> None:
         """Begin a search, which has been told nothing."""
@@ -67,14 +78,29 @@ class Following:
         self._latest = (-math.inf, 0)
         self._in_order, self._again_at = True, 0
         self._looked_at = 0
+        self._drawn: Drawn | None = None
+        self._drawn_for: list[int] = []
+        self._firsts: dict[int, int] = {}  # the first trial of each generation
 
     def ask(self, trial: int) -> tuple[dict[str, Any], Sample]:
-        """Return the parameters of a trial, and how it was asked for."""
-        point, checksum, run = self.search.ask(1)[0], self.translation.checksum, self.run
-        found = Found(self.search.ledger.asked[-1], 0)
+        """Return the parameters of a trial, and how it was asked for.
+
+        The samples of a generation are drawn together, because such samples are spread more evenly, and by a seed that
+        all workers have: each takes the one for the number of its trial, counted from the first of the generation.
+        """
+        search, run = self.search, self.run
+        strategy, ledger, size = search.strategy, search.ledger, search.batch_size
+        first = self._firsts.setdefault(ledger.nit, trial)
+        block, row = divmod(trial - first, size)
+        key = [run.seed, ledger.nit, first, block % 2**32]
+        if self._drawn is None or self._drawn_for != key:
+            self._drawn, self._drawn_for = strategy.sample(search.state, size, np.random.default_rng(key)), key
+        drawn = Drawn(*(part[row : row + 1].copy() for part in (*self._drawn[:2], tags_of(self._drawn))))
+        ledger.hand_out(drawn)
         self.own.add(trial)
-        sample = Sample(checksum, run.number, run.seed, found.asked.nit, found.tag, found.local.tolist())
-        return self.translation.params(point), sample
+        local, tag = drawn.local[0].tolist(), int(tags_of(drawn)[0])
+        sample = Sample(self.translation.checksum, run.number, run.seed, ledger.nit, tag, local)
+        return self.translation.params(strategy.to_user(drawn.points)[0]), sample
 
     def follow(self, trials: Sequence[FrozenTrial]) -> None:
         """Tell what has finished since the last call; begin another search if another worker has done so."""
@@ -85,9 +111,14 @@ class Following:
                 self.begin(Run(sample.run, sample.seed, trial.number))
                 self.follow(trials)
                 return
+            if sample is not None and (sample.run, sample.seed) == self.run[:2] and trial.number < self.run.first:
+                self.run = self.run._replace(first=trial.number)
+            concerns = self._concerns(sample, trial.number)
+            if sample is not None and concerns:
+                self._firsts[sample.generation] = min(trial.number, self._firsts.get(sample.generation, trial.number))
             if not trial.state.is_finished():
                 waiting.append(trial.number)
-            elif self._concerns(sample, trial.number):
+            elif concerns:
                 finished.append((_finished_at(trial), trial, sample))
         finished.sort(key=lambda one: one[0])
         if finished and finished[0][0] < self._latest:
@@ -111,8 +142,8 @@ class Following:
     def _concerns(self, sample: Sample | None, trial: int) -> bool:
         """Whether a trial is one of this search, or was chosen by somebody else since it began."""
         if sample is None:
-            return trial >= self.run.first
-        return (sample.run, sample.seed) == self.run[:2]
+            return trial >= self.run.since
+        return sample.run == self.run.number and (sample.run == 0 or sample.seed == self.run.seed)
 
     def _tell(self, trial: FrozenTrial, sample: Sample | None) -> None:
         point = self.translation.point(trial)

@@ -130,7 +130,10 @@ class EsgroupSampler(BaseSampler):
         self._lock = threading.RLock()
 
     def reseed_rng(self) -> None:
-        """Draw other points than before, which Optuna asks for when a sampler is copied to several workers."""
+        """Take another seed, which Optuna asks for when a sampler is copied to several workers.
+
+        The search of a study goes on with the seed that all of its workers have.
+        """
         self._seed = _entropy()
         if self._independent_sampler is not None:
             self._independent_sampler.reseed_rng()
@@ -169,8 +172,6 @@ class EsgroupSampler(BaseSampler):
                 seed = int(np.random.SeedSequence([self._seed, trial.number]).generate_state(1)[0])
                 following.begin(Run(following.run.number + 1, seed, trial.number))
                 following.follow(trials)
-            # by its number, so that workers with the same seed do not ask for the same points
-            following.search.rng = np.random.default_rng([self._seed, trial.number])
             params, sample = following.ask(trial.number)
         study._storage.set_trial_system_attr(trial._trial_id, ASKED, list(sample))
         return params
@@ -186,7 +187,7 @@ class EsgroupSampler(BaseSampler):
         if following is None or following.translation.distributions != distributions:
             translation = Translation(distributions, self._x0, self._sigma0)
             sign = -1.0 if study.direction == optuna.study.StudyDirection.MAXIMIZE else 1.0
-            following = Following(translation, sign, _Maker(self, translation.space))
+            following = Following(translation, sign, self._seed, _Maker(self, translation.space))
             self._following = following
         return following
 

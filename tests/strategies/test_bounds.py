@@ -502,7 +502,7 @@ def test_samples_behind_a_mirror_are_drawn_again_and_keep_their_own_coordinates(
 
 
 def test_samples_are_drawn_once_where_no_mirror_is_near() -> None:
-    strategy, state, drawn = drawn_in_a_box(20, 0.1)
+    drawn = drawn_in_a_box(20, 0.1)[2]
     assert drawn.memo is not None
     free = Searcher(np.zeros(4), 0.1, popsize=20).strategy
     np.testing.assert_array_equal(drawn.local, free.sample(free.start(), 20, np.random.default_rng(3)).local)
