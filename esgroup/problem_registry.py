@@ -46,7 +46,7 @@ class Task:
     x0
         Where to start: a vector, or a matrix in the spaces of matrices.
     sigma0
-        Initial step size.
+        Initial step size: a number, or one for each coordinate.
     bounds
         Bounds as `minimize` takes them.
     batch
@@ -65,12 +65,16 @@ class Task:
         The `Space` of a function of named parameters.
     start_box, start
         How random starts are drawn: uniformly in a box (low, high), or by a function of a generator.
+    constraints
+        A function of one point that returns a vector g; the point is feasible if g <= 0.
+    integer
+        Indices of the coordinates that must be whole numbers.
     """
 
     name: str
     fun: Callable[[Array], float]
     x0: Array
-    sigma0: float | None = None
+    sigma0: float | Array | None = None
     bounds: Any = None
     batch: Callable[[Array], Array] | None = None
     minimum: float | None = None
@@ -83,6 +87,8 @@ class Task:
     start_space: Space | None = None
     start_box: tuple[float, float] | None = None
     start: Callable[[np.random.Generator], Array] | None = None
+    constraints: Callable[[Array], Array] | None = None
+    integer: tuple[int, ...] = ()
 
 
 # attributes that a problem may lack

@@ -105,10 +105,10 @@ def _drop_unfinished_line(path: Path, size: int) -> None:
         path.write_bytes(content[: content.rfind(b"\n") + 1])
 
 
-def finished(rows: Iterable[Row]) -> set[tuple[str, Run]]:
+def finished(rows: Iterable[Row], targets: Sequence[float] = TARGETS) -> set[tuple[str, Run]]:
     """Labels and runs that have a row for every target."""
-    targets = Counter(run for run, _ in {((row.label, row.run), row.target) for row in rows})
-    return {run for run, count in targets.items() if count == len(TARGETS)}
+    found = Counter(run for run, _ in {((row.label, row.run), row.target) for row in rows})
+    return {run for run, count in found.items() if count == len(targets)}
 
 
 def setups(rows: Iterable[Row]) -> dict[str, Setup]:

@@ -53,33 +53,41 @@ class Recorder:
     """
 
     def __init__(
-        self, function: Callable[[list[list[float]]], Sequence[float]], optimum: float, max_evals: int
+        self,
+        function: Callable[[list[list[float]]], Sequence[float]],
+        optimum: float,
+        max_evals: int,
+        targets: Sequence[float] = TARGETS,
     ) -> None:
         self.function, self.max_evals = function, max_evals
         self.count = 0
         self.hits: list[int] = []  # of the first targets; they decrease, so they are hit in their order
-        self.thresholds = [optimum + target for target in TARGETS]
+        self.thresholds = [optimum + target for target in targets]
 
     def generation(self, points: Any) -> list[float]:
         """Values of points, which count one after the other; those beyond the budget are not evaluated."""
         affordable = np.asarray(points)[: self.max_evals - self.count]
         values = self.function(affordable.tolist())
         for value in values:
-            self.count += 1
-            while value <= self.thresholds[len(self.hits)]:
-                self.hits.append(self.count)
-                if len(self.hits) == len(TARGETS):
-                    raise Finished("target")
+            self.note(value)
         if self.count >= self.max_evals:
             raise Finished("budget")
         return list(values)
+
+    def note(self, value: float) -> None:
+        """Count an evaluation with this value."""
+        self.count += 1
+        while value <= self.thresholds[len(self.hits)]:
+            self.hits.append(self.count)
+            if len(self.hits) == len(self.thresholds):
+                raise Finished("target")
 
     def __call__(self, x: np.ndarray) -> float:
         return self.generation([x])[0]
 
     def evals(self) -> list[int | None]:
         """One entry per target."""
-        return [*self.hits, *[None] * (len(TARGETS) - len(self.hits))]
+        return [*self.hits, *[None] * (len(self.thresholds) - len(self.hits))]
 
 
 def search_cma(task: Task, fun: Recorder, x0: np.ndarray) -> str:
@@ -118,9 +126,14 @@ METHODS: dict[str, Callable[[Task, Recorder, np.ndarray], str]] = {"cma": search
 
 
 def search(task: Task, fun: Recorder, x0: np.ndarray) -> str:
-    """How the run ended. A failure in mid-run is an end too, and kept; one before the first evaluation is raised."""
+    """How the run ended."""
+    return how_it_ended(lambda: METHODS[task.setup.method](task, fun, x0), fun)
+
+
+def how_it_ended(run: Callable[[], str], fun: Recorder) -> str:
+    """What a run returns. A failure in mid-run is an end too, and kept; one before the first evaluation is raised."""
     try:
-        return METHODS[task.setup.method](task, fun, x0)
+        return run()
     except Finished as end:
         return str(end)
     except Exception as error:
@@ -155,7 +168,9 @@ def solve(task: Task) -> list[Row]:
     ]
 
 
-def solved_tasks(tasks: Sequence[Task], jobs: int) -> Iterator[list[Row]]:
+def solved_tasks(
+    tasks: Sequence[Task], jobs: int, solve: Callable[[Task], list[Row]] = solve
+) -> Iterator[list[Row]]:
     """Rows of each task, as they come; with one job in this process."""
     if jobs == 1:
         yield from map(solve, tasks)

@@ -77,7 +77,9 @@ class Counts(NamedTuple):
     runs: int
 
 
-def outcomes(rows: Iterable[Row], label: str) -> dict[tuple[Cell, int], list[Outcome]]:
+def outcomes(
+    rows: Iterable[Row], label: str, targets: Sequence[float] = TARGETS
+) -> dict[tuple[Cell, int], list[Outcome]]:
     """Finished runs of a label for each cell and instance, by seed; of repeated rows the last counts."""
     found: dict[tuple[Cell, int], dict[int, dict[float, Row]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
@@ -85,8 +87,8 @@ def outcomes(rows: Iterable[Row], label: str) -> dict[tuple[Cell, int], list[Out
             found[Cell(row.function, row.dim, row.popsize), row.instance][row.seed][row.target] = row
     result = {}
     for place, seeds in found.items():
-        whole = [run for _, run in sorted(seeds.items()) if run.keys() >= set(TARGETS)]
-        result[place] = [Outcome(tuple(run[t].evals for t in TARGETS), run[TARGETS[0]].ended) for run in whole]
+        whole = [run for _, run in sorted(seeds.items()) if run.keys() >= set(targets)]
+        result[place] = [Outcome(tuple(run[t].evals for t in targets), run[targets[0]].ended) for run in whole]
     return result
 
 
@@ -97,12 +99,12 @@ class Comparison:
     pairs: Mapping[Cell, Sequence[Pair]]
 
     @classmethod
-    def of(cls, rows: Sequence[Row], label: str, baseline: str) -> Comparison:
+    def of(cls, rows: Sequence[Row], label: str, baseline: str, targets: Sequence[float] = TARGETS) -> Comparison:
         """Pair the runs of two labels on the same problem: the first seed of one with the first of the other, etc.
 
         Seeds of two methods have nothing in common, and two seeds of one method can be compared as two labels.
         """
-        ours, theirs = outcomes(rows, label), outcomes(rows, baseline)
+        ours, theirs = outcomes(rows, label, targets), outcomes(rows, baseline, targets)
         pairs: dict[Cell, list[Pair]] = defaultdict(list)
         for cell, instance in sorted(ours.keys() & theirs.keys(), key=lambda key: (key[0][:2], key[0][2] or 0, key[1])):
             both = zip(ours[cell, instance], theirs[cell, instance], strict=False)
@@ -160,9 +162,10 @@ class Comparison:
         """Targets hit and runs to the last target."""
         pairs = [pair for found in self.pairs.values() for pair in found]
         hits = [(pair.ours.hits, pair.theirs.hits) for pair in pairs]
-        ours, theirs = (tuple(hit[i] for hit in hits) for i in range(2))
-        last = (ours.count(len(TARGETS)), theirs.count(len(TARGETS)))
-        return Counts((sum(ours), sum(theirs)), len(TARGETS) * len(pairs), last, len(pairs))
+        ours, theirs = (sum(hit[i] for hit in hits) for i in range(2))
+        every = [len(pair.ours.evals) for pair in pairs]
+        last = [sum(hit[i] == count for hit, count in zip(hits, every, strict=True)) for i in range(2)]
+        return Counts((ours, theirs), sum(every), (last[0], last[1]), len(pairs))
 
     def ended(self, reason: str) -> tuple[int, int]:
         """Number of runs that ended for this reason, among others."""

@@ -39,7 +39,7 @@ class Section(NamedTuple):
 # ---- pieces of markdown
 
 
-def _number(estimate: Estimate, digits: int = 2) -> str:
+def interval(estimate: Estimate, digits: int = 2) -> str:
     if math.isnan(estimate.value):
         return "-"
     if math.isnan(estimate.low):
@@ -50,19 +50,19 @@ def _number(estimate: Estimate, digits: int = 2) -> str:
 def _marked(estimate: Estimate, limit: float) -> str:
     """Bold if the interval lies above the limit, with a question mark if only the value does."""
     if estimate.low > limit:
-        return f"**{_number(estimate)}**"
-    return f"{_number(estimate)} ?" if estimate.value > limit else _number(estimate)
+        return f"**{interval(estimate)}**"
+    return f"{interval(estimate)} ?" if estimate.value > limit else interval(estimate)
 
 
-def _versus(both: Sequence[int]) -> str:
+def versus(both: Sequence[int]) -> str:
     return f"{both[0]} : {both[1]}"
 
 
-def _share(count: int, total: int) -> str:
+def share(count: int, total: int) -> str:
     return f"{count} ({count / total:.3f})"
 
 
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     body = [head, ["---", *["---:"] * (len(head) - 1)], *lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in body)
 
@@ -72,7 +72,7 @@ def _name(cell: Cell) -> str:
 
 
 def goals_table(goals: Sequence[Goal]) -> str:
-    return _table(["goal", "value", ""], [(g.text, g.value, "met" if g.met else "**missed**") for g in goals])
+    return markdown(["goal", "value", ""], [(g.text, g.value, "met" if g.met else "**missed**") for g in goals])
 
 
 # ---- goals
@@ -80,11 +80,11 @@ def goals_table(goals: Sequence[Goal]) -> str:
 
 def at_most(text: str, estimate: Estimate, limit: float) -> Goal:
     """A goal for a ratio; NaN, nothing measured, meets none. Nine digits: an exact 0.78 may come out an ulp above."""
-    return Goal(f"{text} <= {limit}", _number(estimate, 3), round(estimate.value, 9) <= limit)
+    return Goal(f"{text} <= {limit}", interval(estimate, 3), round(estimate.value, 9) <= limit)
 
 
 def at_least_theirs(text: str, counts: tuple[int, int]) -> Goal:
-    return Goal(f"{text}, at least the baseline's", _versus(counts), counts[0] >= counts[1])
+    return Goal(f"{text}, at least the baseline's", versus(counts), counts[0] >= counts[1])
 
 
 def _above(comparison: Comparison, limit: float) -> tuple[Goal, dict[Cell, str]]:
@@ -92,7 +92,7 @@ def _above(comparison: Comparison, limit: float) -> tuple[Goal, dict[Cell, str]]
     ratios = {cell: Comparison({cell: pairs}).ratio for cell, pairs in comparison.pairs.items()}
     worse = [_name(cell) for cell, ratio in ratios.items() if ratio.low > limit]
     doubtful = {
-        cell: f"ratio {_number(ratio)}"
+        cell: f"ratio {interval(ratio)}"
         for cell, ratio in ratios.items()
         if ratio.value > limit and not ratio.low > limit
     }
@@ -102,7 +102,7 @@ def _above(comparison: Comparison, limit: float) -> tuple[Goal, dict[Cell, str]]
 def _fewer(comparison: Comparison) -> dict[Cell, str]:
     """Cells in which fewer targets were hit than by the baseline."""
     every = {cell: Comparison({cell: pairs}).counts.targets for cell, pairs in comparison.pairs.items()}
-    return {cell: f"targets {_versus(hits)}" for cell, hits in every.items() if hits[0] < hits[1]}
+    return {cell: f"targets {versus(hits)}" for cell, hits in every.items() if hits[0] < hits[1]}
 
 
 # ---- single runs with default populations
@@ -114,7 +114,7 @@ def ratio_table(comparison: Comparison, limit: float) -> str:
 
     def line(name: str, part: Comparison, limit: float = math.inf) -> list[str]:
         cells = [_marked(part.only(dims=[dim]).ratio, limit) for dim in dims]
-        return [name, *cells, _number(part.ratio), _versus(part.counts.targets)]
+        return [name, *cells, interval(part.ratio), versus(part.counts.targets)]
 
     lines = [
         line(f"f{f}{' *' if f in TEN else ''}", comparison.only([f]), limit if f in TEN else math.inf)
@@ -123,7 +123,7 @@ def ratio_table(comparison: Comparison, limit: float) -> str:
     lines.append(line("nine * without f2", comparison.only(NINE)))
     lines.append(line("ten *", comparison.only(TEN)))
     lines.append(line("all", comparison))
-    return _table(["function", *(f"d = {dim}" for dim in dims), "all d", "targets"], lines)
+    return markdown(["function", *(f"d = {dim}" for dim in dims), "all d", "targets"], lines)
 
 
 def solved_table(comparison: Comparison, label: str, baseline: str) -> str:
@@ -131,10 +131,10 @@ def solved_table(comparison: Comparison, label: str, baseline: str) -> str:
     lines = []
     for name, dims in [*((str(d), [d]) for d in comparison.dims), ("all", comparison.dims)]:
         counts = comparison.only(dims=dims).counts
-        targets = [_share(count, counts.of_targets) for count in counts.targets]
-        lines.append([name, *targets, *(_share(count, counts.runs) for count in counts.solved)])
+        targets = [share(count, counts.of_targets) for count in counts.targets]
+        lines.append([name, *targets, *(share(count, counts.runs) for count in counts.solved)])
     head = ["d", f"targets, {label}", f"targets, {baseline}", f"runs to 1e-8, {label}", f"runs to 1e-8, {baseline}"]
-    return _table(head, lines)
+    return markdown(head, lines)
 
 
 def single_section(comparison: Comparison, label: str, baseline: str) -> Section:
@@ -173,9 +173,9 @@ def popsize_section(comparison: Comparison, label: str, baseline: str) -> Sectio
         lines.append(
             [
                 str(popsize),
-                _number(part.ratio),
-                f"{_versus(part.counts.targets)} of {part.counts.of_targets}",
-                f"{_versus(part.counts.solved)} of {part.counts.runs}",
+                interval(part.ratio),
+                f"{versus(part.counts.targets)} of {part.counts.of_targets}",
+                f"{versus(part.counts.solved)} of {part.counts.runs}",
                 str(diverged),
             ]
         )
@@ -195,9 +195,9 @@ def popsize_section(comparison: Comparison, label: str, baseline: str) -> Sectio
         f"### Evaluations by population size, {label} : {baseline}",
         "Geometric means on targets that both hit, with 95 per cent intervals; targets hit and runs to 1e-8 by each; "
         f"runs of {label} that ended on divergence.",
-        _table(["popsize", "ratio", "targets", "to 1e-8", "divergence"], lines),
+        markdown(["popsize", "ratio", "targets", "to 1e-8", "divergence"], lines),
         f"**Bold** has its interval above {POPSIZE_CELL_LIMIT}, ? its value only.",
-        _table(["popsize", *map(str, comparison.popsizes)], cells),
+        markdown(["popsize", *map(str, comparison.popsizes)], cells),
     ]
     return Section("\n\n".join(text), goals, doubtful)
 
@@ -211,7 +211,7 @@ def restart_section(comparison: Comparison, label: str, baseline: str) -> Sectio
 
     def line(name: str, part: Comparison) -> list[str]:
         every = [*(part.only(dims=[dim]) for dim in comparison.dims), part]
-        return [name, *(f"{_versus(p.counts.targets)} ({_versus(p.counts.solved)})" if p.pairs else "-" for p in every)]
+        return [name, *(f"{versus(p.counts.targets)} ({versus(p.counts.solved)})" if p.pairs else "-" for p in every)]
 
     counts = comparison.counts
     (ours, theirs), runs = counts.solved, counts.runs
@@ -219,9 +219,9 @@ def restart_section(comparison: Comparison, label: str, baseline: str) -> Sectio
     lines = [line(f"f{f}", comparison.only([f])) for f in comparison.functions]
     text = [
         f"### Targets hit with restarts, {label} : {baseline}, in brackets runs to 1e-8",
-        _table(["function", *(f"d = {dim}" for dim in comparison.dims), "all d"], [*lines, line("all", comparison)]),
+        markdown(["function", *(f"d = {dim}" for dim in comparison.dims), "all d"], [*lines, line("all", comparison)]),
         f"Runs to 1e-8: {ours} and {theirs} of {runs}, p = {p:.2g} (Fisher's exact test, two-sided). Evaluations on "
-        f"targets that both hit, {label} : {baseline}: {_number(comparison.ratio)}.",
+        f"targets that both hit, {label} : {baseline}: {interval(comparison.ratio)}.",
     ]
     goals = [
         at_least_theirs("restarts: targets hit", counts.targets),

@@ -32,7 +32,7 @@ TESTS = [
     "tests/kernels/test_kernels.py",
     "tests/kernels/test_search_kernels.py",
     "tests/strategies",
-    *(f"tests/search/test_{name}.py" for name in ("noise", "options", "recorded", "stop", "strangers", "width")),
+    *(f"tests/search/test_{name}.py" for name in ("named", "noise", "options", "recorded", "stop", "strangers", "width")),
     "tests/gradients",
     "tests/newton",
     *(f"tests/variational/test_{name}.py" for name in ("iteration", "log_density", "schedule")),

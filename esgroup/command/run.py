@@ -20,6 +20,7 @@ from esgroup.kernels import jit
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
+    from esgroup.checks import Array
     from esgroup.problem_registry import Task
     from esgroup.search.searcher import Searcher
 
@@ -281,7 +282,7 @@ def _parsed(options: dict[str, Any], task: Task) -> dict[str, Any]:
     return options | given
 
 
-def _sigma0(job: Job, task: Task) -> float | None:
+def _sigma0(job: Job, task: Task) -> float | Array | None:
     """Return --sigma0 or that of the problem, unless it is one of logarithms ("spd") or bounds spread the basins."""
     spread_over_bounds = job.basins is not None and (task.bounds is not None or job.bounds is not None)
     if job.sigma0 is not None or task.space == "spd" or spread_over_bounds:

@@ -112,6 +112,8 @@ def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
     task = find(cell.problem, cell.dim, seed=cell.seed)
     chosen.method.check_space(cell.problem, task.space)
     chosen.method.check_gradient(cell.problem, task.gradient is not None)
+    if task.constraints is not None:
+        raise ValueError(f"{cell.problem} has constraints, which a comparison does not support")
     rng = np.random.default_rng([cell.seed, zlib.crc32(cell.problem.encode()), cell.dim])
     coordinates = chart(chosen.chart, task.space, task.x0.shape)
     where = _bounds(task)

@@ -37,7 +37,7 @@ class Problem:
     batch
         Values of several points at once, (n, *shape).
     x0, sigma0
-        Where a search starts, and its initial standard deviation.
+        Where a search starts, and its initial standard deviation: a number, or one for each coordinate.
     description
         One line that says what the problem is.
     source
@@ -47,7 +47,7 @@ class Problem:
     bounds
         A pair (low, high), or one such pair per coordinate as rows.
     minimiser, minimum
-        A global minimiser and its value, if they are known.
+        A global minimiser and its value, if they are known; with constraints, the best of the feasible points.
     targets
         Values worth reaching, the largest first, for problems whose minimum is not known.
     gradient, hessian_product, hessian_diagonal
@@ -56,18 +56,22 @@ class Problem:
         For noisy problems: values of several points without noise.
     start_box
         Random starts are uniform in this box, (low, high) for all coordinates; without it they are x0 + sigma0 N(0, I).
+    constraints
+        `constraints(x)` is a vector g, and x is feasible if g <= 0; it also takes points as rows.
+    integer
+        Indices of the coordinates that must be whole numbers.
 
     Raises
     ------
     ValueError
-        If space is unknown, or x0, sigma0 or minimiser do not fit it.
+        If space is unknown, or x0, sigma0, minimiser or integer do not fit it.
     """
 
     name: str
     fun: Callable[[Array], float]
     batch: Callable[[Array], Array]
     x0: Array
-    sigma0: float
+    sigma0: float | Array
     description: str
     source: str
     space: Space = "vector"
@@ -80,21 +84,30 @@ class Problem:
     hessian_diagonal: Callable[[Array], Array] | None = None
     noiseless: Callable[[Array], Array] | None = None
     start_box: tuple[float, float] | None = None
+    constraints: Callable[[Array], Array] | None = None
+    integer: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.space not in get_args(Space):
             raise ValueError(f"space must be one of {', '.join(get_args(Space))}, got {self.space!r}")
         self._store("x0", checks.real_array("x0", self.x0, (None,) * _AXES[self.space]))
-        self._store("sigma0", checks.real_number("sigma0", self.sigma0, positive=True))
+        self._store("sigma0", _steps(self.sigma0, self.x0.shape))
         if self.minimiser is not None:
             self._store("minimiser", checks.real_array("minimiser", self.minimiser, self.x0.shape))
         if self.space == "spd":
             checks.covariance("x0", self.x0, self.dim)
+        if not set(self.integer) <= set(range(self.dim)):
+            raise ValueError(f"integer must be indices below {self.dim}, got {self.integer}")
 
     @property
     def dim(self) -> int:
         """Length of a vector, or number of rows of a matrix."""
         return len(self.x0)
+
+    @property
+    def n_constraints(self) -> int:
+        """Number of constraints."""
+        return 0 if self.constraints is None else len(self.constraints(self.x0))
 
     def start(self, rng: np.random.Generator) -> Array:
         """Draw a random start: uniform in the start box, or x0 + sigma0 N(0, I) clipped to the bounds.
@@ -111,6 +124,15 @@ class Problem:
     def _store(self, name: str, value: Any) -> None:
         # a read-only copy, because problems are shared
         object.__setattr__(self, name, checks.read_only(value.copy()) if isinstance(value, np.ndarray) else value)
+
+
+def _steps(sigma0: float | Array, shape: tuple[int, ...]) -> float | Array:
+    if np.ndim(sigma0) == 0:
+        return checks.real_number("sigma0", sigma0, positive=True)
+    steps = checks.real_array("sigma0", sigma0, shape)
+    if not (steps > 0).all():
+        raise ValueError(f"sigma0 must be positive, got {steps.min():g}")
+    return steps
 
 
 def _inside(x: Array, bounds: tuple[float, float] | Array) -> Array:

@@ -195,6 +195,11 @@ def test_bounds_that_a_method_does_not_keep_are_a_failure() -> None:
     assert run.ended is Ended.ERROR and all(word in run.message for word in ("bfgs", "bounds", "schwefel"))
 
 
+def test_a_problem_with_constraints_is_a_failure() -> None:
+    run = odd("spring")
+    assert run.ended is Ended.ERROR and all(word in run.message for word in ("spring", "constraints"))
+
+
 def test_a_run_that_takes_too_long_ends_with_what_it_has() -> None:
     run = odd("rosenbrock", max_time=1e-9, max_evals=10**9)
     assert run.ended is Ended.TIMEOUT and run.failed

@@ -81,6 +81,15 @@ def inside(problem: zoo.Problem, x: Array) -> Array:
     return np.clip(x, low, high)
 
 
+def feasible(problem: zoo.Problem, x: Array) -> Array:
+    """Those of several points that obey the constraints, with whole numbers where the problem wants them."""
+    if problem.constraints is None:
+        return x
+    x = x.copy()
+    x[:, list(problem.integer)] = np.rint(x[:, list(problem.integer)])
+    return x[(problem.constraints(x) <= 0).all(axis=1)]
+
+
 def axes(problem: zoo.Problem, most: int = 24) -> list[tuple[int, ...]]:
     """The indices of all coordinates, or of as many as asked for, at random."""
     indices = list(np.ndindex(problem.x0.shape))

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 import esgroup_problems as zoo
 from esgroup.checks import Array
@@ -18,13 +19,19 @@ def smooth(name: str, *needed: str) -> list[zoo.Problem]:
     return [problem for problem in exact if all(getattr(problem, derivative) is not None for derivative in needed)]
 
 
+def limited(name: str) -> list[zoo.Problem]:
+    """Those instances of a problem that have constraints."""
+    return [problem for problem in laws.instances(name) if problem.constraints is not None]
+
+
 @every_problem
 def test_the_minimum_is_the_value_at_the_minimiser(name: str) -> None:
     for problem in laws.instances(name):
         if problem.minimiser is not None and problem.minimum is not None:
             there = laws.clean(problem)(problem.minimiser[None])[0]
             assert there == pytest.approx(problem.minimum, rel=1e-10, abs=1e-12)
-            assert laws.clean(problem)(problem.x0[None])[0] > problem.minimum + 1e-3 * abs(problem.minimum)
+            for start in laws.feasible(problem, problem.x0[None]):
+                assert laws.clean(problem)(start[None])[0] > problem.minimum + 1e-3 * abs(problem.minimum)
 
 
 @every_problem
@@ -36,8 +43,47 @@ def test_no_value_is_below_the_minimum(name: str) -> None:
         tried = [laws.points(problem, 100)]
         if problem.minimiser is not None:
             tried += [laws.near(problem, problem.minimiser, size, 20, rng) for size in (0.9, 1e-1, 1e-2, 1e-3, 1e-4)]
-        lowest = min(laws.clean(problem)(x).min() for x in tried)
+        found = laws.feasible(problem, np.concatenate(tried))
+        assert len(found) >= 5
+        lowest = laws.clean(problem)(found).min()
         assert lowest >= problem.minimum - 1e-10 * (1 + abs(problem.minimum))
+
+
+@every_problem
+def test_the_constraints_hold_at_the_minimiser_and_some_are_active(name: str) -> None:
+    for problem in limited(name):
+        there = problem.constraints(problem.minimiser)
+        assert there.shape == (problem.n_constraints,)
+        assert there.max() == pytest.approx(0, abs=1e-9)  # they are relative to their limits
+        assert (problem.minimiser[list(problem.integer)] % 1 == 0).all()
+
+
+@every_problem
+def test_the_minimiser_is_a_stationary_point_with_multipliers_of_the_right_sign(name: str) -> None:
+    # Karush, Kuhn, Tucker: -grad f is a combination, with positive factors, of the gradients of what is active
+    for problem in limited(name):
+        x = problem.minimiser
+        free = [i for i in range(problem.dim) if i not in problem.integer]
+        low, high = np.asarray(problem.bounds).T
+        bounds = [-np.eye(problem.dim)[i] for i in free if x[i] == low[i]]
+        bounds += [np.eye(problem.dim)[i] for i in free if x[i] == high[i]]
+        active = problem.constraints(x) > -1e-6
+        steps = 1e-5 * np.diag(x)
+        both = [(function(x + steps) - function(x - steps)).T for function in (problem.batch, problem.constraints)]
+        slope, curved = both[0] / 2e-5, both[1][active] / 2e-5  # of relative changes of the coordinates
+        normals = np.array([*curved, *(bound * x for bound in bounds)])
+        _, left = nnls(normals[:, free].T, -slope[free])
+        assert left < 1e-6 * np.abs(slope[free]).max()
+
+
+@every_problem
+def test_several_points_have_the_constraints_of_each(name: str) -> None:
+    for problem in limited(name):
+        x = laws.points(problem, 5)
+        together = problem.constraints(x)
+        assert together.shape == (5, problem.n_constraints) and np.isfinite(together).all()
+        np.testing.assert_allclose(together, [problem.constraints(row) for row in x], rtol=1e-9, atol=1e-12)
+        assert (pickle.loads(pickle.dumps(problem)).constraints(x) == together).all()
 
 
 @every_problem
