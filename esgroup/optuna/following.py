@@ -16,6 +16,8 @@ from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Drawn
 
 ASKED = "esgroup:asked"  # the system attribute of a trial that holds a `Sample`
+CONSTRAINTS = "constraints"  # Optuna's own: a list, or an attribute "constraints:name" for each
+_INFEASIBLE = 1e300  # beyond the values of objectives
 _MORE = 1.1  # times as many trials, at least, before all of them are told again in their order
 
 
@@ -95,10 +97,12 @@ class Following:
         key = [run.seed, ledger.nit, first, block % 2**32]
         if self._drawn is None or self._drawn_for != key:
             self._drawn, self._drawn_for = strategy.sample(search.state, size, np.random.default_rng(key)), key
-        drawn = Drawn(*(part[row : row + 1].copy() for part in (*self._drawn[:2], tags_of(self._drawn))))
+        one = slice(row, row + 1)
+        tags = tags_of(self._drawn)[one]
+        drawn = Drawn(self._drawn.points[one].copy(), self._drawn.local[one].copy(), tags)
         ledger.hand_out(drawn)
         self.own.add(trial)
-        local, tag = drawn.local[0].tolist(), int(tags_of(drawn)[0])
+        local, tag = drawn.local[0].tolist(), int(tags[0])
         sample = Sample(self.translation.checksum, run.number, run.seed, ledger.nit, tag, local)
         return self.translation.params(strategy.to_user(drawn.points)[0]), sample
 
@@ -152,12 +156,22 @@ class Following:
         if sample is not None and trial.number not in self.own:
             self._adopt(point, sample)
         self.own.discard(trial.number)
-        value = math.nan
-        if trial.state == TrialState.COMPLETE and trial.value is not None:
-            value = self.sign * trial.value
-        elif trial.state == TrialState.PRUNED:
-            value = math.inf
-        self.search.tell([point], [value])
+        self.search.tell([point], [self._value(trial)])
+
+    def _value(self, trial: FrozenTrial) -> float:
+        """What the search is told of a trial; only the ranks of values count.
+
+        Trials that violate constraints are worse than those that do not, and ranked by the sum of what is above 0 in
+        their constraints (Deb 2000): they have values from 1e300 to 2e300.
+        """
+        if trial.state == TrialState.PRUNED:
+            return math.inf
+        if trial.state != TrialState.COMPLETE or trial.value is None:
+            return math.nan
+        violation = sum(max(0.0, one) for one in constraints_of(trial))
+        if violation > 0:
+            return _INFEASIBLE * (2 - 1 / (1 + violation))
+        return self.sign * trial.value
 
     def _adopt(self, point: dict[str, Any], sample: Sample) -> None:
         """Take a point that another worker has asked for, or this one before it was stopped, as one of this search."""
@@ -172,6 +186,13 @@ class Following:
             return False
         self._looked_at = self.search.nit
         return bool(self.search.stop())
+
+
+def constraints_of(trial: FrozenTrial) -> list[float]:
+    """The constraints of a trial, of constraints_func or of Trial.set_constraint, as versions of Optuna store them."""
+    attributes = trial.system_attrs
+    named = [value for name, value in attributes.items() if name.startswith(f"{CONSTRAINTS}:")]
+    return [*(attributes.get(CONSTRAINTS) or ()), *named]
 
 
 def _finished_at(trial: FrozenTrial) -> tuple[float, int]:

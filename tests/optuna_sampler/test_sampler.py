@@ -449,3 +449,21 @@ def test_constraints_are_stored_as_optuna_has_them() -> None:
     study = studied(plane, 5, sampler)
     for trial in study.trials:
         assert list(trial.constraints.values()) == [trial.params["x"] - 1, -1.0]
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_minimum_on_a_constraint_is_found(direction: str) -> None:
+    sign = 1 if direction == "minimize" else -1
+    sampler = EsgroupSampler(seed=1, constraints_func=lambda trial: (trial.params["x"] + 1, -1.0))
+    best = studied(lambda trial: sign * plane(trial), 200, sampler, direction=direction).best_trial
+    assert best.params["x"] <= -1 and sign * best.value == pytest.approx(4.0, abs=0.1)
+
+
+def test_constraints_that_an_objective_sets_count() -> None:
+    def objective(trial: Any) -> float:
+        value = plane(trial)
+        trial.set_constraint("left", trial.params["x"] + 1)
+        return value
+
+    study = studied(objective, 200)
+    assert study.best_trial.params["x"] <= -1 and study.best_value == pytest.approx(4.0, abs=0.1)
