@@ -4,7 +4,7 @@
     python scripts/bench_optuna.py run --out optuna.csv --instances 501
     python scripts/bench_optuna.py table optuna.csv --instances 501
 
-Functions 1, 8 and 10 with 10 parameters from -5 to 5, each sampler with its defaults, 10 seeds: half an hour or so for
+Functions 1, 8 and 10 with 10 parameters from -5 to 5, each sampler with its defaults, 10 seeds: five minutes or so for
 an instance. A row of the file is a run; runs that are in the file are not run again. Nothing was tuned on instances
 beyond 3. The first trial is random for both samplers, and differs between them.
 """
