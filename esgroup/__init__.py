@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from esgroup import gradients as gradients
     from esgroup import groups as groups
     from esgroup import newton as newton
+    from esgroup import optuna as optuna
     from esgroup import restarts as restarts
     from esgroup import strategies as strategies
     from esgroup import variational as variational
@@ -51,7 +52,7 @@ _HOMES = {
     "newton_method": "esgroup.driver.scipy_methods",
     "scipy_method": "esgroup.driver.scipy_methods",
 }
-_MODULES = ("distributions", "gradients", "groups", "newton", "restarts", "strategies", "variational")
+_MODULES = ("distributions", "gradients", "groups", "newton", "optuna", "restarts", "strategies", "variational")
 
 __all__ = [
     "Angle",

@@ -59,6 +59,11 @@ _FAR = 1e150  # points further out are taken to be there, so that nothing overfl
 # corner 60, 60, 80, 100, 520; a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at bounds
 # 920, 930, 920, 900, 930.
 _BOUNDS_EVERY, _BOUNDS_SHARE = 4, 40
+# Samples behind a mirror are drawn again three times at most, if they are not more than half of a generation. Of 24
+# searches of bbob's f10 with 10 coordinates within -5 and 5 (instances 1-3, sigma0 = 5/3, 2000 evaluations) the median
+# gap is 7.2 instead of 20.7; a share of 0.3 leads to 12.6, of 0.7 to 7.6, of 1 to 6.5. A sphere half of whose
+# coordinates end at bounds takes 1,180 evaluations instead of 1,140; with a share of 0.7 it is 1,220, of 1 1,300.
+_AGAIN, _AGAIN_SHARE = 3, 0.5
 
 STEP_SIZES: dict[str, Callable[[], StepSize]] = {
     "csa": CumulativeStepSize,
@@ -200,9 +205,30 @@ class VectorSearch(Strategy):
         tags = self.evolution.sample(state, n, rng, generation, y)
         if self.box.plain:
             return Drawn(y, generation.samples, tags, generation)
+        again = tags is None and not self.options.mirrored and self._draw_again(state, generation, y, rng)
         if n >= self.popsize and (state.age.item() + 1) % self._bounds_every == 0:
             tags = self._try_bounds(state, y, tags)
-        return Drawn(self.box.decode(y), generation.samples, tags, generation)
+        return Drawn(self.box.decode(y), generation.samples, tags, None if again else generation)
+
+    def _draw_again(self, state: SearchState, generation: Generation, y: Array, rng: np.random.Generator) -> bool:
+        """Draw samples that are behind a mirror, and their y, again; returns whether there were any.
+
+        Seen from the mean, the function behind a mirror is folded, and correlations would be learnt wrongly from it. At
+        a minimum on many bounds hardly a sample is on this side of all mirrors: there the folded ones are taken.
+        """
+        behind = self.box.behind(y, state.mean)
+        if self.options.algorithm == "paper" or not 0 < behind.mean() <= _AGAIN_SHARE:
+            return False
+        for _ in range(_AGAIN):
+            other, place = Generation.empty(*y.shape), np.empty_like(y)
+            self.evolution.sample(state, len(y), rng, other, place)
+            good, bad = np.flatnonzero(~self.box.behind(place, state.mean)), np.flatnonzero(behind)
+            number = min(len(good), len(bad))
+            y[bad[:number]], generation.samples[bad[:number]] = place[good[:number]], other.samples[good[:number]]
+            behind[bad[:number]] = False
+            if not behind.any():
+                break
+        return True
 
     @cached_property
     def _bounds_every(self) -> float:

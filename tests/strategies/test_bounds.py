@@ -12,8 +12,11 @@ from scipy.optimize import Bounds
 from scipy.stats import norm
 
 from esgroup.search.searcher import Searcher
+from esgroup.strategies.base import Drawn
 from esgroup.strategies.bend import Bend
 from esgroup.strategies.box import parse_bounds, whole_bounds
+from esgroup.strategies.evolution import SearchState
+from esgroup.strategies.vector import VectorSearch
 
 INF = math.inf
 
@@ -477,3 +480,36 @@ def test_a_step_size_far_beyond_the_range_does_not_get_lost_between_the_mirrors(
         while search.best_f - 4.0 > 1e-8 or not search.nfev:
             search.tell(ellipsoid(weights, centre)(search.ask()))
             assert search.nfev < 1000
+
+
+# ---- samples behind mirrors ---------------------------------------------------------------------------------------
+
+
+def drawn_in_a_box(n: int, sigma0: float, seed: int = 3) -> tuple[VectorSearch, SearchState, Drawn]:
+    strategy = Searcher(np.zeros(4), sigma0, bounds=(-1, 1), popsize=n).strategy
+    assert isinstance(strategy, VectorSearch)
+    state = strategy.start()
+    return strategy, state, strategy.sample(state, n, np.random.default_rng(seed))
+
+
+def test_samples_behind_a_mirror_are_drawn_again_and_keep_their_own_coordinates() -> None:
+    strategy, state, drawn = drawn_in_a_box(200, 0.33)  # of the first draw a seventh or so is behind one
+    assert drawn.memo is None
+    y = state.mean + state.sigma * state.scale * (drawn.local @ strategy.group._dense(state.root).T)
+    assert not strategy.box.behind(y, state.mean).any()
+    np.testing.assert_allclose(strategy.box.decode(y), drawn.points, atol=1e-12)
+    assert len(np.unique(drawn.local, axis=0)) == 200
+
+
+def test_samples_are_drawn_once_where_no_mirror_is_near() -> None:
+    drawn = drawn_in_a_box(20, 0.1)[2]
+    assert drawn.memo is not None
+    free = Searcher(np.zeros(4), 0.1, popsize=20).strategy
+    np.testing.assert_array_equal(drawn.local, free.sample(free.start(), 20, np.random.default_rng(3)).local)
+
+
+def test_folded_samples_are_taken_where_most_are_behind_mirrors() -> None:
+    strategy = Searcher(np.ones(4), 0.3, bounds=(-1, 1), popsize=50).strategy  # at its corner
+    drawn = strategy.sample(strategy.start(), 50, np.random.default_rng(1))
+    assert drawn.memo is not None
+    assert (np.abs(drawn.points) <= 1).all()

@@ -145,12 +145,12 @@ def test_a_box_without_bounds_fixed_or_integer_coordinates_is_plain() -> None:
 
 
 def test_margins_are_as_documented() -> None:
-    """min(range / 10, max(sigma0, |x0 - bound|) / 2), none for integers."""
+    """min(range / 50, max(sigma0, |x0 - bound|) / 2), none for integers."""
     bounds = [(0, 10), (0, 10), (0, None), (None, 9), (0, 10), (0, 1e30), (None, None), (0, 1)]
-    where = make_box([5, 0, 3, 8, 5, 1, 0, 0.5], bounds, integer=[4], sigma0=[2, 0.5, 0.1, 4, 2, 0.3, 1, 8])
+    where = make_box([5, 0, 3, 8, 5, 1, 0, 0.5], bounds, integer=[4], sigma0=[2, 0.3, 0.1, 4, 2, 0.3, 1, 8])
     bend = where._bend
-    assert bend.lower_margin.tolist() == [1.0, 0.25, 1.5, 0.0, 0.0, 0.5, 0.0, 0.1]
-    assert bend.upper_margin.tolist() == [1.0, 1.0, 0.0, 2.0, 0.0, 0.1 * 1e30, 0.0, 0.1]
+    assert bend.lower_margin.tolist() == [0.2, 0.15, 1.5, 0.0, 0.0, 0.5, 0.0, 0.02]
+    assert bend.upper_margin.tolist() == [0.2, 0.2, 0.0, 2.0, 0.0, 0.02 * 1e30, 0.0, 0.02]
 
 
 def test_fixed_coordinates_are_indices_a_mask_or_values() -> None:
@@ -191,22 +191,30 @@ def test_every_integer_has_an_interval_of_length_one() -> None:
 
 
 def test_a_point_is_searched_where_it_is_nearest_to_the_mean() -> None:
-    where = make_box([5.0, 1.0], [(0, 10), (0, 3)], integer=[1])  # mirrors at -1 and 11, and at 0 and 3
+    where = make_box([5.0, 1.0], [(0, 10), (0, 3)], integer=[1])  # mirrors at -0.2 and 10.2, and at 0 and 3
     x = np.array([[2.0, 2.0]])
     assert where.encode(x).tolist() == [[2.0, 2.0]]
-    assert where.encode(x, np.array([-2.5, -1.4])).tolist() == [[-4.0, -2.0]]
-    assert where.encode(x, np.array([19.0, 8.9])).tolist() == [[20.0, 8.0]]
+    np.testing.assert_allclose(where.encode(x, np.array([-2.5, -1.4])), [[-2.4, -2.0]], rtol=1e-14)
+    np.testing.assert_allclose(where.encode(x, np.array([19.0, 8.9])), [[18.4, 8.0]], rtol=1e-14)
 
 
 def test_the_mean_moves_onto_the_bounds_within_three_standard_deviations() -> None:
-    bounds = [(0, 10), (0, 10), (0, 10), (None, 9), (0, 10), (None, None), (0, 10)]  # mirrors at -1 and 11
+    bounds = [(0, 10), (0, 10), (0, 10), (None, 9), (0, 10), (None, None), (0, 10)]  # mirrors at -0.2 and 10.2
     where = make_box([5.0] * 7, bounds, fixed=[6], integer=[4], sigma0=2.0)
-    mean = np.array([1.9, 2.1, 9.0, 8.5, 0.0, 3.0])
+    mean = np.array([2.7, 2.9, 9.0, 8.5, 0.0, 3.0])
     y = where.onto_bounds(mean, np.ones(6))
-    assert y.tolist() == [-1.0, 2.1, 11.0, 11.0, 0.0, 3.0]
-    assert where.decode(y[None]).tolist() == [[0.0, 2.1, 10.0, 9.0, 0.0, 3.0, 5.0]]
+    np.testing.assert_allclose(y, [-0.2, 2.9, 10.2, 11.0, 0.0, 3.0], rtol=1e-14)
+    assert where.decode(y[None]).tolist() == [[0.0, 2.9, 10.0, 9.0, 0.0, 3.0, 5.0]]
     assert where.onto_bounds(mean, np.full(6, 0.1)) is None
     assert make_box([5.0, 5.0]).onto_bounds(np.zeros(2), np.ones(2)) is None
+
+
+def test_points_behind_a_mirror_are_seen_from_the_mean() -> None:
+    where = make_box([5.0, 1.0, 0.0], [(0, 10), (0, 3), (None, None)], integer=[1], sigma0=2.0)
+    y = np.array([[-0.19, 3.49, 99.0], [10.21, 1.0, 0.0], [5.0, -0.51, 0.0], [5.0, -0.49, -99.0]])
+    assert where.behind(y, np.array([5.0, 1.0, 0.0])).tolist() == [False, True, True, False]
+    assert where.behind(y, np.array([10.3, 1.0, 0.0])).tolist() == [False, False, True, False]  # behind one itself
+    assert not make_box([5.0, 5.0]).behind(y[:, :2], np.zeros(2)).any()
 
 
 def test_the_kinds_of_integer_arguments() -> None:
@@ -370,7 +378,7 @@ def test_standard_deviations_are_reported_in_the_users_coordinates() -> None:
     shown = where.to_user_stds(np.array([5.0, 2.0, 1.0]), np.array([0.25, 40.0, 0.1]))
     assert shown.tolist() == [0.0, 0.25, 40.0, 0.1]
     at_bound = where.to_user_stds(where.encode(np.array([[1.0, 10.0, 3.0, 0.0]]))[0], np.array([0.1, 1.0, 0.1]))
-    assert at_bound[1] == pytest.approx(math.sqrt(2) * 0.1**2 / 4)  # that of t^2 / (4 a), margin a = 1
+    assert at_bound[1] == pytest.approx(math.sqrt(2) * 0.1**2 / (4 * 0.2))  # that of t^2 / (4 a), margin a = 0.2
 
 
 # ---- resolution -------------------------------------------------------------------------------------------------

@@ -251,7 +251,7 @@ def test_a_corner_with_small_slopes_is_not_missed_for_another_one() -> None:
 @pytest.mark.parametrize("dim", [2, 5, 20])
 def test_a_search_that_has_found_its_corner_ends_with_success_exactly_there(f: Any, dim: int) -> None:
     for seed in range(2):
-        search = Searcher(np.zeros(dim), bounds=(-5, 5), rng=seed, max_evals=300 * dim)
+        search = Searcher(np.zeros(dim), bounds=(-5, 5), rng=seed, max_evals=400 * dim)
         while not search.stop():
             search.tell(f(search.ask()))
         assert search.result.success, search.result.message
