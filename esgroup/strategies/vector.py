@@ -56,8 +56,8 @@ _FAR = 1e150  # points further out are taken to be there, so that nothing overfl
 
 # A point on the bounds comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3,
 # 4, 5 generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a
-# corner 60, 60, 80, 100, 520; a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at bounds
-# 920, 930, 920, 900, 930.
+# corner 60, 60, 80, 100, 520; a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at
+# bounds 920, 930, 920, 900, 930.
 _BOUNDS_EVERY, _BOUNDS_SHARE = 4, 40
 # Samples behind a mirror are drawn again three times at most, if they are not more than half of a generation. Of 24
 # searches of bbob's f10 with 10 coordinates within -5 and 5 (instances 1-3, sigma0 = 5/3, 2000 evaluations) the median
