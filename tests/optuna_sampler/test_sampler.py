@@ -580,6 +580,7 @@ def test_a_study_with_constraints_is_ask_and_tell_by_hand() -> None:
         search.tell([trial.params], [x + y], constraints=[[4 - x * y]])
     mine = study.sampler._following
     mine.follow(study.trials)
+    assert mine.search.constraints == search.constraints  # with the same tolerance
     assert_same(mine.search, search)
     tags = [trial.system_attrs[ASKED][4] for trial in study.trials[1:]]
     generations = [trial.system_attrs[ASKED][3] for trial in study.trials[1:]]
