@@ -63,8 +63,6 @@ class TestSciPy:
             ("jac", True),
             ("hess", lambda x: x),
             ("hessp", lambda x, p: p),
-            ("constraints", [{"type": "eq", "fun": lambda x: x[0]}]),
-            ("constraints", scipy.optimize.LinearConstraint(np.eye(3))),
             ("tol", 1e-6),
         ],
     )
