@@ -122,10 +122,11 @@ class Outcome:
     def _feasibility(self) -> str:
         assert self.result is not None
         active, multipliers, violation = self._active(), self.result.multipliers[0], self.result.constr_violation
-        shown = ", ".join(f"g[{j}] with multiplier {multipliers[j]:.4g}" for j in active[:SHOWN])
+        shown = ", ".join(f"g[{j}] {multipliers[j]:.4g}" for j in active[:SHOWN])
         shown += f", … {len(active) - SHOWN} more" * (len(active) > SHOWN)
         text = f"{'yes' if self.result.feasible else 'no'}, largest violation {violation:.3g}"
-        return f"{text}; active: {shown or 'none'} (of {len(multipliers)})"
+        held = f"active with multipliers: {shown}" if shown else "none active"
+        return f"{text}; {held} (of {len(multipliers)})"
 
     def _cost(self) -> str:
         assert self.result is not None

@@ -72,7 +72,7 @@ def _draw(figure: Any, run: Recorded) -> None:
 
 
 def _best_value(axes: Any, run: Recorded) -> None:
-    constrained = np.isfinite(run.violation).any()
+    constrained = bool(np.isfinite(run.violation).any())
     shift, label = _shift(run.best_f)
     if np.isfinite(run.gen_best).any():
         name = "of the generation" + ", by the Lagrangian" * constrained
@@ -254,7 +254,7 @@ def _title(header: dict[str, Any]) -> str:
 def _summary(run: Recorded) -> str:
     restarts = int(run.restart[-1])
     parts = [
-        f"best value {_minus(f'{run.best_f[-1]:.4g}')}" + " (not feasible)" * (not run.feasible[-1]),
+        f"best value {_minus(f'{run.best_f[-1]:.4g}')}" + ("" if run.feasible[-1] else " (not feasible)"),
         f"{run.nfev[-1]:,.0f} evaluations",
         f"{run.nit[-1]:,.0f} generations",
         f"{run.elapsed[-1]:,.3g} s",
