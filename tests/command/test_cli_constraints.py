@@ -101,7 +101,7 @@ def test_a_problem_of_the_zoo_is_searched_with_its_integers() -> None:
 
 def test_constraints_of_ones_own() -> None:
     found = run(*OWN)
-    np.testing.assert_allclose(found["x"], [1, 1, 0], atol=1e-3)
+    np.testing.assert_allclose(np.abs(found["x"]), [1, 1, 0], atol=1e-3)  # or both negative
     assert found["active"] == [0]
     assert found["multipliers"][0] == pytest.approx(2.0, rel=1e-2)  # grad (x^2 + y^2) = 2 grad (x y) at (1, 1)
     assert len(found["constr"]) == 2
