@@ -51,6 +51,7 @@ class Keeper(FileKeeper[RestartedSearch]):
             difference = (
                 origin_difference(origin._replace(arguments={}), self._origin)  # the problem first
                 or _difference(search.strategy, restarted.search.strategy)
+                or _constraint_difference(search, restarted.search)
                 or self._popsize_difference(search, header, restarted.search)
                 or origin_difference(origin, self._origin, not_given)
             )
@@ -68,6 +69,16 @@ class Keeper(FileKeeper[RestartedSearch]):
         campaign = header.get("campaign")
         first = saved.popsize if campaign is None else files.entry(campaign["schedule"], "popsize", int)
         return None if first == given.popsize else f"its popsize is {first}, not {given.popsize}"
+
+
+def _constraint_difference(saved: Searcher, given: Searcher) -> str | None:
+    theirs, ours = saved.constraints, given.constraints
+    if theirs == ours:
+        return None
+    if (theirs and theirs.number) != (ours and ours.number):
+        has = f"has {theirs.number} constraints" if theirs else "has no constraints"
+        return f"it {has}, not {ours.number if ours else 'none'}"
+    return "its equality constraints or their tolerance differ"
 
 
 def _space(strategy: Strategy) -> str:
