@@ -12,9 +12,9 @@ import numpy as np
 from esgroup.running.history import structure_name
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from scipy.optimize import OptimizeResult
 
-    from esgroup.checks import Array
     from esgroup.problem_registry import Task
     from esgroup.search.searcher import Searcher
 
@@ -113,7 +113,7 @@ class Outcome:
     def _has_constraints(self) -> bool:
         return self.result is not None and "constr" in self.result
 
-    def _active(self) -> Array:
+    def _active(self) -> NDArray[np.intp]:
         """Indices of the constraints that hold the search back: those with a multiplier."""
         assert self.result is not None
         sizes = np.abs(self.result.multipliers[0])

@@ -20,7 +20,8 @@ MOST_LABELS = 6  # names of coordinates beside a panel
 def plot(history: str | PathLike[str], out: str | PathLike[str]) -> Path:
     """Draw a history: best value, step size, axis ratio, mean and standard deviations over evaluations.
 
-    With constraints, the best value is drawn dashed in another colour until there is a feasible point. Needs matplotlib, which comes with the extra "plot".
+    With constraints, the best value is drawn dashed in another colour until there is a feasible point. Needs
+    matplotlib, which comes with the extra "plot".
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esgroup.checks import Array
 from esgroup.files.lines import LineFile
@@ -189,7 +190,7 @@ class Recorded(NamedTuple):
     mean: Array  # (generations, coordinates)
     stds: Array
     violation: Array  # the largest one at the best point, in its own units; NaN in searches without constraints
-    feasible: Array  # whether the best point is feasible; always in searches without constraints
+    feasible: NDArray[np.bool_]  # whether the best point is feasible; always in searches without constraints
 
 
 # the entries of a generation that others may lack
@@ -208,8 +209,9 @@ def read(path: str | PathLike[str]) -> Recorded:
     """
     header, generations = _header_and_generations(Path(path))
     complete = [_MAY_LACK | generation for generation in generations]
-    columns = [np.array([g[name] for g in complete], dtype=np.float64) for name in Recorded._fields[1:-1]]
-    return Recorded(header, *columns, np.array([g["feasible"] for g in complete], dtype=bool))
+    columns = (np.array([g[name] for g in complete], dtype=np.float64) for name in Recorded._fields[1:])
+    run = Recorded(header, *columns)
+    return run._replace(feasible=run.feasible > 0)
 
 
 def _header_and_generations(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""The figure of a search with constraints: the problem is what it says, the search solves it, and the figure is drawn."""
+"""The figure of a search with constraints: both are active at the optimum, the search finds it, a figure is drawn."""
 
 from __future__ import annotations
 
