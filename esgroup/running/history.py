@@ -209,9 +209,9 @@ def read(path: str | PathLike[str]) -> Recorded:
     """
     header, generations = _header_and_generations(Path(path))
     complete = [_MAY_LACK | generation for generation in generations]
-    columns = (np.array([g[name] for g in complete], dtype=np.float64) for name in Recorded._fields[1:])
-    run = Recorded(header, *columns)
-    return run._replace(feasible=run.feasible > 0)
+    kinds: dict[str, Any] = {"feasible": np.bool_}
+    columns: Any = (np.array([g[n] for g in complete], kinds.get(n, np.float64)) for n in Recorded._fields[1:])
+    return Recorded(header, *columns)
 
 
 def _header_and_generations(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
