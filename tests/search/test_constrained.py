@@ -96,9 +96,10 @@ def test_one_constraint_may_be_a_flat_list() -> None:
         np.full((9, 2), 1j),
         [[0.0, None]] * 9,
         [[0.0, 1.0]] * 8 + [[0.0]],
+        np.ma.masked_less(np.zeros((9, 2)), -1.0),
         {"a": 1},
     ],
-    ids=str,
+    ids=lambda bad: f"{type(bad).__name__}{np.shape(bad) if isinstance(bad, np.ndarray) else ''}",
 )
 def test_constraints_of_another_form_are_refused_and_the_search_stays_as_it_was(bad: Any) -> None:
     search = searcher(2)
@@ -184,7 +185,7 @@ def test_the_best_point_is_the_best_feasible_one_else_that_of_the_least_violatio
     result = search.result
     assert not result.success and result.constr_violation == 2.0 and "No feasible point" in result.message
     X = search.ask()
-    G[[2, 5]] = -1.0, 0.0
+    G[2], G[5] = -1.0, 0.0
     search.tell(100 + np.arange(9.0), constraints=G)
     assert search.best_f == 102.0 and np.array_equal(search.best_x, X[2]) and search.feasible
     assert search.result.constr_violation == 0.0 and search.result.constr.tolist() == [-1.0, -1.0]
@@ -259,10 +260,9 @@ def test_data_without_constraints_tell_no_best_point(tmp_path: Path) -> None:
 def test_values_told_one_by_one_are_those_of_a_generation() -> None:
     one, other = searcher(2), searcher(2)
     for _ in range(8):
-        X = generation(one, two)
+        generation(one, two)
         for x in other.ask():
             other.tell([x], [sphere(x)], constraints=[two(x)])
-    assert np.array_equal(X, x_of_last := X) and len(x_of_last) == 9
     assert one.multipliers is not None and np.array_equal(one.multipliers, other.multipliers)
     assert np.array_equal(one.best_x, other.best_x) and one.nfev == other.nfev
 
@@ -361,7 +361,7 @@ def test_an_equality_is_met_with_either_sign(sign: float) -> None:
 def test_a_constraint_far_away_is_reached() -> None:
     """Two thousand standard deviations from the start."""
     search = run(searcher(x0=np.zeros(3), equalities=[0], max_evals=6000), lambda x: [float(x[0]) - 1000.0])
-    assert search.feasible and search.best_f == pytest.approx(1e6, rel=1e-6)
+    assert search.feasible and search.best_f == pytest.approx(1e6, rel=1e-5)
 
 
 def test_whole_numbers_under_a_constraint() -> None:
