@@ -202,7 +202,9 @@ class Searcher:
         drawn = strategy.sample(self.state, n, self.rng, spare)
         if ledger.inner is not None and n >= 4:
             drawn = self._with_inner_point(drawn, ledger.inner)
-        return drawn if self.accepts is None else feasible.accepted(strategy, self.state, self.rng, drawn, self.accepts)
+        if self.accepts is None:
+            return drawn
+        return feasible.accepted(strategy, self.state, self.rng, drawn, self.accepts, ledger.best_x)
 
     def _with_inner_point(self, drawn: Drawn, point: Array) -> Drawn:
         """Put the solution of the models of a constrained search in place of the last sample that no device has marked.
