@@ -250,6 +250,39 @@ def test_a_search_is_the_same_bit_for_bit_in_other_units_of_f_and_of_each_constr
     assert (one.multipliers != 0).any()
 
 
+@pytest.mark.parametrize("f_unit", [1e-320, 1e-200, 1.0, 1e200, 1e305])
+@pytest.mark.parametrize("unit", [1e-320, 1e-200, 1.0, 1e200, 1e305])
+def test_the_largest_and_smallest_numbers_leave_everything_finite(f_unit: float, unit: float) -> None:
+    """Without a warning, which the tests take for an error."""
+    rule, popsize = AugmentedLagrangian(2, (1,)), 8
+    state, rng = rule.start((3,)), np.random.default_rng(0)
+    for _ in range(6):
+        z = rng.standard_normal((popsize, 3))
+        outcomes = np.column_stack([f_unit * (z**2).sum(axis=1), unit * (1 - z[:, 0]), unit * z[:, 1]])
+        state = rule.with_outcomes(state, z, outcomes)
+        state, models = rule.updated(state, state.points, np.empty((len(state.points), 0)), popsize)
+        assert all(np.isfinite(part).all() for part in state)
+        assert not np.isnan(rule.scores(state, outcomes)).any() and not np.isnan(rule.violation(state, z[:, :2])).any()
+        step = rule.inner_step(state, models)
+        assert step is None or np.isfinite(step).all()
+
+
+def test_multipliers_pull_at_most_ten_times_as_strongly_as_f() -> None:
+    """Where no point within reach is feasible."""
+    state = settled(AugmentedLagrangian(1, (0,)), linear([-300.0], [[-2.0, 0.0], [1.0, 0.0]]))
+    assert state.multipliers == pytest.approx([-20.0], rel=1e-9)
+
+
+def test_a_constraint_without_a_slope_has_a_penalty_that_grows_while_it_is_violated() -> None:
+    """One that only choices and integers change: omega = std(f) / mean(g^2) at first."""
+    rule, z = AugmentedLagrangian(2), np.random.default_rng(0).standard_normal((40, 3))
+    outcomes = np.column_stack([z[:, 0], np.full(40, 2.0), np.full(40, -2.0)])
+    state = rule.with_outcomes(rule.start((3,)), z, outcomes)
+    first, _ = rule.updated(state, z, NOTHING, 40)
+    assert first.penalties == pytest.approx(np.full(2, z[:, 0].std() / 4)) and (first.multipliers == 0).all()
+    assert rule.updated(first, z, NOTHING, 40)[0].penalties == pytest.approx(first.penalties * [2, 1])
+
+
 def test_a_constant_added_to_f_changes_no_multiplier() -> None:
     rule, z = AugmentedLagrangian(1), np.random.default_rng(0).standard_normal((40, 3))
     models = exact_models(3, 1, 1)._replace(at_mean=np.array([3.0, 1.0]))
