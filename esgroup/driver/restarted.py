@@ -21,11 +21,13 @@ from esgroup.running.limits import BUDGETS, TARGET, Limits, budget_reasons, pars
 from esgroup.search import tell_input
 from esgroup.search.ledger import Mark
 from esgroup.search.searcher import Searcher
+from esgroup.strategies.base import Strategy
 
 if TYPE_CHECKING:
     from esgroup.running.result import SearchResult
 
 _LIMITS = (TARGET, *BUDGETS)
+_PLACES = 1000  # that are tried for one that fulfils what has keep_feasible=True, before there is no other run
 
 
 class Past(NamedTuple):
@@ -164,12 +166,18 @@ class RestartedSearch:
         best = self.best_f, self._best_point, self.best_constraints, self._best_violation
         past = Past(self.restart + 1, self.nfev, self.nit, self.nfailed, self.seconds, *best)
         schedule, plan = planned
-        strategy = self._first.restarted(plan.popsize, plan.sigma_factor, self.rng)
+        accepts, rule = self.search.accepts, self.search.constraints
+        for _ in range(_PLACES):
+            strategy = self._first.restarted(plan.popsize, plan.sigma_factor, self.rng)
+            if strategy is None or accepts is None or accepts(_start_of(strategy)):
+                break
+        else:
+            self.other_reasons["restarts"] = "no other place was found that fulfils what has keep_feasible=True"
+            return False
         if strategy is None:
             self.other_reasons["restarts"] = "the strategy knows no other place to begin at"
             return False
         limits = _remaining(self.limits, past)
-        accepts, rule = self.search.accepts, self.search.constraints
         self.search = Searcher(strategy, constraints=rule, rng=self.rng.spawn(1)[0], **limits._asdict())
         self.search.accepts = accepts
         self.past, self.schedule, self.plan = past, schedule, plan
@@ -326,6 +334,11 @@ def _outstanding_points(search: Searcher) -> Array:
     if not search.ledger.asked:
         raise ValueError("the file has values of a generation, but not its points")
     return search.ledger.asked[-1].drawn.points
+
+
+def _start_of(strategy: Strategy) -> Any:
+    """Return the point at which a strategy begins, as users see it."""
+    return strategy.to_user(strategy.mean(strategy.start())[None])[0]
 
 
 def _columns(rows: list[Any]) -> tuple[list[float], list[list[float]]]:

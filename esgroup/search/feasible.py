@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from esgroup.checks import Array
 from esgroup.strategies.base import Drawn, Strategy
 
 _TRIES = 20  # batches of further samples before points are moved
@@ -14,13 +15,18 @@ _HALVINGS = 30  # of the way from a sample to the mean
 
 
 def accepted(
-    strategy: Strategy, state: Any, rng: np.random.Generator, drawn: Drawn, accepts: Callable[[Any], bool]
+    strategy: Strategy,
+    state: Any,
+    rng: np.random.Generator,
+    drawn: Drawn,
+    accepts: Callable[[Any], bool],
+    best: Array | None,
 ) -> Drawn:
     """Return points all of which are accepted: samples in place of those that are not, else points moved to the mean.
 
     A sample that is accepted has the law of the distribution under the condition. Where that is too rare, a sample is
-    moved along the straight line to the mean until it is accepted; the mean itself, which is where it ends, must be.
-    Local coordinates are those of the points as they are.
+    moved along the straight line to the mean until it is accepted, and if the mean itself is not, to the best point so
+    far: the mean of accepted points may lie outside. Local coordinates are those of the points as they are.
     """
     points = strategy.to_user(drawn.points)
     bad = [i for i in range(len(drawn.points)) if not accepts(points[i])]
@@ -41,17 +47,26 @@ def accepted(
             break
     z, _ = strategy.model_coordinates(state, placed)
     for i in bad:
-        for halving in range(_HALVINGS + 1):
-            moved = strategy.at(state, z[i] * (0.5**halving if halving < _HALVINGS else 0.0))
-            if moved is not None and accepts(strategy.to_user(moved[None])[0]):
-                placed[i] = moved
-                break
-        else:
-            raise RuntimeError(
-                "no point near the mean of the search fulfils the constraints with keep_feasible=True: choose a "
-                "smaller sigma0, or leave keep_feasible out"
-            )
+        placed[i] = _moved(strategy, state, z[i], accepts, best)
         local[i] = strategy.shortened(strategy.local(state, placed[i : i + 1]))[0]
         if tags is not None:
             tags[i] = 0
     return Drawn(placed, local, tags)
+
+
+def _moved(strategy: Strategy, state: Any, z: Array, accepts: Callable[[Any], bool], best: Array | None) -> Array:
+    """Return an accepted point on the way from the coordinates z to the mean, else on that to the best point."""
+    ends = [np.zeros_like(z)]
+    if best is not None:
+        ends.append(strategy.model_coordinates(state, best[None])[0][0])
+    for end in ends:
+        for halving in range(_HALVINGS + 1):
+            moved = strategy.at(state, end + (z - end) * (0.5**halving if halving < _HALVINGS else 0.0))
+            if moved is not None and accepts(strategy.to_user(moved[None])[0]):
+                return moved
+    if best is not None and accepts(strategy.to_user(best[None])[0]):  # which `at` may miss by rounding
+        return best
+    raise RuntimeError(
+        "no point near the mean of the search fulfils the constraints with keep_feasible=True: choose a smaller "
+        "sigma0, or leave keep_feasible out"
+    )

@@ -142,20 +142,26 @@ class Searcher:
         Returns
         -------
         Searcher
-            The best feasible point counts as found, but not as an evaluation.
+            The best feasible point counts as found, but not as an evaluation; with constraints, of which the data do
+            not tell, none does.
         """
         from esgroup.search import warm_start
 
         if space is not None:
             data = warm_start.space_from_data(space, X, f)
             search = cls(data, sigma0, **options)
-            search.ledger.best_x, search.ledger.best_f = warm_start.best_row(search.strategy, X, f)
+            search._note_data(*warm_start.best_row(search.strategy, X, f))
             return search
         x0, sigma0, cov0 = warm_start.start_from_data(X, f, sigma0)
         x0 = warm_start.moved_inside(x0, options.get("bounds"), options.get("integer"))
         search = cls(x0, sigma0, cov0=cov0, **options)
-        search.ledger.best_x, search.ledger.best_f = warm_start.best_feasible(search.strategy, X, f)
+        search._note_data(*warm_start.best_feasible(search.strategy, X, f))
         return search
+
+    def _note_data(self, x: Array | None, value: float) -> None:
+        """Count the best of evaluated points as found, unless there are constraints, of which the data do not tell."""
+        if self.ledger.rule is None:
+            self.ledger.best_x, self.ledger.best_f = x, value
 
     # ---- ask ----------------------------------------------------------------------------------------------------
 
@@ -196,7 +202,9 @@ class Searcher:
         drawn = strategy.sample(self.state, n, self.rng, spare)
         if ledger.inner is not None and n >= 4:
             drawn = self._with_inner_point(drawn, ledger.inner)
-        return drawn if self.accepts is None else feasible.accepted(strategy, self.state, self.rng, drawn, self.accepts)
+        if self.accepts is None:
+            return drawn
+        return feasible.accepted(strategy, self.state, self.rng, drawn, self.accepts, ledger.best_x)
 
     def _with_inner_point(self, drawn: Drawn, point: Array) -> Drawn:
         """Put the solution of the models of a constrained search in place of the last sample that no device has marked.

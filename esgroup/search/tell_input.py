@@ -75,10 +75,14 @@ def outcomes(fitness: Array, constraints: Any, m: int) -> Array:
     if constraints is None:
         raise ValueError(f"constraints must be told beside values, as an array of shape ({n}, {m}), got None")
     try:
-        array = np.asarray(constraints, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = np.asarray(constraints)
+    except ValueError:  # ragged
+        array = np.empty(0, dtype=object)
+    real = array.dtype.kind in "fiub" or (array.size and all(isinstance(g, numbers.Real) for g in array.flat))
+    if not real or isinstance(constraints, np.ma.MaskedArray):
         wanted = f"an array of real numbers of shape ({n}, {m})"
-        raise ValueError(f"constraints must be {wanted}, got {constraints!r}") from None
+        raise ValueError(f"constraints must be {wanted}, got {constraints!r}")
+    array = array.astype(np.float64)
     if array.shape == (n,) and m == 1:
         array = array[:, None]
     if array.shape != (n, m):

@@ -195,8 +195,11 @@ class AugmentedLagrangian:
         """
         if not np.isfinite(state.scales).all() and len(state.outcomes):
             state = state._replace(scales=_sizes(state.outcomes[:, 1:]))
-        models = fitted(z, others, state.outcomes)
-        state = self._with_multipliers(self._with_first_penalties(state, models), models)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # values whose squares are no numbers
+            models = fitted(z, others, state.outcomes)
+            new = self._with_multipliers(self._with_first_penalties(state, models), models)
+        if all(np.isfinite(part).all() for part in (new.multipliers, new.penalties, new.trend, new.travel)):
+            state = new
         numbers = z.shape[1] + others.shape[1] + 2
         kept = max(popsize, min(_REMEMBERED * numbers, _MOST_REMEMBERED))
         return state._replace(points=state.points[-kept:], outcomes=state.outcomes[-kept:]), models
@@ -292,14 +295,16 @@ class AugmentedLagrangian:
         all linear models with a margin: |z|^2 in the dual is again a problem of non-negative least squares.
         """
         n = models.slopes.shape[1]
-        steepness = np.linalg.norm(models.slopes[1:], axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            steepness, length = np.linalg.norm(models.slopes[1:], axis=1), float(np.linalg.norm(models.slopes[0]))
+        if not (np.isfinite(steepness).all() and math.isfinite(length)):
+            return None
         offsets = models.at_mean[1:] / np.maximum(steepness, 1e-300)
         near = (steepness > 0) & (self.is_equality | (offsets > -3 * math.sqrt(max(1, n))))
         if n == 0 or not (near & ((state.multipliers != 0) | (offsets > -_WORTH))).any():
             return None
         curvature = models.curvatures[0] + float(state.multipliers @ models.curvatures[1:])
         gradient, longest = models.slopes[0], math.sqrt(n)
-        length = float(np.linalg.norm(gradient))
         first = -gradient / max(curvature, length / longest, 1e-300)
         slopes = models.slopes[1:][near] / steepness[near, None]
         equal = self.is_equality[near]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.optimize
+from scipy.optimize import NonlinearConstraint
 
 import esgroup
 from esgroup import Choice, Real, Space
@@ -80,6 +81,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     'noise="adapt"': {"noise": "adapt"},
     "decoding": {"decoding": True},
     'algorithm="paper"': {"algorithm": "paper"},
+    "constraints": {"constraints": NonlinearConstraint(squares, -np.inf, 50.0), "constraint_tol": 1e-5},
     "basins": {"basins": 3},
     'space="spd"': {"space": "spd", "x0": np.diag([1.0, 2.0, 3.0])},
     'space="matrix"': {"space": "matrix", "x0": np.ones((2, 3))},
@@ -167,6 +169,7 @@ class Pair:
             "bounds": lambda r, x: (np.abs(x) <= 3).all(),
             "fixed": lambda r, x: x[0] == X0[0],
             "integer": lambda r, x: x[1] == round(x[1]),
+            "constraints": lambda r, x: r.constr[0] == pytest.approx([squares(r.x)]) and r.constr_violation < 1e-3,
             "basins": lambda r, x: hasattr(r, "modes"),
             'space="spd"': lambda r, x: x.shape == start.shape and (np.linalg.eigvalsh(x) > 0).all(),
             'space="matrix"': lambda r, x: x.shape == start.shape,
