@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from esgroup_problems.designs import spring
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 import esgroup
 from esgroup import Choice, Real, Space
 from esgroup.checks import Array
 from esgroup.search.searcher import Searcher
+from esgroup_problems.designs import spring
 from tests.driver.support import Recorder, fail, same, squares, squares_of_rows
 
 X0 = np.array([2.0, 1.5, 2.5])
@@ -406,7 +406,7 @@ def test_named_parameters_take_functions_of_a_dict() -> None:
     constraint = NonlinearConstraint(lambda p: p["x"].sum() - (p["k"] == "v"), 2.0, np.inf)
     result = esgroup.minimize(fun, space, constraints=constraint, rng=1, max_evals=1500)
     assert result.fun == pytest.approx(2.0, abs=1e-3) and result.x["k"] == "u"
-    with pytest.raises(ValueError, match="constraints.*LinearConstraint"):
+    with pytest.raises(ValueError, match=r"constraints.*LinearConstraint"):
         esgroup.minimize(fun, space, constraints=LinearConstraint(np.ones((1, 2)), 1.0))
 
 

@@ -163,7 +163,11 @@ def test_bad_arguments_are_refused_by_name(options: dict[str, Any], text: str) -
 
 @pytest.mark.parametrize(
     "start",
-    [esgroup.Wishart(mean=np.eye(2)), Normal(mean=2.0, std=1.0), esgroup.MatrixGaussian(mean=np.ones((2, 3)), sigma0=1)],
+    [
+        esgroup.Wishart(mean=np.eye(2)),
+        Normal(mean=2.0, std=1.0),
+        esgroup.MatrixGaussian(mean=np.ones((2, 3)), sigma0=1),
+    ],
     ids=lambda start: type(start).__name__,
 )
 def test_other_distributions_refuse_constraints(start: Any) -> None:
