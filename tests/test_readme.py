@@ -36,6 +36,15 @@ def test_the_first_examples_find_the_minimum() -> None:
     np.testing.assert_allclose(two["search"].result.x, [3.0, 3.0, 3.0], atol=1e-4)
 
 
+def test_the_spring_is_as_light_as_it_can_be() -> None:
+    names: dict = {}
+    exec(compile(next(code for code in EXAMPLES if "def limits" in code), str(README), "exec"), names)
+    res = names["res"]
+    assert res.fun < 0.01268 and res.feasible
+    assert [bool(m > 1e-3) for m in res.multipliers[0]] == [True, True, False, False]
+    assert max(names["limits"](res.x)) < 1e-5
+
+
 def test_nothing_is_left_to_be_filled_in() -> None:
     assert not re.search(r"@[A-Z0-9]+@", README.read_text())
 

@@ -97,6 +97,9 @@ def run(
     x0: Annotated[str | None, typer.Option(help="Start, as in 0.5,1,-2; default: the problem's, or zeros.")] = None,
     space: Annotated[str | None, typer.Option(help="A Space of named parameters, as MODULE:NAME.")] = None,
     bounds: Annotated[str | None, typer.Option(help="LOW,HIGH for all variables, or one pair each: 0,1;-5,5.")] = None,
+    constraints: Annotated[
+        str | None, typer.Option(help="MODULE:FUNCTION of x that returns a vector; x is feasible where all are <= 0.")
+    ] = None,
     method: Annotated[Literal["search", "newton"], _option(_SEARCH, help="newton uses gradients.")] = "search",
     jac: Annotated[str | None, _option(_SEARCH, help="Gradient for --method newton, as MODULE:FUNCTION.")] = None,
     hessp: Annotated[str | None, _option(_SEARCH, help="Hessian at x times v, as MODULE:FUNCTION of x and v.")] = None,
@@ -145,6 +148,7 @@ def run(
         x0=x0,
         sigma0=sigma0,
         bounds=bounds,
+        constraints=constraints,
         space=space,
         workers=workers,
         basins=basins,
@@ -173,7 +177,8 @@ def _run(job: Any, as_json: bool) -> None:
     except run.ObjectiveError as error:
         typer.echo(str(error), err=True, nl=False)
         saved = "" if job.checkpoint is None else f"; {job.checkpoint} has all values that were known before"
-        _fail(f"{job.problem} raised an exception{saved}; --on-error nan would count it as a failed run", FAILED)
+        which = job.problem if job.constraints is None else f"{job.problem} or {job.constraints}"
+        _fail(f"{which} raised an exception{saved}; --on-error nan would count it as a failed run", FAILED)
     except KeyboardInterrupt:
         _fail("interrupted before the search began", INTERRUPTED)
     _print(outcome, as_json)

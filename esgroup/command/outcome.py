@@ -12,6 +12,7 @@ import numpy as np
 from esgroup.running.history import structure_name
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from scipy.optimize import OptimizeResult
 
     from esgroup.problem_registry import Task
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 LABEL = 9  # columns
 SHOWN = 5  # coordinates of the best point that are printed; matrices with up to SHOWN^2 entries are printed whole
 MODES = 20  # optima that are printed
+NEGLIGIBLE = 1e-12  # share of the largest multiplier: those of constraints that are not active fade, but seldom reach 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,7 @@ class Outcome:
         lines = [("problem", self._problem()), ("stopped", self._stop_reason())]
         if self.result is not None and self.result.nfev:
             lines += [("best", self._best()), ("at", _point(self.result.x))]
+            lines += [("feasible", self._feasibility())] if self._has_constraints and not self.all_failed else []
             lines += [(f"mode {i}", text) for i, text in enumerate(self._modes(), start=1)]
             lines.append(("cost", self._cost()))
         if self.files:
@@ -68,6 +71,10 @@ class Outcome:
         fields = {name: plain(self.result[name]) for name in (*names, "xmean", "stds")}
         if "probabilities" in self.result:
             fields["probabilities"] = plain(self.result.probabilities)
+        if self._has_constraints:
+            fields |= {name: plain(self.result[name]) for name in ("feasible", "constr_violation")}
+            fields |= {"constr": plain(self.result.constr[0]), "multipliers": plain(self.result.multipliers[0])}
+            fields["active"] = self._active().tolist()
         if "modes" in self.result:
             fields["modes"] = [plain(mode._asdict()) for mode in self.result.modes]
         return fields
@@ -101,6 +108,25 @@ class Outcome:
         assert self.result is not None
         known = "" if self.task.minimum is None else f" (known minimum {self.task.minimum:g})"
         return f"{self.result.fun:.10g}{known}"
+
+    @property
+    def _has_constraints(self) -> bool:
+        return self.result is not None and "constr" in self.result
+
+    def _active(self) -> NDArray[np.intp]:
+        """Indices of the constraints that hold the search back: those with a multiplier."""
+        assert self.result is not None
+        sizes = np.abs(self.result.multipliers[0])
+        return np.flatnonzero((sizes > 0) & (sizes >= NEGLIGIBLE * sizes.max()))
+
+    def _feasibility(self) -> str:
+        assert self.result is not None
+        active, multipliers, violation = self._active(), self.result.multipliers[0], self.result.constr_violation
+        shown = ", ".join(f"g[{j}] {multipliers[j]:.4g}" for j in active[:SHOWN])
+        shown += f", … {len(active) - SHOWN} more" * (len(active) > SHOWN)
+        text = f"{'yes' if self.result.feasible else 'no'}, largest violation {violation:.3g}"
+        held = f"active with multipliers: {shown}" if shown else "none active"
+        return f"{text}; {held} (of {len(multipliers)})"
 
     def _cost(self) -> str:
         assert self.result is not None

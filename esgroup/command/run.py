@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 import traceback
@@ -48,6 +49,7 @@ class Job:
     x0: str | None = None
     sigma0: float | None = None
     bounds: str | None = None
+    constraints: str | None = None
     workers: int | None = None
     space: str | None = None
     basins: int | None = None
@@ -141,6 +143,8 @@ def _with_derivatives(task: Task, job: Job) -> Task:
     """Return the problem with the derivatives that --jac and --hessp name, or else its own."""
     from esgroup.problem_registry import load_function
 
+    if task.constraints is not None:
+        raise ValueError(f"--method newton takes no constraints, which {task.name} has: leave them out, or search")
     gradient: Any = task.gradient if job.jac is None else load_function(job.jac)
     product: Any = task.hessian_product if job.hessp is None else load_function(job.hessp)
     if gradient is None:
@@ -185,7 +189,7 @@ def _input_errors() -> Iterator[None]:
 def _checked_task(job: Job) -> Task:
     """Return the problem, after checking everything that can be checked before the search."""
     from esgroup.plots.style import check_out
-    from esgroup.problem_registry import find
+    from esgroup.problem_registry import find, load_function
 
     if job.plot is not None:
         check_out(job.plot)
@@ -197,8 +201,13 @@ def _checked_task(job: Job) -> Task:
     if not job.resume and path is not None and path.exists():
         raise ValueError(f"{path} exists; add --resume to continue, or choose another name")
     if job.space is not None:
-        return _task_over_space(job, job.space)
-    return find(job.problem, job.dim, None if job.x0 is None else lists.numbers("--x0", job.x0))
+        task = _task_over_space(job, job.space)
+    else:
+        task = find(job.problem, job.dim, None if job.x0 is None else lists.numbers("--x0", job.x0))
+    if job.constraints is None:
+        return task
+    constraints: Any = load_function(job.constraints)  # of a point, as the function is
+    return replace(task, constraints=constraints)
 
 
 def _task_over_space(job: Job, name: str) -> Task:
@@ -239,6 +248,7 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
             space=_SPACES.get(task.space, "vector"),
             basins=job.basins,
             bounds=task.bounds if job.bounds is None else lists.bounds(job.bounds),
+            constraints=_constraints(task, caught),
             vectorized=in_one_call,
             workers=workers,
             on_error=on_error,
@@ -267,13 +277,24 @@ def _origin(job: Job, task: Task) -> tuple[str, tuple[str, ...]]:
     return f"{task.name} with {size}", tuple(name for name in ("x0", "sigma0") if getattr(job, name) is None)
 
 
+def _constraints(task: Task, caught: tuple[type[Exception], ...]) -> Any:
+    """Return the constraints of the problem as `minimize` takes them."""
+    if task.constraints is None:
+        return ()
+    from scipy.optimize import NonlinearConstraint
+
+    return NonlinearConstraint(Guarded(task.constraints, caught), -math.inf, 0.0)
+
+
 def _parsed(options: dict[str, Any], task: Task) -> dict[str, Any]:
-    """Return the options with those that are lists as `minimize` takes them."""
+    """Return the options with those that are lists as `minimize` takes them; integers by default as in the problem."""
     given = {name: options[name] for name in ("integer", "fixed") if options.get(name) is not None}
     if given and task.x0.ndim != 1:
         raise ValueError(f"--{next(iter(given))} is for vectors: {task.name} is a function of matrices")
     if "integer" in given:
         given["integer"] = lists.integer(given["integer"])
+    elif task.integer:
+        given["integer"] = list(task.integer)
     if "fixed" in given:
         if task.start_space is None:
             given["fixed"] = lists.fixed(given["fixed"], task.x0.tolist())

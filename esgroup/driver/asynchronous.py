@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from esgroup.driver.crew import Crew
-from esgroup.driver.evaluate import collected, own_point
+from esgroup.driver.crew import Crew, own_point
+from esgroup.driver.evaluate import collected
 from esgroup.driver.failures import Failures
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.running.interrupts import Interrupts

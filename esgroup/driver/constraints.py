@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.driver.crew import NotEvaluated
+from esgroup.driver.crew import NotEvaluated, own_point
 
 _KINDS = "scipy.optimize.NonlinearConstraint, LinearConstraint, or a dict with 'type' and 'fun'"
 
@@ -308,6 +308,4 @@ def _refuse_contradictions(constraints: Sequence[Constraint], bounds: Any) -> No
 
 def _own(x: Any) -> Any:
     """A point that a function may change."""
-    from esgroup.driver.evaluate import own_point
-
     return own_point(x if isinstance(x, dict) else np.array(x, dtype=np.float64))

@@ -60,6 +60,13 @@ class Crew(Protocol):
 # ---- calling the objective --------------------------------------------------------------------------------------
 
 
+def own_point(x: Any) -> Any:
+    """Copy a point, so that a function may change it: an array, a dict with arrays in it, or anything else."""
+    if isinstance(x, dict):
+        return {name: value.copy() if hasattr(value, "setflags") else value for name, value in x.items()}
+    return x.copy() if hasattr(x, "copy") else x
+
+
 def call_objective(call: Callable[..., Any], *x: Any) -> Any:
     """Return call(*x); sys.exit() in the objective is an error of the objective, and ends no process."""
     try:

@@ -18,7 +18,7 @@ from typing import Any
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.driver.crew import TICK, Call, Crew, Outcomes, call_objective
+from esgroup.driver.crew import TICK, Call, Crew, Outcomes, call_objective, own_point
 from esgroup.driver.executors import OnExecutor, sendable
 from esgroup.driver.failures import Failures
 from esgroup.driver.processes import Processes
@@ -113,13 +113,6 @@ def _own(X: Any) -> Any:
     if not isinstance(X, list):
         return X.copy()
     return [own_point(x) for x in X]
-
-
-def own_point(x: Any) -> Any:
-    """One such point."""
-    if isinstance(x, dict):
-        return {name: value.copy() if hasattr(value, "setflags") else value for name, value in x.items()}
-    return x.copy() if hasattr(x, "copy") else x
 
 
 def objective(fun: Any, args: Any) -> Call:

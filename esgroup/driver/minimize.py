@@ -15,7 +15,8 @@ import numpy as np
 from esgroup import checks
 from esgroup.driver.asynchronous import Asynchronous
 from esgroup.driver.constraints import Constraints, WithConstraints, parse_constraints
-from esgroup.driver.evaluate import Enough, Evaluate, Way, objective, own_point
+from esgroup.driver.crew import own_point
+from esgroup.driver.evaluate import Enough, Evaluate, Way, objective
 from esgroup.driver.failures import Failures, OnError
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.driver.resume import Keeper

@@ -16,6 +16,7 @@ def scipy_method(
     args: tuple[Any, ...] = (),
     *,
     bounds: Any = None,
+    constraints: Any = (),
     callback: Callable[..., Any] | None = None,
     maxiter: int | None = None,
     maxfev: int | None = None,
@@ -34,6 +35,9 @@ def scipy_method(
         Further arguments of fun.
     bounds : default None
         Bounds in either form that SciPy accepts.
+    constraints : default ()
+        Constraints in any form that SciPy accepts: objects, dicts, or a list of them. SciPy hands them over as they
+        are; their derivatives are not used.
     callback : default None
         As in SciPy: callback(x) receives the best point of the current search, callback(intermediate_result) an
         OptimizeResult, and StopIteration ends the run. The value that it returns is ignored.
@@ -51,7 +55,7 @@ def scipy_method(
     Raises
     ------
     ValueError
-        If jac, hess, hessp, constraints or tol is given, which a search would not use.
+        If jac, hess, hessp or tol is given, which a search would not use.
 
     Examples
     --------
@@ -63,7 +67,7 @@ def scipy_method(
     """
     from esgroup.driver.minimize import minimize
 
-    unused = {name: options.pop(name, None) for name in ("jac", "hess", "hessp", "constraints", "tol")}
+    unused = {name: options.pop(name, None) for name in ("jac", "hess", "hessp", "tol")}
     refuse("esgroup.scipy_method", unused)
     if maxiter is not None:
         options.setdefault("max_iters", maxiter)
@@ -72,7 +76,7 @@ def scipy_method(
     options.setdefault("progress", bool(disp))
     on_result = scipy_callback(callback)
     on_generation = None if on_result is None else lambda search: on_result(search.result)
-    return minimize(fun, x0, args=args, bounds=bounds, callback=on_generation, **options)
+    return minimize(fun, x0, args=args, bounds=bounds, constraints=constraints, callback=on_generation, **options)
 
 
 def newton_method(

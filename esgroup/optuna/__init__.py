@@ -12,6 +12,9 @@ What a trial says:
   at different steps cannot be ranked by them;
 - failed: nothing but that it was tried, as NaN does for every search.
 
+Constraints, of `constraints_func` or of `trial.set_constraint`, are told beside values: the search has a multiplier for
+each of them, and its samples lie on both sides of those that are active at the minimum.
+
 A trial has a system attribute "esgroup:asked" with the sample from which its parameters were made (`Sample`), so that
 every worker can take it as one of its own: told the same trials in the same order, all of them have the same search.
 When a search has come to its end (`Searcher.stop`) the next one starts elsewhere with twice the population; the

@@ -17,11 +17,12 @@ from esgroup.strategies.base import Drawn
 
 ASKED = "esgroup:asked"  # the system attribute of a trial that holds a `Sample`
 CONSTRAINTS = "constraints"  # Optuna's own: a list, or an attribute "constraints:name" for each
-_INFEASIBLE = 1e300  # beyond the values of objectives
 _MORE = 1.1  # times as many trials, at least, before all of them are told again in their order
-
-
 _NONE = 2**63  # the number of a trial that is none yet
+
+
+# Which constraint: its place in what constraints_func returns and "", or -1 and the name that the objective has set.
+Constraint = tuple[int, str]
 
 
 class Run(NamedTuple):
@@ -65,15 +66,20 @@ class Following:
     The order is that of the times in the storage, so that all workers have the same search, apart from trials that one
     of them has not seen yet. If a trial turns up later than one that finished after it, as may happen where clocks
     differ, the search is told all trials anew, but not before there are a tenth more of them than the last time.
+
+    The constraints are those of all trials that have finished. Mostly the first one has all of them; the search is told
+    all trials anew whenever one turns up that no trial had before. Nothing but the trials decides which there are, so
+    that this holds for a worker that joins later as well.
     """
 
-    def __init__(self, translation: Translation, sign: float, seed: int, make: Callable[[Run], Searcher]) -> None:
+    def __init__(self, translation: Translation, sign: float, seed: int, make: Callable[[Run, int], Searcher]) -> None:
         self.translation, self.sign, self.make = translation, sign, make
+        self.constraints: tuple[Constraint, ...] = ()
         self.begin(Run(seed=seed))
 
     def begin(self, run: Run) -> None:
         """Begin a search, which has been told nothing."""
-        self.run, self.search = run, self.make(run)
+        self.run, self.search = run, self.make(run, len(self.constraints))
         self.seen = 0  # how many of the trials were looked at
         self.waiting: list[int] = []  # those among them that had not finished
         self.own: set[int] = set()  # trials that this search has asked for
@@ -88,7 +94,8 @@ class Following:
         """Return the parameters of a trial, and how it was asked for.
 
         The samples of a generation are drawn together, because such samples are spread more evenly, and by a seed that
-        all workers have: each takes the one for the number of its trial, counted from the first of the generation.
+        all workers have: each takes the one for the number of its trial, counted from the first of the generation. The
+        inner point of a search with constraints is one of the first that a generation draws, and asked for once.
         """
         search, run = self.search, self.run
         strategy, ledger, size = search.strategy, search.ledger, search.batch_size
@@ -96,7 +103,10 @@ class Following:
         block, row = divmod(trial - first, size)
         key = [run.seed, ledger.nit, first, block % 2**32]
         if self._drawn is None or self._drawn_for != key:
-            self._drawn, self._drawn_for = strategy.sample(search.state, size, np.random.default_rng(key)), key
+            drawn = strategy.sample(search.state, size, np.random.default_rng(key))
+            if block == 0 and ledger.inner is not None:
+                drawn = search._with_inner_point(drawn, ledger.inner)
+            self._drawn, self._drawn_for = drawn, key
         one = slice(row, row + 1)
         tags = tags_of(self._drawn)[one]
         drawn = Drawn(self._drawn.points[one].copy(), self._drawn.local[one].copy(), tags)
@@ -109,6 +119,7 @@ class Following:
     def follow(self, trials: Sequence[FrozenTrial]) -> None:
         """Tell what has finished since the last call; begin another search if another worker has done so."""
         waiting, finished = [], []
+        constraints = set(self.constraints)
         for trial in itertools.chain([trials[number] for number in self.waiting], trials[self.seen :]):
             sample = Sample.of(trial, self.translation.checksum)
             if sample is not None and self._yields_to(sample, trial.number):
@@ -122,8 +133,15 @@ class Following:
                 self._firsts[sample.generation] = min(trial.number, self._firsts.get(sample.generation, trial.number))
             if not trial.state.is_finished():
                 waiting.append(trial.number)
-            elif concerns:
+                continue
+            constraints.update(constraints_of(trial))
+            if concerns:
                 finished.append((_finished_at(trial), trial, sample))
+        if len(constraints) > len(self.constraints):
+            self.constraints = tuple(sorted(constraints))
+            self.begin(self.run)
+            self.follow(trials)
+            return
         finished.sort(key=lambda one: one[0])
         if finished and finished[0][0] < self._latest:
             self._in_order = False
@@ -156,22 +174,28 @@ class Following:
         if sample is not None and trial.number not in self.own:
             self._adopt(point, sample)
         self.own.discard(trial.number)
-        self.search.tell([point], [self._value(trial)])
+        value, constraints = self._outcome(trial)
+        self.search.tell([point], [value], constraints=[constraints] if self.constraints else None)
 
-    def _value(self, trial: FrozenTrial) -> float:
-        """What the search is told of a trial; only the ranks of values count.
+    def _outcome(self, trial: FrozenTrial) -> tuple[float, list[float]]:
+        """What the search is told of a trial: its value, and all constraints of the study.
 
-        Trials that violate constraints are worse than those that do not, and ranked by the sum of what is above 0 in
-        their constraints (Deb 2000): they have values from 1e300 to 2e300.
+        A name that an objective has not set is a constraint that it does not have there, and fulfilled, as for Optuna.
+        But what constraints_func has not returned is not known, and the trial tells nothing, as if it had failed.
+        A constraint without bounds is worse than every number.
         """
         if trial.state == TrialState.PRUNED:
-            return math.inf
-        if trial.state != TrialState.COMPLETE or trial.value is None:
-            return math.nan
-        violation = sum(max(0.0, one) for one in constraints_of(trial))
-        if violation > 0:
-            return _INFEASIBLE * (2 - 1 / (1 + violation))
-        return self.sign * trial.value
+            value = math.inf
+        elif trial.state != TrialState.COMPLETE or trial.value is None:
+            value = math.nan
+        else:
+            value = self.sign * trial.value
+        found = constraints_of(trial)
+        unknown = math.nan if trial.state == TrialState.COMPLETE else 0.0  # of others the value says all
+        told = [found.get(one, 0.0 if one[0] < 0 else unknown) for one in self.constraints]
+        if math.inf in told and not math.isnan(value):
+            value = math.inf
+        return value, [0.0 if math.isinf(one) else one for one in told]
 
     def _adopt(self, point: dict[str, Any], sample: Sample) -> None:
         """Take a point that another worker has asked for, or this one before it was stopped, as one of this search."""
@@ -188,11 +212,12 @@ class Following:
         return bool(self.search.stop())
 
 
-def constraints_of(trial: FrozenTrial) -> list[float]:
-    """The constraints of a trial, of constraints_func or of Trial.set_constraint, as versions of Optuna store them."""
-    attributes = trial.system_attrs
-    named = [value for name, value in attributes.items() if name.startswith(f"{CONSTRAINTS}:")]
-    return [*(attributes.get(CONSTRAINTS) or ()), *named]
+def constraints_of(trial: FrozenTrial) -> dict[Constraint, float]:
+    """The constraints of a trial, of constraints_func and of Trial.set_constraint, as versions of Optuna store them."""
+    attributes, prefix = trial.system_attrs, f"{CONSTRAINTS}:"
+    returned = {(place, ""): float(one) for place, one in enumerate(attributes.get(CONSTRAINTS) or ())}
+    named = {(-1, name): float(one) for name, one in attributes.items() if name.startswith(prefix)}
+    return returned | named
 
 
 def _finished_at(trial: FrozenTrial) -> tuple[float, int]:

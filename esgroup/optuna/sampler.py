@@ -20,6 +20,7 @@ from esgroup.optuna.following import ASKED, CONSTRAINTS, Following, Run
 from esgroup.optuna.translation import Translation, searchable
 from esgroup.search.searcher import Searcher
 from esgroup.space import Space
+from esgroup.strategies.lagrangian import AugmentedLagrangian
 
 if TYPE_CHECKING:
     from esgroup.groups import Group
@@ -63,8 +64,8 @@ class EsgroupSampler(BaseSampler):
         Whether the log says, once for each parameter, that it is not searched but sampled independently.
     constraints_func : default None
         A function of a finished trial that returns numbers, which must be at most 0. It is called after a trial was
-        completed or pruned. Constraints that an objective sets by `trial.set_constraint` need no such function. Trials
-        that violate one are worse than all others, and ranked by the sum of their violations.
+        completed or pruned. Constraints that an objective sets by `trial.set_constraint` need no such function; where
+        it does not set one, that one is fulfilled. All of them have multipliers, as in `Searcher(constraints=...)`.
 
     Raises
     ------
@@ -236,14 +237,15 @@ class _Maker:
     sampler: EsgroupSampler
     space: Space
 
-    def __call__(self, run: Run) -> Searcher:
+    def __call__(self, run: Run, constraints: int) -> Searcher:
         sampler = self.sampler
-        first = Searcher(self.space, popsize=sampler._popsize, structure=sampler._structure)
+        rule = AugmentedLagrangian(constraints, tolerance=0.0) if constraints else None  # Optuna tolerates nothing
+        first = Searcher(self.space, popsize=sampler._popsize, structure=sampler._structure, constraints=rule)
         if run.number == 0:
             return first
         popsize = first.popsize << min(run.number, _MOST_DOUBLINGS)
         again = first.strategy.restarted(popsize, 1.0, np.random.default_rng(run.seed))
-        return first if again is None else Searcher(again)
+        return first if again is None else Searcher(again, constraints=rule)
 
 
 def _entropy() -> int:

@@ -20,7 +20,8 @@ MOST_LABELS = 6  # names of coordinates beside a panel
 def plot(history: str | PathLike[str], out: str | PathLike[str]) -> Path:
     """Draw a history: best value, step size, axis ratio, mean and standard deviations over evaluations.
 
-    Needs matplotlib, which comes with the extra "plot".
+    With constraints, the best value is drawn dashed in another colour until there is a feasible point. Needs
+    matplotlib, which comes with the extra "plot".
 
     Parameters
     ----------
@@ -72,10 +73,18 @@ def _draw(figure: Any, run: Recorded) -> None:
 
 
 def _best_value(axes: Any, run: Recorded) -> None:
+    constrained = bool(np.isfinite(run.violation).any())
     shift, label = _shift(run.best_f)
     if np.isfinite(run.gen_best).any():
-        _line(axes, run, _positive(run.gen_best - shift), color=PALE, linewidth=0.8, label="of the generation")
-    _line(axes, run, _positive(run.best_f - shift), color=INK, linewidth=1.8, label="so far")
+        name = "of the generation" + ", by the Lagrangian" * constrained
+        _line(axes, run, _positive(run.gen_best - shift), color=PALE, linewidth=0.8, label=name)
+    best = _positive(run.best_f - shift)
+    if not run.feasible.all():
+        style = {"color": RULE, "linewidth": 1.4, "linestyle": (0, (3, 1.5)), "label": "so far, not feasible"}
+        _line(axes, run, np.where(run.feasible, np.nan, best), **style)
+    if run.feasible.any():
+        name = "so far" + ", feasible" * constrained
+        _line(axes, run, np.where(run.feasible, best, np.nan), color=INK, linewidth=1.8, label=name)
     _log_scale(axes, run.best_f - shift)
     axes.set_ylabel(label)
     if len(axes.lines) > 1:
@@ -246,7 +255,7 @@ def _title(header: dict[str, Any]) -> str:
 def _summary(run: Recorded) -> str:
     restarts = int(run.restart[-1])
     parts = [
-        f"best value {_minus(f'{run.best_f[-1]:.4g}')}",
+        f"best value {_minus(f'{run.best_f[-1]:.4g}')}" + ("" if run.feasible[-1] else " (not feasible)"),
         f"{run.nfev[-1]:,.0f} evaluations",
         f"{run.nit[-1]:,.0f} generations",
         f"{run.elapsed[-1]:,.3g} s",

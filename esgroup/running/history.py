@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esgroup.checks import Array
 from esgroup.files.lines import LineFile
@@ -99,7 +100,18 @@ def _generation(search: Shown) -> dict[str, Any]:
         "elapsed": round(search.seconds, 4),
         "mean": _numbers(search.mean.ravel()[:count]),
         "stds": _numbers(search.stds.ravel()[:count]),
+        **_feasibility(search),
     }
+
+
+def _feasibility(search: Shown) -> dict[str, Any]:
+    """In searches with constraints: the largest violation at the best point, and whether that is within tolerances."""
+    best = search.best_constraints
+    if search.constraints is None:
+        return {}
+    if best is None:
+        return {"violation": None, "feasible": False}
+    return {"violation": _number(search.constraints.violations(best).max()), "feasible": search.feasible}
 
 
 def _is_due(search: Shown) -> bool:
@@ -177,6 +189,12 @@ class Recorded(NamedTuple):
     elapsed: Array
     mean: Array  # (generations, coordinates)
     stds: Array
+    violation: Array  # the largest one at the best point, in its own units; NaN in searches without constraints
+    feasible: NDArray[np.bool_]  # whether the best point is feasible; always in searches without constraints
+
+
+# the entries of a generation that others may lack
+_MAY_LACK: dict[str, Any] = {"violation": None, "feasible": True}
 
 
 def read(path: str | PathLike[str]) -> Recorded:
@@ -190,7 +208,9 @@ def read(path: str | PathLike[str]) -> Recorded:
         If the file is not a history, or has no generation.
     """
     header, generations = _header_and_generations(Path(path))
-    columns = (np.array([g[name] for g in generations], dtype=np.float64) for name in Recorded._fields[1:])
+    complete = [_MAY_LACK | generation for generation in generations]
+    kinds: dict[str, Any] = {"feasible": np.bool_}
+    columns: Any = (np.array([g[n] for g in complete], kinds.get(n, np.float64)) for n in Recorded._fields[1:])
     return Recorded(header, *columns)
 
 
@@ -228,7 +248,7 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
 
 
 def _checked_generation(generation: dict[str, Any], path: Path, number: int) -> dict[str, Any]:
-    missing = [name for name in Recorded._fields[1:] if name not in generation]
+    missing = [name for name in Recorded._fields[1:] if name not in generation and name not in _MAY_LACK]
     if missing:
         raise ValueError(f"{path} is not a history of esgroup: line {number} lacks {missing[0]!r}")
     return generation

@@ -64,11 +64,12 @@ class SearchResult(Result):
         Restarts, in results of `minimize`.
     modes
         In searches for several optima: each with point, value and weight, the best first.
-    constr, constr_violation, multipliers
-        In searches with constraints: their values at x; the largest violation, 0 where all are fulfilled; Lagrange
-        multipliers, positive where a constraint is active. `minimize` has a list of arrays, one for each of its
-        constraints c, with multipliers of the bound that is active; with ask and tell these are arrays for g <= 0. x is
-        the best feasible point, or that of the smallest violation if there is none.
+    feasible, constr, constr_violation, multipliers
+        In searches with constraints: whether x fulfils all of them within their tolerance; their values at x; the
+        largest violation, in its own units, 0 where all are fulfilled; Lagrange multipliers, positive where a
+        constraint is active. `minimize` has a list of arrays, one for each of its constraints c, with multipliers of
+        the bound that is active; with ask and tell these are arrays for g <= 0. x is the best feasible point, or that
+        of the smallest violation if there is none.
     """
 
     xmean: Array
@@ -77,6 +78,7 @@ class SearchResult(Result):
     noisy: bool
     restarts: int
     modes: list[Any]
+    feasible: bool
     constr: Any
     constr_violation: float
     multipliers: Any

@@ -46,7 +46,8 @@ def constraint_fields(search: Any) -> dict[str, Any]:
         return {}
     constr = np.full(rule.number, math.nan) if at_best is None else at_best.copy()
     violation = float(rule.violations(constr).max())
-    return {"constr": constr, "constr_violation": violation, "multipliers": search.multipliers}
+    feasible = at_best is not None and search.feasible
+    return {"feasible": feasible, "constr": constr, "constr_violation": violation, "multipliers": search.multipliers}
 
 
 def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:

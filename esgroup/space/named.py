@@ -42,7 +42,7 @@ class Space:
 
     Examples
     --------
-    >>> import esgroup
+    >>> from esgroup import Choice, Integer, Real, Space
     >>> space = Space({"n": Integer(1, 9), "kind": Choice("a", "b"), "x": Real(0, 1, when={"kind": "b"})})
     >>> space.names
     ('n', 'kind', 'x')

@@ -58,6 +58,7 @@ _LEAST_SHARE, _MOST_SHARE = 0.5, 20.0
 # searches, the spring in 3, 3 and 5.
 _CONCAVE = 10.0
 _MOST_PULL = 10.0  # largest lambda |b_j| over |b_f|; with 100 the pressure vessel is solved in 4 of 5 searches
+_ZERO = 1e-9  # of |b_f|: a multiplier times |b_j| that is none
 _FLAT = 1e-14  # of the value of a constraint at the mean: a slope that is none
 _LEAST_CURVATURE = 3e-4  # times |b_f| / reach: the curvature with which penalties are compared at least
 _MARGINS = 0.01, 1.0  # of the inner point, in standard deviations
@@ -259,6 +260,8 @@ class AugmentedLagrangian:
         travel = (1 - _MEMORY) * state.travel + _MEMORY * np.abs(relative)
         taken = ((trend / np.where(travel > 0, travel, 1.0)) ** 2).clip(_LEAST_STEP, 1.0)
         multipliers = state.multipliers + taken * step
+        fading = step == -state.multipliers  # of a constraint that is no longer active
+        multipliers = np.where(fading & (np.abs(multipliers) * units < _ZERO * size * reach), 0.0, multipliers)
         bent = models.curvatures[0] + float(multipliers @ models.curvatures[1:])
         compared = max(curvature, _LEAST_CURVATURE * size, -_CONCAVE * bent)
         share = penalties * units**2 / compared

@@ -250,27 +250,33 @@ class SpaceSearch(Strategy):
         """Local coordinates of any rows; inactive numbers are taken to be at the mean."""
         on, parts = self.space.active(points), []
         if self.numbers is not None:
-            inner = self._number_state(state)
-            mean = self.numbers.mean(inner)
-            u = self._columns.coordinates(points[:, self._numbers], mean)
-            parts.append(self.numbers.local(inner, np.where(on[:, self._numbers], u, mean)))
+            parts.append(self.numbers.local(self._number_state(state), self._coordinates(state, points, on)))
         if self.choices is not None:
             parts.append(np.where(on[:, self._choices], points[:, self._choices], UNKNOWN))
         return np.concatenate([*parts, on[:, self._gated].astype(np.float64)], axis=1)
 
+    def _coordinates(self, state: SpaceState, points: Array, on: Mask) -> Array:
+        """Points of the search over numbers, (n, numbers), for rows and which of their entries are active."""
+        mean = self.numbers.mean(self._number_state(state))  # type: ignore[union-attr]
+        u = self._columns.coordinates(points[:, self._numbers], mean)
+        return np.where(on[:, self._numbers], u, mean)
+
     def model_coordinates(self, state: SpaceState, points: Array) -> tuple[Array, Array]:
-        """z of the numbers; for every category but the likeliest of its choice whether a point has it."""
-        local = self.local(state, points)
-        z, categories = local[:, : self._width], local[:, self._width : self._width + len(self._choices)]
-        if self.choices is None:
-            return z, np.empty((len(points), 0))
-        sizes = self.choices.distribution.sizes
-        likeliest = self.choices.mean(self._choice_state(state))
-        parts = []
-        for j, size in enumerate(sizes.tolist()):
-            others = np.delete(np.arange(size), int(likeliest[j]))
-            parts.append(categories[:, j, None] == others)
-        return z, np.concatenate(parts, axis=1).astype(np.float64)
+        """Those of the numbers; for every category but the likeliest of its choice whether a point has it."""
+        on = self.space.active(points)
+        z, others = np.empty((len(points), 0)), []
+        if self.numbers is not None:
+            z, integers = self.numbers.model_coordinates(
+                self._number_state(state), self._coordinates(state, points, on)
+            )
+            others.append(integers)
+        if self.choices is not None:
+            likeliest = self.choices.mean(self._choice_state(state)).astype(np.int64).tolist()
+            sizes = self.choices.distribution.sizes.tolist()
+            for j, size, first in zip(self._choices.tolist(), sizes, likeliest, strict=True):
+                known = points[:, j, None] == np.delete(np.arange(size), first)
+                others.append((known & on[:, j, None]).astype(np.float64))
+        return z, np.concatenate([np.empty((len(points), 0)), *others], axis=1)
 
     def at(self, state: SpaceState, z: Array) -> Array | None:
         if self.numbers is None:

@@ -34,6 +34,26 @@ class TestSciPy:
         assert (np.array(points.points) <= [2, 0, np.inf]).all()
         assert result.x == pytest.approx([0.5, 0, 0], abs=1e-3)
 
+    @pytest.mark.parametrize(
+        "constraints",
+        [
+            scipy.optimize.NonlinearConstraint(lambda x: x[0] * x[1], 1.0, np.inf),
+            [{"type": "ineq", "fun": lambda x, least: x[0] * x[1] - least, "args": (1.0,)}],
+            ({"type": "ineq", "fun": lambda x: x[0] * x[1] - 1}, scipy.optimize.LinearConstraint(np.eye(3), -9, 9)),
+        ],
+    )
+    def test_constraints_in_all_spellings_reach_the_search(self, constraints: Any) -> None:
+        options = {"sigma0": 0.5, "rng": 1, "max_evals": 400}
+        result = self.solve(x0=[2.0, 2.0, 2.0], constraints=constraints, options=options)
+        expected = esgroup.minimize(ellipsoid, [2.0, 2.0, 2.0], constraints=constraints, **options)
+        assert np.array_equal(result.x, expected.x)
+        assert result.feasible and result.x[0] * result.x[1] > 1 - 1e-4
+        assert np.array_equal(result.multipliers[0], expected.multipliers[0])
+
+    def test_no_constraints_are_as_good_as_none(self) -> None:
+        options = {"rng": 1, "max_evals": 50}
+        assert np.array_equal(self.solve(constraints=[], options=options).x, self.solve(options=options).x)
+
     def test_the_callback_gets_the_best_point(self) -> None:
         seen: list[Array] = []
         result = self.solve(callback=lambda x: seen.append(x) or True, options={"rng": 1, "max_iters": 20})
@@ -63,8 +83,6 @@ class TestSciPy:
             ("jac", True),
             ("hess", lambda x: x),
             ("hessp", lambda x, p: p),
-            ("constraints", [{"type": "eq", "fun": lambda x: x[0]}]),
-            ("constraints", scipy.optimize.LinearConstraint(np.eye(3))),
             ("tol", 1e-6),
         ],
     )

@@ -1,6 +1,7 @@
 """The sampler for Optuna: what its search is told, and what it asks for."""
 
 import copy
+import itertools
 import logging
 import math
 import pickle
@@ -18,9 +19,9 @@ from optuna.trial import TrialState  # noqa: E402
 
 import esgroup  # noqa: E402
 from esgroup.optuna import EsgroupSampler  # noqa: E402
-from esgroup.optuna.following import ASKED, Run  # noqa: E402
+from esgroup.optuna.following import ASKED, Following, Run, constraints_of  # noqa: E402
 from esgroup.optuna.translation import Number, Translation, searchable  # noqa: E402
-from esgroup.strategies.base import Drawn  # noqa: E402
+from esgroup.strategies.base import INNER, Drawn  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -39,16 +40,35 @@ def mixed(trial: Any) -> float:
     return value + abs(trial.suggest_float("s", 0, 1, step=0.25) - 0.75)
 
 
+def edge(trial: Any) -> float:
+    """x + y, which is at least 4 where `beyond_the_hyperbola` is fulfilled."""
+    return float(trial.suggest_float("x", 0, 10) + trial.suggest_float("y", 0, 10))
+
+
+def beyond_the_hyperbola(trial: Any) -> tuple[float]:
+    """The constraint x y >= 4."""
+    return (4 - trial.params["x"] * trial.params["y"],)
+
+
+def mixed_edge(trial: Any) -> float:
+    """The same with parameters of other kinds, with trials that fail and such that are pruned."""
+    value = edge(trial) + abs(math.log10(trial.suggest_float("c", 1e-4, 1e4, log=True)))
+    value += abs(trial.suggest_int("n", 0, 20) - 7) + (trial.suggest_categorical("kind", ["a", "b"]) == "a")
+    if trial.number % 10 == 4:
+        raise optuna.TrialPruned
+    return value / (trial.number % 10 != 7)
+
+
 def studied(objective: Callable[[Any], Any], n: int, sampler: Any = None, **options: Any) -> Any:
     study = optuna.create_study(sampler=sampler or EsgroupSampler(seed=1), **options)
     study.optimize(objective, n_trials=n)
     return study
 
 
-def search_of(study: Any) -> esgroup.Searcher:
+def search_of(study: Any, low: float = -5, high: float = 5) -> esgroup.Searcher:
     """The search of a study's sampler, after it was told all trials."""
     trial = study.ask()
-    trial.suggest_float("x", -5, 5)
+    trial.suggest_float("x", low, high)
     study.tell(trial, state=TrialState.FAIL)
     following = study.sampler._following
     assert following is not None
@@ -57,6 +77,17 @@ def search_of(study: Any) -> esgroup.Searcher:
 
 def numbers(search: esgroup.Searcher) -> list[np.ndarray]:
     return [np.asarray(part) for part in search.state]
+
+
+def assert_same(mine: esgroup.Searcher, other: esgroup.Searcher) -> None:
+    """Two searches have the same state, with all that they know of constraints."""
+    parts = zip(numbers(mine), numbers(other), strict=True)
+    if mine.constraints is not None:
+        assert mine.ledger.lagrangian is not None and other.ledger.lagrangian is not None
+        parts = itertools.chain(parts, zip(mine.ledger.lagrangian, other.ledger.lagrangian, strict=True))
+        parts = itertools.chain(parts, [(mine.ledger.inner, other.ledger.inner)])
+    for ours, theirs in parts:
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def joined(study: Any, seed: int = 5) -> Any:
@@ -161,6 +192,8 @@ def test_to_maximise_is_to_minimise_the_negative() -> None:
 
 
 def test_failed_trials_are_told_as_failed_and_pruned_ones_as_worst() -> None:
+    """A fifth fails and a fifth is pruned, good or not: of ten seeds the median is 4e-4 after 300 trials."""
+
     def objective(trial: Any) -> float:
         value = plane(trial)
         if trial.number % 5 == 3:
@@ -171,10 +204,35 @@ def test_failed_trials_are_told_as_failed_and_pruned_ones_as_worst() -> None:
         return value
 
     study = optuna.create_study(sampler=EsgroupSampler(seed=1))
-    study.optimize(objective, n_trials=200, catch=ValueError)
+    study.optimize(objective, n_trials=300, catch=ValueError)
     search = search_of(study)
-    assert (search.nfev, search.nfailed) == (200, 40)
-    assert search.best_f == study.best_value < 0.1
+    assert (search.nfev, search.nfailed) == (300, 60)
+    assert search.best_f == study.best_value < 1e-3
+
+
+def test_trials_that_fail_at_random_cost_little() -> None:
+    def objective(trial: Any) -> float:
+        return plane(trial) / (trial.number % 5 != 3)
+
+    study = optuna.create_study(sampler=EsgroupSampler(seed=1))
+    study.optimize(objective, n_trials=200, catch=ZeroDivisionError)
+    assert study.best_value < 1e-3
+
+
+def test_bad_trials_that_are_pruned_cost_nothing() -> None:
+    seen: list[float] = []
+
+    def objective(trial: Any) -> float:
+        value = plane(trial)
+        if seen and value > np.quantile(seen[-10:], 0.7):
+            trial.report(-1e9, 0)
+            raise optuna.TrialPruned
+        seen.append(value)
+        return value
+
+    study = studied(objective, 200)
+    assert sum(trial.state == TrialState.PRUNED for trial in study.trials) > 40
+    assert study.best_value < 1e-5
 
 
 def test_infinite_values_have_their_rank() -> None:
@@ -300,7 +358,7 @@ def test_four_workers_converge_like_one() -> None:
 
     study = optuna.create_study(sampler=EsgroupSampler(seed=1))
     interleaved([study, *(joined(study, seed) for seed in range(3))], sphere, 250)
-    assert study.best_value < 1e-2
+    assert study.best_value < 1e-4
 
 
 def test_a_study_goes_on_from_a_file(tmp_path: Any) -> None:
@@ -456,7 +514,16 @@ def test_a_minimum_on_a_constraint_is_found(direction: str) -> None:
     sign = 1 if direction == "minimize" else -1
     sampler = EsgroupSampler(seed=1, constraints_func=lambda trial: (trial.params["x"] + 1, -1.0))
     best = studied(lambda trial: sign * plane(trial), 200, sampler, direction=direction).best_trial
-    assert best.params["x"] <= -1 and sign * best.value == pytest.approx(4.0, abs=0.1)
+    assert best.params["x"] <= -1 and sign * best.value == pytest.approx(4.0, abs=2e-3)
+
+
+def test_a_minimum_on_a_crooked_constraint_is_found() -> None:
+    """Of 12 seeds the median gap is 7e-4; ranked by violations it was 5e-3."""
+    gaps = []
+    for seed in range(5):
+        study = studied(edge, 200, EsgroupSampler(seed=seed, constraints_func=beyond_the_hyperbola))
+        gaps.append(study.best_value - 4.0)
+    assert min(gaps) >= 0.0 and np.median(gaps) < 0.003 and sorted(gaps)[3] < 0.01
 
 
 def test_constraints_that_an_objective_sets_count() -> None:
@@ -466,4 +533,138 @@ def test_constraints_that_an_objective_sets_count() -> None:
         return value
 
     study = studied(objective, 200)
-    assert study.best_trial.params["x"] <= -1 and study.best_value == pytest.approx(4.0, abs=0.1)
+    assert study.best_trial.params["x"] <= -1 and study.best_value == pytest.approx(4.0, abs=2e-3)
+
+
+def test_constraints_are_told_by_name_and_by_place() -> None:
+    """Whatever order a storage has them in."""
+    system = {"constraints:b": 2.0, "constraints": [5.0, 6.0], "constraints:a": 1.0}
+    trial = optuna.create_trial(value=0.0, system_attrs=system)
+    assert sorted(constraints_of(trial).items()) == [
+        ((-1, "constraints:a"), 1.0), ((-1, "constraints:b"), 2.0), ((0, ""), 5.0), ((1, ""), 6.0)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("state", "value", "system", "wanted"),
+    [
+        (TrialState.COMPLETE, 3.0, {"constraints": [1.0], "constraints:a": 2.0}, (-3.0, [2.0, 1.0])),
+        (TrialState.COMPLETE, 3.0, {"constraints": [1.0]}, (-3.0, [0.0, 1.0])),  # it has not set its name
+        (TrialState.COMPLETE, 3.0, {"constraints:a": 2.0}, (-3.0, [2.0, math.nan])),  # constraints_func was not called
+        (TrialState.COMPLETE, 3.0, {"constraints": [1.0], "constraints:a": math.inf}, (math.inf, [0.0, 1.0])),
+        (TrialState.COMPLETE, 3.0, {"constraints": [1.0], "constraints:a": -math.inf}, (-3.0, [0.0, 1.0])),
+        (TrialState.PRUNED, None, {"constraints": [1.0]}, (math.inf, [0.0, 1.0])),
+        (TrialState.PRUNED, 3.0, {}, (math.inf, [0.0, 0.0])),
+        (TrialState.FAIL, None, {}, (math.nan, [0.0, 0.0])),
+    ],
+)
+def test_what_is_told_of_a_trial_with_constraints(state: Any, value: Any, system: Any, wanted: Any) -> None:
+    following = Following(Translation({"x": FloatDistribution(0, 1)}, {}, 0.2), -1.0, 1, lambda run, m: None)
+    following.constraints = ((-1, "constraints:a"), (0, ""))
+    trial = optuna.create_trial(state=state, value=value, system_attrs=system)
+    np.testing.assert_equal(following._outcome(trial), wanted)
+
+
+def test_a_study_with_constraints_is_ask_and_tell_by_hand() -> None:
+    """The search is a Searcher with as many constraints, told the same; inner points are asked for as well."""
+    study = studied(edge, 90, EsgroupSampler(seed=1, constraints_func=beyond_the_hyperbola))
+    space = esgroup.Space({name: esgroup.Real(0.0, 10.0, width=1 / 6 * 10) for name in "xy"})
+    search = esgroup.Searcher(space, constraints=1, constraint_tol=0.0)
+    for trial in study.trials:
+        if trial.number:
+            _, _, _, generation, tag, local = trial.system_attrs[ASKED]
+            assert generation == search.nit
+            point = search.strategy.from_user("X", [trial.params])
+            search.ledger.hand_out(Drawn(point, np.array([local]), np.array([tag])))
+        x, y = trial.params.values()
+        search.tell([trial.params], [x + y], constraints=[[4 - x * y]])
+    mine = study.sampler._following
+    mine.follow(study.trials)
+    assert mine.search.constraints == search.constraints  # with the same tolerance
+    assert_same(mine.search, search)
+    tags = [trial.system_attrs[ASKED][4] for trial in study.trials[1:]]
+    generations = [trial.system_attrs[ASKED][3] for trial in study.trials[1:]]
+    inner = [generation for generation, tag in zip(generations, tags, strict=True) if tag == INNER]
+    assert len(set(inner)) == len(inner) >= 2
+
+
+@pytest.mark.parametrize("objective", [edge, mixed_edge])
+def test_a_worker_that_joins_has_exactly_the_search_with_constraints_of_the_first(
+    objective: Callable[[Any], float],
+) -> None:
+    study = optuna.create_study(sampler=EsgroupSampler(seed=1, constraints_func=beyond_the_hyperbola))
+    study.optimize(objective, n_trials=75, catch=ZeroDivisionError)
+    searches = [search_of(worker, 0, 10) for worker in (study, joined(study))]
+    assert searches[0].nit == searches[1].nit > 4 and searches[0].constraints.number == 1
+    assert_same(*searches)
+
+
+def test_workers_have_the_same_search_with_constraints() -> None:
+    def objective(trial: Any) -> float:
+        value = edge(trial)
+        trial.set_constraint("hyperbola", 4 - trial.params["x"] * trial.params["y"])
+        return value
+
+    study = optuna.create_study(sampler=EsgroupSampler(seed=7))
+    workers = [study, joined(study, 7), joined(study, 8)]
+    interleaved(workers, objective, 120)
+    searches = [search_of(worker, 0, 10) for worker in workers]
+    for other in searches[1:]:
+        assert_same(searches[0], other)
+    assert study.best_value - 4 < 0.05
+
+
+def test_constraints_that_turn_up_late_are_those_of_all_trials() -> None:
+    """The search begins anew with them, for a worker that was there and for one that joins, and ends the same."""
+
+    def objective(trial: Any) -> float:
+        value = edge(trial)
+        if trial.number >= 21:
+            trial.set_constraint("hyperbola", 4 - trial.params["x"] * trial.params["y"])
+        if trial.number >= 42:
+            trial.set_constraint("also", -1.0)
+        return value
+
+    study = optuna.create_study(sampler=EsgroupSampler(seed=1))
+    numbers_of = []
+    for n in (20, 20, 30):
+        study.optimize(objective, n_trials=n)
+        rule = search_of(study, 0, 10).constraints
+        numbers_of.append(0 if rule is None else rule.number)
+    assert numbers_of == [0, 1, 2]
+    mine, theirs = search_of(study, 0, 10), search_of(joined(study), 0, 10)
+    assert mine.nfev == theirs.nfev == 70
+    assert_same(mine, theirs)
+
+
+def test_a_constraint_of_one_option_leaves_the_others_alone() -> None:
+    def objective(trial: Any) -> float:
+        kind = trial.suggest_categorical("kind", ["free", "bound"])
+        x = trial.suggest_float("x", -5, 5)
+        if kind == "bound":
+            trial.set_constraint("x", 2 - x)
+            return x**2
+        return x**2 + 1
+
+    best = studied(objective, 150).best_trial
+    assert best.params["kind"] == "free" and best.value < 1.01
+
+
+def test_choices_alone_may_have_constraints() -> None:
+    def objective(trial: Any) -> float:
+        places = [trial.suggest_categorical(name, [0, 1, 2, 3]) for name in "abc"]
+        trial.set_constraint("sum", 5.0 - sum(places))
+        return float(sum((i + 1) * place for i, place in enumerate(places)))
+
+    best = studied(objective, 200).best_trial
+    assert best.value == 7.0 and list(best.params.values()) == [3, 2, 0]
+
+
+def test_a_search_with_constraints_that_has_ended_is_followed_by_another_with_them() -> None:
+    def objective(trial: Any) -> float:
+        trial.set_constraint("one", trial.suggest_int("x", 0, 2) - 1.0)
+        return 0.0
+
+    study = studied(objective, 300, EsgroupSampler(seed=1, popsize=4))
+    following = study.sampler._following
+    assert following.run.number >= 1 and following.search.popsize > 4 and following.search.constraints.number == 1

@@ -16,7 +16,9 @@ from esgroup.plots import run, style
 from esgroup.running.history import read
 
 
-def write_history(path: Path, best_f: Any, *, dim: int = 3, restart: Any = None, **header: Any) -> Path:
+def write_history(
+    path: Path, best_f: Any, *, dim: int = 3, restart: Any = None, violation: Any = None, **header: Any
+) -> Path:
     """A history with values of our own: nfev = 10, 20, ..., mean_j = j + 1, stds_j = 0.1 (j + 1)."""
     count = min(dim, 100)
     start = {"esgroup_history": 1, "problem": "bowl", "dim": dim, "coordinates": count, "structure": "full"}
@@ -36,6 +38,7 @@ def write_history(path: Path, best_f: Any, *, dim: int = 3, restart: Any = None,
                     "mean": list(range(1, count + 1)),
                     "stds": [0.1 * (j + 1) for j in range(count)],
                 }
+                | ({} if violation is None else {"violation": violation[i], "feasible": violation[i] == 0})
             )
         )
     path.write_text("\n".join(rows) + "\n")
@@ -54,6 +57,23 @@ def panel(figure: Any, label: str) -> Any:
 
 def curve(axes: Any, k: int = -1) -> np.ndarray:
     return np.array(axes.lines[k].get_xydata())
+
+
+def test_best_values_are_drawn_in_another_way_until_they_are_feasible(tmp_path: Path) -> None:
+    path = write_history(tmp_path / "h", [4.0, 2.0, 3.0, 2.5], violation=[0.5, 0.1, 0.0, 0.0])
+    figure = drawn(path)
+    axes = panel(figure, "best value")
+    by_name = {line.get_label(): line for line in axes.lines}
+    assert np.array_equal(by_name["so far, not feasible"].get_ydata(), [4, 2, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(by_name["so far, feasible"].get_ydata(), [np.nan, np.nan, 3, 2.5], equal_nan=True)
+    assert by_name["so far, not feasible"].get_linestyle() != by_name["so far, feasible"].get_linestyle()
+    assert "not feasible" not in axes.get_title(loc="left")
+
+
+def test_the_title_says_that_nothing_feasible_was_found(tmp_path: Path) -> None:
+    axes = panel(drawn(write_history(tmp_path / "h", [4.0, 2.0], violation=[0.5, 0.1])), "best value")
+    assert "best value 2 (not feasible)" in axes.get_title(loc="left")
+    assert "so far, feasible" not in [line.get_label() for line in axes.lines]
 
 
 def test_the_panels_show_the_history(tmp_path: Path) -> None:

@@ -57,6 +57,40 @@ def test_the_best_of_a_generation_is_not_the_best_so_far(tmp_path: Path) -> None
     assert [(g["gen_best"], g["best_f"]) for g in lines(path)[1:]] == [(1, 1), (4, 1)]
 
 
+def test_with_constraints_a_line_holds_the_largest_violation_of_the_best_point(tmp_path: Path) -> None:
+    path = tmp_path / "h.jsonl"
+    search = esgroup.Searcher([3.0, 3.0], 0.3, popsize=6, constraints=2, rng=1)
+    violations, feasible = [], []
+    with History(path) as history:
+        for _ in range(30):
+            X = search.ask()
+            search.tell((X**2).sum(axis=1), constraints=np.column_stack([X[:, 0] - 1, 1000 * (X[:, 1] - 2)]))
+            history.record(search)
+            x, y = search.result.x
+            violations.append(max(x - 1, 1000 * (y - 2), 0.0))  # each in its own units
+            feasible.append(search.result.feasible)
+    run = read(path)
+    np.testing.assert_allclose(run.violation, violations)
+    assert run.feasible.tolist() == feasible
+    assert not feasible[0] and feasible[-1]
+
+
+def test_without_constraints_a_line_says_nothing_of_them(tmp_path: Path) -> None:
+    written(tmp_path / "h.jsonl")
+    assert all("violation" not in line and "feasible" not in line for line in lines(tmp_path / "h.jsonl"))
+    run = read(tmp_path / "h.jsonl")
+    assert np.isnan(run.violation).all() and run.feasible.all()
+
+
+def test_before_the_first_value_there_is_no_feasible_point(tmp_path: Path) -> None:
+    search = esgroup.Searcher([3.0, 3.0], 0.3, popsize=6, constraints=1, rng=1)
+    search.tell([np.nan] * len(search.ask()), constraints=np.full((6, 1), np.nan))
+    with History(tmp_path / "h.jsonl") as history:
+        history.record(search)
+    last = lines(tmp_path / "h.jsonl")[-1]
+    assert (last["violation"], last["feasible"]) == (None, False)
+
+
 def test_nan_and_infinities_are_null(tmp_path: Path) -> None:
     path, search = tmp_path / "h.jsonl", esgroup.Searcher([0.0, 0.0], 1.0, rng=1)
     with History(path) as history:
