@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from esgroup_problems.designs import spring
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 import esgroup
 from esgroup import Choice, Real, Space
 from esgroup.checks import Array
 from esgroup.search.searcher import Searcher
+from esgroup_problems.designs import spring
 from tests.driver.support import Recorder, fail, same, squares, squares_of_rows
 
 X0 = np.array([2.0, 1.5, 2.5])
@@ -352,9 +352,9 @@ def test_another_number_of_constraints_cannot_be_resumed(tmp_path: Path) -> None
     given = {"max_evals": 50, "checkpoint": tmp_path / "run.npz"}
     solve(NonlinearConstraint(total, 3.0, np.inf), **given)
     for other in (NonlinearConstraint(total, 3.0, 8.0), NonlinearConstraint(total, 3.0, 3.0), ()):
-        with pytest.raises(ValueError, match="its constraints"):
+        with pytest.raises(ValueError, match="constraints"):
             solve(other, **(given | {"max_evals": 100}), resume=True)
-    with pytest.raises(ValueError, match="constraint_tol"):
+    with pytest.raises(ValueError, match="tolerance"):
         solve(NonlinearConstraint(total, 3.0, np.inf), **given, constraint_tol=1e-3, resume=True)
 
 
@@ -406,7 +406,7 @@ def test_named_parameters_take_functions_of_a_dict() -> None:
     constraint = NonlinearConstraint(lambda p: p["x"].sum() - (p["k"] == "v"), 2.0, np.inf)
     result = esgroup.minimize(fun, space, constraints=constraint, rng=1, max_evals=1500)
     assert result.fun == pytest.approx(2.0, abs=1e-3) and result.x["k"] == "u"
-    with pytest.raises(ValueError, match="constraints.*LinearConstraint"):
+    with pytest.raises(ValueError, match=r"constraints.*LinearConstraint"):
         esgroup.minimize(fun, space, constraints=LinearConstraint(np.ones((1, 2)), 1.0))
 
 

@@ -288,7 +288,7 @@ def test_a_constant_added_to_f_changes_no_multiplier() -> None:
     models = exact_models(3, 1, 1)._replace(at_mean=np.array([3.0, 1.0]))
     found = []
     for shift in (0.0, 100.0):
-        state = rule.with_outcomes(rule.start((3,)), z, values_of(models, z) + [shift, 0.0])
+        state = rule.with_outcomes(rule.start((3,)), z, values_of(models, z) + np.array([shift, 0.0]))
         found.append(rule.updated(state, z, NOTHING, 8)[0].multipliers)
     assert found[0] == pytest.approx(found[1], rel=1e-9) and found[0] != 0
 
