@@ -216,7 +216,7 @@ FAULTS = [
     Fault("lagrangian: another ridge with few points", "strategies/lagrangian.py", "left @ left.T + ridge", "left @ left.T + 2 * ridge"),
     Fault("lagrangian: equalities never pull the other way", "strategies/lagrangian.py", "found[free] -= both[self.number :]", "found[free] -= 0 * both[self.number :]"),
     Fault("lagrangian: the slope of f with the wrong sign", "strategies/lagrangian.py", "(offsets - slopes @ gradient / curvature)", "(offsets + slopes @ gradient / curvature)"),
-    Fault("lagrangian: curved constraints without effect", "strategies/lagrangian.py", "float(np.linalg.norm(pull)) / reach, 1e-10 * size", "models.curvatures[0], 1e-10 * size"),
+    Fault("lagrangian: curved constraints without effect", "strategies/lagrangian.py", "fitted_curvature = models.curvatures[0] + float(multipliers @ models.curvatures[1:])", "fitted_curvature = models.curvatures[0]"),
     Fault("lagrangian: concave Lagrangians are not held", "strategies/lagrangian.py", "-_CONCAVE * bent", "_CONCAVE * bent"),
     Fault("lagrangian: inner points outside", "strategies/lagrangian.py", "np.where(equal, 0.0, state.margin.item())", "np.where(equal, 0.0, -state.margin.item())"),
     Fault("ledger: infeasible points may be the best", "search/ledger.py", "np.lexsort((values[good, 0], violation[good]))", "np.lexsort((violation[good], values[good, 0]))"),

@@ -16,7 +16,6 @@ from esgroup.files.autosave import Contents, FileKeeper, must_exist
 from esgroup.search import snapshot
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Strategy
-from esgroup.strategies.lagrangian import AugmentedLagrangian
 from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.vector import VectorSearch
 
@@ -52,7 +51,7 @@ class Keeper(FileKeeper[RestartedSearch]):
             difference = (
                 origin_difference(origin._replace(arguments={}), self._origin)  # the problem first
                 or _difference(search.strategy, restarted.search.strategy)
-                or _constraint_difference(search.constraints, restarted.search.constraints)
+                or _constraint_difference(search, restarted.search)
                 or self._popsize_difference(search, header, restarted.search)
                 or origin_difference(origin, self._origin, not_given)
             )
@@ -70,6 +69,16 @@ class Keeper(FileKeeper[RestartedSearch]):
         campaign = header.get("campaign")
         first = saved.popsize if campaign is None else files.entry(campaign["schedule"], "popsize", int)
         return None if first == given.popsize else f"its popsize is {first}, not {given.popsize}"
+
+
+def _constraint_difference(saved: Searcher, given: Searcher) -> str | None:
+    theirs, ours = saved.constraints, given.constraints
+    if theirs == ours:
+        return None
+    if (theirs and theirs.number) != (ours and ours.number):
+        has = f"has {theirs.number} constraints" if theirs else "has no constraints"
+        return f"it {has}, not {ours.number if ours else 'none'}"
+    return "its equality constraints or their tolerance differ"
 
 
 def _space(strategy: Strategy) -> str:
@@ -91,19 +100,6 @@ def _difference(saved: Strategy, given: Strategy) -> str | None:
     if saved.structure != given.structure:
         return f"its distribution is {saved.structure}, not {given.structure}"
     return f"its {saved.structure} has different parameters, or its popsize is not {given.popsize}"
-
-
-def _constraint_difference(saved: AugmentedLagrangian | None, given: AugmentedLagrangian | None) -> str | None:
-    if saved is None or given is None:
-        numbers = [0 if rule is None else rule.number for rule in (saved, given)]
-        return None if saved is given else "its constraints are {}, not {}".format(*numbers)
-    if saved.number != given.number:
-        return f"its constraints are {saved.number}, not {given.number}"
-    if saved.equalities != given.equalities:
-        return f"its constraints {saved.equalities} are equalities, not {given.equalities}"
-    if saved.tolerance != given.tolerance:
-        return f"its constraint_tol is {saved.tolerance}, not {given.tolerance}"
-    return None
 
 
 def _vector_difference(saved: VectorSearch, given: VectorSearch) -> str | None:

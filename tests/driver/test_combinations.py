@@ -151,7 +151,8 @@ class Pair:
         options = {"x0": X0, "rng": 1, **self.options, **more}
         if "scipy_method" not in self.names:
             return esgroup.minimize(self.fun, **options)
-        own = {name: options.pop(name) for name in ("bounds", "callback", "jac", "x0") if name in options}
+        scipys = ("bounds", "callback", "constraints", "jac", "x0")
+        own = {name: options.pop(name) for name in scipys if name in options}
         return scipy.optimize.minimize(self.fun, method=esgroup.scipy_method, **own, options=options)
 
     def check(self, result: Any) -> None:

@@ -166,7 +166,7 @@ def test_bad_arguments_are_refused_by_name(options: dict[str, Any], text: str) -
     [
         esgroup.Wishart(mean=np.eye(2)),
         Normal(mean=2.0, std=1.0),
-        esgroup.MatrixGaussian(mean=np.ones((2, 3)), sigma0=1),
+        esgroup.MatrixGaussian(mean=np.ones((2, 3)), sigma0=1.0),
     ],
     ids=lambda start: type(start).__name__,
 )
@@ -333,7 +333,7 @@ def test_every_structure_solves_a_sphere_with_a_linear_constraint(structure: str
         {"mirrored": True},
         {"step_size": "tpa"},
         {"decoding": False},
-        {"popsize": 2},
+        {"popsize": 4},
         {"popsize": 40},
         {"bounds": (-3.0, 4.0)},
         {"bounds": (0.5, 4.0)},
@@ -369,7 +369,7 @@ def test_a_constraint_far_away_is_reached() -> None:
 
 
 def test_whole_numbers_under_a_constraint() -> None:
-    search = run(searcher(integer=[0, 1], max_evals=4000, x0=[4.0, 5.0, 3.0]), lambda x: [2.3 - float(x[0] + x[1])])
+    search = run(searcher(integer=[0, 1], max_evals=1500, x0=[4.0, 5.0, 3.0]), lambda x: [2.3 - float(x[0] + x[1])])
     assert search.feasible and search.best_f == pytest.approx(5.0, abs=1e-4)
     assert sorted(search.best_x[:2].tolist()) == [1.0, 2.0]
 
@@ -384,7 +384,7 @@ def test_named_parameters_with_a_choice_under_a_constraint() -> None:
     def g(p: dict[str, Any]) -> list[float]:
         return [(4.0 if p["k"] == "far" else 2.0) - float(p["x"].sum())]
 
-    search = run(Searcher(space, constraints=1, rng=1, max_evals=4000), g, f)
+    search = run(Searcher(space, constraints=1, rng=1, max_evals=1500), g, f)
     assert search.feasible and search.best_f == pytest.approx(2.0, abs=1e-3)
     assert search.best_x["k"] == "near" and search.best_x["n"] == 2
 
