@@ -58,7 +58,7 @@ SVC_SPACE = Space(
 
 BOOSTING_SPACE = Space(
     {
-        "trees": Integer(2, 12, log=True),
+        "trees": Integer(2, 8, log=True),
         "learning_rate": Real(0.02, 1, log=True),
         "growth": Choice("depth", "leaves"),
         "max_depth": Integer(1, 6, when={"growth": "depth"}),
@@ -230,7 +230,10 @@ def read_tuning_rows(path: Path) -> list[TuningRow]:
     """Rows of a file, none if there is no file."""
     return [
         TuningRow(
-            *(row[name] for name in ("label", "method", "options", "tuning")),
+            row["label"],
+            row["method"],
+            row["options"],
+            row["tuning"],
             int(row["seed"]),
             int(row["evals"]),
             float(row["best"]),
@@ -357,9 +360,7 @@ def solve(label: str, method: str, options: str, tuning: str, seed: int) -> list
         ended = f"error: {type(error).__name__}: {' '.join(str(error).split())}"
     used, seconds = len(problem.values), round(time.process_time() - begin, 3)
     return [
-        TuningRow(
-            label, method, options, tuning, seed, n, problem.best(n), problem.failed(n), used, seconds, ended
-        )
+        TuningRow(label, method, options, tuning, seed, n, problem.best(n), problem.failed(n), used, seconds, ended)
         for n in BUDGETS
     ]
 
