@@ -8,6 +8,8 @@
     python scripts/bench_mixed.py categories run esgroup --out categories.csv --seeds 1-10
     python scripts/bench_mixed.py categories run catcmawm --out categories.csv --seeds 1-10
     python scripts/bench_mixed.py categories table categories.csv --labels esgroup,catcmawm
+    python scripts/bench_mixed.py tuning run all --out tuning.csv --seeds 0-19
+    python scripts/bench_mixed.py tuning table tuning.csv
 
 mixint: COCO's suite bbob-mixint (mixed_integers.py has the problems and the methods), 300 d evaluations, with the
 targets and the files of bench_bbob.py. Constants were tuned on instances 1-5. A run ends when the last target is hit,
@@ -16,8 +18,11 @@ the budget is spent or the method stops by itself.
 categories: functions of real numbers, integers and categories (mixed_categories.py), beside CatCMA and CatCMA with
 margin. Seeds 1-20 are for tuning, those from 101 on for reports.
 
+tuning: models of scikit-learn on data that it ships (mixed_tuning.py), 240 evaluations, beside Optuna's TPE and random
+search. Seeds 0-19 are for reports, those from 1000 on for tuning. 20 seeds of the three methods take about ten minutes.
+
 Files are appended to, and runs that they hold already are left out. BLAS runs on one thread. Needs coco-experiment, and
-cma and cmaes for the baselines.
+cma and cmaes for the baselines; tuning needs scikit-learn and optuna.
 """
 
 from __future__ import annotations
@@ -34,6 +39,7 @@ from typing import Annotated
 
 import mixed_categories
 import mixed_integers
+import mixed_tuning
 import typer
 from bbob_arguments import parse_option, parse_part, parse_range
 from bbob_rows import Run, Setup
@@ -50,6 +56,8 @@ mixint = typer.Typer(help="COCO's suite bbob-mixint.", **PLAIN)  # type: ignore[
 categories = typer.Typer(help="Functions of real numbers, integers and categories.", **PLAIN)  # type: ignore[arg-type]
 app.add_typer(mixint, name="mixint")
 app.add_typer(categories, name="categories")
+tuning = typer.Typer(help="Tunings of models of scikit-learn.", **PLAIN)  # type: ignore[arg-type]
+app.add_typer(tuning, name="tuning")
 
 
 class Method(StrEnum):
@@ -158,6 +166,73 @@ def table_categories(
         typer.echo(mixed_categories.report(rows, labels.split(",")))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+class TuningMethod(StrEnum):
+    esgroup = "esgroup"
+    tpe = "tpe"
+    random = "random"
+    all = "all"
+
+
+@tuning.command("run")
+def run_tuning(
+    method: TuningMethod,
+    out: Annotated[Path, typer.Option(help="CSV to append to.")],
+    label: Annotated[str, typer.Option(help="Name in the CSV; the method's if not given.")] = "",
+    option: Annotated[list[str] | None, typer.Option(help="key=value for the method; may be repeated.")] = None,
+    tunings: Annotated[str, typer.Option(help="Names; all if not given.")] = "",
+    seeds: Annotated[str, typer.Option(help="0-19 are for reports, those from 1000 on for tuning.")] = "1000-1004",
+    part: Annotated[str, typer.Option(help="2/4: the second of every four runs.")] = "1/1",
+) -> None:
+    """Run one method, or all of them, and append a row per run and number of evaluations."""
+    methods = list(mixed_tuning.METHODS) if method is TuningMethod.all else [str(method)]
+    options = ";".join(sorted(option or []))
+    if len(methods) > 1 and (label or options):
+        raise typer.BadParameter("--label and --option must be given for one method only, got all")
+    for text in option or []:
+        parse_option(text)
+    names = tunings.split(",") if tunings else list(mixed_tuning.TUNINGS)
+    if unknown := sorted(set(names) - set(mixed_tuning.TUNINGS)):
+        known = ", ".join(mixed_tuning.TUNINGS)
+        raise typer.BadParameter(f"--tunings must be some of {known}, got {', '.join(unknown)}")
+    try:
+        rows = mixed_tuning.read_tuning_rows(out)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    labels = {label or one: one for one in methods}
+    for row in rows:
+        if row.label in labels and (row.method, row.options) != (labels[row.label], options):
+            raise typer.BadParameter(f"label {row.label!r} stands for {row.method} {row.options} in {out}")
+    done = mixed_tuning.finished(rows)
+    runs = [
+        (name, seed, one) for seed in parse_range(seeds, "--seeds", 0) for name in names for one in labels
+    ]  # by seeds, so that a part of the benchmark has something of everything
+    for name, seed, one in runs[parse_part(part)]:
+        if (one, name, seed) not in done:
+            new = mixed_tuning.solve(one, labels[one], options, name, seed)
+            mixed_tuning.append_tuning_rows(out, new)
+            print(f"{one} {name} seed {seed}: {new[-1].best:.6g}, {new[-1].ended}", file=sys.stderr)
+
+
+@tuning.command("table")
+def table_tuning(
+    files: list[Path],
+    labels: Annotated[str, typer.Option(help="Labels that are ranked.")] = "esgroup,tpe,random",
+    label: Annotated[str, typer.Option(help="Label that is judged.")] = "esgroup",
+    baseline: Annotated[str, typer.Option(help="Label it is compared with.")] = "tpe",
+) -> None:
+    """Show mean ranks in markdown; exit code 1 if the goal is missed."""
+    for path in files:
+        if not path.exists():
+            raise typer.BadParameter(f"{path} does not exist")
+    try:
+        rows = [row for path in files for row in mixed_tuning.read_tuning_rows(path)]
+        text, good = mixed_tuning.report(rows, labels.split(","), label, baseline)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    typer.echo(text)
+    raise typer.Exit(not good)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,14 @@ from typing import Any
 import bench_mixed as bench
 import mixed_categories as categories
 import mixed_integers as integers
+import mixed_tuning as tuning
 import numpy as np
 import pytest
 from bbob_rows import Run, Setup, read_rows
 from bbob_runs import Finished, Task
 from typer.testing import CliRunner, Result
 
+from esgroup import Searcher
 from tests.scripts.bbob_made_up import run_rows
 
 pytestmark = pytest.mark.scripts
@@ -138,3 +140,122 @@ def test_rows_of_categories_come_back_and_are_shown(tmp_path: Path) -> None:
     assert shown.exit_code == 0 and "3 of 3, " in shown.output and "0 of 1, inf" in shown.output
     assert invoke("categories", "table", out, "--labels", "c").exit_code == 2
     assert invoke(*words, "1", "--functions", "none").exit_code == 2
+
+
+# ---- tuning
+
+
+@pytest.mark.parametrize("name", tuning.TUNINGS)
+def test_parameters_of_a_tuning_are_suggested_where_the_space_has_them_active(name: str) -> None:
+    pytest.importorskip("optuna")
+    from optuna.trial import FixedTrial
+
+    space = tuning.TUNINGS[name].space
+    search = Searcher(space, rng=1)
+    points = [point for _ in range(3) for point in search.ask()]
+    assert len({tuple(point) for point in points}) > 1  # some have parameters that others have not
+    for point in points:
+        assert tuning.suggested(FixedTrial(point), space) == point
+
+
+@pytest.mark.parametrize("name", tuning.TUNINGS)
+def test_a_value_of_a_tuning_is_the_mean_over_folds_and_the_same_again(name: str) -> None:
+    pytest.importorskip("sklearn")
+    folds = tuning.folds(name)
+    assert len(folds) == tuning.FOLDS
+    assert sum(len(truth) for _, _, _, truth in folds) == tuning.TUNINGS[name].rows
+    point = Searcher(tuning.TUNINGS[name].space, rng=2).ask()[0]
+    value = tuning.value(name, point)
+    assert value == pytest.approx(np.mean([tuning.TUNINGS[name].loss(point, fold) for fold in folds]), rel=1e-12)
+    assert tuning.value(name, point) == value > 0
+
+
+def test_columns_are_scaled_by_the_rows_that_are_fitted() -> None:
+    train, test = np.array([[0.0, 5.0], [4.0, 5.0]]), np.array([[8.0, 6.0]])
+    fold = train, np.zeros(2), test, np.zeros(1)
+    assert tuning.scaled("none", fold) is fold
+    standard, _, other, _ = tuning.scaled("standard", fold)
+    assert standard.tolist() == [[-1, 0], [1, 0]] and other.tolist() == [[3, 1]]
+    between, _, other, _ = tuning.scaled("minmax", fold)
+    assert between.tolist() == [[0, 0], [1, 0]] and other.tolist() == [[2, 1]]
+
+
+def test_a_fit_that_fails_is_a_failed_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sklearn")
+    assert np.isnan(tuning.value("svc", {}))  # has no kernel
+    endless = tuning.TUNINGS["svc"]._replace(loss=lambda point, fold: np.inf)
+    monkeypatch.setitem(tuning.TUNINGS, "svc", endless)
+    assert np.isnan(tuning.value("svc", {}))
+
+
+@pytest.mark.parametrize("method", tuning.METHODS)
+def test_failures_cost_evaluations_and_a_run_ends_at_its_budget(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("optuna")
+    monkeypatch.setattr(tuning, "BUDGETS", (10, 20))
+    points: list[Any] = []
+
+    def made_up(name: str, point: Any) -> float:
+        points.append(point)
+        return np.nan if len(points) in (1, 12) else -len(points)
+
+    problem = tuning.Recorder("svc", made_up)
+    try:
+        tuning.METHODS[method](problem, 1, {})
+    except Finished as end:
+        assert str(end) == "budget"
+    assert len(points) == len(problem.values) == 20
+    assert problem.best(10) == -10 and problem.best(20) == -20 and np.isnan(problem.best(1))
+    assert [problem.failed(n) for n in (1, 10, 20)] == [1, 1, 2]
+
+
+def made_up_tuning(label: str, seed: int, values: tuple[float, float, float]) -> list[tuning.TuningRow]:
+    return [
+        tuning.TuningRow(label, label, "", "svc", seed, n, value, 0, 240, 1.0, "budget")
+        for n, value in zip(tuning.BUDGETS, values, strict=True)
+    ]
+
+
+def test_ranks_share_ties_put_failures_last_and_are_paired_by_seed() -> None:
+    rows = [
+        *made_up_tuning("a", 0, (3.0, 2.0, 1.0)),
+        *made_up_tuning("b", 0, (np.nan, 2.0, 2.0)),
+        *made_up_tuning("c", 0, (4.0, 1.0, 1.0)),
+        *made_up_tuning("a", 1, (1.0, 1.0, 1.0)),
+        *made_up_tuning("b", 1, (2.0, 2.0, 2.0)),
+        *made_up_tuning("c", 1, (3.0, 3.0, 3.0)),
+        *made_up_tuning("a", 2, (9.0, 9.0, 9.0)),  # a seed that the others have not
+        *made_up_tuning("b", 2, (9.0, 9.0, 9.0))[:2],
+    ]
+    found = tuning.ranks(rows, ["a", "b", "c"])
+    assert found.seeds == {"svc": [0, 1]}
+    assert found.by_tuning["svc"][0].tolist() == [[1, 3, 2], [2.5, 2.5, 1], [1.5, 3, 1.5]]
+    assert found.mean("a", [120]) == 1.75 and found.mean("a", [60, 240]) == 1.125
+    difference = found.difference("a", "b", tuning.BUDGETS)
+    # -3.5 / 3 with seed 0, -1 with seed 1; half of all draws have both, a quarter each of them twice
+    assert difference == pytest.approx(((-3.5 / 3 - 1) / 2, -3.5 / 3, -1))
+    text, good = tuning.report(rows, ["a", "b", "c"], "a", "b")
+    assert good and "-1.08 [-1.17, -1.00]" in text
+    assert not tuning.report(rows, ["a", "b", "c"], "b", "a")[1]
+    with pytest.raises(ValueError, match="must be one of"):
+        tuning.ranks(rows, ["a", "d"])
+
+
+def test_runs_of_tunings_are_written_resumed_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("optuna")
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(tuning, "BUDGETS", (4, 8))
+    out = tmp_path / "rows.csv"
+    words = ["tuning", "run", "all", "--out", out, "--tunings", "svc", "--seeds"]
+    assert invoke(*words, "1000", "--part", "2/3").exit_code == 0
+    assert [row.label for row in tuning.read_tuning_rows(out)] == ["tpe"] * 2
+    assert invoke(*words, "1000-1001").exit_code == 0
+    rows = tuning.read_tuning_rows(out)
+    assert len(rows) == 2 * 2 * 3 and len(tuning.finished(rows)) == 6
+    assert all(row.used == 8 for row in rows)
+    shown = invoke("tuning", "table", out)
+    assert shown.exit_code in (0, 1) and "svc: seeds 1000-1001" in shown.output
+    assert invoke("tuning", "table", out, "--labels", "esgroup,none").exit_code == 2
+    assert invoke("tuning", "table", tmp_path / "none.csv").exit_code == 2
+    assert invoke(*words, "1000", "--label", "a").exit_code == 2  # for one method only
+    assert invoke("tuning", "run", "esgroup", "--out", out, "--option", "popsize=6").exit_code == 2  # another setup
+    assert invoke("tuning", "run", "tpe", "--out", out, "--tunings", "none").exit_code == 2

@@ -75,7 +75,7 @@ def test_values_that_say_nothing_leave_probabilities_where_they_are_on_average()
     q = state.probabilities.reshape(300, 3)
     error = q.std(axis=0) / math.sqrt(300)
     assert (np.abs(q.mean(axis=0) - [0.2, 0.3, 0.5]) < 5 * error).all() and (error > 0).all()
-    assert np.median(state.rates) < categorical.FIRST_RATE
+    assert np.median(state.rates) < strategy.first_rate
 
 
 def test_the_expected_length_of_the_path_is_that_of_values_that_say_nothing() -> None:
@@ -89,12 +89,19 @@ def test_the_expected_length_of_the_path_is_that_of_values_that_say_nothing() ->
     assert abs(ratio - 1.0) < 0.2
 
 
+def test_the_fewer_choices_the_larger_are_their_first_rates() -> None:
+    first = {m: CategoricalSearch(Categorical([[0.5, 0.5]] * m)).start().rates for m in (1, 2, 4, 5, 10, 40)}
+    for m, rates in first.items():
+        np.testing.assert_allclose(rates, np.full(m, {1: 0.3, 2: 0.3, 4: 0.25, 5: 0.2, 10: 0.1, 40: 0.1}[m]))
+
+
 def test_rates_of_choices_that_matter_grow_and_those_of_others_fall() -> None:
     search = Searcher(Categorical.uniform(*[4] * 12), rng=1, popsize=10)
     for _ in range(6):
         search.tell([float(c[0] != 2) for c in search.ask()])
     rates = search.state.rates
-    assert rates[0] > categorical.FIRST_RATE > np.median(rates[1:])
+    first = search.strategy.start().rates[0]
+    assert rates[0] > first > np.median(rates[1:])
     for _ in range(10):
         search.tell([float(c[0] != 2) for c in search.ask()])
     q = search.state.probabilities.reshape(12, 4)
