@@ -289,7 +289,8 @@ def _as_version_2(header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
 def _vector_strategy(header: Header, arrays: Arrays) -> Header:
     """The description of the strategy of a search over vectors."""
     dim = len(array(arrays, "space/x0", (None,)))
-    box = Box(**{name: array(arrays, f"space/{name}", (dim,), kind) for name, kind in _BOX.items()})
+    fields: dict[str, Any] = {name: array(arrays, f"space/{name}", (dim,), kind) for name, kind in _BOX.items()}
+    box = Box(**fields)
     group, stored = objects.build(entry(header, "group", dict), arrays), entry(header, "options", dict)
     if not isinstance(group, Group):
         raise CheckpointError(f"the header's group must be one, got {type(group).__name__}")

@@ -207,10 +207,14 @@ class VectorSearch(Strategy):
         tags = self.evolution.sample(state, n, rng, generation, y)
         if self.box.plain:
             return Drawn(y, generation.samples, tags, generation)
-        again = tags is None and not self.options.mirrored and self._draw_again(state, generation, y, rng)
+        again = self._may_draw_again and tags is None and self._draw_again(state, generation, y, rng)
         if n >= self.popsize and (state.age.item() + 1) % self._bounds_every == 0:
             tags = self._try_bounds(state, y, tags)
         return Drawn(self.box.decode(y), generation.samples, tags, None if again else generation)
+
+    @cached_property
+    def _may_draw_again(self) -> bool:
+        return self.box.draws_again and self.options.algorithm != "paper" and not self.options.mirrored
 
     def _draw_again(self, state: SearchState, generation: Generation, y: Array, rng: np.random.Generator) -> bool:
         """Draw samples that are behind a mirror, and their y, again; returns whether there were any.
@@ -219,7 +223,7 @@ class VectorSearch(Strategy):
         a minimum on many bounds hardly a sample is on this side of all mirrors: there the folded ones are taken.
         """
         behind = self.box.behind(y, state.mean)
-        if self.options.algorithm == "paper" or not 0 < behind.mean() <= _AGAIN_SHARE:
+        if not 0 < behind.mean() <= _AGAIN_SHARE:
             return False
         for _ in range(_AGAIN):
             other, place = Generation.empty(*y.shape), np.empty_like(y)
