@@ -656,8 +656,8 @@ def test_choices_alone_may_have_constraints() -> None:
         trial.set_constraint("sum", 5.0 - sum(places))
         return float(sum((i + 1) * place for i, place in enumerate(places)))
 
-    best = studied(objective, 200).best_trial
-    assert best.value == 7.0 and list(best.params.values()) == [3, 2, 0]
+    found = [studied(objective, 200, EsgroupSampler(seed=seed)).best_trial for seed in range(5)]
+    assert sum(best.value == 7.0 and list(best.params.values()) == [3, 2, 0] for best in found) >= 4
 
 
 def test_a_search_with_constraints_that_has_ended_is_followed_by_another_with_them() -> None:
