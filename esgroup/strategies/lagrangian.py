@@ -59,6 +59,7 @@ _LEAST_SHARE, _MOST_SHARE = 0.5, 20.0
 _CONCAVE = 10.0
 _MOST_PULL = 10.0  # largest lambda |b_j| over |b_f|; with 100 the pressure vessel is solved in 4 of 5 searches
 _ZERO = 1e-9  # of |b_f|: a multiplier times |b_j| that is none
+_CONSTANT = 1e-13  # of the values of f: differences that are rounding
 _FLAT = 1e-14  # of the value of a constraint at the mean: a slope that is none
 _LEAST_CURVATURE = 3e-4  # times |b_f| / reach: the curvature with which penalties are compared at least
 _MARGINS = 0.01, 1.0  # of the inner point, in standard deviations
@@ -208,14 +209,21 @@ class AugmentedLagrangian:
         """Give constraints without a slope penalties by their size: where only integers and choices change them.
 
         omega = (standard deviation of f) / (mean of g^2) at first, and twice as much in every generation in which the
-        model has the constraint violated at the mean.
+        model has the constraint violated at the mean. Where f does not change at all, as if only a feasible point were
+        wanted, all constraints have penalties that can be seen beside f: |f|, or 1, in place of the deviation.
         """
-        flat = np.linalg.norm(models.slopes[1:], axis=1) <= _FLAT * np.abs(models.at_mean[1:])
-        if not flat.any() or not len(state.outcomes):
+        if not len(state.outcomes):
             return state
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            first = state.outcomes[:, 0].std() / (state.outcomes[:, 1:] ** 2).mean(axis=0)
+        f, flat = state.outcomes[:, 0], np.linalg.norm(models.slopes[1:], axis=1) <= _FLAT * np.abs(models.at_mean[1:])
+        largest = float(np.abs(f).max())
+        constant = float(np.ptp(f)) <= _CONSTANT * largest
+        if not constant and not flat.any():
+            return state
+        size = max(1.0, largest) if constant else f.std()
+        first = size / (state.outcomes[:, 1:] ** 2).mean(axis=0)
         first = np.where(np.isfinite(first) & (first > 0), first, 1.0)
+        if constant:
+            return state._replace(penalties=np.maximum(state.penalties, first).clip(0.0, 1e200))
         violated = self.violations(models.at_mean[1:]) > 0
         grown = np.where(state.penalties == 0, first, np.where(violated, 2 * state.penalties, state.penalties))
         return state._replace(penalties=np.where(flat, grown, state.penalties).clip(0.0, 1e200))

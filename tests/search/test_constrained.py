@@ -412,3 +412,13 @@ def test_result_fields() -> None:
     assert result.constr.shape == result.multipliers.shape == (2,) and result.constr_violation < 1e-3
     result.multipliers[:] = 9.0  # a copy
     result.constr[:] = 9.0
+
+
+@pytest.mark.parametrize("constant", [0.0, 5.0, -1e6])
+def test_where_the_function_is_constant_a_feasible_point_is_found(constant: float) -> None:
+    search = Searcher(np.full(4, 2.0), 0.5, constraints=2, rng=1, max_evals=1500)
+    while not search.stop() and not search.feasible:
+        X = search.ask()
+        search.tell(np.full(len(X), constant), constraints=[[x @ x - 0.01, 0.02 - x.sum()] for x in X])
+    assert search.feasible and search.best_f == constant
+    assert search.best_x @ search.best_x <= 0.011
