@@ -129,7 +129,7 @@ class RestartedSearch:
     @property
     def feasible(self) -> bool:
         """Whether the best point of all runs fulfils all constraints."""
-        return self._best_violation == 0.0
+        return self.search.constraints is None or (self._best_point is not None and self._best_violation == 0.0)
 
     @property
     def result(self) -> SearchResult:

@@ -501,7 +501,8 @@ class Searcher:
     @property
     def feasible(self) -> bool:
         """Whether the best point fulfils all constraints within their tolerance."""
-        return self.ledger.best_violation == 0.0
+        ledger = self.ledger
+        return ledger.rule is None or (ledger.best_x is not None and ledger.best_violation == 0.0)
 
     @property
     def multipliers(self) -> Array | None:
