@@ -13,8 +13,8 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.search.stopping import Record
-from esgroup.strategies.base import INNER, Drawn, Indices
-from esgroup.strategies.lagrangian import AugmentedLagrangian, LagrangianState, Models
+from esgroup.strategies.base import Drawn, Indices
+from esgroup.strategies.lagrangian import AugmentedLagrangian, LagrangianState
 
 
 class PooledSamples(NamedTuple):
@@ -225,28 +225,6 @@ class Ledger:
     def feasible_f(self) -> float:
         """The best value of a feasible point, NaN if there is none."""
         return self.best_f if self.best_violation == 0.0 else math.nan
-
-    @property
-    def remembered(self) -> Array:
-        """Points from which the models of constraints are fitted."""
-        if self.lagrangian is None:
-            raise RuntimeError("a search without constraints remembers no points")
-        return self.lagrangian.points
-
-    def renew_multipliers(
-        self, values: Array, tags: Indices | None, z: Array, others: Array, popsize: int
-    ) -> tuple[LagrangianState, Models]:
-        """Compute multipliers from all that is remembered, whose coordinates are given; return state and models."""
-        rule, before = self.rule, self.lagrangian
-        if rule is None or before is None:
-            raise RuntimeError("a search without constraints has no multipliers")
-        state, models = rule.updated(before, z, others, popsize)
-        if tags is not None and (inner := (tags == INNER) & ~np.isnan(values[:, 0])).any():
-            state = rule.with_margin(state, values[inner, 1:])
-        if self.best_g is not None and not np.isfinite(before.scales).all():  # from now on there is a tolerance
-            self.best_violation = float(rule.violation(state, self.best_g[None])[0])
-        self.lagrangian = state
-        return state, models
 
     def note_best(self, points: Array, i: Any, value: float) -> None:
         """Keep point i if its value is the best so far."""

@@ -14,10 +14,10 @@ from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.options import Algorithm, Auto, Noise, StepSizeRule, chosen, documented
 from esgroup.running.limits import budget_reasons, parse_limits
-from esgroup.search import arguments, feasible, late, tell_input
-from esgroup.search.ledger import Found, Ledger, tags_of
+from esgroup.search import arguments, constrained, feasible, late, tell_input
+from esgroup.search.ledger import Found, Ledger
 from esgroup.search.stopping import looks_noisy, still_improving, value_reasons
-from esgroup.strategies.base import INNER, PLATEAU, Drawn, Strategy, Told
+from esgroup.strategies.base import PLATEAU, Drawn, Strategy, Told
 from esgroup.strategies.lagrangian import AugmentedLagrangian
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 _MOST_OUT = 10_000  # points that are remembered while they are out,
 _MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
 _WIDEST = math.log(1e5)  # times the first standard deviations: a constant function is no reason to diverge
-# Generations from one inner point of a constrained search to the next: with 2, 4 and 8, searches on bbob-constrained
-# (f1, 3, 6, 8, 16, 28, 31, 42, instances 1-3, 5 and 10 coordinates) take 1.01, 1 and 1.06 as many evaluations.
-_INNER_EVERY = 4
 
 
 @documented
@@ -200,22 +197,10 @@ class Searcher:
         """n points of the present distribution; in a constrained search one of them may be an inner point."""
         strategy, ledger = self.strategy, self.ledger
         drawn = strategy.sample(self.state, n, self.rng, spare)
-        if ledger.inner is not None and n >= 4:
-            drawn = self._with_inner_point(drawn, ledger.inner)
+        drawn = constrained.with_inner_point(drawn, ledger.inner)
         if self.accepts is None:
             return drawn
         return feasible.accepted(strategy, self.state, self.rng, drawn, self.accepts, ledger.best_x)
-
-    def _with_inner_point(self, drawn: Drawn, point: Array) -> Drawn:
-        """Put the solution of the models of a constrained search in place of the last sample that no device has marked.
-
-        It counts like any other point, but has a middle rank in the update, whose coordinates stay those of the sample.
-        """
-        tags = tags_of(drawn)
-        unmarked = np.flatnonzero(tags == 0)
-        if unmarked.size:
-            drawn.points[unmarked[-1]], tags[unmarked[-1]] = point, INNER
-        return drawn._replace(tags=tags)
 
     def _affordable(self, n: int) -> int:
         """At most as many as `max_evals` leaves; n if nothing is left and points are asked for nevertheless."""
@@ -366,7 +351,7 @@ class Searcher:
         scores = values
         if ledger.rule is not None:
             ledger.count(points, new)
-            scores = self._judged(ledger.rule, values, tags)
+            scores = constrained.scores(ledger, strategy, self.state, values, tags)
         order = scores.argsort(kind="stable")  # NaN last
         ranked = scores[order].tolist()  # a list is quicker to look into
         if ranked[0] == ranked[0]:
@@ -386,17 +371,6 @@ class Searcher:
             self.state = strategy.on_values(self.state, points, new)
         if strategy.hands_over and (successor := strategy.successor(self.state)) is not None:
             self._hand_over(*successor)
-
-    def _judged(self, rule: AugmentedLagrangian, values: Array, tags: Any) -> Array:
-        """Scores of a generation with constraints, by new multipliers; now and then a point to try in the next one."""
-        strategy, ledger, state = self.strategy, self.ledger, self.state
-        coordinates = strategy.model_coordinates(state, ledger.remembered)
-        lagrangian, models = ledger.renew_multipliers(values, tags, *coordinates, self.popsize)
-        ledger.inner = None
-        if ledger.nit % _INNER_EVERY == 0 and self.popsize >= 4:
-            step = rule.inner_step(lagrangian, models)
-            ledger.inner = None if step is None else strategy.at(state, step)
-        return rule.scores(lagrangian, values)
 
     def _hand_over(self, strategy: Strategy, state: Any) -> None:
         self.strategy, self.state = strategy, state
