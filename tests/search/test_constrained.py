@@ -422,3 +422,42 @@ def test_where_the_function_is_constant_a_feasible_point_is_found(constant: floa
         search.tell(np.full(len(X), constant), constraints=[[x @ x - 0.01, 0.02 - x.sum()] for x in X])
     assert search.feasible and search.best_f == constant
     assert search.best_x @ search.best_x <= 0.011
+
+
+def generic(search: Searcher) -> None:
+    """Give a search over vectors a root that is neither symmetric nor near the identity."""
+    rng, n = np.random.default_rng(5), search.strategy.size
+    search.state.root[:] = (np.eye(n) + 0.4 * rng.standard_normal((n, n))).ravel()
+    search.state.mean[:] += 0.3
+
+
+def test_a_step_beside_integers_at_rest_leaves_them_and_has_its_coordinates() -> None:
+    search = Searcher([3.0, 1.0, -2.0, 0.5], [0.5, 1.0, 0.5, 2.0], integer=[0, 2], decoding=False, rng=1)
+    generic(search)
+    search.state.sigma[0] *= 0.3
+    strategy, state = search.strategy, search.state
+    assert (search.stds[[0, 2]] < 1).all()
+    for u in np.random.default_rng(2).standard_normal((5, 2)):
+        point = strategy.at(state, u)
+        assert np.array_equal(point[[0, 2]], np.rint(state.mean[[0, 2]]))
+        z, others = strategy.model_coordinates(state, point[None])
+        assert z[0] == pytest.approx(u, abs=1e-12) and not others.any()
+        moved = point + np.array([2.0, 0.0, -1.0, 0.0])
+        z, others = strategy.model_coordinates(state, moved[None])
+        assert z[0] == pytest.approx(u, abs=1e-12) and others[0].tolist() == [2.0, -1.0]
+
+
+def test_a_generation_computes_its_multipliers_from_every_point_with_its_own_values() -> None:
+    search = Searcher([1.0, 2.0, 0.5], 0.3, constraints=1, rng=1)
+    for _ in range(6):
+        X = search.ask()
+        F, G = [x @ x + x[0] for x in X], np.array([[1.5 - x[0] - 0.5 * x[1]] for x in X])
+        ledger, rule = search.ledger, search.constraints
+        assert ledger.lagrangian is not None and rule is not None
+        before = rule.with_outcomes(ledger.lagrangian, np.array(X), np.column_stack([F, G]))
+        coordinates = search.strategy.model_coordinates(search.state, before.points)
+        expected = rule.updated(before, *coordinates, search.popsize)[0]
+        search.tell(F, constraints=G)
+        assert np.array_equal(search.multipliers, expected.multipliers)
+        assert np.array_equal(ledger.lagrangian.penalties, expected.penalties)
+    assert search.multipliers[0] > 0
