@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,17 @@ def scores(ledger: Ledger, strategy: Strategy, state: Any, values: Array, tags: 
         step = rule.inner_step(after, models)
         ledger.inner = None if step is None else strategy.at(state, step)
     return rule.scores(after, values)
+
+
+def best_value(ledger: Ledger, values: Array) -> float:
+    """Return the least value of the feasible points of a generation, infinite if there are none.
+
+    Scores are no measure of success from one generation to another: they change with multipliers and penalties.
+    """
+    if ledger.rule is None or ledger.lagrangian is None:
+        raise RuntimeError("a search without constraints has no feasible points")
+    feasible = (ledger.rule.violation(ledger.lagrangian, values[:, 1:]) == 0.0) & ~np.isnan(values[:, 0])
+    return float(values[feasible, 0].min(initial=math.inf))
 
 
 def with_inner_point(drawn: Drawn, point: Array | None) -> Drawn:

@@ -357,7 +357,8 @@ class Searcher:
         if ranked[0] == ranked[0]:
             plateau = ranked[0] == ranked[int(PLATEAU * len(ranked))] and self._may_widen()
             failed = 0 if ranked[-1] == ranked[-1] else sum(value != value for value in ranked)
-            told = Told(local, order, plateau, tags, memo, self._first_spread, failed, ranked[0])
+            best = ranked[0] if ledger.rule is None else constrained.best_value(ledger, values)
+            told = Told(local, order, plateau, tags, memo, self._first_spread, failed, best, ledger.best_x)
             self.state = strategy.update(self.state, told, self.state)
         ledger.end_generation(ranked, max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // len(local[0]))))
         if ledger.rule is not None:

@@ -45,7 +45,8 @@ class Told(NamedTuple):
     memo: Any = None  # of `Drawn`, else None
     first: Array | None = None  # the first `spread` of the search
     failed: int = 0  # how many of the points have no value
-    best: float = math.nan  # the least value
+    best: float = math.nan  # the least value, with constraints that of feasible points: infinite if there are none
+    record: Array | None = None  # the best point so far
 
 
 class Criterion(NamedTuple):

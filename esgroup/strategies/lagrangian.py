@@ -57,6 +57,7 @@ _LEAST_SHARE, _MOST_SHARE = 0.5, 20.0
 # curvature, which is the mean over all directions. With 0, 3 and 10 the welded beam is solved in 0, 5 and 5 of 5
 # searches, the spring in 3, 3 and 5.
 _CONCAVE = 10.0
+_NARROW = 0.01  # standard deviations: a quarter of the points within, and the distribution was widened since
 _MOST_PULL = 10.0  # largest lambda |b_j| over |b_f|; with 100 the pressure vessel is solved in 4 of 5 searches
 _ZERO = 1e-9  # of |b_f|: a multiplier times |b_j| that is none
 _CONSTANT = 1e-13  # of the values of f: differences that are rounding
@@ -183,6 +184,9 @@ class AugmentedLagrangian:
     def updated(self, state: LagrangianState, z: Array, others: Array, popsize: int) -> tuple[LagrangianState, Models]:
         """Return the state with new multipliers and penalties, and the models from which they were computed.
 
+        Where the distribution has become far wider than it was, penalties begin anew: they suit the curvature of a
+        narrow one, and would keep the search inside all constraints for as long as they take to shrink.
+
         Parameters
         ----------
         state
@@ -194,6 +198,9 @@ class AugmentedLagrangian:
         popsize
             Values in a generation.
         """
+        if z.size and np.quantile((z**2).mean(axis=1), 0.25) < _NARROW**2:
+            none = np.zeros(self.number)
+            state = state._replace(penalties=none, trend=none, travel=none)
         if not np.isfinite(state.scales).all() and len(state.outcomes):
             state = state._replace(scales=_sizes(state.outcomes[:, 1:]))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # values whose squares are no numbers

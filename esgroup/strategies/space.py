@@ -261,6 +261,11 @@ class SpaceSearch(Strategy):
         u = self._columns.coordinates(points[:, self._numbers], mean)
         return np.where(on[:, self._numbers], u, mean)
 
+    def _numbers_of(self, state: SpaceState, row: Array) -> Array:
+        """The point of the search over numbers for one row."""
+        point: Array = self._coordinates(state, row[None], self.space.active(row[None]))[0]
+        return point
+
     def model_coordinates(self, state: SpaceState, points: Array) -> tuple[Array, Array]:
         """Those of the numbers; for every category but the likeliest of its choice whether a point has it."""
         on = self.space.active(points)
@@ -325,7 +330,8 @@ class SpaceSearch(Strategy):
             first = None if told.first is None else self._compared(state, told.first)
             mean, stds = inner.mean[gated], np.sqrt(evolution.variances(inner)[gated]) if gated.size else None
             order = self._order_of_numbers(state, told, categories)
-            told_numbers = told._replace(local=np.ascontiguousarray(z), first=first, order=order)
+            record = None if told.record is None else self._numbers_of(state, told.record)
+            told_numbers = told._replace(local=np.ascontiguousarray(z), first=first, order=order, record=record)
             self.numbers.update(inner, told_numbers, inner)
             if stds is not None:
                 share = active.mean(axis=0)

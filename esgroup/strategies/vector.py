@@ -32,7 +32,7 @@ from esgroup.strategies.base import (
 from esgroup.strategies.box import Box, unresolved
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
-from esgroup.strategies.integers import Widening
+from esgroup.strategies.integers import WIDENED, Widening
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
 from esgroup.strategies.sampling import Sampling, shortened
 from esgroup.strategies.step_size import CumulativeStepSize, StepSize
@@ -320,7 +320,7 @@ class VectorSearch(Strategy):
         if widens:
             evolution.leave_plateau(state, len(told.order))
         if evolution.widening is not None and told.first is not None:
-            self._widen_at_rest(state, told.best, told.first, evolution.widening)
+            self._widen_at_rest(state, told, told.first, evolution.widening)
         if self._limited:
             evolution.limit_steps(state, self._least_steps, self.box.most_steps())
         first, j = told.first, self._shrinking_one
@@ -328,14 +328,17 @@ class VectorSearch(Strategy):
             self._keep_width(state, first)
         return state
 
-    def _widen_at_rest(self, state: SearchState, best: float, first: Array, widening: Widening) -> None:
-        """Give a search whose integers are at rest its first standard deviations, about the present mean.
+    def _widen_at_rest(self, state: SearchState, told: Told, first: Array, widening: Widening) -> None:
+        """Give a search whose integers are at rest its first standard deviations, about the best point so far.
 
         A coordinate whose first one is infinite, as it is not to be compared, keeps its own.
         """
         stds = self.spread(state)
-        if widening.is_due(state.rest, best, float(stds[~self._shrinking].max())):
-            wide = self.evolution.start(state.mean, np.where(np.isfinite(first), first, stds))._replace(rest=state.rest)
+        share = widening.due(state.rest, told.best, float(stds[~self._shrinking].max()))
+        if share > 0.0:
+            mean = state.mean if told.record is None else self.box.encode(told.record[None], state.mean)[0]
+            wide = self.evolution.start(mean, np.where(np.isfinite(first), share * first, stds))
+            wide = wide._replace(rest=state.rest)
             for array, new in zip(state, wide, strict=True):
                 array[:] = new
 
@@ -394,7 +397,9 @@ class VectorSearch(Strategy):
 
     @property
     def patience(self) -> float:
-        return 1.0 if self.evolution.adaptation is None else math.inf  # to stand still is its way of averaging
+        if self.evolution.adaptation is not None:
+            return math.inf  # to stand still is its way of averaging
+        return 1.0 if self._widening is None else WIDENED
 
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:

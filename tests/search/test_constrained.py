@@ -11,6 +11,7 @@ import pytest
 import esgroup
 from esgroup import Choice, Integer, Real, Searcher, Space
 from esgroup.distributions.families import Normal
+from esgroup.search import constrained
 from tests.search.support import STRUCTURES, Array, everything, unchanged
 
 X0 = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 1.0])
@@ -461,3 +462,56 @@ def test_a_generation_computes_its_multipliers_from_every_point_with_its_own_val
         assert np.array_equal(search.multipliers, expected.multipliers)
         assert np.array_equal(ledger.lagrangian.penalties, expected.penalties)
     assert search.multipliers[0] > 0
+
+
+# ---- integers -----------------------------------------------------------------------------------------------------
+
+
+def test_a_generation_is_as_good_as_its_best_feasible_point() -> None:
+    """Its score may be anything; points without a value or with unknown constraints are not feasible."""
+    search = searcher(2)
+    generation(search, two)
+    values = np.array([[1.0, 5.0, -1.0], [3.0, -1.0, -1.0], [2.0, 0.0, -9.0], [math.nan, -1.0, -1.0]])
+    assert constrained.best_value(search.ledger, values) == 2.0
+    assert constrained.best_value(search.ledger, values[:1]) == math.inf
+
+
+def vessel(x: Array) -> float:
+    """A cost that grows with a whole number k and a real number r."""
+    return float(3 * x[0] + x[1])
+
+
+def wall(x: Array) -> list[float]:
+    """k r >= 6, of which (2, 3) is the cheapest pair, and r <= 4."""
+    return [6.0 - float(x[0] * x[1]), float(x[1]) - 4.0]
+
+
+def test_a_search_among_integers_comes_to_rest_at_its_best_feasible_point_and_leaves_from_there() -> None:
+    search = Searcher([5.0, 3.5], 1.0, integer=[0], bounds=[(1, 9), (0, 9)], constraints=2, rng=1)
+    while search.state.rest[4] == 0:
+        best_x = search.ledger.best_x
+        generation(search, wall, vessel)
+        assert search.nfev < 3000
+    np.testing.assert_array_equal(search.state.mean, search.strategy.box.encode(best_x[None], search.state.mean)[0])
+    np.testing.assert_allclose(best_x, [2.0, 3.0], atol=1e-3)
+    assert search.state.rest[3] == search.best_f  # the record of rests: f, not a Lagrangian
+    run(search, wall, vessel)
+    assert search.best_f == pytest.approx(9.0, abs=1e-4)
+
+
+def test_named_integers_leave_from_their_best_feasible_point_too() -> None:
+    space = Space({"k": Integer(1, 9, start=5), "r": Real(0, 9, start=3.5), "c": Choice("a", "b")})
+    search = Searcher(space, constraints=2, rng=2)
+    numbers = search.strategy.numbers
+
+    def state() -> Any:
+        return search.strategy._number_state(search.state)
+
+    def cost(point: dict[str, Any]) -> float:
+        return vessel(np.array([point["k"], point["r"]])) + (point["c"] == "b")
+
+    while state().rest[4] == 0:
+        best = search.best_x
+        generation(search, lambda point: wall(np.array([point["k"], point["r"]])), cost)
+        assert search.nfev < 5000
+    np.testing.assert_allclose(numbers.mean(state()), [best["k"], best["r"]], rtol=1e-12)

@@ -220,6 +220,18 @@ def test_penalties_that_are_far_too_large_shrink() -> None:
     assert 15 < state.penalties.item() * 16 <= 20
 
 
+@pytest.mark.parametrize(("width", "anew"), [(1.0, False), (0.05, False), (0.001, True)])
+def test_penalties_begin_anew_in_a_distribution_that_is_far_wider_than_its_points(width: float, anew: bool) -> None:
+    """As many new points as old ones, which lie within `width` standard deviations of the mean."""
+    rule, rng, models = AugmentedLagrangian(1), np.random.default_rng(3), exact_models(2, 1, 1)
+    z = np.concatenate([width * rng.standard_normal((20, 2)), rng.standard_normal((20, 2))])
+    known = state_with(rule, [0.7], [1e9])._replace(points=z, outcomes=values_of(models, z))
+    after, _ = rule.updated(known, z, NOTHING, 10)
+    fresh, _ = rule.updated(known._replace(penalties=np.zeros(1)), z, NOTHING, 10)
+    assert (after.penalties == fresh.penalties).all() == anew
+    assert (after.penalties > 1e8).all() != anew
+
+
 # ---- scaling ------------------------------------------------------------------------------------------------------
 
 
