@@ -42,6 +42,7 @@ class Past(NamedTuple):
     best_x: Array | None = None
     best_g: Array | None = None  # constraints of the best point
     best_violation: float = 0.0
+    multipliers: Array | None = None  # at the end of the run that has found it
 
 
 class RestartedSearch:
@@ -123,6 +124,12 @@ class RestartedSearch:
         return self.past.best_g if self._past_is_better else self.search.ledger.best_g
 
     @property
+    def multipliers(self) -> Array | None:
+        """Lagrange multipliers of the run that has found the best point, None without constraints."""
+        past = self.past.multipliers if self._past_is_better else None
+        return self.search.multipliers if past is None else past
+
+    @property
     def _best_violation(self) -> float:
         return self.past.best_violation if self._past_is_better else self.search.ledger.best_violation
 
@@ -163,7 +170,7 @@ class RestartedSearch:
         if planned is None:
             self.other_reasons["restarts"] = f"the restart strategy ended the search after {self.restart} restarts"
             return False
-        best = self.best_f, self._best_point, self.best_constraints, self._best_violation
+        best = self.best_f, self._best_point, self.best_constraints, self._best_violation, self.multipliers
         past = Past(self.restart + 1, self.nfev, self.nit, self.nfailed, self.seconds, *best)
         schedule, plan = planned
         accepts, rule = self.search.accepts, self.search.constraints
@@ -351,8 +358,8 @@ def _as_numbers(value: Any) -> Any:
 
 
 def _as_json(kept: Past | Mark) -> dict[str, Any]:
-    lists = {name: None if (best := getattr(kept, name)) is None else best.tolist() for name in ("best_x", "best_g")}
-    return kept._asdict() | lists
+    entries = kept._asdict()
+    return entries | {name: one.tolist() for name, one in entries.items() if isinstance(one, np.ndarray)}
 
 
 # types of the stored fields; those that are not listed are int
@@ -364,8 +371,9 @@ _KINDS = {
     "small": bool,
     "best_x": list,
     "best_g": list,
+    "multipliers": list,
 }
-_OPTIONAL = ("best_x", "best_g", "max_evals")
+_OPTIONAL = ("best_x", "best_g", "multipliers", "max_evals")
 
 
 def _from_json(kind: Any, saved: dict[str, Any], shape: tuple[int, ...] = ()) -> Any:
@@ -378,8 +386,9 @@ def _from_json(kind: Any, saved: dict[str, Any], shape: tuple[int, ...] = ()) ->
         values[name] = get(saved, name, _KINDS.get(name, int))
     if values.get("best_x") is not None:
         values["best_x"] = checks.real_array("best_x", values["best_x"], shape)
-    if values.get("best_g") is not None:
-        values["best_g"] = checks.real_array("best_g", values["best_g"], (None,))
+    for name in ("best_g", "multipliers"):
+        if values.get(name) is not None:
+            values[name] = checks.real_array(name, values[name], (None,))
     return kind(**values)
 
 

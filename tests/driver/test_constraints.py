@@ -300,6 +300,18 @@ def test_restarts_keep_the_best_feasible_point_of_all_runs() -> None:
     assert result.fun <= min(fulfilled)
 
 
+def test_multipliers_are_those_of_the_run_that_has_found_the_best_point(tmp_path: Path) -> None:
+    """The second run has only just begun; where the first one ended, the gradient is 2 x = (2, 2, 2)."""
+    limit = NonlinearConstraint(total, 3.0, np.inf)
+    first = solve(limit)
+    saved = tmp_path / "search.npz"
+    result = solve(limit, restarts="ipop", max_evals=first.nfev + 20, checkpoint=saved)
+    assert result.restarts == 1 and result.fun == first.fun
+    assert result.multipliers[0] == pytest.approx([2.0], rel=1e-3)
+    again = solve(limit, restarts="ipop", max_evals=first.nfev + 40, checkpoint=saved, resume=True)
+    assert again.restarts == 1 and again.multipliers[0] == result.multipliers[0]
+
+
 def one_value(x: Array) -> float:
     return 1.0
 
