@@ -1,7 +1,7 @@
 """Gap after 2,000 trials of an Optuna study on functions of the bbob suite: EsgroupSampler beside CmaEsSampler.
 
     python scripts/bench_optuna.py run --out optuna.csv
-    python scripts/bench_optuna.py run --out optuna.csv --instances 501
+    python scripts/bench_optuna.py run --out optuna.csv --instances 501-505
     python scripts/bench_optuna.py table optuna.csv --instances 501
 
 Functions 1, 8 and 10 with 10 parameters from -5 to 5, each sampler with its defaults, 10 seeds: five minutes or so for
