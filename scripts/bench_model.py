@@ -1,0 +1,141 @@
+"""Few evaluations: a search with a quadratic model beside the plain one, cma, lq-CMA-ES and methods with models.
+
+    python scripts/bench_model.py run esgroup --label model --option model=quadratic --out model.csv
+    python scripts/bench_model.py run cma --out model.csv
+    python scripts/bench_model.py run newuoa --out model.csv --functions 1,8 --dims 5 --part 2/4
+    python scripts/bench_model.py run esgroup --label noisy --option model=quadratic --noise 0.3 --out noisy.csv
+    python scripts/bench_model.py run esgroup --label whole --option model=quadratic --batch 10 --out model.csv
+    python scripts/bench_model.py table model.csv --label model
+    python scripts/bench_model.py gaps model.csv --label model
+
+The problems are those of `ioh`; a run starts at a point from U[-4, 4]^d, the same for all methods, with step size 2,
+and ends at 1e-8 above the optimum, when its budget is spent or when the method stops by itself. COBYQA, NEWUOA and BFGS
+by differences begin again at their best point as long as that helps; every evaluation counts. Instances 1-5 are for
+tuning, 601-615 for reports. Files are appended to, and runs that they hold already are left out. BLAS runs on one
+thread. Needs ioh, and cma, scipy and nlopt for the baselines.
+
+table: evaluations to 1e-8; a run that does not get there counts with its budget, so that failing a hard problem does
+not help. gaps: medians of the gap after 10 d, 30 d, 100 d, 400 d and 2000 d evaluations, and in how many cells one
+label has a smaller one than another; gaps below 1e-8 are equal, and equal ones count half.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[_variable] = "1"
+
+import sys
+import time
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import model_tables
+import typer
+from bbob_arguments import parse_option, parse_part, parse_range
+from bbob_rows import Run
+from model_runs import METHODS, ModelRow, ModelSetup, ModelTask, append_model_rows, read_model_rows, solve_with_gaps
+
+Method = StrEnum("Method", list(METHODS))  # type: ignore[misc]
+
+app = typer.Typer(
+    help=(__doc__ or "").replace("    python", "\b\n    python", 1),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def stored(path: Path) -> list[ModelRow]:
+    """Rows of a file; one that is no file of this benchmark is an error of the command line."""
+    try:
+        return read_model_rows(path)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+@app.command()
+def run(
+    method: Method,
+    out: Annotated[Path, typer.Option(help="CSV to append to.")],
+    label: Annotated[str, typer.Option(help="Name in the CSV; the method's if not given.")] = "",
+    option: Annotated[list[str] | None, typer.Option(help="key=value for the Searcher; may be repeated.")] = None,
+    functions: str = "1,2,6,8-14",
+    dims: str = "5,10,20",
+    instances: Annotated[str, typer.Option(help="Instances of ioh; 1-5 are for tuning, 601-615 for reports.")] = "1-3",
+    budget: Annotated[int, typer.Option(min=1, help="Evaluations per coordinate.")] = 2000,
+    batch: Annotated[int, typer.Option(min=0, help="Points in an ask of esgroup; 0: as many as it wants.")] = 0,
+    noise: Annotated[float, typer.Option(min=0.0, help="s: f - f_opt is multiplied by exp(s N(0, 1)).")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Runs with another seed are other runs.")] = 0,
+    part: Annotated[str, typer.Option(help="2/4: the second of every four runs.")] = "1/1",
+) -> None:
+    """Run one method and append a row per run."""
+    options = sorted(option or [])
+    if (options or batch) and method != "esgroup":
+        raise typer.BadParameter(f"--option and --batch must be given for esgroup only, got method {method}")
+    for text in options:
+        parse_option(text)
+    name, setup = label or str(method), ModelSetup(str(method), ";".join(options), budget, batch, noise)
+    rows = stored(out)
+    for row in rows:
+        if row.label == name and row.setup != setup:
+            raise typer.BadParameter(f"label {name!r} stands for {row.setup} in {out}; choose another --label")
+    runs = [  # by instances, so that a part of the benchmark has something of everything
+        Run(function, dim, instance, None, seed)
+        for instance in parse_range(instances, "--instances", 1)
+        for dim in parse_range(dims, "--dims", 2)
+        for function in parse_range(functions, "--functions", 1, 24)
+    ][parse_part(part)]
+    done = {row.run for row in rows if row.label == name}
+    tasks = [ModelTask(name, setup, one) for one in runs if one not in done]
+    print(f"{len(tasks)} runs to do, {len(runs) - len(tasks)} in {out} already", file=sys.stderr, flush=True)
+    since, cost, total = time.monotonic(), 0, sum(task.run.dim**2 for task in tasks)
+    for number, task in enumerate(tasks, 1):
+        row = solve_with_gaps(task)
+        append_model_rows(out, [row])
+        cost += row.dim**2
+        left = (time.monotonic() - since) * (total / cost - 1) / 60
+        what = f"{name} f{row.function} d{row.dim} instance {row.instance}"
+        found = f"gap {row.gaps[-1]:.2g}" if row.evals is None and row.gaps else f"{row.used} evaluations"
+        print(f"{number}/{len(tasks)} {what}: {found}, {row.ended}, {row.cpu:.1f} s; about {left:.0f} min left",
+              file=sys.stderr, flush=True)  # fmt: skip
+
+
+@app.command()
+def table(
+    files: list[Path],
+    label: Annotated[str, typer.Option(help="Label that is judged.")] = "model",
+    baseline: Annotated[str, typer.Option(help="Label it is compared with function by function.")] = "cma",
+    others: Annotated[
+        str, typer.Option(help="Labels the best of which it is compared with.")
+    ] = "lq,cobyqa,newuoa,bfgs",
+) -> None:
+    """Evaluations to 1e-8 in markdown: every label, and the ratio to a baseline and to the best of others."""
+    _say(files, lambda rows: model_tables.evaluations(rows, label, baseline, others.split(",")))
+
+
+@app.command()
+def gaps(
+    files: list[Path],
+    label: Annotated[str, typer.Option(help="Label that is judged.")] = "model",
+) -> None:
+    """Median gaps at fixed numbers of evaluations in markdown, and cells won against every other label."""
+    _say(files, lambda rows: model_tables.gaps(rows, label))
+
+
+def _say(files: Sequence[Path], report: model_tables.Report) -> None:
+    for path in files:
+        if not path.exists():
+            raise typer.BadParameter(f"{path} does not exist")
+    try:
+        typer.echo(report([row for path in files for row in stored(path)]))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+if __name__ == "__main__":
+    app()

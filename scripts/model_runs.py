@@ -1,0 +1,272 @@
+"""One run of the benchmark of searches with models: a method on a problem of ioh, with its gap as evaluations go on."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from bbob_arguments import parse_option
+from bbob_rows import Run, append_tuples, read_texts
+from bbob_runs import SIGMA0, Finished, Recorder, bbob_problem, how_it_ended, start
+
+TARGET = 1e-8  # above the optimum
+CHECKPOINTS = (10, 30, 100, 400, 2000)  # evaluations per coordinate after which the gap is noted
+
+
+class ModelSetup(NamedTuple):
+    """What a label stands for."""
+
+    method: str
+    options: str
+    budget: int  # evaluations per coordinate
+    batch: int  # points in an ask, 0: as many as the method wants
+    noise: float  # values are f_opt + (f - f_opt) exp(noise N(0, 1))
+
+
+class ModelRow(NamedTuple):
+    """One run; one line of the CSV."""
+
+    label: str
+    function: int
+    dim: int
+    instance: int
+    seed: int
+    evals: int | None  # number of the evaluation that hit the target
+    used: int
+    asks: int  # generations or parts of them; evaluations of methods that ask for one point at a time
+    ended: str
+    cpu: float  # seconds, evaluations included
+    gaps: tuple[float, ...]  # at the checkpoints within the budget: the best value so far above the optimum
+    method: str
+    options: str
+    budget: int
+    batch: int
+    noise: float
+
+    @property
+    def run(self) -> Run:
+        return Run(self.function, self.dim, self.instance, None, self.seed)
+
+    @property
+    def setup(self) -> ModelSetup:
+        return ModelSetup(self.method, self.options, self.budget, self.batch, self.noise)
+
+    @property
+    def cost(self) -> int:
+        """Evaluations to the target; a run that does not get there counts with its budget."""
+        return self.budget * self.dim if self.evals is None else self.evals
+
+
+class ModelTask(NamedTuple):
+    """One run of a label."""
+
+    label: str
+    setup: ModelSetup
+    run: Run
+
+    @property
+    def max_evals(self) -> int:
+        return self.setup.budget * self.run.dim
+
+    @property
+    def seed(self) -> int:
+        """Seed of the method, positive and below 2^31, as cma wants it."""
+        function, dim, instance, _, seed = self.run
+        return int(np.random.SeedSequence([function, dim, instance, seed]).generate_state(1)[0] >> 1) or 1
+
+
+def read_model_rows(path: Path) -> list[ModelRow]:
+    """Rows of a file, none if there is no file."""
+    return [
+        ModelRow(
+            row["label"],
+            *(int(row[name]) for name in ("function", "dim", "instance", "seed")),
+            int(row["evals"]) if row["evals"] else None,
+            *(int(row[name]) for name in ("used", "asks")),
+            row["ended"],
+            float(row["cpu"]),
+            tuple(float(gap) for gap in row["gaps"].split()),
+            row["method"],
+            row["options"],
+            *(int(row[name]) for name in ("budget", "batch")),
+            float(row["noise"]),
+        )
+        for row in read_texts(path, ModelRow._fields)
+    ]
+
+
+def append_model_rows(path: Path, rows: Iterable[ModelRow]) -> None:
+    """Write rows at the end of a file."""
+    texts = (row._replace(gaps=" ".join(f"{gap:.6g}" for gap in row.gaps)) for row in rows)  # type: ignore[arg-type]
+    append_tuples(path, texts, ModelRow._fields)
+
+
+class GapRecorder(Recorder):
+    """An objective that also notes the gap at the checkpoints, and may make its values noisy."""
+
+    def __init__(self, task: ModelTask) -> None:
+        problem = bbob_problem(task.run)
+        self.optimum = float(problem.optimum.y)
+        super().__init__(problem, self.optimum, task.max_evals, (TARGET,))
+        self.at = [many * task.run.dim for many in CHECKPOINTS if many <= task.setup.budget]
+        self.gaps: list[float] = []
+        self.best, self.asks = math.inf, 0
+        self.noise, self.rng = task.setup.noise, np.random.default_rng([7, task.seed])
+
+    def note(self, value: float) -> None:
+        self.best = min(self.best, value)
+        if len(self.gaps) < len(self.at) and self.count + 1 == self.at[len(self.gaps)]:
+            self.gaps.append(self.gap)
+        super().note(value)
+
+    @property
+    def gap(self) -> float:
+        """The best value so far above the optimum."""
+        return max(0.0, self.best - self.optimum)
+
+    def generation(self, points: Any) -> list[float]:
+        self.asks += 1
+        values = super().generation(points)
+        if self.noise == 0.0:
+            return values
+        factors = np.exp(self.noise * self.rng.standard_normal(len(values)))
+        return [self.optimum + (value - self.optimum) * float(one) for value, one in zip(values, factors, strict=True)]
+
+    def all_gaps(self) -> tuple[float, ...]:
+        """One for each checkpoint; those after the end have what was found."""
+        return tuple([*self.gaps, *[self.gap] * (len(self.at) - len(self.gaps))])
+
+
+# ---- methods ----------------------------------------------------------------------------------------------------
+
+
+def search_esgroup(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
+    """Ours with the task's options."""
+    import esgroup
+
+    options = dict(parse_option(text) for text in task.setup.options.split(";") if text)
+    if "restarts" in options:
+        found = esgroup.minimize(fun.generation, x0, SIGMA0, rng=task.seed, vectorized=True, **options)
+        return "+".join(found.stop)
+    search = esgroup.Searcher(x0, SIGMA0, rng=task.seed, max_evals=task.max_evals, **options)
+    while not search.stop():
+        points = search.ask(task.setup.batch) if task.setup.batch else search.ask()
+        search.tell(points, fun.generation(points))
+    return "+".join(search.stop())
+
+
+def search_cma(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
+    """cma with its defaults."""
+    import cma
+
+    options = {"maxfevals": task.max_evals, "verbose": -9, "verb_log": 0, "seed": task.seed}
+    search = cma.CMAEvolutionStrategy(x0, SIGMA0, options)
+    while not search.stop():
+        points = search.ask()
+        search.tell(points, fun.generation(points))
+    return "+".join(search.stop())
+
+
+def search_lq(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
+    """lq-CMA-ES of cma."""
+    import cma
+
+    options = {"maxfevals": task.max_evals, "verbose": -9, "verb_log": 0, "seed": task.seed}
+    _, search = cma.fmin_lq_surr2(fun, x0, SIGMA0, options)
+    return "+".join(search.stop())
+
+
+def search_cobyqa(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
+    """SciPy's COBYQA with the step size as its first radius."""
+    from scipy.optimize import minimize
+
+    options = {"maxfev": task.max_evals, "initial_tr_radius": SIGMA0, "final_tr_radius": 1e-10}
+    return _again(fun, x0, lambda x: _scipy(minimize(fun, x, method="COBYQA", options=options)))
+
+
+def search_bfgs(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
+    """SciPy's BFGS by forward differences, all of whose evaluations count."""
+    from scipy.optimize import minimize
+
+    return _again(fun, x0, lambda x: _scipy(minimize(fun, x, method="BFGS", options={"gtol": 1e-12})))
+
+
+def search_newuoa(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
+    """NEWUOA of NLopt with the step size as its first radius."""
+    import nlopt
+
+    def once(x: np.ndarray) -> tuple[np.ndarray, str]:
+        optimiser = nlopt.opt(nlopt.LN_NEWUOA, len(x))
+        stopped: list[Finished] = []
+
+        def value(point: np.ndarray, gradient: np.ndarray) -> float:
+            try:
+                return fun(point)
+            except Finished as end:
+                stopped.append(end)
+                raise nlopt.ForcedStop from None
+
+        optimiser.set_min_objective(value)
+        optimiser.set_initial_step(SIGMA0)
+        optimiser.set_xtol_rel(1e-14)
+        try:
+            found = optimiser.optimize(x)
+        except (nlopt.ForcedStop, nlopt.RoundoffLimited, RuntimeError):
+            if stopped:
+                raise stopped[0] from None
+            return x, "roundoff"
+        return found, str(optimiser.last_optimize_result())
+
+    return _again(fun, x0, once)
+
+
+def _scipy(found: Any) -> tuple[np.ndarray, str]:
+    return found.x, f"status {found.status}"
+
+
+def _again(fun: GapRecorder, x: np.ndarray, once: Callable[[np.ndarray], tuple[np.ndarray, str]]) -> str:
+    """Begin a method again at its best point, until that brings nothing better."""
+    while True:
+        before = fun.best
+        x, ended = once(x)
+        if not fun.best < before:
+            return ended
+
+
+METHODS: dict[str, Callable[[ModelTask, GapRecorder, np.ndarray], str]] = {
+    "esgroup": search_esgroup,
+    "cma": search_cma,
+    "lq": search_lq,
+    "cobyqa": search_cobyqa,
+    "newuoa": search_newuoa,
+    "bfgs": search_bfgs,
+}
+
+
+def _begin(task: ModelTask) -> None:
+    """Import and compile what a method needs, off the clock, by a short run on the sphere."""
+    run = Run(1, task.run.dim, 1, None, 0)
+    short = task._replace(run=run, setup=task.setup._replace(budget=8, noise=0.0))
+    fun = GapRecorder(short)
+    how_it_ended(lambda: METHODS[task.setup.method](short, fun, start(run)), fun)
+
+
+def solve_with_gaps(task: ModelTask) -> ModelRow:
+    """One run."""
+    fun, x0 = GapRecorder(task), start(task.run)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _begin(task)
+        since = time.process_time()
+        ended = how_it_ended(lambda: METHODS[task.setup.method](task, fun, x0), fun)
+    cpu = round(time.process_time() - since, 3)
+    run = task.run
+    return ModelRow(
+        task.label, run.function, run.dim, run.instance, run.seed, fun.evals()[0], fun.count, fun.asks, ended, cpu,
+        fun.all_gaps(), *task.setup,
+    )  # fmt: skip

@@ -1,0 +1,137 @@
+"""The benchmark of searches with models counts evaluations as it says, and its tables say what the rows hold."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import bench_model as bench
+import model_runs as runs
+import model_tables as tables
+import numpy as np
+import pytest
+from bbob_rows import Run
+from model_runs import ModelRow, ModelSetup, ModelTask
+from typer.testing import CliRunner, Result
+
+pytestmark = pytest.mark.scripts
+
+SETUP = ModelSetup("esgroup", "", 100, 0, 0.0)
+
+
+def invoke(*words: Any) -> Result:
+    return CliRunner().invoke(bench.app, [str(word) for word in words])
+
+
+def task(method: str = "esgroup", function: int = 1, dim: int = 3, **setup: Any) -> ModelTask:
+    return ModelTask("a", SETUP._replace(method=method, **setup), Run(function, dim, 1, None, 0))
+
+
+def row(label: str, evals: int | None, *gaps: float, function: int = 8, instance: int = 1, dim: int = 5) -> ModelRow:
+    return ModelRow(label, function, dim, instance, 0, evals, evals or 500, 9, "x", 0.5, gaps, *SETUP)
+
+
+# ---- runs
+
+
+@pytest.mark.parametrize("method", runs.METHODS)
+def test_every_method_finds_the_minimum_of_the_sphere(method: str) -> None:
+    for package in ("ioh", "cma", "nlopt"):
+        pytest.importorskip(package)
+    found = runs.solve_with_gaps(task(method, budget=400))
+    assert found.ended == "target" and found.evals == found.used <= 1200
+    assert len(found.gaps) == 4 and all(a >= b for a, b in zip(found.gaps, found.gaps[1:], strict=False))
+    assert found.gaps[-1] <= 1e-8
+
+
+def test_gaps_are_those_after_so_many_evaluations() -> None:
+    pytest.importorskip("ioh")
+    fun = runs.GapRecorder(task(budget=30))
+    rng, seen = np.random.default_rng(1), []
+    with pytest.raises(runs.Finished, match="budget"):
+        while True:
+            seen += fun.generation(rng.uniform(-4, 4, (7, 3)))
+    everything = [*seen, *[math.inf] * 90]
+    assert fun.count == 90 and fun.asks == 13
+    assert fun.all_gaps()[0] == pytest.approx(min(everything[:30]) - fun.optimum)
+    assert fun.all_gaps()[1] == pytest.approx(fun.gap) and len(fun.all_gaps()) == 2
+
+
+def test_noise_multiplies_the_gap_and_the_run_is_judged_without() -> None:
+    pytest.importorskip("ioh")
+    fun, plain = runs.GapRecorder(task(noise=0.3)), runs.GapRecorder(task())
+    points = np.random.default_rng(2).uniform(-4, 4, (200, 3))
+    noisy, exact = np.array(fun.generation(points)), np.array(plain.generation(points))
+    logs = np.log((noisy - fun.optimum) / (exact - fun.optimum))
+    assert abs(logs.mean()) < 5 * 0.3 / math.sqrt(200) and logs.std() == pytest.approx(0.3, rel=0.25)
+    assert fun.gap == plain.gap
+
+
+def test_a_batch_is_the_number_of_points_in_an_ask() -> None:
+    pytest.importorskip("ioh")
+    found = runs.solve_with_gaps(task(budget=10, batch=5))
+    assert found.used == 30 and found.asks == 6
+
+
+def test_rows_are_written_and_read_again(tmp_path: Path) -> None:
+    rows = [row("a", 17, 3.5, 1e-9), row("b", None, 2.0)]
+    runs.append_model_rows(tmp_path / "rows.csv", rows)
+    assert runs.read_model_rows(tmp_path / "rows.csv") == rows
+
+
+def test_runs_are_resumed_and_a_label_stands_for_one_thing(tmp_path: Path) -> None:
+    pytest.importorskip("ioh")
+    out = tmp_path / "rows.csv"
+    words = ["run", "esgroup", "--out", out, "--dims", 3, "--instances", 1, "--budget", 10, "--functions"]
+    assert invoke(*words, "1").exit_code == 0
+    again = invoke(*words, "1,8")
+    assert again.exit_code == 0 and "1 runs to do, 1 in" in again.stderr
+    assert len(runs.read_model_rows(out)) == 2
+    other = invoke(*words, "1", "--noise", 0.1)
+    assert other.exit_code == 2 and "choose another --label" in other.stderr
+    refused = invoke("run", "cma", "--out", out, "--batch", 3)
+    assert refused.exit_code == 2 and "for esgroup only" in refused.stderr
+
+
+# ---- tables
+
+
+def test_unsolved_runs_count_with_their_budget() -> None:
+    assert row("a", 40).cost == 40 and row("a", None).cost == 500
+    ours, theirs = [row("a", None), row("a", 50, instance=2)], [row("b", 250), row("b", 100, instance=2)]
+    assert tables.estimate([tables.log_ratios(ours, theirs)]).value == pytest.approx(1.0)  # sqrt(2 / 2)
+    assert tables.solved(ours) == "fail (1/2)" and tables.solved(theirs) == "175"
+
+
+def test_a_mean_over_cells_weighs_them_equally_and_one_instance_has_no_interval() -> None:
+    cells = [{1: [math.log(2), math.log(2)], 2: [math.log(2)]}, {1: [math.log(0.5)], 2: [math.log(0.5)]}]
+    found = tables.estimate(cells)
+    assert found.value == pytest.approx(1.0) and found.low == pytest.approx(1.0) and found.high == pytest.approx(1.0)
+    assert math.isnan(tables.estimate([{1: [0.3]}]).low)
+    wide = tables.estimate([{i: [math.log(i)] for i in range(1, 6)}])
+    assert 1 < wide.low < wide.value < wide.high < 5
+
+
+def test_the_table_compares_with_the_baseline_and_with_the_best_of_the_others() -> None:
+    rows = [row("model", 50), row("cma", 200), row("lq", 100), row("bfgs", None), row("model", 30, function=1)]
+    text = tables.evaluations(rows, "model", "cma", ["lq", "bfgs", "newuoa"])
+    assert "| 5, f8 | 50 | fail (0/1) | 200 | 100 | 0.25 | 0.50 | lq | 10.00 |" in text
+    assert "| 5 | without f1, f2 | 0.25 | 0.50 | 1 : 1 |" in text
+    with pytest.raises(ValueError, match="label 'plain'"):
+        tables.evaluations(rows, "plain", "cma", [])
+
+
+def test_gaps_below_the_target_are_equal_and_equal_ones_count_half() -> None:
+    assert [tables.score(*pair) for pair in ((1.0, 2.0), (2.0, 1.0), (1e-9, 0.0), (3.0, 3.0))] == [1.0, 0.0, 0.5, 0.5]
+    rows = [row("model", 50, 1.0, 1e-9), row("cma", 60, 2.0, 0.0), row("model", 50, 3.0, 0.0, function=9)]
+    text = tables.gaps(rows, "model")
+    assert "| cma | 10 d | 1 of 1 | 1.00 |" in text and "| cma | 30 d | 0.5 of 1 | 0.50 |" in text
+
+
+def test_commands_say_the_tables(tmp_path: Path) -> None:
+    runs.append_model_rows(tmp_path / "rows.csv", [row("model", 50, 1.0), row("cma", 200, 2.0)])
+    for command in ("table", "gaps"):
+        found = invoke(command, tmp_path / "rows.csv")
+        assert found.exit_code == 0 and "5, f8" in found.stdout
+    assert invoke("table", tmp_path / "none.csv").exit_code == 2
