@@ -339,6 +339,7 @@ _ERROR_RATE, _WORTH_RATE = 0.1, 0.07
 _LEAST_WORTH, _TRY = 0.03, 0.05  # below that worth z* is left out, but tried in so many generations
 _RADIUS = 0.2, 1.5  # least and largest
 _RATE, _FLOOR = 0.4, 2.8  # of the step of A
+_FEW = 2.0  # times p: points up to which there are models with few features
 _FAR = 1e3  # times sqrt(n): points that are not in the archive
 
 
@@ -459,7 +460,7 @@ class Course:
 
     @property
     def _few_until(self) -> int:
-        return self.search._windows[LONG]
+        return round(_FEW * self.support.features)
 
     def _judge(self, z: Array, values: Array) -> None:
         """Note how well every model orders the new values, and how far its predictions are off.

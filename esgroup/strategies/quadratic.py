@@ -27,10 +27,12 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 from esgroup.groups import BlockTriangular, Diagonal, Full, Group, Heisenberg
+from esgroup.kernels import quadratic as kernels
 
 _ROOT2 = math.sqrt(2.0)
 _PRIOR = 4.0  # times n: prior variances of c, b and the common curvature, relative to other entries of G
 _NEWTON_STEPS = 50  # for the secular equation: 3 to 8 do, unless the slope has no part along the lowest axis
+_LOOPED = 500  # features up to which one loop is faster: 20 steps take 0.1, 1, 4, 15 ms at n = 10, 20, 30, 40, products 1.7, 3, 7, 13
 _RIDGE = 1e-12  # of the largest diagonal entry of the normal equations of a model with few features
 
 
@@ -134,6 +136,15 @@ class Support:
         entries = n * n if self.mask is None else int(self.mask.sum())
         return 1 + n + (entries + n) // 2
 
+    @cached_property
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows and columns of the entries above the diagonal."""
+        if self.diagonal:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        mask = np.ones((self.dim, self.dim), dtype=bool) if self.mask is None else self.mask
+        left, right = np.nonzero(np.triu(mask, 1))
+        return left.astype(np.int64), right.astype(np.int64)
+
     def masked(self, curvature: Array) -> Array:
         """Return a G with zeros outside the support."""
         return curvature if self.mask is None else np.where(self.mask, curvature, 0.0)
@@ -147,8 +158,8 @@ class Support:
 
 
 def near_weights(z: Array) -> Array:
-    """w = 1 / max(1, |z|^2 / (1.5 n)): points far outside the distribution count less."""
-    weights: Array = 1.0 / np.maximum(1.0, np.vecdot(z, z) / (1.5 * z.shape[1]))
+    """w = 1 / max(1, |z|^2 / (1.5 n))^2: far outside the distribution errors count relative to |z|^2, as q grows."""
+    weights: Array = 1.0 / np.maximum(1.0, np.vecdot(z, z) / (1.5 * z.shape[1])) ** 2
     return weights
 
 
@@ -181,6 +192,35 @@ def fit(
     ridge
         Weight of the prior; with 0 only early stopping keeps the model near the first one.
     """
+    if support.features <= _LOOPED:
+        return _fit_in_loop(support, start, z, y, weights, steps, tolerance, ridge)
+    return _fit_by_products(support, start, z, y, weights, steps, tolerance, ridge)
+
+
+def _fit_in_loop(
+    support: Support, start: Quadratic, z: Array, y: Array, weights: Array, steps: int, tolerance: float, ridge: float
+) -> Quadratic:
+    """The same in one compiled loop, with G as its diagonal and sqrt(2) times the entries above."""
+    n, (left, right) = support.dim, support.pairs
+    theta = np.empty(support.features)
+    residual, wide = y - start.values(z), math.sqrt(_PRIOR * n)
+    z, half = np.ascontiguousarray(z), np.sqrt(weights)
+    kernels.least_squares(z, residual, half, left, right, wide, ridge, tolerance, steps, theta)
+    curvature = start.curvature.copy()
+    if support.diagonal:
+        curvature += theta[1 + n :]
+    else:
+        curvature[np.arange(n), np.arange(n)] += theta[1 + n : 1 + 2 * n]
+        entries = theta[1 + 2 * n :] / _ROOT2
+        curvature[left, right] += entries
+        curvature[right, left] += entries
+    return Quadratic(start.constant + float(theta[0]), start.slope + theta[1 : 1 + n], curvature)
+
+
+def _fit_by_products(
+    support: Support, start: Quadratic, z: Array, y: Array, weights: Array, steps: int, tolerance: float, ridge: float
+) -> Quadratic:
+    """The same by products of matrices, without a matrix of features."""
     n, half = support.dim, np.sqrt(weights)
     wide = math.sqrt(_PRIOR * n)  # P^(1/2) of c, b, tr G / n
     diagonal = slice(1 + n, None, 1 if support.diagonal else n + 1)
