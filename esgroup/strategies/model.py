@@ -74,6 +74,7 @@ class Numbers(NamedTuple):
     radius: float = 1.0  # of the ball, times sqrt(n)
     worth: float = 0.5  # how often z* keeps its promise
     failures: float = 0.0  # in a row
+    streak: float = 0.0  # of trials that were no better than what was known
 
 
 class ModelState(NamedTuple):
@@ -340,6 +341,7 @@ _LEAST_WORTH, _TRY = 0.03, 0.05  # below that worth z* is left out, but tried in
 _RADIUS = 0.2, 1.5  # least and largest
 _RATE, _FLOOR = 0.4, 2.8  # of the step of A
 _FEW = 2.0  # times p: points up to which there are models with few features
+_RULE = "1"
 _FAR = 1e3  # times sqrt(n): points that are not in the archive
 
 
@@ -366,13 +368,14 @@ class Course:
         self.promise, self.record, self.length = numbers.promise, numbers.record, numbers.length
         self.at_edge, self.kept = bool(numbers.at_edge), numbers.kept
         self.radius, self.worth, self.failures = numbers.radius, numbers.worth, numbers.failures
+        self.streak = numbers.streak
 
     def state(self) -> ModelState:
         """All of it as a state."""
         numbers = Numbers(
             self.seed, self.generation, self.batch, self.number_others, self.waiting, self.used_others, self.count,
             self.used, self.trial, self.promise, self.record, self.length, self.at_edge, self.kept, self.radius,
-            self.worth, self.failures,
+            self.worth, self.failures, self.streak,
         )  # fmt: skip
         return ModelState(
             np.concatenate(self.vector), self.before.first, np.array(numbers, dtype=np.float64), self.archive,
@@ -544,9 +547,11 @@ class Course:
             value = self.outcomes[self.trial]
             gain = self.record - value if math.isfinite(value) else -math.inf
             self.kept = float(gain > 0.0 and gain > _KEPT * (self.record - self.promise))
+            self.streak = 0.0 if gain > 0.0 else self.streak + 1.0
             if tau < _TRUSTED:
                 self.worth += _WORTH_RATE * (self.kept - self.worth)
-        trusted = tried and (tau >= _TRUSTED or self.kept > 0.0)
+        better = tried and self.outcomes[self.trial] < self.record
+        trusted = tried and (self.kept > 0.0 or (tau >= _TRUSTED and (better or eval(_RULE, dict(s=self,t=tau,e=math.sqrt(self.judged[self.used,2]))))))
         if trusted and (not complete or self.batch >= self.size):
             self._step_by_model(len(rows))
         elif complete:
