@@ -16,8 +16,8 @@ from esgroup.files.autosave import Contents, FileKeeper, must_exist
 from esgroup.search import snapshot
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Strategy
-from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.model import ModelSearch
+from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.vector import VectorSearch
 
 

@@ -32,7 +32,9 @@ from esgroup.kernels import quadratic as kernels
 _ROOT2 = math.sqrt(2.0)
 _PRIOR = 4.0  # times n: prior variances of c, b and the common curvature, relative to other entries of G
 _NEWTON_STEPS = 50  # for the secular equation: 3 to 8 do, unless the slope has no part along the lowest axis
-_LOOPED = 500  # features up to which one loop is faster: 20 steps take 0.1, 1, 4, 15 ms at n = 10, 20, 30, 40, products 1.7, 3, 7, 13
+# Features up to which one loop is faster than products of matrices: 20 steps with 2 p points take 0.1, 1, 4 and 15 ms
+# with 10, 20, 30 and 40 coordinates, by products 1.7, 3, 7 and 13.
+_LOOPED = 500
 _RIDGE = 1e-12  # of the largest diagonal entry of the normal equations of a model with few features
 
 
