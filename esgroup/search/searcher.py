@@ -178,7 +178,7 @@ class Searcher:
         """
         strategy, ledger, batch = self.strategy, self.ledger, self.batch_size
         number = self._affordable(batch) if n is None else checks.whole_number("n", n, least=1)
-        if number >= batch and (n is None or ledger.reserve is None):
+        if strategy.notes_asks or (number >= batch and (n is None or ledger.reserve is None)):
             drawn = self._draw(number, self._spare)
             self._spare = None
         else:

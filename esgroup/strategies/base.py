@@ -217,7 +217,10 @@ class Strategy(ABC):
         return self
 
     def on_asked(self, state: Any, points: Array) -> Any:
-        """Return the state after these points were handed out, for strategies that hand out each point once."""
+        """Return the state after these points were handed out, for strategies that hand out each point once.
+
+        A search then keeps no reserve of points: `sample` is asked for as many as are handed out.
+        """
         return state
 
     def on_values(self, state: Any, points: Array, values: Array) -> Any:

@@ -213,7 +213,7 @@ class Course:
     # ---- values -------------------------------------------------------------------------------------------------
 
     def take(self, points: Array, values: Array, found: list[int]) -> None:
-        """Keep values; those of other points only as many as there is room for."""
+        """Keep values until `go_on`."""
         vector = self.plan.vector
         for point, value, row in zip(points, values.tolist(), found, strict=True):
             if row >= 0 and self.stages[row] in (NEW, ASKED):
@@ -221,7 +221,10 @@ class Course:
                 self.waiting += 1
             elif row >= 0 and self.stages[row] == TOLD and _same(self.outcomes[row], value):
                 continue  # told again after an interruption
-            elif self.number_others < len(self.others):
+            else:
+                if self.number_others == len(self.others):  # a flood: the archive takes it, the ranks do not
+                    self._absorb()
+                    self.number_others = self.used_others = 0
                 place = self.number_others
                 y = vector.box.encode(point[None], self.vector.mean)[0]
                 self.others[place], self.other_values[place] = y, value
@@ -229,8 +232,14 @@ class Course:
                 self.waiting += 1
 
     def go_on(self) -> None:
-        """Judge the models by the new values, fit them, and continue or end the generation."""
+        """Learn from the new values, and continue or end the generation."""
         self.waiting = 0
+        self._absorb()
+        self._choose()
+        self._decide()
+
+    def _absorb(self) -> None:
+        """Judge the models by the new values, before they see them; then fit the models to them as well."""
         rows = np.flatnonzero(self.stages == TOLD)
         self.stages[rows] = COUNTED
         fresh = slice(self.used_others, self.number_others)
@@ -244,8 +253,6 @@ class Course:
             self._judge(z, values)
             self._remember(y, values)
             self._fit()
-        self._choose()
-        self._decide()
 
     def _placed(self, points: Array) -> Array:
         return self.plan.vector.box.encode(points, self.vector.mean)
@@ -265,12 +272,11 @@ class Course:
         return self._local(self.archive[places]), self.values[places]
 
     def _remember(self, y: Array, values: Array) -> None:
-        capacity = len(self.values)
+        capacity, self.count = len(self.values), self.count + len(values)
         y, values = y[-capacity:], values[-capacity:]
         self.archive, self.values = self.archive.copy(), self.values.copy()
-        places = np.arange(self.count, self.count + len(values)) % capacity
+        places = np.arange(self.count - len(values), self.count) % capacity
         self.archive[places], self.values[places] = y, values
-        self.count += len(values)
 
     # ---- models -------------------------------------------------------------------------------------------------
 
