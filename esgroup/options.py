@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Algorithm = Literal["default", "paper"]
 Noise = Literal["adapt"]
 StepSizeRule = Literal["csa", "tpa"]
+Model = Literal["quadratic"]
 Auto = Literal["auto"]
 
 T = TypeVar("T")
@@ -94,6 +95,14 @@ class SearchOptions:
         accepts=("csa", "tpa"),
         stored=True,
         command=OnCommandLine(StepSizeRule, "Cumulative, or by two test points."),
+    )
+    model: Model | None = _option(
+        None,
+        '"quadratic" learns a quadratic model of the function beside the distribution, for functions whose evaluation '
+        "takes a millisecond or more. `ask` then returns what is worth evaluating next, often less than popsize "
+        "points. For vectors of real numbers in the structures full, diagonal, block triangular and Heisenberg.",
+        accepts=(None, "quadratic"),
+        command=OnCommandLine(Model | None, "Learn a model of the function."),
     )
     cov0: Any = _option(None, "The first covariance, which is multiplied by sigma0^2.")
     fixed: Any = _option(

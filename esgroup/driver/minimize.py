@@ -25,7 +25,7 @@ from esgroup.files.autosave import must_be_new
 from esgroup.files.npz import Path
 from esgroup.groups import Group
 from esgroup.options import NAMES as OPTION_NAMES
-from esgroup.options import Algorithm, Auto, Noise, StepSizeRule, documented
+from esgroup.options import Algorithm, Auto, Model, Noise, StepSizeRule, documented
 from esgroup.restarts import Restarts, as_restarts
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.limits import parse_limits
@@ -93,6 +93,7 @@ def minimize(
     mirrored: bool = False,
     noise: Noise | None = None,
     step_size: StepSizeRule = "csa",
+    model: Model | None = None,
     cov0: Any = None,
     fixed: Any = None,
     integer: Any = None,

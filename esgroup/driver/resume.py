@@ -16,6 +16,7 @@ from esgroup.files.autosave import Contents, FileKeeper, must_exist
 from esgroup.search import snapshot
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Strategy
+from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.vector import VectorSearch
 
@@ -91,6 +92,8 @@ def _difference(saved: Strategy, given: Strategy) -> str | None:
         return f"it searches over {_space(saved)}, {saved.structure}, not over {_space(given)}, {given.structure}"
     if saved.shape != given.shape:
         return f"it has {_space(saved)} and x0 has {_space(given)}"
+    if isinstance(saved, ModelSearch) and isinstance(given, ModelSearch):
+        saved, given = saved.vector, given.vector
     if isinstance(saved, VectorSearch) and isinstance(given, VectorSearch):
         return _vector_difference(saved, given)
     if isinstance(saved, SpaceSearch) and isinstance(given, SpaceSearch):

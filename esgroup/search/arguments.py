@@ -22,6 +22,7 @@ from esgroup.strategies.box import Box, make_box
 from esgroup.strategies.categorical import CategoricalSearch
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.lagrangian import AugmentedLagrangian
+from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.registry import strategy_class
 from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.vector import Start, VectorSearch
@@ -56,7 +57,8 @@ def strategy_for(start: Any, sigma0: Any, options: SearchOptions) -> Strategy:
         return _space_search(start.space, start, given, options)
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
-        return _vector_search(start, sigma0, options)
+        vectors = _vector_search(start, sigma0, options)
+        return vectors if options.model is None else ModelSearch(vectors)
     popsize = given.pop("popsize", None)
     if popsize is not None:
         popsize = checks.whole_number("popsize", popsize, least=2)
@@ -208,6 +210,8 @@ def _space_search(
     for name, instead in _OF_PARAMETERS.items():
         if name in given:
             raise ValueError(f"{name} cannot be given with a Space: {instead}")
+    if options.model is not None:
+        raise ValueError(f"model cannot be given with a Space yet: leave it out, got {options.model!r}")
     row, free = _fixed_by_name(space, options.fixed)
     numbers, choices = free & ~space.is_choice, free & space.is_choice
     popsize = default_popsize(max(1, int(free.sum()))) if options.popsize is None else options.popsize
@@ -265,6 +269,8 @@ def _fixed_by_name(space: Space, fixed: Any) -> tuple[Array, Any]:
 def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
     """Return the start at a point, at a distribution, or at the distribution of another search."""
     if isinstance(start, Inherited):
+        if isinstance(start.strategy, ModelSearch):
+            start = Inherited(start.strategy.vector, start.strategy.vector_state(start.state))
         if not isinstance(start.strategy, VectorSearch):
             text = f"a search that is the start must be one over vectors, got one over {start.strategy.about}"
             raise ValueError(f"{text}: start from a distribution, or save and load the search")

@@ -12,7 +12,7 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import Group
-from esgroup.options import Algorithm, Auto, Noise, StepSizeRule, chosen, documented
+from esgroup.options import Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
 from esgroup.running.limits import budget_reasons, parse_limits
 from esgroup.search import arguments, constrained, feasible, late, tell_input
 from esgroup.search.ledger import Found, Ledger
@@ -93,6 +93,7 @@ class Searcher:
         mirrored: bool = False,
         noise: Noise | None = None,
         step_size: StepSizeRule = "csa",
+        model: Model | None = None,
         cov0: Any = None,
         fixed: Any = None,
         integer: Any = None,
@@ -109,9 +110,9 @@ class Searcher:
         self.limits = parse_limits(max_evals, max_iters, max_time, target)
         if isinstance(start, Searcher):
             start = arguments.Inherited(start.strategy, start.state)
-        self.strategy: Strategy = arguments.strategy_for(start, sigma0, chosen(given))
-        self.state: Any = self.strategy.start()
         self.rng = arguments.generator(rng)
+        self.strategy: Strategy = arguments.strategy_for(start, sigma0, chosen(given)).seeded(self.rng)
+        self.state: Any = self.strategy.start()
         rule = arguments.constraint_rule(self.strategy, constraints, equalities, constraint_tol)
         self.ledger = Ledger(self.strategy.shape, rule)
         self.accepts: Callable[[Any], bool] | None = None  # of a point as users see it: all others are not handed out
@@ -177,7 +178,7 @@ class Searcher:
         """
         strategy, ledger, batch = self.strategy, self.ledger, self.batch_size
         number = self._affordable(batch) if n is None else checks.whole_number("n", n, least=1)
-        if number >= batch and (n is None or ledger.reserve is None):
+        if strategy.notes_asks or (number >= batch and (n is None or ledger.reserve is None)):
             drawn = self._draw(number, self._spare)
             self._spare = None
         else:
@@ -190,6 +191,8 @@ class Searcher:
             drawn = drawn._replace(points=points)
         points.setflags(write=False)
         ledger.hand_out(drawn)
+        if strategy.notes_asks:
+            self.state = strategy.on_asked(self.state, points)
         shown = points[:]  # a view, which cannot be made writeable again
         return strategy.to_user(shown) if strategy.converts_points else shown
 

@@ -77,6 +77,7 @@ class Strategy(ABC):
     varies_batches: ClassVar[bool] = False
     converts_points: ClassVar[bool] = False
     remembers_values: ClassVar[bool] = False
+    notes_asks: ClassVar[bool] = False
     hands_over: ClassVar[bool] = False
     can_restart: ClassVar[bool] = False
     takes_constraints: ClassVar[bool] = False
@@ -86,6 +87,7 @@ class Strategy(ABC):
         cls.varies_batches = cls.batch_size is not Strategy.batch_size
         cls.converts_points = cls.to_user is not Strategy.to_user
         cls.remembers_values = cls.on_values is not Strategy.on_values
+        cls.notes_asks = cls.on_asked is not Strategy.on_asked
         cls.hands_over = cls.successor is not Strategy.successor
         cls.can_restart = cls.restarted is not Strategy.restarted
         cls.takes_constraints = cls.model_coordinates is not Strategy.model_coordinates
@@ -209,6 +211,17 @@ class Strategy(ABC):
         return None
 
     # ---- may: states --------------------------------------------------------------------------------------------
+
+    def seeded(self, rng: np.random.Generator) -> Strategy:
+        """Return the same strategy with a seed of its own, for one that draws samples apart from `sample`."""
+        return self
+
+    def on_asked(self, state: Any, points: Array) -> Any:
+        """Return the state after these points were handed out, for strategies that hand out each point once.
+
+        A search then keeps no reserve of points: `sample` is asked for as many as are handed out.
+        """
+        return state
 
     def on_values(self, state: Any, points: Array, values: Array) -> Any:
         """Return the state after these values were told, for strategies that remember values; NaN is a failed one."""

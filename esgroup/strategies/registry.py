@@ -67,11 +67,11 @@ def register_all() -> None:
     from esgroup import options
     from esgroup.distributions import families, gaussian
     from esgroup.space import Angle, Choice, Integer, Real, Space
-    from esgroup.strategies import box, vector
+    from esgroup.strategies import box, model, vector
     from esgroup.strategies.space import SpaceSearch
 
     classes = {_loaded(name) for pair in _OURS.items() for name in pair}
-    classes |= {gaussian.Gaussian, box.Box, options.SearchOptions, vector.VectorSearch}
+    classes |= {gaussian.Gaussian, box.Box, options.SearchOptions, vector.VectorSearch, model.ModelSearch}
     classes |= {SpaceSearch, Space, Real, Integer, Angle}
     univariate = _loaded("esgroup.distributions.univariate:Univariate")
     classes |= {value for value in vars(families).values() if isinstance(value, type) and issubclass(value, univariate)}

@@ -321,12 +321,16 @@ class VectorSearch(Strategy):
             evolution.leave_plateau(state, len(told.order))
         if evolution.widening is not None and told.first is not None:
             self._widen_at_rest(state, told, told.first, evolution.widening)
+        self.keep_limits(state, told.first)
+        return state
+
+    def keep_limits(self, state: SearchState, first: Array | None) -> None:
+        """Bring standard deviations back to the limits of the box, and to what is of use relative to the first ones."""
         if self._limited:
-            evolution.limit_steps(state, self._least_steps, self.box.most_steps())
-        first, j = told.first, self._shrinking_one
+            self.evolution.limit_steps(state, self._least_steps, self.box.most_steps())
+        j = self._shrinking_one
         if first is not None and j is not None and state.sigma.item() * state.scale.item(j) < _NARROW * first.item(j):
             self._keep_width(state, first)
-        return state
 
     def _widen_at_rest(self, state: SearchState, told: Told, first: Array, widening: Widening) -> None:
         """Give a search whose integers are at rest its first standard deviations, about the best point so far.

@@ -1,0 +1,353 @@
+"""A quadratic model of a function in the local coordinates of a search distribution, as far as a group can use it.
+
+In local coordinates z ~ N(0, I) the model is
+
+    q(z) = c + b^T z + (z^T G z - tr G) / sqrt(2),        Hessian H = sqrt(2) G
+
+whose features 1, z_i, (z_i^2 - 1) / sqrt(2), z_i z_j are orthonormal under N(0, I), so that c is the mean of q and
+|b|^2 + |G|^2 its variance. G has the symmetric support of a group: entries that the natural gradient of the group does
+not see are not fitted, and there are as many of them as the group has degrees of freedom.
+
+The fit is weighted least squares by conjugate gradients (CGLS, Hestenes and Stiefel 1952; Bjoerck 1996, section 7.4)
+from an earlier model. Stopped early, or with fewer points than features, the answer is the one that changes that model
+least, as in Powell's NEWUOA (2006), here in the metric of the search distribution and of prior variances: those of c,
+b and the common curvature tr G / n are 4 n times that of all other entries of G. Otherwise the n^2 / 2 entries of G
+together would explain what the n entries of b should.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup.checks import Array
+from esgroup.groups import BlockTriangular, Diagonal, Full, Group, Heisenberg
+from esgroup.kernels import quadratic as kernels
+
+_ROOT2 = math.sqrt(2.0)
+_PRIOR = 4.0  # times n: prior variances of c, b and the common curvature, relative to other entries of G
+_NEWTON_STEPS = 50  # for the secular equation: 3 to 8 do, unless the slope has no part along the lowest axis
+# Features up to which one loop is faster than products of matrices: 20 steps with 2 p points take 0.1, 1, 4 and 15 ms
+# with 10, 20, 30 and 40 coordinates, by products 1.7, 3, 7 and 13.
+_LOOPED = 500
+_RIDGE = 1e-12  # of the largest diagonal entry of the normal equations of a model with few features
+
+
+class Quadratic(NamedTuple):
+    """c, b and G; G is a vector where it is diagonal."""
+
+    constant: float
+    slope: Array  # (n,)
+    curvature: Array  # (n, n) or (n,)
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether only the diagonal of G is there."""
+        return self.curvature.ndim == 1
+
+    @property
+    def trace(self) -> float:
+        """The trace of G."""
+        return float(self.curvature.sum() if self.diagonal else np.trace(self.curvature))
+
+    @property
+    def size(self) -> float:
+        """sqrt(|b|^2 + |G|^2), the standard deviation of q under N(0, I)."""
+        return math.sqrt(float(self.slope @ self.slope) + float(np.vdot(self.curvature, self.curvature)))
+
+    def values(self, z: Array) -> Array:
+        """q at the rows of z."""
+        image = z * self.curvature if self.diagonal else z @ self.curvature
+        found: Array = self.constant + z @ self.slope + (np.vecdot(image, z) - self.trace) / _ROOT2
+        return found
+
+    def axes(self) -> Axes:
+        """Eigenvalues of the Hessian, in ascending order unless G is diagonal, and the axes."""
+        if self.diagonal:
+            return Axes(_ROOT2 * self.curvature, None)
+        values, vectors = np.linalg.eigh(self.curvature)
+        return Axes(_ROOT2 * values, vectors)
+
+
+class Axes(NamedTuple):
+    """The Hessian V diag(e) V^T."""
+
+    values: Array  # e
+    vectors: Array | None  # V, None for the identity
+
+    def into(self, z: Array) -> Array:
+        """V^T z."""
+        return z if self.vectors is None else z @ self.vectors
+
+    def out(self, u: Array) -> Array:
+        """V u."""
+        return u if self.vectors is None else self.vectors @ u
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The entries of G that a model has: all of them, those of a mask, the diagonal.
+
+    Parameters
+    ----------
+    dim : int
+        Number of coordinates.
+    diagonal : bool
+        Whether G is diagonal, and stored as a vector.
+    mask : array (dim, dim) of bool or None
+        The entries of a symmetric G that are fitted, the diagonal among them; None: all.
+    """
+
+    dim: int
+    diagonal: bool = False
+    mask: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of(cls, group: Group) -> Support:
+        """Return the symmetric support of the local space of a group; ValueError if it is not such a space."""
+        if isinstance(group, Full):
+            return cls(group.dim)
+        if isinstance(group, Diagonal):
+            return cls(group.dim, diagonal=True)
+        if not isinstance(group, BlockTriangular | Heisenberg):
+            wanted = "'full', 'diagonal', 'block_triangular' or 'heisenberg'"
+            raise ValueError(f"structure must be {wanted} for model='quadratic', got {group}")
+        if len(group.hub) == 0:
+            return cls(group.dim, diagonal=True)
+        mask = np.eye(group.dim, dtype=bool)
+        mask[group.hub] = True
+        mask[:, group.hub] = True
+        return cls(group.dim, mask=None if mask.all() else mask)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of G."""
+        return (self.dim,) if self.diagonal else (self.dim, self.dim)
+
+    @cached_property
+    def features(self) -> int:
+        """p = 1 + n + the entries of G on and above its diagonal."""
+        n = self.dim
+        if self.diagonal:
+            return 1 + 2 * n
+        entries = n * n if self.mask is None else int(self.mask.sum())
+        return 1 + n + (entries + n) // 2
+
+    @cached_property
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows and columns of the entries above the diagonal."""
+        if self.diagonal:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        mask = np.ones((self.dim, self.dim), dtype=bool) if self.mask is None else self.mask
+        left, right = np.nonzero(np.triu(mask, 1))
+        return left.astype(np.int64), right.astype(np.int64)
+
+    def masked(self, curvature: Array) -> Array:
+        """Return a G with zeros outside the support."""
+        return curvature if self.mask is None else np.where(self.mask, curvature, 0.0)
+
+    def nothing(self) -> Quadratic:
+        """The model that is 0 everywhere."""
+        return Quadratic(0.0, np.zeros(self.dim), np.zeros(self.shape))
+
+
+# ---- fits -------------------------------------------------------------------------------------------------------
+
+
+def near_weights(z: Array) -> Array:
+    """w = 1 / max(1, |z|^2 / (1.5 n))^2: far outside the distribution errors count relative to |z|^2, as q grows."""
+    weights: Array = 1.0 / np.maximum(1.0, np.vecdot(z, z) / (1.5 * z.shape[1])) ** 2
+    return weights
+
+
+def fit(
+    support: Support,
+    start: Quadratic,
+    z: Array,
+    y: Array,
+    weights: Array,
+    *,
+    steps: int,
+    tolerance: float = 1e-4,
+    ridge: float = 0.0,
+) -> Quadratic:
+    """Return a model near `start` that minimises sum_i w_i (y_i - q(z_i))^2 + ridge |P^(-1/2) (q - start)|^2.
+
+    P are the prior variances of the head of this file, |.| the norm of (c, b, G). At most `steps` steps of CGLS are
+    taken, or until the gradient is `tolerance` times the first one. Numbers should be of the size of the residuals.
+
+    Parameters
+    ----------
+    support
+        The entries of G that are fitted.
+    start
+        The model to begin with, zero outside the support.
+    z, y, weights
+        Points (N, n), values (N,), weights (N,).
+    steps, tolerance
+        When to stop.
+    ridge
+        Weight of the prior; with 0 only early stopping keeps the model near the first one.
+    """
+    if support.features <= _LOOPED:
+        return _fit_in_loop(support, start, z, y, weights, steps, tolerance, ridge)
+    return _fit_by_products(support, start, z, y, weights, steps, tolerance, ridge)
+
+
+def _fit_in_loop(
+    support: Support, start: Quadratic, z: Array, y: Array, weights: Array, steps: int, tolerance: float, ridge: float
+) -> Quadratic:
+    """The same in one compiled loop, with G as its diagonal and sqrt(2) times the entries above."""
+    n, (left, right) = support.dim, support.pairs
+    theta = np.empty(support.features)
+    residual, wide = y - start.values(z), math.sqrt(_PRIOR * n)
+    z, half = np.ascontiguousarray(z), np.sqrt(weights)
+    kernels.least_squares(z, residual, half, left, right, wide, ridge, tolerance, steps, theta)
+    curvature = start.curvature.copy()
+    if support.diagonal:
+        curvature += theta[1 + n :]
+    else:
+        curvature[np.arange(n), np.arange(n)] += theta[1 + n : 1 + 2 * n]
+        entries = theta[1 + 2 * n :] / _ROOT2
+        curvature[left, right] += entries
+        curvature[right, left] += entries
+    return Quadratic(start.constant + float(theta[0]), start.slope + theta[1 : 1 + n], curvature)
+
+
+def _fit_by_products(
+    support: Support, start: Quadratic, z: Array, y: Array, weights: Array, steps: int, tolerance: float, ridge: float
+) -> Quadratic:
+    """The same by products of matrices, without a matrix of features."""
+    n, half = support.dim, np.sqrt(weights)
+    wide = math.sqrt(_PRIOR * n)  # P^(1/2) of c, b, tr G / n
+    diagonal = slice(1 + n, None, 1 if support.diagonal else n + 1)
+
+    def scaled(theta: Array) -> Array:
+        """P^(1/2) theta, in place."""
+        theta[: 1 + n] *= wide
+        theta[diagonal] += (wide - 1.0) * theta[diagonal].mean()
+        return theta
+
+    def forward(u: Array) -> Array:
+        theta = scaled(u.copy())
+        return half * Quadratic(theta[0], theta[1 : 1 + n], theta[1 + n :].reshape(support.shape)).values(z)
+
+    def backward(r: Array) -> Array:
+        r = half * r
+        weighted = z * r[:, None]
+        theta = np.empty(1 + n + math.prod(support.shape))
+        theta[0] = total = r.sum()
+        theta[1 : 1 + n] = weighted.sum(axis=0)
+        if support.diagonal:
+            theta[1 + n :] = np.einsum("ij,ij->j", weighted, z)
+        else:
+            theta[1 + n :] = support.masked(weighted.T @ z).ravel()
+        theta[diagonal] -= total
+        theta[1 + n :] /= _ROOT2
+        return scaled(theta)
+
+    residual = half * (y - start.values(z))
+    gradient = backward(residual)
+    u, direction = np.zeros_like(gradient), gradient.copy()
+    first = square = float(gradient @ gradient)
+    for _ in range(steps):
+        if square <= tolerance**2 * first or square == 0.0:
+            break
+        image = forward(direction)
+        length = square / (float(image @ image) + ridge * float(direction @ direction))
+        u += length * direction
+        residual -= length * image
+        gradient = backward(residual) - ridge * u
+        square, before = float(gradient @ gradient), square
+        direction *= square / before
+        direction += gradient
+    theta = scaled(u)
+    curvature = start.curvature + theta[1 + n :].reshape(support.shape)
+    return Quadratic(start.constant + float(theta[0]), start.slope + theta[1 : 1 + n], curvature)
+
+
+def fit_few(support: Support, z: Array, y: Array, weights: Array, *, curvatures: int) -> Quadratic:
+    """Return the model with one curvature (1), G = g I, or with a diagonal G (n), by weighted least squares.
+
+    They have n + 2 and 2 n + 1 features, so that few points determine them.
+    """
+    n = support.dim
+    squares = (z * z - 1.0) / _ROOT2
+    columns = squares.sum(axis=1, keepdims=True) / math.sqrt(n) if curvatures == 1 else squares
+    features = np.concatenate([np.ones((len(z), 1)), z, columns], axis=1)
+    weighted = features * weights[:, None]
+    normal = weighted.T @ features
+    normal[np.diag_indices_from(normal)] += _RIDGE * np.diagonal(normal).max()
+    theta = np.linalg.solve(normal, weighted.T @ y)
+    theta += np.linalg.solve(normal, weighted.T @ (y - features @ theta))  # normal equations lose half of the digits
+    diagonal = np.full(n, theta[-1] / math.sqrt(n)) if curvatures == 1 else theta[1 + n :]
+    return Quadratic(float(theta[0]), theta[1 : 1 + n], diagonal if support.diagonal else np.diag(diagonal))
+
+
+# ---- moves ------------------------------------------------------------------------------------------------------
+
+
+def changed_frame(support: Support, model: Quadratic, shift: Array, turn: Array) -> Quadratic:
+    """Return the same function in coordinates with z = shift + turn z', as far as the support can hold it.
+
+    With H = sqrt(2) G the value at the new origin is q(shift), b' = T^T (b + H d), H' = T^T H T, and c' follows from
+    q(shift) = c' - tr H' / 2. T is a vector where the support is diagonal.
+    """
+    slope, curvature = model.slope, model.curvature
+    origin = float(model.values(shift[None])[0])
+    if support.diagonal:
+        slope = turn * (slope + _ROOT2 * curvature * shift)
+        curvature = turn * turn * curvature
+    else:
+        slope = (slope + _ROOT2 * (curvature @ shift)) @ turn
+        curvature = turn.T @ curvature @ turn
+        curvature = support.masked((curvature + curvature.T) / 2)
+    moved = Quadratic(origin, slope, curvature)
+    return moved._replace(constant=origin + moved.trace / _ROOT2)
+
+
+def least_in_ball(model: Quadratic, axes: Axes, radius: float) -> tuple[Array, bool]:
+    """Return the minimiser of q over |z| <= radius, and whether it is on the boundary.
+
+    It is z = -(H + lambda I)^-1 b with the least lambda >= max(0, -min e) that makes |z| <= radius (More and Sorensen
+    1983): Newton's method on the secular equation 1/|z(lambda)| = 1/radius, from the left, where it is monotone. Where
+    b has no part along the lowest axis and |z| stays short (the hard case), a step along this axis completes it.
+    """
+    e, g = axes.values, axes.into(model.slope)
+    lowest, scale = float(e.min()), float(np.abs(e).max(initial=0.0))
+    length = float(np.linalg.norm(g))
+    if lowest > 1e-12 * scale:
+        u = -g / e
+        if float(u @ u) <= radius * radius:
+            return axes.out(u), False
+    if length == 0.0 and scale == 0.0:
+        return np.zeros_like(g), False
+    least = max(0.0, -lowest)
+    # |z(lambda)| >= radius at lambda = |g_j| / radius - e_j for every j, among them that of the lowest axis
+    low = max(least, float((np.abs(g) / radius - e).max()))
+    tiny = 1e-14 * max(scale, length / radius)
+    shift = max(low, least + tiny)
+    for _ in range(_NEWTON_STEPS):
+        u = -g / (e + shift)
+        square = float(u @ u)
+        norm = math.sqrt(square)
+        if norm <= radius * (1.0 + 1e-10):
+            break
+        step = (norm / radius - 1.0) * square / float((u * u) @ (1.0 / (e + shift)))
+        shift += step
+        if step <= 1e-16 * shift:
+            break
+    norm = float(np.linalg.norm(u))
+    if norm < radius * (1.0 - 1e-6):  # the hard case
+        j = int(e.argmin())
+        across = math.sqrt(max(0.0, radius * radius - (norm * norm - u[j] ** 2)))
+        u[j] = math.copysign(across, -g[j])
+        norm = radius
+    if norm > 0.0:
+        u *= radius / norm
+    return axes.out(u), True
