@@ -81,6 +81,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     'noise="adapt"': {"noise": "adapt"},
     "decoding": {"decoding": True},
     'algorithm="paper"': {"algorithm": "paper"},
+    "model": {"model": "quadratic"},
     "constraints": {"constraints": NonlinearConstraint(squares, -np.inf, 50.0), "constraint_tol": 1e-5},
     "basins": {"basins": 3},
     'space="spd"': {"space": "spd", "x0": np.diag([1.0, 2.0, 3.0])},
