@@ -265,6 +265,8 @@ def minimize(
     if strategy is not None and not can_restart:
         raise ValueError(f"restarts are for searches over vectors from a point, got {type(x0).__name__}")
     restarted = RestartedSearch(first, strategy)
+    if isinstance(workers, int) and not asynchronous:
+        restarted.least_batch = workers
     keeper = Keeper(checkpoint, given)
     if checks.flag("resume", resume):
         keeper.resume(restarted)

@@ -61,6 +61,7 @@ class RestartedSearch:
         self.other_reasons: dict[str, str] = {}  # why to stop, apart from limits and the search's own criteria
         self.partial: dict[int, Any] | None = None  # after an exception: known values of the last ask, by row
         self.undo: Mark | None = None  # the ledger before it received them
+        self.least_batch = 1  # workers that wait for points, where the search says how many are worth evaluating
         self._restarts, self._first = restarts, first.strategy
 
     # ---- all runs together --------------------------------------------------------------------------------------
@@ -200,7 +201,8 @@ class RestartedSearch:
         """
         if self.partial is not None:
             return self._points(self._missing())
-        return self.search.ask(self.search.batch_size)
+        batch = self.search.batch_size
+        return self.search.ask(max(batch, self.least_batch) if self.search.strategy.notes_asks else batch)
 
     @property
     def affordable(self) -> float:

@@ -15,6 +15,7 @@ def test_a_structure_follows_the_name() -> None:
     assert chosen.method.run == Search("heisenberg:k1=2,k2=1,upper", algorithm="paper")
     assert chosen.method.name == "esgroup-paper:heisenberg:k1=2,k2=1,upper"
     assert choose("esgroup").method.run == Search()
+    assert choose("esgroup-model:diagonal").method.run == Search("diagonal", model="quadratic")
 
 
 def test_a_chart_comes_last() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import esgroup
 from esgroup.checks import Array
 from esgroup.driver.crew import TRIES
 from tests.driver.support import evaluator
@@ -447,3 +448,18 @@ class TestArguments:
     def test_bad_ones_are_refused(self, error: type[Exception], text: str, arguments: dict[str, Any]) -> None:
         with pytest.raises(error, match=text), evaluator(**{"fun": weighted, **arguments}):
             pytest.fail("they were accepted")
+
+
+def bowl(x: Array) -> float:
+    return float(x @ x + (x**4).sum())
+
+
+def test_every_worker_gets_a_point_where_a_model_says_how_many_are_worth_evaluating() -> None:
+    """By itself a search over three coordinates asks for two points at a time."""
+    counts: list[int] = []
+    options: dict[str, Any] = {"model": "quadratic", "max_evals": 40, "rng": 1}
+    esgroup.minimize(bowl, [1.0, 2.0, 3.0], workers=5, callback=lambda search: counts.append(search.nfev), **options)
+    assert np.diff(counts).min() >= 5
+    alone: list[int] = []
+    esgroup.minimize(bowl, [1.0, 2.0, 3.0], callback=lambda search: alone.append(search.nfev), **options)
+    assert np.diff(alone).min() < 5

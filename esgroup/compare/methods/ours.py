@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from esgroup.compare.methods.method import ENDLESS, GTOL, Method
 from esgroup.compare.trial import Trial
 from esgroup.groups import parse
-from esgroup.options import Algorithm, Noise
+from esgroup.options import Algorithm, Model, Noise
 
 if TYPE_CHECKING:
     from esgroup.driver.spaces import SpaceName as Space
@@ -23,6 +23,7 @@ class Search:
     algorithm: Algorithm = "default"
     noise: Noise | None = None
     restarts: Literal["ipop", "bipop"] | None = None
+    model: Model | None = None
 
     def __call__(self, trial: Trial) -> str:
         from esgroup.driver.minimize import minimize
@@ -36,6 +37,7 @@ class Search:
             algorithm=self.algorithm,
             noise=self.noise,
             restarts=self.restarts,
+            model=self.model,
             bounds=trial.pairs,
             max_evals=trial.budget,
             rng=trial.seed,
@@ -127,6 +129,7 @@ METHODS = (
     _method("esgroup-paper", "the plain published update; with full structure this is xNES", Search(algorithm="paper")),
     _method("esgroup-adapt", "learning rates that follow the noise", Search(noise="adapt")),
     _method("esgroup-bipop", "with restarts, BIPOP", Search(restarts="bipop")),
+    _method("esgroup-model", "with a quadratic model, for few evaluations", Search(model="quadratic")),
     _native("wishart", "positive-definite matrices themselves, with a Wishart distribution", "spd"),
     _native("matrix-gaussian", "matrices themselves, with a matrix Gaussian", "matrix"),
     Method(
