@@ -457,7 +457,7 @@ def bowl(x: Array) -> float:
 def test_every_worker_gets_a_point_where_a_model_says_how_many_are_worth_evaluating() -> None:
     """By itself a search over three coordinates asks for two points at a time."""
     counts: list[int] = []
-    options: dict[str, Any] = {"model": "quadratic", "max_evals": 40, "rng": 1}
+    options: dict[str, Any] = {"model": "quadratic", "max_evals": 42, "rng": 1}
     esgroup.minimize(bowl, [1.0, 2.0, 3.0], workers=5, callback=lambda search: counts.append(search.nfev), **options)
     assert np.diff(counts).min() >= 5
     alone: list[int] = []
