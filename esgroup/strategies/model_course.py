@@ -51,7 +51,7 @@ _FEW = 2.0  # times p: points up to which there are models with few features
 # 18.4 if such steps are always taken, and 4.0, 10.4 and 5.0, 11.9 if never. But then f10 and f14 take twice the
 # evaluations; with the rule f14 takes 1.4 times, f8, f10, f11 and f12 as many as if they are always taken. With 0
 # in its place it is 7.0, 10.9 and 6.0, 12.9, and f14 takes 1.1 times.
-_MARGIN = 0.2
+_MARGIN = 0.15
 _FAR = 1e3  # times sqrt(n): points that are not in the archive
 _WIDEST = math.log(1e5)  # times the first standard deviations: a constant function is no reason to diverge
 

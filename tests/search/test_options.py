@@ -62,7 +62,7 @@ def test_every_option_that_is_accepted_makes_a_search() -> None:
             search = Searcher(np.ones(6), 0.5, rng=1, **{name: value})
             search.tell([float(x @ x) for x in search.ask()])
     tried = {name for chosen in OPTIONS.values() for name in chosen}
-    assert set(LIST) - tried <= {"structure", "step_size", "cov0"}  # which have tests of their own
+    assert set(LIST) - tried <= {"structure", "step_size", "model", "cov0"}  # which have tests of their own
 
 
 @pytest.mark.parametrize(("first", "then", "text"), [

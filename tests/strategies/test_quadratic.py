@@ -1,4 +1,4 @@
-"""Quadratic models in local coordinates: the fit is least squares, a change of frame is exact, minimisers are minima."""
+"""Quadratic models in local coordinates: fits are least squares, changes of frame are exact, minimisers are minima."""
 
 import math
 
@@ -29,7 +29,8 @@ def dense(model: Quadratic) -> Array:
 def features(support: Support, z: Array) -> tuple[Array, list[tuple[int, int]]]:
     """1, z_i, (z_i^2 - 1) / sqrt(2), and z_i z_j for the pairs of the support, from the definition."""
     n = support.dim
-    mask = np.eye(n, dtype=bool) if support.diagonal else np.ones((n, n), bool) if support.mask is None else support.mask
+    mask = np.eye(n, dtype=bool) if support.diagonal else support.mask
+    mask = np.ones((n, n), dtype=bool) if mask is None else mask
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if mask[i, j]]
     squares = [(z[:, i] ** 2 - 1) / math.sqrt(2) for i in range(n)]
     columns = [np.ones(len(z)), *z.T, *squares, *(z[:, i] * z[:, j] for i, j in pairs)]
@@ -112,7 +113,7 @@ def test_a_fit_to_fewer_points_than_features_changes_the_model_least_in_the_metr
     variances[range(1 + n), range(1 + n)] = 4 * n
     variances[1 + n : 1 + 2 * n, 1 + n : 1 + 2 * n] += (4 * n - 1) / n
     theta = variances @ columns.T @ np.linalg.solve(columns @ variances @ columns.T, y - start.values(z))
-    constant, slope, curvature = unpacked(support, theta, pairs)
+    _, slope, curvature = unpacked(support, theta, pairs)
     assert np.allclose(found.values(z), y, atol=1e-9)
     assert np.allclose(found.slope, start.slope + slope, atol=1e-8)
     assert np.allclose(found.curvature, start.curvature + curvature, atol=1e-8)
