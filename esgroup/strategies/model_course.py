@@ -376,14 +376,15 @@ class Course:
             return
         tau = self.tau(self.used)
         tried = self.trial >= 0 and self.stages[self.trial] == COUNTED
-        if tried and self.kept < 0.0:
+        at_once = tried and self.kept < 0.0  # z* is new
+        if at_once:
             value = self.outcomes[self.trial]
             gain = self.record - value if math.isfinite(value) else -math.inf
             self.kept = float(gain > 0.0 and gain > _KEPT * (self.record - self.promise))
             if tau < _TRUSTED:
                 self.worth += _WORTH_RATE * (self.kept - self.worth)
         trusted = tried and (self.kept > 0.0 or (tau >= _TRUSTED and self._holds(tau)))
-        if trusted and (not complete or self.batch >= self.size):
+        if trusted and (at_once or not complete):
             self._step_by_model(len(rows))
         elif complete:
             self._step_by_ranks(rows)
