@@ -255,7 +255,7 @@ FAULTS = [
     Fault("model: weights are those of rows", "strategies/quadratic.py", "(1.5 * z.shape[1])) ** 2", "(1.5 * z.shape[1]))"),
     Fault("model: no multiplier where the Hessian is indefinite", "strategies/quadratic.py", "least = max(0.0, -lowest)", "least = 0.0"),
     Fault("model: the hard case is left out", "strategies/quadratic.py", "if norm < radius * (1.0 - 1e-6):", "if False:"),
-    Fault("model: the root follows the Hessian, not its inverse", "strategies/model_course.py", "logs = -0.5 * np.log(e)", "logs = 0.5 * np.log(e)"),
+    Fault("model: the root follows the Hessian, not its inverse", "strategies/model_course.py", "logs = -0.5 * np.log(e ", "logs = 0.5 * np.log(e "),
     Fault("model: no floor under the Hessian", "strategies/model_course.py", "share * mean + floor", "share * mean"),
     Fault("model: the projection of the step has half its size", "strategies/model_course.py", "basis, basis, 2.0 * logs, 0.0", "basis, basis, logs, 0.0"),
     Fault("model: the frame forgets sigma and D", "strategies/model_course.py", "ratio = new_scale / old_scale", "ratio = np.ones_like(old_scale)"),

@@ -533,7 +533,7 @@ def root_logs(eigenvalues: Array, share: float, floor: float) -> Array | None:
         e = np.maximum(e, 1e-12 * e.max())
     if not (e > 0.0).all():
         return None
-    logs = -0.5 * np.log(e)
+    logs = -0.5 * np.log(e / e.max())  # the units of the function do not matter, to the last digit
     found: Array = np.clip(_RATE * (logs - logs.mean()), -1.0, 1.0)
     return found
 
