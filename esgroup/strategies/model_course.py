@@ -376,14 +376,15 @@ class Course:
             return
         tau = self.tau(self.used)
         tried = self.trial >= 0 and self.stages[self.trial] == COUNTED
-        if tried and self.kept < 0.0:
+        at_once = tried and self.kept < 0.0  # z* is new
+        if at_once:
             value = self.outcomes[self.trial]
             gain = self.record - value if math.isfinite(value) else -math.inf
             self.kept = float(gain > 0.0 and gain > _KEPT * (self.record - self.promise))
             if tau < _TRUSTED:
                 self.worth += _WORTH_RATE * (self.kept - self.worth)
         trusted = tried and (self.kept > 0.0 or (tau >= _TRUSTED and self._holds(tau)))
-        if trusted and (not complete or self.batch >= self.size):
+        if trusted and (at_once or not complete):
             self._step_by_model(len(rows))
         elif complete:
             self._step_by_ranks(rows)
@@ -532,7 +533,7 @@ def root_logs(eigenvalues: Array, share: float, floor: float) -> Array | None:
         e = np.maximum(e, 1e-12 * e.max())
     if not (e > 0.0).all():
         return None
-    logs = -0.5 * np.log(e)
+    logs = -0.5 * np.log(e / e.max())  # the units of the function do not matter, to the last digit
     found: Array = np.clip(_RATE * (logs - logs.mean()), -1.0, 1.0)
     return found
 

@@ -186,10 +186,45 @@ def test_a_model_is_judged_by_pairs_of_values_that_it_has_not_seen() -> None:
     assert course.judged[used, 2] == pytest.approx(error)
 
 
-def test_the_search_does_not_see_the_units_of_the_function() -> None:
-    one, other = searcher(), searcher()
-    for a, b in zip(run(one, rosenbrock, 80), run(other, lambda x: 2.0**-60 * rosenbrock(x), 80), strict=True):
+@pytest.mark.parametrize("seed", range(5))
+def test_the_search_does_not_see_the_units_of_the_function(seed: int) -> None:
+    one, other = searcher(rng=seed), searcher(rng=seed)
+    for a, b in zip(run(one, rosenbrock, 120), run(other, lambda x: 2.0**-60 * rosenbrock(x), 120), strict=True):
         assert np.array_equal(a, b)
+
+
+def test_a_model_of_noise_is_not_trusted_although_it_interpolates() -> None:
+    search, rng = searcher(), np.random.default_rng(11)
+    taus, asked = [], 0
+    while search.nfev < 300:
+        X = search.ask()
+        asked += 1
+        search.tell(rng.standard_normal(len(X)))
+        judged = search.state.judged[2:]
+        taus.append((judged[:, 0] / np.maximum(1.0, judged[:, 1])).max())
+    assert np.mean(taus[5:]) < 0.3
+
+
+def test_a_trial_that_failed_ends_the_generation_only_if_the_model_is_better_than_its_error() -> None:
+    search = searcher()
+    run(search, rosenbrock, 60)
+    strategy = search.strategy
+    assert isinstance(strategy, ModelSearch)
+    course = Course(strategy.plan, search.state)
+    course.trial, course.record, course.judged[course.used, 2] = 0, 1.0, 0.25
+    for value, tau, holds in ((0.9, 0.5, True), (1.1, 0.5, False), (1.1, 0.64, False), (1.1, 0.66, True)):
+        course.outcomes[0] = value
+        assert course._holds(tau) is holds
+    course.outcomes[0] = math.nan
+    assert not course._holds(0.5)
+
+
+def test_the_first_generation_is_for_the_model_and_leaves_the_distribution_as_it_is() -> None:
+    search = searcher()
+    before = search.state.vector.copy()
+    search.tell([rosenbrock(x) for x in search.ask()])
+    assert np.array_equal(search.state.vector, before)
+    assert numbers(search).generation == 1.0 and numbers(search).trial >= 0.0
 
 
 def test_at_the_ends_of_its_sizes_a_structure_takes_the_steps_of_the_simpler_one() -> None:
