@@ -513,10 +513,11 @@ class Searcher:
         strategy, ledger = self.strategy, self.ledger
         nit, record = ledger.nit, ledger.record
         reasons = budget_reasons(self.limits, ledger.nfev, nit, ledger.clock.seconds, ledger.feasible_f)
-        reasons |= value_reasons(record, nit, strategy.size, strategy.popsize, patience=strategy.patience)
+        batch = strategy.least_batch
+        reasons |= value_reasons(record, nit, strategy.size, batch, patience=strategy.patience)
         for name, every, look, waits_at in strategy.criteria:
             found = record.look(name, every, nit, look, self.state, self._first_spread)
-            if not (found and waits_at and still_improving(record, strategy.size, strategy.popsize, waits_at)):
+            if not (found and waits_at and still_improving(record, strategy.size, batch, waits_at)):
                 reasons |= found
         return reasons
 

@@ -280,6 +280,11 @@ class Strategy(ABC):
         return False
 
     @property
+    def least_batch(self) -> int:
+        """Values that a search waits for, at least, before it looks at them: fewer than popsize if it takes parts."""
+        return self.popsize
+
+    @property
     def patience(self) -> float:
         """How much longer than usual the values may stand still; infinite if only `stop_reasons` says when to end."""
         return 1.0

@@ -214,9 +214,12 @@ class ModelSearch(Strategy):
         return self.vector.axis_ratio(self.vector_state(state))
 
     @property
+    def least_batch(self) -> int:
+        return self.plan.part
+
+    @property
     def patience(self) -> float:
-        """Stagnation is counted in generations, and these come in parts."""
-        return self.vector.patience * self.popsize / self.plan.part
+        return self.vector.patience
 
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:

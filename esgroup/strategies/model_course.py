@@ -53,6 +53,7 @@ _FEW = 2.0  # times p: points up to which there are models with few features
 # in its place it is 7.0, 10.9 and 6.0, 12.9, and f14 takes 1.1 times.
 _MARGIN = 0.15
 _FAR = 1e3  # times sqrt(n): points that are not in the archive
+_LARGEST = 1e140  # values beyond are not in the archive: squares of what follows from them would be no numbers
 _WIDEST = math.log(1e5)  # times the first standard deviations: a constant function is no reason to diverge
 
 
@@ -247,7 +248,7 @@ class Course:
         values = np.concatenate([self.outcomes[rows], self.other_values[fresh]])
         self.used_others = self.number_others
         z = self._local(y)
-        good = np.isfinite(values) & (np.vecdot(z, z) < _FAR**2 * self.n)
+        good = (np.abs(values) < _LARGEST) & (np.vecdot(z, z) < _FAR**2 * self.n)  # NaN is not
         y, z, values = y[good], z[good], values[good]
         if len(values):
             self._judge(z, values)
@@ -284,6 +285,10 @@ class Course:
         return model_of(self, number)
 
     def _set(self, number: int, model: Quadratic) -> None:
+        """Keep a model; one that is beyond all numbers, as after values that differ by 1e100 times, begins anew."""
+        size = abs(model.constant) + float(np.abs(model.slope).sum()) + float(np.abs(model.curvature).sum())
+        if not size < _LARGEST * self.n**2:
+            model, self.judged[number] = self.support.nothing(), (0.0, 0.0, 1.0)
         self.constants[number], self.slopes[number], self.curvatures[number] = model
 
     def _fitted(self) -> list[int]:
@@ -318,7 +323,8 @@ class Course:
             agreement = np.sign(mine[:, None] - predicted)[pairs] * signs
             self.judged[number, 0] += float(agreement.sum())
             self.judged[number, 1] += len(signs)
-            errors = np.minimum(1.0, ((values - mine) / (size * far)) ** 2)
+            with np.errstate(over="ignore"):  # of a model that is nearly constant
+                errors = np.minimum(1.0, np.abs(values - mine) / (size * far)) ** 2
             for error in errors.tolist():
                 self.judged[number, 2] += _ERROR_RATE * (error - self.judged[number, 2])
 
@@ -343,10 +349,12 @@ class Course:
             else:
                 source = LONG if number == SHORT and len(y) <= short else number
                 start = self.model(source)
-                start = Quadratic((start.constant - low) / scale, start.slope / scale, start.curvature / scale)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    start = Quadratic((start.constant - low) / scale, start.slope / scale, start.curvature / scale)
                 if source == LONG == number and not self.slopes[LONG].any():
                     start = self.support.nothing()
-                model = fit(self.support, start, *data, steps=20 if number == LONG else 12)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    model = fit(self.support, start, *data, steps=20 if number == LONG else 12)
             self._set(number, Quadratic(low + scale * model.constant, scale * model.slope, scale * model.curvature))
 
     def tau(self, number: int) -> float:
@@ -517,7 +525,8 @@ class Course:
         self.judged[:, :2] *= _FORGET
         shift, turn = frame_change(self.evolution.group, old, self.vector)
         for number in self._fitted():
-            self._set(number, changed_frame(self.support, self.model(number), shift, turn))
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._set(number, changed_frame(self.support, self.model(number), shift, turn))
         self.begin()
 
 

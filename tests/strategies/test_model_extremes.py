@@ -1,0 +1,61 @@
+"""Searches with a model of functions whose values are very large, very small, failed, or all the same."""
+
+import math
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from esgroup import Searcher
+from esgroup.checks import Array
+
+
+def wild(x: Array) -> float:
+    """Anything, depending on the digits of x."""
+    outcomes = (1e308, -1e308, 0.0, math.inf, -math.inf, math.nan, float(x @ x))
+    return outcomes[int(1e6 * abs(float(x.sum()))) % len(outcomes)]
+
+
+FUNCTIONS: dict[str, Callable[[Array], float]] = {
+    "huge": lambda x: 1e300 * float(x @ x),
+    "tiny": lambda x: 1e-300 * float(x @ x),
+    "of every size": lambda x: math.exp(min(700.0, 50.0 * float(x @ x))),
+    "constant": lambda x: 7.0,
+    "without a minimum": lambda x: -1e10 * float(x @ x),
+    "steps": lambda x: float(np.sign(x).sum()),
+    "wild": wild,
+}
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal", "heisenberg:k1=1,k2=1"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("batch", [None, 1, 9])
+def test_a_search_goes_on_with_finite_numbers_and_without_warnings(
+    function: str, structure: str, batch: int | None
+) -> None:
+    search = Searcher([1.0, -2.0, 0.5], 3.0, structure=structure, model="quadratic", rng=1, max_evals=250)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        while not search.stop():
+            points = search.ask(batch) if batch else search.ask()
+            search.tell(points, [FUNCTIONS[function](x) for x in points])
+    assert np.isfinite(search.mean).all() and np.isfinite(search.stds).all()
+    for name, array in search.state._asdict().items():
+        if name not in ("numbers", "outcomes", "other_values"):
+            assert np.isfinite(array).all(), name
+    if function in ("huge", "tiny") and batch != 1:
+        best = search.best_x
+        assert best is not None and float(best @ best) < 0.5
+
+
+def test_parts_of_a_generation_on_a_plateau_are_no_reason_to_end_sooner() -> None:
+    """As many evaluations as without a model, though they come in parts of two: 10 + 30 n / lambda generations."""
+    ends = {}
+    for model in (None, "quadratic"):
+        search = Searcher([1.0, -2.0, 0.5], 1.0, model=model, rng=1)
+        while not search.stop():
+            points = search.ask()
+            search.tell(points, [7.0] * len(points))
+        ends[model] = search.nfev
+    assert ends["quadratic"] >= 0.7 * ends[None]
