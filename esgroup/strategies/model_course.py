@@ -214,7 +214,6 @@ class Course:
 
     def take(self, points: Array, values: Array, found: list[int]) -> None:
         """Keep values until `go_on`."""
-        vector = self.plan.vector
         for point, value, row in zip(points, values.tolist(), found, strict=True):
             if row >= 0 and self.stages[row] in (NEW, ASKED):
                 self.stages[row], self.outcomes[row] = TOLD, value
@@ -226,8 +225,7 @@ class Course:
                     self._absorb()
                     self.number_others = self.used_others = 0
                 place = self.number_others
-                y = vector.box.encode(point[None], self.vector.mean)[0]
-                self.others[place], self.other_values[place] = y, value
+                self.others[place], self.other_values[place] = self._placed(point[None])[0], value
                 self.number_others += 1
                 self.waiting += 1
 
@@ -255,7 +253,9 @@ class Course:
             self._fit()
 
     def _placed(self, points: Array) -> Array:
-        return self.plan.vector.box.encode(points, self.vector.mean)
+        """Points in search coordinates."""
+        box = self.plan.vector.box
+        return points if box.plain else box.encode(points, self.vector.mean)
 
     def _local(self, y: Array) -> Array:
         vector = self.vector
