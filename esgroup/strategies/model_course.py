@@ -229,6 +229,19 @@ class Course:
                 self.number_others += 1
                 self.waiting += 1
 
+    def begin_with(self, points: Array, values: Array) -> None:
+        """Put evaluations from before the search into the archive; n + 2 of them replace the first generation."""
+        y = self._placed(points)
+        good = np.isfinite(values) & (np.square(self._local(y)).sum(axis=1) < _FAR**2 * self.n)
+        worst_first = np.argsort(-values[good], kind="stable")  # the ring forgets the worst of too many
+        self._remember(y[good][worst_first], values[good][worst_first])
+        for _ in range(5):  # there is no earlier model to stay near to
+            self._fit()
+        self._choose()
+        if self.count >= self.n + 2:
+            self.generation = 0
+            self.begin()
+
     def go_on(self) -> None:
         """Learn from the new values, and continue or end the generation."""
         self.waiting = 0
