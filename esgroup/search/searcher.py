@@ -154,6 +154,7 @@ class Searcher:
         x0 = warm_start.moved_inside(x0, options.get("bounds"), options.get("integer"))
         search = cls(x0, sigma0, cov0=cov0, **options)
         search._note_data(*warm_start.best_feasible(search.strategy, X, f))
+        search.state = search.strategy.on_data(search.state, *warm_start.feasible_rows(search.strategy, X, f))
         return search
 
     def _note_data(self, x: Array | None, value: float) -> None:

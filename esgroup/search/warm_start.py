@@ -106,12 +106,18 @@ def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
 
 def best_feasible(strategy: Any, X: Any, f: Any) -> tuple[Array | None, float]:
     """Return the best point within the box of a search over vectors and its value; None and NaN if there is none."""
-    points, values = usable(X, f)
-    inside = np.flatnonzero((strategy.box.feasible(points) == points).all(axis=1))
-    if not inside.size:
+    points, values = feasible_rows(strategy, X, f)
+    if not len(points):
         return None, math.nan
-    best = inside[values[inside].argmin()]
+    best = values.argmin()
     return checks.read_only(points[best].copy()), float(values[best])
+
+
+def feasible_rows(strategy: Any, X: Any, f: Any) -> tuple[Array, Array]:
+    """Return the points within the box of a search over vectors that have a value, and these values."""
+    points, values = usable(X, f)
+    inside = (strategy.box.feasible(points) == points).all(axis=1)
+    return points[inside], values[inside]
 
 
 # ---- named parameters -------------------------------------------------------------------------------------------

@@ -216,6 +216,10 @@ class Strategy(ABC):
         """Return the same strategy with a seed of its own, for one that draws samples apart from `sample`."""
         return self
 
+    def on_data(self, state: Any, points: Array, values: Array) -> Any:
+        """Return a first state that knows evaluations from before the search, for strategies that remember values."""
+        return state
+
     def on_asked(self, state: Any, points: Array) -> Any:
         """Return the state after these points were handed out, for strategies that hand out each point once.
 

@@ -36,6 +36,7 @@ from esgroup.checks import Array
 from esgroup.files.checked import array as stored_array
 from esgroup.groups import Group
 from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
+from esgroup.strategies.box import Box
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.model_course import ABSENT, ASKED, NEW, Course, ModelState, Numbers, Plan, model_of
 from esgroup.strategies.quadratic import Support
@@ -103,6 +104,11 @@ class ModelSearch(Strategy):
     def note(self) -> str:
         return self.vector.note
 
+    @property
+    def box(self) -> Box:
+        """Bounds and fixed coordinates."""
+        return self.vector.box
+
     @cached_property
     def plan(self) -> Plan:
         """The sizes of what is kept."""
@@ -154,6 +160,11 @@ class ModelSearch(Strategy):
             more = self.vector.sample(self.vector_state(state), n - len(rows), rng)
             points, local = np.concatenate([points, more.points]), np.concatenate([local, more.local])
         return Drawn(points, local)
+
+    def on_data(self, state: ModelState, points: Array, values: Array) -> ModelState:
+        course = Course(self.plan, state)
+        course.begin_with(points, values)
+        return course.state()
 
     def on_asked(self, state: ModelState, points: Array) -> ModelState:
         stages = state.stages.copy()

@@ -215,7 +215,6 @@ class Course:
 
     def take(self, points: Array, values: Array, found: list[int]) -> None:
         """Keep values until `go_on`."""
-        vector = self.plan.vector
         for point, value, row in zip(points, values.tolist(), found, strict=True):
             if row >= 0 and self.stages[row] in (NEW, ASKED):
                 self.stages[row], self.outcomes[row] = TOLD, value
@@ -227,10 +226,22 @@ class Course:
                     self._absorb()
                     self.number_others = self.used_others = 0
                 place = self.number_others
-                y = vector.box.encode(point[None], self.vector.mean)[0]
-                self.others[place], self.other_values[place] = y, value
+                self.others[place], self.other_values[place] = self._placed(point[None])[0], value
                 self.number_others += 1
                 self.waiting += 1
+
+    def begin_with(self, points: Array, values: Array) -> None:
+        """Put evaluations from before the search into the archive; n + 2 of them replace the first generation."""
+        y = self._placed(points)
+        good = np.isfinite(values) & (np.square(self._local(y)).sum(axis=1) < _FAR**2 * self.n)
+        worst_first = np.argsort(-values[good], kind="stable")  # the ring forgets the worst of too many
+        self._remember(y[good][worst_first], values[good][worst_first])
+        for _ in range(5):  # there is no earlier model to stay near to
+            self._fit()
+        self._choose()
+        if self.count >= self.n + 2:
+            self.generation = 0
+            self.begin()
 
     def go_on(self) -> None:
         """Learn from the new values, and continue or end the generation."""
@@ -256,7 +267,9 @@ class Course:
             self._fit()
 
     def _placed(self, points: Array) -> Array:
-        return self.plan.vector.box.encode(points, self.vector.mean)
+        """Points in search coordinates."""
+        box = self.plan.vector.box
+        return points if box.plain else box.encode(points, self.vector.mean)
 
     def _local(self, y: Array) -> Array:
         vector = self.vector

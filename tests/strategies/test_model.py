@@ -376,6 +376,19 @@ def test_many_workers_that_ask_one_by_one_get_to_the_minimum() -> None:
     assert search.result.success
 
 
+def test_evaluations_from_before_the_search_feed_the_archive_and_take_the_place_of_the_first_generation() -> None:
+    rng = np.random.default_rng(12)
+    X = 0.5 + rng.standard_normal((40, 4))
+    f = [ellipsoid(x) for x in X]
+    f[7] = math.nan
+    search = Searcher.from_data(X, f, model="quadratic", rng=1)
+    assert numbers(search).archived == 39.0 and numbers(search).generation == 1.0 and search.nfev == 0
+    assert search.best_f == np.nanmin(f)
+    assert ellipsoid(search.ask()[0]) < 0.5 * search.best_f
+    few = Searcher.from_data(X[:4], f[:4], model="quadratic", rng=1)
+    assert numbers(few).archived == 4.0 and numbers(few).generation == 0.0
+
+
 # ---- files ------------------------------------------------------------------------------------------------------
 
 
