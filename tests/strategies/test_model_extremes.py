@@ -59,3 +59,15 @@ def test_parts_of_a_generation_on_a_plateau_are_no_reason_to_end_sooner() -> Non
             search.tell(points, [7.0] * len(points))
         ends[model] = search.nfev
     assert ends["quadratic"] >= 0.7 * ends[None]
+
+
+def test_earlier_evaluations_of_any_size_are_no_obstacle() -> None:
+    points = np.random.default_rng(1).standard_normal((20, 3))
+    values = np.where(np.arange(20) % 3 == 0, 1e300, (points**2).sum(axis=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search = Searcher.from_data(points, values, model="quadratic", rng=1, max_evals=120)
+        while not search.stop():
+            X = search.ask()
+            search.tell(X, [float(x @ x) for x in X])
+    assert search.best_f is not None and search.best_f < 1e-8
