@@ -49,16 +49,23 @@ def test_a_search_goes_on_with_finite_numbers_and_without_warnings(
         assert best is not None and float(best @ best) < 0.5
 
 
-def test_parts_of_a_generation_on_a_plateau_are_no_reason_to_end_sooner() -> None:
-    """As many evaluations as without a model, though they come in parts of two: 10 + 30 n / lambda generations."""
-    ends = {}
-    for model in (None, "quadratic"):
-        search = Searcher([1.0, -2.0, 0.5], 1.0, model=model, rng=1)
-        while not search.stop():
-            points = search.ask()
-            search.tell(points, [7.0] * len(points))
-        ends[model] = search.nfev
-    assert ends["quadratic"] >= 0.7 * ends[None]
+def test_the_end_is_judged_by_parts_of_generations() -> None:
+    """10 + 30 n / lambda generations of equal values are an end, with the size of a part in the place of lambda."""
+    search = Searcher(np.ones(10), 1.0, model="quadratic", rng=1)
+    sizes = []
+    for _ in range(30):
+        points = search.ask()
+        search.tell(points, [float((x**4).sum()) for x in points])
+        sizes.append(len(points))
+    part = search.strategy.least_batch
+    assert part == 3 < search.popsize and part in sizes
+    search.ledger.record.best.clear()
+    first = search.nit
+    while "tolfun" not in search.stop():
+        points = search.ask()
+        search.tell(points, [0.0] * len(points))
+        assert search.nit < 500
+    assert search.nit - first >= 10 + 30 * 10 / part
 
 
 def test_earlier_evaluations_of_any_size_are_no_obstacle() -> None:
