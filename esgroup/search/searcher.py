@@ -17,7 +17,7 @@ from esgroup.running.limits import budget_reasons, parse_limits
 from esgroup.search import arguments, constrained, feasible, late, tell_input
 from esgroup.search.ledger import Found, Ledger
 from esgroup.search.stopping import looks_noisy, still_improving, value_reasons
-from esgroup.strategies.base import PLATEAU, Drawn, Strategy, Told
+from esgroup.strategies.base import Drawn, Strategy, Told, on_plateau
 from esgroup.strategies.lagrangian import AugmentedLagrangian
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _MOST_OUT = 10_000  # points that are remembered while they are out,
 _MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
-_WIDEST = math.log(1e5)  # times the first standard deviations: a constant function is no reason to diverge
 
 
 @documented
@@ -359,7 +358,7 @@ class Searcher:
         order = scores.argsort(kind="stable")  # NaN last
         ranked = scores[order].tolist()  # a list is quicker to look into
         if ranked[0] == ranked[0]:
-            plateau = ranked[0] == ranked[int(PLATEAU * len(ranked))] and self._may_widen()
+            plateau = on_plateau(ranked, strategy, self.state, self._first_spread)
             failed = 0 if ranked[-1] == ranked[-1] else sum(value != value for value in ranked)
             best = ranked[0] if ledger.rule is None else constrained.best_value(ledger, values)
             told = Told(local, order, plateau, tags, memo, self._first_spread, failed, best, ledger.best_x)
@@ -384,9 +383,6 @@ class Searcher:
         spread = strategy.spread(state)
         if spread.shape != self._first_spread.shape:  # it searches other coordinates: the comparison begins here
             self._first_spread = spread
-
-    def _may_widen(self) -> bool:
-        return float(np.log(self.strategy.spread(self.state) / self._first_spread).mean()) < _WIDEST
 
     # ---- what is known ------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ Indices = NDArray[np.int64]
 CONDITION = 1e14  # of A A^T at which a search ends: the CMA-ES tutorial's ConditionCov
 TOL_X = 1e-12  # of the first standard deviations: the tutorial's TolX
 PLATEAU = 0.7  # of a generation whose values are equal to the best one: the tutorial's B.3
+_WIDEST = math.log(1e5)  # times the first standard deviations: a constant function is no reason to diverge
 DIVERGENCE = 1e10  # times the first standard deviations
 # Tags of points that are tried beside the samples: they count, but have middle ranks in the update. Step-size rules and
 # the adaptation of rates have the tags 1 to 4.
@@ -304,6 +305,13 @@ class Strategy(ABC):
             Criterion("spread", 0, lambda state, first: relative_spread(self.spread(state) / first)),
             Criterion("own", 0, lambda state, first: self.stop_reasons(state)),
         )
+
+
+def on_plateau(ranked: list[float], strategy: Strategy, state: Any, first: Array) -> bool:
+    """Whether most values, from best to worst, are equal, and the distribution is not yet far wider than the first."""
+    if ranked[0] != ranked[int(PLATEAU * len(ranked))]:
+        return False
+    return float(np.log(strategy.spread(state) / first).mean()) < _WIDEST
 
 
 def relative_spread(relative: Array) -> dict[str, str]:

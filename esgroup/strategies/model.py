@@ -135,6 +135,9 @@ class ModelSearch(Strategy):
         for name, kept in state._asdict().items():
             if name not in ("numbers", "outcomes", "other_values") and not np.isfinite(kept).all():
                 raise ValueError(f"{name} must be finite")
+        numbers = Numbers(*state.numbers.tolist())
+        if not np.isfinite(np.array(numbers._replace(record=0.0))).all():  # there may be no best value near the mean
+            raise ValueError("numbers must be finite")
         return state
 
     def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> ModelSearch | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 from esgroup.groups import Full, Group
-from esgroup.strategies.base import AT_BOUNDS, PLATEAU, Indices, Told
+from esgroup.strategies.base import AT_BOUNDS, Indices, Told, on_plateau
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.quadratic import (
     Axes,
@@ -55,7 +55,6 @@ _FEW = 2.0  # times p: points up to which there are models with few features
 _MARGIN = 0.15
 _FAR = 1e3  # times sqrt(n): coordinates of points that are not in the archive
 _LARGEST = 1e140  # values beyond are not in the archive: squares of what follows from them would be no numbers
-_WIDEST = math.log(1e5)  # times the first standard deviations: a constant function is no reason to diverge
 
 
 class Numbers(NamedTuple):
@@ -529,15 +528,11 @@ class Course:
             self.radius = float(np.clip(self.radius * (1.3 if good else 0.8), *_RADIUS))
         self.failures = 0.0
         if len(values) > 1 and ranked[0] == ranked[0]:
-            widens = ranked[0] == ranked[int(PLATEAU * len(ranked))] and self._may_widen()
+            widens = on_plateau(ranked, vector, self.vector, self.before.first)
             failed = int(np.isnan(values).sum())
             told = Told(local, order, widens, tags if tags.any() else None, None, self.before.first, failed, ranked[0])
             self.vector = vector.update(self.vector, told)
         self._end(old)
-
-    def _may_widen(self) -> bool:
-        spread = self.plan.vector.spread(self.vector)
-        return float(np.log(spread / self.before.first).mean()) < _WIDEST
 
     def _end(self, old: SearchState) -> None:
         """Take all models to the new frame, and begin the next generation."""

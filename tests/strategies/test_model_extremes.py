@@ -9,6 +9,7 @@ import pytest
 
 from esgroup import Searcher
 from esgroup.checks import Array
+from esgroup.strategies.model_course import Numbers
 
 
 def wild(x: Array) -> float:
@@ -78,3 +79,16 @@ def test_earlier_evaluations_of_any_size_are_no_obstacle() -> None:
             X = search.ask()
             search.tell(X, [float(x @ x) for x in X])
     assert search.best_f is not None and search.best_f < 1e-8
+
+
+def test_stored_numbers_that_are_none_are_refused() -> None:
+    search = Searcher([1.0, 2.0], model="quadratic", rng=1)
+    for place in range(len(search.state.numbers)):
+        arrays = {name: array.copy() for name, array in search.state._asdict().items()}
+        is_record = place == Numbers._fields.index("record")
+        arrays["numbers"][place] = math.inf if is_record else math.nan
+        if is_record:  # infinite as long as no point near the mean has a value
+            search.strategy.read_state(arrays)
+            continue
+        with pytest.raises(ValueError, match="numbers must be finite"):
+            search.strategy.read_state(arrays)
