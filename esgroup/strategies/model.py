@@ -38,7 +38,7 @@ from esgroup.groups import Group
 from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
 from esgroup.strategies.box import Box
 from esgroup.strategies.evolution import SearchState
-from esgroup.strategies.model_course import ABSENT, ASKED, NEW, Course, ModelState, Numbers, Plan, model_of
+from esgroup.strategies.model_course import ABSENT, ASKED, NEW, Course, ModelState, Numbers, Plan, models_of
 from esgroup.strategies.quadratic import Support
 from esgroup.strategies.vector import VectorSearch
 
@@ -154,7 +154,7 @@ class ModelSearch(Strategy):
         numbers = Numbers(*state.numbers.tolist())
         rows = np.flatnonzero(state.stages == NEW)
         if numbers.generation > 0:
-            predicted = model_of(state, int(numbers.model)).values(state.samples[rows])
+            predicted = models_of(state).one(int(numbers.model)).values(state.samples[rows])
             predicted[rows == int(numbers.trial)] = -math.inf
             rows = rows[predicted.argsort(kind="stable")]
         rows = rows[:n]

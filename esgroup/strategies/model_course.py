@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 from esgroup.groups import Full, Group
+from esgroup.kernels import quadratic as kernels
 from esgroup.strategies.base import AT_BOUNDS, Indices, Told, on_plateau
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.quadratic import (
     Axes,
     Quadratic,
+    Quadratics,
     Support,
     changed_frame,
     fit,
@@ -32,8 +34,9 @@ from esgroup.strategies.vector import VectorSearch
 
 # stages of a row of the present generation
 NEW, ASKED, TOLD, COUNTED, ABSENT = range(5)
-# the models: G = g I, G diagonal, G of the group from the last .7 p points, and from the last 2 p points
-SPHERE, AXIAL, SHORT, LONG = range(4)
+# the models: G = g I, G diagonal, G of the group from the last 2 p points, and from the last .7 p points
+SPHERE, AXIAL, LONG, SHORT = range(4)
+_STEPS = 20, 12  # of the fits of the last two
 
 _TRUSTED = 0.5  # Kendall's tau, out of sample, from which on a step by the model needs no further proof
 _USELESS = 0.25  # tau up to which the rest of a generation is asked for at once
@@ -85,7 +88,7 @@ class ModelState(NamedTuple):
     vector: Array  # a `SearchState`, all its arrays in one
     first: Array  # (n,): the first spread
     numbers: Array  # `Numbers`
-    archive: Array  # (2 p, n): a ring of points in search coordinates
+    archive: Array  # (2 p, n): the last points in search coordinates, the newest at the end
     values: Array  # (2 p,)
     constants: Array  # (4,): c of every model,
     slopes: Array  # (4, n): b,
@@ -125,7 +128,7 @@ class Plan:
     def windows(self) -> tuple[int, int, int, int]:
         """How many of the last points each model sees."""
         n, p = self.size, self.support.features
-        return 2 * (n + 2), 2 * (2 * n + 1), max(3 * n, round(0.7 * p)), 2 * p
+        return 2 * (n + 2), 2 * (2 * n + 1), 2 * p, max(3 * n, round(0.7 * p))
 
     @cached_property
     def rows(self) -> int:
@@ -169,9 +172,9 @@ class Plan:
         )
 
 
-def model_of(state: ModelState | Course, number: int) -> Quadratic:
-    """One of the models."""
-    return Quadratic(float(state.constants[number]), state.slopes[number], state.curvatures[number])
+def models_of(state: ModelState) -> Quadratics:
+    """The models; views."""
+    return Quadratics(state.constants, state.slopes, state.curvatures)
 
 
 class Course:
@@ -181,10 +184,9 @@ class Course:
         self.plan, self.before = plan, state
         self.n, self.support, self.evolution = plan.size, plan.support, plan.vector.evolution
         self.vector = SearchState(*(state.vector[place].copy() for place in plan.places))
-        self.archive, self.values = state.archive, state.values  # copied before they are written to
-        self.constants, self.slopes, self.curvatures = (
-            array.copy() for array in (state.constants, state.slopes, state.curvatures)
-        )
+        self.archive, self.values = state.archive, state.values  # never written to
+        self._known: tuple[Array, Array] | None = None  # what is in the archive, in local coordinates
+        self.models = Quadratics(*(array.copy() for array in models_of(state)))
         self.judged = state.judged.copy()
         self.points, self.samples, self.tags = state.points, state.samples, state.tags
         self.stages, self.outcomes = state.stages.copy(), state.outcomes.copy()
@@ -207,8 +209,8 @@ class Course:
         )  # fmt: skip
         return ModelState(
             np.concatenate(self.vector), self.before.first, np.array(numbers, dtype=np.float64), self.archive,
-            self.values, self.constants, self.slopes, self.curvatures, self.judged, self.points, self.samples,
-            self.tags, self.stages, self.outcomes, self.others, self.other_values,
+            self.values, *self.models, self.judged, self.points, self.samples, self.tags, self.stages, self.outcomes,
+            self.others, self.other_values,
         )  # fmt: skip
 
     # ---- values -------------------------------------------------------------------------------------------------
@@ -233,9 +235,10 @@ class Course:
     def begin_with(self, points: Array, values: Array) -> None:
         """Put evaluations from before the search into the archive; n + 2 of them replace the first generation."""
         y = self._placed(points)
-        good = self._usable(self._local(y), values)
-        worst_first = np.argsort(-values[good], kind="stable")  # the ring forgets the worst of too many
-        self._remember(y[good][worst_first], values[good][worst_first])
+        z = self._local(y)
+        worst_first = np.argsort(-values, kind="stable")  # the archive forgets the worst of too many
+        good = worst_first[self._usable(z, values)[worst_first]]
+        self._remember(y[good], values[good], z[good])
         for _ in range(5):  # there is no earlier model to stay near to
             self._fit()
         self._choose()
@@ -263,7 +266,7 @@ class Course:
         y, z, values = y[good], z[good], values[good]
         if len(values):
             self._judge(z, values)
-            self._remember(y, values)
+            self._remember(y, values, z)
             self._fit()
 
     def _usable(self, z: Array, values: Array) -> NDArray[np.bool_]:
@@ -283,31 +286,33 @@ class Course:
             return white @ vector.inverse.reshape(self.n, self.n).T
         return self.evolution.group._solve(vector.root, white)
 
-    def _last(self, number: int) -> tuple[Array, Array]:
-        """The last points of the archive in local coordinates, and their values, oldest first."""
-        capacity = len(self.values)
-        number = min(number, self.count, capacity)
-        places = np.arange(self.count - number, self.count) % capacity
-        return self._local(self.archive[places]), self.values[places]
+    def known(self) -> tuple[Array, Array]:
+        """The points of the archive in local coordinates, and their values, oldest first."""
+        if self._known is None:
+            first = max(0, len(self.values) - self.count)
+            self._known = np.ascontiguousarray(self._local(self.archive[first:])), self.values[first:]
+        return self._known
 
-    def _remember(self, y: Array, values: Array) -> None:
-        capacity, self.count = len(self.values), self.count + len(values)
-        y, values = y[-capacity:], values[-capacity:]
-        self.archive, self.values = self.archive.copy(), self.values.copy()
-        places = np.arange(self.count - len(values), self.count) % capacity
-        self.archive[places], self.values[places] = y, values
+    def _remember(self, y: Array, values: Array, z: Array) -> None:
+        """Put points, also given in local coordinates, into the archive in place of the oldest."""
+        capacity, (known_z, known) = len(self.values), self.known()
+        self.archive = np.concatenate([self.archive, y])[-capacity:]
+        self.values = np.concatenate([self.values, values])[-capacity:]
+        self._known = np.concatenate([known_z, z])[-capacity:], np.concatenate([known, values])[-capacity:]
+        self.count += len(values)
 
     # ---- models -------------------------------------------------------------------------------------------------
 
     def model(self, number: int) -> Quadratic:
-        return model_of(self, number)
+        return self.models.one(number)
 
     def _set(self, number: int, model: Quadratic) -> None:
         """Keep a model; one that is beyond all numbers, as after values that differ by 1e100 times, begins anew."""
         size = abs(model.constant) + float(np.abs(model.slope).sum()) + float(np.abs(model.curvature).sum())
         if not size < _LARGEST * self.n**2:
             model, self.judged[number] = self.support.nothing(), (0.0, 0.0, 1.0)
-        self.constants[number], self.slopes[number], self.curvatures[number] = model
+        for kept, part in zip(self.models, model, strict=True):
+            kept[number] = part
 
     def _fitted(self) -> list[int]:
         """The models that have been fitted; those with few features only until the archive is full."""
@@ -315,7 +320,7 @@ class Course:
         few = [kind for kind, least in ((SPHERE, n + 2), (AXIAL, 2 * n + 1)) if least <= count < self._few_until]
         if self.support.diagonal and AXIAL in few:
             few.remove(AXIAL)
-        return few + ([SHORT, LONG] if count >= n + 2 else [])
+        return few + ([LONG, SHORT] if count >= n + 2 else [])
 
     @property
     def _few_until(self) -> int:
@@ -326,54 +331,45 @@ class Course:
 
         Every new value is compared with the last older ones and with the new ones before it.
         """
-        older_z, older = self._last(max(self.plan.popsize, 10))
+        number = max(self.plan.popsize, 10)
+        older_z, older = (part[-number:] for part in self.known())
         known_z, known = np.concatenate([older_z, z]), np.concatenate([older, values])
-        pairs = np.tri(len(values), len(known), len(older) - 1, dtype=bool)
-        signs = np.sign(values[:, None] - known)[pairs]
-        far = np.maximum(1.0, np.vecdot(z, z) / self.n)
-        for number in self._fitted():
-            model = self.model(number)
-            size = model.size
-            if size == 0.0:
-                continue
-            predicted = model.values(known_z)
-            mine = predicted[len(older) :]
-            agreement = np.sign(mine[:, None] - predicted)[pairs] * signs
-            self.judged[number, 0] += float(agreement.sum())
-            self.judged[number, 1] += len(signs)
-            with np.errstate(over="ignore"):  # of a model that is nearly constant
-                errors = np.minimum(1.0, np.abs(values - mine) / (size * far)) ** 2
-            for error in errors.tolist():
-                self.judged[number, 2] += _ERROR_RATE * (error - self.judged[number, 2])
+        fitted, (constants, slopes, _) = np.array(self._fitted(), dtype=np.int64), self.models
+        kernels.judge(
+            known_z, known, len(older), fitted, constants, slopes, self.models.rows, _ERROR_RATE, self.judged
+        )
 
     def _fit(self) -> None:
         """Fit all models to the archive, each from its own past."""
         fitted = self._fitted()
         if not fitted:
             return
-        z, values = self._last(len(self.values))
+        z, values = self.known()
         weights = near_weights(z)
         low = float(values.min())
         scale = math.sqrt(float(weights @ (values - low) ** 2) / float(weights.sum()))
         if scale == 0.0:
             return
-        y = (values - low) / scale
-        short = min(self.plan.windows[SHORT], len(y))
-        for number in reversed(fitted):  # the short one may begin with the long one
-            window = min(self.plan.windows[number], len(y))
-            data = z[-window:], y[-window:], weights[-window:]
-            if number in (SPHERE, AXIAL):
-                model = fit_few(self.support, *data, curvatures=1 if number == SPHERE else self.n)
+        y, windows = (values - low) / scale, self.plan.windows
+        both = slice(LONG, SHORT + 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            models = Quadratics(*(part[both] / scale for part in self.models))
+            if models.slopes[0].any():
+                models.constants[:] -= low / scale
             else:
-                source = LONG if number == SHORT and len(y) <= short else number
-                start = self.model(source)
-                with np.errstate(over="ignore", invalid="ignore"):
-                    start = Quadratic((start.constant - low) / scale, start.slope / scale, start.curvature / scale)
-                if source == LONG == number and not self.slopes[LONG].any():
-                    start = self.support.nothing()
-                with np.errstate(over="ignore", invalid="ignore"):
-                    model = fit(self.support, start, *data, steps=20 if number == LONG else 12)
-            self._set(number, Quadratic(low + scale * model.constant, scale * model.slope, scale * model.curvature))
+                models.constants[:] = 0.0
+            # the short one has no past of its own before it sees fewer points than the long one
+            chained = len(y) <= windows[SHORT]
+            fit(self.support, models, z, y, weights, windows=windows[both], steps=_STEPS, chained=chained)
+            for number in fitted:
+                if number in (SPHERE, AXIAL):
+                    part = slice(-windows[number], None)
+                    few = 1 if number == SPHERE else self.n
+                    model = fit_few(self.support, z[part], y[part], weights[part], curvatures=few)
+                else:
+                    model = models.one(number - LONG)
+                found = Quadratic(low + scale * model.constant, scale * model.slope, scale * model.curvature)
+                self._set(number, found)
 
     def tau(self, number: int) -> float:
         """Kendall's tau of a model, out of sample."""
@@ -468,7 +464,7 @@ class Course:
 
     def _best_near(self) -> tuple[Array | None, float]:
         """The best point of the archive near the mean, in local coordinates, and its value."""
-        z, values = self._last(len(self.values))
+        z, values = self.known()
         near = np.flatnonzero(np.vecdot(z, z) <= _NEAR**2 * self.n)
         if not len(near):
             return None, math.inf
@@ -537,6 +533,7 @@ class Course:
     def _end(self, old: SearchState) -> None:
         """Take all models to the new frame, and begin the next generation."""
         self.judged[:, :2] *= _FORGET
+        self._known = None
         shift, turn = frame_change(self.evolution.group, old, self.vector)
         for number in self._fitted():
             with np.errstate(over="ignore", invalid="ignore"):
@@ -574,8 +571,11 @@ def root_step(group: Group, axes: Axes, logs: Array) -> Array:
 def frame_change(group: Group, old: SearchState, new: SearchState) -> tuple[Array, Array]:
     """d and T with z_old = d + T z_new, for x = mu + sigma D A z; T is a vector where the group is diagonal."""
     old_scale, new_scale = old.sigma * old.scale, new.sigma * new.scale
-    shift = group._solve(old.root, ((new.mean - old.mean) / old_scale)[None])[0]
-    ratio = new_scale / old_scale
+    moved, ratio = (new.mean - old.mean) / old_scale, new_scale / old_scale
+    if len(old.inverse):  # of dense groups
+        inverse = old.inverse.reshape(group.dim, group.dim)
+        return inverse @ moved, inverse @ (ratio[:, None] * group._dense(new.root))
+    shift = group._solve(old.root, moved[None])[0]
     if Support.of(group).diagonal:
         ones = np.ones((1, group.dim))
         turn: Array = group._solve(old.root, ratio * group._apply(new.root, ones))[0]

@@ -8,16 +8,17 @@ whose features 1, z_i, (z_i^2 - 1) / sqrt(2), z_i z_j are orthonormal under N(0,
 |b|^2 + |G|^2 its variance. G has the symmetric support of a group: entries that the natural gradient of the group does
 not see are not fitted, and there are as many of them as the group has degrees of freedom.
 
-The fit is weighted least squares by conjugate gradients (CGLS, Hestenes and Stiefel 1952; Bjoerck 1996, section 7.4)
-from an earlier model. Stopped early, or with fewer points than features, the answer is the one that changes that model
-least, as in Powell's NEWUOA (2006), here in the metric of the search distribution and of prior variances: those of c,
-b and the common curvature tr G / n are 4 n times that of all other entries of G. Otherwise the n^2 / 2 entries of G
-together would explain what the n entries of b should.
+The fit is weighted least squares by conjugate gradients on the normal equations (Hestenes and Stiefel 1952; Bjoerck
+1996, section 7.4) from an earlier model. Stopped early, or with fewer points than features, the answer is the one that
+changes that model least, as in Powell's NEWUOA (2006), here in the metric of the search distribution and of prior
+variances: those of c, b and the common curvature tr G / n are 4 n times that of all other entries of G. Otherwise the
+n^2 / 2 entries of G together would explain what the n entries of b should.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -28,13 +29,11 @@ from numpy.typing import NDArray
 from esgroup.checks import Array
 from esgroup.groups import BlockTriangular, Diagonal, Full, Group, Heisenberg
 from esgroup.kernels import quadratic as kernels
+from esgroup.strategies.base import Indices
 
 _ROOT2 = math.sqrt(2.0)
 _PRIOR = 4.0  # times n: prior variances of c, b and the common curvature, relative to other entries of G
 _NEWTON_STEPS = 50  # for the secular equation: 3 to 8 do, unless the slope has no part along the lowest axis
-# Features up to which one loop is faster than products of matrices: 20 steps with 2 p points take 0.1, 1, 4 and 15 ms
-# with 10, 20, 30 and 40 coordinates, by products 1.7, 3, 7 and 13.
-_LOOPED = 500
 _RIDGE = 1e-12  # of the largest diagonal entry of the normal equations of a model with few features
 
 
@@ -72,6 +71,23 @@ class Quadratic(NamedTuple):
             return Axes(_ROOT2 * self.curvature, None)
         values, vectors = np.linalg.eigh(self.curvature)
         return Axes(_ROOT2 * values, vectors)
+
+
+class Quadratics(NamedTuple):
+    """Several models: arrays whose first axis numbers them."""
+
+    constants: Array  # (m,)
+    slopes: Array  # (m, n)
+    curvatures: Array  # (m, n, n) or (m, n)
+
+    def one(self, number: int) -> Quadratic:
+        """One of them; its arrays are views."""
+        return Quadratic(float(self.constants[number]), self.slopes[number], self.curvatures[number])
+
+    @property
+    def rows(self) -> Array:
+        """The curvatures as kernels take them: n rows for each model, or one if they are diagonal."""
+        return self.curvatures.reshape(-1, self.slopes.shape[1])
 
 
 class Axes(NamedTuple):
@@ -139,13 +155,14 @@ class Support:
         return 1 + n + (entries + n) // 2
 
     @cached_property
-    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows and columns of the entries above the diagonal."""
+    def runs(self) -> tuple[Indices, Indices, Indices]:
+        """The entries above the diagonal as runs: the row of each, its first column, and the one after its last."""
         if self.diagonal:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         mask = np.ones((self.dim, self.dim), dtype=bool) if self.mask is None else self.mask
-        left, right = np.nonzero(np.triu(mask, 1))
-        return left.astype(np.int64), right.astype(np.int64)
+        edges = np.diff(np.triu(mask, 1).astype(np.int8), axis=1, prepend=0, append=0)
+        rows, begins = (part.copy() for part in np.nonzero(edges == 1))
+        return rows, begins, np.nonzero(edges == -1)[1].copy()
 
     def masked(self, curvature: Array) -> Array:
         """Return a G with zeros outside the support."""
@@ -167,108 +184,39 @@ def near_weights(z: Array) -> Array:
 
 def fit(
     support: Support,
-    start: Quadratic,
+    models: Quadratics,
     z: Array,
     y: Array,
     weights: Array,
     *,
-    steps: int,
+    windows: Sequence[int],
+    steps: Sequence[int],
     tolerance: float = 1e-4,
-    ridge: float = 0.0,
-) -> Quadratic:
-    """Return a model near `start` that minimises sum_i w_i (y_i - q(z_i))^2 + ridge |P^(-1/2) (q - start)|^2.
+    chained: bool = False,
+) -> None:
+    """Move models in place towards the minimum of sum_i w_i (y_i - q(z_i))^2, each over the last points of its window.
 
-    P are the prior variances of the head of this file, |.| the norm of (c, b, G). At most `steps` steps of CGLS are
-    taken, or until the gradient is `tolerance` times the first one. Numbers should be of the size of the residuals.
+    At most `steps` steps of conjugate gradients are taken, or until the gradient is `tolerance` times the first one.
+    Residuals should be of the size 1. The loop is `esgroup.kernels.quadratic.fit`.
 
     Parameters
     ----------
     support
         The entries of G that are fitted.
-    start
-        The model to begin with, zero outside the support.
+    models
+        The models to begin with, zero outside the support.
     z, y, weights
         Points (N, n), values (N,), weights (N,).
+    windows
+        How many of the last points every model sees, at least; up to three more, because the loop takes four at a time.
     steps, tolerance
-        When to stop.
-    ridge
-        Weight of the prior; with 0 only early stopping keeps the model near the first one.
+        When to stop; steps for every model.
+    chained
+        Whether a model begins with the one before it, after that was fitted.
     """
-    if support.features <= _LOOPED:
-        return _fit_in_loop(support, start, z, y, weights, steps, tolerance, ridge)
-    return _fit_by_products(support, start, z, y, weights, steps, tolerance, ridge)
-
-
-def _fit_in_loop(
-    support: Support, start: Quadratic, z: Array, y: Array, weights: Array, steps: int, tolerance: float, ridge: float
-) -> Quadratic:
-    """The same in one compiled loop, with G as its diagonal and sqrt(2) times the entries above."""
-    n, (left, right) = support.dim, support.pairs
-    theta = np.empty(support.features)
-    residual, wide = y - start.values(z), math.sqrt(_PRIOR * n)
-    z, half = np.ascontiguousarray(z), np.sqrt(weights)
-    kernels.least_squares(z, residual, half, left, right, wide, ridge, tolerance, steps, theta)
-    curvature = start.curvature.copy()
-    if support.diagonal:
-        curvature += theta[1 + n :]
-    else:
-        curvature[np.arange(n), np.arange(n)] += theta[1 + n : 1 + 2 * n]
-        entries = theta[1 + 2 * n :] / _ROOT2
-        curvature[left, right] += entries
-        curvature[right, left] += entries
-    return Quadratic(start.constant + float(theta[0]), start.slope + theta[1 : 1 + n], curvature)
-
-
-def _fit_by_products(
-    support: Support, start: Quadratic, z: Array, y: Array, weights: Array, steps: int, tolerance: float, ridge: float
-) -> Quadratic:
-    """The same by products of matrices, without a matrix of features."""
-    n, half = support.dim, np.sqrt(weights)
-    wide = math.sqrt(_PRIOR * n)  # P^(1/2) of c, b, tr G / n
-    diagonal = slice(1 + n, None, 1 if support.diagonal else n + 1)
-
-    def scaled(theta: Array) -> Array:
-        """P^(1/2) theta, in place."""
-        theta[: 1 + n] *= wide
-        theta[diagonal] += (wide - 1.0) * theta[diagonal].mean()
-        return theta
-
-    def forward(u: Array) -> Array:
-        theta = scaled(u.copy())
-        return half * Quadratic(theta[0], theta[1 : 1 + n], theta[1 + n :].reshape(support.shape)).values(z)
-
-    def backward(r: Array) -> Array:
-        r = half * r
-        weighted = z * r[:, None]
-        theta = np.empty(1 + n + math.prod(support.shape))
-        theta[0] = total = r.sum()
-        theta[1 : 1 + n] = weighted.sum(axis=0)
-        if support.diagonal:
-            theta[1 + n :] = np.einsum("ij,ij->j", weighted, z)
-        else:
-            theta[1 + n :] = support.masked(weighted.T @ z).ravel()
-        theta[diagonal] -= total
-        theta[1 + n :] /= _ROOT2
-        return scaled(theta)
-
-    residual = half * (y - start.values(z))
-    gradient = backward(residual)
-    u, direction = np.zeros_like(gradient), gradient.copy()
-    first = square = float(gradient @ gradient)
-    for _ in range(steps):
-        if square <= tolerance**2 * first or square == 0.0:
-            break
-        image = forward(direction)
-        length = square / (float(image @ image) + ridge * float(direction @ direction))
-        u += length * direction
-        residual -= length * image
-        gradient = backward(residual) - ridge * u
-        square, before = float(gradient @ gradient), square
-        direction *= square / before
-        direction += gradient
-    theta = scaled(u)
-    curvature = start.curvature + theta[1 + n :].reshape(support.shape)
-    return Quadratic(start.constant + float(theta[0]), start.slope + theta[1 : 1 + n], curvature)
+    wide, sizes = math.sqrt(_PRIOR * support.dim), (np.array(windows), np.array(steps))
+    half, (constants, slopes, _) = np.sqrt(weights), models
+    kernels.fit(z, y, half, *support.runs, wide, tolerance, *sizes, int(chained), constants, slopes, models.rows)
 
 
 def fit_few(support: Support, z: Array, y: Array, weights: Array, *, curvatures: int) -> Quadratic:

@@ -133,7 +133,7 @@ def test_a_step_by_the_model_of_the_full_group_equals_the_formula_written_out(mo
     course.at_edge, course.kept, course.radius = False, 1.0, 0.8
     before = SearchState(*(array.copy() for array in course.vector))
     A = before.root.reshape(n, n)
-    z, values = course._last(1000)
+    z, values = course.known()
     near = np.flatnonzero((z**2).sum(axis=1) <= 2.5**2 * n)
     best = z[near[values[near].argmin()]]
     course._step_by_model(1)
@@ -172,8 +172,8 @@ def test_a_model_is_judged_by_pairs_of_values_that_it_has_not_seen() -> None:
     used = 2
     course._set(used, Quadratic(0.0, np.array([1.0, 0.0]), np.zeros((2, 2))))  # q = z_1
     course.judged[used] = 0.0, 0.0, 0.25
-    course.count = 4
-    z_old, f_old = course._last(10)
+    course.archive, course.values, course.count = course.archive[-4:], course.values[-4:], 4
+    z_old, f_old = course.known()
     z, values = np.array([[3.0, 0.0], [-1.0, 5.0]]), np.array([1.0, 2.0])
     course._judge(z, values)
     known_q, known_f = [*z_old[:, 0], 3.0, -1.0], [*f_old, 1.0, 2.0]
