@@ -251,7 +251,7 @@ FAULTS = [
     Fault("model: the mean of a moved model is its value at the origin", "strategies/quadratic.py", "constant=origin + moved.trace / _ROOT2", "constant=origin"),
     Fault("model: the prior does not know the common curvature", "kernels/quadratic.py", "total *= (wide - 1.0) / n", "total *= 0.0"),
     Fault("model: entries off the diagonal without sqrt(2)", "kernels/quadratic.py", "entry = u[place] * np.sqrt(0.5)", "entry = u[place]"),
-    Fault("model: a step of the fit is too long", "kernels/quadratic.py", "length += t_0 * t_0 + t_1 * t_1 + t_2", "length += t_0 * t_0 + t_2"),
+    Fault("model: a step of the fit is too long", "kernels/quadratic.py", "float(t_0 * t_0 + t_1 * t_1 + t_2", "float(t_0 * t_0 + t_2"),
     Fault("model: the short memory is the long one", "kernels/quadratic.py", "begin = (padded - min(windows[model], number)) // 4 * 4", "begin = 0"),
     Fault("model: weights are those of rows", "strategies/quadratic.py", "(1.5 * z.shape[1])) ** 2", "(1.5 * z.shape[1]))"),
     Fault("model: no multiplier where the Hessian is indefinite", "strategies/quadratic.py", "least = max(0.0, -lowest)", "least = 0.0"),

@@ -124,7 +124,7 @@ def fit(z, y, half, lefts, begins, ends, wide, tolerance, windows, steps, chaine
                     t_3 += row_3[k] * d_k
                 for k in range(p):
                     image[k] += (t_0 * row_0[k] + t_1 * row_1[k]) + (t_2 * row_2[k] + t_3 * row_3[k])
-                length += t_0 * t_0 + t_1 * t_1 + t_2 * t_2 + t_3 * t_3
+                length += float(t_0 * t_0 + t_1 * t_1 + t_2 * t_2 + t_3 * t_3)
             if length == 0.0:
                 break
             before, square = square, 0.0

@@ -311,8 +311,8 @@ class Course:
         size = abs(model.constant) + float(np.abs(model.slope).sum()) + float(np.abs(model.curvature).sum())
         if not size < _LARGEST * self.n**2:
             model, self.judged[number] = self.support.nothing(), (0.0, 0.0, 1.0)
-        for kept, part in zip(self.models, model, strict=True):
-            kept[number] = part
+        constants, slopes, curvatures = self.models
+        constants[number], slopes[number], curvatures[number] = model
 
     def _fitted(self) -> list[int]:
         """The models that have been fitted; those with few features only until the archive is full."""
@@ -350,8 +350,7 @@ class Course:
         scale = math.sqrt(float(weights @ (values - low) ** 2) / float(weights.sum()))
         if scale == 0.0:
             return
-        y, windows = (values - low) / scale, self.plan.windows
-        both = slice(LONG, SHORT + 1)
+        y, windows, both = (values - low) / scale, self.plan.windows, slice(LONG, SHORT + 1)
         with np.errstate(over="ignore", invalid="ignore"):
             models = Quadratics(*(part[both] / scale for part in self.models))
             if models.slopes[0].any():
@@ -360,7 +359,7 @@ class Course:
                 models.constants[:] = 0.0
             # the short one has no past of its own before it sees fewer points than the long one
             chained = len(y) <= windows[SHORT]
-            fit(self.support, models, z, y, weights, windows=windows[both], steps=_STEPS, chained=chained)
+            fit(self.support, models, z, y, weights, windows=windows[LONG:], steps=_STEPS, chained=chained)
             for number in fitted:
                 if number in (SPHERE, AXIAL):
                     part = slice(-windows[number], None)
