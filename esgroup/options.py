@@ -100,8 +100,8 @@ class SearchOptions:
         None,
         '"quadratic" learns a quadratic model of the function beside the distribution, for functions whose evaluation '
         "takes a millisecond or more. `ask` then returns what is worth evaluating next, often less than popsize "
-        "points, and `nit` and `max_iters` count these parts. For vectors of real numbers in the structures full, "
-        "diagonal, block triangular and Heisenberg.",
+        "points: a part of a generation, after which there are a callback and a line of the history. For vectors of "
+        "real numbers in the structures full, diagonal, block triangular and Heisenberg.",
         accepts=(None, "quadratic"),
         command=OnCommandLine(Model | None, "Learn a model of the function."),
     )

@@ -264,6 +264,8 @@ FAULTS = [
     Fault("model: failed values are in the archive", "strategies/model_course.py", "near & (np.abs(values) < _LARGEST)", "near & ~np.isnan(values)"),
     Fault("model: numbers beyond all bounds stay", "strategies/model_course.py", "if not size < _LARGEST * self.n**2:", "if False:"),
     Fault("model: parts are generations", "strategies/model.py", "return self.plan.part\n\n    @property\n    def patience", "return self.popsize\n\n    @property\n    def patience"),
+    Fault("model: generations are parts", "strategies/model.py", "return int(numbers.generation - numbers.skipped)", "return moves"),
+    Fault("model: earlier evaluations count as a generation", "strategies/model_course.py", "self.generation, self.skipped = 0, 1.0", "self.generation, self.skipped = 0, 0.0"),
     Fault("model: a failed trial makes the ball larger", "strategies/model_course.py", "max(least, 0.6 * min(", "max(least, 1.6 * min("),
     Fault("model: points are handed out again", "strategies/model.py", "stages[row] = ASKED", "stages[row] = NEW"),
     Fault("model: a failed trial always ends the generation", "strategies/model_course.py", "return better or tau > math.sqrt", "return True or tau > math.sqrt"),

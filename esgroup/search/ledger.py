@@ -103,7 +103,8 @@ class Ledger:
         self.inner: Array | None = None  # a point to try in the next generation of a search with constraints
         self.best_g: Array | None = None
         self.best_violation = 0.0
-        self.nfev = self.nit = self.nfailed = 0
+        self.nfev = self.nfailed = 0
+        self.nit = 0  # moves of the distribution: generations, or parts of them (`Strategy.generations` counts)
         self.best_x: Array | None = None
         self.best_f = math.nan
         self.record = Record()
@@ -232,7 +233,7 @@ class Ledger:
             self.best_x, self.best_f = checks.read_only(points[i].copy()), value
 
     def end_generation(self, ranked: list[float], most_out: int) -> None:
-        """Count a generation: points that are out belong to an older distribution from now on.
+        """Count a generation, or a part of one: points that are out belong to an older distribution from now on.
 
         Asks with at most `most_out` points together are remembered, the newest ones: some may never be told.
         """

@@ -444,8 +444,8 @@ class Searcher:
 
     @property
     def nit(self) -> int:
-        """Generations."""
-        return self.ledger.nit
+        """Generations that have ended."""
+        return self.strategy.generations(self.state, self.ledger.nit)
 
     @property
     def nfailed(self) -> int:
@@ -509,9 +509,10 @@ class Searcher:
         """Return why the search should end, by name: empty while it runs. Asking and telling still work afterwards."""
         strategy, ledger = self.strategy, self.ledger
         nit, record = ledger.nit, ledger.record
-        reasons = budget_reasons(self.limits, ledger.nfev, nit, ledger.clock.seconds, ledger.feasible_f)
+        reasons = budget_reasons(self.limits, ledger.nfev, self.nit, ledger.clock.seconds, ledger.feasible_f)
         batch = strategy.least_batch
-        reasons |= value_reasons(record, nit, strategy.size, batch, patience=strategy.patience)
+        moves = "generations" if batch == strategy.popsize else "parts of generations"
+        reasons |= value_reasons(record, nit, strategy.size, batch, patience=strategy.patience, moves=moves)
         for name, every, look, waits_at in strategy.criteria:
             found = record.look(name, every, nit, look, self.state, self._first_spread)
             if not (found and waits_at and still_improving(record, strategy.size, batch, waits_at)):
