@@ -507,7 +507,7 @@ def test_bounds_and_fixed_coordinates_are_kept() -> None:
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        ({"model": "cubic"}, "model must be None or 'quadratic', got 'cubic'"),
+        ({"model": "cubic"}, "model must be None or 'auto' or 'quadratic', got 'cubic'"),
         ({"structure": "triangular"}, "structure must be 'full'"),
         ({"noise": "adapt"}, "noise cannot be combined with model='quadratic'.*'adapt'"),
         ({"algorithm": "paper"}, "algorithm cannot be combined"),
