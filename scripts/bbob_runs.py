@@ -7,13 +7,15 @@ import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from bbob_arguments import parse_option
 from bbob_rows import TARGETS, Row, Run, Setup
 
 SIGMA0 = 2.0
+T = TypeVar("T")
+R = TypeVar("R")
 RESTARTS = 9  # with a larger population, of both methods, as in Hansen 2009
 
 
@@ -92,18 +94,22 @@ class Recorder:
 
 def search_cma(task: Task, fun: Recorder, x0: np.ndarray) -> str:
     """cma with its defaults; why it stopped."""
+    options = {} if task.run.popsize is None else {"popsize": task.run.popsize}
+    return run_cma(fun, x0, task.seed, task.setup.restarts, options)
+
+
+def run_cma(fun: Recorder, x0: np.ndarray, seed: int, restarts: str, options: Mapping[str, Any]) -> str:
+    """cma with restarts none, ipop or bipop and options of its own; why it stopped."""
     import cma
 
-    options = {"maxfevals": task.max_evals, "verbose": -9, "verb_log": 0, "seed": task.seed}
-    if task.run.popsize is not None:
-        options["popsize"] = task.run.popsize
-    if task.setup.restarts == "none":
+    options = {"maxfevals": fun.max_evals, "verbose": -9, "verb_log": 0, "seed": seed, **options}
+    if restarts == "none":
         search = cma.CMAEvolutionStrategy(x0, SIGMA0, options)
         while not search.stop():
             points = search.ask()
             search.tell(points, fun.generation(points))
     else:
-        way = {"bipop": True} if task.setup.restarts == "bipop" else {"incpopsize": 2}
+        way = {"bipop": True} if restarts == "bipop" else {"incpopsize": 2}
         _, search = cma.fmin2(fun, x0, SIGMA0, options, restarts=RESTARTS, parallel_objective=fun.generation, **way)
     return "+".join(search.stop())
 
@@ -177,8 +183,8 @@ def recorded(
     ]
 
 
-def solved_tasks(tasks: Sequence[Task], jobs: int, solve: Callable[[Task], list[Row]] = solve) -> Iterator[list[Row]]:
-    """Rows of each task, as they come; with one job in this process."""
+def solved_tasks(tasks: Sequence[T], jobs: int, solve: Callable[[T], R]) -> Iterator[R]:
+    """What `solve` makes of each task, as it comes; with one job in this process, in the order of the tasks."""
     if jobs == 1:
         yield from map(solve, tasks)
         return

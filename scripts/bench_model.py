@@ -1,18 +1,21 @@
 """Few evaluations: a search with a quadratic model beside the plain one, cma, lq-CMA-ES and methods with models.
 
-    python scripts/bench_model.py run esgroup --label model --option model=quadratic --out model.csv
+    python scripts/bench_model.py run esgroup --label model --option model=quadratic --out model.csv --jobs 2
     python scripts/bench_model.py run cma --out model.csv
     python scripts/bench_model.py run newuoa --out model.csv --functions 1,8 --dims 5 --part 2/4
+    python scripts/bench_model.py run cobyqa --out model.csv --dims 5,10,20,40 --seconds 600
     python scripts/bench_model.py run esgroup --label noisy --option model=quadratic --noise 0.3 --out noisy.csv
-    python scripts/bench_model.py run esgroup --label whole --option model=quadratic --batch 10 --out model.csv
+    python scripts/bench_model.py run esgroup --label model-2x --option model=quadratic --batch 2x --out batches.csv
+    python scripts/bench_model.py run cma --label cma-bipop --option restarts=bipop --budget 10000 --out bipop.csv
     python scripts/bench_model.py table model.csv --label model
     python scripts/bench_model.py gaps model.csv --label model
 
 The problems are those of `ioh`; a run starts at a point from U[-4, 4]^d, the same for all methods, with step size 2,
 and ends at 1e-8 above the optimum, when its budget is spent or when the method stops by itself. COBYQA, NEWUOA and BFGS
 by differences begin again at their best point as long as that helps; every evaluation counts. Instances 1-5 are for
-tuning, 601-615 for reports. Files are appended to, and runs that they hold already are left out. BLAS runs on one
-thread. Needs ioh, and cma, scipy and nlopt for the baselines.
+tuning, 601-615 for reports. Files are appended to, and runs that they hold already are left out. A run that is cut by
+--seconds counts as unsolved with its whole budget. --jobs changes times and what --seconds cuts, and nothing else. BLAS
+runs on one thread. Needs ioh, and cma, scipy and nlopt for the baselines.
 
 table: evaluations to 1e-8; a run that does not get there counts with its budget, so that failing a hard problem does
 not help. gaps: medians of the gap after 10 d, 30 d, 100 d, 400 d and 2000 d evaluations, and in how many cells one
@@ -37,7 +40,17 @@ import model_tables
 import typer
 from bbob_arguments import parse_option, parse_part, parse_range
 from bbob_rows import Run
-from model_runs import METHODS, ModelRow, ModelSetup, ModelTask, append_model_rows, read_model_rows, solve_with_gaps
+from bbob_runs import solved_tasks
+from model_runs import (
+    METHODS,
+    ModelRow,
+    ModelSetup,
+    ModelTask,
+    append_model_rows,
+    points_an_ask,
+    read_model_rows,
+    solve_with_gaps,
+)
 
 Method = StrEnum("Method", list(METHODS))  # type: ignore[misc]
 
@@ -63,23 +76,33 @@ def run(
     method: Method,
     out: Annotated[Path, typer.Option(help="CSV to append to.")],
     label: Annotated[str, typer.Option(help="Name in the CSV; the method's if not given.")] = "",
-    option: Annotated[list[str] | None, typer.Option(help="key=value for the Searcher; may be repeated.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="key=value for the method; may be repeated.")] = None,
     functions: str = "1,2,6,8-14",
     dims: str = "5,10,20",
     instances: Annotated[str, typer.Option(help="Instances of ioh; 1-5 are for tuning, 601-615 for reports.")] = "1-3",
     budget: Annotated[int, typer.Option(min=1, help="Evaluations per coordinate.")] = 2000,
-    batch: Annotated[int, typer.Option(min=0, help="Points in an ask of esgroup; 0: as many as it wants.")] = 0,
+    batch: Annotated[
+        str, typer.Option(help="Points in an ask of esgroup, 10 or 0.5x (of a population); else as many as it wants.")
+    ] = "",
     noise: Annotated[float, typer.Option(min=0.0, help="s: f - f_opt is multiplied by exp(s N(0, 1)).")] = 0.0,
+    seconds: Annotated[float, typer.Option(min=0.0, help="On the wall, after which a run is cut; 0: never.")] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Runs with another seed are other runs.")] = 0,
     part: Annotated[str, typer.Option(help="2/4: the second of every four runs.")] = "1/1",
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
 ) -> None:
     """Run one method and append a row per run."""
     options = sorted(option or [])
-    if (options or batch) and method != "esgroup":
-        raise typer.BadParameter(f"--option and --batch must be given for esgroup only, got method {method}")
-    for text in options:
-        parse_option(text)
-    name, setup = label or str(method), ModelSetup(str(method), ";".join(options), budget, batch, noise)
+    if (batch and method != "esgroup") or (options and method not in ("esgroup", "cma")):
+        raise typer.BadParameter(f"--batch is for esgroup only, --option for esgroup and cma, got method {method}")
+    given = dict(parse_option(text) for text in options)
+    if batch and "restarts" in given:
+        raise typer.BadParameter(f"--batch must not be given with restarts, which choose it themselves, got {batch!r}")
+    if batch:
+        try:
+            points_an_ask(batch, popsize=1)
+        except ValueError as error:
+            raise typer.BadParameter(f"--batch: {error}") from None
+    name, setup = label or str(method), ModelSetup(str(method), ";".join(options), budget, batch, noise, seconds)
     rows = stored(out)
     for row in rows:
         if row.label == name and row.setup != setup:
@@ -94,8 +117,7 @@ def run(
     tasks = [ModelTask(name, setup, one) for one in runs if one not in done]
     print(f"{len(tasks)} runs to do, {len(runs) - len(tasks)} in {out} already", file=sys.stderr, flush=True)
     since, cost, total = time.monotonic(), 0, sum(task.run.dim**2 for task in tasks)
-    for number, task in enumerate(tasks, 1):
-        row = solve_with_gaps(task)
+    for number, row in enumerate(solved_tasks(tasks, jobs, solve_with_gaps), 1):
         append_model_rows(out, [row])
         cost += row.dim**2
         left = (time.monotonic() - since) * (total / cost - 1) / 60
