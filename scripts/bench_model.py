@@ -8,7 +8,11 @@
     python scripts/bench_model.py run esgroup --label model-2x --option model=quadratic --batch 2x --out batches.csv
     python scripts/bench_model.py run cma --label cma-bipop --option restarts=bipop --budget 10000 --out bipop.csv
     python scripts/bench_model.py table model.csv --label model
-    python scripts/bench_model.py gaps model.csv --label model
+    python scripts/bench_model.py gaps model.csv --label model --functions 8,10-12
+    python scripts/bench_model.py run esgroup --label plain --out plain.csv --functions 1-24
+    python scripts/bench_model.py run esgroup --label again --out plain.csv --functions 1-24 --seed 1
+    python scripts/bench_model.py plain model.csv plain.csv
+    python scripts/bench_model.py successes bipop.csv
 
 The problems are those of `ioh`; a run starts at a point from U[-4, 4]^d, the same for all methods, with step size 2,
 and ends at 1e-8 above the optimum, when its budget is spent or when the method stops by itself. COBYQA, NEWUOA and BFGS
@@ -19,7 +23,9 @@ runs on one thread. Needs ioh, and cma, scipy and nlopt for the baselines.
 
 table: evaluations to 1e-8; a run that does not get there counts with its budget, so that failing a hard problem does
 not help. gaps: medians of the gap after 10 d, 30 d, 100 d, 400 d and 2000 d evaluations, and in how many cells one
-label has a smaller one than another; gaps below 1e-8 are equal, and equal ones count half.
+label has a smaller one than another; gaps below 1e-8 are equal, and equal ones count half. plain: targets reached
+within 400 d and 2000 d evaluations, the ratio of evaluations to them and the cells whose interval lies above 1.1,
+beside the same of the plain search with other seeds. successes: runs to 1e-8, with restarts.
 """
 
 from __future__ import annotations
@@ -37,6 +43,7 @@ from pathlib import Path
 from typing import Annotated
 
 import model_tables
+import model_targets
 import typer
 from bbob_arguments import parse_option, parse_part, parse_range
 from bbob_rows import Run
@@ -144,9 +151,33 @@ def table(
 def gaps(
     files: list[Path],
     label: Annotated[str, typer.Option(help="Label that is judged.")] = "model",
+    functions: Annotated[str, typer.Option(help="Functions; all that were run if not given.")] = "",
 ) -> None:
     """Median gaps at fixed numbers of evaluations in markdown, and cells won against every other label."""
-    _say(files, lambda rows: model_tables.gaps(rows, label))
+    chosen = parse_range(functions or "1-24", "--functions", 1, 24)
+    _say(files, lambda rows: model_tables.gaps([row for row in rows if row.function in chosen], label))
+
+
+@app.command()
+def plain(
+    files: list[Path],
+    label: Annotated[str, typer.Option(help="Label that is judged.")] = "model",
+    baseline: Annotated[str, typer.Option(help="Label of the plain search.")] = "plain",
+    again: Annotated[str, typer.Option(help="Label of the plain search with other seeds: the floor.")] = "again",
+    budgets: Annotated[str, typer.Option(help="Evaluations per coordinate.")] = "400,2000",
+) -> None:
+    """Targets reached and evaluations to them against the plain search, beside its own noise, in markdown."""
+    chosen = parse_range(budgets, "--budgets", 1)
+    _say(files, lambda rows: model_targets.plain(rows, label, baseline, again, chosen))
+
+
+@app.command()
+def successes(
+    files: list[Path],
+    label: Annotated[str, typer.Option(help="Label that is judged.")] = "model-bipop",
+) -> None:
+    """Runs to 1e-8 and targets reached in markdown, of all labels and against each; for runs with restarts."""
+    _say(files, lambda rows: model_targets.successes(rows, label))
 
 
 def _say(files: Sequence[Path], report: model_tables.Report) -> None:

@@ -222,9 +222,33 @@ def test_the_table_compares_with_the_baseline_and_with_the_best_of_the_others() 
     rows = [row("model", 50), row("cma", 200), row("lq", 100), row("bfgs", None), row("model", 30, function=1)]
     text = tables.evaluations(rows, "model", "cma", ["lq", "bfgs", "newuoa"])
     assert "| 5, f8 | 50 | fail (0/1) | 200 | 100 | 0.25 | 0.50 | lq | 10.00 |" in text
-    assert "| 5 | without f1, f2 | 0.25 | 0.50 | 1 : 1 |" in text
+    assert "| 5 | without f1, f2 | 0.25 | 0.50 | 1 of 1 | 0 of 1 | 1 of 1 | 1 of 1 |" in text
+    assert "| 5 | all | 0.25, 1 of 2 functions | 0.50, 1 of 2 functions | 2 of 2 |" in text
     with pytest.raises(ValueError, match="label 'plain'"):
         tables.evaluations(rows, "plain", "cma", [])
+
+
+def test_the_best_of_the_others_is_chosen_on_runs_in_common() -> None:
+    rows = [row("model", 400), row("model", 10, instance=2)]
+    rows += [row("whole", 200), row("whole", 5, instance=2), row("part", 10, instance=2)]
+    assert tables.best_other(tables.by_cell(rows), "model", ["part", "whole"], (5, 8)) == "whole"
+
+
+def test_tables_say_what_was_not_run_and_what_was_cut() -> None:
+    rows = [row("model", 50, 1.0, function=f, dim=d, instance=i) for f in (1, 2, 8) for d in (20, 40) for i in (1, 2)]
+    slow = [one for one in rows if one.dim == 20 and one[1:4] != (8, 20, 2)]
+    rows += [one._replace(label="cobyqa") for one in slow]
+    rows.append(row("cobyqa", None, 2.0, dim=40, instance=1)._replace(ended="time", seconds=60.0))
+    for text in (tables.evaluations(rows, "model", "cma", ["cobyqa"]), tables.gaps(rows, "model")):
+        assert (
+            "compared: cobyqa, d = 20: f8 (1 of 2 runs); cobyqa, d = 40: f1-2; cobyqa, d = 40: f8 (1 of 2 runs)."
+            in text
+        )
+        assert "count as unsolved with their budget: cobyqa, d = 40: 1 of 1 after 60 s." in text
+    assert "| 40, f8 | 50 | fail (0/1, 1 cut) |" in tables.evaluations(rows, "model", "cma", ["cobyqa"])
+    whole = [one for one in rows if one.label == "model"]
+    text = tables.evaluations(whole, "model", "cma", [])
+    assert "compared" not in text and "cut" not in text
 
 
 def test_gaps_below_the_target_are_equal_and_equal_ones_count_half() -> None:
@@ -240,3 +264,11 @@ def test_commands_say_the_tables(tmp_path: Path) -> None:
         found = invoke(command, tmp_path / "rows.csv")
         assert found.exit_code == 0 and "5, f8" in found.stdout
     assert invoke("table", tmp_path / "none.csv").exit_code == 2
+
+
+def test_gaps_are_of_the_functions_that_are_chosen(tmp_path: Path) -> None:
+    runs.append_model_rows(tmp_path / "rows.csv", [row("model", 50, 1.0, function=f) for f in (8, 9, 10)])
+    found = invoke("gaps", tmp_path / "rows.csv", "--functions", "8,10-12")
+    assert "5, f8" in found.stdout and "5, f10" in found.stdout and "5, f9" not in found.stdout
+    refused = invoke("gaps", tmp_path / "rows.csv", "--functions", "15")
+    assert refused.exit_code == 2 and "label 'model'" in refused.stderr
