@@ -13,6 +13,7 @@
     python scripts/bench_model.py run esgroup --label again --out plain.csv --functions 1-24 --seed 1
     python scripts/bench_model.py plain model.csv plain.csv
     python scripts/bench_model.py successes bipop.csv
+    python scripts/bench_model.py batches model.csv batches.csv
 
 The problems are those of `ioh`; a run starts at a point from U[-4, 4]^d, the same for all methods, with step size 2,
 and ends at 1e-8 above the optimum, when its budget is spent or when the method stops by itself. COBYQA, NEWUOA and BFGS
@@ -25,7 +26,8 @@ table: evaluations to 1e-8; a run that does not get there counts with its budget
 not help. gaps: medians of the gap after 10 d, 30 d, 100 d, 400 d and 2000 d evaluations, and in how many cells one
 label has a smaller one than another; gaps below 1e-8 are equal, and equal ones count half. plain: targets reached
 within 400 d and 2000 d evaluations, the ratio of evaluations to them and the cells whose interval lies above 1.1,
-beside the same of the plain search with other seeds. successes: runs to 1e-8, with restarts.
+beside the same of the plain search with other seeds. successes: runs to 1e-8, with restarts. batches: what points that
+are evaluated at the same time cost in evaluations, and how many asks they save.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import model_batches
 import model_tables
 import model_targets
 import typer
@@ -178,6 +181,15 @@ def successes(
 ) -> None:
     """Runs to 1e-8 and targets reached in markdown, of all labels and against each; for runs with restarts."""
     _say(files, lambda rows: model_targets.successes(rows, label))
+
+
+@app.command()
+def batches(
+    files: list[Path],
+    label: Annotated[str, typer.Option(help="Label of the serial search, run without --batch.")] = "model",
+) -> None:
+    """Evaluations and asks to 1e-8 of runs with --batch against the serial search in markdown."""
+    _say(files, lambda rows: model_batches.batches(rows, label))
 
 
 def _say(files: Sequence[Path], report: model_tables.Report) -> None:

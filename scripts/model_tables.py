@@ -144,7 +144,7 @@ def evaluations(rows: Sequence[ModelRow], label: str, baseline: str, others: Seq
             ("all", [cell for cell in cells if cell[0] == dim]),
             ("without f1, f2", [cell for cell in cells if cell[0] == dim and cell[1] not in EASY]),
         ):
-            ratios = (_mean_over([part[cell] for cell in chosen]) for part in (to_baseline, to_best))
+            ratios = (mean_over([part[cell] for cell in chosen]) for part in (to_baseline, to_best))
             runs = ([row for cell in chosen for row in found[name].get(cell, [])] for name in labels)
             solutions = (f"{sum(row.evals is not None for row in part)} of {len(part)}" for part in runs)
             sums.append([str(dim), title, *ratios, *solutions])
@@ -161,7 +161,7 @@ def evaluations(rows: Sequence[ModelRow], label: str, baseline: str, others: Seq
     )
 
 
-def _mean_over(cells: Sequence[dict[int, list[float]]]) -> str:
+def mean_over(cells: Sequence[dict[int, list[float]]]) -> str:
     """The mean over cells, and how many there were if some have no ratio."""
     there = sum(bool(cell) for cell in cells)
     text = interval(estimate(cells))
