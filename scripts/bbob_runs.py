@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from bbob_rows import TARGETS, Row, Run, Setup
 SIGMA0 = 2.0
 T = TypeVar("T")
 R = TypeVar("R")
+OUT_OF_TIME = "time"  # how a run ended that was cut
 RESTARTS = 9  # with a larger population, of both methods, as in Hansen 2009
 
 
@@ -51,7 +53,8 @@ class Recorder:
     """Objective that notes at which of its evaluations each target was first hit.
 
     Raises Finished after the evaluation that hit the last target or spent the budget, so that nothing is counted
-    beyond it, whichever method is calling.
+    beyond it, whichever method is calling; and in place of the first evaluation after `seconds`, if they are not 0, by
+    the clock on the wall.
     """
 
     def __init__(
@@ -60,14 +63,19 @@ class Recorder:
         optimum: float,
         max_evals: int,
         targets: Sequence[float] = TARGETS,
+        seconds: float = 0.0,
     ) -> None:
         self.function, self.max_evals = function, max_evals
-        self.count = 0
+        self.count = self.asks = 0
+        self.until = time.monotonic() + (seconds or math.inf)
         self.hits: list[int] = []  # of the first targets; they decrease, so they are hit in their order
         self.thresholds = [optimum + target for target in targets]
 
     def generation(self, points: Any) -> list[float]:
         """Values of points, which count one after the other; those beyond the budget are not evaluated."""
+        if time.monotonic() > self.until:
+            raise Finished(OUT_OF_TIME)
+        self.asks += 1
         affordable = np.asarray(points)[: self.max_evals - self.count]
         values = self.function(affordable.tolist())
         for value in values:

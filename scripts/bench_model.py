@@ -14,6 +14,7 @@
     python scripts/bench_model.py plain model.csv plain.csv
     python scripts/bench_model.py successes bipop.csv
     python scripts/bench_model.py batches model.csv batches.csv
+    python scripts/bench_model.py cpu --dims 5,10,20 --rounds 3
 
 The problems are those of `ioh`; a run starts at a point from U[-4, 4]^d, the same for all methods, with step size 2,
 and ends at 1e-8 above the optimum, when its budget is spent or when the method stops by itself. COBYQA, NEWUOA and BFGS
@@ -27,7 +28,7 @@ not help. gaps: medians of the gap after 10 d, 30 d, 100 d, 400 d and 2000 d eva
 label has a smaller one than another; gaps below 1e-8 are equal, and equal ones count half. plain: targets reached
 within 400 d and 2000 d evaluations, the ratio of evaluations to them and the cells whose interval lies above 1.1,
 beside the same of the plain search with other seeds. successes: runs to 1e-8, with restarts. batches: what points that
-are evaluated at the same time cost in evaluations, and how many asks they save.
+are evaluated at the same time cost in evaluations, and how many asks they save. cpu: time of the search itself.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from pathlib import Path
 from typing import Annotated
 
 import model_batches
+import model_cpu
 import model_tables
 import model_targets
 import typer
@@ -190,6 +192,26 @@ def batches(
 ) -> None:
     """Evaluations and asks to 1e-8 of runs with --batch against the serial search in markdown."""
     _say(files, lambda rows: model_batches.batches(rows, label))
+
+
+@app.command()
+def cpu(
+    methods: Annotated[str, typer.Option(help="Some of them.")] = ",".join(model_cpu.CONTENDERS),
+    dims: Annotated[str, typer.Option(help="Cases with these numbers of coordinates.")] = "5,10,20,40,100,1000",
+    rounds: Annotated[int, typer.Option(min=1, help="Runs of each method in each case.")] = 5,
+    budget: Annotated[int, typer.Option(min=0, help="Evaluations per coordinate; 0: those of the case.")] = 0,
+    seconds: Annotated[float, typer.Option(min=0.0, help="On the wall, after which a run is cut; 0: never.")] = 0.0,
+) -> None:
+    """CPU time of the search itself per evaluation, in markdown; nothing is stored."""
+    names, sizes = methods.split(","), parse_range(dims, "--dims", 2)
+    if unknown := sorted(set(names) - set(model_cpu.CONTENDERS)):
+        known = ", ".join(model_cpu.CONTENDERS)
+        raise typer.BadParameter(f"--methods must be some of {known}, got {', '.join(unknown)}")
+    cases = [case._replace(budget=budget or case.budget) for case in model_cpu.CASES if case.dim in sizes]
+    if not cases:
+        known = ", ".join(str(dim) for dim in sorted({case.dim for case in model_cpu.CASES}))
+        raise typer.BadParameter(f"--dims must have some of {known}, got {dims!r}")
+    typer.echo(model_cpu.table(model_cpu.measure(cases, names, rounds, seconds)))
 
 
 def _say(files: Sequence[Path], report: model_tables.Report) -> None:

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from bbob_arguments import parse_option
 from bbob_rows import Run, append_tuples, read_texts
-from bbob_runs import SIGMA0, Finished, Recorder, bbob_problem, how_it_ended, run_cma, start
+from bbob_runs import OUT_OF_TIME, SIGMA0, Finished, Recorder, bbob_problem, how_it_ended, run_cma, start
 
 TARGETS = tuple(10.0 ** (2 - i / 5) for i in range(51))  # above the optimum, 10^2 to 10^-8: the targets of COCO
 TARGET = TARGETS[-1]  # where a run ends
-OUT_OF_TIME = "time"  # how a run ended that was cut
 CHECKPOINTS = (10, 30, 100, 400, 2000)  # evaluations per coordinate after which the gap is noted
 
 
@@ -144,17 +143,16 @@ def points_an_ask(batch: str, popsize: int) -> int:
 
 
 class GapRecorder(Recorder):
-    """An objective that also notes the gap at the checkpoints, may make its values noisy, and may run out of time."""
+    """An objective that also notes the gap at the checkpoints, and may make its values noisy."""
 
     def __init__(self, task: ModelTask) -> None:
         problem = bbob_problem(task.run)
         self.optimum = float(problem.optimum.y)
-        super().__init__(problem, self.optimum, task.max_evals, TARGETS)
+        super().__init__(problem, self.optimum, task.max_evals, TARGETS, task.setup.seconds)
         self.at = [many * task.run.dim for many in CHECKPOINTS if many <= task.setup.budget]
         self.gaps: list[float] = []
-        self.best, self.asks = math.inf, 0
+        self.best = math.inf
         self.noise, self.rng = task.setup.noise, np.random.default_rng([7, task.seed])
-        self.until = time.monotonic() + (task.setup.seconds or math.inf)
 
     def note(self, value: float) -> None:
         self.best = min(self.best, value)
@@ -168,9 +166,6 @@ class GapRecorder(Recorder):
         return max(0.0, self.best - self.optimum)
 
     def generation(self, points: Any) -> list[float]:
-        if time.monotonic() > self.until:
-            raise Finished(OUT_OF_TIME)
-        self.asks += 1
         values = super().generation(points)
         if self.noise == 0.0:
             return values
