@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 Algorithm = Literal["default", "paper"]
 Noise = Literal["adapt"]
 StepSizeRule = Literal["csa", "tpa"]
-Model = Literal["quadratic"]
+Model = Literal["quadratic", "auto"]
 Auto = Literal["auto"]
+
+DEFAULT_MODEL: Model | None = None  # of every search
 
 T = TypeVar("T")
 
@@ -97,13 +99,16 @@ class SearchOptions:
         command=OnCommandLine(StepSizeRule, "Cumulative, or by two test points."),
     )
     model: Model | None = _option(
-        None,
+        DEFAULT_MODEL,
         '"quadratic" learns a quadratic model of the function beside the distribution, for functions whose evaluation '
         "takes a millisecond or more. `ask` then returns what is worth evaluating next, often less than popsize "
-        "points, and `nit` and `max_iters` count these parts. For vectors of real numbers in the structures full, "
-        "diagonal, block triangular and Heisenberg.",
-        accepts=(None, "quadratic"),
-        command=OnCommandLine(Model | None, "Learn a model of the function."),
+        "points: a part of a generation, after which there are a callback and a line of the history. For vectors of "
+        "real numbers in the structures full, diagonal, block triangular and Heisenberg. "
+        '"auto" does this where evaluations are few: `max_evals` is given and at most 500 per coordinate, what is '
+        "searched has at most 40 coordinates and the full structure, and there are neither restarts nor anything else "
+        "that a model cannot have; otherwise it is the search without a model.",
+        accepts=(None, "auto", "quadratic"),
+        command=OnCommandLine(Model | None, "Learn a model of the function; auto: if max_evals is small."),
     )
     cov0: Any = _option(None, "The first covariance, which is multiplied by sigma0^2.")
     fixed: Any = _option(

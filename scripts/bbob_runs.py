@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import math
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from bbob_arguments import parse_option
 from bbob_rows import TARGETS, Row, Run, Setup
 
 SIGMA0 = 2.0
+T = TypeVar("T")
+R = TypeVar("R")
+OUT_OF_TIME = "time"  # how a run ended that was cut
 RESTARTS = 9  # with a larger population, of both methods, as in Hansen 2009
 
 
@@ -49,7 +53,8 @@ class Recorder:
     """Objective that notes at which of its evaluations each target was first hit.
 
     Raises Finished after the evaluation that hit the last target or spent the budget, so that nothing is counted
-    beyond it, whichever method is calling.
+    beyond it, whichever method is calling; and in place of the first evaluation after `seconds`, if they are not 0, by
+    the clock on the wall.
     """
 
     def __init__(
@@ -58,14 +63,19 @@ class Recorder:
         optimum: float,
         max_evals: int,
         targets: Sequence[float] = TARGETS,
+        seconds: float = 0.0,
     ) -> None:
         self.function, self.max_evals = function, max_evals
-        self.count = 0
+        self.count = self.asks = 0
+        self.until = time.monotonic() + (seconds or math.inf)
         self.hits: list[int] = []  # of the first targets; they decrease, so they are hit in their order
         self.thresholds = [optimum + target for target in targets]
 
     def generation(self, points: Any) -> list[float]:
         """Values of points, which count one after the other; those beyond the budget are not evaluated."""
+        if time.monotonic() > self.until:
+            raise Finished(OUT_OF_TIME)
+        self.asks += 1
         affordable = np.asarray(points)[: self.max_evals - self.count]
         values = self.function(affordable.tolist())
         for value in values:
@@ -92,18 +102,22 @@ class Recorder:
 
 def search_cma(task: Task, fun: Recorder, x0: np.ndarray) -> str:
     """cma with its defaults; why it stopped."""
+    options = {} if task.run.popsize is None else {"popsize": task.run.popsize}
+    return run_cma(fun, x0, task.seed, task.setup.restarts, options)
+
+
+def run_cma(fun: Recorder, x0: np.ndarray, seed: int, restarts: str, options: Mapping[str, Any]) -> str:
+    """cma with restarts none, ipop or bipop and options of its own; why it stopped."""
     import cma
 
-    options = {"maxfevals": task.max_evals, "verbose": -9, "verb_log": 0, "seed": task.seed}
-    if task.run.popsize is not None:
-        options["popsize"] = task.run.popsize
-    if task.setup.restarts == "none":
+    options = {"maxfevals": fun.max_evals, "verbose": -9, "verb_log": 0, "seed": seed, **options}
+    if restarts == "none":
         search = cma.CMAEvolutionStrategy(x0, SIGMA0, options)
         while not search.stop():
             points = search.ask()
             search.tell(points, fun.generation(points))
     else:
-        way = {"bipop": True} if task.setup.restarts == "bipop" else {"incpopsize": 2}
+        way = {"bipop": True} if restarts == "bipop" else {"incpopsize": 2}
         _, search = cma.fmin2(fun, x0, SIGMA0, options, restarts=RESTARTS, parallel_objective=fun.generation, **way)
     return "+".join(search.stop())
 
@@ -177,8 +191,8 @@ def recorded(
     ]
 
 
-def solved_tasks(tasks: Sequence[Task], jobs: int, solve: Callable[[Task], list[Row]] = solve) -> Iterator[list[Row]]:
-    """Rows of each task, as they come; with one job in this process."""
+def solved_tasks(tasks: Sequence[T], jobs: int, solve: Callable[[T], R]) -> Iterator[R]:
+    """What `solve` makes of each task, as it comes; with one job in this process, in the order of the tasks."""
     if jobs == 1:
         yield from map(solve, tasks)
         return

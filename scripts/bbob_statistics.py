@@ -77,6 +77,9 @@ class Counts(NamedTuple):
     runs: int
 
 
+Outcomes = Mapping[tuple[Cell, int], Sequence[Outcome]]  # of one method for each cell and instance, by seed
+
+
 def outcomes(
     rows: Iterable[Row], label: str, targets: Sequence[float] = TARGETS
 ) -> dict[tuple[Cell, int], list[Outcome]]:
@@ -104,15 +107,19 @@ class Comparison:
 
         Seeds of two methods have nothing in common, and two seeds of one method can be compared as two labels.
         """
-        ours, theirs = outcomes(rows, label, targets), outcomes(rows, baseline, targets)
+        comparison = cls.paired(outcomes(rows, label, targets), outcomes(rows, baseline, targets))
+        if not comparison.pairs:
+            raise ValueError(f"labels {label!r} and {baseline!r} must have a problem in common, they have none")
+        return comparison
+
+    @classmethod
+    def paired(cls, ours: Outcomes, theirs: Outcomes) -> Comparison:
+        """Pair what two methods came to on the problems that both have, in the order of their seeds."""
         pairs: dict[Cell, list[Pair]] = defaultdict(list)
         for cell, instance in sorted(ours.keys() & theirs.keys(), key=lambda key: (key[0][:2], key[0][2] or 0, key[1])):
             both = zip(ours[cell, instance], theirs[cell, instance], strict=False)
             pairs[cell] += [Pair(instance, a, b) for a, b in both]
-        pairs = {cell: found for cell, found in pairs.items() if found}
-        if not pairs:
-            raise ValueError(f"labels {label!r} and {baseline!r} must have a problem in common, they have none")
-        return cls(pairs)
+        return cls({cell: found for cell, found in pairs.items() if found})
 
     def only(
         self,

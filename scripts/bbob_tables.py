@@ -54,8 +54,8 @@ def marked_ratio(estimate: Estimate, limit: float) -> str:
     return f"{interval(estimate)} ?" if estimate.value > limit else interval(estimate)
 
 
-def versus(both: Sequence[int]) -> str:
-    return f"{both[0]} : {both[1]}"
+def versus(counts: Sequence[int]) -> str:
+    return " : ".join(map(str, counts))
 
 
 def share(count: int, total: int) -> str:
@@ -87,16 +87,26 @@ def at_least_theirs(text: str, counts: tuple[int, int]) -> Goal:
     return Goal(f"{text}, at least the baseline's", versus(counts), counts[0] >= counts[1])
 
 
+def cell_ratios(comparison: Comparison) -> dict[Cell, Estimate]:
+    """The ratio of every cell."""
+    return {cell: Comparison({cell: pairs}).ratio for cell, pairs in comparison.pairs.items()}
+
+
+def surely_above(ratios: Mapping[Cell, Estimate], limit: float) -> str:
+    """Names of the cells whose interval lies above a limit."""
+    return ", ".join(_name(cell) for cell, ratio in ratios.items() if ratio.low > limit) or "none"
+
+
 def _above(comparison: Comparison, limit: float) -> tuple[Goal, dict[Cell, str]]:
     """The goal that no cell is surely above a limit, and the cells that may be."""
-    ratios = {cell: Comparison({cell: pairs}).ratio for cell, pairs in comparison.pairs.items()}
-    worse = [_name(cell) for cell, ratio in ratios.items() if ratio.low > limit]
+    ratios = cell_ratios(comparison)
+    worse = surely_above(ratios, limit)
     doubtful = {
         cell: f"ratio {interval(ratio)}"
         for cell, ratio in ratios.items()
         if ratio.value > limit and not ratio.low > limit
     }
-    return Goal(f"no cell with an interval above {limit}", ", ".join(worse) or "none", not worse), doubtful
+    return Goal(f"no cell with an interval above {limit}", worse, worse == "none"), doubtful
 
 
 def _fewer(comparison: Comparison) -> dict[Cell, str]:

@@ -1,20 +1,23 @@
-"""One run of the benchmark of searches with models: a method on a problem of ioh, with its gap as evaluations go on."""
+"""One run of the benchmark of searches with models: a method on a problem of ioh, its gaps and the targets it hits."""
 
 from __future__ import annotations
 
 import math
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from bbob_arguments import parse_option
 from bbob_rows import Run, append_tuples, read_texts
-from bbob_runs import SIGMA0, Finished, Recorder, bbob_problem, how_it_ended, start
+from bbob_runs import OUT_OF_TIME, SIGMA0, Finished, Recorder, bbob_problem, how_it_ended, run_cma, start
 
-TARGET = 1e-8  # above the optimum
+TARGETS = tuple(10.0 ** (2 - i / 5) for i in range(51))  # above the optimum, 10^2 to 10^-8: the targets of COCO
+TARGET = TARGETS[-1]  # where a run ends
 CHECKPOINTS = (10, 30, 100, 400, 2000)  # evaluations per coordinate after which the gap is noted
 
 
@@ -24,8 +27,9 @@ class ModelSetup(NamedTuple):
     method: str
     options: str
     budget: int  # evaluations per coordinate
-    batch: int  # points in an ask, 0: as many as the method wants
+    batch: str  # points in an ask (see points_an_ask), empty: as many as the method wants
     noise: float  # values are f_opt + (f - f_opt) exp(noise N(0, 1))
+    seconds: float  # after which a run is cut at its next evaluation, by the clock on the wall; 0: never
 
 
 class ModelRow(NamedTuple):
@@ -42,11 +46,13 @@ class ModelRow(NamedTuple):
     ended: str
     cpu: float  # seconds, evaluations included
     gaps: tuple[float, ...]  # at the checkpoints within the budget: the best value so far above the optimum
+    hits: tuple[int, ...]  # number of the evaluation that hit each of TARGETS, up to the last that was hit
     method: str
     options: str
     budget: int
-    batch: int
+    batch: str
     noise: float
+    seconds: float
 
     @property
     def run(self) -> Run:
@@ -54,12 +60,17 @@ class ModelRow(NamedTuple):
 
     @property
     def setup(self) -> ModelSetup:
-        return ModelSetup(self.method, self.options, self.budget, self.batch, self.noise)
+        return ModelSetup(self.method, self.options, self.budget, self.batch, self.noise, self.seconds)
 
     @property
     def cost(self) -> int:
         """Evaluations to the target; a run that does not get there counts with its budget."""
         return self.budget * self.dim if self.evals is None else self.evals
+
+    @property
+    def cut(self) -> bool:
+        """Whether the run had no more time."""
+        return self.ended == OUT_OF_TIME
 
 
 class ModelTask(NamedTuple):
@@ -74,6 +85,11 @@ class ModelTask(NamedTuple):
         return self.setup.budget * self.run.dim
 
     @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of the method that differ from its defaults."""
+        return dict(parse_option(text) for text in self.setup.options.split(";") if text)
+
+    @property
     def seed(self) -> int:
         """Seed of the method, positive and below 2^31, as cma wants it."""
         function, dim, instance, _, seed = self.run
@@ -82,6 +98,11 @@ class ModelTask(NamedTuple):
 
 def read_model_rows(path: Path) -> list[ModelRow]:
     """Rows of a file, none if there is no file."""
+    try:
+        texts = read_texts(path, ModelRow._fields)
+    except ValueError as error:
+        hint = "a file without hits and seconds is of an earlier version of this benchmark, whose runs must be run anew"
+        raise ValueError(f"{error}; {hint}") from None
     return [
         ModelRow(
             row["label"],
@@ -91,19 +112,34 @@ def read_model_rows(path: Path) -> list[ModelRow]:
             row["ended"],
             float(row["cpu"]),
             tuple(float(gap) for gap in row["gaps"].split()),
+            tuple(int(hit) for hit in row["hits"].split()),
             row["method"],
             row["options"],
-            *(int(row[name]) for name in ("budget", "batch")),
+            int(row["budget"]),
+            row["batch"],
             float(row["noise"]),
+            float(row["seconds"]),
         )
-        for row in read_texts(path, ModelRow._fields)
+        for row in texts
     ]
 
 
 def append_model_rows(path: Path, rows: Iterable[ModelRow]) -> None:
     """Write rows at the end of a file."""
-    texts = (row._replace(gaps=" ".join(f"{gap:.6g}" for gap in row.gaps)) for row in rows)  # type: ignore[arg-type]
+    texts = (
+        row._replace(gaps=" ".join(f"{gap:.6g}" for gap in row.gaps), hits=" ".join(map(str, row.hits)))  # type: ignore[arg-type]
+        for row in rows
+    )
     append_tuples(path, texts, ModelRow._fields)
+
+
+def points_an_ask(batch: str, popsize: int) -> int:
+    """A number of points, or 0.5x as many as a population has, rounded down; at least one."""
+    factor = batch.removesuffix("x")
+    number = float(factor) if re.fullmatch(r"[0-9]+([.][0-9]+)?", factor) else 0.0
+    if number <= 0.0 or (factor == batch and number != int(number)):
+        raise ValueError(f"a batch must be a number of points like 10, or of populations like 0.5x, got {batch!r}")
+    return int(number) if factor == batch else max(1, int(number * popsize))
 
 
 class GapRecorder(Recorder):
@@ -112,10 +148,10 @@ class GapRecorder(Recorder):
     def __init__(self, task: ModelTask) -> None:
         problem = bbob_problem(task.run)
         self.optimum = float(problem.optimum.y)
-        super().__init__(problem, self.optimum, task.max_evals, (TARGET,))
+        super().__init__(problem, self.optimum, task.max_evals, TARGETS, task.setup.seconds)
         self.at = [many * task.run.dim for many in CHECKPOINTS if many <= task.setup.budget]
         self.gaps: list[float] = []
-        self.best, self.asks = math.inf, 0
+        self.best = math.inf
         self.noise, self.rng = task.setup.noise, np.random.default_rng([7, task.seed])
 
     def note(self, value: float) -> None:
@@ -130,7 +166,6 @@ class GapRecorder(Recorder):
         return max(0.0, self.best - self.optimum)
 
     def generation(self, points: Any) -> list[float]:
-        self.asks += 1
         values = super().generation(points)
         if self.noise == 0.0:
             return values
@@ -146,30 +181,27 @@ class GapRecorder(Recorder):
 
 
 def search_esgroup(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
-    """Ours with the task's options."""
+    """Ours with the task's options; with restarts, `minimize` is what begins again.
+
+    It is not told the target, which the recorder knows without noise, and which ends the run in any case.
+    """
     import esgroup
 
-    options = dict(parse_option(text) for text in task.setup.options.split(";") if text)
+    options = {"rng": task.seed, "max_evals": task.max_evals, **task.options}
     if "restarts" in options:
-        found = esgroup.minimize(fun.generation, x0, SIGMA0, rng=task.seed, vectorized=True, **options)
-        return "+".join(found.stop)
-    search = esgroup.Searcher(x0, SIGMA0, rng=task.seed, max_evals=task.max_evals, **options)
+        return "+".join(esgroup.minimize(fun.generation, x0, SIGMA0, vectorized=True, **options).stop)
+    search = esgroup.Searcher(x0, SIGMA0, **options)
+    batch = points_an_ask(task.setup.batch, search.popsize) if task.setup.batch else None
     while not search.stop():
-        points = search.ask(task.setup.batch) if task.setup.batch else search.ask()
+        points = search.ask(batch)
         search.tell(points, fun.generation(points))
     return "+".join(search.stop())
 
 
 def search_cma(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
-    """cma with its defaults."""
-    import cma
-
-    options = {"maxfevals": task.max_evals, "verbose": -9, "verb_log": 0, "seed": task.seed}
-    search = cma.CMAEvolutionStrategy(x0, SIGMA0, options)
-    while not search.stop():
-        points = search.ask()
-        search.tell(points, fun.generation(points))
-    return "+".join(search.stop())
+    """cma with its defaults, or with restarts."""
+    options = task.options
+    return run_cma(fun, x0, task.seed, options.pop("restarts", "none"), options)
 
 
 def search_lq(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
@@ -248,25 +280,24 @@ METHODS: dict[str, Callable[[ModelTask, GapRecorder, np.ndarray], str]] = {
 }
 
 
-def _begin(task: ModelTask) -> None:
-    """Import and compile what a method needs, off the clock, by a short run on the sphere."""
-    run = Run(1, task.run.dim, 1, None, 0)
-    short = task._replace(run=run, setup=task.setup._replace(budget=8, noise=0.0))
-    fun = GapRecorder(short)
-    how_it_ended(lambda: METHODS[task.setup.method](short, fun, start(run)), fun)
+@cache
+def _begin(setup: ModelSetup, dim: int) -> None:
+    """Import and compile what a method needs, off the clock, by a short run on the sphere; once in a process."""
+    task = ModelTask("", setup._replace(budget=8, noise=0.0), Run(1, dim, 1, None, 0))
+    fun = GapRecorder(task)
+    how_it_ended(lambda: METHODS[setup.method](task, fun, start(task.run)), fun)
 
 
 def solve_with_gaps(task: ModelTask) -> ModelRow:
     """One run."""
-    fun, x0 = GapRecorder(task), start(task.run)
+    run, x0 = task.run, start(task.run)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _begin(task)
-        since = time.process_time()
+        _begin(task.setup, run.dim)
+        fun, since = GapRecorder(task), time.process_time()
         ended = how_it_ended(lambda: METHODS[task.setup.method](task, fun, x0), fun)
     cpu = round(time.process_time() - since, 3)
-    run = task.run
     return ModelRow(
-        task.label, run.function, run.dim, run.instance, run.seed, fun.evals()[0], fun.count, fun.asks, ended, cpu,
-        fun.all_gaps(), *task.setup,
+        task.label, run.function, run.dim, run.instance, run.seed, fun.evals()[-1], fun.count, fun.asks, ended, cpu,
+        fun.all_gaps(), tuple(fun.hits), *task.setup,
     )  # fmt: skip

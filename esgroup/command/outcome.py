@@ -49,6 +49,7 @@ class Outcome:
             lines += [("feasible", self._feasibility())] if self._has_constraints and not self.all_failed else []
             lines += [(f"mode {i}", text) for i, text in enumerate(self._modes(), start=1)]
             lines.append(("cost", self._cost()))
+            lines += [("model", text)] if (text := self._about_model()) else []
         if self.files:
             lines.append(("files", ", ".join(f"{kind} {path}" for kind, path in self.files.items())))
         if self.interrupted and "checkpoint" in self.files:
@@ -134,6 +135,13 @@ class Outcome:
         parts = [f"{nfev:,} evaluations in {nit:,} generations", f"{self.seconds:.3g} s"]
         parts += [f"{restarts} restart{'s' * (restarts != 1)}"] * (restarts > 0)
         return ", ".join(parts + [f"{failed:,} evaluations failed (NaN)"] * (failed > 0))
+
+    def _about_model(self) -> str:
+        from esgroup.search import models
+
+        if self.result is None or self.search is None:
+            return ""
+        return models.remark(self.search, ended=bool(self.result.stop), noisy=self.result.noisy)
 
     def _modes(self) -> list[str]:
         assert self.result is not None

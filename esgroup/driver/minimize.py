@@ -24,8 +24,8 @@ from esgroup.driver.spaces import SpaceName, distribution_over, mixture_over
 from esgroup.files.autosave import must_be_new
 from esgroup.files.npz import Path
 from esgroup.groups import Group
+from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, documented
 from esgroup.options import NAMES as OPTION_NAMES
-from esgroup.options import Algorithm, Auto, Model, Noise, StepSizeRule, documented
 from esgroup.restarts import Restarts, as_restarts
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.limits import parse_limits
@@ -93,7 +93,7 @@ def minimize(
     mirrored: bool = False,
     noise: Noise | None = None,
     step_size: StepSizeRule = "csa",
-    model: Model | None = None,
+    model: Model | None = DEFAULT_MODEL,
     cov0: Any = None,
     fixed: Any = None,
     integer: Any = None,
@@ -249,6 +249,9 @@ def minimize(
         asynchronous,
     )
     options = {name: given[name] for name in OPTION_NAMES}
+    repeated = as_restarts(restarts)
+    if repeated is not None and model == "auto":
+        options["model"] = None  # restarts are for many evaluations
     if space != "vector" or basins is not None:
         rng = generator(rng)
         if basins is None:
@@ -260,11 +263,10 @@ def minimize(
     if constrained is not None:
         rule = AugmentedLagrangian(constrained.number, constrained.equalities, constraint_tol)
     first = Searcher(x0, sigma0, constraints=rule, rng=rng, **limits._asdict(), **options)
-    strategy = as_restarts(restarts)
     can_restart = isinstance(x0, Space) or np.ndim(x0) == 1 or (isinstance(x0, Strategy) and x0.can_restart)
-    if strategy is not None and not can_restart:
+    if repeated is not None and not can_restart:
         raise ValueError(f"restarts are for searches over vectors from a point, got {type(x0).__name__}")
-    restarted = RestartedSearch(first, strategy)
+    restarted = RestartedSearch(first, repeated)
     if isinstance(workers, int) and not asynchronous:
         restarted.least_batch = workers
     keeper = Keeper(checkpoint, given)

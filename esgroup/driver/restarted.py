@@ -174,7 +174,7 @@ class RestartedSearch:
         best = self.best_f, self._best_point, self.best_constraints, self._best_violation, self.multipliers
         past = Past(self.restart + 1, self.nfev, self.nit, self.nfailed, self.seconds, *best)
         schedule, plan = planned
-        accepts, rule = self.search.accepts, self.search.constraints
+        accepts, rule, note = self.search.accepts, self.search.constraints, self.search.model_note
         for _ in range(_PLACES):
             strategy = self._first.restarted(plan.popsize, plan.sigma_factor, self.rng)
             if strategy is None or accepts is None or accepts(_start_of(strategy)):
@@ -187,7 +187,7 @@ class RestartedSearch:
             return False
         limits = _remaining(self.limits, past)
         self.search = Searcher(strategy, constraints=rule, rng=self.rng.spawn(1)[0], **limits._asdict())
-        self.search.accepts = accepts
+        self.search.accepts, self.search.model_note = accepts, note
         self.past, self.schedule, self.plan = past, schedule, plan
         return True
 

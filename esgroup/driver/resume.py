@@ -14,9 +14,9 @@ from esgroup.driver.restarted import RestartedSearch
 from esgroup.files import npz as files
 from esgroup.files.autosave import Contents, FileKeeper, must_exist
 from esgroup.search import snapshot
+from esgroup.search.models import unassisted
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Strategy
-from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.vector import VectorSearch
 
@@ -51,7 +51,7 @@ class Keeper(FileKeeper[RestartedSearch]):
             not_given = path.not_given if isinstance(path, CheckpointFile) else ()
             difference = (
                 origin_difference(origin._replace(arguments={}), self._origin)  # the problem first
-                or _difference(search.strategy, restarted.search.strategy)
+                or self._difference(search.strategy, restarted.search.strategy)
                 or _constraint_difference(search, restarted.search)
                 or self._popsize_difference(search, header, restarted.search)
                 or origin_difference(origin, self._origin, not_given)
@@ -62,6 +62,12 @@ class Keeper(FileKeeper[RestartedSearch]):
             raise ValueError(f"the checkpoint {os.fspath(path)!r} must be that of the same search, but {difference}")
         problem = self._origin.problem if origin.problem is None else origin.problem
         self._origin = origin._replace(problem=problem)
+
+    def _difference(self, saved: Strategy, given: Strategy) -> str | None:
+        """Compare the strategies; with model="auto" the search goes on as it has begun, with a model or without."""
+        if self._given.get("model") == "auto":
+            saved, given = unassisted(saved), unassisted(given)
+        return _difference(saved, given)
 
     def _popsize_difference(self, saved: Searcher, header: dict[str, Any], given: Searcher) -> str | None:
         """Compare the popsize of the first run, if it is given: restarts choose those of later runs."""
@@ -92,8 +98,7 @@ def _difference(saved: Strategy, given: Strategy) -> str | None:
         return f"it searches over {_space(saved)}, {saved.structure}, not over {_space(given)}, {given.structure}"
     if saved.shape != given.shape:
         return f"it has {_space(saved)} and x0 has {_space(given)}"
-    if isinstance(saved, ModelSearch) and isinstance(given, ModelSearch):
-        saved, given = saved.vector, given.vector
+    saved, given = unassisted(saved), unassisted(given)
     if isinstance(saved, VectorSearch) and isinstance(given, VectorSearch):
         return _vector_difference(saved, given)
     if isinstance(saved, SpaceSearch) and isinstance(given, SpaceSearch):

@@ -16,6 +16,8 @@ from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
+from esgroup.running.limits import Limits
+from esgroup.search.models import assisted
 from esgroup.space import Space
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.box import Box, make_box
@@ -45,9 +47,21 @@ class Place(NamedTuple):
     root: Array | None = None  # an element of this group; the covariance has the root diag(steps) root
 
 
-def strategy_for(start: Any, sigma0: Any, options: SearchOptions) -> Strategy:
+def strategy_for(
+    start: Any, sigma0: Any, options: SearchOptions, limits: Limits, rule: AugmentedLagrangian | None
+) -> Strategy:
     """Return the strategy for a start: a point, a distribution, a strategy, or another search as `Inherited`."""
+    strategy = _strategy(start, sigma0, options, limits, constrained=rule is not None)
+    if rule is not None and not strategy.takes_constraints:
+        text = "constraints are for searches over vectors and over spaces of named parameters"
+        raise ValueError(f"{text}, not over {strategy.about}")
+    return strategy
+
+
+def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *, constrained: bool) -> Strategy:
     given = options.given() | ({} if sigma0 is None else {"sigma0": sigma0})
+    if options.model in (None, "auto"):  # which leave the choice to the search
+        given.pop("model", None)
     if isinstance(start, Strategy):
         _refuse(given, set(), start)
         return start
@@ -58,7 +72,7 @@ def strategy_for(start: Any, sigma0: Any, options: SearchOptions) -> Strategy:
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
         vectors = _vector_search(start, sigma0, options)
-        return vectors if options.model is None else ModelSearch(vectors)
+        return assisted(vectors, options.model, limits.max_evals, constrained=constrained)
     popsize = given.pop("popsize", None)
     if popsize is not None:
         popsize = checks.whole_number("popsize", popsize, least=2)
@@ -92,22 +106,18 @@ def _vector_search(start: Any, sigma0: Any, options: SearchOptions) -> VectorSea
 
 
 def constraint_rule(
-    strategy: Strategy, constraints: int | AugmentedLagrangian | None, equalities: Any, tolerance: float
+    constraints: int | AugmentedLagrangian | None, equalities: Any, tolerance: float
 ) -> AugmentedLagrangian | None:
     """Return how a search treats its constraints, None if it has none."""
-    rule = constraints
-    if not isinstance(rule, AugmentedLagrangian):
-        number = 0 if rule is None else checks.whole_number("constraints", rule)
-        if number == 0:
-            if rule is None and not _is_empty(equalities):
-                text = "equalities are indices of constraints, whose number must be given, too"
-                raise ValueError(f"{text}: got {equalities!r}")
-            return None
-        rule = AugmentedLagrangian(number, equalities, tolerance)
-    if not strategy.takes_constraints:
-        text = "constraints are for searches over vectors and over spaces of named parameters"
-        raise ValueError(f"{text}, not over {strategy.about}")
-    return rule
+    if isinstance(constraints, AugmentedLagrangian):
+        return constraints
+    number = 0 if constraints is None else checks.whole_number("constraints", constraints)
+    if number == 0:
+        if constraints is None and not _is_empty(equalities):
+            text = "equalities are indices of constraints, whose number must be given, too"
+            raise ValueError(f"{text}: got {equalities!r}")
+        return None
+    return AugmentedLagrangian(number, equalities, tolerance)
 
 
 def _is_empty(value: Any) -> bool:
@@ -210,7 +220,7 @@ def _space_search(
     for name, instead in _OF_PARAMETERS.items():
         if name in given:
             raise ValueError(f"{name} cannot be given with a Space: {instead}")
-    if options.model is not None:
+    if options.model == "quadratic":
         raise ValueError(f"model cannot be given with a Space yet: leave it out, got {options.model!r}")
     row, free = _fixed_by_name(space, options.fixed)
     numbers, choices = free & ~space.is_choice, free & space.is_choice

@@ -73,15 +73,40 @@ class Mark(NamedTuple):
 
 
 class Clock:
-    """Seconds since a search began; the time between saving and loading does not count."""
+    """Seconds since a search began, and how long its caller took for each value.
+
+    The time between saving and loading does not count. The caller has the time from the end of one call of the search
+    to the beginning of `tell`; what came first is left out, because processes start and functions are compiled then.
+    """
 
     def __init__(self, seconds: float = 0.0) -> None:
         self._before, self._since = seconds, time.monotonic()
+        self._handed_over: float | None = None  # when the caller had its turn
+        self._turns, self._waited, self._values = 0, 0.0, 0
 
     @property
     def seconds(self) -> float:
         """The time so far."""
         return self._before + time.monotonic() - self._since
+
+    def hand_over(self, waited: float = 0.0, values: int = 0) -> None:
+        """The caller has its turn, after one of so many seconds that brought so many values."""
+        if values and self._turns > 1:
+            self._waited, self._values = self._waited + waited, self._values + values
+        self._handed_over = time.monotonic()
+
+    def take_back(self) -> float:
+        """The caller ends its turn; returns how long it was."""
+        if self._handed_over is None:
+            return 0.0
+        waited, self._handed_over = time.monotonic() - self._handed_over, None
+        self._turns += 1
+        return waited
+
+    @property
+    def interval(self) -> float | None:
+        """Seconds that the caller took for a value on average, None if that is not known yet."""
+        return self._waited / self._values if self._values else None
 
     def __getstate__(self) -> float:
         return self.seconds
@@ -103,7 +128,8 @@ class Ledger:
         self.inner: Array | None = None  # a point to try in the next generation of a search with constraints
         self.best_g: Array | None = None
         self.best_violation = 0.0
-        self.nfev = self.nit = self.nfailed = 0
+        self.nfev = self.nfailed = 0
+        self.nit = 0  # moves of the distribution: generations, or parts of them (`Strategy.generations` counts)
         self.best_x: Array | None = None
         self.best_f = math.nan
         self.record = Record()
@@ -232,7 +258,7 @@ class Ledger:
             self.best_x, self.best_f = checks.read_only(points[i].copy()), value
 
     def end_generation(self, ranked: list[float], most_out: int) -> None:
-        """Count a generation: points that are out belong to an older distribution from now on.
+        """Count a generation, or a part of one: points that are out belong to an older distribution from now on.
 
         Asks with at most `most_out` points together are remembered, the newest ones: some may never be told.
         """

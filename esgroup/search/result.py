@@ -10,6 +10,7 @@ import numpy as np
 
 from esgroup.running.limits import status_of
 from esgroup.running.result import SearchResult
+from esgroup.search import models
 
 
 def result(search: Any) -> SearchResult:
@@ -51,7 +52,7 @@ def constraint_fields(search: Any) -> dict[str, Any]:
 
 
 def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:
-    """The reasons as a sentence, what failed, whether values look noisy, and which structure was chosen."""
+    """The reasons as a sentence, what failed, whether values look noisy, which structure was chosen, and models."""
     parts = ["; ".join(f"{name}: {text}" for name, text in reasons.items()) or "The search is still running"]
     if search.nfev == 0 and search.best_x is None:
         parts.append("No value was told yet")
@@ -67,4 +68,6 @@ def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:
         parts.append(f"The values look noisy, or rugged. If there is noise, the best value is luck: take xmean{advice}")
     if search.structure_note:
         parts.append(search.structure_note)
+    if remark := models.remark(search, ended=bool(reasons), noisy=noisy):
+        parts.append(remark)
     return ". ".join(parts)  # the names of reasons as they are spelled

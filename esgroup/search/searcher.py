@@ -12,9 +12,9 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import Group
-from esgroup.options import Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
+from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
 from esgroup.running.limits import budget_reasons, parse_limits
-from esgroup.search import arguments, constrained, feasible, late, tell_input
+from esgroup.search import arguments, constrained, feasible, late, models, tell_input
 from esgroup.search.ledger import Found, Ledger
 from esgroup.search.stopping import looks_noisy, still_improving, value_reasons
 from esgroup.strategies.base import Drawn, Strategy, Told, on_plateau
@@ -92,7 +92,7 @@ class Searcher:
         mirrored: bool = False,
         noise: Noise | None = None,
         step_size: StepSizeRule = "csa",
-        model: Model | None = None,
+        model: Model | None = DEFAULT_MODEL,
         cov0: Any = None,
         fixed: Any = None,
         integer: Any = None,
@@ -110,12 +110,13 @@ class Searcher:
         if isinstance(start, Searcher):
             start = arguments.Inherited(start.strategy, start.state)
         self.rng = arguments.generator(rng)
-        self.strategy: Strategy = arguments.strategy_for(start, sigma0, chosen(given)).seeded(self.rng)
+        rule = arguments.constraint_rule(constraints, equalities, constraint_tol)
+        strategy = arguments.strategy_for(start, sigma0, chosen(given), self.limits, rule)
+        self.strategy: Strategy = strategy.seeded(self.rng)
         self.state: Any = self.strategy.start()
-        rule = arguments.constraint_rule(self.strategy, constraints, equalities, constraint_tol)
         self.ledger = Ledger(self.strategy.shape, rule)
         self.accepts: Callable[[Any], bool] | None = None  # of a point as users see it: all others are not handed out
-        self.structure_note = self.strategy.note
+        self.structure_note, self.model_note = self.strategy.note, models.note(model, self.strategy)
         self._first_spread = self.strategy.spread(self.state)
         self._spare: Drawn | None = None  # whose arrays may be used again
 
@@ -193,6 +194,7 @@ class Searcher:
         ledger.hand_out(drawn)
         if strategy.notes_asks:
             self.state = strategy.on_asked(self.state, points)
+        ledger.clock.hand_over()
         shown = points[:]  # a view, which cannot be made writeable again
         return strategy.to_user(shown) if strategy.converts_points else shown
 
@@ -265,6 +267,12 @@ class Searcher:
         RuntimeError
             If tell(fitness) has no ask to belong to.
         """
+        clock, before = self.ledger.clock, self.ledger.nfev
+        waited = clock.take_back()
+        self._tell(told, constraints)
+        clock.hand_over(waited, self.ledger.nfev - before)
+
+    def _tell(self, told: tuple[Any, ...], constraints: Any) -> None:
         one = told[0] if len(told) == 1 else None
         if constraints is None and self.ledger.rule is not None and tell_input.are_triples(self.strategy, one):
             X, fitness, constraints = tell_input.from_triples(one)
@@ -444,8 +452,8 @@ class Searcher:
 
     @property
     def nit(self) -> int:
-        """Generations."""
-        return self.ledger.nit
+        """Generations that have ended."""
+        return self.strategy.generations(self.state, self.ledger.nit)
 
     @property
     def nfailed(self) -> int:
@@ -509,9 +517,10 @@ class Searcher:
         """Return why the search should end, by name: empty while it runs. Asking and telling still work afterwards."""
         strategy, ledger = self.strategy, self.ledger
         nit, record = ledger.nit, ledger.record
-        reasons = budget_reasons(self.limits, ledger.nfev, nit, ledger.clock.seconds, ledger.feasible_f)
+        reasons = budget_reasons(self.limits, ledger.nfev, self.nit, ledger.clock.seconds, ledger.feasible_f)
         batch = strategy.least_batch
-        reasons |= value_reasons(record, nit, strategy.size, batch, patience=strategy.patience)
+        moves = "generations" if batch == strategy.popsize else "parts of generations"
+        reasons |= value_reasons(record, nit, strategy.size, batch, patience=strategy.patience, moves=moves)
         for name, every, look, waits_at in strategy.criteria:
             found = record.look(name, every, nit, look, self.state, self._first_spread)
             if not (found and waits_at and still_improving(record, strategy.size, batch, waits_at)):
@@ -588,14 +597,14 @@ class Searcher:
         """All that the search is composed of, for a file."""
         from esgroup.search.snapshot import Parts
 
-        limits, note = self.limits, self.structure_note
-        return Parts(self.strategy, self.state, self.ledger, limits, self.rng, self._first_spread, note)
+        limits, notes = self.limits, (self.structure_note, self.model_note)
+        return Parts(self.strategy, self.state, self.ledger, limits, self.rng, self._first_spread, *notes)
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Self:
         """Put a search together from its parts."""
         search = cls.__new__(cls)
         search.strategy, search.state, search.ledger, search.limits, search.rng = parts[:5]
-        search._first_spread, search.structure_note, search._spare = parts.first_spread, parts.note, None
-        search.accepts = None
+        search._first_spread, search.structure_note, search.model_note = parts[5:]
+        search.accepts = search._spare = None
         return search

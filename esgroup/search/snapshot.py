@@ -53,6 +53,7 @@ class Parts(NamedTuple):
     rng: np.random.Generator
     first_spread: Array
     note: str
+    model_note: str
 
 
 # ---- to JSON and arrays -----------------------------------------------------------------------------------------
@@ -82,6 +83,7 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
     header = {
         "strategy": strategy,
         "note": parts.note,
+        "model_note": parts.model_note,
         "limits": parts.limits._asdict(),
         "nfev": ledger.nfev,
         "nit": ledger.nit,
@@ -143,7 +145,8 @@ def parts_from_file(header: Header, arrays: Arrays) -> Parts:
     rng = generator_from_json(entry(header, "rng", dict))
     width = strategy.local(state, strategy.mean(state)[None]).shape[1]
     ledger = _ledger(strategy.shape, width, header, arrays)
-    return Parts(strategy, state, ledger, parse_limits(**limits), rng, first, entry(header, "note", str))
+    notes = entry(header, "note", str), entry({"model_note": ""} | header, "model_note", str)  # older files have one
+    return Parts(strategy, state, ledger, parse_limits(**limits), rng, first, *notes)
 
 
 def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) -> Ledger:

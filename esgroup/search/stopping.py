@@ -71,25 +71,27 @@ class Record:
         return {} if last is None else last.reasons
 
 
-def value_reasons(record: Record, nit: int, dim: int, popsize: int, *, patience: float) -> dict[str, str]:
+def value_reasons(
+    record: Record, nit: int, dim: int, popsize: int, *, patience: float, moves: str = "generations"
+) -> dict[str, str]:
     """What the values say: they differ no more, get better no more, or there are none.
 
-    `patience` is how much longer than usual values may stand still.
+    `patience` is how much longer than usual values may stand still; `moves` is what the record counts.
     """
     reasons = {}
     if record.failed_in_a_row >= FAILED:
-        reasons["failed"] = f"no evaluation of the last {record.failed_in_a_row} generations gave a value"
+        reasons["failed"] = f"no evaluation of the last {record.failed_in_a_row} {moves} gave a value"
     span = _short_span(dim, popsize)
     if nit >= span and len(record.best) >= span:
         recent = [*itertools.islice(reversed(record.best), span), record.worst]
         low, high = min(recent), max(recent)
         gap = 0.0 if low == high else high - low  # also of infinite ones
         if gap == 0.0 or gap <= TOL_FUN * max(abs(low), abs(high)) < math.inf:
-            reasons["tolfun"] = f"the values of {span} generations differ by {gap:.3g}, no more than rounding"
+            reasons["tolfun"] = f"the values of {span} {moves} differ by {gap:.3g}, no more than rounding"
             if not record.varied:
                 reasons["flat"] = "no two values differed by more than rounding: there was nothing to go by"
     if patience < math.inf:  # sorting a long history in every generation would be expensive
-        reasons |= record.look("stagnation", 10, nit, _stagnation, record, dim, popsize, patience)
+        reasons |= record.look("stagnation", 10, nit, _stagnation, record, dim, popsize, patience, moves)
     return reasons
 
 
@@ -124,7 +126,7 @@ def _difference(best: float, median: float) -> float:
     return median - best if math.isfinite(median - best) else math.inf
 
 
-def _stagnation(record: Record, dim: int, popsize: int, patience: float) -> dict[str, str]:
+def _stagnation(record: Record, dim: int, popsize: int, patience: float, moves: str) -> dict[str, str]:
     """The tutorial's Stagnation: medians of the first and last 30 per cent of a long history.
 
     Its length, 100 + 100 n^1.5 / lambda generations or a fifth of all, is that of pycma, and so is the age of a search
@@ -136,7 +138,7 @@ def _stagnation(record: Record, dim: int, popsize: int, patience: float) -> dict
         return {}
     if not all(_no_better(values, span) for values in (record.best, record.median)):
         return {}
-    return {"stagnation": f"neither best nor median value got better in {span} generations"}
+    return {"stagnation": f"neither best nor median value got better in {span} {moves}"}
 
 
 def _no_better(values: deque[float], span: int) -> bool:

@@ -260,6 +260,10 @@ class Strategy(ABC):
         """What was decided for the user, for the message of a result."""
         return ""
 
+    def generations(self, state: Any, moves: int) -> int:
+        """Return how many generations have ended after so many moves: as many, unless a move is a part of one."""
+        return moves
+
     def spread(self, state: Any) -> Array:
         """Return standard deviations of what is searched, which tell whether the distribution shrinks or grows."""
         return self.stds(state)

@@ -130,6 +130,8 @@ class ModelSearch(Strategy):
 
     def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> ModelState:
         first = self.start()
+        if "numbers" in arrays and arrays["numbers"].shape == (len(Numbers._fields) - 1,):  # older: without `skipped`
+            arrays = {**arrays, "numbers": np.append(arrays["numbers"], Numbers._field_defaults["skipped"])}
         state = ModelState(**{name: stored_array(arrays, name, kept.shape) for name, kept in first._asdict().items()})
         self.vector.read_state(self.vector_state(state)._asdict())
         for name, kept in state._asdict().items():
@@ -211,6 +213,10 @@ class ModelSearch(Strategy):
         return course.state()
 
     # ---- what is known ------------------------------------------------------------------------------------------
+
+    def generations(self, state: ModelState, moves: int) -> int:
+        numbers = Numbers(*state.numbers.tolist())
+        return int(numbers.generation - numbers.skipped)
 
     def mean(self, state: ModelState) -> Array:
         return self.vector.mean(self.vector_state(state))

@@ -80,6 +80,7 @@ class Numbers(NamedTuple):
     radius: float = 1.0  # of the ball, times sqrt(n)
     worth: float = 0.5  # how often z* keeps its promise
     failures: float = 0.0  # in a row
+    skipped: float = 0.0  # generations whose place earlier evaluations took: 1 or 0
 
 
 class ModelState(NamedTuple):
@@ -199,13 +200,14 @@ class Course:
         self.promise, self.record, self.length = numbers.promise, numbers.record, numbers.length
         self.at_edge, self.kept = bool(numbers.at_edge), numbers.kept
         self.radius, self.worth, self.failures = numbers.radius, numbers.worth, numbers.failures
+        self.skipped = numbers.skipped
 
     def state(self) -> ModelState:
         """All of it as a state."""
         numbers = Numbers(
             self.seed, self.generation, self.batch, self.number_others, self.waiting, self.used_others, self.count,
             self.used, self.trial, self.promise, self.record, self.length, self.at_edge, self.kept, self.radius,
-            self.worth, self.failures,
+            self.worth, self.failures, self.skipped,
         )  # fmt: skip
         return ModelState(
             np.concatenate(self.vector), self.before.first, np.array(numbers, dtype=np.float64), self.archive,
@@ -243,7 +245,7 @@ class Course:
             self._fit()
         self._choose()
         if self.count >= self.n + 2:
-            self.generation = 0
+            self.generation, self.skipped = 0, 1.0
             self.begin()
 
     def go_on(self) -> None:

@@ -88,6 +88,13 @@ def test_a_person_gets_a_few_lines() -> None:
     assert said(result.stderr) == ""
 
 
+def test_a_person_is_told_whether_a_model_was_used() -> None:
+    words = ("run", "rosenbrock", "--dim", "4", "--seed", "1", "--model", "auto", "--max-evals")
+    few, many = (command(*words, evaluations).stdout for evaluations in ("100", "2001"))
+    assert "\nmodel    A quadratic model was used, because max_evals is at most 500" in few
+    assert "\nmodel" not in many and " generations" in many
+
+
 def test_json_is_the_only_thing_on_stdout_and_equals_the_library() -> None:
     found = run("sphere", "--dim", "3", "--seed", "7", "--max-evals", "200", "--structure", "diagonal")
     direct = esgroup.minimize(

@@ -80,6 +80,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     'step_size="tpa"': {"step_size": "tpa"},
     'noise="adapt"': {"noise": "adapt"},
     'model="quadratic"': {"model": "quadratic"},
+    'model="auto"': {"model": "auto"},
     "decoding": {"decoding": True},
     'algorithm="paper"': {"algorithm": "paper"},
     "constraints": {"constraints": NonlinearConstraint(squares, -np.inf, 50.0), "constraint_tol": 1e-5},

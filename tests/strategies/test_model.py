@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import esgroup
 from esgroup import Searcher
 from esgroup.groups import BlockTriangular, Diagonal, Full, Group, Heisenberg
+from esgroup.running.history import read
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.model_course import ASKED, COUNTED, NEW, Course, Numbers, frame_change, root_logs, root_step
@@ -389,7 +390,61 @@ def test_evaluations_from_before_the_search_feed_the_archive_and_take_the_place_
     assert numbers(few).archived == 4.0 and numbers(few).generation == 0.0
 
 
+# ---- generations ------------------------------------------------------------------------------------------------
+
+
+def test_a_search_counts_generations_and_not_their_parts() -> None:
+    search, tells, seen = searcher(10), 0, [0]
+    while search.nfev < 200:
+        search.tell([rosenbrock(x) for x in search.ask()])
+        tells += 1
+        seen.append(search.nit)
+    assert search.nit == numbers(search).generation < tells == search.ledger.nit
+    assert seen[1] == 1 and set(np.diff(seen)) == {0, 1}  # the first ask is a whole generation
+    assert search.result.nit == search.nit
+
+
+def test_a_limit_of_generations_is_for_whole_ones_over_all_runs_and_in_the_history(tmp_path: Path) -> None:
+    search = searcher(10, max_iters=6)
+    while not search.stop():
+        search.tell([rosenbrock(x) for x in search.ask()])
+    assert list(search.stop()) == ["max_iters"] and search.nit == 6 < search.ledger.nit
+    calls: list[int] = []
+
+    def constant(x: Array) -> float:
+        return 1.0
+
+    result = esgroup.minimize(
+        constant, np.ones(3), 0.5, model="quadratic", restarts="ipop", max_iters=70, rng=1,
+        history=tmp_path / "h.jsonl", callback=lambda current: calls.append(current.nit),
+    )  # fmt: skip
+    assert result.nit == 70 and result.restarts > 0 and list(result.stop) == ["max_iters"]
+    recorded = read(tmp_path / "h.jsonl")
+    assert recorded.nit[-1] == 70 and set(np.diff(recorded.nit)) <= {0.0, 1.0}
+    assert len(recorded.nit) == len(calls) >= 70 and min(calls) < calls[-1] < 70
+
+
+def test_earlier_evaluations_are_no_generation() -> None:
+    X = np.random.default_rng(12).standard_normal((40, 4))
+    search = Searcher.from_data(X, [ellipsoid(x) for x in X], model="quadratic", rng=1, max_iters=1)
+    assert numbers(search).generation == 1.0 and search.nit == 0
+    while not search.stop():
+        search.tell([ellipsoid(x) for x in search.ask()])
+    assert search.nit == 1 and numbers(search).generation == 2.0
+
+
 # ---- files ------------------------------------------------------------------------------------------------------
+
+
+def test_older_files_without_the_number_of_skipped_generations_are_read() -> None:
+    search = searcher()
+    run(search, rosenbrock, 60)
+    arrays = search.state._asdict()
+    older = arrays | {"numbers": arrays["numbers"][:-1]}
+    read_again = search.strategy.read_state(older)
+    assert np.array_equal(read_again.numbers, arrays["numbers"])
+    with pytest.raises(ValueError, match="numbers"):
+        search.strategy.read_state(arrays | {"numbers": arrays["numbers"][:-2]})
 
 
 @pytest.mark.parametrize("structure", ["full", "diagonal", "heisenberg:k1=1,k2=1"])
@@ -420,7 +475,8 @@ def test_a_run_that_is_resumed_equals_the_uninterrupted_one_with_restarts_too(tm
         path = tmp_path / f"{cut}.npz"
         esgroup.minimize(rugged, [2.0, 3.0], 0.3, max_evals=cut, checkpoint=path, **given)
         resumed = esgroup.minimize(rugged, [2.0, 3.0], 0.3, max_evals=900, checkpoint=path, resume=True, **given)
-        assert resumed.fun == whole.fun and np.array_equal(resumed.x, whole.x) and resumed.nfev == whole.nfev
+        assert resumed.fun == whole.fun and np.array_equal(resumed.x, whole.x)
+        assert (resumed.nfev, resumed.nit) == (whole.nfev, whole.nit)
 
 
 def test_a_search_without_a_model_can_begin_where_one_with_a_model_is() -> None:
@@ -451,7 +507,7 @@ def test_bounds_and_fixed_coordinates_are_kept() -> None:
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        ({"model": "cubic"}, "model must be None or 'quadratic', got 'cubic'"),
+        ({"model": "cubic"}, "model must be None or 'auto' or 'quadratic', got 'cubic'"),
         ({"structure": "triangular"}, "structure must be 'full'"),
         ({"noise": "adapt"}, "noise cannot be combined with model='quadratic'.*'adapt'"),
         ({"algorithm": "paper"}, "algorithm cannot be combined"),

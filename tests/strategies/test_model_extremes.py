@@ -61,12 +61,14 @@ def test_the_end_is_judged_by_parts_of_generations() -> None:
     part = search.strategy.least_batch
     assert part == 3 < search.popsize and part in sizes
     search.ledger.record.best.clear()
-    first = search.nit
+    first, generations = search.ledger.nit, search.nit
     while "tolfun" not in search.stop():
         points = search.ask()
         search.tell(points, [0.0] * len(points))
-        assert search.nit < 500
-    assert search.nit - first >= 10 + 30 * 10 / part
+        assert search.ledger.nit < 500
+    assert search.ledger.nit - first >= 10 + 30 * 10 / part
+    assert search.nit - generations < search.ledger.nit - first
+    assert "parts of generations" in search.stop()["tolfun"]
 
 
 def test_earlier_evaluations_of_any_size_are_no_obstacle() -> None:

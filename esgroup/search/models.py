@@ -1,0 +1,77 @@
+"""Which searches have a quadratic model: those that ask for one, and with "auto" those of few evaluations.
+
+"auto" decides by the arguments alone, never by the clock, so that a search is the same wherever it runs. How long
+evaluations took only leads to a remark in the message of a result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from esgroup.groups import Full
+from esgroup.options import Model
+from esgroup.strategies.base import Strategy
+from esgroup.strategies.model import ModelSearch
+from esgroup.strategies.vector import VectorSearch
+
+# Evaluations for each coordinate that count as few. On the ten bbob functions of the README's table a search with a
+# model reaches 1e-8 within 410: whoever allows more than 500 does not have to save them.
+FEW = 500
+# Coordinates up to which "auto" is a model, and one is recommended. The model itself takes 2 ms an evaluation with 10
+# coordinates, 4 ms with 40 and 11 ms with 60; what it saves was measured up to 20.
+MOST_COORDINATES = 40
+# Seconds from one value to the next that make a search slow. The time of the model is a fraction of that, so that a
+# recommendation costs little where the function is not smooth.
+SLOW = 0.01
+
+USED = f"A quadratic model was used, because max_evals is at most {FEW} evaluations per coordinate"
+
+
+def assisted(plain: VectorSearch, model: Model | None, max_evals: int | None, *, constrained: bool) -> Strategy:
+    """Return the search with a model, if that was asked for or "auto" decides so, else the search as it is.
+
+    "auto" is a model where `max_evals` says that evaluations are few, in the full structure, without constraints, and
+    where the search can have one. (Whether there will be restarts, only `minimize` knows.)
+    """
+    if model is None:
+        return plain
+    if model == "auto":
+        few = max_evals is not None and max_evals <= FEW * plain.size
+        if not few or constrained or not isinstance(plain.group, Full) or not _can_be_assisted(plain):
+            return plain
+    return ModelSearch(plain)
+
+
+def unassisted(strategy: Strategy) -> Strategy:
+    """Return the search without its model."""
+    return strategy.vector if isinstance(strategy, ModelSearch) else strategy
+
+
+def note(model: Model | None, strategy: Strategy) -> str:
+    """What was decided for the user who gave this option, for the message of a result."""
+    return USED if model == "auto" and unassisted(strategy) is not strategy else ""
+
+
+def remark(search: Any, *, ended: bool, noisy: bool) -> str:
+    """What the message of a result says of models: what was decided, or that one would save evaluations.
+
+    A model is recommended after any end, also a good one, because the next search of its kind is as slow.
+    """
+    interval = search.ledger.clock.interval
+    if search.model_note or not ended or noisy or interval is None or interval <= SLOW:
+        return str(search.model_note)
+    if search.constraints is not None or not _can_be_assisted(search.strategy):
+        return ""
+    time = f"{1e3 * interval:.0f} ms" if interval < 1.0 else f"{interval:,.1f} s"
+    return f'A value came every {time}: model="quadratic" takes about a third of the evaluations on smooth functions'
+
+
+def _can_be_assisted(strategy: Strategy) -> bool:
+    """Whether model="quadratic" would be accepted, and what is searched is not too large for it."""
+    if not isinstance(strategy, VectorSearch) or strategy.size > MOST_COORDINATES:
+        return False
+    try:
+        ModelSearch(strategy)
+    except ValueError:
+        return False
+    return True

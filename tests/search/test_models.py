@@ -1,0 +1,193 @@
+"""Which searches have a quadratic model: by the option "auto", and what results say of models."""
+
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import esgroup
+from esgroup import Searcher, minimize
+from esgroup.search import ledger
+from esgroup.search.models import FEW, MOST_COORDINATES, USED
+from esgroup.strategies.model import ModelSearch
+
+Array = np.ndarray
+
+
+def valley(x: Array) -> float:
+    return float((100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum())
+
+
+def has_model(search: Searcher) -> bool:
+    return isinstance(search.strategy, ModelSearch)
+
+
+# ---- auto ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dim", "options", "expected"), [
+    (4, {"max_evals": 2000}, True),
+    (4, {"max_evals": 2001}, False),
+    (4, {}, False),
+    (4, {"max_time": 1.0, "max_iters": 3, "target": 0.0}, False),
+    (40, {"max_evals": 100}, True),
+    (41, {"max_evals": 100}, False),
+    (45, {"max_evals": 100, "fixed": range(5)}, True),
+    (4, {"max_evals": 1000, "fixed": [0, 1]}, True),
+    (4, {"max_evals": 1001, "fixed": [0, 1]}, False),
+    (4, {"max_evals": 100, "structure": "full"}, True),
+    (4, {"max_evals": 100, "structure": "diagonal"}, False),
+    (4, {"max_evals": 100, "structure": "block_triangular:k=4"}, False),
+    (4, {"max_evals": 100, "structure": "triangular"}, False),
+    (4, {"max_evals": 100, "bounds": (-2, 3), "popsize": 20, "cov0": np.eye(4), "decoding": False}, True),
+    (4, {"max_evals": 100, "noise": "adapt"}, False),
+    (4, {"max_evals": 100, "mirrored": True}, False),
+    (4, {"max_evals": 100, "step_size": "tpa"}, False),
+    (4, {"max_evals": 100, "algorithm": "paper"}, False),
+    (4, {"max_evals": 100, "integer": [1]}, False),
+    (4, {"max_evals": 100, "integer": [1], "fixed": [1]}, True),
+    (4, {"max_evals": 100, "constraints": 1}, False),
+    (4, {"max_evals": 100, "constraints": 0}, True),
+])  # fmt: skip
+def test_auto_is_a_model_exactly_where_the_arguments_say_that_evaluations_are_few(
+    dim: int, options: dict[str, Any], expected: bool
+) -> None:
+    assert (FEW, MOST_COORDINATES) == (500, 40)
+    search = Searcher(np.ones(dim), 0.5, model="auto", rng=1, **options)
+    assert has_model(search) is expected
+    assert (USED in search.result.message) is expected
+
+
+def test_auto_is_the_search_with_a_model_or_without_bit_for_bit() -> None:
+    given: dict[str, Any] = {"max_evals": 300, "rng": 1}
+    for model, more in (("quadratic", {}), (None, {"structure": "diagonal"})):
+        chosen = minimize(valley, np.zeros(5), 0.5, model="auto", **given, **more)
+        wanted = minimize(valley, np.zeros(5), 0.5, model=model, **given, **more)  # type: ignore[arg-type]
+        assert np.array_equal(chosen.x, wanted.x) and (chosen.nfev, chosen.nit) == (wanted.nfev, wanted.nit)
+        assert (USED in chosen.message) is (model is not None) and USED not in wanted.message
+
+
+def test_restarts_say_that_evaluations_are_many() -> None:
+    given: dict[str, Any] = {"max_evals": 300, "rng": 1}
+    for restarts in ("ipop", "bipop", esgroup.restarts.IPOP()):
+        plain = minimize(valley, np.zeros(5), 0.5, restarts=restarts, model=None, **given)
+        chosen = minimize(valley, np.zeros(5), 0.5, restarts=restarts, model="auto", **given)
+        assert np.array_equal(plain.x, chosen.x) and USED not in chosen.message
+
+
+def test_auto_is_accepted_where_no_search_has_a_model() -> None:
+    space = esgroup.Space({"a": esgroup.Choice(1, 2)})
+    for start in (esgroup.Wishart(mean=np.eye(2)), space, Searcher(np.ones(3), 0.5).strategy):
+        search = Searcher(start, model="auto", max_evals=100, rng=1)
+        assert type(search.strategy) is type(Searcher(start).strategy) and USED not in search.result.message
+    with pytest.raises(ValueError, match="model cannot be given here"):
+        Searcher(esgroup.Wishart(mean=np.eye(2)), model="quadratic")
+
+
+@pytest.mark.parametrize("first", [300, 10**6])
+def test_a_run_that_is_resumed_stays_with_a_model_or_without_whatever_its_new_limit(first: int, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"model": "auto", "rng": 1, "checkpoint": tmp_path / "run.npz"}
+    minimize(valley, np.zeros(4), 0.5, max_evals=first, max_iters=10, **given)
+    last = 10**6 if first == 300 else 300
+    found = minimize(valley, np.zeros(4), 0.5, max_evals=last, max_iters=20, resume=True, **given)
+    whole = minimize(valley, np.zeros(4), 0.5, max_evals=first, max_iters=20, rng=1, model="auto")
+    assert has_model(Searcher.load(tmp_path / "run.npz")) is (first == 300)
+    assert np.array_equal(found.x, whole.x) and found.nfev == whole.nfev
+    assert (USED in found.message) is (first == 300)
+    with pytest.raises(ValueError, match="must be that of the same search"):
+        other = None if first == 300 else "quadratic"
+        minimize(valley, np.zeros(4), 0.5, resume=True, **(given | {"model": other}))
+
+
+# ---- what is said -------------------------------------------------------------------------------------------------
+
+
+def test_what_was_decided_is_said_after_loading_and_copying_as_well(tmp_path: Path) -> None:
+    search = Searcher(np.ones(3), 0.5, model="auto", max_evals=50, rng=1)
+    search.save(tmp_path / "s.npz")
+    for one in (Searcher.load(tmp_path / "s.npz"), pickle.loads(pickle.dumps(search))):
+        assert one.model_note == USED and USED in one.result.message
+
+
+class Slow:
+    """A clock of its own, which stands still but while a function is evaluated."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float, first: float = 0.0) -> None:
+        self.now, self.seconds, self.first = 0.0, seconds, first
+        monkeypatch.setattr(ledger, "time", SimpleNamespace(monotonic=lambda: self.now))
+
+    def __call__(self, x: Any) -> float:
+        self.now += self.seconds + self.first
+        self.first = 0.0
+        return valley(np.asarray(x))
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.009, None), (0.012, "every 12 ms"), (1.25, "every 1.2 s")])
+def test_a_model_is_recommended_where_values_come_slowly_and_changes_nothing_else(
+    seconds: float, text: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {"model": None, "max_evals": 100, "rng": 1}
+    quick = minimize(valley, np.zeros(4), 0.5, **given)
+    slow = minimize(Slow(monkeypatch, seconds), np.zeros(4), 0.5, **given)
+    assert np.array_equal(quick.x, slow.x) and "model" not in quick.message
+    if text is None:
+        assert slow.message == quick.message
+    else:
+        assert text in slow.message and 'model="quadratic"' in slow.message
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": "quadratic"},
+        {"model": "auto"},
+        {"x0": np.zeros(41)},
+        {"integer": [0]},
+        {"noise": "adapt"},
+        {"structure": "triangular"},
+        {"constraints": [{"type": "ineq", "fun": lambda x: x[0] + 9}]},
+        {"max_evals": 8},  # one generation: who knows what came first
+    ],
+    ids=str,
+)
+def test_no_model_is_recommended_that_would_be_refused_or_is_there(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {"x0": np.zeros(4), "sigma0": 0.5, "model": None, "max_evals": 60, "rng": 1} | options
+    assert 'model="quadratic"' not in minimize(Slow(monkeypatch, 1.0), **given).message
+
+
+def test_what_comes_before_the_first_values_and_after_the_last_ones_is_not_their_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    function = Slow(monkeypatch, 0.001, first=100.0)
+    search = Searcher(np.zeros(3), 0.5, model=None, max_evals=50, rng=1)
+    while not search.stop():
+        assert "model" not in search.result.message
+        search.tell([function(x) for x in search.ask()])
+        function.now += 50.0  # which are the caller's own
+    function.now += 1000.0
+    assert "model" not in search.result.message
+    assert search.ledger.clock.interval == pytest.approx(0.001)
+
+
+def test_values_that_are_told_one_by_one_take_the_time_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = Slow(monkeypatch, 0.5)
+    search = Searcher(np.zeros(3), 0.5, model=None, max_evals=50, rng=1)
+    while not search.stop():
+        for x in search.ask():
+            search.tell(x, function(x))
+    assert search.ledger.clock.interval == pytest.approx(0.5)
+    assert "every 500 ms" in search.result.message
+    again = pickle.loads(pickle.dumps(search))
+    assert again.ledger.clock.interval is None and "every" not in again.result.message
+
+
+def test_noisy_values_are_no_reason_for_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    function, rng = Slow(monkeypatch, 1.0), np.random.default_rng(1)
+    given: dict[str, Any] = {"model": None, "max_evals": 3000, "rng": 1}
+    result = minimize(lambda x: 0.0 * function(x) + rng.standard_normal(), np.zeros(3), 0.5, **given)
+    assert result.noisy and 'model="quadratic"' not in result.message
