@@ -130,8 +130,6 @@ class ModelSearch(Strategy):
 
     def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> ModelState:
         first = self.start()
-        if "numbers" in arrays and arrays["numbers"].shape == (len(Numbers._fields) - 1,):  # older: without `skipped`
-            arrays = {**arrays, "numbers": np.append(arrays["numbers"], Numbers._field_defaults["skipped"])}
         state = ModelState(**{name: stored_array(arrays, name, kept.shape) for name, kept in first._asdict().items()})
         self.vector.read_state(self.vector_state(state)._asdict())
         for name, kept in state._asdict().items():
@@ -180,8 +178,9 @@ class ModelSearch(Strategy):
 
     def _found(self, state: ModelState, points: Array) -> list[int]:
         """The row of the generation that every point is, -1 if it is none."""
-        equal = (points[:, None] == state.points).all(axis=2) & (state.stages != ABSENT)
-        return [int(row.argmax()) if row.any() else -1 for row in equal]
+        rows = dict(zip((point.tobytes() for point in state.points), range(len(state.points)), strict=True))
+        found = (rows.get(point.tobytes(), -1) for point in points)
+        return [row if row >= 0 and state.stages[row] != ABSENT else -1 for row in found]
 
     def local(self, state: ModelState, points: Array) -> Array:
         return self.vector.local(self.vector_state(state), points)
