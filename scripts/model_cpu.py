@@ -144,8 +144,8 @@ def table(found: dict[tuple[Case, str], list[Spent]], label: str = "model") -> s
     return "\n\n".join(
         [
             "## CPU time of the search itself",
-            f"Milliseconds an evaluation, without the function's; medians of {rounds} runs ({versions}). In brackets: "
-            "the evaluations of runs that have ended earlier.",
+            f"Milliseconds an evaluation, without the function's; medians over rounds ({rounds}; {versions}). In "
+            "brackets: the evaluations of runs that have ended earlier.",
             markdown_table(head, lines),
         ]
     )

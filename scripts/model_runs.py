@@ -45,7 +45,7 @@ class ModelRow(NamedTuple):
     asks: int  # generations or parts of them; evaluations of methods that ask for one point at a time
     ended: str
     cpu: float  # seconds, evaluations included
-    gaps: tuple[float, ...]  # at the checkpoints within the budget: the best value so far above the optimum
+    gaps: tuple[float, ...]  # best value so far above the optimum, at the checkpoints until the budget or the cut
     hits: tuple[int, ...]  # number of the evaluation that hit each of TARGETS, up to the last that was hit
     method: str
     options: str
@@ -173,7 +173,7 @@ class GapRecorder(Recorder):
         return [self.optimum + (value - self.optimum) * float(one) for value, one in zip(values, factors, strict=True)]
 
     def all_gaps(self) -> tuple[float, ...]:
-        """One for each checkpoint; those after the end have what was found."""
+        """One for each checkpoint; those after the end of a method have what was found."""
         return tuple([*self.gaps, *[self.gap] * (len(self.at) - len(self.gaps))])
 
 
@@ -297,7 +297,8 @@ def solve_with_gaps(task: ModelTask) -> ModelRow:
         fun, since = GapRecorder(task), time.process_time()
         ended = how_it_ended(lambda: METHODS[task.setup.method](task, fun, x0), fun)
     cpu = round(time.process_time() - since, 3)
+    gaps = tuple(fun.gaps) if ended == OUT_OF_TIME else fun.all_gaps()  # nobody knows what the rest would have found
     return ModelRow(
         task.label, run.function, run.dim, run.instance, run.seed, fun.evals()[-1], fun.count, fun.asks, ended, cpu,
-        fun.all_gaps(), tuple(fun.hits), *task.setup,
+        gaps, tuple(fun.hits), *task.setup,
     )  # fmt: skip

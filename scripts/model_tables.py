@@ -98,7 +98,8 @@ def cut_runs(rows: Iterable[ModelRow]) -> list[str]:
             if cut := [row for row in found if row.cut]:
                 seconds = " or ".join(f"{one:g}" for one in sorted({row.seconds for row in cut}))
                 texts.append(f"{label}, d = {dim}: {len(cut)} of {len(found)} after {seconds} s")
-    return [f"Runs that were cut, and count as unsolved with their budget: {'; '.join(texts)}."] if texts else []
+    what = "Runs that were cut, and count as unsolved with their budget; their gaps end where they were cut"
+    return [f"{what}: {'; '.join(texts)}."] if texts else []
 
 
 def runs_that_lack(found: ByCell, label: str) -> list[str]:

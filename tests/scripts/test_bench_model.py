@@ -139,7 +139,8 @@ def test_a_run_out_of_time_is_cut_and_counts_with_its_budget(method: str, monkey
     monkeypatch.setattr(bbob_runs, "time", slow)
     found = runs.solve_with_gaps(task(method, function=15, seconds=10.0))
     assert found.cut and found.ended == "time" and found.asks == 10 <= found.used
-    assert found.evals is None and found.cost == 300 and len(found.gaps) == 3
+    assert found.evals is None and found.cost == 300
+    assert len(found.gaps) == sum(3 * many <= found.used for many in (10, 30, 100))  # what comes later is not known
     assert not runs.solve_with_gaps(task(method, function=15, budget=10)).cut
 
 
@@ -244,7 +245,7 @@ def test_tables_say_what_was_not_run_and_what_was_cut() -> None:
             "compared: cobyqa, d = 20: f8 (1 of 2 runs); cobyqa, d = 40: f1-2; cobyqa, d = 40: f8 (1 of 2 runs)."
             in text
         )
-        assert "count as unsolved with their budget: cobyqa, d = 40: 1 of 1 after 60 s." in text
+        assert "with their budget; their gaps end where they were cut: cobyqa, d = 40: 1 of 1 after 60 s." in text
     assert "| 40, f8 | 50 | fail (0/1, 1 cut) |" in tables.evaluations(rows, "model", "cma", ["cobyqa"])
     whole = [one for one in rows if one.label == "model"]
     text = tables.evaluations(whole, "model", "cma", [])

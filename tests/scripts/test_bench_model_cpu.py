@@ -70,7 +70,7 @@ def test_the_table_has_medians_of_times_and_of_ratios() -> None:
         (ROSENBROCK, "lq"): [Spent(90.0, 60, 60)] * 3,
     }
     text = cpu.table(found)
-    assert "medians of 3 runs (esgroup " in text
+    assert "medians over rounds (3; esgroup " in text
     assert "| Rosenbrock, full | 3 | 60 | 2.0 | 2 | 9 | 90 | 3.00 | 0.10 |" in text
     assert "| quartic, diagonal | 3 | 60 | 2.3 | 0.5 | 0.25 (40) | - | 0.50 | - |" in text
     alone = cpu.table({(ROSENBROCK, "plain"): [Spent(1.0, 60, 9)]})
