@@ -196,7 +196,7 @@ def lynx_hare() -> RealProblem:
     box = problem.x0[:, None] + 3 * float(problem.sigma0) * np.array([-1, 1])
     # 1 per cent above the minimum that the zoo states, 2.0186612; the worst of 100 starts has 929.
     return RealProblem(
-        lambda x, seed=0: problem.fun(np.asarray(x)),
+        lambda x, seed: problem.fun(np.asarray(x)),
         box,
         float(problem.sigma0),
         target=2.0388,
@@ -217,7 +217,7 @@ def cart_pole() -> RealProblem:
     box = np.tile([-1.0, 1.0], (5, 1))
     # The minimum: the pole stands for all 500 steps from each of the three starts.
     return RealProblem(
-        lambda x, seed=0: problem.fun(np.asarray(x)),
+        lambda x, seed: problem.fun(np.asarray(x)),
         box,
         float(problem.sigma0),
         target=-500.0,

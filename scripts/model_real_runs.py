@@ -19,7 +19,7 @@ from model_real_problems import MAKERS, RealProblem, real_problem
 from model_runs import begin_again
 
 CHECKPOINTS = (25, 50, 100, 200, 400, 800)  # evaluations after which the value so far is noted
-GP_EVALS = 200  # the most that the Gaussian process gets: an evaluation takes it up to a second by then
+GP_EVALS = 200  # the most that the Gaussian process gets, which takes a quarter of a second for each of them
 
 
 class RealSetup(NamedTuple):
@@ -237,9 +237,10 @@ def search_lq(task: RealTask, fun: RealRecorder, x0: np.ndarray) -> str:
     """lq-CMA-ES of cma."""
     import cma
 
-    options, sigma0 = _cma_options(task, fun), fun.problem.sigma0
-    say = lambda search: fun.recommend(search.result.xfavorite)  # noqa: E731
-    _, search = cma.fmin_lq_surr2(fun, x0, sigma0, options, callback=say)
+    def say(search: Any) -> None:
+        fun.recommend(search.result.xfavorite)
+
+    _, search = cma.fmin_lq_surr2(fun, x0, fun.problem.sigma0, _cma_options(task, fun), callback=say)
     return "+".join(search.stop())
 
 

@@ -229,8 +229,8 @@ def _scipy(found: Any) -> tuple[np.ndarray, str]:
     return found.x, f"status {found.status}"
 
 
-def begin_again(fun: GapRecorder, x: np.ndarray, once: Callable[[np.ndarray], tuple[np.ndarray, str]]) -> str:
-    """Begin a method again at its best point, until that brings nothing better."""
+def begin_again(fun: Any, x: np.ndarray, once: Callable[[np.ndarray], tuple[np.ndarray, str]]) -> str:
+    """Begin a method again at its best point, until that brings no better `fun.best`."""
     while True:
         before = fun.best
         x, ended = once(x)

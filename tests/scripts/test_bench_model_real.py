@@ -32,9 +32,11 @@ def row(label: str, evals: int | None, *values: float, problem: str = "pinene", 
 
 def bowl(value: Callable[[np.ndarray, int], float] | None = None, **changes: Any) -> RealProblem:
     """Squared distance to (1, 0, -0.5), to 0.01."""
-    at = np.array([1.0, 0.0, -0.5])
+
+    def plain(x: np.ndarray, seed: int) -> float:
+        return float(((x - [1.0, 0.0, -0.5]) ** 2).sum())
+
     given: dict[str, Any] = {"target": 0.01, "budget": 400, "failed": 99.0} | changes
-    plain = lambda x, seed: float(((x - at) ** 2).sum())  # noqa: E731
     return RealProblem(value or plain, BOX, 0.5, start=problems.anywhere(BOX), **given)
 
 
