@@ -218,14 +218,14 @@ def search_cobyqa(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
     from scipy.optimize import minimize
 
     options = {"maxfev": task.max_evals, "initial_tr_radius": SIGMA0, "final_tr_radius": 1e-10}
-    return _again(fun, x0, lambda x: _scipy(minimize(fun, x, method="COBYQA", options=options)))
+    return begin_again(fun, x0, lambda x: _scipy(minimize(fun, x, method="COBYQA", options=options)))
 
 
 def search_bfgs(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
     """SciPy's BFGS by forward differences, all of whose evaluations count."""
     from scipy.optimize import minimize
 
-    return _again(fun, x0, lambda x: _scipy(minimize(fun, x, method="BFGS", options={"gtol": 1e-12})))
+    return begin_again(fun, x0, lambda x: _scipy(minimize(fun, x, method="BFGS", options={"gtol": 1e-12})))
 
 
 def search_newuoa(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
@@ -254,15 +254,15 @@ def search_newuoa(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
             return x, "roundoff"
         return found, str(optimiser.last_optimize_result())
 
-    return _again(fun, x0, once)
+    return begin_again(fun, x0, once)
 
 
 def _scipy(found: Any) -> tuple[np.ndarray, str]:
     return found.x, f"status {found.status}"
 
 
-def _again(fun: GapRecorder, x: np.ndarray, once: Callable[[np.ndarray], tuple[np.ndarray, str]]) -> str:
-    """Begin a method again at its best point, until that brings nothing better."""
+def begin_again(fun: Any, x: np.ndarray, once: Callable[[np.ndarray], tuple[np.ndarray, str]]) -> str:
+    """Begin a method again at its best point, until that brings no better `fun.best`."""
     while True:
         before = fun.best
         x, ended = once(x)
