@@ -34,7 +34,7 @@ from esgroup.strategies.vector import VectorSearch
 
 # stages of a row of the present generation
 NEW, ASKED, TOLD, COUNTED, ABSENT = range(5)
-# the models: G = g I, G diagonal, G of the group from the last 2 p points, and from the last .7 p points
+# the models: G = g I, G diagonal, G of the group from the last 2 p points, or fewer if that is many, and from .7 p
 SPHERE, AXIAL, LONG, SHORT = range(4)
 # Features up to which models are fitted after every part of a generation. More of them are fitted when it ends, with
 # more steps, which takes half of the time and, with 20 coordinates, as many evaluations; with 5 it would take 1.1 times
@@ -53,6 +53,7 @@ _LEAST_WORTH, _TRY = 0.03, 0.05  # below that worth z* is left out, but tried in
 _RADIUS = 0.2, 1.5  # least and largest
 _RATE, _FLOOR = 0.4, 2.8  # of the step of A
 _FEW = 2.0  # times p: points up to which there are models with few features
+_MANY = 2000  # points: a memory of so many, if they are more than features, need not be longer
 # By how much tau must exceed the error of the model for a step by it although z* was no better than what was known.
 # Such steps put the mean on the best point so far and make sigma smaller. On f3 and f15 of bbob (5 and 10 coordinates,
 # instances 1-5) they are what makes the search end in worse optima: median gaps of 20 searches after 400 d evaluations
@@ -94,8 +95,8 @@ class ModelState(NamedTuple):
     vector: Array  # a `SearchState`, all its arrays in one
     first: Array  # (n,): the first spread
     numbers: Array  # `Numbers`
-    archive: Array  # (2 p, n): the last points in search coordinates, the newest at the end
-    values: Array  # (2 p,)
+    archive: Array  # (points, n): the last points in search coordinates, the newest at the end
+    values: Array  # (points,)
     constants: Array  # (4,): c of every model,
     slopes: Array  # (4, n): b,
     curvatures: Array  # (4, ...): G
@@ -134,7 +135,8 @@ class Plan:
     def windows(self) -> tuple[int, int, int, int]:
         """How many of the last points each model sees."""
         n, p = self.size, self.support.features
-        return 2 * (n + 2), 2 * (2 * n + 1), 2 * p, max(3 * n, round(0.7 * p))
+        long = min(2 * p, max(_MANY, round(1.2 * p)))
+        return 2 * (n + 2), 2 * (2 * n + 1), long, max(min(3 * n, _MANY), round(0.7 * p))
 
     @cached_property
     def steps(self) -> tuple[int, int]:
@@ -374,11 +376,10 @@ class Course:
             return
         y, windows, both = (values - low) / scale, self.plan.windows, slice(LONG, SHORT + 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            models = Quadratics(*(part[both] / scale for part in self.models))
-            if models.slopes[0].any():
-                models.constants[:] -= low / scale
-            else:
-                models.constants[:] = 0.0
+            constants, slopes, curvatures = (part[both] for part in self.models)
+            first = not slopes[0].any()  # nothing is known yet
+            constants = np.zeros(2) if first else (constants - low) / scale
+            models = Quadratics(constants, slopes / scale, curvatures / scale)
             # the short one has no past of its own before it sees fewer points than the long one
             chained = len(y) <= windows[SHORT]
             fit(self.support, models, z, y, weights, windows=windows[LONG:], steps=self.plan.steps, chained=chained)
@@ -506,7 +507,8 @@ class Course:
             image = self.evolution.group._apply(self.vector.root, best[None])[0]
             self.vector.mean[:] += self.vector.sigma * self.vector.scale * image
         axes = model.axes()
-        share = min(1.0, 0.5 * (self.support.features / max(1, min(self.count, len(self.values)))) ** 2)
+        p = self.support.features
+        share = min(1.0, 0.5 * (p / max(1, min(self.count, 2 * p))) ** 2)
         floor = _FLOOR * math.sqrt(self.judged[self.used, 2]) * model.size / math.sqrt(n)
         logs = root_logs(axes.values, share, floor)
         if logs is not None:

@@ -151,7 +151,7 @@ def test_a_model_is_recommended_where_values_come_slowly_and_changes_nothing_els
         {"constraints": [{"type": "ineq", "fun": lambda x: x[0] + 9}]},
         {"max_evals": 8},  # one generation: who knows what came first
     ],
-    ids=str,
+    ids=lambda given: "-".join(given),
 )
 def test_no_model_is_recommended_that_would_be_refused_or_is_there(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch

@@ -436,17 +436,6 @@ def test_earlier_evaluations_are_no_generation() -> None:
 # ---- files ------------------------------------------------------------------------------------------------------
 
 
-def test_older_files_without_the_number_of_skipped_generations_are_read() -> None:
-    search = searcher()
-    run(search, rosenbrock, 60)
-    arrays = search.state._asdict()
-    older = arrays | {"numbers": arrays["numbers"][:-1]}
-    read_again = search.strategy.read_state(older)
-    assert np.array_equal(read_again.numbers, arrays["numbers"])
-    with pytest.raises(ValueError, match="numbers"):
-        search.strategy.read_state(arrays | {"numbers": arrays["numbers"][:-2]})
-
-
 @pytest.mark.parametrize("structure", ["full", "diagonal", "heisenberg:k1=1,k2=1"])
 def test_a_checkpoint_in_the_middle_of_a_generation_continues_bit_for_bit(structure: str, tmp_path: Path) -> None:
     for cut in (0, 3, 30, 47, 88):
