@@ -153,7 +153,7 @@ class ModelSearch(Strategy):
         """The most useful points of the generation that were not handed out yet; beyond them further samples."""
         numbers = Numbers(*state.numbers.tolist())
         rows = np.flatnonzero(state.stages == NEW)
-        if numbers.generation > 0:
+        if numbers.trial >= 0:
             predicted = models_of(state).one(int(numbers.model)).values(state.samples[rows])
             predicted[rows == int(numbers.trial)] = -math.inf
             rows = rows[predicted.argsort(kind="stable")]

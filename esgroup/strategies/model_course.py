@@ -313,11 +313,13 @@ class Course:
 
     def _remember(self, y: Array, values: Array, z: Array) -> None:
         """Put points, also given in local coordinates, into the archive in place of the oldest."""
-        capacity, (known_z, known) = len(self.values), self.known()
+        capacity = len(self.values)
         self.archive = np.concatenate([self.archive, y])[-capacity:]
         self.values = np.concatenate([self.values, values])[-capacity:]
-        self._known = np.concatenate([known_z, z])[-capacity:], np.concatenate([known, values])[-capacity:]
         self.count += len(values)
+        if self._known is not None:
+            known_z = np.concatenate([self._known[0], z])[-capacity:]
+            self._known = known_z, self.values[-len(known_z) :]
 
     # ---- models -------------------------------------------------------------------------------------------------
 
@@ -349,12 +351,13 @@ class Course:
 
         Every new value is compared with the last older ones and with the new ones before it.
         """
-        number = max(self.plan.popsize, 10)
-        older_z, older = (part[-number:] for part in self.known())
-        known_z, known = np.concatenate([older_z, z]), np.concatenate([older, values])
+        number = min(max(self.plan.popsize, 10), self.count, len(self.values))
+        older = slice(len(self.values) - number, None)
+        older_z = self._local(self.archive[older]) if self._known is None else self._known[0][-number:]
+        known_z, known = np.concatenate([older_z, z]), np.concatenate([self.values[older], values])
         fitted, (constants, slopes, _) = np.array(self._fitted(), dtype=np.int64), self.models
         kernels.judge(
-            known_z, known, len(older), fitted, constants, slopes, self.models.rows, _ERROR_RATE, self.judged
+            known_z, known, number, fitted, constants, slopes, self.models.rows, _ERROR_RATE, self.judged
         )
 
     def _learn(self, *, ended: bool) -> None:

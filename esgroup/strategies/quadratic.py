@@ -246,14 +246,14 @@ def changed_frame(support: Support, model: Quadratic, shift: Array, turn: Array)
     With H = sqrt(2) G the value at the new origin is q(shift), b' = T^T (b + H d), H' = T^T H T, and c' follows from
     q(shift) = c' - tr H' / 2. T is a vector where the support is diagonal.
     """
-    slope, curvature = model.slope, model.curvature
-    origin = float(model.values(shift[None])[0])
+    constant, slope, curvature = model
+    image = curvature * shift if support.diagonal else curvature @ shift
+    origin = constant + float(slope @ shift) + (float(image @ shift) - model.trace) / _ROOT2
+    slope = slope + _ROOT2 * image
     if support.diagonal:
-        slope = turn * (slope + _ROOT2 * curvature * shift)
-        curvature = turn * turn * curvature
+        slope, curvature = turn * slope, turn * turn * curvature
     else:
-        slope = (slope + _ROOT2 * (curvature @ shift)) @ turn
-        curvature = turn.T @ curvature @ turn
+        slope, curvature = slope @ turn, turn.T @ curvature @ turn
         curvature = support.masked((curvature + curvature.T) / 2)
     moved = Quadratic(origin, slope, curvature)
     return moved._replace(constant=origin + moved.trace / _ROOT2)
