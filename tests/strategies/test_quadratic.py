@@ -161,6 +161,14 @@ def test_a_fit_to_fewer_points_than_features_changes_the_model_least_in_the_metr
     assert np.allclose(found.curvature, start.curvature + curvature, atol=1e-6)
 
 
+def test_models_that_are_too_large_are_refused_with_what_to_do() -> None:
+    assert Support.of(Full(107)).features == 5886 and Support.of(Diagonal(2999)).features == 5999
+    with pytest.raises(ValueError, match=r"structure must have at most 6,000 .*got Full.*6,105: use 'diagonal'"):
+        Support.of(Full(109))
+    with pytest.raises(ValueError, match=r"Diagonal.*6,001: you can leave the model out"):
+        Support.of(Diagonal(3000))
+
+
 @pytest.mark.parametrize("group", GROUPS[:5], ids=str)
 @pytest.mark.parametrize("steps", [1, 4])
 def test_the_steps_of_a_fit_are_those_of_conjugate_gradients_written_out(group: Group, steps: int) -> None:
