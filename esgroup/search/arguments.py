@@ -65,10 +65,10 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
     if isinstance(start, Strategy):
         _refuse(given, set(), start)
         return start
-    if isinstance(start, Space):
-        return _space_search(start, None, given, options)
-    if isinstance(start, SpaceData):
-        return _space_search(start.space, start, given, options)
+    if isinstance(start, Space | SpaceData):
+        space, data = (start, None) if isinstance(start, Space) else (start.space, start)
+        named = _space_search(space, data, given, options)
+        return assisted(named, options.model, limits.max_evals, constrained=constrained)
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
         vectors = _vector_search(start, sigma0, options)
@@ -220,8 +220,6 @@ def _space_search(
     for name, instead in _OF_PARAMETERS.items():
         if name in given:
             raise ValueError(f"{name} cannot be given with a Space: {instead}")
-    if options.model == "quadratic":
-        raise ValueError(f"model cannot be given with a Space yet: leave it out, got {options.model!r}")
     row, free = _fixed_by_name(space, options.fixed)
     numbers, choices = free & ~space.is_choice, free & space.is_choice
     popsize = default_popsize(max(1, int(free.sum()))) if options.popsize is None else options.popsize

@@ -73,7 +73,7 @@ class ModelSearch(Strategy):
             refused["step_size"] = options.step_size
         for name, value in refused.items():
             raise ValueError(f"{name} cannot be combined with model='quadratic', leave one of them out: got {value!r}")
-        if self.vector.box.integer[self.vector.box.free].any():
+        if not self.vector.all_real:
             where = np.flatnonzero(self.vector.box.integer & self.vector.box.free).tolist()
             raise ValueError(f"integer cannot be combined with model='quadratic', leave one of them out: got {where}")
         Support.of(self.vector.group)  # refuses other structures
@@ -173,12 +173,12 @@ class ModelSearch(Strategy):
 
     def on_asked(self, state: ModelState, points: Array) -> ModelState:
         stages = state.stages.copy()
-        for row in self._found(state, points):
+        for row in self.found(state, points):
             if row >= 0 and stages[row] == NEW:
                 stages[row] = ASKED
         return state._replace(stages=stages)
 
-    def _found(self, state: ModelState, points: Array) -> list[int]:
+    def found(self, state: ModelState, points: Array) -> list[int]:
         """The row of the generation that every point is, -1 if it is none."""
         equal = (points[:, None] == state.points).all(axis=2) & (state.stages != ABSENT)
         return [int(row.argmax()) if row.any() else -1 for row in equal]
@@ -207,7 +207,7 @@ class ModelSearch(Strategy):
         Points of the generation are used in its order, whatever the order in which they were told.
         """
         course = Course(self.plan, state)
-        course.take(points, values, self._found(state, points))
+        course.take(points, values, self.found(state, points))
         if course.waiting >= max(1, course.batch):
             course.go_on()
         return course.state()

@@ -523,8 +523,6 @@ def test_what_does_not_go_with_a_model_is_refused_by_name(options: dict[str, Any
 
 
 def test_a_model_over_other_spaces_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="model cannot be given with a Space"):
-        Searcher(esgroup.Space({"a": esgroup.Real(0, 1)}), model="quadratic")
     with pytest.raises(ValueError, match="model cannot be given here"):
         Searcher(esgroup.Wishart(np.eye(2), 9.0), model="quadratic")
 
