@@ -68,11 +68,11 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
     if isinstance(start, Space | SpaceData):
         space, data = (start, None) if isinstance(start, Space) else (start.space, start)
         named = _space_search(space, data, given, options)
-        return assisted(named, options.model, limits.max_evals, constrained=constrained)
+        return assisted(named, options, limits.max_evals, constrained=constrained)
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
         vectors = _vector_search(start, sigma0, options)
-        return assisted(vectors, options.model, limits.max_evals, constrained=constrained)
+        return assisted(vectors, options, limits.max_evals, constrained=constrained)
     popsize = given.pop("popsize", None)
     if popsize is not None:
         popsize = checks.whole_number("popsize", popsize, least=2)
@@ -241,7 +241,7 @@ def _space_search(
             vectors = _vector_search(data.mean[among], None, replace(inner, cov0=data.covariance[np.ix_(among, among)]))
     else:
         for name in given:
-            if name not in ("popsize", "fixed", "algorithm"):
+            if name not in ("popsize", "fixed", "algorithm", "model"):
                 why = "it is for numbers, and there are only choices to search"
                 raise ValueError(f"{name} cannot be given here: {why}")
     chosen = None

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from esgroup.groups import Full
-from esgroup.options import Model
+from esgroup.options import Model, SearchOptions
 from esgroup.strategies.base import Strategy
-from esgroup.strategies.model import ModelSearch
+from esgroup.strategies.model import ModelSearch, refuse_without_model
 from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.space_model import ModelSpaceSearch
 from esgroup.strategies.vector import VectorSearch
@@ -27,23 +27,33 @@ MOST_COORDINATES = 40
 SLOW = 0.01
 
 USED = f"A quadratic model was used, because max_evals is at most {FEW} evaluations per coordinate"
+LEFT_OUT = (
+    "The quadratic model was left out: integers, choices and conditional parameters are searched by ranks"
+)
 
 
 def assisted(
-    plain: VectorSearch | SpaceSearch, model: Model | None, max_evals: int | None, *, constrained: bool
+    plain: VectorSearch | SpaceSearch, options: SearchOptions, max_evals: int | None, *, constrained: bool
 ) -> Strategy:
     """Return the search with a model, if that was asked for or "auto" decides so, else the search as it is.
 
     "auto" is a model where `max_evals` says that evaluations are few, in the full structure, without constraints, and
     where the search can have one. (Whether there will be restarts, only `minimize` knows.)
+
+    "quadratic" raises ValueError for what does not go with a model. But where whole numbers or choices are among what
+    is searched, of which a quadratic says nothing, the search is the one without a model, and `note` says so.
     """
-    if model is None:
+    if options.model is None:
         return plain
-    if model == "auto":
+    if options.model == "auto":
         few = max_evals is not None and max_evals <= FEW * plain.size
-        if not few or constrained or not isinstance(plain.structure, Full) or not _can_be_assisted(plain):
-            return plain
-    return _with_model(plain)
+        use = few and not constrained and isinstance(plain.structure, Full) and _can_be_assisted(plain)
+        return _with_model(plain) if use else plain
+    if constrained:
+        raise ValueError("constraints cannot be combined with model='quadratic': leave one of them out")
+    numbers = plain if isinstance(plain, VectorSearch) else plain.numbers
+    refuse_without_model(options, None if numbers is None else numbers.group)
+    return _with_model(plain) if plain.all_real else plain
 
 
 def _with_model(plain: VectorSearch | SpaceSearch) -> Strategy:
@@ -67,7 +77,9 @@ def has_model(strategy: Strategy) -> bool:
 
 def note(model: Model | None, strategy: Strategy) -> str:
     """What was decided for the user who gave this option, for the message of a result."""
-    return USED if model == "auto" and has_model(strategy) else ""
+    if model == "auto" and has_model(strategy):
+        return USED
+    return LEFT_OUT if model == "quadratic" and not has_model(strategy) else ""
 
 
 def remark(search: Any, *, ended: bool, noisy: bool) -> str:

@@ -116,7 +116,8 @@ class Searcher:
         self.state: Any = self.strategy.start()
         self.ledger = Ledger(self.strategy.shape, rule)
         self.accepts: Callable[[Any], bool] | None = None  # of a point as users see it: all others are not handed out
-        self.structure_note, self.model_note = self.strategy.note, models.note(model, self.strategy)
+        self.structure_note = self.strategy.note
+        self.model_note = "" if strategy is start else models.note(model, strategy)
         self._first_spread = self.strategy.spread(self.state)
         self._spare: Drawn | None = None  # whose arrays may be used again
 

@@ -11,7 +11,7 @@ import pytest
 import esgroup
 from esgroup import Angle, Choice, Integer, Real, Searcher, Space, minimize
 from esgroup.search import ledger
-from esgroup.search.models import FEW, MOST_COORDINATES, USED
+from esgroup.search.models import FEW, LEFT_OUT, MOST_COORDINATES, USED
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.space_model import ModelSpaceSearch
 
@@ -131,6 +131,67 @@ def test_a_run_that_is_resumed_stays_with_a_model_or_without_whatever_its_new_li
     assert (USED in found.message) is (first == 300)
     with pytest.raises(ValueError, match="must be that of the same search"):
         minimize(function, resume=True, **(given | {"model": None if first == 300 else "quadratic"}))
+
+
+# ---- what has no model ----------------------------------------------------------------------------------------------
+
+MIXED: dict[str, Any] = {
+    "integers": {"start": np.ones(4), "sigma0": 0.5, "integer": [1]},
+    "whole": {"start": Space({"a": Real(0, 1, shape=3), "n": Integer(1, 9)})},
+    "logarithms": {"start": Space({"a": Real(0, 1, shape=3), "n": Integer(1, 9, log=True)})},
+    "choices": {"start": Space({"a": Real(0, 1, shape=3), "k": Choice("u", "v")})},
+    "only choices": {"start": Space({"k": Choice("u", "v", shape=3)})},
+    "conditions": {"start": Space({"k": Choice("u", "v"), "a": Real(0, 1, when={"k": "u"})})},
+}
+
+
+def of_anything(x: Any) -> float:
+    if isinstance(x, dict):
+        return sum(of_anything(value) for value in x.values())
+    entries = np.asarray(x).ravel().tolist()
+    return sum(float(entry == "v") if isinstance(entry, str) else (entry - 0.3) ** 2 for entry in entries)
+
+
+@pytest.mark.parametrize("kind", MIXED)
+def test_integers_choices_and_conditions_are_searched_by_ranks_and_that_is_said(kind: str) -> None:
+    found = []
+    for model in (None, "quadratic", "auto"):
+        search = Searcher(**MIXED[kind], model=model, rng=1, max_evals=80)  # type: ignore[arg-type]
+        assert not has_model(search)
+        assert (LEFT_OUT in search.result.message) is (model == "quadratic")
+        while not search.stop():
+            search.tell([of_anything(x) for x in search.ask()])
+        found.append([part.tobytes() for part in search.state])
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"mirrored": True}, "mirrored cannot be combined with model='quadratic'"),
+    ({"noise": "adapt"}, "noise cannot be combined with model='quadratic'.*'adapt'"),
+    ({"step_size": "tpa"}, "step_size cannot be combined with model='quadratic'"),
+    ({"algorithm": "paper"}, "algorithm cannot be combined with model='quadratic'"),
+    ({"constraints": 1}, "constraints cannot be combined with model='quadratic'"),
+    ({"structure": "triangular"}, "structure must be 'full'.*model='quadratic'"),
+])  # fmt: skip
+@pytest.mark.parametrize("kind", ["integers", "whole", "choices"])
+def test_what_does_not_go_with_a_model_is_an_error_beside_integers_and_choices_as_well(
+    kind: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        Searcher(**MIXED[kind], model="quadratic", **options)
+
+
+def test_the_published_update_of_choices_alone_does_not_go_with_a_model() -> None:
+    with pytest.raises(ValueError, match="algorithm cannot be combined with model='quadratic'"):
+        Searcher(**MIXED["only choices"], model="quadratic", algorithm="paper")
+
+
+def test_that_a_model_was_left_out_is_said_after_restarts_and_a_checkpoint(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"integer": [0], "model": "quadratic", "restarts": "ipop", "rng": 1}
+    given |= {"checkpoint": tmp_path / "run.npz"}
+    first = minimize(lambda x: 1.0, np.ones(2), 0.5, max_evals=900, **given)
+    found = minimize(lambda x: 1.0, np.ones(2), 0.5, max_evals=1200, resume=True, **given)
+    assert first.restarts > 0 and LEFT_OUT in first.message and LEFT_OUT in found.message
 
 
 # ---- what is said -------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from esgroup import Angle, Choice, Integer, Real, Searcher, Space, minimize
 from esgroup.strategies.base import Told
 from esgroup.strategies.model_course import Numbers
 from esgroup.strategies.space import SpaceSearch
+from esgroup.strategies.space_model import ModelSpaceSearch
 from esgroup.strategies.vector import VectorSearch
 
 SPACE = Space(
@@ -258,8 +259,9 @@ def test_angles_turn_with_the_circle(model: Any) -> None:
 @MODELS
 def test_an_angle_that_does_not_matter_gets_no_wider_than_uniform(model: Any) -> None:
     rng = np.random.default_rng(1)
-    search = told(Searcher(Space({"phi": Angle(shape=2)}), rng=1, model=model), lambda p: rng.standard_normal(), 200)
-    assert search.stds.max() <= 2 * math.pi / 3 + 1e-9 and np.isfinite(search.mean).all()
+    for fun in (lambda p: rng.standard_normal(), lambda p: 1.0):
+        search = told(Searcher(Space({"phi": Angle(shape=2)}), rng=1, model=model), fun, 200)
+        assert search.stds.max() <= 2 * math.pi / 3 + 1e-9 and np.isfinite(search.mean).all()
 
 
 # ---- inactive parameters --------------------------------------------------------------------------------------------
@@ -484,8 +486,12 @@ def test_evaluated_points_of_a_space_are_in_the_archive_of_its_model() -> None:
 
 
 def test_constraints_and_a_model_over_names_are_refused() -> None:
-    with pytest.raises(ValueError, match="constraints"):
+    with pytest.raises(ValueError, match="constraints cannot be combined with model='quadratic'"):
         Searcher(REAL, model="quadratic", constraints=1)
+    with pytest.raises(ValueError, match="choices None for model='quadratic'"):
+        strategy = Searcher(SPACE).strategy
+        assert isinstance(strategy, SpaceSearch)
+        ModelSpaceSearch(strategy.space, strategy.row, strategy.free, strategy.numbers, strategy.choices)
 
 
 def test_histories_have_the_names(tmp_path: Path) -> None:
