@@ -65,14 +65,14 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
     if isinstance(start, Strategy):
         _refuse(given, set(), start)
         return start
-    if isinstance(start, Space):
-        return _space_search(start, None, given, options)
-    if isinstance(start, SpaceData):
-        return _space_search(start.space, start, given, options)
+    if isinstance(start, Space | SpaceData):
+        space, data = (start, None) if isinstance(start, Space) else (start.space, start)
+        named = _space_search(space, data, given, options)
+        return assisted(named, options, limits.max_evals, constrained=constrained)
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
         vectors = _vector_search(start, sigma0, options)
-        return assisted(vectors, options.model, limits.max_evals, constrained=constrained)
+        return assisted(vectors, options, limits.max_evals, constrained=constrained)
     popsize = given.pop("popsize", None)
     if popsize is not None:
         popsize = checks.whole_number("popsize", popsize, least=2)
@@ -220,8 +220,6 @@ def _space_search(
     for name, instead in _OF_PARAMETERS.items():
         if name in given:
             raise ValueError(f"{name} cannot be given with a Space: {instead}")
-    if options.model == "quadratic":
-        raise ValueError(f"model cannot be given with a Space yet: leave it out, got {options.model!r}")
     row, free = _fixed_by_name(space, options.fixed)
     numbers, choices = free & ~space.is_choice, free & space.is_choice
     popsize = default_popsize(max(1, int(free.sum()))) if options.popsize is None else options.popsize
@@ -243,7 +241,7 @@ def _space_search(
             vectors = _vector_search(data.mean[among], None, replace(inner, cov0=data.covariance[np.ix_(among, among)]))
     else:
         for name in given:
-            if name not in ("popsize", "fixed", "algorithm"):
+            if name not in ("popsize", "fixed", "algorithm", "model"):
                 why = "it is for numbers, and there are only choices to search"
                 raise ValueError(f"{name} cannot be given here: {why}")
     chosen = None

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from esgroup.groups import Full
-from esgroup.options import Model
+from esgroup.options import Model, SearchOptions
 from esgroup.strategies.base import Strategy
-from esgroup.strategies.model import ModelSearch
+from esgroup.strategies.model import ModelSearch, refuse_without_model
+from esgroup.strategies.space import SpaceSearch
+from esgroup.strategies.space_model import ModelSpaceSearch
 from esgroup.strategies.vector import VectorSearch
 
 # Evaluations for each coordinate that count as few. On the ten bbob functions of the README's table a search with a
@@ -25,31 +27,59 @@ MOST_COORDINATES = 40
 SLOW = 0.01
 
 USED = f"A quadratic model was used, because max_evals is at most {FEW} evaluations per coordinate"
+LEFT_OUT = (
+    "The quadratic model was left out: integers, choices and conditional parameters are searched by ranks"
+)
 
 
-def assisted(plain: VectorSearch, model: Model | None, max_evals: int | None, *, constrained: bool) -> Strategy:
+def assisted(
+    plain: VectorSearch | SpaceSearch, options: SearchOptions, max_evals: int | None, *, constrained: bool
+) -> Strategy:
     """Return the search with a model, if that was asked for or "auto" decides so, else the search as it is.
 
     "auto" is a model where `max_evals` says that evaluations are few, in the full structure, without constraints, and
     where the search can have one. (Whether there will be restarts, only `minimize` knows.)
+
+    "quadratic" raises ValueError for what does not go with a model. But where whole numbers or choices are among what
+    is searched, of which a quadratic says nothing, the search is the one without a model, and `note` says so.
     """
-    if model is None:
+    if options.model is None:
         return plain
-    if model == "auto":
+    if options.model == "auto":
         few = max_evals is not None and max_evals <= FEW * plain.size
-        if not few or constrained or not isinstance(plain.group, Full) or not _can_be_assisted(plain):
-            return plain
-    return ModelSearch(plain)
+        use = few and not constrained and isinstance(plain.structure, Full) and _can_be_assisted(plain)
+        return _with_model(plain) if use else plain
+    if constrained:
+        raise ValueError("constraints cannot be combined with model='quadratic': leave one of them out")
+    numbers = plain if isinstance(plain, VectorSearch) else plain.numbers
+    refuse_without_model(options, None if numbers is None else numbers.group)
+    return _with_model(plain) if plain.all_real else plain
+
+
+def _with_model(plain: VectorSearch | SpaceSearch) -> Strategy:
+    """Return the search with a model, or raise ValueError where there is none for it."""
+    if isinstance(plain, VectorSearch):
+        return ModelSearch(plain)
+    return ModelSpaceSearch(plain.space, plain.row, plain.free, plain.numbers, plain.choices)
 
 
 def unassisted(strategy: Strategy) -> Strategy:
     """Return the search without its model."""
+    if isinstance(strategy, ModelSpaceSearch):
+        return strategy.plain
     return strategy.vector if isinstance(strategy, ModelSearch) else strategy
+
+
+def has_model(strategy: Strategy) -> bool:
+    """Whether a search has a model."""
+    return isinstance(strategy, ModelSearch | ModelSpaceSearch)
 
 
 def note(model: Model | None, strategy: Strategy) -> str:
     """What was decided for the user who gave this option, for the message of a result."""
-    return USED if model == "auto" and unassisted(strategy) is not strategy else ""
+    if model == "auto" and has_model(strategy):
+        return USED
+    return LEFT_OUT if model == "quadratic" and not has_model(strategy) else ""
 
 
 def remark(search: Any, *, ended: bool, noisy: bool) -> str:
@@ -68,10 +98,12 @@ def remark(search: Any, *, ended: bool, noisy: bool) -> str:
 
 def _can_be_assisted(strategy: Strategy) -> bool:
     """Whether model="quadratic" would be accepted, and what is searched is not too large for it."""
-    if not isinstance(strategy, VectorSearch) or strategy.size > MOST_COORDINATES:
+    if has_model(strategy) or strategy.size > MOST_COORDINATES:
+        return False
+    if not isinstance(strategy, VectorSearch | SpaceSearch):
         return False
     try:
-        ModelSearch(strategy)
+        _with_model(strategy)
     except ValueError:
         return False
     return True

@@ -116,7 +116,8 @@ class Searcher:
         self.state: Any = self.strategy.start()
         self.ledger = Ledger(self.strategy.shape, rule)
         self.accepts: Callable[[Any], bool] | None = None  # of a point as users see it: all others are not handed out
-        self.structure_note, self.model_note = self.strategy.note, models.note(model, self.strategy)
+        self.structure_note = self.strategy.note
+        self.model_note = "" if strategy is start else models.note(model, strategy)
         self._first_spread = self.strategy.spread(self.state)
         self._spare: Drawn | None = None  # whose arrays may be used again
 
@@ -146,21 +147,17 @@ class Searcher:
         from esgroup.search import warm_start
 
         if space is not None:
-            data = warm_start.space_from_data(space, X, f)
-            search = cls(data, sigma0, **options)
-            search._note_data(*warm_start.best_row(search.strategy, X, f))
-            return search
-        x0, sigma0, cov0 = warm_start.start_from_data(X, f, sigma0)
-        x0 = warm_start.moved_inside(x0, options.get("bounds"), options.get("integer"))
-        search = cls(x0, sigma0, cov0=cov0, **options)
-        search._note_data(*warm_start.best_feasible(search.strategy, X, f))
-        search.state = search.strategy.on_data(search.state, *warm_start.feasible_rows(search.strategy, X, f))
+            search = cls(warm_start.space_from_data(space, X, f), sigma0, **options)
+            points, values = warm_start.feasible_named(search.strategy, X, f)
+        else:
+            x0, sigma0, cov0 = warm_start.start_from_data(X, f, sigma0)
+            x0 = warm_start.moved_inside(x0, options.get("bounds"), options.get("integer"))
+            search = cls(x0, sigma0, cov0=cov0, **options)
+            points, values = warm_start.feasible_rows(search.strategy, X, f)
+        if search.ledger.rule is None:  # of constraints the data do not tell
+            search.ledger.best_x, search.ledger.best_f = warm_start.best_of(points, values)
+        search.state = search.strategy.on_data(search.state, points, values)
         return search
-
-    def _note_data(self, x: Array | None, value: float) -> None:
-        """Count the best of evaluated points as found, unless there are constraints, of which the data do not tell."""
-        if self.ledger.rule is None:
-            self.ledger.best_x, self.ledger.best_f = x, value
 
     # ---- ask ----------------------------------------------------------------------------------------------------
 

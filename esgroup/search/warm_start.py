@@ -104,9 +104,8 @@ def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
     return inside
 
 
-def best_feasible(strategy: Any, X: Any, f: Any) -> tuple[Array | None, float]:
-    """Return the best point within the box of a search over vectors and its value; None and NaN if there is none."""
-    points, values = feasible_rows(strategy, X, f)
+def best_of(points: Array, values: Array) -> tuple[Array | None, float]:
+    """Return the best of evaluated points and its value; None and NaN if there is none."""
     if not len(points):
         return None, math.nan
     best = values.argmin()
@@ -163,10 +162,8 @@ def _usable_rows(space: Space, X: Any, f: Any) -> tuple[Array, Array]:
     return rows[good], values[good]
 
 
-def best_row(strategy: Any, X: Any, f: Any) -> tuple[Array | None, float]:
-    """Return the best of the points that have the fixed values of a search, and its value; None and NaN if none has."""
+def feasible_named(strategy: Any, X: Any, f: Any) -> tuple[Array, Array]:
+    """Return the rows of points that have the fixed values of a search over a space, and their values."""
     rows, values = _usable_rows(strategy.space, X, f)
-    for i in values.argsort(kind="stable"):
-        if strategy.is_feasible(rows[i]):
-            return checks.read_only(rows[i].copy()), float(values[i])
-    return None, math.nan
+    inside = np.array([strategy.is_feasible(row) for row in rows])
+    return rows[inside], values[inside]

@@ -35,12 +35,23 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.files.checked import array as stored_array
 from esgroup.groups import Group
+from esgroup.options import SearchOptions
 from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
 from esgroup.strategies.box import Box
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.model_course import ABSENT, ASKED, NEW, Course, ModelState, Numbers, Plan, models_of
 from esgroup.strategies.quadratic import Support
 from esgroup.strategies.vector import VectorSearch
+
+
+def refuse_without_model(options: SearchOptions, group: Group | None) -> None:
+    """Raise ValueError, by its name, for an option that does not go with a model, or a structure that has none."""
+    for name in ("algorithm", "mirrored", "noise", "step_size"):
+        if name in (given := options.given()):
+            text = f"{name} cannot be combined with model='quadratic', leave one of them out"
+            raise ValueError(f"{text}: got {given[name]!r}")
+    if group is not None:
+        Support.of(group)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +72,9 @@ class ModelSearch(Strategy):
     def __post_init__(self) -> None:
         checks.instance("vector", self.vector, VectorSearch)
         checks.store_whole_number(self, "seed", most=2**53 - 1)
-        options = self.vector.options
-        refused: dict[str, Any] = {}
-        if options.algorithm == "paper":
-            refused["algorithm"] = options.algorithm
-        if options.mirrored:
-            refused["mirrored"] = True
-        if options.noise is not None:
-            refused["noise"] = options.noise
-        if options.step_size != "csa":
-            refused["step_size"] = options.step_size
-        for name, value in refused.items():
-            raise ValueError(f"{name} cannot be combined with model='quadratic', leave one of them out: got {value!r}")
-        if self.vector.box.integer[self.vector.box.free].any():
-            where = np.flatnonzero(self.vector.box.integer & self.vector.box.free).tolist()
-            raise ValueError(f"integer cannot be combined with model='quadratic', leave one of them out: got {where}")
-        Support.of(self.vector.group)  # refuses other structures
+        refuse_without_model(self.vector.options, self.vector.group)
+        if not self.vector.all_real:
+            raise ValueError("vector must search real coordinates for model='quadratic', but some are whole numbers")
 
     # ---- sizes --------------------------------------------------------------------------------------------------
 
@@ -171,12 +169,12 @@ class ModelSearch(Strategy):
 
     def on_asked(self, state: ModelState, points: Array) -> ModelState:
         stages = state.stages.copy()
-        for row in self._found(state, points):
+        for row in self.found(state, points):
             if row >= 0 and stages[row] == NEW:
                 stages[row] = ASKED
         return state._replace(stages=stages)
 
-    def _found(self, state: ModelState, points: Array) -> list[int]:
+    def found(self, state: ModelState, points: Array) -> list[int]:
         """The row of the generation that every point is, -1 if it is none."""
         rows = dict(zip((point.tobytes() for point in state.points), range(len(state.points)), strict=True))
         found = (rows.get(point.tobytes(), -1) for point in points)
@@ -206,7 +204,7 @@ class ModelSearch(Strategy):
         Points of the generation are used in its order, whatever the order in which they were told.
         """
         course = Course(self.plan, state)
-        course.take(points, values, self._found(state, points))
+        course.take(points, values, self.found(state, points))
         if course.waiting >= max(1, course.batch):
             course.go_on()
         return course.state()

@@ -69,10 +69,11 @@ def register_all() -> None:
     from esgroup.space import Angle, Choice, Integer, Real, Space
     from esgroup.strategies import box, model, vector
     from esgroup.strategies.space import SpaceSearch
+    from esgroup.strategies.space_model import ModelSpaceSearch
 
     classes = {_loaded(name) for pair in _OURS.items() for name in pair}
     classes |= {gaussian.Gaussian, box.Box, options.SearchOptions, vector.VectorSearch, model.ModelSearch}
-    classes |= {SpaceSearch, Space, Real, Integer, Angle}
+    classes |= {SpaceSearch, ModelSpaceSearch, Space, Real, Integer, Angle}
     univariate = _loaded("esgroup.distributions.univariate:Univariate")
     classes |= {value for value in vars(families).values() if isinstance(value, type) and issubclass(value, univariate)}
     for cls in classes - {univariate}:  # which is abstract

@@ -135,6 +135,11 @@ class SpaceSearch(Strategy):
     def note(self) -> str:
         return "" if self.numbers is None else self.numbers.note
 
+    @property
+    def all_real(self) -> bool:
+        """Whether all that is searched are real numbers. They are always active then: no condition can change."""
+        return self.choices is None and not self._columns.whole.any()
+
     # ---- states -------------------------------------------------------------------------------------------------
 
     def start(self) -> SpaceState:
@@ -226,7 +231,7 @@ class SpaceSearch(Strategy):
         local, tags, memo = [], None, None
         if self.numbers is not None:
             spare = None if out is None or out.memo is None else out
-            drawn = self.numbers.sample(self._number_state(state), n, rng, spare)
+            drawn = self._sampled_numbers(state, n, rng, spare)
             rows[:, self._numbers] = self._columns.rows(drawn.points)
             tags, memo = drawn.tags, drawn.memo
             local.append(drawn.local)
@@ -245,6 +250,10 @@ class SpaceSearch(Strategy):
                 local[-1][~on[:, self._choices]] = UNKNOWN
             local.append(on[:, self._gated].astype(np.float64))
         return Drawn(rows, np.concatenate(local, axis=1), tags, memo)
+
+    def _sampled_numbers(self, state: SpaceState, n: int, rng: np.random.Generator, out: Drawn | None) -> Drawn:
+        """Points of the search over numbers."""
+        return self.numbers.sample(self._number_state(state), n, rng, out)  # type: ignore[union-attr]
 
     def local(self, state: SpaceState, points: Array) -> Array:
         """Local coordinates of any rows; inactive numbers are taken to be at the mean."""
@@ -383,9 +392,12 @@ class SpaceSearch(Strategy):
             least = np.zeros(numbers.size)
             alpha = min(0.3, 1 / (numbers.size * numbers.popsize))
             least[self._log_integers] = np.log((k + 0.5) / (k - 0.5)) * 0.5 / NormalDist().inv_cdf(1 - alpha / 2)
-        most = np.full(numbers.size, np.inf)
-        most[self._angles] = _WIDEST
-        numbers.evolution.limit_steps(inner, least, most)
+        numbers.evolution.limit_steps(inner, least, self._widest)
+
+    @cached_property
+    def _widest(self) -> Array:
+        """The largest standard deviations of numbers: those of angles."""
+        return np.where(self._columns.angle, _WIDEST, np.inf)
 
     @cached_property
     def _angles(self) -> Indices:

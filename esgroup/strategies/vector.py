@@ -124,6 +124,11 @@ class VectorSearch(Strategy):
         return str(self.group)
 
     @property
+    def all_real(self) -> bool:
+        """Whether none of the coordinates that are searched is a whole number."""
+        return not self.box.integer[self.box.free].any()
+
+    @property
     def structure(self) -> Group:
         return self.group
 

@@ -138,6 +138,8 @@ def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
     if rng.random() < 0.2:
         root = rng.normal(size=(dim, dim))
         options["cov0"] = root @ root.T + np.eye(dim)
+    if rng.random() < 0.5 and _takes(centre, options | {"model": "quadratic"}):
+        options["model"] = "quadratic"
     sigma0 = [None, 0.5, 10.0, rng.uniform(0.1, 2.0, dim)][int(rng.integers(4))]
     lower, upper = np.where(whole, np.ceil(lower), lower), np.where(whole, np.floor(upper), upper)
 
@@ -179,6 +181,15 @@ def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
     best = None if data is None else (data[0][int(data[1].argmin())], float(data[1].min()))
     text = f"Searcher({'from data' if data else centre.tolist()}, {sigma0!r}, {options}, {limits})"
     return Case(text, make, good, foreign, bad, best, fixed)
+
+
+def _takes(start: Any, options: dict[str, Any]) -> bool:
+    """Whether a search with these options is accepted."""
+    try:
+        Searcher(start, **options)
+    except ValueError:
+        return False
+    return True
 
 
 def _devices(rng: Rng) -> dict[str, Any]:
@@ -331,7 +342,10 @@ def spaces(rng: Rng, limits: dict[str, Any]) -> Case:
         wrong: list[Any] = [without, point | {"nobody": 1.0}, point | {name: math.nan}, point | {name: "zzz"}, 5, "abc"]
         return wrong[int(rng.integers(len(wrong)))]
 
-    return _of(space, good, bad, limits, **_popsize(rng, 2))
+    options = _popsize(rng, 2)
+    if rng.random() < 0.7 and _takes(space, {"model": "quadratic"}):
+        options["model"] = "quadratic"
+    return _of(space, good, bad, limits, **options)
 
 
 def _conditional(parameter: Any) -> Any:

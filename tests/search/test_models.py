@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import esgroup
-from esgroup import Searcher, minimize
+from esgroup import Angle, Choice, Integer, Real, Searcher, Space, minimize
 from esgroup.search import ledger
-from esgroup.search.models import FEW, MOST_COORDINATES, USED
+from esgroup.search.models import FEW, LEFT_OUT, MOST_COORDINATES, USED
 from esgroup.strategies.model import ModelSearch
+from esgroup.strategies.space_model import ModelSpaceSearch
 
 Array = np.ndarray
 
@@ -22,7 +23,7 @@ def valley(x: Array) -> float:
 
 
 def has_model(search: Searcher) -> bool:
-    return isinstance(search.strategy, ModelSearch)
+    return isinstance(search.strategy, ModelSearch | ModelSpaceSearch)
 
 
 # ---- auto ---------------------------------------------------------------------------------------------------------
@@ -70,6 +71,27 @@ def test_auto_is_the_search_with_a_model_or_without_bit_for_bit() -> None:
         assert (USED in chosen.message) is (model is not None) and USED not in wanted.message
 
 
+@pytest.mark.parametrize(("parameters", "options", "expected"), [
+    ({"a": Real(0, 1, shape=4), "b": Angle(), "c": Real(1, 9, log=True)}, {"max_evals": 3000}, True),
+    ({"a": Real(0, 1, shape=4), "b": Angle(), "c": Real(1, 9, log=True)}, {"max_evals": 3001}, False),
+    ({"a": Real(0, 1, shape=4)}, {}, False),
+    ({"a": Real(0, 1, shape=41)}, {"max_evals": 100}, False),
+    ({"a": Real(0, 1, shape=4)}, {"max_evals": 100, "structure": "diagonal"}, False),
+    ({"a": Real(0, 1, shape=4)}, {"max_evals": 100, "noise": "adapt"}, False),
+    ({"a": Real(0, 1, shape=4)}, {"max_evals": 100, "constraints": 1}, False),
+    ({"a": Real(0, 1, shape=4), "k": Choice(1, 2)}, {"max_evals": 100}, False),
+    ({"a": Real(0, 1, shape=4), "k": Choice(1, 2)}, {"max_evals": 100, "fixed": {"k": 2}}, True),
+    ({"a": Real(0, 1), "k": Choice(1, 2), "b": Real(0, 1, when={"k": 1})}, {"max_evals": 9, "fixed": {"k": 1}}, True),
+    ({"a": Real(0, 1, shape=4), "n": Integer(1, 9)}, {"max_evals": 100}, False),
+    ({"a": Real(0, 1, shape=4), "n": Integer(1, 9, log=True)}, {"max_evals": 100}, False),
+])  # fmt: skip
+def test_auto_is_a_model_over_named_real_numbers_too(
+    parameters: dict[str, Any], options: dict[str, Any], expected: bool
+) -> None:
+    search = Searcher(Space(parameters), model="auto", rng=1, **options)
+    assert has_model(search) is expected and (USED in search.result.message) is expected
+
+
 def test_restarts_say_that_evaluations_are_many() -> None:
     given: dict[str, Any] = {"max_evals": 300, "rng": 1}
     for restarts in ("ipop", "bipop", esgroup.restarts.IPOP()):
@@ -79,7 +101,7 @@ def test_restarts_say_that_evaluations_are_many() -> None:
 
 
 def test_auto_is_accepted_where_no_search_has_a_model() -> None:
-    space = esgroup.Space({"a": esgroup.Choice(1, 2)})
+    space = Space({"a": Choice(1, 2)})
     for start in (esgroup.Wishart(mean=np.eye(2)), space, Searcher(np.ones(3), 0.5).strategy):
         search = Searcher(start, model="auto", max_evals=100, rng=1)
         assert type(search.strategy) is type(Searcher(start).strategy) and USED not in search.result.message
@@ -87,19 +109,89 @@ def test_auto_is_accepted_where_no_search_has_a_model() -> None:
         Searcher(esgroup.Wishart(mean=np.eye(2)), model="quadratic")
 
 
+def named_valley(p: dict[str, Any]) -> float:
+    return valley(p["x"])
+
+
 @pytest.mark.parametrize("first", [300, 10**6])
-def test_a_run_that_is_resumed_stays_with_a_model_or_without_whatever_its_new_limit(first: int, tmp_path: Path) -> None:
-    given: dict[str, Any] = {"model": "auto", "rng": 1, "checkpoint": tmp_path / "run.npz"}
-    minimize(valley, np.zeros(4), 0.5, max_evals=first, max_iters=10, **given)
+@pytest.mark.parametrize(
+    ("function", "x0"), [(valley, np.zeros(4)), (named_valley, Space({"x": Real(width=0.5, shape=4)}))]
+)
+def test_a_run_that_is_resumed_stays_with_a_model_or_without_whatever_its_new_limit(
+    function: Any, x0: Any, first: int, tmp_path: Path
+) -> None:
+    sigma0 = 0.5 if isinstance(x0, np.ndarray) else None
+    given: dict[str, Any] = {"x0": x0, "sigma0": sigma0, "model": "auto", "rng": 1, "checkpoint": tmp_path / "run.npz"}
+    minimize(function, max_evals=first, max_iters=10, **given)
     last = 10**6 if first == 300 else 300
-    found = minimize(valley, np.zeros(4), 0.5, max_evals=last, max_iters=20, resume=True, **given)
-    whole = minimize(valley, np.zeros(4), 0.5, max_evals=first, max_iters=20, rng=1, model="auto")
+    found = minimize(function, max_evals=last, max_iters=20, resume=True, **given)
+    whole = minimize(function, max_evals=first, max_iters=20, **(given | {"checkpoint": None}))
     assert has_model(Searcher.load(tmp_path / "run.npz")) is (first == 300)
-    assert np.array_equal(found.x, whole.x) and found.nfev == whole.nfev
+    assert found.fun == whole.fun and (found.nfev, found.nit) == (whole.nfev, whole.nit)
     assert (USED in found.message) is (first == 300)
     with pytest.raises(ValueError, match="must be that of the same search"):
-        other = None if first == 300 else "quadratic"
-        minimize(valley, np.zeros(4), 0.5, resume=True, **(given | {"model": other}))
+        minimize(function, resume=True, **(given | {"model": None if first == 300 else "quadratic"}))
+
+
+# ---- what has no model ----------------------------------------------------------------------------------------------
+
+MIXED: dict[str, Any] = {
+    "integers": {"start": np.ones(4), "sigma0": 0.5, "integer": [1]},
+    "whole": {"start": Space({"a": Real(0, 1, shape=3), "n": Integer(1, 9)})},
+    "logarithms": {"start": Space({"a": Real(0, 1, shape=3), "n": Integer(1, 9, log=True)})},
+    "choices": {"start": Space({"a": Real(0, 1, shape=3), "k": Choice("u", "v")})},
+    "only choices": {"start": Space({"k": Choice("u", "v", shape=3)})},
+    "conditions": {"start": Space({"k": Choice("u", "v"), "a": Real(0, 1, when={"k": "u"})})},
+}
+
+
+def of_anything(x: Any) -> float:
+    if isinstance(x, dict):
+        return sum(of_anything(value) for value in x.values())
+    entries = np.asarray(x).ravel().tolist()
+    return sum(float(entry == "v") if isinstance(entry, str) else (entry - 0.3) ** 2 for entry in entries)
+
+
+@pytest.mark.parametrize("kind", MIXED)
+def test_integers_choices_and_conditions_are_searched_by_ranks_and_that_is_said(kind: str) -> None:
+    found = []
+    for model in (None, "quadratic", "auto"):
+        search = Searcher(**MIXED[kind], model=model, rng=1, max_evals=80)  # type: ignore[arg-type]
+        assert not has_model(search)
+        assert (LEFT_OUT in search.result.message) is (model == "quadratic")
+        while not search.stop():
+            search.tell([of_anything(x) for x in search.ask()])
+        found.append([part.tobytes() for part in search.state])
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"mirrored": True}, "mirrored cannot be combined with model='quadratic'"),
+    ({"noise": "adapt"}, "noise cannot be combined with model='quadratic'.*'adapt'"),
+    ({"step_size": "tpa"}, "step_size cannot be combined with model='quadratic'"),
+    ({"algorithm": "paper"}, "algorithm cannot be combined with model='quadratic'"),
+    ({"constraints": 1}, "constraints cannot be combined with model='quadratic'"),
+    ({"structure": "triangular"}, "structure must be 'full'.*model='quadratic'"),
+])  # fmt: skip
+@pytest.mark.parametrize("kind", ["integers", "whole", "choices"])
+def test_what_does_not_go_with_a_model_is_an_error_beside_integers_and_choices_as_well(
+    kind: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        Searcher(**MIXED[kind], model="quadratic", **options)
+
+
+def test_the_published_update_of_choices_alone_does_not_go_with_a_model() -> None:
+    with pytest.raises(ValueError, match="algorithm cannot be combined with model='quadratic'"):
+        Searcher(**MIXED["only choices"], model="quadratic", algorithm="paper")
+
+
+def test_that_a_model_was_left_out_is_said_after_restarts_and_a_checkpoint(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"integer": [0], "model": "quadratic", "restarts": "ipop", "rng": 1}
+    given |= {"checkpoint": tmp_path / "run.npz"}
+    first = minimize(lambda x: 1.0, np.ones(2), 0.5, max_evals=900, **given)
+    found = minimize(lambda x: 1.0, np.ones(2), 0.5, max_evals=1200, resume=True, **given)
+    assert first.restarts > 0 and LEFT_OUT in first.message and LEFT_OUT in found.message
 
 
 # ---- what is said -------------------------------------------------------------------------------------------------
@@ -122,7 +214,7 @@ class Slow:
     def __call__(self, x: Any) -> float:
         self.now += self.seconds + self.first
         self.first = 0.0
-        return valley(np.asarray(x))
+        return 1.0 if isinstance(x, dict) else valley(x)
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.009, None), (0.012, "every 12 ms"), (1.25, "every 1.2 s")])
@@ -149,6 +241,8 @@ def test_a_model_is_recommended_where_values_come_slowly_and_changes_nothing_els
         {"noise": "adapt"},
         {"structure": "triangular"},
         {"constraints": [{"type": "ineq", "fun": lambda x: x[0] + 9}]},
+        {"x0": Space({"a": Real(shape=4)}), "sigma0": None, "model": "quadratic"},
+        {"x0": Space({"a": Real(shape=3), "n": Integer(0, 9)}), "sigma0": None},
         {"max_evals": 8},  # one generation: who knows what came first
     ],
     ids=lambda given: "-".join(given),
@@ -172,6 +266,12 @@ def test_what_comes_before_the_first_values_and_after_the_last_ones_is_not_their
     function.now += 1000.0
     assert "model" not in search.result.message
     assert search.ledger.clock.interval == pytest.approx(0.001)
+
+
+def test_a_model_over_named_real_numbers_is_recommended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = Space({"a": Real(start=1.0), "b": Angle()})
+    result = minimize(Slow(monkeypatch, 1.0), space, model=None, max_evals=60, rng=1)
+    assert 'model="quadratic"' in result.message
 
 
 def test_values_that_are_told_one_by_one_take_the_time_between_them(monkeypatch: pytest.MonkeyPatch) -> None:

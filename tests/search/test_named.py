@@ -4,7 +4,7 @@ import json
 import math
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,7 +12,9 @@ import pytest
 import esgroup
 from esgroup import Angle, Choice, Integer, Real, Searcher, Space, minimize
 from esgroup.strategies.base import Told
+from esgroup.strategies.model_course import Numbers
 from esgroup.strategies.space import SpaceSearch
+from esgroup.strategies.space_model import ModelSpaceSearch
 from esgroup.strategies.vector import VectorSearch
 
 SPACE = Space(
@@ -35,6 +37,48 @@ def loss(p: dict[str, Any]) -> float:
     if p["kernel"] == "rbf":
         return value + math.log(p["gamma"] / 0.1) ** 2
     return value + (1.0 + math.log(p["degree"]) ** 2 if p["kernel"] == "poly" else 2.0)
+
+
+REAL = Space(
+    {
+        "C": Real(1e-3, 1e3, log=True),
+        "kernel": Choice("rbf", start="rbf"),
+        "gamma": Real(1e-4, 10, log=True, when={"kernel": "rbf"}),
+        "w": Real(-1, 1, shape=(2, 2)),
+        "phi": Angle(start=6.2),
+        "depth": Integer(7, 7),
+    }
+)
+
+
+def smooth(p: dict[str, Any]) -> float:
+    value = math.log(p["C"] / 3) ** 2 + float(((p["w"] - 0.3) ** 2).sum()) + 1 - math.cos(p["phi"] - 0.01)
+    return value + (math.log(p["gamma"] / 0.1) - p["w"][0, 0]) ** 2
+
+
+class Kind(NamedTuple):
+    """A search over a space: with a model, if it has one."""
+
+    space: Space
+    fun: Any
+    options: dict[str, Any]
+
+    def searcher(self, **more: Any) -> Searcher:
+        return Searcher(self.space, **self.options, **more)
+
+    def minimize(self, **more: Any) -> Any:
+        return minimize(self.fun, self.space, **self.options, **more)
+
+
+KINDS = {"ranks": Kind(SPACE, loss, {}), "model": Kind(REAL, smooth, {"model": "quadratic"})}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    return KINDS[request.param]
+
+
+MODELS = pytest.mark.parametrize("model", [None, "quadratic"])
 
 
 def told(search: Searcher, fun: Any, generations: int) -> Searcher:
@@ -73,18 +117,18 @@ def test_a_choice_gives_the_object_itself() -> None:
     assert all(any(p["what"] is option for option in options) for p in search.ask(50))
 
 
-def test_rows_and_dicts_determine_each_other_bit_by_bit() -> None:
-    search = told(Searcher(SPACE, rng=3), loss, 10)
+def test_rows_and_dicts_determine_each_other_bit_by_bit(kind: Kind) -> None:
+    search = told(kind.searcher(rng=3), kind.fun, 10)
     drawn = search.strategy.sample(search.state, 200, np.random.default_rng(1))
     points = search.strategy.to_user(drawn.points)
     assert np.array_equal(search.strategy.from_user("X", points), drawn.points)
     assert np.array_equal(search.strategy.from_user("X", points[7]), drawn.points[7:8])
 
 
-def test_points_may_be_told_in_any_order_and_form() -> None:
-    searches = [Searcher(SPACE, rng=2) for _ in range(4)]
+def test_points_may_be_told_in_any_order_and_form(kind: Kind) -> None:
+    searches = [kind.searcher(rng=2) for _ in range(4)]
     asked = [search.ask() for search in searches]
-    values = [loss(p) for p in asked[0]]
+    values = [kind.fun(p) for p in asked[0]]
     searches[0].tell(values)
     searches[1].tell(asked[1], values)
     searches[2].tell(list(zip(asked[2], values, strict=True)))
@@ -111,19 +155,22 @@ def test_points_of_ones_own_are_injected_and_told() -> None:
 # ---- degenerate cases -----------------------------------------------------------------------------------------------
 
 
-def test_numbers_alone_are_searched_as_a_vector_step_by_step() -> None:
+@pytest.mark.parametrize(("kind_of_n", "options"), [(Integer, {}), (Real, {}), (Real, {"model": "quadratic"})])
+def test_numbers_alone_are_searched_as_a_vector_step_by_step(kind_of_n: Any, options: dict[str, Any]) -> None:
     bounds = [(-5.0, 4.0)] * 3 + [(0.0, 9.0)] * 2 + [(None, None)]
     widths = [1.0] * 3 + [2.0] * 2 + [0.7]
-    plain = Searcher([1.0, 2.0, 3.0, 5.0, 5.0, 1.5], widths, bounds=bounds, integer=[3, 4], rng=4)
+    integer = [3, 4] if kind_of_n is Integer else None
+    plain = Searcher([1.0, 2.0, 3.0, 5.0, 5.0, 1.5], widths, bounds=bounds, integer=integer, rng=4, **options)
     named = Searcher(
         Space(
             {
                 "a": Real(-5, 4, shape=3, start=[1.0, 2.0, 3.0], width=1.0),
-                "n": Integer(0, 9, shape=2, start=5, width=2.0),
+                "n": kind_of_n(0, 9, shape=2, start=5, width=2.0),
                 "b": Real(start=1.5, width=0.7),
             }
         ),
         rng=4,
+        **options,
     )
 
     def row(p: dict[str, Any]) -> np.ndarray:
@@ -135,21 +182,29 @@ def test_numbers_alone_are_searched_as_a_vector_step_by_step() -> None:
         values = [float((x - 0.3) @ (x - 0.3)) for x in X]
         plain.tell(values)
         named.tell(values)
-    assert np.array_equal(np.concatenate(plain.state), named.state.numbers)
+    if options:
+        assert same_state(plain, named) and plain.nit == named.nit
+    else:
+        assert np.array_equal(np.concatenate(plain.state), named.state.numbers)
     assert plain.stop() == named.stop() and plain.sigma == named.sigma
     assert str(plain.structure) == str(named.structure)
 
 
-def test_a_logarithm_is_the_plain_search_over_logarithms() -> None:
-    plain = Searcher([0.0, 0.0], 1.0, bounds=(math.log(1e-2), math.log(1e2)), rng=4)
-    named = Searcher(Space({"a": Real(1e-2, 1e2, log=True, shape=2, width=1.0)}), rng=4)
+@MODELS
+def test_a_logarithm_is_the_plain_search_over_logarithms(model: Any) -> None:
+    plain = Searcher([0.0, 0.0], 1.0, bounds=(math.log(1e-2), math.log(1e2)), rng=4, model=model)
+    named = Searcher(Space({"a": Real(1e-2, 1e2, log=True, shape=2, width=1.0)}), rng=4, model=model)
     for _ in range(20):
         X, points = plain.ask(), named.ask()
         np.testing.assert_allclose(np.exp(X), [p["a"] for p in points], rtol=1e-14)
         values = [float((x - 1) @ (x - 1)) for x in X]
         plain.tell(values)
         named.tell(values)
-    assert np.array_equal(plain.state.mean, SpaceSearch._number_state(named.strategy, named.state).mean)  # type: ignore[arg-type]
+    if model is None:
+        assert isinstance(named.strategy, SpaceSearch)
+        assert np.array_equal(plain.state.mean, named.strategy._number_state(named.state).mean)
+    else:  # whose points of the generation are recognised as rows, and have their u to the last bit
+        assert same_state(plain, named) and plain.nit == named.nit
 
 
 def test_choices_alone_find_the_best_options_and_end() -> None:
@@ -172,35 +227,41 @@ def test_choices_that_do_not_matter_end_as_a_plateau_and_stay_where_they_are() -
 # ---- angles ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_angle_goes_over_the_seam() -> None:
-    space = Space({"phi": Angle(start=6.2, width=0.05)})
+@MODELS
+def test_an_angle_goes_over_the_seam(model: Any) -> None:
+    space, given = Space({"phi": Angle(start=6.2, width=0.05)}), {"rng": 1, "max_evals": 400, "model": model}
     for target in (0.02, 0.3):
-        result = minimize(lambda p, target=target: 1 - math.cos(p["phi"] - target), space, rng=1, max_evals=400)
+        result = minimize(lambda p, target=target: 1 - math.cos(p["phi"] - target), space, **given)
         assert result.fun < 1e-10 and result.x["phi"] == pytest.approx(target, abs=1e-4)
 
 
-def test_local_coordinates_of_an_angle_are_those_of_the_nearest_image() -> None:
-    search = Searcher(Space({"phi": Angle(start=6.2, width=0.5)}), rng=1)
+@MODELS
+def test_local_coordinates_of_an_angle_are_those_of_the_nearest_image(model: Any) -> None:
+    search = Searcher(Space({"phi": Angle(start=6.2, width=0.5)}), rng=1, model=model)
     rows = np.array([[0.01], [6.0], [4.0]])
     z = search.strategy.local(search.state, rows)[:, 0]
     expected = (np.array([2 * math.pi + 0.01, 6.0, 4.0]) - 6.2) / 0.5
     np.testing.assert_allclose(z, expected, rtol=1e-12)
 
 
-def test_angles_turn_with_the_circle() -> None:
+@MODELS
+def test_angles_turn_with_the_circle(model: Any) -> None:
     """A search for an optimum at t from t + 1 is that for t + 2.5 from t + 3.5, turned, whatever the seam."""
     found = []
     for t in (0.0, 2.5):
         space = Space({"phi": Angle(start=t + 1, width=0.4, shape=2)})
-        search = told(Searcher(space, rng=3), lambda p, t=t: float((1 - np.cos(p["phi"] - t)).sum()), 12)
+        search = Searcher(space, rng=3, model=model)
+        told(search, lambda p, t=t: float((1 - np.cos(p["phi"] - t)).sum()), 12 if model is None else 5)
         found.append(search.stds)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
 
 
-def test_an_angle_that_does_not_matter_gets_no_wider_than_uniform() -> None:
+@MODELS
+def test_an_angle_that_does_not_matter_gets_no_wider_than_uniform(model: Any) -> None:
     rng = np.random.default_rng(1)
-    search = told(Searcher(Space({"phi": Angle(shape=2)}), rng=1), lambda p: rng.standard_normal(), 200)
-    assert search.stds.max() <= 2 * math.pi / 3 + 1e-9 and np.isfinite(search.mean).all()
+    for fun in (lambda p: rng.standard_normal(), lambda p: 1.0):
+        search = told(Searcher(Space({"phi": Angle(shape=2)}), rng=1, model=model), fun, 200)
+        assert search.stds.max() <= 2 * math.pi / 3 + 1e-9 and np.isfinite(search.mean).all()
 
 
 # ---- inactive parameters --------------------------------------------------------------------------------------------
@@ -321,9 +382,9 @@ def test_options_work_and_make_progress(options: dict[str, Any]) -> None:
     assert result.fun < 0.3 * loss(Searcher(SPACE).result.x)
 
 
-def test_functions_may_be_vectorized_and_change_what_they_get() -> None:
+def test_functions_may_be_vectorized_and_change_what_they_get(kind: Kind) -> None:
     def destroys(p: dict[str, Any]) -> float:
-        value = loss(p)
+        value: float = kind.fun(p)
         p["w"][:] = 0.0
         p.clear()
         return value
@@ -331,54 +392,58 @@ def test_functions_may_be_vectorized_and_change_what_they_get() -> None:
     def rows(points: list[dict[str, Any]]) -> list[float]:
         return [destroys(p) for p in points]
 
-    whole = minimize(loss, SPACE, rng=1, max_evals=200)
-    assert minimize(rows, SPACE, rng=1, max_evals=200, vectorized=True).fun == whole.fun
-    assert minimize(destroys, SPACE, rng=1, max_evals=200).fun == whole.fun
+    whole, given = kind.minimize(rng=1, max_evals=200), {"rng": 1, "max_evals": 200, **kind.options}
+    assert minimize(rows, kind.space, vectorized=True, **given).fun == whole.fun
+    assert minimize(destroys, kind.space, **given).fun == whole.fun
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as pool:
-        assert minimize(destroys, SPACE, rng=1, max_evals=200, executor=pool).fun == whole.fun
-        late = minimize(destroys, SPACE, rng=1, max_evals=200, executor=pool, asynchronous=True)
-    assert late.nfev == 200 and loss(late.x) == late.fun
+        assert minimize(destroys, kind.space, executor=pool, **given).fun == whole.fun
+        late = minimize(destroys, kind.space, executor=pool, asynchronous=True, **given)
+    assert late.nfev == 200 and kind.fun(late.x) == late.fun
 
 
-def test_a_saved_search_goes_on_bit_by_bit(tmp_path: Path) -> None:
-    search = told(Searcher(SPACE, rng=5), loss, 7)
-    out = search.ask()
-    search.tell(out[:2], [loss(p) for p in out[:2]])
+def test_a_saved_search_goes_on_bit_by_bit(kind: Kind, tmp_path: Path) -> None:
+    search = told(kind.searcher(rng=5), kind.fun, 7)
+    out = search.ask(5)
+    search.tell(out[:2], [kind.fun(p) for p in out[:2]])
     search.save(tmp_path / "run.npz")
     others = [Searcher.load(tmp_path / "run.npz"), pickle.loads(pickle.dumps(search))]
     for one in (search, *others):
-        one.tell(out[2:], [loss(p) for p in out[2:]])
-        told(one, loss, 5)
+        one.tell(out[2:], [kind.fun(p) for p in out[2:]])
+        told(one, kind.fun, 5)
     for other in others:
-        assert same_state(search, other) and search.best_f == other.best_f
-        assert other.strategy.space == SPACE
+        assert same_state(search, other) and (search.best_f, search.nit) == (other.best_f, other.nit)
+        assert other.strategy.space == kind.space
     following = [repr(one.ask()) for one in (search, *others)]
     assert following[0] == following[1] == following[2]
 
 
-def test_minimize_resumes_and_refuses_another_space(tmp_path: Path) -> None:
+def test_minimize_resumes_and_refuses_another_space(kind: Kind, tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
-    whole = minimize(loss, SPACE, rng=3, max_evals=600)
-    minimize(loss, SPACE, rng=3, max_evals=301, checkpoint=path)
-    resumed = minimize(loss, SPACE, rng=3, max_evals=600, checkpoint=path, resume=True)
-    assert resumed.fun == whole.fun and repr(resumed.x) == repr(whole.x)
-    other = Space({**dict(SPACE.parameters), "C": Real(1e-3, 1e4, log=True)})
+    whole = kind.minimize(rng=3, max_evals=600)
+    kind.minimize(rng=3, max_evals=301, checkpoint=path)
+    resumed = kind.minimize(rng=3, max_evals=600, checkpoint=path, resume=True)
+    assert resumed.fun == whole.fun and repr(resumed.x) == repr(whole.x) and resumed.nit == whole.nit
+    other = kind._replace(space=Space({**dict(kind.space.parameters), "C": Real(1e-3, 1e4, log=True)}))
     with pytest.raises(ValueError, match="its space is another one"):
-        minimize(loss, other, rng=3, max_evals=900, checkpoint=path, resume=True)
+        other.minimize(rng=3, max_evals=900, checkpoint=path, resume=True)
     with pytest.raises(ValueError, match="fixed parameters"):
-        minimize(loss, SPACE, rng=3, max_evals=900, fixed={"depth": 7}, checkpoint=path, resume=True)
+        kind.minimize(rng=3, max_evals=900, fixed={"phi": 7}, checkpoint=path, resume=True)
+    with pytest.raises(ValueError, match="structure"):
+        kind.minimize(rng=3, max_evals=900, structure="diagonal", checkpoint=path, resume=True)
 
 
-def test_a_restarted_search_resumes(tmp_path: Path) -> None:
+@MODELS
+def test_a_restarted_search_resumes(model: Any, tmp_path: Path) -> None:
     def flat(p: dict[str, Any]) -> float:
         return 1.0
 
-    space, path = Space({"x": Real(0, 1), "c": Choice(1, 2)}), tmp_path / "run.npz"
-    whole = minimize(flat, space, rng=3, max_evals=1500, restarts="ipop")
-    minimize(flat, space, rng=3, max_evals=900, restarts="ipop", checkpoint=path)
-    resumed = minimize(flat, space, rng=3, max_evals=1500, restarts="ipop", checkpoint=path, resume=True)
+    space = Space({"x": Real(0, 1), "c": Choice(1, 2) if model is None else Angle()})
+    given: dict[str, Any] = {"rng": 3, "restarts": "ipop", "model": model}
+    whole, path = minimize(flat, space, max_evals=1500, **given), tmp_path / "run.npz"
+    minimize(flat, space, max_evals=900, checkpoint=path, **given)
+    resumed = minimize(flat, space, max_evals=1500, checkpoint=path, resume=True, **given)
     assert whole.restarts > 1 and resumed.restarts == whole.restarts and repr(resumed.xmean) == repr(whole.xmean)
 
 
@@ -386,6 +451,47 @@ def test_options_that_no_file_can_hold_are_refused_when_it_is_written(tmp_path: 
     search = Searcher(Space({"f": Choice(min, max)}), rng=1)
     with pytest.raises(TypeError, match=r"cannot be stored.*built-in function min"):
         search.save(tmp_path / "run.npz")
+
+
+def test_a_model_takes_fewer_evaluations_and_follows_names() -> None:
+    found = {model: minimize(smooth, REAL, rng=1, target=1e-9, model=model) for model in (None, "quadratic")}
+    assert all(result.success for result in found.values()) and 2 * found["quadratic"].nfev < found[None].nfev
+    fixed = minimize(smooth, REAL, rng=1, max_evals=150, model="quadratic", fixed={"C": 5.0, "phi": 0.01})
+    assert fixed.x["C"] == 5.0 and fixed.fun == pytest.approx(math.log(5 / 3) ** 2) and set(fixed.x) == set(REAL.names)
+    assert fixed.stds["C"] == 0.0 and "with a quadratic model" in Searcher(REAL, model="quadratic").strategy.about
+
+
+def test_failed_and_foreign_points_are_no_obstacle_to_a_model_over_names() -> None:
+    search, rng = Searcher(REAL, model="quadratic", rng=1, target=1e-8, max_evals=800), np.random.default_rng(1)
+    foreign = Searcher(REAL, rng=2).ask()
+    search.tell(foreign, [smooth(p) for p in foreign])
+    while not search.stop():
+        points = search.ask()
+        search.tell(points, [math.nan if rng.random() < 0.2 else smooth(p) for p in points])
+    assert search.result.success and search.nfailed > 10
+
+
+def test_evaluated_points_of_a_space_are_in_the_archive_of_its_model() -> None:
+    points = [p for seed in range(6) for p in Searcher(REAL, rng=seed).ask()]
+    values = [smooth(p) for p in points]
+    search = Searcher.from_data(points, values, space=REAL, model="quadratic", rng=1)
+    assert search.nfev == search.nit == 0 and search.best_f == min(values)
+    assert Numbers(*search.state.numbers.tolist()).archived == len(points)
+    angles, mean = search.state.archive[: len(points), -1], search.result.xmean["phi"]
+    assert np.abs(angles - mean).max() <= math.pi  # the nearest image
+    np.testing.assert_allclose(np.sort(angles % (2 * math.pi)), sorted(p["phi"] for p in points), rtol=1e-12)
+    assert smooth(search.ask()[0]) < np.quantile(values, 0.1)
+    other = Searcher.from_data(points, values, space=REAL, model="quadratic", fixed={"phi": 1.0}, rng=1)
+    assert Numbers(*other.state.numbers.tolist()).archived == 0  # the points have other values there
+
+
+def test_constraints_and_a_model_over_names_are_refused() -> None:
+    with pytest.raises(ValueError, match="constraints cannot be combined with model='quadratic'"):
+        Searcher(REAL, model="quadratic", constraints=1)
+    with pytest.raises(ValueError, match="choices None for model='quadratic'"):
+        strategy = Searcher(SPACE).strategy
+        assert isinstance(strategy, SpaceSearch)
+        ModelSpaceSearch(strategy.space, strategy.row, strategy.free, strategy.numbers, strategy.choices)
 
 
 def test_histories_have_the_names(tmp_path: Path) -> None:
