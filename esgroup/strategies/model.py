@@ -39,7 +39,8 @@ from esgroup.options import SearchOptions
 from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
 from esgroup.strategies.box import Box
 from esgroup.strategies.evolution import SearchState
-from esgroup.strategies.model_course import ABSENT, ASKED, NEW, Course, ModelState, Numbers, Plan, models_of
+from esgroup.strategies.model_course import Course
+from esgroup.strategies.model_state import ABSENT, ASKED, NEW, ModelState, Numbers, Plan, models_of
 from esgroup.strategies.quadratic import Support
 from esgroup.strategies.vector import VectorSearch
 

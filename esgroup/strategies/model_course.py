@@ -1,15 +1,12 @@
-"""The course of a search with quadratic models: what is kept, how values judge and fit the models, and the steps.
+"""The course of a search with quadratic models: how values judge and fit the models, what to do then, and the steps.
 
-model.py says what such a search does. The constants were chosen on bbob f1-f3, f6, f8-f15 with 5, 10 and 20
-coordinates, instances 1-5; differences below 1.2 are noise there.
+model.py says what such a search does, and model_state.py what it keeps. The constants were chosen on bbob f1-f3, f6,
+f8-f15 with 5, 10 and 20 coordinates, instances 1-5; differences below 1.2 are noise there.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +16,21 @@ from esgroup.groups import Full, Group
 from esgroup.kernels import quadratic as kernels
 from esgroup.strategies.base import AT_BOUNDS, Indices, Told, on_plateau
 from esgroup.strategies.evolution import SearchState
+from esgroup.strategies.model_state import (
+    ABSENT,
+    ASKED,
+    AXIAL,
+    COUNTED,
+    LONG,
+    NEW,
+    SHORT,
+    SPHERE,
+    TOLD,
+    ModelState,
+    Numbers,
+    Plan,
+    models_of,
+)
 from esgroup.strategies.quadratic import (
     Axes,
     Quadratic,
@@ -30,19 +42,8 @@ from esgroup.strategies.quadratic import (
     least_in_ball,
     near_weights,
 )
-from esgroup.strategies.vector import VectorSearch
 
-# stages of a row of the present generation
-NEW, ASKED, TOLD, COUNTED, ABSENT = range(5)
-# the models: G = g I, G diagonal, G of the group from the last 2 p points, or fewer if that is many, and from .7 p
-SPHERE, AXIAL, LONG, SHORT = range(4)
-# Features up to which models are fitted after every part of a generation. More of them are fitted when it ends, with
-# more steps, which takes half of the time and, with 20 coordinates, as many evaluations; with 5 it would take 1.1 times
-# as many.
-_FITTED_OFTEN = 100
-_STEPS_OFTEN, _STEPS_AT_END = (20, 12), (30, 18)  # of the fits of the last two models
 _SELDOM = 4  # generations from one fit of many features to the next while no trial is worth its evaluation
-
 _TRUSTED = 0.5  # Kendall's tau, out of sample, from which on a step by the model needs no further proof
 _USELESS = 0.25  # tau up to which the rest of a generation is asked for at once
 _KEPT = 0.25  # of the decrease that the model promised, which makes a promise kept
@@ -53,7 +54,6 @@ _LEAST_WORTH, _TRY = 0.03, 0.05  # below that worth z* is left out, but tried in
 _RADIUS = 0.2, 1.5  # least and largest
 _RATE, _FLOOR = 0.4, 2.8  # of the step of A
 _FEW = 2.0  # times p: points up to which there are models with few features
-_MANY = 2000  # points: a memory of so many, if they are more than features, need not be longer
 # By how much tau must exceed the error of the model for a step by it although z* was no better than what was known.
 # Such steps put the mean on the best point so far and make sigma smaller. On f3 and f15 of bbob (5 and 10 coordinates,
 # instances 1-5) they are what makes the search end in worse optima: median gaps of 20 searches after 400 d evaluations
@@ -64,134 +64,6 @@ _MANY = 2000  # points: a memory of so many, if they are more than features, nee
 _MARGIN = 0.15
 _FAR = 1e3  # times sqrt(n): coordinates of points that are not in the archive
 _LARGEST = 1e140  # values beyond are not in the archive: squares of what follows from them would be no numbers
-
-
-class Numbers(NamedTuple):
-    """The numbers of a state."""
-
-    seed: float
-    generation: float = -1.0
-    batch: float = 0.0  # values after which to go on
-    others: float = 0.0  # values of other points in this generation
-    waiting: float = 0.0  # values that were told and not yet used
-    used_others: float = 0.0  # the part of `others` that is in the archive
-    archived: float = 0.0  # values that ever were in the archive
-    model: float = 0.0  # the one in use
-    trial: float = -1.0  # the row of z*, -1: none
-    promise: float = 0.0  # q(z*), before it was evaluated
-    record: float = math.inf  # the best value near the mean, before this generation
-    length: float = 0.0  # |z*|
-    at_edge: float = 0.0  # whether it is on the boundary of the ball
-    kept: float = -1.0  # whether z* kept its promise, -1: not known yet
-    radius: float = 1.0  # of the ball, times sqrt(n)
-    worth: float = 0.5  # how often z* keeps its promise
-    failures: float = 0.0  # in a row
-    skipped: float = 0.0  # generations whose place earlier evaluations took: 1 or 0
-
-
-class ModelState(NamedTuple):
-    """All that the next step needs."""
-
-    vector: Array  # a `SearchState`, all its arrays in one
-    first: Array  # (n,): the first spread
-    numbers: Array  # `Numbers`
-    archive: Array  # (points, n): the last points in search coordinates, the newest at the end
-    values: Array  # (points,)
-    constants: Array  # (4,): c of every model,
-    slopes: Array  # (4, n): b,
-    curvatures: Array  # (4, ...): G
-    judged: Array  # (4, 3): agreeing less other pairs, all pairs, the mean squared error
-    points: Array  # (rows, dim): the generation, as users see it
-    samples: Array  # (rows, n): in local coordinates
-    tags: Array  # (rows,)
-    stages: Array  # (rows,)
-    outcomes: Array  # (rows,)
-    others: Array  # (4 popsize, n): other points whose values came in this generation, in search coordinates
-    other_values: Array  # (4 popsize,)
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """The sizes of a search with models."""
-
-    vector: VectorSearch
-
-    @property
-    def size(self) -> int:
-        """Number of coordinates that are searched."""
-        return self.vector.size
-
-    @property
-    def popsize(self) -> int:
-        """Values in a generation."""
-        return self.vector.popsize
-
-    @cached_property
-    def support(self) -> Support:
-        """The entries of G."""
-        return Support.of(self.vector.group)
-
-    @cached_property
-    def windows(self) -> tuple[int, int, int, int]:
-        """How many of the last points each model sees."""
-        n, p = self.size, self.support.features
-        long = min(2 * p, max(_MANY, round(1.2 * p)))
-        return 2 * (n + 2), 2 * (2 * n + 1), long, max(min(3 * n, _MANY), round(0.7 * p))
-
-    @cached_property
-    def steps(self) -> tuple[int, int]:
-        """Steps of a fit of the last two models."""
-        return _STEPS_OFTEN if self.support.features <= _FITTED_OFTEN else _STEPS_AT_END
-
-    @cached_property
-    def rows(self) -> int:
-        """Rows of a generation; the first has the mean and n + 1 samples at least, which determine the first model."""
-        return max(self.popsize, self.size + 2)
-
-    @cached_property
-    def part(self) -> int:
-        """Points of a generation to ask for at first.
-
-        With 20 coordinates 4 take 0.95 (standard error 0.03) of the evaluations that 6 take, and 0.77 on f8; 3 take
-        1.07, because too little is explored. With 10 coordinates 2 and 3 are alike.
-        """
-        return min(2 + self.size // 10, max(2, self.popsize // 2))
-
-    @cached_property
-    def places(self) -> list[slice]:
-        """Where the arrays of a `SearchState` are in the one that has them all."""
-        ends = np.cumsum(list(self.vector.evolution.shapes().values())).tolist()
-        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
-
-    def empty(self, seed: int) -> ModelState:
-        """The state before the first generation is drawn."""
-        n, rows, capacity = self.size, self.rows, self.windows[LONG]
-        vector = self.vector.start()
-        judged = np.zeros((4, 3))
-        judged[:, 2] = 1.0
-        return ModelState(
-            vector=np.concatenate(vector),
-            first=self.vector.spread(vector),
-            numbers=np.array(Numbers(float(seed))),
-            archive=np.zeros((capacity, n)),
-            values=np.zeros(capacity),
-            constants=np.zeros(4),
-            slopes=np.zeros((4, n)),
-            curvatures=np.zeros((4, *self.support.shape)),
-            judged=judged,
-            points=np.zeros((rows, *self.vector.shape)),
-            samples=np.zeros((rows, n)),
-            tags=np.zeros(rows),
-            stages=np.full(rows, float(ABSENT)),
-            outcomes=np.zeros(rows),
-            others=np.zeros((4 * self.popsize, n)),
-            other_values=np.zeros(4 * self.popsize),
-        )
-
-
-def models_of(state: ModelState) -> Quadratics:
-    """The models; views."""
-    return Quadratics(state.constants, state.slopes, state.curvatures)
 
 
 class Course:
@@ -362,8 +234,8 @@ class Course:
 
     def _learn(self, *, ended: bool) -> None:
         """Fit the models: few features after every part of a generation, many when it has ended, if they are of use."""
-        many = self.support.features > _FITTED_OFTEN
-        if ended == many and not (many and self.trial < 0 and self.generation % _SELDOM):
+        often = self.plan.fits_often
+        if ended != often and (often or self.trial >= 0 or self.generation % _SELDOM == 0):
             self._fit()
 
     def _fit(self) -> None:

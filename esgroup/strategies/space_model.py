@@ -20,7 +20,7 @@ from esgroup.checks import Array
 from esgroup.strategies.base import Drawn, Strategy, Told
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.model import ModelSearch
-from esgroup.strategies.model_course import ModelState
+from esgroup.strategies.model_state import ModelState
 from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.vector import VectorSearch
 

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from esgroup import Searcher
-from esgroup.strategies.model_course import COUNTED
+from esgroup.strategies.model_state import COUNTED
 from tests.search.fuzz_bits import compare, everything, forget_descriptions, frozen, keys
 from tests.search.fuzz_cases import Case, Rng, random_case
 

@@ -12,7 +12,7 @@ import pytest
 import esgroup
 from esgroup import Angle, Choice, Integer, Real, Searcher, Space, minimize
 from esgroup.strategies.base import Told
-from esgroup.strategies.model_course import Numbers
+from esgroup.strategies.model_state import Numbers
 from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.space_model import ModelSpaceSearch
 from esgroup.strategies.vector import VectorSearch
@@ -477,7 +477,7 @@ def test_evaluated_points_of_a_space_are_in_the_archive_of_its_model() -> None:
     search = Searcher.from_data(points, values, space=REAL, model="quadratic", rng=1)
     assert search.nfev == search.nit == 0 and search.best_f == min(values)
     assert Numbers(*search.state.numbers.tolist()).archived == len(points)
-    angles, mean = search.state.archive[: len(points), -1], search.result.xmean["phi"]
+    angles, mean = search.state.archive[-len(points) :, -1], search.result.xmean["phi"]
     assert np.abs(angles - mean).max() <= math.pi  # the nearest image
     np.testing.assert_allclose(np.sort(angles % (2 * math.pi)), sorted(p["phi"] for p in points), rtol=1e-12)
     assert smooth(search.ask()[0]) < np.quantile(values, 0.1)

@@ -15,7 +15,8 @@ from esgroup.groups import BlockTriangular, Diagonal, Full, Group, Heisenberg
 from esgroup.running.history import read
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.model import ModelSearch
-from esgroup.strategies.model_course import ASKED, COUNTED, NEW, Course, Numbers, frame_change, root_logs, root_step
+from esgroup.strategies.model_course import Course, frame_change, root_logs, root_step
+from esgroup.strategies.model_state import ASKED, COUNTED, NEW, Numbers
 from esgroup.strategies.quadratic import Axes, Quadratic, Support
 from tests.groups.elements import element
 

@@ -9,7 +9,7 @@ import pytest
 
 from esgroup import Searcher
 from esgroup.checks import Array
-from esgroup.strategies.model_course import Numbers
+from esgroup.strategies.model_state import Numbers
 
 
 def wild(x: Array) -> float:
