@@ -259,8 +259,8 @@ FAULTS = [
     Fault("model: the root follows the Hessian, not its inverse", "strategies/model_course.py", "logs = -0.5 * np.log(e ", "logs = 0.5 * np.log(e "),
     Fault("model: no floor under the Hessian", "strategies/model_course.py", "share * mean + floor", "share * mean"),
     Fault("model: the projection of the step has half its size", "strategies/model_course.py", "basis, basis, 2.0 * logs, 0.0", "basis, basis, logs, 0.0"),
-    Fault("model: the frame forgets sigma and D", "strategies/model_course.py", "ratio = new_scale / old_scale", "ratio = np.ones_like(old_scale)"),
-    Fault("model: judged in sample", "strategies/model_course.py", "            self._judge(z, values)\n            self._remember(y, values, z)\n            self._fit()", "            self._remember(y, values, z)\n            self._fit()\n            self._judge(z, values)"),
+    Fault("model: the frame forgets sigma and D", "strategies/model_course.py", "/ old_scale, new_scale / old_scale", "/ old_scale, np.ones_like(old_scale)"),
+    Fault("model: judged in sample", "strategies/model_course.py", "            self._judge(z, values)\n            self._remember(y, values, z)\n            self._learn(ended=False)", "            self._remember(y, values, z)\n            self._learn(ended=False)\n            self._judge(z, values)"),
     Fault("model: values are compared with themselves", "kernels/quadratic.py", "for j in range(i):", "for j in range(i + 1):"),
     Fault("model: failed values are in the archive", "strategies/model_course.py", "near & (np.abs(values) < _LARGEST)", "near & ~np.isnan(values)"),
     Fault("model: numbers beyond all bounds stay", "strategies/model_course.py", "if not size < _LARGEST * self.n**2:", "if False:"),
@@ -275,7 +275,7 @@ FAULTS = [
     Fault("model: a failed trial makes the ball larger", "strategies/model_course.py", "max(least, 0.6 * min(", "max(least, 1.6 * min("),
     Fault("model: points are handed out again", "strategies/model.py", "stages[row] = ASKED", "stages[row] = NEW"),
     Fault("model: a failed trial always ends the generation", "strategies/model_course.py", "return better or tau > math.sqrt", "return True or tau > math.sqrt"),
-    Fault("model: the first generation moves the mean", "strategies/model_course.py", "            if complete:\n                self.begin()", "            if complete:\n                self._step_by_ranks(rows)"),
+    Fault("model: the first generation moves the mean", "strategies/model_course.py", "                self._choose()\n                self.begin()", "                self._choose()\n                self._step_by_ranks(rows)"),
 ]  # fmt: skip
 
 
