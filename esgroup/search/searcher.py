@@ -491,7 +491,7 @@ class Searcher:
 
     @property
     def generation_best(self) -> float:
-        """The best value of the last generation, NaN if all of it failed."""
+        """The best value of the last generation, or of the last part of one; NaN if all of it failed."""
         record = self.ledger.record
         return record.best[-1] if record.best and not record.failed_in_a_row else math.nan
 

@@ -138,6 +138,24 @@ def test_the_size_of_an_ask_may_vary() -> None:
     assert search.nit == 5 and len(search.ledger.pool) == 1
 
 
+@dataclass(frozen=True)
+class InHalves(Plain):
+    """A generation is two asks."""
+
+    def generations(self, state: Any, moves: int) -> int:
+        return moves // 2
+
+
+def test_a_strategy_may_count_generations_of_its_own(tmp_path: Path) -> None:
+    register(InHalves)
+    search = generations(Searcher(InHalves(), rng=1, max_iters=3), 5)
+    assert search.nit == search.result.nit == 2 and not search.stop()
+    search.save(tmp_path / "run.npz")
+    loaded = generations(Searcher.load(tmp_path / "run.npz"), 1)
+    assert loaded.nit == 3 and list(loaded.stop()) == ["max_iters"]
+    assert esgroup.minimize(sphere, InHalves(), max_iters=4, rng=1).nfev == 4 * 2 * 6
+
+
 class Archive(NamedTuple):
     mean: np.ndarray
     sigma: np.ndarray
