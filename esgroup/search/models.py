@@ -19,7 +19,7 @@ from esgroup.strategies.vector import VectorSearch
 # Evaluations for each coordinate that count as few. On the ten bbob functions of the README's table a search with a
 # model reaches 1e-8 within 410, in the median: whoever allows more than 500 does not have to save them.
 FEW = 500
-# Coordinates up to which "auto" is a model, and one is recommended: up to there it was measured what it saves. The model
+# Coordinates up to which "auto" is a model, and one is recommended: up to there it was measured what it saves. It
 # takes less than half a millisecond for an evaluation with 20 coordinates, one with 40.
 MOST_COORDINATES = 40
 # Seconds from one value to the next that make a search slow: a model takes a tenth of that at most where it saves
