@@ -66,6 +66,8 @@ from model_runs import (
 
 Method = StrEnum("Method", list(METHODS))  # type: ignore[misc]
 
+SMOOTH = "1,2,6,8-14"  # functions with one minimum, or nearly so, that a quadratic may help with
+
 app = typer.Typer(
     help=(__doc__ or "").replace("    python", "\b\n    python", 1),
     no_args_is_help=True,
@@ -89,7 +91,7 @@ def run(
     out: Annotated[Path, typer.Option(help="CSV to append to.")],
     label: Annotated[str, typer.Option(help="Name in the CSV; the method's if not given.")] = "",
     option: Annotated[list[str] | None, typer.Option(help="key=value for the method; may be repeated.")] = None,
-    functions: str = "1,2,6,8-14",
+    functions: str = SMOOTH,
     dims: str = "5,10,20",
     instances: Annotated[str, typer.Option(help="Instances of ioh; 1-5 are for tuning, 601-615 for reports.")] = "1-3",
     budget: Annotated[int, typer.Option(min=1, help="Evaluations per coordinate.")] = 2000,
@@ -147,20 +149,20 @@ def table(
     others: Annotated[
         str, typer.Option(help="Labels the best of which it is compared with.")
     ] = "lq,cobyqa,newuoa,bfgs",
+    functions: Annotated[str, typer.Option(help="Functions among those that were run.")] = SMOOTH,
 ) -> None:
     """Evaluations to 1e-8 in markdown: every label, and the ratio to a baseline and to the best of others."""
-    _say(files, lambda rows: model_tables.evaluations(rows, label, baseline, others.split(",")))
+    _say(files, lambda rows: model_tables.evaluations(rows, label, baseline, others.split(",")), functions)
 
 
 @app.command()
 def gaps(
     files: list[Path],
     label: Annotated[str, typer.Option(help="Label that is judged.")] = "model",
-    functions: Annotated[str, typer.Option(help="Functions; all that were run if not given.")] = "",
+    functions: Annotated[str, typer.Option(help="Functions among those that were run.")] = "1-24",
 ) -> None:
     """Median gaps at fixed numbers of evaluations in markdown, and cells won against every other label."""
-    chosen = parse_range(functions or "1-24", "--functions", 1, 24)
-    _say(files, lambda rows: model_tables.gaps([row for row in rows if row.function in chosen], label))
+    _say(files, lambda rows: model_tables.gaps(rows, label), functions)
 
 
 @app.command()
@@ -170,10 +172,11 @@ def plain(
     baseline: Annotated[str, typer.Option(help="Label of the plain search.")] = "plain",
     again: Annotated[str, typer.Option(help="Label of the plain search with other seeds: the floor.")] = "again",
     budgets: Annotated[str, typer.Option(help="Evaluations per coordinate.")] = "400,2000",
+    functions: Annotated[str, typer.Option(help="Functions among those that were run.")] = "1-24",
 ) -> None:
     """Targets reached and evaluations to them against the plain search, beside its own noise, in markdown."""
     chosen = parse_range(budgets, "--budgets", 1)
-    _say(files, lambda rows: model_targets.plain(rows, label, baseline, again, chosen))
+    _say(files, lambda rows: model_targets.plain(rows, label, baseline, again, chosen), functions)
 
 
 @app.command()
@@ -214,12 +217,13 @@ def cpu(
     typer.echo(model_cpu.table(model_cpu.measure(cases, names, rounds, seconds)))
 
 
-def _say(files: Sequence[Path], report: model_tables.Report) -> None:
+def _say(files: Sequence[Path], report: model_tables.Report, functions: str = "1-24") -> None:
+    chosen = parse_range(functions, "--functions", 1, 24)
     for path in files:
         if not path.exists():
             raise typer.BadParameter(f"{path} does not exist")
     try:
-        typer.echo(report([row for path in files for row in stored(path)]))
+        typer.echo(report([row for path in files for row in stored(path) if row.function in chosen]))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
