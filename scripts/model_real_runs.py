@@ -61,6 +61,11 @@ class RealRow(NamedTuple):
         return RealSetup(self.method, self.options, self.budget)
 
     @property
+    def cut(self) -> bool:
+        """Whether a limit in time has ended it: there is none."""
+        return False
+
+    @property
     def cost(self) -> int:
         """Evaluations to the target; a run that does not get there counts with its budget, also if it ended early."""
         return evaluations_of(self.problem, self.budget) if self.evals is None else self.evals

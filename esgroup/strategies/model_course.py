@@ -144,7 +144,7 @@ class Course:
         self._decide()
 
     def _absorb(self) -> None:
-        """Judge the models by the new values, before they see them, and put these into the archive."""
+        """Judge the models by the new values, before they see them; then let them learn from these."""
         rows = np.flatnonzero(self.stages == TOLD)
         self.stages[rows] = COUNTED
         fresh = slice(self.used_others, self.number_others)
