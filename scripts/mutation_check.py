@@ -289,12 +289,13 @@ def mutate(fault: Fault, tree: Path) -> None:
 
 
 def nearest_first(fault: Fault) -> list[str]:
-    """All tests, those of the file with the fault first, then those of its package."""
+    """All tests, those of the file with the fault first, or of the first word of its name, then those of its package."""
     path = Path(fault.file)
     in_package = sorted(TESTS, key=lambda test: path.parts[0] not in test)
     folders = [ROOT / test for test in in_package if (ROOT / test).is_dir()]
-    own = [str(file.relative_to(ROOT)) for folder in folders for file in sorted(folder.glob(f"test_*{path.stem}*.py"))]
-    return [*own, *in_package]
+    names = path.stem, path.stem.split("_")[0]
+    own = [file for name in names for folder in folders for file in sorted(folder.glob(f"test_*{name}*.py"))]
+    return [*(str(file.relative_to(ROOT)) for file in dict.fromkeys(own)), *in_package]
 
 
 def test_that_notices(fault: Fault) -> tuple[str, float]:
