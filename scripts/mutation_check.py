@@ -260,6 +260,7 @@ FAULTS = [
     Fault("model: no floor under the Hessian", "strategies/model_course.py", "share * mean + floor", "share * mean"),
     Fault("model: the projection of the step has half its size", "strategies/model_course.py", "basis, basis, 2.0 * logs, 0.0", "basis, basis, logs, 0.0"),
     Fault("model: the frame forgets sigma and D", "strategies/model_course.py", "/ old_scale, new_scale / old_scale", "/ old_scale, np.ones_like(old_scale)"),
+    Fault("model: the frame turns by the transposed inverse", "strategies/model_course.py", "inverse @ (ratio[:, None]", "inverse.T @ (ratio[:, None]"),
     Fault("model: judged in sample", "strategies/model_course.py", "            self._judge(z, values)\n            self._remember(y, values, z)\n            self._learn(ended=False)", "            self._remember(y, values, z)\n            self._learn(ended=False)\n            self._judge(z, values)"),
     Fault("model: values are compared with themselves", "kernels/quadratic.py", "for j in range(i):", "for j in range(i + 1):"),
     Fault("model: failed values are in the archive", "strategies/model_course.py", "near & (np.abs(values) < _LARGEST)", "near & ~np.isnan(values)"),

@@ -89,19 +89,17 @@ class Clock:
         """The time so far."""
         return self._before + time.monotonic() - self._since
 
+    @property
+    def turn(self) -> float:
+        """Seconds since the caller has its turn, 0 before it had one."""
+        return 0.0 if self._handed_over is None else time.monotonic() - self._handed_over
+
     def hand_over(self, waited: float = 0.0, values: int = 0) -> None:
         """The caller has its turn, after one of so many seconds that brought so many values."""
-        if values and self._turns > 1:
+        if values and self._turns:
             self._waited, self._values = self._waited + waited, self._values + values
+        self._turns += values > 0
         self._handed_over = time.monotonic()
-
-    def take_back(self) -> float:
-        """The caller ends its turn; returns how long it was."""
-        if self._handed_over is None:
-            return 0.0
-        waited, self._handed_over = time.monotonic() - self._handed_over, None
-        self._turns += 1
-        return waited
 
     @property
     def interval(self) -> float | None:

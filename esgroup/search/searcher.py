@@ -265,7 +265,7 @@ class Searcher:
             If tell(fitness) has no ask to belong to.
         """
         clock, before = self.ledger.clock, self.ledger.nfev
-        waited = clock.take_back()
+        waited = clock.turn
         self._tell(told, constraints)
         clock.hand_over(waited, self.ledger.nfev - before)
 

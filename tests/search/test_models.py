@@ -286,6 +286,17 @@ def test_values_that_are_told_one_by_one_take_the_time_between_them(monkeypatch:
     assert again.ledger.clock.interval is None and "every" not in again.result.message
 
 
+def test_a_tell_that_is_refused_loses_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = Slow(monkeypatch, 0.5)
+    search = Searcher(np.zeros(3), 0.5, model=None, rng=1)
+    for _ in range(3):
+        values = [function(x) for x in search.ask()]
+        with pytest.raises(ValueError, match="fitness"):
+            search.tell(values[:-1])
+        search.tell(values)
+    assert search.ledger.clock.interval == pytest.approx(0.5)
+
+
 def test_noisy_values_are_no_reason_for_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     function, rng = Slow(monkeypatch, 1.0), np.random.default_rng(1)
     given: dict[str, Any] = {"model": None, "max_evals": 3000, "rng": 1}

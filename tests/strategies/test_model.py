@@ -65,15 +65,24 @@ def same(one: Searcher, other: Searcher) -> None:
 # ---- formulas ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("group", [Full(4), Diagonal(4), BlockTriangular(4, 1), Heisenberg(4, 1, 1)], ids=str)
-def test_a_change_of_frame_takes_new_local_coordinates_to_old_ones(group: Group) -> None:
+@pytest.mark.parametrize(
+    ("group", "decoding"),
+    [
+        *((group, False) for group in (Full(4), Diagonal(4), BlockTriangular(4, 1), Heisenberg(4, 1, 1))),
+        (Full(4), True),  # which carries its inverse along
+    ],
+    ids=str,
+)
+def test_a_change_of_frame_takes_new_local_coordinates_to_old_ones(group: Group, decoding: bool) -> None:
     rng = np.random.default_rng(1)
 
     def state() -> SearchState:
-        first: SearchState = Searcher(rng.standard_normal(4), 1.0, structure=group, decoding=False).state
+        first: SearchState = Searcher(rng.standard_normal(4), 1.0, structure=group, decoding=decoding).state
         first.mean[:], first.scale[:] = rng.standard_normal(4), rng.uniform(0.5, 2, 4)
         first.sigma[0] = 0.3 + rng.random()
         first.root[:] = element(group, rng)
+        if decoding:
+            first.inverse[:] = group.inverse(first.root)
         return first
 
     old, new = state(), state()
