@@ -1,0 +1,480 @@
+"""The groups of structured matrices on tensors: what one step of the optimiser needs of them.
+
+An element is packed as in `esgroup.groups`, in the last dimension of a tensor; dimensions before it are layers of one
+shape. Points are rows. The optimiser keeps K = A^-1 of a square root A of the precision: with it a step of the mean
+costs two products, and A <- A h(M) is K <- h(M)^-1 K, which needs no inverse larger than the dense blocks of the group.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from esgroup.groups.base import Group
+from esgroup.groups.bordered import BlockTriangular, Bordered, Heisenberg
+from esgroup.groups.diagonal import Diagonal
+from esgroup.groups.full import Full
+from esgroup.groups.spelling import described
+from esgroup.groups.toeplitz import ToeplitzTriangular
+from esgroup.groups.triangular import Triangular
+
+
+class TensorGroup(ABC):
+    """The arithmetic of one group on tensors. Everything is a pure function of packed elements."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Length of a packed element."""
+
+    @abstractmethod
+    def identity(self, like: Tensor) -> Tensor:
+        """The packed identity, with the type and device of a tensor."""
+
+    def scaled(self, a: Tensor, factor: float) -> Tensor:
+        """The element factor A."""
+        return a * factor
+
+    @abstractmethod
+    def group_of(self, a: Tensor) -> Group:
+        """The group of an element, on NumPy arrays."""
+
+    def numbers(self, a: Tensor) -> Tensor:
+        """An element as that group packs it."""
+        return a
+
+    @abstractmethod
+    def apply(self, a: Tensor, x: Tensor) -> Tensor:
+        """Rows A x_i, which are X A^T; x has the shape (..., n, dim)."""
+
+    @abstractmethod
+    def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
+        """Rows A^T x_i, which are X A."""
+
+    @abstractmethod
+    def parts(self, a: Tensor) -> Any:
+        """Views into an element for `gram_right` and `gram_left`; they stay valid when it is overwritten."""
+
+    @abstractmethod
+    def gram_right(self, parts: Any, x: Tensor) -> Tensor:
+        """X A^T A, (layers, n, dim)."""
+
+    @abstractmethod
+    def gram_left(self, parts: Any, x: Tensor) -> Tensor:
+        """A^T A X, (layers, dim, n)."""
+
+    @abstractmethod
+    def project(self, x: Tensor) -> Tensor:
+        """C (.) kappa(X^T X), the local vector of the sum of x_i x_i^T over the rows of (..., n, dim)."""
+
+    @abstractmethod
+    def project_gram(self, a: Tensor) -> Tensor:
+        """C (.) kappa(A A^T)."""
+
+    @abstractmethod
+    def squared_norm(self, a: Tensor) -> Tensor:
+        """|A|_F^2 of an element, one for each layer."""
+
+    @abstractmethod
+    def subtract_identity(self, m: Tensor, amount: float | Tensor) -> None:
+        """M -= amount I, in place."""
+
+    @abstractmethod
+    def moved(self, a: Tensor, m: Tensor) -> Tensor:
+        """h(M)^-1 A with h(M) = I + M + M^2 / 2."""
+
+
+class FixedGroup(TensorGroup):
+    """A group that is the same for all elements.
+
+    Attributes
+    ----------
+    group : Group
+        The same group on NumPy arrays, which says how elements are packed.
+    """
+
+    group: Group
+
+    @property
+    def size(self) -> int:
+        return self.group.size
+
+    def identity(self, like: Tensor) -> Tensor:
+        return torch.as_tensor(self.group.identity(), dtype=like.dtype, device=like.device)
+
+    def group_of(self, a: Tensor) -> Group:
+        return self.group
+
+    def subtract_identity(self, m: Tensor, amount: float | Tensor) -> None:
+        m[..., self._diagonal_places] -= amount
+
+    @cached_property
+    def _diagonal_places(self) -> Any:
+        """Where the packed identity is not zero: a slice if it can be one."""
+        places = np.flatnonzero(self.group.identity())
+        if len(places) == 1:
+            return slice(int(places[0]), int(places[0]) + 1)
+        step = int(places[1] - places[0])
+        if (np.diff(places) == step).all():
+            return slice(int(places[0]), int(places[-1]) + 1, step)
+        return torch.from_numpy(places)
+
+    def moved(self, a: Tensor, m: Tensor) -> Tensor:
+        return self.divide(self.h(m), a)
+
+    @abstractmethod
+    def h(self, m: Tensor) -> Tensor:
+        """h(M)."""
+
+    @abstractmethod
+    def divide(self, b: Tensor, a: Tensor) -> Tensor:
+        """B^-1 A."""
+
+
+# ---- diagonal -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TensorDiagonal(FixedGroup):
+    """Diagonal matrices."""
+
+    group: Diagonal
+
+    def apply(self, a: Tensor, x: Tensor) -> Tensor:
+        return x * a.unsqueeze(-2)
+
+    def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
+        return x * a.unsqueeze(-2)
+
+    def parts(self, a: Tensor) -> Tensor:
+        return a.unsqueeze(-2)
+
+    def gram_right(self, parts: Tensor, x: Tensor) -> Tensor:
+        return x * parts.square()
+
+    def gram_left(self, parts: Tensor, x: Tensor) -> Tensor:
+        return x * parts.square().mT
+
+    def project(self, x: Tensor) -> Tensor:
+        return x.square().sum(-2).mul_(0.5)
+
+    def project_gram(self, a: Tensor) -> Tensor:
+        return a.square().mul_(0.5)
+
+    def squared_norm(self, a: Tensor) -> Tensor:
+        return a.square().sum(-1)
+
+    def h(self, m: Tensor) -> Tensor:
+        return torch.addcmul(1 + m, m, m, value=0.5)
+
+    def divide(self, b: Tensor, a: Tensor) -> Tensor:
+        return a / b
+
+
+# ---- block triangular and Heisenberg --------------------------------------------------------------------------------
+
+
+class TensorBlocks(NamedTuple):
+    """Views of [[F, 0, 0], [P, D, 0], [X, Q, L]]; P is stored transposed, D as a row."""
+
+    f: Tensor
+    p_t: Tensor
+    d: Tensor
+    q: Tensor
+    x: Tensor
+    last: Tensor
+
+
+@dataclass(frozen=True)
+class TensorBordered(FixedGroup):
+    """[[F, 0, 0], [P, D, 0], [X, Q, L]] with diagonal D, F of k x k, L of q x q, up to the order of the blocks.
+
+    Block triangular groups have k = 0 or q = 0; what would be an operation on nothing is left out.
+    """
+
+    group: Bordered
+
+    @cached_property
+    def _shapes(self) -> list[tuple[int, int]]:
+        k, mid, q = self.group.layout[:3]
+        return [(k, k), (k, mid), (1, mid), (q, mid), (q, k), (q, q)]
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """Which of the blocks F, D, L come first, second and third among the coordinates."""
+        starts = [place.start for place in self.group._coordinates()]
+        sizes = self.group.layout[:3]
+        return sorted((i for i in range(3) if sizes[i]), key=lambda i: starts[i])
+
+    def parts(self, a: Tensor) -> TensorBlocks:
+        parts = a.split([rows * columns for rows, columns in self._shapes], -1)
+        return TensorBlocks(*(part.unflatten(-1, shape) for part, shape in zip(parts, self._shapes, strict=True)))
+
+    def _pack(self, *blocks: Tensor | None) -> Tensor:
+        return torch.cat([block.flatten(-2) for block in blocks if block is not None], -1)
+
+    def _parted(self, x: Tensor, dim: int = -1) -> list[Tensor]:
+        """The coordinates of F, D and L, as views; empty where there are none."""
+        k, mid, q, first, middle, last = self.group.layout
+        return [x.narrow(dim, first, k), x.narrow(dim, middle, mid), x.narrow(dim, last if q else 0, q)]
+
+    def _joined(self, f: Tensor | None, d: Tensor | None, last: Tensor | None, dim: int = -1) -> Tensor:
+        parts = (f, d, last)
+        return torch.cat([parts[i] for i in self._order], dim)  # type: ignore[misc]
+
+    def apply(self, a: Tensor, x: Tensor) -> Tensor:
+        return self._joined(*self._applied(self.parts(a), *self._parted(x)))
+
+    def _applied(
+        self, b: TensorBlocks, f: Tensor, d: Tensor, last: Tensor
+    ) -> tuple[Tensor | None, Tensor, Tensor | None]:
+        """The three parts of X A^T."""
+        k, _, q = self.group.layout[:3]
+        middle = d * b.d
+        if k:
+            middle = middle + f @ b.p_t
+        if not q:
+            return f @ b.f.mT, middle, None
+        end = d @ b.q.mT + last @ b.last.mT
+        return (f @ b.f.mT, middle, end + f @ b.x.mT) if k else (None, middle, end)
+
+    def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
+        return self._joined(*self._applied_transposed(self.parts(a), *self._parted(x)))
+
+    def _applied_transposed(
+        self, b: TensorBlocks, f: Tensor | None, d: Tensor, last: Tensor | None
+    ) -> tuple[Tensor | None, Tensor, Tensor | None]:
+        """The three parts of X A."""
+        k, _, q = self.group.layout[:3]
+        first = f @ b.f + d @ b.p_t.mT if k and f is not None else None
+        if not q or last is None:
+            return first, d * b.d, None
+        return first if first is None else first + last @ b.x, d * b.d + last @ b.q, last @ b.last
+
+    def gram_right(self, parts: TensorBlocks, x: Tensor) -> Tensor:
+        return self._joined(*self._applied_transposed(parts, *self._applied(parts, *self._parted(x))))
+
+    def gram_left(self, parts: TensorBlocks, x: Tensor) -> Tensor:
+        return self.gram_right(parts, x.mT).mT
+
+    def project(self, x: Tensor) -> Tensor:
+        k, _, q = self.group.layout[:3]
+        f, d, last = self._parted(x)
+        diagonal = d.square().sum(-2, keepdim=True) / 2
+        ft, lt = f.mT, last.mT
+        first = (ft @ f / 2, ft @ d) if k else (None, None)
+        end = (lt @ d, lt @ f if k else None, lt @ last / 2) if q else (None, None, None)
+        return self._pack(*first, diagonal, *end)
+
+    def project_gram(self, a: Tensor) -> Tensor:
+        k, _, q = self.group.layout[:3]
+        b = self.parts(a)
+        diagonal = b.d.square()
+        if k:
+            diagonal = diagonal + b.p_t.square().sum(-2, keepdim=True)
+        first = (b.f @ b.f.mT / 2, b.f @ b.p_t) if k else (None, None)
+        if not q:
+            return self._pack(*first, diagonal / 2)
+        last, q_block = b.q @ b.q.mT + b.last @ b.last.mT, b.q * b.d
+        if not k:
+            return self._pack(*first, diagonal / 2, q_block, None, last / 2)
+        return self._pack(*first, diagonal / 2, q_block + b.x @ b.p_t, b.x @ b.f.mT, (last + b.x @ b.x.mT) / 2)
+
+    def squared_norm(self, a: Tensor) -> Tensor:
+        return a.square().sum(-1)
+
+    def subtract_identity(self, m: Tensor, amount: float | Tensor) -> None:
+        k, _, q = self.group.layout[:3]
+        b = self.parts(m)
+        b.d.sub_(amount)
+        if k:
+            b.f.diagonal(dim1=-2, dim2=-1).sub_(amount)
+        if q:
+            b.last.diagonal(dim1=-2, dim2=-1).sub_(amount)
+
+    def h(self, m: Tensor) -> Tensor:
+        k, _, q = self.group.layout[:3]
+        b = self.parts(m)
+        first = (b.f @ b.f, b.f.mT @ b.p_t + b.p_t * b.d) if k else (None, None)
+        end: tuple[Tensor | None, ...] = (None, None, None)
+        if q:
+            x = b.x @ b.f + b.q @ b.p_t.mT + b.last @ b.x if k else None
+            end = (b.q * b.d + b.last @ b.q, x, b.last @ b.last)
+        found = m + self._pack(*first, b.d.square(), *end) / 2
+        self.subtract_identity(found, -1.0)
+        return found
+
+    def divide(self, b: Tensor, a: Tensor) -> Tensor:
+        k, _, q = self.group.layout[:3]
+        by, own = self.parts(b), self.parts(a)
+        d = own.d / by.d
+        f = torch.linalg.solve(by.f, own.f) if k else None
+        p_t = (own.p_t - f.mT @ by.p_t) / by.d if f is not None else None
+        if not q:
+            return self._pack(f, p_t, d)
+        x = None if f is None or p_t is None else torch.linalg.solve(by.last, own.x - by.x @ f - by.q @ p_t.mT)
+        q_block, last = torch.linalg.solve(by.last, own.q - by.q * d), torch.linalg.solve(by.last, own.last)
+        return self._pack(f, p_t, d, q_block, x, last)
+
+
+# ---- dense ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TensorDense(FixedGroup):
+    """Dense matrices, packed row by row."""
+
+    group: Full
+
+    def matrix(self, a: Tensor) -> Tensor:
+        """The matrix of a packed element."""
+        return a.unflatten(-1, (self.group.dim, self.group.dim))
+
+    def pack(self, matrix: Tensor) -> Tensor:
+        """The packed form of a matrix of the group."""
+        return matrix.flatten(-2)
+
+    def local(self, gram: Tensor) -> Tensor:
+        """C (.) kappa(G) of a symmetric matrix, as a matrix."""
+        return gram / 2
+
+    def apply(self, a: Tensor, x: Tensor) -> Tensor:
+        return x @ self.matrix(a).mT
+
+    def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
+        return x @ self.matrix(a)
+
+    def parts(self, a: Tensor) -> Tensor:
+        return a
+
+    def gram_right(self, parts: Tensor, x: Tensor) -> Tensor:
+        matrix = self.matrix(parts)
+        return x @ matrix.mT @ matrix
+
+    def gram_left(self, parts: Tensor, x: Tensor) -> Tensor:
+        matrix = self.matrix(parts)
+        return matrix.mT @ (matrix @ x)
+
+    def project(self, x: Tensor) -> Tensor:
+        return self.pack(self.local(x.mT @ x))
+
+    def project_gram(self, a: Tensor) -> Tensor:
+        matrix = self.matrix(a)
+        return self.pack(self.local(matrix @ matrix.mT))
+
+    def squared_norm(self, a: Tensor) -> Tensor:
+        return self.matrix(a).square().sum((-1, -2))
+
+    def h(self, m: Tensor) -> Tensor:
+        matrix = self.matrix(m)
+        found = torch.baddbmm(matrix, matrix, matrix, alpha=0.5)
+        found.diagonal(dim1=-2, dim2=-1).add_(1)
+        return self.pack(found)
+
+    def divide(self, b: Tensor, a: Tensor) -> Tensor:
+        return self.pack(torch.linalg.solve(self.matrix(b), self.matrix(a)))
+
+
+@dataclass(frozen=True)
+class TensorTriangular(TensorDense):
+    """Triangular matrices; an upper one is packed as the lower one that it becomes in reversed coordinates."""
+
+    group: Triangular  # type: ignore[assignment]
+
+    def _rows_and_columns(self, like: Tensor) -> Tensor:
+        found = torch.tril_indices(self.group.dim, self.group.dim, device=like.device)
+        return found if self.group.lower else self.group.dim - 1 - found
+
+    def matrix(self, a: Tensor) -> Tensor:
+        rows, columns = self._rows_and_columns(a)
+        full = a.new_zeros(*a.shape[:-1], self.group.dim, self.group.dim)
+        full[..., rows, columns] = a
+        return full
+
+    def pack(self, matrix: Tensor) -> Tensor:
+        rows, columns = self._rows_and_columns(matrix)
+        return matrix[..., rows, columns]
+
+    def local(self, gram: Tensor) -> Tensor:
+        half = gram.diagonal(dim1=-2, dim2=-1).diag_embed() / 2
+        return (gram.tril() if self.group.lower else gram.triu()) - half
+
+    def divide(self, b: Tensor, a: Tensor) -> Tensor:
+        upper = not self.group.lower
+        return self.pack(torch.linalg.solve_triangular(self.matrix(b), self.matrix(a), upper=upper))
+
+
+# ---- triangular Toeplitz --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TensorToeplitz(TensorDense):
+    """Triangular (block) Toeplitz matrices, packed as the blocks T_0, T_1, ...; products are those of dense matrices.
+
+    The layers of a network are small enough for this: what is saved is the storage.
+    """
+
+    group: ToeplitzTriangular  # type: ignore[assignment]
+
+    def _places(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """For every entry of the matrix the number in the packed vector that it has, and whether it has one."""
+        dim, block = self.group.dim, self.group.block
+        at = torch.arange(dim, device=like.device)
+        row, column = at[:, None], at[None, :]
+        which = torch.div(row, block, rounding_mode="floor") - torch.div(column, block, rounding_mode="floor")
+        which = which if self.group.lower else -which
+        inside = which >= 0
+        return torch.where(inside, (which * block + row % block) * block + column % block, 0), inside
+
+    def matrix(self, a: Tensor) -> Tensor:
+        index, inside = self._places(a)
+        return a[..., index.flatten()].unflatten(-1, index.shape) * inside
+
+    def pack(self, matrix: Tensor) -> Tensor:
+        block, first = self.group.block, slice(0, self.group.block)
+        column = matrix[..., :, first] if self.group.lower else matrix[..., first, :]
+        if self.group.lower:
+            return column.flatten(-2)
+        return column.unflatten(-1, (self.group.count, block)).transpose(-3, -2).flatten(-3)
+
+    def local(self, gram: Tensor) -> Tensor:
+        """T_j is the mean over the j-th block diagonal, half of it for j = 0."""
+        index, inside = self._places(gram)
+        size = self.group.size
+        summed = gram.new_zeros(*gram.shape[:-2], size)
+        flat = torch.where(inside, gram, 0).flatten(-2)
+        summed = summed.index_add(-1, index.flatten(), flat)
+        count = self.group.count
+        members = torch.arange(count, 0, -1, dtype=gram.dtype, device=gram.device)
+        members[0] *= 2
+        return self.matrix(summed / members.repeat_interleave(self.group.block**2))
+
+    def divide(self, b: Tensor, a: Tensor) -> Tensor:
+        return self.pack(torch.linalg.solve(self.matrix(b), self.matrix(a)))
+
+
+# ---- by group -------------------------------------------------------------------------------------------------------
+
+_KINDS: dict[type[Group], type[FixedGroup]] = {
+    Diagonal: TensorDiagonal,
+    BlockTriangular: TensorBordered,
+    Heisenberg: TensorBordered,
+    Full: TensorDense,
+    Triangular: TensorTriangular,
+    ToeplitzTriangular: TensorToeplitz,
+}
+
+
+def tensor_group(name: str, group: Group) -> TensorGroup:
+    """The arithmetic of a group on tensors; ValueError if it has none, with the name of the argument."""
+    kind = _KINDS.get(type(group))
+    if kind is None:
+        known = ", ".join(cls.__name__ for cls in _KINDS)
+        raise ValueError(f"{name} must be one of the groups {known}, got {described(group)}")
+    return kind(group)  # type: ignore[call-arg]

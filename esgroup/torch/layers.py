@@ -1,0 +1,143 @@
+"""Layers and their Gaussians: the formulas of one step, on tensors that hold all layers of one shape.
+
+A weight matrix W of shape (d, p) has the mean E, the parameter itself, and the precision N S with
+S = (A A^T) (x) (B B^T), A for the p columns and B for the d rows. The state holds K_A = A^-1 and K_B = B^-1. With the
+gradient G of the mean loss and the curvature E[g g^T] of one example (Lin et al. 2021, eq. gauss_newton_matgauss, in
+which 1/(2 d) {...} is the projection C (.) kappa(...) / d for symmetric matrices):
+
+    Z   <- c1 Z + (1 - c1) (G + alpha E)
+    M_A  = (rate / d) C (.) kappa(K_A (E[g^T (B B^T)^-1 g] + (alpha + damping) tr(B B^T)^-1 I) K_A^T - gamma d I)
+    M_B  = (rate / p) C (.) kappa(K_B (E[g (A A^T)^-1 g^T] + (alpha + damping) tr(A A^T)^-1 I) K_B^T - gamma p I)
+    A   <- A h(M_A),  B <- B h(M_B)
+    E   <- E - lr (B B^T)^-1 Z (A A^T)^-1 / (1 - c1^t)
+
+A vector (a bias, the scale of a norm) is a matrix with one column and A = 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from esgroup.torch.groups import TensorGroup
+
+#: The largest |M|_F: h is monotone up to there, and S changes at most by h(1)^2 = 6 in a step.
+LARGEST_LOCAL = 1.0
+#: The largest root mean square of K_B Z K_A^T, in units of what one mini-batch has once S has settled.
+LARGEST_WHITE = 1.0
+#: The same for a single entry of a vector.
+LARGEST_ENTRY = 3.0
+#: A matrix changes by at most this part of its norm in one step.
+LARGEST_CHANGE = 0.1
+#: The norm that a matrix of zeros is taken to have, as the root mean square of its entries.
+SMALLEST_ENTRY = 1e-3
+
+
+class Gradients(NamedTuple):
+    """Gradients g_i of single examples or batches, (..., n, d, p), with E[g g^T] = weight sum_i g_i g_i^T."""
+
+    g: Tensor
+    weight: float
+
+
+class Factors(NamedTuple):
+    """E[g g^T] = weight (sum_i a_i a_i^T) (x) (sum_j b_j b_j^T): a is (..., n, p), of inputs; b is (..., m, d)."""
+
+    a: Tensor
+    b: Tensor
+    weight: float
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The numbers of one step; rates may be tensors without dimensions.
+
+    Attributes
+    ----------
+    curvature_rate : float or Tensor
+        Step of the factors.
+    l2 : float
+        alpha.
+    damping : float
+        Added to alpha in the curvature only.
+    entropy : float
+        gamma.
+    """
+
+    curvature_rate: float | Tensor
+    l2: float
+    damping: float
+    entropy: float
+
+
+class Roots(NamedTuple):
+    """K_B of the rows and K_A of the columns, packed, (layers, size)."""
+
+    rows: Tensor
+    cols: Tensor
+
+
+@dataclass(frozen=True)
+class MatrixLayers:
+    """The Gaussians of weight matrices of one shape."""
+
+    rows: TensorGroup
+    cols: TensorGroup
+
+    def first_roots(self, precision: float, like: Tensor) -> Roots:
+        """S = precision I, shared equally by both sides."""
+        size = precision**-0.25
+        sides = (self.rows, self.cols)
+        return Roots(*(side.scaled(side.identity(like), size) for side in sides))
+
+    def whitened(self, roots: Roots, g: Tensor) -> Tensor:
+        """K_B G K_A^T."""
+        return self.rows.apply(roots.rows, self.cols.apply(roots.cols, g).mT).mT
+
+    def coloured(self, roots: Roots, white: Tensor) -> Tensor:
+        """K_B^T X K_A: a white matrix becomes a sample of N(0, S^-1), a whitened gradient a natural one."""
+        return self.rows.apply_transposed(roots.rows, self.cols.apply_transposed(roots.cols, white).mT).mT
+
+    def local_steps(self, roots: Roots, seen: Gradients | Factors, constants: Constants) -> Roots:
+        """M_B and M_A, packed."""
+        of_rows, of_cols, d, p = self._seen(roots, seen)
+        ridge, rate = constants.l2 + constants.damping, constants.curvature_rate
+        if ridge:
+            trace_rows = self.rows.squared_norm(roots.rows).unsqueeze(-1)
+            trace_cols = self.cols.squared_norm(roots.cols).unsqueeze(-1)
+            of_rows = torch.addcmul(of_rows, self.rows.project_gram(roots.rows), trace_cols, value=ridge)
+            of_cols = torch.addcmul(of_cols, self.cols.project_gram(roots.cols), trace_rows, value=ridge)
+        steps = Roots(of_rows * (rate / p), of_cols * (rate / d))
+        self.rows.subtract_identity(steps.rows, rate * constants.entropy / 2)
+        self.cols.subtract_identity(steps.cols, rate * constants.entropy / 2)
+        return steps
+
+    def moved(self, roots: Roots, steps: Roots) -> Roots:
+        """A <- A h(M_A), B <- B h(M_B)."""
+        return Roots(self.rows.moved(roots.rows, steps.rows), self.cols.moved(roots.cols, steps.cols))
+
+    def _seen(self, roots: Roots, seen: Gradients | Factors) -> tuple[Tensor, Tensor, int, int]:
+        """The projected curvature of rows and of columns, d and p."""
+        if isinstance(seen, Factors):
+            b, a = self.rows.apply(roots.rows, seen.b), self.cols.apply(roots.cols, seen.a)
+            size_b, size_a = (x.square().sum((-1, -2)).unsqueeze(-1) * seen.weight for x in (b, a))
+            return self.rows.project(b) * size_a, self.cols.project(a) * size_b, b.shape[-1], a.shape[-1]
+        n, d, p = seen.g.shape[-3:]
+        white = self.cols.apply(roots.cols, seen.g.flatten(-3, -2)).unflatten(-2, (n, d))  # g_i K_A^T
+        columns = self.rows.apply(roots.rows, white.mT.flatten(-3, -2))  # all columns of all of them, times K_B^T
+        rows = columns.unflatten(-2, (n, p)).mT.flatten(-3, -2)
+        return self.rows.project(columns) * seen.weight, self.cols.project(rows) * seen.weight, d, p
+
+
+# ---- vectors --------------------------------------------------------------------------------------------------------
+
+
+def refreshed_vector(root: Tensor, squares: Tensor, constants: Constants) -> Tensor:
+    """K of a diagonal Gaussian after one step, from the curvature E[g^2] of its entries."""
+    ridge = constants.l2 + constants.damping
+    m = (root.square() * (squares + ridge) - constants.entropy) * (constants.curvature_rate / 2)
+    m = m.clamp(-LARGEST_LOCAL, LARGEST_LOCAL)
+    return root / torch.addcmul(1 + m, m, m, value=0.5)

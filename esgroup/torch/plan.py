@@ -1,0 +1,284 @@
+"""Tensors that hold the state of many layers at once, so that a step is a few operations.
+
+All gradients of a plan are one flat tensor, ordered by the shapes of the matrices, with the vectors last. The momentum
+is another one, and what an optimiser stores for a single parameter are views into these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from esgroup.groups.base import Group
+from esgroup.groups.bordered import BlockTriangular, Heisenberg
+from esgroup.groups.full import Full
+from esgroup.groups.spelling import parse
+from esgroup.torch.curvature import Curvature
+from esgroup.torch.frames import TensorFrame
+from esgroup.torch.groups import TensorGroup, tensor_group
+from esgroup.torch.layers import (
+    LARGEST_CHANGE,
+    LARGEST_ENTRY,
+    LARGEST_LOCAL,
+    LARGEST_WHITE,
+    SMALLEST_ENTRY,
+    Constants,
+    MatrixLayers,
+    Roots,
+    refreshed_vector,
+)
+
+Options = dict[str, Any]
+State = dict[str, Any]
+
+
+def named(p: Tensor) -> str:
+    """A parameter in a message."""
+    return f"a parameter of shape {tuple(p.shape)} and type {p.dtype}"
+
+
+def matrix_shape(p: Tensor) -> tuple[int, int]:
+    """(d, p) of a parameter with two or more dimensions: the first one, and all others."""
+    return p.shape[0], math.prod(p.shape[1:])
+
+
+def working_dtype(p: Tensor) -> torch.dtype:
+    """The type of the state: that of the parameter, but at least float32."""
+    return torch.promote_types(p.dtype, torch.float32)
+
+
+# ---- structures -----------------------------------------------------------------------------------------------------
+
+
+def layers_of(options: Options, p: Tensor) -> MatrixLayers:
+    """The groups of the rows and columns of a weight matrix."""
+    d, columns = matrix_shape(p)
+    return MatrixLayers(side("rows", options["rows"], d), side("cols", options["cols"], columns))
+
+
+def side(name: str, structure: str | Group, dim: int) -> TensorGroup:
+    """The group of one side of a layer; sizes larger than the layer mean a dense matrix."""
+    if isinstance(structure, Group):
+        if structure.dim != dim:
+            raise ValueError(f"{name} must have dimension {dim} in a layer of that size, got {structure}")
+        return tensor_group(name, structure)
+    if not isinstance(structure, str):
+        raise TypeError(f"{name} must be a group or a spelling such as 'diagonal', got {structure!r}")
+    if structure.strip().partition(":")[0] == "frame":
+        k = _frame_width(name, structure)
+        return TensorFrame(dim, k) if k < dim else tensor_group(name, Full(dim))
+    return tensor_group(name, _cut(structure, dim))
+
+
+def _frame_width(name: str, structure: str) -> int:
+    key, _, number = structure.strip().partition(":")[2].partition("=")
+    if not key:
+        return 8
+    if key.strip() != "k" or not number.strip().isdigit() or int(number) < 1:
+        raise ValueError(f"{name} must be 'frame' or 'frame:k=<a whole number of at least 1>', got {structure!r}")
+    return int(number)
+
+
+def _cut(structure: str, dim: int) -> Group:
+    """The group of a spelling, with blocks no larger than the layer."""
+    try:
+        return parse(structure, dim)
+    except ValueError as problem:
+        try:
+            wide = parse(structure, 2**40)
+        except ValueError:
+            raise problem from None
+        if isinstance(wide, BlockTriangular):
+            return Full(dim)
+        if isinstance(wide, Heisenberg):
+            k1 = min(wide.k1, dim)
+            return dataclasses.replace(wide, dim=dim, k1=k1, k2=dim - k1)
+        raise
+
+
+# ---- one plan -------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Stack:
+    """Matrices of one shape: where they are among the parameters and in the flat tensors, and their roots."""
+
+    layers: MatrixLayers
+    first: int
+    count: int
+    shape: tuple[int, int]
+    begin: int
+    roots: Roots
+    momentum: Tensor  # a view, (count, d, p)
+
+    @cached_property
+    def _parts(self) -> tuple[Any, Any]:
+        return self.layers.rows.parts(self.roots.rows), self.layers.cols.parts(self.roots.cols)
+
+    def natural(self) -> Tensor:
+        """S^-1 Z of the momentum Z."""
+        rows, cols = self._parts
+        return self.layers.rows.gram_left(rows, self.layers.cols.gram_right(cols, self.momentum))
+
+    @property
+    def end(self) -> int:
+        """The end of the flat part."""
+        return self.begin + self.count * math.prod(self.shape)
+
+    def of(self, flat: Tensor) -> Tensor:
+        """The part of a flat tensor that belongs here, (count, d, p)."""
+        return flat[self.begin : self.end].view(self.count, *self.shape)
+
+
+class Plan:
+    """Parameters of one group on one device that have made the same number of steps.
+
+    Parameters
+    ----------
+    options : dict
+        The parameter group.
+    parameters : sequence of Tensor
+        Its parameters.
+    states : mapping
+        The state of every parameter; new ones are made, and all become views into the tensors of the plan.
+    """
+
+    def __init__(self, options: Options, parameters: Sequence[Tensor], states: Any) -> None:
+        self.options = options
+        matrices = sorted((p for p in parameters if p.ndim >= 2), key=matrix_shape)
+        vectors = [p for p in parameters if p.ndim < 2]
+        self.parameters = [*matrices, *vectors]
+        self.matrices, self.vectors = matrices, vectors
+        self.dtype = working_dtype(self.parameters[0])
+        for p in self.parameters:
+            if not states[p]:
+                states[p].update(first_state(options, p))
+        self.step: Tensor = states[self.parameters[0]]["step"].clone()
+        self.momentum = torch.cat([states[p]["momentum"].flatten() for p in self.parameters])
+        self.stacks = self._stacks(states)
+        self.begin = self.stacks[-1].end if self.stacks else 0  # of the vectors
+        self.root = torch.cat([states[p]["root"].flatten() for p in vectors]) if vectors else None
+        self._sizes = [p.numel() for p in self.parameters]
+        self._momenta = self.momentum.split(self._sizes)[: len(matrices)]
+        # what bounds a step, one number for each matrix
+        entries = torch.tensor(self._sizes[: len(matrices)], dtype=self.dtype, device=self.momentum.device).sqrt()
+        self._white_scale, self._least_norm = entries * LARGEST_WHITE, entries * SMALLEST_ENTRY
+        self._share(states)
+
+    def _stacks(self, states: Any) -> list[Stack]:
+        stacks: list[Stack] = []
+        first = begin = 0
+        while first < len(self.matrices):
+            shape = matrix_shape(self.matrices[first])
+            same = [p for p in self.matrices[first:] if matrix_shape(p) == shape]
+            roots = Roots(*(torch.stack([states[p][name] for p in same]) for name in Roots._fields))
+            layers = layers_of(self.options, same[0])
+            end = begin + len(same) * math.prod(shape)
+            momentum = self.momentum[begin:end].view(len(same), *shape)
+            stacks.append(Stack(layers, first, len(same), shape, begin, roots, momentum))
+            first, begin = first + len(same), end
+        return stacks
+
+    def _share(self, states: Any) -> None:
+        """Make what is stored for a parameter a view into the tensors of the plan."""
+        for stack in self.stacks:
+            for i in range(stack.count):
+                own = {"momentum": stack.momentum[i], "rows": stack.roots.rows[i], "cols": stack.roots.cols[i]}
+                states[self.parameters[stack.first + i]].update(own, step=self.step)
+        if self.root is not None:
+            sizes = [p.numel() for p in self.vectors]
+            parts = zip(self.momentum[self.begin :].split(sizes), self.root.split(sizes), strict=True)
+            for p, (momentum, root) in zip(self.vectors, parts, strict=True):
+                states[p].update(momentum=momentum, root=root, step=self.step)
+
+    def flat_gradient(self) -> Tensor:
+        """All gradients, in the order of the plan."""
+        flat = torch.cat([p.grad.reshape(-1) for p in self.parameters])  # type: ignore[union-attr]
+        return flat.to(self.dtype)
+
+    def advance(self, gradient: Tensor, gate: float | Tensor, curvature: Curvature) -> None:
+        """One step; with a gate of zero nothing changes."""
+        o = self.options
+        if isinstance(gate, Tensor):
+            gradient = torch.where(gate, gradient, 0)
+        self.step += gate
+        warm = 1 - o["warm_up"] ** self.step if o["warm_up"] else 1.0
+        if o["calls"] % o["refresh"] == 0:
+            constants = Constants(o["curvature_lr"] * warm * gate, o["l2"], o["damping"], o["entropy"])
+            self._refresh(gradient, constants, curvature)
+        if o["l2"]:
+            means = torch.cat([p.detach().reshape(-1) for p in self.parameters]).to(self.dtype)
+            gradient = gradient.add(means, alpha=o["l2"])
+        self.momentum.lerp_(gradient, (1 - o["momentum"]) * gate)
+        correction = 1 / (1 - o["momentum"] ** self.step)
+        noise = math.sqrt(o["entropy"] / curvature.batch_size)
+        rate = o["lr"] * warm * gate
+        parts = [stack.natural().flatten() for stack in self.stacks]
+        if self.root is not None:
+            largest = LARGEST_ENTRY * noise / correction
+            white = (self.root * self.momentum[self.begin :]).clamp_(-largest, largest)
+            parts.append(self.root * white)
+        steps = torch.cat(parts).split(self._sizes)
+        factors = [*self._factors(steps, correction, noise, rate), *[correction * rate] * len(self.vectors)]
+        torch._foreach_mul_(steps, factors)
+        shaped = [step.view(p.shape) for step, p in zip(steps, self.parameters, strict=True)]
+        torch._foreach_sub_(self.parameters, shaped)
+
+    def _factors(self, steps: tuple[Tensor, ...], correction: Tensor, noise: float, rate: Any) -> Sequence[Tensor]:
+        """What S^-1 Z of every matrix is multiplied by: the rate, or less where the step would be too long."""
+        if not self.stacks:
+            return []
+        steps = steps[: len(self.matrices)]
+        energy = torch.stack([torch.dot(z, step) for z, step in zip(self._momenta, steps, strict=True)])
+        norms = torch.stack([*torch._foreach_norm(steps), *torch._foreach_norm(self.matrices)])
+        lengths, sizes = norms.clamp_(min=1e-30).to(self.dtype).chunk(2)
+        white = energy.clamp_(min=1e-37).sqrt_()  # |K_B Z K_A^T| = <Z, S^-1 Z>^(1/2)
+        bounded = (self._white_scale * noise / white).minimum(correction) * rate
+        return bounded.minimum(sizes.maximum(self._least_norm) * LARGEST_CHANGE / lengths).unbind()
+
+    def _refresh(self, gradient: Tensor, constants: Constants, curvature: Curvature) -> None:
+        steps = []
+        for stack in self.stacks:
+            own = self.parameters[stack.first : stack.first + stack.count]
+            seen = curvature.of_matrices(own, stack.of(gradient))
+            steps.append(stack.layers.local_steps(stack.roots, seen, constants))
+        shorten([m for pair in steps for side in pair for m in side.unbind()])
+        for stack, pair in zip(self.stacks, steps, strict=True):
+            torch._foreach_copy_(stack.roots, stack.layers.moved(stack.roots, pair))
+        if self.root is not None:
+            squares = curvature.of_vectors(self.vectors, gradient[self.begin :])
+            self.root.copy_(refreshed_vector(self.root, squares, constants))
+
+
+def shorten(local: list[Tensor]) -> None:
+    """Scale local vectors to a length of at most LARGEST_LOCAL, in place."""
+    if local:
+        sizes = torch.stack(torch._foreach_norm(local))
+        torch._foreach_mul_(local, (LARGEST_LOCAL / sizes.clamp_(min=LARGEST_LOCAL)).unbind())
+
+
+def first_state(options: Options, p: Tensor) -> State:
+    """The state of a parameter before its first step."""
+    like = torch.empty(0, dtype=working_dtype(p), device=p.device)
+    step = torch.zeros((), dtype=torch.float32)
+    if p.ndim < 2:
+        size = p.numel()
+        root = torch.full((size,), options["first_precision"] ** -0.5, dtype=like.dtype, device=p.device)
+        return {"step": step, "momentum": torch.zeros_like(root), "root": root}
+    roots = layers_of(options, p).first_roots(options["first_precision"], like)
+    momentum = torch.zeros(matrix_shape(p), dtype=like.dtype, device=p.device)
+    return {"step": step, "momentum": momentum, "rows": roots.rows, "cols": roots.cols}
+
+
+def state_sizes(options: Options, p: Tensor) -> dict[str, tuple[int, ...]]:
+    """The shapes that the state of a parameter has."""
+    if p.ndim < 2:
+        return {"momentum": (p.numel(),), "root": (p.numel(),)}
+    layers = layers_of(options, p)
+    return {"momentum": matrix_shape(p), "rows": (layers.rows.size,), "cols": (layers.cols.size,)}
