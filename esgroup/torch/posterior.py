@@ -103,7 +103,7 @@ def from_matrix_gaussian(
     if family.form != "precision" or family.sides != current.sides or family.shape != current.shape:
         wanted = f"form='precision', rows={current.sides[0]}, cols={current.sides[1]}"
         raise ValueError(f"family must have {wanted}, got {family.form!r}, {family.sides[0]}, {family.sides[1]}")
-    (rows, cols), root = family.sides, np.asarray(state.root, dtype=np.float64) / 1.0
+    (rows, cols), root = family.sides, np.asarray(state.root, dtype=np.float64)
     if family.group is rows:
         parts = [root, np.ones(1)]
     elif family.group is cols:
@@ -116,7 +116,7 @@ def from_matrix_gaussian(
     for group, old, numbers in zip((layers.rows, layers.cols), roots, inverses, strict=True):
         tensor = torch.as_tensor(numbers, dtype=old.dtype, device=old.device)
         new.append(torch.cat([tensor, old[group.numbers(old).shape[-1] :]]))
-    mean = torch.as_tensor(np.asarray(state.mean), dtype=p.dtype, device=p.device).reshape(p.shape)
+    mean = torch.tensor(state.mean, dtype=p.dtype, device=p.device).reshape(p.shape)
     return mean, Roots(*new)
 
 
