@@ -241,7 +241,8 @@ class StructuredNGD(Optimizer):
 
     def _check_parameter(self, group: dict[str, Any], p: Tensor) -> None:
         if p.grad is not None and p.grad.is_sparse:
-            raise TypeError(f"gradients must be dense, got a sparse one of {named(p)}: make the layer with sparse=False")
+            text = f"gradients must be dense, got a sparse one of {named(p)}"
+            raise TypeError(f"{text}: make the layer with sparse=False")
         known = self.state[p]
         if known and known["momentum"].numel() != p.numel():
             before = tuple(known["momentum"].shape)

@@ -207,7 +207,7 @@ class Plan:
         o = self.options
         if isinstance(gate, Tensor):
             gradient = torch.where(gate, gradient, 0)
-        self.step += gate
+        self.step += 1
         warm = 1 - o["warm_up"] ** self.step if o["warm_up"] else 1.0
         if o["calls"] % o["refresh"] == 0:
             constants = Constants(o["curvature_lr"] * warm * gate, o["l2"], o["damping"], o["entropy"])
@@ -221,11 +221,11 @@ class Plan:
         rate = o["lr"] * warm * gate
         parts = [stack.natural().flatten() for stack in self.stacks]
         if self.root is not None:
-            largest = LARGEST_ENTRY * noise / correction
-            white = (self.root * self.momentum[self.begin :]).clamp_(-largest, largest)
+            largest = LARGEST_ENTRY * noise
+            white = (self.root * self.momentum[self.begin :] * correction).clamp_(-largest, largest)
             parts.append(self.root * white)
         steps = torch.cat(parts).split(self._sizes)
-        factors = [*self._factors(steps, correction, noise, rate), *[correction * rate] * len(self.vectors)]
+        factors = [*self._factors(steps, correction, noise, rate), *[rate] * len(self.vectors)]
         torch._foreach_mul_(steps, factors)
         shaped = [step.view(p.shape) for step, p in zip(steps, self.parameters, strict=True)]
         torch._foreach_sub_(self.parameters, shaped)
@@ -266,7 +266,7 @@ def shorten(local: list[Tensor]) -> None:
 def first_state(options: Options, p: Tensor) -> State:
     """The state of a parameter before its first step."""
     like = torch.empty(0, dtype=working_dtype(p), device=p.device)
-    step = torch.zeros((), dtype=torch.float32)
+    step = torch.zeros((), dtype=torch.float64)  # on the host, as in torch's own optimisers
     if p.ndim < 2:
         size = p.numel()
         root = torch.full((size,), options["first_precision"] ** -0.5, dtype=like.dtype, device=p.device)

@@ -1,0 +1,130 @@
+"""Frames that turn: the algebra of the reflected group, and where the frame ends up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: the tests of networks are skipped")
+
+from esgroup.torch.frames import TensorFrame  # noqa: E402
+
+FRAMES = [TensorFrame(7, 2), TensorFrame(5, 4), TensorFrame(6, 1), TensorFrame(9, 3)]
+frames = pytest.mark.parametrize("frame", FRAMES, ids=[f"k={f.k} of {f.dim}" for f in FRAMES])
+ONE = torch.empty(0, dtype=torch.float64)
+
+
+def generic(frame: TensorFrame, seed: int = 0, layers: int = 2) -> torch.Tensor:
+    """Elements far from the identity, with frames far from the first coordinates."""
+    rng = torch.Generator().manual_seed(seed)
+    a = frame.identity(ONE).repeat(layers, 1)
+    for _ in range(4):
+        x = torch.randn(layers, 5, frame.dim, generator=rng, dtype=torch.float64)
+        m = frame.project(frame.apply(a, x)) * 0.2
+        frame.subtract_identity(m, 0.3)
+        a = frame.moved(a, m)
+    return a
+
+
+def dense(frame: TensorFrame, a: torch.Tensor) -> torch.Tensor:
+    """[[F, 0], [0, D]] Q, written out."""
+    f, d, v = frame.parts(a)
+    q = torch.eye(frame.dim, dtype=torch.float64) - v @ v.mT
+    return torch.stack([torch.block_diag(f[i], torch.diag(d[i, 0])) for i in range(len(a))]) @ q
+
+
+def close(found: torch.Tensor, wanted: torch.Tensor, tolerance: float = 1e-12) -> None:
+    torch.testing.assert_close(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+@frames
+def test_the_basis_is_a_reflection_whose_first_columns_are_the_frame(frame: TensorFrame) -> None:
+    v = frame.parts(generic(frame))[2]
+    q = torch.eye(frame.dim, dtype=torch.float64) - v @ v.mT
+    close(v.mT @ v, 2 * torch.eye(frame.k, dtype=torch.float64).expand(2, -1, -1))
+    close(q @ q, torch.eye(frame.dim, dtype=torch.float64).expand(2, -1, -1))
+    assert (q - torch.eye(frame.dim)).norm() > 0.5
+
+
+@frames
+def test_products_and_gram_matrices_are_those_of_the_written_out_root(frame: TensorFrame) -> None:
+    a = generic(frame)
+    k, rng = dense(frame, a), torch.Generator().manual_seed(1)
+    x = torch.randn(2, 4, frame.dim, generator=rng, dtype=torch.float64)
+    close(frame.apply(a, x), x @ k.mT)
+    close(frame.apply_transposed(a, x), x @ k)
+    close(frame.gram_right(frame.parts(a), x), x @ k.mT @ k)
+    close(frame.gram_left(frame.parts(a), x.mT), k.mT @ k @ x.mT)
+    close(frame.squared_norm(a), k.square().sum((1, 2)))
+    gram = k @ k.mT
+    hub, rest = slice(0, frame.k), slice(frame.k, None)
+    wanted = [gram[:, hub, hub].flatten(1) / 2, gram.diagonal(dim1=1, dim2=2)[:, rest] / 2]
+    close(frame.project_gram(a)[:, : frame._core], torch.cat(wanted, 1))
+    assert a.shape[1] == frame.size
+
+
+@frames
+def test_it_is_the_conjugated_group_on_arrays(frame: TensorFrame) -> None:
+    a = generic(frame, layers=1)
+    group = frame.group_of(a[0])
+    root = group.dense(frame.numbers(a[0]).numpy())
+    k = dense(frame, a)[0].numpy()
+    np.testing.assert_allclose(root.T @ root, k.T @ k, rtol=0, atol=1e-12)
+    m = 0.3 * frame.project(frame.apply(a, torch.ones(1, 2, frame.dim, dtype=torch.float64)))[0]
+    m[frame._core :] = 0  # no coupling: the frame stays, and the step is that of the group
+    moved = frame.moved(a, m[None])[0]
+    wanted = group.product(group.inverse(group.h(m[: frame._core].numpy())), frame.numbers(a[0]).numpy())
+    found = frame.group_of(moved)
+    np.testing.assert_allclose(found.by, group.by, rtol=0, atol=1e-12)
+    step = found.dense(frame.numbers(moved).numpy())
+    np.testing.assert_allclose(step.T @ step, group.dense(wanted).T @ group.dense(wanted), rtol=0, atol=1e-11)
+
+
+@frames
+def test_turning_carries_the_numbers_along(frame: TensorFrame) -> None:
+    a = generic(frame)
+    m = torch.zeros(2, frame._core + frame.k * (frame.dim - frame.k), dtype=torch.float64)
+    m[:, frame._core :] = 0.1 * torch.randn(2, m.shape[1] - frame._core, dtype=torch.float64)
+    moved = frame.moved(a, m)
+    before, after = dense(frame, a), dense(frame, moved)
+    close(torch.linalg.svdvals(after), torch.linalg.svdvals(before))
+    close(frame.parts(moved)[1], frame.parts(a)[1])
+    assert (after.mT @ after - before.mT @ before).norm() > 1e-3
+
+
+def test_one_turn_is_a_step_of_the_power_method() -> None:
+    frame = TensorFrame(6, 2)
+    a = generic(frame, layers=1)
+    f, _, v = frame.parts(a)
+    x = torch.randn(1, 3, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    m = frame.project(frame.apply(a, x)) * 1e-4
+    moved = frame.moved(a, m)
+    q = torch.eye(6, dtype=torch.float64) - v[0] @ v[0].mT
+    u = q[:, :2]
+    power = u + 1e-4 * (torch.eye(6, dtype=torch.float64) - u @ u.mT) @ x[0].mT @ x[0] @ u @ f[0].mT @ f[0]
+    w = frame.parts(moved)[2][0]
+    span = (torch.eye(6, dtype=torch.float64) - w @ w.mT)[:, :2]
+    close(span @ span.mT, power @ torch.linalg.inv(power.mT @ power) @ power.mT, 1e-10)
+
+
+def test_the_frame_finds_the_dominant_directions() -> None:
+    frame, rng = TensorFrame(12, 2), torch.Generator().manual_seed(5)
+    basis = torch.linalg.qr(torch.randn(12, 12, generator=rng, dtype=torch.float64))[0]
+    scales = torch.tensor([30.0, 10.0] + [1.0] * 10, dtype=torch.float64)
+    a = frame.identity(ONE)[None]
+    for _ in range(300):
+        x = torch.randn(1, 8, 12, generator=rng, dtype=torch.float64) * scales @ basis.mT
+        m = frame.project(frame.apply(a, x)) / 8 * 0.1
+        frame.subtract_identity(m, 0.05)
+        a = frame.moved(a, m / m.norm().clamp(min=1))
+    v = frame.parts(a)[2][0]
+    span = (torch.eye(12, dtype=torch.float64) - v @ v.mT)[:, :2]
+    cosines = torch.linalg.svdvals(span.mT @ basis[:, :2])
+    assert cosines.min() > 0.99
+    precision = torch.linalg.inv(dense(frame, a)[0].mT @ dense(frame, a)[0])
+    assert precision.diagonal().sum() == pytest.approx(float((scales**2).sum()), rel=0.35)
+
+
+def test_sizes_must_fit() -> None:
+    with pytest.raises(ValueError, match="k must be an integer from 1 to 4, got 5"):
+        TensorFrame(5, 5)
