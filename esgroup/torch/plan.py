@@ -223,18 +223,16 @@ class Plan:
         if self.root is not None:
             largest = LARGEST_ENTRY * noise
             white = (self.root * self.momentum[self.begin :] * correction).clamp_(-largest, largest)
-            parts.append(self.root * white)
+            parts.append(self.root * white * rate)
         steps = torch.cat(parts).split(self._sizes)
-        factors = [*self._factors(steps, correction, noise, rate), *[rate] * len(self.vectors)]
-        torch._foreach_mul_(steps, factors)
+        if self.stacks:
+            own = steps[: len(self.matrices)]
+            torch._foreach_mul_(own, self._factors(own, correction, noise, rate))
         shaped = [step.view(p.shape) for step, p in zip(steps, self.parameters, strict=True)]
         torch._foreach_sub_(self.parameters, shaped)
 
     def _factors(self, steps: tuple[Tensor, ...], correction: Tensor, noise: float, rate: Any) -> Sequence[Tensor]:
         """What S^-1 Z of every matrix is multiplied by: the rate, or less where the step would be too long."""
-        if not self.stacks:
-            return []
-        steps = steps[: len(self.matrices)]
         energy = torch.stack([torch.dot(z, step) for z, step in zip(self._momenta, steps, strict=True)])
         norms = torch.stack([*torch._foreach_norm(steps), *torch._foreach_norm(self.matrices)])
         lengths, sizes = norms.clamp_(min=1e-30).to(self.dtype).chunk(2)
