@@ -69,15 +69,15 @@ def run(plan: Plan) -> Iterator[Row]:
         return perform_all(tasks, path, perform, plan.jobs, plan.say)
 
     seed, end = plan.seed + TUNING, size.tuning_epochs
-    trials = {name: [Task(data, size, name, i, seed, end) for i in range(size.settings)] for name in names}
+    tried_settings = range(0, 8, 8 // size.settings)
+    trials = {name: [Task(data, size, name, i, seed, end) for i in tried_settings] for name in names}
     tried = performed([task for tasks in trials.values() for task in tasks])
     best: dict[str, int] = {}
     for name, tasks in trials.items():
-        losses = [_loss(tried[task]) for task in tasks]
-        best[name] = min(range(len(losses)), key=losses.__getitem__)
-        grid = METHODS[name].grid
-        for setting, loss in zip(grid, losses, strict=False):
-            yield Row("tuning", label(setting), name, seed, loss)
+        grid, losses = METHODS[name].grid, {task.setting: _loss(tried[task]) for task in tasks}
+        best[name] = min(losses, key=losses.__getitem__)
+        for i, loss in losses.items():
+            yield Row("tuning", label(grid[i]), name, seed, loss)
         yield Row("chosen", label(grid[best[name]]), name, best[name], float(at_edge(grid, grid[best[name]])))
     seeds = range(plan.seed, plan.seed + size.seeds)
     tasks = [Task(data, size, name, best[name], seed, size.epochs) for seed in seeds for name in names]

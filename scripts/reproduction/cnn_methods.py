@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-#: With the mean over 10,000 images this is a prior N(0, 1) of every weight. The paper has 1e-2, without the loss that it
-#: belongs to: with the mean, Adam's validation loss after two epochs is 0.52, without any 0.42 (seed 100, rate 0.003).
+#: With the mean over 10,000 images this is a prior N(0, 1) of every weight. The paper has 1e-2, not saying of which
+#: loss: of the mean, Adam's validation loss after two epochs is 0.52, without any 0.42 (seed 100, rate 0.003).
 L2 = 1e-4
 SAMPLES = 16  # of weights, for predictions
 
