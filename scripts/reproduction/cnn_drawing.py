@@ -21,7 +21,7 @@ LOOKS = {
     "ours, k = 16": drawing.Style(drawing.COLOURS[2], (1.3, 1.3), "P"),
     "ours, dense": drawing.Style(drawing.COLOURS[0], (), "o"),
 }
-PARTS = {"validation loss": "validation loss", "validation accuracy": "validation accuracy, %"}
+PARTS = {"validation loss": "validation loss", "validation accuracy": "validation accuracy in %"}
 
 
 def figure(table: Table, path: Path) -> None:
@@ -98,5 +98,5 @@ def _gains(axes: Any, table: Table) -> None:
         axes.set_xlim(-reach, reach)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
-    drawing.notebook(axes, "test accuracy over Adam's, 95 %")
+    drawing.notebook(axes, "test accuracy over Adam's, with 95 % intervals")
     drawing.name_axis(axes.xaxis, "points")

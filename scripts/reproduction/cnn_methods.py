@@ -209,7 +209,7 @@ def _methods() -> Iterator[Method]:
     yield Method("Adam", "torch", grid(lr=adams, beta2=(0.99, 0.999)), _adam)
     yield Method("AdamW", "torch", grid(lr=adams, decay=(0.01, 0.1)), _adamw)
     yield Method("SGD", "torch", grid(lr=(0.01, 0.02, 0.04, 0.08), momentum=(0.9, 0.95)), _sgd)
-    singd = grid(lr=(0.002, 0.005, 0.01, 0.02), damping=(1e-3, 1e-2))
+    singd = grid(lr=(0.01, 0.02, 0.04, 0.08), damping=(1e-2, 1e-1))
     yield Method("SINGD, diagonal", "singd", singd, _singd("diagonal"))
     yield Method("SINGD, dense", "singd", singd, _singd("dense"))
     yield Method("SOAP", "pytorch_optimizer", grid(lr=(0.003, 0.006, 0.012, 0.024), beta2=(0.95, 0.99)), _soap)

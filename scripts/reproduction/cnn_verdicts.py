@@ -80,7 +80,7 @@ def below(found: Interval, limit: float) -> bool | None:
 def told(claim: str, why: dict[str, str], outcomes: dict[str, bool | None], absent: list[str]) -> Verdict:
     """A verdict from outcomes by circumstance, of which some cannot be told."""
     text = "; ".join([*why.values(), *(f"{name}: not run" for name in absent)])
-    good = [name for name, outcome in outcomes.items() if outcome]
+    good = [name.replace("dense", "the factors are dense") for name, outcome in outcomes.items() if outcome]
     if outcomes and len(good) == len(outcomes):
         return Verdict(claim, HOLDS, text)
     if good:
@@ -111,11 +111,11 @@ def _ran(table: Table, structures: tuple[str, ...], *others: str, suffix: str = 
     return [s for s in structures if names[s] in have and have.issuperset(others)], absent
 
 
-def _close(outcome: bool | None, found: Interval, limit: float = 0.0) -> str:
-    """What to add to a difference that the runs do not tell."""
-    if outcome is not None or not math.isfinite(found.mean):
-        return ""
-    return " (cannot be told apart)" if found.low <= 0.0 <= found.high else f" (more or less than {limit:g}: open)"
+def _close(found: Interval, limit: float = 0.0) -> str:
+    """What to add to a difference that may be none, or that may be on either side of a limit."""
+    inside = [found.low <= value <= found.high for value in (0.0, limit)]
+    words = ["cannot be told apart"] * inside[0] + [f"{limit:g} is in the interval"] * (inside[1] and limit != 0)
+    return f" ({', '.join(words)})" if words and math.isfinite(found.mean) else ""
 
 
 # ---- accuracy and cost ----------------------------------------------------------------------------------------------
@@ -132,8 +132,8 @@ def _accuracy(table: Table, claim: str, wanted: dict[str, float]) -> Verdict:
     why, outcomes = {}, {}
     for structure in have:
         found = gain(table, f"ours, {structure}", "Adam")
-        outcome = outcomes[structure] = above(found, wanted[structure])
-        why[structure] = f"{structure}: {found.words(2, ' points')}{_close(outcome, found, wanted[structure])}"
+        outcomes[structure] = above(found, wanted[structure])
+        why[structure] = f"{structure}: {found.words(2, ' points')}{_close(found, wanted[structure])}"
     return told(claim, why, outcomes, absent)
 
 
@@ -216,7 +216,7 @@ def _near_soap(table: Table) -> Verdict:
     for structure in have:
         found = gain(table, f"ours, {structure}", "SOAP")
         outcomes[structure] = above(found, -SOAP)
-        why[structure] = f"{structure}: {found.words(2, ' points')}{_close(outcomes[structure], found, -SOAP)}"
+        why[structure] = f"{structure}: {found.words(2, ' points')}{_close(found, -SOAP)}"
     return told(f"Our goal: a test accuracy at most {SOAP:g} points below SOAP's.", why, outcomes, absent)
 
 
@@ -227,7 +227,7 @@ def _near_dense(table: Table) -> Verdict:
         names = (f"ours, {structure}", "ours, dense")
         found = paired(*(last(table, "validation loss", name) for name in names))
         outcomes[structure] = below(found, NEAR)
-        why[structure] = f"{structure}: {found.words(4)}{_close(outcomes[structure], found, NEAR)}"
+        why[structure] = f"{structure}: {found.words(4)}{_close(found, NEAR)}"
     claim = f"Our goal: k = 4 and 16 end at most {NEAR:g} above the validation loss of dense factors."
     return told(claim, why, outcomes, absent)
 
@@ -241,8 +241,8 @@ def _posterior_likelihood(table: Table, what: str, other: str | None) -> Verdict
     for structure in have:
         name = f"ours, {structure}, sampled"
         found = paired(by_seed(table, "test NLL", name, "samples"), by_seed(table, "test NLL", other or name))
-        outcome = outcomes[structure] = below(found, 0.0)
-        why[structure] = f"{structure}: difference {found.words(4)}{_close(outcome, found)}"
+        outcomes[structure] = below(found, 0.0)
+        why[structure] = f"{structure}: difference {found.words(4)}{_close(found)}"
     claim = f"Our goal: predictions with 16 samples of the weights have a test NLL no higher than {what}."
     return told(claim, why, outcomes, absent)
 
