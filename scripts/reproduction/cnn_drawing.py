@@ -15,7 +15,7 @@ from reproduction.figures import drawing, headed
 LOOKS = {
     "Adam": drawing.Style(drawing.COLOURS[4], (), "o"),
     "SGD": drawing.Style(drawing.COLOURS[6], (5.0, 1.6), "s"),
-    "SINGD, dense": drawing.Style(drawing.COLOURS[3], (1.3, 1.3), "^"),
+    "SINGD": drawing.Style(drawing.COLOURS[3], (1.3, 1.3), "^"),
     "SOAP": drawing.Style(drawing.COLOURS[1], (6.0, 1.5, 1.3, 1.5), "D"),
     "ours, k = 4": drawing.Style(drawing.COLOURS[5], (5.0, 1.6), "v"),
     "ours, k = 16": drawing.Style(drawing.COLOURS[2], (1.3, 1.3), "P"),

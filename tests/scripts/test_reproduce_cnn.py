@@ -422,7 +422,7 @@ def test_calibration_is_the_gap_between_confidence_and_accuracy() -> None:
     assert result["NLL"] == pytest.approx(-np.mean(np.log([0.9] * 9 + [0.1] + [0.55] * 3 + [0.45] * 7)))
 
 
-@pytest.mark.parametrize("name", ["Adam", "SGD", "SINGD, dense", "SOAP"])
+@pytest.mark.parametrize("name", ["Adam", "SGD", "SINGD", "SOAP"])
 def test_the_penalty_is_part_of_every_gradient(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With gradients of zero, only the penalty moves the weights: towards zero, and not at all without it."""
     torch = pytest.importorskip("torch", reason="networks need torch")
