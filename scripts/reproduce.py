@@ -57,7 +57,11 @@ def add_command(experiment: Experiment) -> None:
 
 def _run(experiment: Experiment, out: Path | None, draw: bool, plan: Plan) -> None:
     folder = FOLDER / experiment.name if out is None else out
-    table = draw_and_judge(experiment, folder) if draw else perform(experiment, plan, folder)
+    try:
+        table = draw_and_judge(experiment, folder) if draw else perform(experiment, plan, folder)
+    except (FileNotFoundError, ImportError) as error:  # data or packages of the user, which the message names
+        say(f"{experiment.name}: {error}")
+        raise typer.Exit(1) from error
     for verdict in experiment.verdicts(table):
         typer.echo(f"{verdict.word}: {verdict.claim}\n    {verdict.why}")
     say(f"written to {folder}")

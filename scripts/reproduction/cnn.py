@@ -1,8 +1,10 @@
 """Section 5.4: a convolutional network trained with structured natural gradients, against Adam and other methods.
 
 The paper has CIFAR-10 and STL-10 and gives neither widths nor steps; here it is a narrow network and 10,000 images of
-Fashion-MNIST, so that all methods, each tuned on a grid of eight settings, and five seeds take some two hours on one
-core. Settings are chosen on another seed by the validation loss at the end of a shorter run.
+Fashion-MNIST, so that all methods, each tuned on a grid of eight settings, and five seeds take two to three hours on
+one core. Settings are chosen on another seed by the validation loss at the end of a shorter run.
+
+A run that has ended is a line of runs.jsonl beside the other files: delete the line to repeat it.
 """
 
 from __future__ import annotations
@@ -81,8 +83,9 @@ def run(plan: Plan) -> Iterator[Row]:
         yield Row("chosen", label(grid[best[name]]), name, best[name], float(at_edge(grid, grid[best[name]])))
     seeds = range(plan.seed, plan.seed + size.seeds)
     tasks = [Task(data, size, name, best[name], seed, size.epochs) for seed in seeds for name in names]
-    for task, found in performed(tasks).items():
-        yield from _rows(task, found)
+    found = performed(tasks)
+    for task in tasks:
+        yield from _rows(task, found[task])
     yield from _costs(images, size, [name for name in COSTED if name in names])
 
 

@@ -134,6 +134,13 @@ def test_a_seed_has_its_own_images_and_all_have_the_same_test(clothes: Path) -> 
         cnn_data.split(images, 10, 3, 5, 0)
 
 
+def test_the_command_says_what_is_missing_and_fails(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="networks need torch")
+    arguments = ["cnn", "--quick", "--data", str(tmp_path / "none"), "--out", str(tmp_path)]
+    result = CliRunner().invoke(reproduce.app, arguments)
+    assert result.exit_code == 1 and "cnn: --data must be 'digits' or a folder" in result.stderr
+
+
 # ---- verdicts
 
 OURS = ("ours, diagonal", "ours, k = 4", "ours, k = 16", "ours, dense", "ours, k = 16, sampled", "ours, dense, sampled")
