@@ -33,25 +33,38 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+Quick = Annotated[bool, typer.Option("--quick", help="a size for tests, done in seconds")]
+Out = Annotated[Path | None, typer.Option(help="folder of the files [default: reproduction/NAME]")]
+Seed = Annotated[int, typer.Option(min=0, help="of data and samples")]
+Draw = Annotated[bool, typer.Option("--draw", help="figure and verdicts only, from the CSV file there")]
+Jobs = Annotated[int, typer.Option(min=1, help="processes, of one thread each")]
+Data = Annotated[str | None, typer.Option(help="'digits', or a folder with Fashion-MNIST, CIFAR-10 or STL-10")]
+
+
 def add_command(experiment: Experiment) -> None:
     """`reproduce.py NAME` for one experiment."""
 
-    def command(
-        quick: Annotated[bool, typer.Option("--quick", help="a size for tests, done in seconds")] = False,
-        out: Annotated[Path | None, typer.Option(help="folder of the files [default: reproduction/NAME]")] = None,
-        seed: Annotated[int, typer.Option(min=0, help="of data and samples")] = 0,
-        draw: Annotated[bool, typer.Option("--draw", help="figure and verdicts only, from the CSV file there")] = False,
-    ) -> None:
-        folder = FOLDER / experiment.name if out is None else out
-        if draw:
-            table = draw_and_judge(experiment, folder)
-        else:
-            table = perform(experiment, Plan(quick, seed, say), folder)
-        for verdict in experiment.verdicts(table):
-            typer.echo(f"{verdict.word}: {verdict.claim}\n    {verdict.why}")
-        say(f"written to {folder}")
+    def command(quick: Quick = False, out: Out = None, seed: Seed = 0, draw: Draw = False) -> None:
+        _run(experiment, out, draw, Plan(quick, seed, say))
 
-    app.command(experiment.name, help=experiment.about)(command)
+    def resumable(
+        quick: Quick = False, out: Out = None, seed: Seed = 0, draw: Draw = False, jobs: Jobs = 1, data: Data = None
+    ) -> None:
+        _run(experiment, out, draw, Plan(quick, seed, say, jobs=jobs, data=data))
+
+    app.command(experiment.name, help=experiment.about)(resumable if experiment.resumable else command)
+
+
+def _run(experiment: Experiment, out: Path | None, draw: bool, plan: Plan) -> None:
+    folder = FOLDER / experiment.name if out is None else out
+    try:
+        table = draw_and_judge(experiment, folder) if draw else perform(experiment, plan, folder)
+    except (FileNotFoundError, ImportError) as error:  # data or packages of the user, which the message names
+        say(f"{experiment.name}: {error}")
+        raise typer.Exit(1) from error
+    for verdict in experiment.verdicts(table):
+        typer.echo(f"{verdict.word}: {verdict.claim}\n    {verdict.why}")
+    say(f"written to {folder}")
 
 
 for _experiment in EXPERIMENTS:

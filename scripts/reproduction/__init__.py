@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reproduction.cnn import CNN
 from reproduction.experiment import Experiment
 from reproduction.fig1 import FIG1
 from reproduction.mixture import MIXTURE
@@ -18,6 +19,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     NEARNESS,
     MIXTURE,
     NEWTON,
+    CNN,
 )
 #: Those that are still to come, and what they will show: the page keeps a place for them.
 PLANNED: dict[str, str] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -34,7 +34,7 @@ class Row(NamedTuple):
 class Verdict:
     """What became of a claim of the paper, and the figures behind it.
 
-    The word is "holds", "holds when ...", "does not hold", or "undecided" where the runs have not come to an end.
+    The word is "holds", "holds when ...", "does not hold", or "undecided" where the runs do not tell.
     """
 
     claim: str
@@ -111,11 +111,17 @@ def _silent(text: str) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """How much to run: everything, or a quick try for the tests; the seed; and whom to tell how far it is."""
+    """How much to run: everything, or a quick try for the tests; the seed; and whom to tell how far it is.
+
+    Long experiments may keep what is done in the folder, use several processes, and have data of the user.
+    """
 
     quick: bool = False
     seed: int = 0
     say: Callable[[str], None] = _silent
+    folder: Path | None = None
+    jobs: int = 1
+    data: str | None = None
 
 
 def _no_notes(table: Table) -> list[str]:
@@ -124,7 +130,10 @@ def _no_notes(table: Table) -> list[str]:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment of the paper. Figure, verdicts and notes see the table and nothing else."""
+    """An experiment of the paper. Figure, verdicts and notes see the table and nothing else.
+
+    A resumable one goes on where it was stopped, and looks at all of the plan.
+    """
 
     name: str
     title: str
@@ -133,6 +142,7 @@ class Experiment:
     figure: Callable[[Table, Path], None]
     verdicts: Callable[[Table], list[Verdict]]
     notes: Callable[[Table], list[str]] = _no_notes
+    resumable: bool = False
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
@@ -189,7 +199,7 @@ def _how(experiment: Experiment, table: Table) -> str:
 def perform(experiment: Experiment, plan: Plan, folder: Path) -> Table:
     """Run, and write NAME.csv, then NAME.png and NAME.md from the CSV file."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [*plan_rows(plan), *experiment.run(plan)]
+    rows = [*plan_rows(plan), *experiment.run(replace(plan, folder=folder))]
     write_rows(folder / f"{experiment.name}.csv", rows)
     return draw_and_judge(experiment, folder)
 
