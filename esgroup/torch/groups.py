@@ -25,6 +25,10 @@ from esgroup.groups.toeplitz import ToeplitzTriangular
 from esgroup.groups.triangular import Triangular
 
 
+#: Dense matrices up to this size are inverted at once, larger ones by halves.
+LEAF = 144
+
+
 class TensorGroup(ABC):
     """The arithmetic of one group on tensors. Everything is a pure function of packed elements."""
 
@@ -380,6 +384,28 @@ class TensorDense(FixedGroup):
     def divide(self, b: Tensor, a: Tensor) -> Tensor:
         return self.pack(torch.linalg.solve(self.matrix(b), self.matrix(a)))
 
+    def moved(self, a: Tensor, m: Tensor) -> Tensor:
+        return self.pack(inverse_by_blocks(self.matrix(self.h(m))) @ self.matrix(a))
+
+
+def inverse_by_blocks(matrix: Tensor) -> Tensor:
+    """The inverse of positive definite matrices of small condition, such as h(M) of a symmetric M, by products mostly.
+
+    Halves are inverted in turn, [[P, Q], [Q^T, R]] with the complement R - Q^T P^-1 Q. No pivots are needed, and
+    products are several times faster than the solution of triangular systems of this size.
+    """
+    size = matrix.shape[-1]
+    if size <= LEAF:
+        return torch.cholesky_inverse(torch.linalg.cholesky_ex(matrix)[0])
+    half = size // 2
+    p, q, r = matrix[..., :half, :half], matrix[..., :half, half:], matrix[..., half:, half:]
+    p_inverse = inverse_by_blocks(p)
+    gain = p_inverse @ q
+    rest = inverse_by_blocks(r - q.mT @ gain)
+    corner = gain @ rest
+    top = torch.cat([p_inverse + corner @ gain.mT, -corner], -1)
+    return torch.cat([top, torch.cat([-corner.mT, rest], -1)], -2)
+
 
 @dataclass(frozen=True)
 class TensorTriangular(TensorDense):
@@ -404,6 +430,9 @@ class TensorTriangular(TensorDense):
     def local(self, gram: Tensor) -> Tensor:
         half = gram.diagonal(dim1=-2, dim2=-1).diag_embed() / 2
         return (gram.tril() if self.group.lower else gram.triu()) - half
+
+    def moved(self, a: Tensor, m: Tensor) -> Tensor:
+        return self.divide(self.h(m), a)
 
     def divide(self, b: Tensor, a: Tensor) -> Tensor:
         upper = not self.group.lower
@@ -455,8 +484,8 @@ class TensorToeplitz(TensorDense):
         members[0] *= 2
         return self.matrix(summed / members.repeat_interleave(self.group.block**2))
 
-    def divide(self, b: Tensor, a: Tensor) -> Tensor:
-        return self.pack(torch.linalg.solve(self.matrix(b), self.matrix(a)))
+    def moved(self, a: Tensor, m: Tensor) -> Tensor:
+        return self.divide(self.h(m), a)
 
 
 # ---- by group -------------------------------------------------------------------------------------------------------

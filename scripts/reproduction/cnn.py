@@ -27,7 +27,7 @@ SMALLER = {"STL-10": {"train": 4000, "valid": 1000, "test": 8000}}  # it has 5,0
 QUICK = Size((4, 4, 6, 6), (12, 12), 200, 100, 100, 2, 1, batch=20, seeds=2, settings=2, scales=(1, 2))
 PACKAGES = {"torch": "torch", "singd": "singd", "pytorch_optimizer": "pytorch_optimizer", "ivon": "ivon-opt"}
 RUNS = "runs.jsonl"
-COSTED = ("Adam", "ours, diagonal", "ours, k = 4", "ours, k = 16", "ours, dense")
+COSTED = ("Adam", "ours, diagonal", "ours, Tri-low", "ours, k = 4", "ours, k = 16", "ours, dense")
 
 
 def perform(task: Task) -> dict[str, Any]:

@@ -17,6 +17,7 @@ LOOKS = {
     "SGD": drawing.Style(drawing.COLOURS[6], (5.0, 1.6), "s"),
     "SINGD": drawing.Style(drawing.COLOURS[3], (1.3, 1.3), "^"),
     "SOAP": drawing.Style(drawing.COLOURS[1], (6.0, 1.5, 1.3, 1.5), "D"),
+    "ours, Tri-low": drawing.Style(drawing.COLOURS[3], (6.0, 1.5, 1.3, 1.5), "X"),
     "ours, k = 4": drawing.Style(drawing.COLOURS[5], (5.0, 1.6), "v"),
     "ours, k = 16": drawing.Style(drawing.COLOURS[2], (1.3, 1.3), "P"),
     "ours, dense": drawing.Style(drawing.COLOURS[0], (), "o"),
