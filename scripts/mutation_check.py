@@ -42,6 +42,19 @@ TESTS = [
     "tests/problems",
 ]
 
+# names of tests that are not those of the files they are about; those that end soonest first
+TESTED_AS = {
+    "bend": ("box", "bounds"),
+    "curvature": ("gaussian",),
+    "late": ("strangers",),
+    "ledger": ("strangers", "single_asks", "constrained"),
+    "parameters": ("named",),
+    "space": ("named", "constrained"),
+    "space_model": ("named",),
+    "step_size": ("evolution",),
+    "vector": ("late_points", "corners", "bounds", "rounding", "constrained", "integers"),
+}
+
 
 class Fault(NamedTuple):
     """A piece of text in a file of the package or of the problems, and what it is replaced with."""
@@ -290,13 +303,14 @@ def mutate(fault: Fault, tree: Path) -> None:
 
 
 def near(fault: Fault) -> list[str]:
-    """The files of tests that bear the name of the fault's file or of its subject, its package's own first."""
+    """The files of tests that bear the name of the fault's file or of its subject, or a name in TESTED_AS."""
     path = Path(fault.file)
     subject = re.sub(r"\W+", "_", fault.name.partition(":")[0].lower())
-    names = path.stem, subject, path.stem.partition("_")[0]
+    names = path.stem, subject, *TESTED_AS.get(path.stem, ()), path.stem.partition("_")[0]
 
     def distance(file: Path) -> list[bool]:
-        return [path.parts[0] not in file.parts, *(file.stem != f"test_{name}" for name in names)]
+        other = [file.stem != f"test_{name}" for name in names]
+        return [all(other[:2]), *other[2:-1], path.parts[0] not in file.parts, *other]
 
     own = sorted((file for file in _files() if any(_alike(name, file) for name in names)), key=distance)
     return [str(file.relative_to(ROOT)) for file in own]
