@@ -71,11 +71,11 @@ def by_hand(fun: Any, **options: Any) -> Searcher:
     return search
 
 
-def wait_for(path: Path, good: Callable[[Path], bool]) -> None:
+def wait_for(path: Path, good: Callable[[Path], bool], every: float = 0.002) -> None:
     end = time.monotonic() + 30
     while not (path.exists() and good(path)):
         assert time.monotonic() < end
-        time.sleep(0.002)
+        time.sleep(every)
 
 
 @contextmanager

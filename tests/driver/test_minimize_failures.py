@@ -219,10 +219,10 @@ class TestInterrupts:
 
     def test_workers_are_gone_after_an_interrupt(self, tmp_path: Path) -> None:
         """Ctrl-C reaches all processes: workers, idle or busy, print nothing, and the checkpoint is written."""
-        runs = [self.started(tmp_path / name, *sizes) for name, sizes in {"idle": (2, 4), "busy": (12, 2)}.items()]
-        try:
-            for path, process in runs:
-                wait_for(path, lambda path: Searcher.load(path).nfev > 20)
+        for name, sizes in {"idle": (2, 4), "busy": (12, 2)}.items():
+            path, process = self.started(tmp_path / name, *sizes)
+            try:
+                wait_for(path, lambda path: Searcher.load(path).nfev > 20, every=0.1)
                 os.killpg(process.pid, signal.SIGINT)
                 out, err = process.communicate(timeout=30)
                 assert out.startswith("nfev "), err
@@ -230,8 +230,7 @@ class TestInterrupts:
                 assert Searcher.load(path).nfev == int(out.split()[1])
                 with pytest.raises(ProcessLookupError):
                     os.killpg(process.pid, 0)
-        finally:
-            for _, process in runs:
+            finally:
                 with process, contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
 

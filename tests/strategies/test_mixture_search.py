@@ -703,14 +703,18 @@ def test_all_four_optima_of_himmelblaus_function_are_found(seed: int) -> None:
     assert evals < 12_000
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_all_optima_are_found_with_points_asked_for_one_or_two_at_a_time(n: int) -> None:
-    search = esgroup.Searcher(Mixture.spread(4, bounds=BOX, rng=1), bounds=(-6, 6), rng=1, max_evals=12_000)
+@pytest.mark.parametrize(
+    ("n", "box", "optima", "fun"),
+    [(1, BOX[:1] / 3, np.roots([4, 0, -4, 0.1])[[0, 1], None], wells), (2, BOX, HIMMELBLAU, himmelblau)],
+    ids=["1", "2"],
+)
+def test_all_optima_are_found_with_points_asked_for_one_or_two_at_a_time(n: int, box, optima, fun) -> None:
+    search = esgroup.Searcher(Mixture.spread(len(optima), bounds=box, rng=1), bounds=box, rng=1, max_evals=12_000)
     while not search.stop():
         points = search.ask(n)
-        search.tell(points, himmelblau(points))
+        search.tell(points, fun(points))
     assert list(search.stop()) == ["modes"]
-    assert number_found(HIMMELBLAU, search.state, 1e-5) == (search.state.hits > 0).sum() == 4
+    assert number_found(optima, search.state, 1e-5) == (search.state.hits > 0).sum() == len(optima)
 
 
 def test_a_full_list_is_kept_with_points_asked_for_one_at_a_time() -> None:
