@@ -6,7 +6,7 @@
                                                  initialisations: how many diverge
 
 One thread, batches of 50 images, factors refreshed every 5 steps. Methods take turns in short runs, and the fastest run
-of each counts: what else the machine does then disturbs all alike. "stable" needs Fashion-MNIST, as the experiment does.
+of each counts: what else the machine does then disturbs all alike. "stable" needs Fashion-MNIST, as `cnn` does.
 """
 
 # isort: skip_file

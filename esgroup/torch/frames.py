@@ -68,12 +68,12 @@ class TensorFrame(TensorGroup):
 
     def _split(self, a: Tensor) -> list[Tensor]:
         """F, D as a row, and the rest as it is packed."""
-        f, d, rest = a.split([self.k**2, self.dim - self.k, a.shape[-1] - self._core], -1)
-        return [f.unflatten(-1, (self.k, self.k)), d.unsqueeze(-2), rest]
+        f, d, rest = a.split_with_sizes([self.k**2, self.dim - self.k, a.shape[-1] - self._core], -1)
+        return [f.view(*a.shape[:-1], self.k, self.k), d.unsqueeze(-2), rest]
 
     def parts(self, a: Tensor) -> Parts:
         f, d, v = self._split(a)
-        return f, d, v.unflatten(-1, (self.dim, self.k))
+        return f, d, v.view(*a.shape[:-1], self.dim, self.k)
 
     def _halves(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return x.narrow(-1, 0, self.k), x.narrow(-1, self.k, self.dim - self.k)
@@ -123,7 +123,7 @@ class TensorFrame(TensorGroup):
         new_d = d / torch.addcmul(1 + local_d, local_d, local_d, value=0.5)
         h = torch.baddbmm(local_f, local_f, local_f, alpha=0.5)
         h.diagonal(dim1=-2, dim2=-1).add_(1)
-        tangent = f.mT @ c_t.unflatten(-1, (self.k, self.dim - self.k)) / d  # T^T
+        tangent = f.mT @ c_t.view(*a.shape[:-1], self.k, self.dim - self.k) / d  # T^T
         values, vectors = torch.linalg.eigh(tangent @ tangent.mT)
         root = (vectors * (1 + values.clamp_(min=0)).rsqrt().unsqueeze(-2)) @ vectors.mT  # (I + T^T T)^-1/2
         turned = _reflected(v, torch.cat([root, root @ tangent], -1))  # orthonormal rows, in the original coordinates

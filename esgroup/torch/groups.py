@@ -24,7 +24,6 @@ from esgroup.groups.spelling import described
 from esgroup.groups.toeplitz import ToeplitzTriangular
 from esgroup.groups.triangular import Triangular
 
-
 #: Dense matrices up to this size are inverted at once, larger ones by halves.
 LEAF = 144
 
@@ -210,6 +209,10 @@ class TensorBordered(FixedGroup):
         return [(k, k), (k, mid), (1, mid), (q, mid), (q, k), (q, q)]
 
     @cached_property
+    def _sizes(self) -> list[int]:
+        return [rows * columns for rows, columns in self._shapes]
+
+    @cached_property
     def _order(self) -> list[int]:
         """Which of the blocks F, D, L come first, second and third among the coordinates."""
         starts = [place.start for place in self.group._coordinates()]
@@ -217,8 +220,8 @@ class TensorBordered(FixedGroup):
         return sorted((i for i in range(3) if sizes[i]), key=lambda i: starts[i])
 
     def parts(self, a: Tensor) -> TensorBlocks:
-        parts = a.split([rows * columns for rows, columns in self._shapes], -1)
-        return TensorBlocks(*(part.unflatten(-1, shape) for part, shape in zip(parts, self._shapes, strict=True)))
+        parts, lead = a.split_with_sizes(self._sizes, -1), a.shape[:-1]
+        return TensorBlocks(*(part.view(*lead, *shape) for part, shape in zip(parts, self._shapes, strict=True)))
 
     def _pack(self, *blocks: Tensor | None) -> Tensor:
         return torch.cat([block.flatten(-2) for block in blocks if block is not None], -1)
@@ -240,9 +243,7 @@ class TensorBordered(FixedGroup):
     ) -> tuple[Tensor | None, Tensor, Tensor | None]:
         """The three parts of X A^T."""
         k, _, q = self.group.layout[:3]
-        middle = d * b.d
-        if k:
-            middle = middle + f @ b.p_t
+        middle = torch.baddbmm(d * b.d, f, b.p_t) if k else d * b.d
         if not q:
             return f @ b.f.mT, middle, None
         end = d @ b.q.mT + last @ b.last.mT
@@ -256,7 +257,7 @@ class TensorBordered(FixedGroup):
     ) -> tuple[Tensor | None, Tensor, Tensor | None]:
         """The three parts of X A."""
         k, _, q = self.group.layout[:3]
-        first = f @ b.f + d @ b.p_t.mT if k and f is not None else None
+        first = torch.baddbmm(f @ b.f, d, b.p_t.mT) if k and f is not None else None
         if not q or last is None:
             return first, d * b.d, None
         return first if first is None else first + last @ b.x, d * b.d + last @ b.q, last @ b.last

@@ -24,16 +24,16 @@ from torch import Tensor
 
 from esgroup.torch.groups import TensorGroup
 
-#: The largest |M|_F: h is monotone up to there, and S changes at most by h(1)^2 = 6 in a step.
+#: The largest part of M that comes from the loss, |M|_F: S grows at most by h(1)^2 = 6 in a step.
 LARGEST_LOCAL = 1.0
 #: The largest root mean square of K_B Z K_A^T, in units of what one mini-batch has once S has settled.
 LARGEST_WHITE = 1.0
 #: The same for a single entry of a vector.
 LARGEST_ENTRY = 3.0
-#: A matrix changes by at most this part of its norm in one step.
-LARGEST_CHANGE = 0.1
+#: A matrix changes by at most this part of its norm in one step, or by the part lr if that is less.
+LARGEST_CHANGE = 0.02
 #: The norm that a matrix of zeros is taken to have, as the root mean square of its entries.
-SMALLEST_ENTRY = 1e-3
+SMALLEST_ENTRY = 1e-2
 
 
 class Gradients(NamedTuple):
@@ -101,8 +101,8 @@ class MatrixLayers:
         """K_B^T X K_A: a white matrix becomes a sample of N(0, S^-1), a whitened gradient a natural one."""
         return self.rows.apply_transposed(roots.rows, self.cols.apply_transposed(roots.cols, white).mT).mT
 
-    def local_steps(self, roots: Roots, seen: Gradients | Factors, constants: Constants) -> Roots:
-        """M_B and M_A, packed."""
+    def local_curvature(self, roots: Roots, seen: Gradients | Factors, constants: Constants) -> Roots:
+        """The parts of M_B and M_A that come from the loss and the L2 term, packed."""
         of_rows, of_cols, d, p = self._seen(roots, seen)
         ridge, rate = constants.l2 + constants.damping, constants.curvature_rate
         if ridge:
@@ -110,14 +110,13 @@ class MatrixLayers:
             trace_cols = self.cols.squared_norm(roots.cols).unsqueeze(-1)
             of_rows = torch.addcmul(of_rows, self.rows.project_gram(roots.rows), trace_cols, value=ridge)
             of_cols = torch.addcmul(of_cols, self.cols.project_gram(roots.cols), trace_rows, value=ridge)
-        steps = Roots(of_rows * (rate / p), of_cols * (rate / d))
-        self.rows.subtract_identity(steps.rows, rate * constants.entropy / 2)
-        self.cols.subtract_identity(steps.cols, rate * constants.entropy / 2)
-        return steps
+        return Roots(of_rows * (rate / p), of_cols * (rate / d))
 
-    def moved(self, roots: Roots, steps: Roots) -> Roots:
-        """A <- A h(M_A), B <- B h(M_B)."""
-        return Roots(self.rows.moved(roots.rows, steps.rows), self.cols.moved(roots.cols, steps.cols))
+    def moved(self, roots: Roots, seen: Roots, constants: Constants) -> Roots:
+        """A <- A h(M_A), B <- B h(M_B) with what was seen, less the part of the entropy."""
+        for group, m in zip((self.rows, self.cols), seen, strict=True):
+            group.subtract_identity(m, constants.curvature_rate * constants.entropy / 2)
+        return Roots(self.rows.moved(roots.rows, seen.rows), self.cols.moved(roots.cols, seen.cols))
 
     def _seen(self, roots: Roots, seen: Gradients | Factors) -> tuple[Tensor, Tensor, int, int]:
         """The projected curvature of rows and of columns, d and p."""

@@ -75,8 +75,8 @@ class StructuredNGD(Optimizer):
     -----
     A step with a gradient that is not finite is left out and counted (`skipped`); after ten in a row there is a
     warning. On accelerators nothing is copied to the host in a step, and the warning comes when `skipped` is read.
-    |M|_F <= 1, a whitened momentum at most as large as one mini-batch's gradient, and a change of at most a tenth of a
-    matrix's norm bound every step.
+    Every step is bounded: a matrix changes by at most the part lr of its norm and never by more than 0.02, the whitened
+    momentum is at most as large as one mini-batch's gradient, and S grows at most sixfold in a refresh.
 
     Examples
     --------

@@ -238,17 +238,18 @@ class Plan:
         lengths, sizes = norms.clamp_(min=1e-30).to(self.dtype).chunk(2)
         white = energy.clamp_(min=1e-37).sqrt_()  # |K_B Z K_A^T| = <Z, S^-1 Z>^(1/2)
         bounded = (self._white_scale * noise / white).minimum(correction) * rate
-        return bounded.minimum(sizes.maximum(self._least_norm) * LARGEST_CHANGE / lengths).unbind()
+        share = rate.clamp(max=LARGEST_CHANGE) if isinstance(rate, Tensor) else min(rate, LARGEST_CHANGE)
+        return bounded.minimum(sizes.maximum(self._least_norm) * share / lengths).unbind()
 
     def _refresh(self, gradient: Tensor, constants: Constants, curvature: Curvature) -> None:
         steps = []
         for stack in self.stacks:
             own = self.parameters[stack.first : stack.first + stack.count]
             seen = curvature.of_matrices(own, stack.of(gradient))
-            steps.append(stack.layers.local_steps(stack.roots, seen, constants))
+            steps.append(stack.layers.local_curvature(stack.roots, seen, constants))
         shorten([m for pair in steps for side in pair for m in side.unbind()])
         for stack, pair in zip(self.stacks, steps, strict=True):
-            torch._foreach_copy_(stack.roots, stack.layers.moved(stack.roots, pair))
+            torch._foreach_copy_(stack.roots, stack.layers.moved(stack.roots, pair, constants))
         if self.root is not None:
             squares = curvature.of_vectors(self.vectors, gradient[self.begin :])
             self.root.copy_(refreshed_vector(self.root, squares, constants))

@@ -188,7 +188,7 @@ STRUCTURES = {
     "dense": ("full", "full"),
 }
 SAMPLED = ("k = 16",)
-_OURS = grid(lr=(0.003, 0.006, 0.012, 0.025), damping=(3e-4, 3e-3))
+_OURS = grid(lr=(0.003, 0.006, 0.012, 0.024), damping=(5e-4, 2e-3))
 
 
 def _methods() -> Iterator[Method]:
@@ -202,7 +202,7 @@ def _methods() -> Iterator[Method]:
     yield Method("IVON", "ivon", grid(**ivon), _ivon, posterior=True)
     for name, sides in STRUCTURES.items():
         yield Method(f"ours, {name}", "esgroup.torch", _OURS, _ours(*sides))
-    sampled = grid(lr=(0.003, 0.006, 0.012, 0.025), damping=(1e-3, 1e-2))
+    sampled = grid(lr=(0.003, 0.006, 0.012, 0.024), damping=(1e-3, 4e-3))
     for name in SAMPLED:
         made = _ours(*STRUCTURES[name], running=_Sampled)
         yield Method(f"ours, {name}, sampled", "esgroup.torch", sampled, made, posterior=True)

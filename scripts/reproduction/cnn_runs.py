@@ -22,7 +22,7 @@ class Size:
     valid: int = 2_000
     test: int = 10_000
     epochs: int = 10
-    tuning_epochs: int = 4
+    tuning_epochs: int = 3
     batch: int = 50
     seeds: int = 5
     settings: int = 8
