@@ -23,6 +23,7 @@ from esgroup.torch.posterior import as_matrix_gaussian, from_matrix_gaussian
 
 MOST_SKIPPED = 10  # steps in a row that are skipped in silence
 STRUCTURE = ("rows", "cols")
+COPIED = ("curvature", "_data_size", "_unfinite", "_in_a_row", "_skipped")  # what a copy has besides torch's own
 
 
 class StructuredNGD(Optimizer):
@@ -166,12 +167,12 @@ class StructuredNGD(Optimizer):
         closure : callable, optional
             Evaluates the model again and returns the loss, which is returned.
         """
+        if self._is_sampled:
+            raise RuntimeError("step must be called outside `with sampled()`: inside, the parameters are a sample")
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        if self._is_sampled:
-            raise RuntimeError("step must be called outside `with sampled()`: inside, the parameters are a sample")
         plans = [plan for number in range(len(self.param_groups)) for plan in self._current_plans(number)]
         gradients = [plan.flat_gradient() for plan in plans]
         gate = self._gate(gradients)
@@ -181,8 +182,11 @@ class StructuredNGD(Optimizer):
             plan.advance(gradient, gate, self.curvature)
         for group in self.param_groups:
             group["calls"] += 1
-        self.curvature.wanted = any(group["calls"] % group["refresh"] == 0 for group in self.param_groups)
+        self._say_wanted()
         return loss
+
+    def _say_wanted(self) -> None:
+        self.curvature.wanted = any(group["calls"] % group["refresh"] == 0 for group in self.param_groups)
 
     def _gate(self, gradients: list[Tensor]) -> float | Tensor | None:
         """1 if all gradients are finite. Otherwise None on the CPU, and on accelerators a tensor with 0 or 1."""
@@ -240,10 +244,10 @@ class StructuredNGD(Optimizer):
         return plans
 
     def _check_parameter(self, group: dict[str, Any], p: Tensor) -> None:
-        if p.grad is not None and p.grad.is_sparse:
-            raise TypeError(f"gradients must be dense, got a sparse one of {named(p)}: make the layer with sparse=False")
+        if p.grad is not None and p.grad.layout is not torch.strided:
+            raise TypeError(f"gradients must be dense, got a sparse one of {named(p)}: is sparse=True in its layer?")
         known = self.state[p]
-        if known and known["momentum"].numel() != p.numel():
+        if known and known["momentum"].shape != state_sizes(group, p)["momentum"]:
             before = tuple(known["momentum"].shape)
             raise ValueError(f"parameters must keep their shape, got {named(p)} whose state is of shape {before}")
 
@@ -284,7 +288,7 @@ class StructuredNGD(Optimizer):
     def draw(self, p: Tensor, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
         """A sample of the distribution of a parameter, at a temperature that multiplies the covariance."""
         group, dtype = self._group_of(p), working_dtype(p)
-        scale = math.sqrt(temperature / self.data_size)
+        scale = math.sqrt(checks.real_number("temperature", temperature, positive=True) / self.data_size)
         state = self.state[p] or first_state(group, p)
         z = torch.randn(state["momentum"].shape, generator=generator, dtype=dtype, device=p.device)
         if p.ndim < 2:
@@ -321,15 +325,15 @@ class StructuredNGD(Optimizer):
         parameters = [p for group in self.param_groups for p in group["params"]]
         with torch.no_grad():
             samples = [self.draw(p, temperature, generator) for p in parameters]
-            means = [p.detach().clone() for p in parameters]
-            self._is_sampled = True
-            try:
-                torch._foreach_copy_(parameters, samples)
-                with torch.enable_grad():
-                    yield
-            finally:
+            means = [p.clone() for p in parameters]
+            torch._foreach_copy_(parameters, samples)
+        self._is_sampled = True
+        try:
+            yield
+        finally:
+            with torch.no_grad():
                 torch._foreach_copy_(parameters, means)
-                self._is_sampled = False
+            self._is_sampled = False
 
     def predict(
         self,
@@ -361,7 +365,7 @@ class StructuredNGD(Optimizer):
             Of the shape of the model's outputs.
         """
         samples = checks.whole_number("samples", samples, least=1)
-        training = model.training
+        training = [(module, module.training) for module in model.modules()]
         model.eval()
         try:
             total: Any = 0.0
@@ -369,7 +373,8 @@ class StructuredNGD(Optimizer):
                 with self.sampled(temperature, generator), torch.no_grad():
                     total = total + torch.softmax(model(x), -1)
         finally:
-            model.train(training)
+            for module, mode in training:
+                module.training = mode
         mean: Tensor = total / samples
         return mean
 
@@ -396,12 +401,18 @@ class StructuredNGD(Optimizer):
                     stored.append((p, state))
         super().load_state_dict(state_dict)
         self._plans.clear()
-        for p, state in stored:  # in its own precision, which torch would reduce to that of the parameter
-            self.state[p] = {name: _stored(p, name, value) for name, value in state.items()}
+        for p, state in stored:  # in full precision, which torch would reduce to that of the parameter
+            dtype = working_dtype(p)
+            self.state[p] = {name: value.to(p.device, dtype, copy=True) for name, value in state.items()}
+        self._say_wanted()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **{name: getattr(self, name) for name in COPIED}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._plans = {}
+        self._is_sampled = False
 
 
 class PlanSet(NamedTuple):
@@ -418,13 +429,9 @@ class PlanSet(NamedTuple):
         return all(p is q and p.shape == s for p, q, s in zip(ready, self.ready, self.shapes, strict=True))
 
 
-def _stored(p: Tensor, name: str, value: Any) -> Any:
-    return value.clone() if name == "step" else value.to(p.device, copy=True)
-
-
 def _check_state(group: dict[str, Any], p: Tensor, state: dict[str, Any]) -> None:
-    wanted = state_sizes(group, p)
-    found = {name: tuple(value.shape) for name, value in state.items() if name != "step"}
+    wanted = {"step": (), **state_sizes(group, p)}
+    found = {name: tuple(getattr(value, "shape", ())) for name, value in state.items()}
     if wanted != found:
         raise ValueError(f"state_dict must fit {named(p)}: its state has the shapes {wanted}, got {found}")
 

@@ -266,7 +266,7 @@ def shorten(local: list[Tensor]) -> None:
 def first_state(options: Options, p: Tensor) -> State:
     """The state of a parameter before its first step."""
     like = torch.empty(0, dtype=working_dtype(p), device=p.device)
-    step = torch.zeros((), dtype=torch.float32)
+    step = torch.zeros((), dtype=like.dtype, device=p.device)
     if p.ndim < 2:
         size = p.numel()
         root = torch.full((size,), options["first_precision"] ** -0.5, dtype=like.dtype, device=p.device)
