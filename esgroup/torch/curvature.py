@@ -26,6 +26,12 @@ class Curvature:
     wanted: bool = True
     batch_size: int = 1
 
+    def check(self, parameters: Sequence[Tensor]) -> None:
+        """Raise an error if what a step needs for these parameters has not been seen."""
+
+    def forget(self) -> None:
+        """Drop what was seen: a step has used it."""
+
     def of_matrices(self, parameters: Sequence[Tensor], gradients: Tensor) -> Gradients | Factors:
         """The curvature of weight matrices of one shape.
 
@@ -79,7 +85,7 @@ class PerExampleGradients(Curvature):
         if not callable(loss):
             raise TypeError(f"loss must be callable, got {loss!r}")
         self.model, self.loss = model, loss
-        self._found: dict[int, Tensor] = {}
+        self._found: dict[Tensor, Tensor] = {}
 
     def __repr__(self) -> str:
         return "PerExampleGradients()"
@@ -97,22 +103,25 @@ class PerExampleGradients(Curvature):
             outputs = torch.func.functional_call(self.model, {**values, **rest}, (one.unsqueeze(0),))
             return self.loss(outputs, target.unsqueeze(0))
 
-        found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(parameters, x, y)
+        of_one = torch.func.grad(loss)
+        found = torch.func.vmap(of_one, in_dims=(None, 0, 0), randomness="different")(parameters, x, y)
         own = dict(self.model.named_parameters())
-        self._found = {id(own[name]): gradients for name, gradients in found.items()}
+        self._found = {own[name]: gradients for name, gradients in found.items()}
 
-    def _of(self, parameter: Tensor) -> Tensor:
-        if id(parameter) not in self._found:
+    def check(self, parameters: Sequence[Tensor]) -> None:
+        if not all(p in self._found for p in parameters):
             raise RuntimeError("PerExampleGradients.observe(x, y) must be called before a step that refreshes factors")
-        return self._found[id(parameter)]
+
+    def forget(self) -> None:
+        self._found = {}
 
     def of_matrices(self, parameters: Sequence[Tensor], gradients: Tensor) -> Gradients | Factors:
         shape = gradients.shape[-2:]
-        g = torch.stack([self._of(p).reshape(-1, *shape) for p in parameters]).to(gradients.dtype)
+        g = torch.stack([self._found[p].reshape(-1, *shape) for p in parameters]).to(gradients.dtype)
         return Gradients(g, 1 / self.batch_size)
 
     def of_vectors(self, parameters: Sequence[Tensor], gradients: Tensor) -> Tensor:
-        return torch.cat([self._of(p).square().mean(0).flatten() for p in parameters]).to(gradients.dtype)
+        return torch.cat([self._found[p].square().mean(0).flatten() for p in parameters]).to(gradients.dtype)
 
 
 class KroneckerFactors(Curvature):
@@ -131,42 +140,50 @@ class KroneckerFactors(Curvature):
 
     def __init__(self, model: nn.Module) -> None:
         checks.instance("model", model, nn.Module)
-        self._layers: dict[int, nn.Module] = {}
-        self._inputs: dict[nn.Module, Tensor] = {}
-        self._outputs: dict[nn.Module, Tensor] = {}
+        self._layers: dict[Tensor, nn.Module] = {}
+        self._seen: dict[nn.Module, tuple[Tensor, Tensor]] = {}
         for layer in model.modules():
             if isinstance(layer, nn.Linear | nn.Conv2d) and getattr(layer, "groups", 1) == 1:
                 for parameter in (layer.weight, layer.bias):
                     if parameter is not None:
-                        self._layers[id(parameter)] = layer
-                layer.register_forward_hook(self._see_inputs)
-                layer.register_full_backward_hook(self._see_outputs)
+                        self._layers[parameter] = layer
+                layer.register_forward_hook(self._see)
 
     def __repr__(self) -> str:
         return f"KroneckerFactors({len(set(self._layers.values()))} layers)"
 
-    def _see_inputs(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Any) -> None:
-        if self.wanted and torch.is_grad_enabled():
-            self._inputs[layer] = inputs[0].detach()
-            self.batch_size = len(inputs[0])
-
-    def _see_outputs(self, layer: nn.Module, inputs: Any, outputs: tuple[Tensor, ...]) -> None:
+    def _see(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        """Keep the inputs of a layer, and the derivatives once they are known."""
+        if not output.requires_grad:
+            return
+        a = inputs[0].detach()
+        alone = a.ndim == (1 if isinstance(layer, nn.Linear) else 3)  # an example without a batch dimension
+        self.batch_size = 1 if alone else len(a)
         if self.wanted:
-            self._outputs[layer] = outputs[0].detach()
+
+            def see(b: Tensor) -> None:
+                self._seen[layer] = (a.unsqueeze(0), b.detach().unsqueeze(0)) if alone else (a, b.detach())
+
+            output.register_hook(see)
+
+    def forget(self) -> None:
+        self._seen = {}
 
     def of_matrices(self, parameters: Sequence[Tensor], gradients: Tensor) -> Gradients | Factors:
-        layers = [self._layers.get(id(p)) for p in parameters]
-        seen = [self._factors(layer) for layer in layers if layer in self._inputs and layer in self._outputs]
-        if len(seen) < len(parameters) or len({(a.shape, b.shape) for a, b in seen}) > 1:
+        layers = [self._layers.get(p) for p in parameters]
+        seen = [self._factors(layer) for layer in layers if layer in self._seen]
+        if len(seen) < len(parameters):
             return super().of_matrices(parameters, gradients)
-        a, b = (torch.stack(side).to(gradients.dtype) for side in zip(*seen, strict=True))
         # n examples with t places each: E[a a^T] = sum a a^T / n and E[b b^T] = sum (n b) (n b)^T / (n t), since the
-        # loss is a mean; their product has the weight 1 / t
-        return Factors(a, b, self.batch_size / b.shape[-2])
+        # loss is a mean; their product has the weight 1 / t = n / (n t)
+        dtype, n = gradients.dtype, self.batch_size
+        a = nn.utils.rnn.pad_sequence([rows.to(dtype) for rows, _ in seen], batch_first=True)
+        b = nn.utils.rnn.pad_sequence([rows.to(dtype) * (n / len(rows)) ** 0.5 for _, rows in seen], batch_first=True)
+        return Factors(a, b, 1.0)
 
     def _factors(self, layer: Any) -> tuple[Tensor, Tensor]:
         """Inputs as rows (n t, p) and derivatives as rows (n t, d)."""
-        a, b = self._inputs[layer], self._outputs[layer]
+        a, b = self._seen[layer]
         if isinstance(layer, nn.Linear):
             return a.reshape(-1, a.shape[-1]), b.reshape(-1, b.shape[-1])
         if isinstance(layer.padding, str) or layer.padding_mode != "zeros":
@@ -180,11 +197,11 @@ class KroneckerFactors(Curvature):
     def of_vectors(self, parameters: Sequence[Tensor], gradients: Tensor) -> Tensor:
         squares = []
         for p, own in zip(parameters, gradients.split([p.numel() for p in parameters]), strict=True):
-            layer = self._layers.get(id(p))
-            if layer is None or layer not in self._outputs:
+            layer = self._layers.get(p)
+            if layer is None or layer not in self._seen:
                 squares.append(own.square() * self.batch_size)
                 continue
-            b = self._outputs[layer]
+            b = self._seen[layer][1]
             places = b.flatten(2).sum(2) if isinstance(layer, nn.Conv2d) else b.reshape(len(b), -1, b.shape[-1]).sum(1)
             squares.append((places.square().sum(0) * self.batch_size).to(own.dtype))
         return torch.cat(squares)

@@ -21,8 +21,11 @@ from esgroup.torch.layers import MatrixLayers, Roots
 from esgroup.torch.plan import Plan, first_state, layers_of, named, state_sizes, working_dtype
 from esgroup.torch.posterior import as_matrix_gaussian, from_matrix_gaussian
 
-MOST_SKIPPED = 10  # steps in a row that are skipped in silence
+MOST_SKIPPED = 10  # of so many steps in a row that are skipped there is a warning
+ROOM = 1e6  # gradients are too large if this times their square overflows
 STRUCTURE = ("rows", "cols")
+OF_ALL = ("batch_size", "curvature", "data_size")  # what no group of parameters has for itself
+COPIED = ("curvature", "_data_size", "_unfinite", "_in_a_row", "_skipped")  # what a copy has besides torch's own
 
 
 class StructuredNGD(Optimizer):
@@ -40,7 +43,8 @@ class StructuredNGD(Optimizer):
     Parameters
     ----------
     params : iterable
-        Parameters, or groups of parameters as dicts; a group may have any of the options below but `curvature`.
+        Parameters, or groups of parameters as dicts; a group may have any of the options below but `batch_size`,
+        `curvature` and `data_size`.
     lr : float or Tensor
         Step of the means. Schedulers change it.
     batch_size : int, optional
@@ -73,8 +77,10 @@ class StructuredNGD(Optimizer):
 
     Notes
     -----
-    A step with a gradient that is not finite is left out and counted (`skipped`); after ten in a row there is a
-    warning. On accelerators nothing is copied to the host in a step, and the warning comes when `skipped` is read.
+    A step with a gradient that is not finite, or whose square is not, is left out and counted (`skipped`); after ten
+    in a row there is a warning. On accelerators nothing is copied to the host in a step, and the warning comes when
+    `skipped` is read.
+
     Every step is bounded: a matrix changes by at most the part lr of its norm and never by more than 0.02, the whitened
     momentum is at most as large as one mini-batch's gradient, and S grows at most sixfold in a refresh.
 
@@ -140,6 +146,9 @@ class StructuredNGD(Optimizer):
         try:
             if not group["params"]:
                 raise ValueError(f"param group {len(self.param_groups) - 1} must have at least one parameter, got none")
+            for name in OF_ALL:
+                if name in group:
+                    raise ValueError(f"{name} must be given for all parameters, got {group[name]!r} in a group")
             _check_options(group)
             for p in group["params"]:
                 if p.is_complex() or not p.is_floating_point():
@@ -166,39 +175,50 @@ class StructuredNGD(Optimizer):
         closure : callable, optional
             Evaluates the model again and returns the loss, which is returned.
         """
+        if self._is_sampled:
+            raise RuntimeError("step must be called outside `with sampled()`: inside, the parameters are a sample")
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        if self._is_sampled:
-            raise RuntimeError("step must be called outside `with sampled()`: inside, the parameters are a sample")
         plans = [plan for number in range(len(self.param_groups)) for plan in self._current_plans(number)]
+        for plan in plans:
+            if plan.options["calls"] % plan.options["refresh"] == 0:
+                self.curvature.check(plan.parameters)
         gradients = [plan.flat_gradient() for plan in plans]
         gate = self._gate(gradients)
         if gate is None:
+            self.curvature.forget()
             return loss
         for plan, gradient in zip(plans, gradients, strict=True):
             plan.advance(gradient, gate, self.curvature)
         for group in self.param_groups:
             group["calls"] += 1
-        self.curvature.wanted = any(group["calls"] % group["refresh"] == 0 for group in self.param_groups)
+        self.curvature.forget()
+        self._say_wanted()
         return loss
 
+    def _say_wanted(self) -> None:
+        self.curvature.wanted = any(group["calls"] % group["refresh"] == 0 for group in self.param_groups)
+
     def _gate(self, gradients: list[Tensor]) -> float | Tensor | None:
-        """1 if all gradients are finite. Otherwise None on the CPU, and on accelerators a tensor with 0 or 1."""
+        """1 if the squares of all gradients are finite, with room for the factors by which they are multiplied.
+
+        Otherwise it is None on the CPU. On accelerators it is always a tensor, with 0 or 1.
+        """
         if not gradients:
             return 1.0
-        total = gradients[0].sum()
+        total = gradients[0].dot(gradients[0])
         for other in gradients[1:]:
-            total = total + other.sum().to(total.device)
-        finite = torch.isfinite(total)
+            total = total + other.dot(other).to(total.device)
+        finite = torch.isfinite(total * ROOM)
         if finite.device.type == "cpu":
             if bool(finite):
                 self._in_a_row = 0
                 return 1.0
             self._in_a_row += 1
             self._skipped += 1
-            self._say_skipped(self._in_a_row)
+            self._say_skipped(self._in_a_row, depth=6)
             return None
         bad = (~finite).to(torch.int64)
         if self._unfinite is None:
@@ -207,10 +227,11 @@ class StructuredNGD(Optimizer):
         self._unfinite[1] += bad
         return finite
 
-    def _say_skipped(self, in_a_row: int) -> None:
+    def _say_skipped(self, in_a_row: int, depth: int) -> None:
+        """Warn of ten skipped steps; the caller of the optimiser is so many calls away (torch wraps `step` twice)."""
         if in_a_row == MOST_SKIPPED:
             text = f"the gradients of the last {in_a_row} steps were not finite: parameters have not changed since then"
-            warnings.warn(text, RuntimeWarning, stacklevel=4)
+            warnings.warn(text, RuntimeWarning, stacklevel=depth)
 
     @property
     def skipped(self) -> int:
@@ -219,7 +240,7 @@ class StructuredNGD(Optimizer):
             return self._skipped
         in_a_row, skipped = (int(number) for number in self._unfinite.tolist())
         if in_a_row >= MOST_SKIPPED:
-            self._say_skipped(MOST_SKIPPED)
+            self._say_skipped(MOST_SKIPPED, depth=3)
         return self._skipped + skipped
 
     def _current_plans(self, number: int) -> list[Plan]:
@@ -240,11 +261,10 @@ class StructuredNGD(Optimizer):
         return plans
 
     def _check_parameter(self, group: dict[str, Any], p: Tensor) -> None:
-        if p.grad is not None and p.grad.is_sparse:
-            text = f"gradients must be dense, got a sparse one of {named(p)}"
-            raise TypeError(f"{text}: make the layer with sparse=False")
+        if not _has_dense_gradient(p):
+            raise TypeError(f"gradients must be dense, got a sparse one of {named(p)}: is sparse=True in its layer?")
         known = self.state[p]
-        if known and known["momentum"].numel() != p.numel():
+        if known and known["momentum"].shape != state_sizes(group, p)["momentum"]:
             before = tuple(known["momentum"].shape)
             raise ValueError(f"parameters must keep their shape, got {named(p)} whose state is of shape {before}")
 
@@ -285,7 +305,7 @@ class StructuredNGD(Optimizer):
     def draw(self, p: Tensor, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
         """A sample of the distribution of a parameter, at a temperature that multiplies the covariance."""
         group, dtype = self._group_of(p), working_dtype(p)
-        scale = math.sqrt(temperature / self.data_size)
+        scale = math.sqrt(checks.real_number("temperature", temperature, positive=True) / self.data_size)
         state = self.state[p] or first_state(group, p)
         z = torch.randn(state["momentum"].shape, generator=generator, dtype=dtype, device=p.device)
         if p.ndim < 2:
@@ -322,15 +342,15 @@ class StructuredNGD(Optimizer):
         parameters = [p for group in self.param_groups for p in group["params"]]
         with torch.no_grad():
             samples = [self.draw(p, temperature, generator) for p in parameters]
-            means = [p.detach().clone() for p in parameters]
-            self._is_sampled = True
-            try:
-                torch._foreach_copy_(parameters, samples)
-                with torch.enable_grad():
-                    yield
-            finally:
+            means = [p.clone() for p in parameters]
+            torch._foreach_copy_(parameters, samples)
+        self._is_sampled = True
+        try:
+            yield
+        finally:
+            with torch.no_grad():
                 torch._foreach_copy_(parameters, means)
-                self._is_sampled = False
+            self._is_sampled = False
 
     def predict(
         self,
@@ -362,7 +382,7 @@ class StructuredNGD(Optimizer):
             Of the shape of the model's outputs.
         """
         samples = checks.whole_number("samples", samples, least=1)
-        training = model.training
+        training = [(module, module.training) for module in model.modules()]
         model.eval()
         try:
             total: Any = 0.0
@@ -370,7 +390,8 @@ class StructuredNGD(Optimizer):
                 with self.sampled(temperature, generator), torch.no_grad():
                     total = total + torch.softmax(model(x), -1)
         finally:
-            model.train(training)
+            for module, mode in training:
+                module.training = mode
         mean: Tensor = total / samples
         return mean
 
@@ -378,6 +399,8 @@ class StructuredNGD(Optimizer):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from a stored state; nothing changes if it belongs to other parameters or another structure."""
+        if not {"param_groups", "state"} <= state_dict.keys():
+            raise ValueError(f"state_dict must have param_groups and state, got {', '.join(state_dict) or 'nothing'}")
         groups = state_dict["param_groups"]
         if len(groups) != len(self.param_groups):
             raise ValueError(f"state_dict must have {len(self.param_groups)} parameter groups, got {len(groups)}")
@@ -397,12 +420,18 @@ class StructuredNGD(Optimizer):
                     stored.append((p, state))
         super().load_state_dict(state_dict)
         self._plans.clear()
-        for p, state in stored:  # in its own precision, which torch would reduce to that of the parameter
-            self.state[p] = {name: _stored(p, name, value) for name, value in state.items()}
+        for p, state in stored:  # in full precision, which torch would reduce to that of the parameter
+            dtype = working_dtype(p)
+            self.state[p] = {name: value.to(p.device, dtype, copy=True) for name, value in state.items()}
+        self._say_wanted()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), **{name: getattr(self, name) for name in COPIED}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._plans = {}
+        self._is_sampled = False
 
 
 class PlanSet(NamedTuple):
@@ -413,19 +442,20 @@ class PlanSet(NamedTuple):
     plans: list[Plan]
 
     def fits(self, ready: list[Tensor]) -> bool:
-        """Whether these are the parameters, with their shapes."""
+        """Whether these are the parameters, with their shapes and with dense gradients."""
         if len(ready) != len(self.ready):
             return False
-        return all(p is q and p.shape == s for p, q, s in zip(ready, self.ready, self.shapes, strict=True))
+        known = zip(ready, self.ready, self.shapes, strict=True)
+        return all(p is q and p.shape == s and _has_dense_gradient(p) for p, q, s in known)
 
 
-def _stored(p: Tensor, name: str, value: Any) -> Any:
-    return value.clone() if name == "step" else value.to(p.device, copy=True)
+def _has_dense_gradient(p: Tensor) -> bool:
+    return p.grad is None or p.grad.layout is torch.strided
 
 
 def _check_state(group: dict[str, Any], p: Tensor, state: dict[str, Any]) -> None:
-    wanted = state_sizes(group, p)
-    found = {name: tuple(value.shape) for name, value in state.items() if name != "step"}
+    wanted = {"step": (), **state_sizes(group, p)}
+    found = {name: tuple(getattr(value, "shape", ())) for name, value in state.items()}
     if wanted != found:
         raise ValueError(f"state_dict must fit {named(p)}: its state has the shapes {wanted}, got {found}")
 
@@ -439,11 +469,21 @@ def _curvature(batch_size: int | None, curvature: Curvature | None) -> Curvature
     return SquaredGradient(batch_size)  # type: ignore[arg-type]
 
 
+def _check_lr(lr: float | Tensor) -> None:
+    if isinstance(lr, Tensor) and lr.device.type != "cpu":  # its number is not copied to the host
+        good = lr.numel() == 1
+    else:
+        good = checks.real_number("lr", lr.detach() if isinstance(lr, Tensor) else lr) >= 0
+    if not good:
+        raise ValueError(f"lr must be one number that is at least 0, got {lr!r}")
+
+
 def _check_options(options: dict[str, Any]) -> None:
+    _check_lr(options["lr"])
     for name in ("curvature_lr", "first_precision", "entropy"):
         checks.real_number(name, options[name], positive=True)
-    for name in ("lr", "damping", "l2", "momentum", "warm_up"):
-        if not isinstance(options[name], Tensor) and checks.real_number(name, options[name]) < 0:
+    for name in ("damping", "l2", "momentum", "warm_up"):
+        if checks.real_number(name, options[name]) < 0:
             raise ValueError(f"{name} must be at least 0, got {options[name]!r}")
     for name in ("momentum", "warm_up"):
         if options[name] >= 1:

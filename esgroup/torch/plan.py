@@ -73,14 +73,18 @@ def side(name: str, structure: str | Group, dim: int) -> TensorGroup:
     if structure.strip().partition(":")[0] == "frame":
         k = _frame_width(name, structure)
         return TensorFrame(dim, k) if k < dim else tensor_group(name, Full(dim))
-    return tensor_group(name, _cut(structure, dim))
+    try:
+        group = _cut(structure, dim)
+    except ValueError as problem:
+        raise ValueError(f"{name} must name a group, got {structure!r}: {problem}") from None
+    return tensor_group(name, group)
 
 
 def _frame_width(name: str, structure: str) -> int:
     key, _, number = structure.strip().partition(":")[2].partition("=")
     if not key:
         return 8
-    if key.strip() != "k" or not number.strip().isdigit() or int(number) < 1:
+    if key.strip() != "k" or not number.strip().isdecimal() or int(number) < 1:
         raise ValueError(f"{name} must be 'frame' or 'frame:k=<a whole number of at least 1>', got {structure!r}")
     return int(number)
 
@@ -207,16 +211,16 @@ class Plan:
         o = self.options
         if isinstance(gate, Tensor):
             gradient = torch.where(gate, gradient, 0)
-        self.step += 1
+        self.step += gate
         warm = 1 - o["warm_up"] ** self.step if o["warm_up"] else 1.0
         if o["calls"] % o["refresh"] == 0:
             constants = Constants(o["curvature_lr"] * warm * gate, o["l2"], o["damping"], o["entropy"])
-            self._refresh(gradient, constants, curvature)
+            self._refresh(gradient, constants, curvature, gate)
         if o["l2"]:
             means = torch.cat([p.detach().reshape(-1) for p in self.parameters]).to(self.dtype)
             gradient = gradient.add(means, alpha=o["l2"])
         self.momentum.lerp_(gradient, (1 - o["momentum"]) * gate)
-        correction = 1 / (1 - o["momentum"] ** self.step)
+        correction = 1 / (1 - o["momentum"] ** self.step.clamp(min=1))  # behind a closed gate there may be no step yet
         noise = math.sqrt(o["entropy"] / curvature.batch_size)
         rate = o["lr"] * warm * gate
         parts = [stack.natural().flatten() for stack in self.stacks]
@@ -241,18 +245,27 @@ class Plan:
         share = rate.clamp(max=LARGEST_CHANGE) if isinstance(rate, Tensor) else min(rate, LARGEST_CHANGE)
         return bounded.minimum(sizes.maximum(self._least_norm) * share / lengths).unbind()
 
-    def _refresh(self, gradient: Tensor, constants: Constants, curvature: Curvature) -> None:
+    def _refresh(self, gradient: Tensor, constants: Constants, curvature: Curvature, gate: float | Tensor) -> None:
         steps = []
         for stack in self.stacks:
             own = self.parameters[stack.first : stack.first + stack.count]
-            seen = curvature.of_matrices(own, stack.of(gradient))
+            seen = _gated(curvature.of_matrices(own, stack.of(gradient)), gate)
             steps.append(stack.layers.local_curvature(stack.roots, seen, constants))
         shorten([m for pair in steps for side in pair for m in side.unbind()])
         for stack, pair in zip(self.stacks, steps, strict=True):
             torch._foreach_copy_(stack.roots, stack.layers.moved(stack.roots, pair, constants))
         if self.root is not None:
-            squares = curvature.of_vectors(self.vectors, gradient[self.begin :])
+            squares = _gated(curvature.of_vectors(self.vectors, gradient[self.begin :]), gate)
             self.root.copy_(refreshed_vector(self.root, squares, constants))
+
+
+def _gated(seen: Any, gate: float | Tensor) -> Any:
+    """A curvature, which may not be finite, with zeros behind a closed gate."""
+    if not isinstance(gate, Tensor):
+        return seen
+    if isinstance(seen, Tensor):
+        return torch.where(gate, seen, 0)
+    return type(seen)(*(_gated(part, gate) if isinstance(part, Tensor) else part for part in seen))
 
 
 def shorten(local: list[Tensor]) -> None:
@@ -265,7 +278,7 @@ def shorten(local: list[Tensor]) -> None:
 def first_state(options: Options, p: Tensor) -> State:
     """The state of a parameter before its first step."""
     like = torch.empty(0, dtype=working_dtype(p), device=p.device)
-    step = torch.zeros((), dtype=torch.float64)  # on the host, as in torch's own optimisers
+    step = torch.zeros((), dtype=like.dtype, device=p.device)
     if p.ndim < 2:
         size = p.numel()
         root = torch.full((size,), options["first_precision"] ** -0.5, dtype=like.dtype, device=p.device)

@@ -64,6 +64,11 @@ def calibration(probabilities: Tensor, labels: Tensor, bins: int = 15) -> Calibr
         raise ValueError(f"probabilities and labels must have the shapes (n, classes) and (n,), got {shapes}")
     if not len(labels):
         raise ValueError("labels must hold at least one example, got none")
+    if labels.is_floating_point() or labels.is_complex():
+        raise TypeError(f"labels must be integers, got {labels.dtype}")
+    low, high = (int(end) for end in labels.aminmax())
+    if low < 0 or high >= probabilities.shape[1]:
+        raise ValueError(f"labels must be from 0 to {probabilities.shape[1] - 1}, got {low if low < 0 else high}")
     p = probabilities.detach().double()
     if bool((p < 0).any()) or not torch.allclose(p.sum(1), torch.ones_like(p[:, 0]), atol=1e-4):
         raise ValueError("probabilities must be at least 0 and sum to 1 in every row: apply softmax to logits first")
@@ -82,9 +87,7 @@ def as_matrix_gaussian(p: Tensor, layers: MatrixLayers, roots: Roots, scale: flo
     """The Gaussian of a weight matrix with the precision scale S, and its state, in precision form."""
     sides = [group.group_of(root) for group, root in zip((layers.rows, layers.cols), roots, strict=True)]
     inverses = [group.numbers(root) for group, root in zip((layers.rows, layers.cols), roots, strict=True)]
-    packed = [
-        group.inverse(_array(numbers).ravel()) for group, numbers in zip(sides, inverses, strict=True)
-    ]  # B and A
+    packed = [group.inverse(_array(numbers).ravel()) for group, numbers in zip(sides, inverses, strict=True)]  # B and A
     mean = _array(p).reshape(matrix_shape(p))
     family = MatrixGaussian(mean, rows=sides[0], cols=sides[1], form="precision")
     packed[0] = packed[0] * np.sqrt(scale)
@@ -99,11 +102,12 @@ def from_matrix_gaussian(
     p: Tensor, layers: MatrixLayers, roots: Roots, scale: float, family: MatrixGaussian, state: State
 ) -> tuple[Tensor, Roots]:
     """The mean and the roots of a layer whose Gaussian has the precision scale S; its groups must be the same."""
+    checks.instance("family", family, MatrixGaussian)
     current, _ = as_matrix_gaussian(p, layers, roots, scale)
     if family.form != "precision" or family.sides != current.sides or family.shape != current.shape:
         wanted = f"form='precision', rows={current.sides[0]}, cols={current.sides[1]}"
         raise ValueError(f"family must have {wanted}, got {family.form!r}, {family.sides[0]}, {family.sides[1]}")
-    (rows, cols), root = family.sides, np.asarray(state.root, dtype=np.float64)
+    (rows, cols), (values, root) = family.sides, family._checked(state)
     if family.group is rows:
         parts = [root, np.ones(1)]
     elif family.group is cols:
@@ -116,7 +120,7 @@ def from_matrix_gaussian(
     for group, old, numbers in zip((layers.rows, layers.cols), roots, inverses, strict=True):
         tensor = torch.as_tensor(numbers, dtype=old.dtype, device=old.device)
         new.append(torch.cat([tensor, old[group.numbers(old).shape[-1] :]]))
-    mean = torch.tensor(state.mean, dtype=p.dtype, device=p.device).reshape(p.shape)
+    mean = torch.tensor(values, dtype=p.dtype, device=p.device).reshape(p.shape)
     return mean, Roots(*new)
 
 
