@@ -249,6 +249,11 @@ class StructuredNGD(Optimizer):
         known = self._plans.get(number)
         if known is not None and known.fits(ready):
             return known.plans
+        return self._new_plans(number, ready)
+
+    @torch._disable_dynamo  # type: ignore[attr-defined]  # compiling what is done once costs more than it saves
+    def _new_plans(self, number: int, ready: list[Tensor]) -> list[Plan]:
+        group = self.param_groups[number]
         for p in ready:
             self._check_parameter(group, p)
         kinds: dict[Any, list[Tensor]] = {}

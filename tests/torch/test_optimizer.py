@@ -474,6 +474,45 @@ def test_narrow_parameters_have_a_state_of_single_precision(structure, dtype) ->
         torch.testing.assert_close(p.float(), twin, rtol=0.03, atol=0.01)
 
 
+# ---- compiled -------------------------------------------------------------------------------------------------------
+
+
+def compiled_equals_eager(make, backend: str, tolerance: float) -> None:
+    """Twenty compiled steps are those without, and after two refreshes nothing is compiled again."""
+    counts = torch._dynamo.utils.counters["stats"]
+    torch._dynamo.reset()
+    model, other = (filled(make(), 2) for _ in range(2))
+    plain, optimizer = (
+        StructuredNGD(m.parameters(), batch_size=8, refresh=3, cols="frame:k=2") for m in (model, other)
+    )
+    step = torch.compile(optimizer.step, backend=backend)
+    compiled = []
+    for number in range(20):
+        gradients(model, number)
+        gradients(other, number)
+        plain.step()
+        step()
+        compiled.append(counts["unique_graphs"])
+    torch._dynamo.reset()
+    for one, another in zip(values(model), values(other), strict=True):
+        torch.testing.assert_close(one, another, rtol=tolerance, atol=tolerance)
+    assert 0 < compiled[6] == compiled[-1]
+
+
+def test_a_compiled_step_is_the_same() -> None:
+    compiled_equals_eager(lambda: nn.LayerNorm(5).double(), "eager", 1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of torch, about its own functions
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_compiled_step_of_a_layer_is_the_same(backend) -> None:
+    compiled_equals_eager(lambda: nn.Linear(5, 3), backend, 1e-6)
+
+
+# ---- on devices without numbers -------------------------------------------------------------------------------------
+
+
 @on_all_structures
 def test_a_step_reads_no_number_on_the_host(structure) -> None:
     """Tensors on the meta device have no numbers, so whoever asks for one fails."""
