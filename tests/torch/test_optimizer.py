@@ -23,12 +23,12 @@ cross_entropy = nn.functional.cross_entropy
 # ---- in the place of Adam -------------------------------------------------------------------------------------------
 
 
-@on_all_structures
-def test_a_regression_is_fitted(structure) -> None:
+@on_three_structures
+def test_a_regression_is_fitted(name) -> None:
     x = torch.randn(64, 6, generator=seeded(1), dtype=torch.float64)
     y = torch.stack([(x[:, 0] + 0.5 * x[:, 3]).sin(), x[:, 1] * 0.3 - x[:, 5]], 1)
     model = filled(nn.Sequential(nn.Linear(6, 10), nn.Tanh(), nn.Linear(10, 2)), 0).double()
-    optimizer = StructuredNGD(model.parameters(), lr=0.03, batch_size=64, refresh=2, **structure)
+    optimizer = StructuredNGD(model.parameters(), lr=0.03, batch_size=64, refresh=2, **STRUCTURES[name])
     losses = []
     for _ in range(100):
         optimizer.zero_grad()
@@ -40,7 +40,7 @@ def test_a_regression_is_fitted(structure) -> None:
     assert optimizer.skipped == 0
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_a_classification_is_learned(dtype) -> None:
     x, y = networks.images(48, dtype)
     model = networks.network(dtype)
