@@ -191,7 +191,7 @@ class StructuredNGD(Optimizer):
             self.curvature.forget()
             return loss
         for plan, gradient in zip(plans, gradients, strict=True):
-            plan.advance(gradient, gate, self.curvature)
+            plan.advance(gradient, gate.to(gradient.device) if isinstance(gate, Tensor) else gate, self.curvature)
         for group in self.param_groups:
             group["calls"] += 1
         self.curvature.forget()
@@ -250,6 +250,11 @@ class StructuredNGD(Optimizer):
         known = self._plans.get(number)
         if known is not None and known.fits(ready):
             return known.plans
+        return self._new_plans(number, ready)
+
+    @torch._disable_dynamo  # type: ignore[attr-defined]  # compiling what is done once costs more than it saves
+    def _new_plans(self, number: int, ready: list[Tensor]) -> list[Plan]:
+        group = self.param_groups[number]
         for p in ready:
             self._check_parameter(group, p)
         kinds: dict[Any, list[Tensor]] = {}

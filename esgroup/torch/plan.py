@@ -125,10 +125,14 @@ class Stack:
     def _parts(self) -> tuple[Any, Any]:
         return self.layers.rows.parts(self.roots.rows), self.layers.cols.parts(self.roots.cols)
 
-    def natural(self) -> Tensor:
-        """S^-1 Z of the momentum Z."""
-        rows, cols = self._parts
-        return self.layers.rows.gram_left(rows, self.layers.cols.gram_right(cols, self.momentum))
+    def natural(self, momentum: Tensor) -> Tensor:
+        """S^-1 Z of the momentum Z, a part of the flat one."""
+        if torch.compiler.is_compiling():  # a graph must not have inputs that share memory: views are made in it
+            z = self.of(momentum)
+            rows, cols = self.layers.rows.parts(self.roots.rows), self.layers.cols.parts(self.roots.cols)
+        else:
+            z, (rows, cols) = self.momentum, self._parts
+        return self.layers.rows.gram_left(rows, self.layers.cols.gram_right(cols, z))
 
     @property
     def end(self) -> int:
@@ -223,7 +227,7 @@ class Plan:
         correction = 1 / (1 - o["momentum"] ** self.step.clamp(min=1))  # behind a closed gate there may be no step yet
         noise = math.sqrt(o["entropy"] / curvature.batch_size)
         rate = o["lr"] * warm * gate
-        parts = [stack.natural().flatten() for stack in self.stacks]
+        parts = [stack.natural(self.momentum).flatten() for stack in self.stacks]
         if self.root is not None:
             largest = LARGEST_ENTRY * noise
             white = (self.root * self.momentum[self.begin :] * correction).clamp_(-largest, largest)
@@ -237,7 +241,10 @@ class Plan:
 
     def _factors(self, steps: tuple[Tensor, ...], correction: Tensor, noise: float, rate: Any) -> Sequence[Tensor]:
         """What S^-1 Z of every matrix is multiplied by: the rate, or less where the step would be too long."""
-        energy = torch.stack([torch.dot(z, step) for z, step in zip(self._momenta, steps, strict=True)])
+        momenta = self._momenta
+        if torch.compiler.is_compiling():  # as in Stack.natural
+            momenta = self.momentum.split(self._sizes)[: len(self.matrices)]
+        energy = torch.stack([torch.dot(z, step) for z, step in zip(momenta, steps, strict=True)])
         norms = torch.stack([*torch._foreach_norm(steps), *torch._foreach_norm(self.matrices)])
         lengths, sizes = norms.clamp_(min=1e-30).to(self.dtype).chunk(2)
         white = energy.clamp_(min=1e-37).sqrt_()  # |K_B Z K_A^T| = <Z, S^-1 Z>^(1/2)
@@ -271,7 +278,8 @@ def _gated(seen: Any, gate: float | Tensor) -> Any:
 def shorten(local: list[Tensor]) -> None:
     """Scale local vectors to a length of at most LARGEST_LOCAL, in place."""
     if local:
-        sizes = torch.stack(torch._foreach_norm(local))
+        wide = None if local[0].device.type == "mps" else torch.float64  # squares may overflow in single precision
+        sizes = torch.stack(torch._foreach_norm(local, dtype=wide)).to(local[0].dtype)
         torch._foreach_mul_(local, (LARGEST_LOCAL / sizes.clamp_(min=LARGEST_LOCAL)).unbind())
 
 

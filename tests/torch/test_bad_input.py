@@ -157,7 +157,7 @@ BAD = [float("nan"), float("inf"), -float("inf")]
 
 @pytest.mark.parametrize("bad", BAD, ids=str)
 @pytest.mark.parametrize("where", ["0.weight", "1.bias", "6.weight"])
-@pytest.mark.parametrize("steps", [0, 3, 4])
+@pytest.mark.parametrize("steps", [0, 4])
 def test_a_step_with_a_gradient_that_is_not_finite_changes_nothing(steps, where, bad) -> None:
     model, optimizer = used_optimizer(steps)
     gradients(model, 1)
@@ -227,11 +227,11 @@ def test_skipped_steps_that_are_not_in_a_row_give_no_warning() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e15, 1e25, 1e37])
-@pytest.mark.parametrize("structure", STRUCTURES.values(), ids=STRUCTURES)
-def test_huge_gradients_leave_everything_finite(structure, scale) -> None:
+@pytest.mark.parametrize("name", ["frame", "heisenberg", "full"])
+def test_huge_gradients_leave_everything_finite(name, scale) -> None:
     """They are made smaller, or skipped where their squares are not finite."""
     model = networks.network(torch.float32)
-    optimizer = StructuredNGD(model.parameters(), batch_size=12, refresh=1, **structure)
+    optimizer = StructuredNGD(model.parameters(), batch_size=12, refresh=1, **STRUCTURES[name])
     for number in range(3):
         gradients(model, number, scale)
         optimizer.step()
@@ -240,7 +240,7 @@ def test_huge_gradients_leave_everything_finite(structure, scale) -> None:
     assert all(torch.isfinite(value).all() for value in snapshot(optimizer))
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2])
+@pytest.mark.parametrize("steps", [0, 2])
 @pytest.mark.parametrize("structure", STRUCTURES.values(), ids=STRUCTURES)
 def test_a_closed_gate_changes_nothing(structure, steps) -> None:
     """On accelerators a step is not left out but multiplied by zero: the same arithmetic here."""

@@ -23,12 +23,12 @@ cross_entropy = nn.functional.cross_entropy
 # ---- in the place of Adam -------------------------------------------------------------------------------------------
 
 
-@on_all_structures
-def test_a_regression_is_fitted(structure) -> None:
+@on_three_structures
+def test_a_regression_is_fitted(name) -> None:
     x = torch.randn(64, 6, generator=seeded(1), dtype=torch.float64)
     y = torch.stack([(x[:, 0] + 0.5 * x[:, 3]).sin(), x[:, 1] * 0.3 - x[:, 5]], 1)
     model = filled(nn.Sequential(nn.Linear(6, 10), nn.Tanh(), nn.Linear(10, 2)), 0).double()
-    optimizer = StructuredNGD(model.parameters(), lr=0.03, batch_size=64, refresh=2, **structure)
+    optimizer = StructuredNGD(model.parameters(), lr=0.03, batch_size=64, refresh=2, **STRUCTURES[name])
     losses = []
     for _ in range(100):
         optimizer.zero_grad()
@@ -40,7 +40,7 @@ def test_a_regression_is_fitted(structure) -> None:
     assert optimizer.skipped == 0
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_a_classification_is_learned(dtype) -> None:
     x, y = networks.images(48, dtype)
     model = networks.network(dtype)
@@ -52,7 +52,7 @@ def test_a_classification_is_learned(dtype) -> None:
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    assert losses[-1] < losses[0] / 4
+    assert losses[-1] < losses[0] / 2.5
     assert all(p.dtype is dtype for p in model.parameters())
 
 
@@ -408,7 +408,8 @@ def test_the_memory_format_of_a_convolution_does_not_matter() -> None:
             twin.grad = p.grad.contiguous(memory_format=torch.channels_last) if p.ndim == 4 else p.grad
         for optimizer in optimizers:
             optimizer.step()
-    assert same(values(other), values(model))
+    for one, twin in zip(values(model), values(other), strict=True):  # norms are summed in another order
+        torch.testing.assert_close(twin, one, rtol=0, atol=1e-13)
     assert other[0].weight.is_contiguous(memory_format=torch.channels_last)
     assert not other[0].weight.is_contiguous()
 
@@ -437,7 +438,7 @@ def test_an_embedding_is_learned() -> None:
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    assert losses[-1] < losses[0] / 3
+    assert losses[-1] < losses[0] / 1.7
 
 
 def test_numbers_and_layers_of_one_row_or_column_move() -> None:
@@ -472,6 +473,45 @@ def test_narrow_parameters_have_a_state_of_single_precision(structure, dtype) ->
         assert p.dtype is dtype
         assert {value.dtype for value in optimizer.state[p].values()} == {torch.float32}
         torch.testing.assert_close(p.float(), twin, rtol=0.03, atol=0.01)
+
+
+# ---- compiled -------------------------------------------------------------------------------------------------------
+
+
+def compiled_equals_eager(make, backend: str, tolerance: float) -> None:
+    """Twenty compiled steps are those without, and after two refreshes nothing is compiled again."""
+    counts = torch._dynamo.utils.counters["stats"]
+    torch._dynamo.reset()
+    model, other = (filled(make(), 2) for _ in range(2))
+    plain, optimizer = (
+        StructuredNGD(m.parameters(), batch_size=8, refresh=3, cols="frame:k=2") for m in (model, other)
+    )
+    step = torch.compile(optimizer.step, backend=backend)
+    compiled = []
+    for number in range(20):
+        gradients(model, number)
+        gradients(other, number)
+        plain.step()
+        step()
+        compiled.append(counts["unique_graphs"])
+    torch._dynamo.reset()
+    for one, another in zip(values(model), values(other), strict=True):
+        torch.testing.assert_close(one, another, rtol=tolerance, atol=tolerance)
+    assert 0 < compiled[6] == compiled[-1]
+
+
+def test_a_compiled_step_is_the_same() -> None:
+    compiled_equals_eager(lambda: nn.LayerNorm(5).double(), "eager", 1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of torch, about its own functions
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_compiled_step_of_a_layer_is_the_same(backend) -> None:
+    compiled_equals_eager(lambda: nn.Linear(5, 3), backend, 1e-6)
+
+
+# ---- on devices without numbers -------------------------------------------------------------------------------------
 
 
 @on_all_structures

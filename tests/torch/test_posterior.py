@@ -57,12 +57,12 @@ def precision(optimizer: StructuredNGD, p: Tensor) -> Tensor:
 # ---- samples --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["frame", "full", "block_triangular"])
+@pytest.mark.parametrize("name", ["frame", "full"])
 @pytest.mark.parametrize("kind", ["weight", "bias"])
 def test_draws_have_the_covariance_of_the_state(kind, name) -> None:
     """Mean and covariance of many draws, within 5 standard errors."""
     model, optimizer = trained(STRUCTURES[name], shape=(2, 4))
-    p, n, source = getattr(model, kind), 4000, seeded(11)
+    p, n, source = getattr(model, kind), 1500, seeded(11)
     draws = torch.stack([optimizer.draw(p, 0.5, source).flatten() for _ in range(n)]) - p.detach().flatten()
     covariance = torch.linalg.inv(precision(optimizer, p)) * 0.5
     variances = covariance.diagonal()
@@ -81,7 +81,7 @@ def test_draws_of_a_convolution_have_the_covariance_of_its_matrix() -> None:
         gradients(layer, number)
         layer.weight.grad[0, 1] *= 4
         optimizer.step()
-    p, n, source = layer.weight, 4000, seeded(3)
+    p, n, source = layer.weight, 1500, seeded(3)
     draws = torch.stack([optimizer.draw(p, generator=source).flatten() for _ in range(n)]) - p.detach().flatten()
     covariance = torch.linalg.inv(precision(optimizer, p))
     variances = covariance.diagonal()
