@@ -22,8 +22,8 @@ PICTURE = ROOT / "docs" / "architecture.svg"
 
 LAYERS = (
     "version", "checks", "lazy", "space", "kernels", "groups", "options", "files", "running", "plots", "distributions",
-    "gradients", "strategies", "search", "newton", "variational", "restarts", "optuna", "driver", "problem_registry",
-    "compare", "command", "__main__", "__init__",
+    "gradients", "strategies", "search", "newton", "variational", "torch", "restarts", "optuna", "driver",
+    "problem_registry", "compare", "command", "__main__", "__init__",
 )  # fmt: skip
 
 # the stations of one generation, in order: a layer and what happens there
