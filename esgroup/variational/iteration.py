@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState, MixtureStep
 from esgroup.gradients.estimators import Estimator
 from esgroup.gradients.function import Fun, Gradients, Hessians, Products, Values
-from esgroup.variational.log_density import Indices, LogDensity, Target, TargetAt
+from esgroup.variational.batches import DataTarget
+from esgroup.variational.log_density import DerivativesAt, Indices, LogDensity, Target
 
 EXTRA_DRAWS = 10  # draws of a component for the ELBO if the estimator itself draws none
 
@@ -54,12 +55,23 @@ class VariationalObjective:
     """
 
     mixture: Mixture
-    target: Target
+    target: Target | DataTarget
     estimator: Estimator[Any]
     gamma: float
 
-    def iterate(self, state: MixtureState, rng: np.random.Generator) -> GradientEstimate | None:
+    def iterate(
+        self, state: MixtureState, rng: np.random.Generator, number: int = 0, seed: int = 0
+    ) -> GradientEstimate | None:
         """Estimate the natural gradient of L, and -L, at a state.
+
+        Parameters
+        ----------
+        state : MixtureState
+            The parameters of q.
+        rng : numpy.random.Generator
+            The source of the samples.
+        number, seed : int
+            The number of the iteration and the seed of the batches, which together say which data are taken.
 
         Returns
         -------
@@ -73,7 +85,7 @@ class VariationalObjective:
         draws = [self._record(requests, function, gaussian, own, rng) for gaussian, own in members]
         after = rng.bit_generator.state
         q = LogDensity(self.mixture, state, requests.points)
-        f = TargetAt(self.target, q.x)
+        f = self.target.at(q.x, number, seed)
         finite = requests.answer(f, q, self.gamma)
         with np.errstate(over="ignore"):  # then it is not finite
             means = [(f.values(rows) + self.gamma * q.values(rows)).mean() for rows in draws]  # E_{q_k}[l]
@@ -114,23 +126,13 @@ class VariationalObjective:
     def elbo(self, state: MixtureState, n: int, rng: np.random.Generator) -> ElboEstimate:
         """Estimate -L from n draws of q."""
         x = self.mixture.sample(state, n, rng).x
-        values = -(self.target.function.values(x) + self.gamma * self.mixture.log_density(state, x))
+        values = -(self.target.values(x) + self.gamma * self.mixture.log_density(state, x))
         failed = n - int(np.isfinite(values).sum())
         with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite
             return ElboEstimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)), failed)
 
 
 # ---- requests -------------------------------------------------------------------------------------------------------
-
-
-class DerivativesAt(Protocol):
-    """A function with its derivatives at the rows of an array of points, named by their indices."""
-
-    def values(self, indices: Indices) -> Array: ...
-    def gradients(self, indices: Indices) -> Array: ...
-    def products(self, indices: Indices, v: Array) -> Array: ...
-    def diagonals(self, indices: Indices) -> Array: ...
-    def hessians(self, indices: Indices) -> Array: ...
 
 
 class DerivativeRequest(NamedTuple):
@@ -215,7 +217,7 @@ def _evaluated(source: DerivativesAt, kind: Kind, requests: list[DerivativeReque
 # ---- l as a function whose evaluations are requests -----------------------------------------------------------------
 
 
-def recording_function(requests: RecordedRequests, target: Target) -> Values:
+def recording_function(requests: RecordedRequests, target: Target | DataTarget) -> Values:
     """l = f + weight log q for an estimator, with the derivatives that are known of f: evaluations become requests."""
     known: dict[str, Any] = {"dim": target.function.dim, "vectorized": True, "requests": requests}
     if isinstance(target.function, Hessians):

@@ -21,8 +21,10 @@ from esgroup.files import npz as files
 from esgroup.files.autosave import must_be_new
 from esgroup.gradients.estimators import Estimator, Pathwise, Reinforce, Stein
 from esgroup.gradients.function import Counts, Gradients, Products, Values
+from esgroup.gradients.rows import RowFunction
 from esgroup.plots.style import GRID, INK, PALE, check_out
 from esgroup.running.interrupts import Interrupts
+from esgroup.variational.batches import DataTarget, Likelihood, make_data_target
 from esgroup.variational.fit import Fit
 from esgroup.variational.fit_files import FitHistory, FitKeeper, FitProgress, resume_from
 from esgroup.variational.iteration import ElboEstimate, VariationalObjective
@@ -31,6 +33,11 @@ from esgroup.variational.schedule import FitSchedule
 
 SAMPLES = 10  # draws of a component per iteration, by default
 SAMPLES_OF_VALUES = 40  # the same for estimates from values only
+SAMPLES_OF_BATCHES = 4  # the same if data come in batches: there the noise is that of the batch
+MAX_ITERS = 2000  # by default; with batches
+MAX_EPOCHS = 200  # if these are more
+ELBO_SAMPLES = 1000  # values of logp for the ELBO, by default
+ELBO_SAMPLES_OF_BATCHES = 100  # with batches: all data for each
 RATE = 0.5  # the first step size of a single Gaussian, by default
 # The first step size of several components, by default. In heavy tails the Hessian has the wrong sign at most points,
 # and an axis of a component can run away; a small rate makes that rarer, but does not exclude it with few samples. On
@@ -44,7 +51,7 @@ REACH = 4.0  # standard deviations on both sides of the mean that a panel shows
 
 
 def fit_posterior(
-    logp: Callable[..., Any],
+    logp: Callable[..., Any] | Values,
     x0: Any = None,
     *,
     jac: Callable[..., Any] | bool | None = None,
@@ -53,15 +60,18 @@ def fit_posterior(
     hess_diag: Callable[..., Any] | None = None,
     hessp_vectorized: bool = False,
     vectorized: bool = False,
+    likelihood: Callable[..., Any] | Likelihood | RowFunction | None = None,
+    data: Any = None,
+    batch_size: int | None = None,
     family: Gaussian | Mixture | None = None,
     estimator: Estimator[Any] | str = "auto",
     gamma: float = 1.0,
     rate: float | None = None,
     samples: int | None = None,
     rng: Any = None,
-    max_iters: int = 2000,
+    max_iters: int | None = None,
     tol: float = 0.01,
-    elbo_samples: int = 1000,
+    elbo_samples: int | None = None,
     progress: bool = False,
     callback: Callable[[Fit], Any] | None = None,
     checkpoint: files.Path | None = None,
@@ -158,11 +168,20 @@ def fit_posterior(
     [1.0, 2.0]
     """
     mixture, single = _as_mixture(family, x0)
-    known = {"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
+    known: dict[str, Any] = {"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
+    target: Target | DataTarget
     target = make_target(logp, mixture.dim, hessp_vectorized=hessp_vectorized, vectorized=vectorized, **known)
-    chosen = _as_estimator(estimator, samples, target.function)
+    _check_data(likelihood, data, batch_size)
+    if likelihood is not None:
+        target = make_data_target(target, likelihood, data, batch_size)
+    chosen = _as_estimator(estimator, samples, target)
     objective = VariationalObjective(mixture, target, chosen, checks.real_number("gamma", gamma, positive=True))
-    schedule = FitSchedule(_checked_rate(rate, mixture.count), checks.real_number("tol", tol, positive=True))
+    first_rate, tol = _checked_rate(rate, mixture.count), checks.real_number("tol", tol, positive=True)
+    schedule = FitSchedule(first_rate, tol, target.batches)
+    if max_iters is None:
+        max_iters = max(MAX_ITERS, MAX_EPOCHS * target.batches) if target.takes_batches else MAX_ITERS
+    if elbo_samples is None:
+        elbo_samples = ELBO_SAMPLES_OF_BATCHES if target.takes_batches else ELBO_SAMPLES
     max_iters = checks.whole_number("max_iters", max_iters, least=1)
     elbo_samples = checks.whole_number("elbo_samples", elbo_samples, least=2)
     if callback is not None and not callable(callback):
@@ -198,7 +217,8 @@ def _as_mixture(family: Any, x0: Any) -> tuple[Mixture, bool]:
     return Mixture((family if x0 is None else replace(family, mean=checks.real_array("x0", x0, (None,))),)), True
 
 
-def _as_estimator(estimator: Any, samples: Any, function: Values) -> Estimator[Any]:
+def _as_estimator(estimator: Any, samples: Any, target: Target | DataTarget) -> Estimator[Any]:
+    function = target.function
     if isinstance(estimator, Estimator):
         if samples is not None:
             raise ValueError(f"samples must be left out for {estimator}, which has its own number, got {samples!r}")
@@ -208,10 +228,11 @@ def _as_estimator(estimator: Any, samples: Any, function: Values) -> Estimator[A
         raise TypeError(f"estimator must be 'auto' or an estimator of esgroup.gradients, got {estimator!r}")
     if samples is not None:
         samples = checks.whole_number("samples", samples, least=1)
+    number = samples or (SAMPLES_OF_BATCHES if target.takes_batches else SAMPLES)
     if isinstance(function, Products):
-        return Stein(samples or SAMPLES, antithetic=(samples or SAMPLES) % 2 == 0)
+        return Stein(number, antithetic=number % 2 == 0)
     if isinstance(function, Gradients):
-        return Pathwise(samples or SAMPLES)
+        return Pathwise(number)
     return Reinforce(samples or SAMPLES_OF_VALUES)
 
 
@@ -224,8 +245,17 @@ def _checked_rate(rate: Any, count: int) -> float:
     return number
 
 
-def _check_start(target: Target, state: MixtureState) -> None:
-    values = target.function.values(state.means)
+def _check_data(likelihood: Any, data: Any, batch_size: Any) -> None:
+    if likelihood is None and data is not None:
+        raise ValueError("likelihood must be given with data: the log likelihood of a batch, likelihood(x, *batch)")
+    if likelihood is not None and data is None:
+        raise ValueError("data must be given with a likelihood: an array or a tuple of arrays, got None")
+    if batch_size is not None and data is None:
+        raise ValueError(f"data and likelihood must be given with batch_size, got batch_size={batch_size!r} alone")
+
+
+def _check_start(target: Target | DataTarget, state: MixtureState) -> None:
+    values = target.values(state.means)
     if not np.isfinite(values).all():
         k = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"logp must be finite at the start, got {-values[k]} at the mean {state.means[k]}")
