@@ -77,7 +77,13 @@ def torch_function(
         slopes, values = _over_rows(torch, both, 1, [tensor(array) for array in arrays])
         return _from_torch(values), _from_torch(slopes)
 
-    calls = RowCalls(on_arrays(1, number), gradients, on_arrays(2, products))
+    def mean_products(x: Array, v: Array, *args: Array) -> Array:
+        repeated = np.broadcast_to(v, (len(x), *v.shape))
+        mean: Array = on_rows(x, repeated, *args).mean(axis=0)
+        return mean
+
+    on_rows = on_arrays(2, products)
+    calls = RowCalls(on_arrays(1, number), gradients, on_rows, mean_products)
     return row_function(calls, dim, probes=probes)
 
 
@@ -146,17 +152,32 @@ def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", pro
         def over_rows(*arrays: Any) -> Any:
             return jax.vmap(lambda *own: compute(*own, *arrays[mapped:]))(*arrays[:mapped])
 
-        fast = jax.jit(over_rows)
+        return on_kind(jax.jit(over_rows))
+
+    def on_kind(fast: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *arrays: fast(*[_as_kind(array, dtype) for array in arrays])
 
+    def mean_products(x: Any, v: Any, *args: Any) -> Any:
+        """Derivatives along v of the mean gradient of shifted points."""
+
+        def mean_gradient(shift: Any) -> Any:
+            return jax.vmap(lambda own: jax.grad(number)(own + shift, *args))(x).mean(axis=0)
+
+        return jax.vmap(jax.linearize(mean_gradient, jax.numpy.zeros_like(x[0]))[1])(v)
+
     values, both = compiled(1, number), compiled(1, jax.value_and_grad(number))
-    hessp = compiled(2, products)
+    hessp, mean_hessp = compiled(2, products), on_kind(jax.jit(mean_products))
 
     def gradients(*arrays: Array) -> tuple[Array, Array]:
         found = both(*arrays)
         return _float64(found[0]), _float64(found[1])
 
-    calls = RowCalls(lambda *arrays: _float64(values(*arrays)), gradients, lambda *arrays: _float64(hessp(*arrays)))
+    calls = RowCalls(
+        lambda *arrays: _float64(values(*arrays)),
+        gradients,
+        lambda *arrays: _float64(hessp(*arrays)),
+        lambda *arrays: _float64(mean_hessp(*arrays)),
+    )
     return row_function(calls, dim, probes=probes)
 
 

@@ -24,11 +24,14 @@ class RowCalls(NamedTuple):
         Rows (n, dim) to n values and n gradients as rows.
     products : callable
         Rows (n, dim) and vectors (n, m, dim) to products (n, m, dim) with the Hessian of each row.
+    mean_products : callable
+        Rows (n, dim) and vectors (m, dim) to their products (m, dim) with the mean of the Hessians of the rows.
     """
 
     values: Callable[..., Any]
     gradients: Callable[..., Any]
     products: Callable[..., Any]
+    mean_products: Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,19 +59,38 @@ class RowFunction(Products):
         found = self.calls.products(self._rows(points), v, *self.args)
         return checks.real_array("hessp(rows, v)", found, v.shape, finite=False)
 
+    def mean_products(self, points: Array, rows: Array) -> Array:
+        """Return rows H v for rows v, H the mean of the Hessians at the points."""
+        self.counts.nhvp += len(points) * len(rows)
+        found = self.calls.mean_products(self._rows(points), self._rows(rows), *self.args)
+        return checks.real_array("hessp(rows, v)", found, rows.shape, finite=False)
+
+    def mean_diagonal(self, points: Array, rng: np.random.Generator) -> Array:
+        """Return the diagonal of the mean of the Hessians at the points, or an unbiased estimate."""
+        if self.probes >= self.dim:
+            return np.diagonal(self.mean_products(points, np.eye(self.dim))).copy()
+        signs: Array = 2.0 * rng.integers(0, 2, size=(len(points), self.probes, self.dim)) - 1.0
+        estimate: Array = (signs * self.row_products(points, signs)).mean(axis=(0, 1))
+        return estimate
+
     def with_arguments(self, *args: Any) -> Self:
         """Return the same function with other further arguments, and with counts of its own."""
         return type(self)(**_members(self.calls, self.dim, self.probes, args))
 
     def negated(self) -> Self:
         """Return -f with the same further arguments, and with counts of its own."""
-        values, gradients, products = self.calls
+        values, gradients, products, mean_products = self.calls
 
         def negative_gradients(*arrays: Any) -> tuple[Array, Array]:
             found = gradients(*arrays)
             return -found[0], -found[1]
 
-        calls = RowCalls(lambda *arrays: -values(*arrays), negative_gradients, lambda *arrays: -products(*arrays))
+        calls = RowCalls(
+            lambda *arrays: -values(*arrays),
+            negative_gradients,
+            lambda *arrays: -products(*arrays),
+            lambda *arrays: -mean_products(*arrays),
+        )
         return type(self)(**_members(calls, self.dim, self.probes, self.args))
 
 

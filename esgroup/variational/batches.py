@@ -229,6 +229,13 @@ class DataTarget:
             target = self.likelihood.target(batch, dim)
         return replace(target, function=replace(target.function, counts=self.counts))
 
+    def compiled(self, number: int, seed: int) -> list[tuple[RowFunction, float]] | None:
+        """Prior and likelihood with their weights, if both are computed by rows; else None."""
+        if not isinstance(self.likelihood, RowFunction) or not isinstance(self.prior.function, RowFunction):
+            return None
+        part: Any = self._likelihood(self.data.batch(number, seed)).function
+        return [(self.prior.function, 1.0), (part, self.data.weight)]
+
     def at(self, x: Array, number: int, seed: int) -> DerivativesAt:
         """f at the rows of x, with the batch of an iteration."""
         part = self._likelihood(self.data.batch(number, seed)).at(x, number, seed)

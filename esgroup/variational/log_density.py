@@ -72,6 +72,10 @@ class Target:
         """f of every row."""
         return self.function.values(x)
 
+    def compiled(self, number: int, seed: int) -> list[tuple[RowFunction, float]] | None:
+        """The functions whose sum, with these weights, is f, if all are computed by rows; else None."""
+        return [(self.function, 1.0)] if isinstance(self.function, RowFunction) else None
+
     def at(self, x: Array, number: int, seed: int) -> TargetAt:
         """f at the rows of x; it is the same for every number of an iteration and every seed of batches."""
         return TargetAt(self, x)
@@ -343,7 +347,7 @@ class LogDensity:
     def _pulls(self) -> list[Array]:
         """s_k at the rows of `_near`."""
         triples = zip(self._members, self._near, self._whitened, strict=True)
-        return [-_rows_back(gaussian, own, z[near]) for (gaussian, own), near, z in triples]
+        return [-rows_back(gaussian, own, z[near]) for (gaussian, own), near, z in triples]
 
     @cached_property
     def _gradients(self) -> Array:
@@ -393,10 +397,10 @@ class LogDensity:
 
 def precision_rows(gaussian: Gaussian, state: State, rows: Array) -> Array:
     """Rows Sigma^-1 v_i."""
-    return _rows_back(gaussian, state, gaussian._whiten(state.root, np.ascontiguousarray(rows)))
+    return rows_back(gaussian, state, gaussian._whiten(state.root, np.ascontiguousarray(rows)))
 
 
-def _rows_back(gaussian: Gaussian, state: State, z: Array) -> Array:
+def rows_back(gaussian: Gaussian, state: State, z: Array) -> Array:
     """Rows A^-T z_i, or B z_i in precision form."""
     group = gaussian.group
     return (group._solve_transposed if gaussian.form == "covariance" else group._apply)(state.root, z)

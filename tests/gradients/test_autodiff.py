@@ -75,6 +75,19 @@ def test_rows_of_points_are_computed_as_single_ones(adapter: Callable, dtype: st
     expected = [v @ hessian(x) for x, v in zip(ROWS, vectors, strict=True)]
     close(function.row_products(ROWS, vectors), expected, tolerance)
     assert (function.counts.nfev, function.counts.njev, function.counts.nhvp) == (8, 8, 8)
+    mean = np.mean([hessian(x) for x in ROWS], axis=0)
+    close(function.mean_products(ROWS, V), V @ mean, tolerance)
+    close(function.mean_diagonal(ROWS, np.random.default_rng(0)), np.diagonal(mean), tolerance)
+    assert function.counts.nhvp == 8 + 8 + 12
+
+
+@ADAPTERS
+def test_an_estimated_diagonal_has_the_mean_of_the_exact_one(adapter: Callable) -> None:
+    function, rng = adapter(f, 3, probes=2), np.random.default_rng(0)
+    found = [function.mean_diagonal(ROWS, rng) for _ in range(400)]
+    exact = np.mean([np.diagonal(hessian(x)) for x in ROWS], axis=0)
+    errors = np.std(found, axis=0) / np.sqrt(len(found))
+    assert (np.abs(np.mean(found, axis=0) - exact) <= 5 * errors + 1e-12).all() and errors[:2].all()
 
 
 @ADAPTERS
@@ -111,6 +124,7 @@ def test_the_negative_of_a_function_has_its_derivatives_with_the_other_sign(adap
     close(negative.gradients(ROWS), -function.gradients(ROWS))
     close(negative.values_and_gradients(ROWS)[1], -function.gradients(ROWS))
     close(negative.products(X, V), -function.products(X, V))
+    close(negative.mean_products(ROWS, V), -function.mean_products(ROWS, V))
     assert negative.counts is not function.counts
 
 
