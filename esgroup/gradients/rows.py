@@ -69,7 +69,7 @@ class RowFunction(Products):
         """Return the diagonal of the mean of the Hessians at the points, or an unbiased estimate."""
         if self.probes >= self.dim:
             return np.diagonal(self.mean_products(points, np.eye(self.dim))).copy()
-        signs: Array = 2.0 * rng.integers(0, 2, size=(len(points), self.probes, self.dim)) - 1.0
+        signs = (2 * rng.integers(0, 2, size=(len(points), self.probes, self.dim)) - 1).astype(np.float64)
         estimate: Array = (signs * self.row_products(points, signs)).mean(axis=(0, 1))
         return estimate
 

@@ -161,7 +161,7 @@ def _as_rows(name: str, value: Any) -> NDArray[Any]:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ValueError(f"{name} must be an array, got rows of unequal length") from error
+        raise ValueError(f"{name} must be an array, or a tuple of arrays, got rows of unequal length") from error
     if array.ndim == 0:
         raise ValueError(f"{name} must be an array with rows, got {value!r}")
     if array.dtype.kind == "O":

@@ -81,12 +81,15 @@ def fit_posterior(
     """Fit a Gaussian or a mixture of Gaussians with structure to the density exp(logp), which need not be normalised.
 
     It maximises the ELBO E_q[logp] - gamma E_q[log q] over the parameters of `family` by natural-gradient steps
-    (paper, sections 3 and 4).
+    (paper, sections 3 and 4). With `likelihood` and `data`, logp is the log prior, and what is fitted is the posterior;
+    the log likelihood, a sum over the data, may be estimated from a batch of them at a time.
 
     Parameters
     ----------
-    logp : callable
-        The log density of one point, up to a constant: an array (dim,) to a number. It must be finite at the start.
+    logp : callable, or a function made by `jax_function`, `torch_function` or `as_function`
+        The log density of one point, up to a constant: an array (dim,) to a number. It must be finite at the start. A
+        function of `esgroup.gradients` has its derivatives with it; one in JAX or PyTorch is computed at all points of
+        an iteration at once.
     x0 : array_like, shape (dim,), optional
         The initial mean of a Gaussian; to be left out if `family` has means.
     jac : callable or True, optional
@@ -98,6 +101,14 @@ def fit_posterior(
     vectorized : bool
         Whether all functions take rows of points: logp(x) returns n numbers, jac(x) and hess_diag(x) n rows, hess(x) n
         matrices, and hessp(x, v) takes pairs of rows.
+    likelihood : Likelihood, callable, or a function made by `jax_function` or `torch_function`, optional
+        The log likelihood of a batch, likelihood(x, *batch): a sum over the rows of the batch. A `Likelihood` has its
+        derivatives, of which as many must be known as of logp, which is the log prior then.
+    data : array_like or tuple of array_like, optional
+        The data of the likelihood: one array, or several with the same number of rows.
+    batch_size : int, optional
+        The rows of a batch; by default all. Each iteration takes another batch, and multiplies its log likelihood and
+        derivatives by the number of rows of data over batch_size, which is unbiased. Every epoch is a new permutation.
     family : Gaussian or Mixture, optional
         What is fitted: `Gaussian(structure, ...)`, whose mean may be left out and is x0 then, or `Mixture(...)`. By
         default a Gaussian with a full covariance.
@@ -112,15 +123,17 @@ def fit_posterior(
         The first step size, at most 1; by default 0.5, and 0.1 for several components. It is halved whenever the steps
         have become noise.
     samples : int, optional
-        Points per component and iteration for estimator="auto"; by default 10, and 40 with values only.
+        Points per component and iteration for estimator="auto"; by default 10, or 4 with batches, and 40 with values
+        only.
     rng : int or numpy.random.Generator, optional
         The seed, or the source of all random numbers.
-    max_iters : int
-        The largest number of iterations.
+    max_iters : int, optional
+        The largest number of iterations; by default 2000, or 200 epochs if these are more.
     tol : float
         The fit has converged when its noise costs less than this, in nats, and nothing but noise is left.
-    elbo_samples : int
-        Values of logp with which the ELBO is estimated at the end, for each state that may become the result.
+    elbo_samples : int, optional
+        Values of logp with which the ELBO is estimated at the end, for each state that may become the result; by
+        default 1000, or 100 with batches. They are values of all data, which are taken in chunks of batch_size.
     progress : bool
         Whether to show a line on a terminal.
     callback : callable, optional
@@ -155,6 +168,12 @@ def fit_posterior(
     of the result include. If values are no longer finite, the fit ends and the best state so far is kept. A logp that
     is not finite at some draws of the result has no ELBO: then the fit has not converged, and needs other variables,
     for example the logarithm of a positive one.
+
+    The noise of batches does not vanish at the optimum. So rates fall, parameters are averaged over whole epochs, in
+    which that noise cancels, and the fit has converged only if its averages at two successive rates agree up to `tol`;
+    a larger `tol` takes fewer epochs. The ELBO of the iterations is that of their batches, the ELBO of the result that
+    of all data. Counts are evaluations of the likelihood on one batch. A checkpoint holds a checksum of the data, not
+    the data.
 
     Examples
     --------

@@ -277,7 +277,7 @@ def test_an_interrupted_iteration_is_done_again_with_its_batch(tmp_path: Path) -
         ({"data": ()}, ValueError, "data must have at least one array"),
         ({"data": (np.zeros((0, DIM)), np.zeros(0))}, ValueError, "data must have at least one row"),
         ({"data": (3.0, 4.0)}, ValueError, r"data\[0\] must be an array with rows, got 3.0"),
-        ({"data": [[1, 2], [3]]}, ValueError, "data must be an array, got rows of unequal length"),
+        ({"data": [[1, 2], [3]]}, ValueError, "data must be an array, or a tuple of arrays, got rows of unequal"),
         ({"data": np.array([{}, {}])}, ValueError, "data must be an array of numbers or text"),
         ({"data": None}, ValueError, "data must be given with a likelihood"),
         ({"batch_size": 0}, ValueError, "batch_size must be an integer >= 1, got 0"),
