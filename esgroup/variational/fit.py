@@ -228,7 +228,12 @@ class Fit:
         self.last, self.window = found, empty_window(mixture, self.state)
 
     def _agrees_with(self, before: MixtureState | None) -> bool:
-        """Whether the average is that of the window before, whose rate was twice as large, but for a loss of tol."""
+        """Whether the average is that of the window before, but for a loss of tol.
+
+        The rate was twice as large before, and losses fall with the rate. Where they are noise, which is independent,
+        the difference is the sum of both, at least twice what is lost now. Where they are a bias because the parameters
+        wander, which falls as the rate does or faster, it is at least what is lost now.
+        """
         if before is None or self.averaged is None:
             return self.averaged is None  # without noise there is nothing to compare
         mixture = self.objective.mixture

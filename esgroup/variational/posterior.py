@@ -35,7 +35,7 @@ SAMPLES = 10  # draws of a component per iteration, by default
 SAMPLES_OF_VALUES = 40  # the same for estimates from values only
 SAMPLES_OF_BATCHES = 4  # the same if data come in batches: there the noise is that of the batch
 MAX_ITERS = 2000  # by default; with batches
-MAX_EPOCHS = 200  # if these are more
+MAX_EPOCHS = 400  # if these are more
 ELBO_SAMPLES = 1000  # values of logp for the ELBO, by default
 ELBO_SAMPLES_OF_BATCHES = 100  # with batches: all data for each
 RATE = 0.5  # the first step size of a single Gaussian, by default
@@ -128,7 +128,7 @@ def fit_posterior(
     rng : int or numpy.random.Generator, optional
         The seed, or the source of all random numbers.
     max_iters : int, optional
-        The largest number of iterations; by default 2000, or 200 epochs if these are more.
+        The largest number of iterations; by default 2000, or 400 epochs if these are more.
     tol : float
         The fit has converged when its noise costs less than this, in nats, and nothing but noise is left.
     elbo_samples : int, optional
