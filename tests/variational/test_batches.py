@@ -76,6 +76,7 @@ PRIOR = {
     "hess_diag": lambda b: -np.ones(len(b)),
     "hess": lambda b: -np.eye(len(b)),
 }
+STRICT = {"tol": 1e-6, "elbo_samples": 10}
 OF_PRODUCTS = ("jac", "hessp", "hess_diag")
 
 
@@ -112,7 +113,7 @@ def test_batches_take_the_same_rows_of_all_arrays() -> None:
 
 @pytest.mark.parametrize("batch_size", [1, 40])
 def test_values_and_derivatives_of_batches_have_those_of_all_data_as_their_mean(batch_size: int) -> None:
-    """Over 1000 batches, within 5 standard errors of the closed form; the law of the estimates is not needed."""
+    """Over 500 batches, within 5 standard errors of the closed form; the law of the estimates is not needed."""
     target, rng = target_of(OF_PRODUCTS, batch_size), np.random.default_rng(0)
     x, v, every = rng.standard_normal((2, DIM)), rng.standard_normal((2, DIM)), np.arange(2)
     gaps = REGRESSION.y - x @ REGRESSION.x.T
@@ -123,7 +124,7 @@ def test_values_and_derivatives_of_batches_have_those_of_all_data_as_their_mean(
         "diagonals": np.tile(np.diagonal(REGRESSION.precision), (2, 1)),
     }
     found: dict[str, list[np.ndarray]] = {name: [] for name in exact}
-    for number in range(1000):
+    for number in range(500):
         at = target.at(x, number, 11)
         for name, estimates in found.items():
             estimates.append(at.products(every, v) if name == "products" else getattr(at, name)(every))
@@ -155,13 +156,13 @@ def test_a_batch_of_all_data_is_the_fit_of_their_sum(names: tuple[str, ...], bat
         "hess": lambda b: -REGRESSION.precision,
         "hess_diag": lambda b: -np.diagonal(REGRESSION.precision),
     }
-    ours = fitted(REGRESSION, batch_size, names, max_iters=20, elbo_samples=20)
+    ours = fitted(REGRESSION, batch_size, names, max_iters=10, elbo_samples=20)
     plain = {name: together[name] for name in names}
-    theirs = fit_posterior(together["logp"], np.zeros(DIM), rng=1, max_iters=20, elbo_samples=20, **plain)
+    theirs = fit_posterior(together["logp"], np.zeros(DIM), rng=1, max_iters=10, elbo_samples=20, **plain)
     close(ours.mean, theirs.mean, 1e-9)
     close(ours.covariance(), theirs.covariance(), 1e-9)
     assert ours.counts == theirs.counts
-    other = fitted(REGRESSION, ROWS, names, max_iters=20, elbo_samples=20)
+    other = fitted(REGRESSION, ROWS, names, max_iters=10, elbo_samples=20)
     assert np.array_equal(ours.mean, other.mean) and ours.elbo == other.elbo
 
 
@@ -225,20 +226,27 @@ def test_defaults_follow_the_batches() -> None:
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def whole() -> tuple[Posterior, list[int]]:
+    """A fit that is not interrupted, and the length of its blocks at every iteration."""
+    blocks: list[int] = []
+    more = {"max_iters": 150, "callback": lambda f: blocks.append(f.schedule.block(f.rate)), **STRICT}
+    return fitted(REGRESSION, 10, ("jac",), **more), blocks
+
+
 @pytest.mark.parametrize("broken", [1, 16, 133])
-def test_a_continued_fit_takes_the_same_batches_bit_for_bit(tmp_path: Path, broken: int) -> None:
+def test_a_continued_fit_takes_the_same_batches_bit_for_bit(
+    tmp_path: Path, broken: int, whole: tuple[Posterior, list[int]]
+) -> None:
     """Epochs have 6 batches: at iteration 133 the noise is judged by epochs, and an epoch has begun."""
-    path, known = tmp_path / "fit.npz", {"tol": 1e-6, "elbo_samples": 10}
-    seen: list[int] = []
-    whole = fitted(
-        REGRESSION, 10, ("jac",), max_iters=150, callback=lambda f: seen.append(f.schedule.block(f.rate)), **known
-    )
-    assert seen[broken - 1] == (6 if broken == 133 else 1)
-    fitted(REGRESSION, 10, ("jac",), max_iters=broken, checkpoint=path, **known)
-    continued = fitted(REGRESSION, 10, ("jac",), max_iters=150, checkpoint=path, resume=True, **(known | {"rng": 99}))
-    assert np.array_equal(continued.state.mean, whole.state.mean)
-    assert np.array_equal(continued.state.root, whole.state.root)
-    assert (continued.elbo, continued.nit, continued.counts) == (whole.elbo, whole.nit, whole.counts)
+    path, (found, blocks) = tmp_path / "fit.npz", whole
+    assert blocks[broken - 1] == (6 if broken == 133 else 1)
+    fitted(REGRESSION, 10, ("jac",), max_iters=broken, checkpoint=path, **STRICT)
+    more = {"max_iters": 150, "checkpoint": path, "resume": True, "rng": 99, **STRICT}
+    continued = fitted(REGRESSION, 10, ("jac",), **more)
+    assert np.array_equal(continued.state.mean, found.state.mean)
+    assert np.array_equal(continued.state.root, found.state.root)
+    assert (continued.elbo, continued.nit, continued.counts) == (found.elbo, found.nit, found.counts)
 
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path: Path) -> None:
