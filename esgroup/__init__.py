@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from esgroup.space import Integer as Integer
     from esgroup.space import Real as Real
     from esgroup.space import Space as Space
+    from esgroup.variational import Likelihood as Likelihood
     from esgroup.variational import Posterior as Posterior
     from esgroup.variational import fit_posterior as fit_posterior
     from esgroup.version import __version__ as __version__
@@ -39,6 +40,7 @@ _HOMES = {
     "Choice": "esgroup.space",
     "Gaussian": "esgroup.distributions",
     "Integer": "esgroup.space",
+    "Likelihood": "esgroup.variational",
     "MatrixGaussian": "esgroup.distributions.matrix_gaussian",
     "Mixture": "esgroup.distributions.mixture",
     "Real": "esgroup.space",
@@ -60,6 +62,7 @@ __all__ = [
     "Choice",
     "Gaussian",
     "Integer",
+    "Likelihood",
     "MatrixGaussian",
     "Mixture",
     "Posterior",

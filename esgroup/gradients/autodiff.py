@@ -1,4 +1,7 @@
-"""Functions written in PyTorch or JAX, which supply the gradients and the products with the Hessian."""
+"""Functions written in PyTorch or JAX, which supply the gradients and the products with the Hessian.
+
+All points of a call are computed at once: the function is mapped over rows by the library, and compiled in JAX.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +13,28 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.gradients.function import PROBES, Products, must_be_callable
+from esgroup.gradients.function import PROBES, must_be_callable
+from esgroup.gradients.rows import RowCalls, RowFunction, row_function
 
 
 def torch_function(
-    f: Callable[[Any], Any], dim: int, *, dtype: str = "float64", device: Any = None, probes: int = PROBES
-) -> Products:
+    f: Callable[..., Any], dim: int, *, dtype: str = "float64", device: Any = None, probes: int = PROBES
+) -> RowFunction:
     """Make a function with derivatives from one that is written in PyTorch.
 
-    Products are H v = (v^T d/dx) grad f: two backward passes, with one graph for all vectors at a point.
+    Products are H v = (v^T d/dx) grad f: two backward passes, with one graph for all vectors at a point. Several points
+    are computed together by torch.func.vmap, or one by one if f does what vmap does not allow.
 
     Parameters
     ----------
     f : callable
-        Takes a tensor of shape (dim,) and returns a tensor with one number.
+        Takes a tensor of shape (dim,) and returns a tensor with one number. As the likelihood of `fit_posterior` it
+        takes the arrays of a batch as well, f(x, *batch).
     dim : int
         Number of coordinates.
     dtype : {"float64", "float32"}
-        Type of the tensors that f receives. If f holds tensors of its own, theirs.
+        Type of the tensors that f receives, those of a batch included if they are not of integers. If f holds tensors
+        of its own, theirs.
     device : torch.device or str, optional
         Device of the tensors that f receives. If f holds tensors of its own, theirs.
     probes : int
@@ -35,7 +42,7 @@ def torch_function(
 
     Returns
     -------
-    Products
+    RowFunction
         The function, its gradient, and products with its Hessian, on NumPy arrays.
 
     Raises
@@ -49,47 +56,73 @@ def torch_function(
     torch: Any = _imported("torch", "torch_function", "PyTorch", "pip install 'esgroup[torch]'")
     _check_dtype(dtype)
     kind = getattr(torch, dtype)
-    gradient = torch.func.grad(lambda x: f(x).reshape(()))
+
+    def number(x: Any, *args: Any) -> Any:
+        return f(x, *args).reshape(())
+
+    both = torch.func.grad_and_value(number)
+
+    def products(x: Any, v: Any, *args: Any) -> Any:
+        _, pull = torch.func.vjp(lambda point: both(point, *args)[0], x)
+        return torch.func.vmap(lambda row: pull(row)[0])(v)
 
     def tensor(array: Array) -> Any:
-        return torch.tensor(array, dtype=kind, device=device)  # a copy, since x is read-only
+        floats = np.asarray(array).dtype.kind == "f"
+        return torch.tensor(array, dtype=kind if floats else None, device=device)  # a copy, since x is read-only
 
-    def value(x: Array) -> Array:
-        return _from_torch(f(tensor(x)))
+    def on_arrays(mapped: int, compute: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arrays: _from_torch(_over_rows(torch, compute, mapped, [tensor(array) for array in arrays]))
 
-    def products(x: Array, rows: Array) -> Array:
-        _, pull = torch.func.vjp(gradient, tensor(x))
-        return np.array([_from_torch(pull(tensor(v))[0]) for v in rows]).reshape(rows.shape)
+    def gradients(*arrays: Array) -> tuple[Array, Array]:
+        slopes, values = _over_rows(torch, both, 1, [tensor(array) for array in arrays])
+        return _from_torch(values), _from_torch(slopes)
 
-    return Products(
-        dim=dim,
-        fun=value,
-        jac=lambda x: _from_torch(gradient(tensor(x))),
-        hessp=products,
-        hessp_vectorized=True,
-        probes=probes,
-    )
+    def mean_products(x: Array, v: Array, *args: Array) -> Array:
+        repeated = np.broadcast_to(v, (len(x), *v.shape))
+        mean: Array = on_rows(x, repeated, *args).mean(axis=0)
+        return mean
+
+    on_rows = on_arrays(2, products)
+    calls = RowCalls(on_arrays(1, number), gradients, on_rows, mean_products)
+    return row_function(calls, dim, probes=probes)
 
 
-def jax_function(f: Callable[[Any], Any], dim: int, *, dtype: str = "float64", probes: int = PROBES) -> Products:
+def _over_rows(torch: Any, compute: Callable[..., Any], mapped: int, arrays: list[Any]) -> Any:
+    """compute of every row of the first `mapped` tensors, and of the others as they are."""
+    rows, rest = arrays[:mapped], arrays[mapped:]
+    if len(rows[0]) > 1:
+        try:
+            return torch.func.vmap(lambda *own: compute(*own, *rest))(*rows)
+        except RuntimeError:  # what vmap does not allow; an error of f itself comes again below
+            pass
+    found = [compute(*own, *rest) for own in zip(*rows, strict=True)]
+    if isinstance(found[0], tuple):
+        return tuple(torch.stack(part) for part in zip(*found, strict=True))
+    return torch.stack(found)
+
+
+def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", probes: int = PROBES) -> RowFunction:
     """Make a function with derivatives from one that is written in JAX, and compile it.
 
-    Products differentiate the gradient in forward mode, for all vectors at once.
+    Products differentiate the gradient in forward mode, for all vectors at once. JAX compiles at the first call with a
+    number of points, and keeps what it has compiled as long as the result of this call is kept.
 
     Parameters
     ----------
     f : callable
-        Takes a JAX array of shape (dim,) and returns one number.
+        Takes a JAX array of shape (dim,) and returns one number. As the likelihood of `fit_posterior` it takes the
+        arrays of a batch as well, f(x, *batch).
     dim : int
         Number of coordinates.
     dtype : {"float64", "float32"}
-        Type of the arrays that f receives. For float64, call jax.config.update("jax_enable_x64", True) first.
+        Type of the arrays that f receives, those of a batch included if they are not of integers. For float64, call
+        jax.config.update("jax_enable_x64", True) first.
     probes : int
         Number of random products from which the diagonal of the Hessian is estimated.
 
     Returns
     -------
-    Products
+    RowFunction
         The function, its gradient, and products with its Hessian, on NumPy arrays.
 
     Raises
@@ -105,25 +138,52 @@ def jax_function(f: Callable[[Any], Any], dim: int, *, dtype: str = "float64", p
     if dtype == "float64" and not jax.config.jax_enable_x64:
         text = "dtype must be 'float32' unless float64 is enabled in JAX, got 'float64'"
         raise ValueError(f"{text}: call jax.config.update('jax_enable_x64', True) first")
-    gradient = jax.grad(lambda x: f(x).reshape(()))
 
-    def product(x: Any, v: Any) -> Any:
-        return jax.jvp(gradient, (x,), (v,))[1]
+    def number(x: Any, *args: Any) -> Any:
+        return jax.numpy.reshape(f(x, *args), ())
 
-    value, compiled_gradient = jax.jit(f), jax.jit(gradient)
-    products = jax.jit(jax.vmap(product, in_axes=(None, 0)))
+    def products(x: Any, v: Any, *args: Any) -> Any:
+        _, push = jax.linearize(lambda point: jax.grad(number)(point, *args), x)
+        return jax.vmap(push)(v)
 
-    def array(x: Array) -> Any:
-        return jax.numpy.asarray(x, dtype=dtype)
+    def compiled(mapped: int, compute: Callable[..., Any]) -> Callable[..., Any]:
+        """compute of every row of the first `mapped` arrays, and of the others as they are."""
 
-    return Products(
-        dim=dim,
-        fun=lambda x: _float64(value(array(x))),
-        jac=lambda x: _float64(compiled_gradient(array(x))),
-        hessp=lambda x, rows: _float64(products(array(x), array(rows))),
-        hessp_vectorized=True,
-        probes=probes,
+        def over_rows(*arrays: Any) -> Any:
+            return jax.vmap(lambda *own: compute(*own, *arrays[mapped:]))(*arrays[:mapped])
+
+        return on_kind(jax.jit(over_rows))
+
+    def on_kind(fast: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arrays: fast(*[_as_kind(array, dtype) for array in arrays])
+
+    def mean_products(x: Any, v: Any, *args: Any) -> Any:
+        """Derivatives along v of the mean gradient of shifted points."""
+
+        def mean_gradient(shift: Any) -> Any:
+            return jax.vmap(lambda own: jax.grad(number)(own + shift, *args))(x).mean(axis=0)
+
+        return jax.vmap(jax.linearize(mean_gradient, jax.numpy.zeros_like(x[0]))[1])(v)
+
+    values, both = compiled(1, number), compiled(1, jax.value_and_grad(number))
+    hessp, mean_hessp = compiled(2, products), on_kind(jax.jit(mean_products))
+
+    def gradients(*arrays: Array) -> tuple[Array, Array]:
+        found = both(*arrays)
+        return _float64(found[0]), _float64(found[1])
+
+    calls = RowCalls(
+        lambda *arrays: _float64(values(*arrays)),
+        gradients,
+        lambda *arrays: _float64(hessp(*arrays)),
+        lambda *arrays: _float64(mean_hessp(*arrays)),
     )
+    return row_function(calls, dim, probes=probes)
+
+
+def _as_kind(array: Any, dtype: str) -> Any:
+    """An array of floats in the type of the function; others, of integers for example, as they are."""
+    return array.astype(dtype, copy=False) if array.dtype.kind == "f" else array
 
 
 def _imported(name: str, caller: str, title: str, how: str) -> Any:

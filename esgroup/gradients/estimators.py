@@ -280,15 +280,8 @@ def _mean_curvature(
     if isinstance(function, Hessians):
         mean = _mean_hessian(function, points)
         return (lambda rows: rows @ mean), np.diagonal(mean)
-    diagonal = np.mean([function.diagonal(x, rng) for x in points], axis=0) if needs_diagonal else None
-
-    def hvp(rows: Array) -> Array:
-        total = np.zeros(rows.shape)
-        for x in points:
-            total += function.products(x, rows)
-        return total / len(points)
-
-    return hvp, diagonal
+    diagonal = function.mean_diagonal(points, rng) if needs_diagonal else None
+    return (lambda rows: function.mean_products(points, rows)), diagonal
 
 
 def _mean_hessian(function: Hessians, points: Array) -> Array:

@@ -241,6 +241,18 @@ class Products(Gradients):
         estimate: Array = (signs * self.products(x, signs)).mean(axis=0)
         return estimate
 
+    def mean_products(self, points: Array, rows: Array) -> Array:
+        """Return rows H v for rows v, H the mean of the Hessians at the points."""
+        total = np.zeros(rows.shape)
+        for x in points:
+            total += self.products(x, rows)
+        return total / len(points)
+
+    def mean_diagonal(self, points: Array, rng: np.random.Generator) -> Array:
+        """Return the diagonal of the mean of the Hessians at the points, or an unbiased estimate."""
+        mean: Array = np.mean([self.diagonal(x, rng) for x in points], axis=0)
+        return mean
+
 
 class LastPoint:
     """Remembers one result, that of the last point (or rows of points), so that it is not computed twice."""

@@ -92,6 +92,8 @@ class Fit:
         How far the mean of each component may move, see `next_reach`.
     first_scale : float
         The largest initial mean or standard deviation, in absolute value.
+    batch_seed : int
+        The seed of the batches of data, if there are any.
     """
 
     objective: VariationalObjective
@@ -116,6 +118,7 @@ class Fit:
     allowed: Callable[[], AbstractContextManager[None]] = nullcontext
     reach: Array = field(init=False)
     first_scale: float = field(init=False)
+    batch_seed: int = 0
 
     def __post_init__(self) -> None:
         self.reach = np.ones(self.objective.mixture.count)
@@ -126,7 +129,8 @@ class Fit:
         """A fit before its first iteration."""
         state = objective.mixture.state()
         window, best = empty_window(objective.mixture, state), BestWindow(state, -np.inf, 0.0)
-        return cls(objective, schedule, rng, state, window, schedule.rate, best)
+        seed = int(rng.integers(2**32)) if objective.target.takes_batches else 0
+        return cls(objective, schedule, rng, state, window, schedule.rate, best, batch_seed=seed)
 
     # ---- one iteration --------------------------------------------------------------------------------------------
 
@@ -154,7 +158,7 @@ class Fit:
 
     def _try_step(self) -> None:
         with self.allowed():
-            found = self.objective.iterate(self.state, self.rng)
+            found = self.objective.iterate(self.state, self.rng, self.nit, self.batch_seed)
         if found is None:
             self.failures += 1
             self.skipped += 1
@@ -172,11 +176,13 @@ class Fit:
         self.state = moved
         if np.abs(moved.means).max() > GROWTH * self.first_scale:
             self.message = UNBOUNDED
-        self.window = extended_window(self.window, self.objective.mixture, moved, step, elbo)
+        block = self.schedule.block(self.rate)
+        ends_block = block == 1 or self.schedule.ends_epoch(self.nit)
+        self.window = extended_window(self.window, self.objective.mixture, moved, step, elbo, block, ends_block)
         self.elbo = float(self.window.elbo / self.window.length)
         if self.window.length <= self.schedule.length(self.rate) / 2:
             self.middle = moved
-        if self.window.length >= self.schedule.length(self.rate):
+        if self.schedule.is_complete(self.window, self.rate, self.nit):
             self._close_window()
 
     def _retreat(self, reason: str) -> None:
@@ -194,7 +200,7 @@ class Fit:
 
     def _close_window(self) -> None:
         mixture = self.objective.mixture
-        found = window_summary(self.window, mixture, self.state, self.rate)
+        found = window_summary(self.window, mixture, self.state, self.rate, self.schedule.block(self.rate))
         self.elbo, self.elbo_stderr = found.elbo, found.stderr
         if found.elbo > self.best.elbo:
             self.best = BestWindow(self.middle or self.state, found.elbo, found.stderr)
@@ -210,13 +216,30 @@ class Fit:
         verdict = self.schedule.verdict(found, self.last)
         self.travelling = verdict == "travelling"
         self.reach = next_reach(self.reach, mixture, self.rate, self._mean_deltas())
+        before = self.averaged
         self.averaged = None if verdict == "travelling" or found.noise < 1e-12 else window_average(self.window)
+        if verdict == "converged" and self.objective.target.takes_batches and not self._agrees_with(before):
+            verdict = "noisy"
         if verdict == "noisy":
             self.rate /= 2
         elif verdict == "converged":
             self.converged = True
             self.message = f"the remaining noise costs less than tol = {self.schedule.tol:g}"
         self.last, self.window = found, empty_window(mixture, self.state)
+
+    def _agrees_with(self, before: MixtureState | None) -> bool:
+        """Whether the average is that of the window before, but for a loss of tol.
+
+        The rate was twice as large before, and losses fall with the rate. Where they are noise, which is independent,
+        the difference is the sum of both, at least twice what is lost now. Where they are a bias because the parameters
+        wander, which falls as the rate does or faster, it is at least what is lost now.
+        """
+        if before is None or self.averaged is None:
+            return self.averaged is None  # without noise there is nothing to compare
+        mixture = self.objective.mixture
+        pairs = zip(mixture.component_states(before), mixture.component_states(self.averaged), strict=True)
+        gaps = [gaussian.kl(*pair) for gaussian, pair in zip(mixture.components, pairs, strict=True)]
+        return float(np.exp(self.averaged.log_weights) @ gaps) <= self.schedule.tol
 
     def _mean_deltas(self) -> Array:
         """delta of every component, averaged over the window."""

@@ -21,6 +21,7 @@ from esgroup.files.checked import array, entry, generator_from_json, generator_t
 from esgroup.files.lines import LineFile
 from esgroup.running.progress import INTERVAL, Progress
 from esgroup.strategies.registry import register_all
+from esgroup.variational.batches import DataTarget
 from esgroup.variational.fit import BestWindow, Fit
 from esgroup.variational.schedule import Window, WindowSummary
 
@@ -65,7 +66,14 @@ def _identity(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
     register_all()
     family, arrays = objects.describe(fit.objective.mixture, "family")
     rate, estimator = fit.schedule.rate, repr(fit.objective.estimator)
-    return {"family": family, "estimator": estimator, "gamma": fit.objective.gamma, "first rate": rate}, arrays
+    found = {"family": family, "estimator": estimator, "gamma": fit.objective.gamma, "first rate": rate}
+    return found | {"data": data_identity(fit)}, arrays
+
+
+def data_identity(fit: Fit) -> list[int] | None:
+    """The number of rows of the data, of rows in a batch, and a checksum of the data; None without data."""
+    target = fit.objective.target
+    return [len(target.data), target.data.size, target.data.checksum] if isinstance(target, DataTarget) else None
 
 
 def _difference(header: dict[str, Any], arrays: files.Arrays, fit: Fit) -> str | None:
@@ -105,6 +113,7 @@ def _parts(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
         "converged": fit.converged,
         "message": fit.message,
         "rng": generator_to_json(fit.rng),
+        "batch seed": fit.batch_seed,
         "counts": [getattr(fit.objective.target.counts, name) for name in _COUNTS],
     }
     states = {"state": fit.state, "best": fit.best.state, "averaged": fit.averaged, "middle": fit.middle}
@@ -128,7 +137,9 @@ def _restore(fit: Fit, header: dict[str, Any], arrays: files.Arrays) -> None:
     fit.last = None if last is None else WindowSummary(*map(float, last))
     fit.elbo, fit.elbo_stderr = map(float, entry(header, "smoothed", list))
     fit.converged, fit.message = entry(header, "converged", bool), entry(header, "message", str)
-    fit.window = Window(*(array(arrays, f"window/{name}", np.shape(v)) for name, v in fit.window._asdict().items()))
+    parts = {"window/part": fit.window.part} | arrays  # files of earlier versions have none: a block was an iteration
+    fit.window = Window(*(array(parts, f"window/{name}", np.shape(v)) for name, v in fit.window._asdict().items()))
+    fit.batch_seed = entry(header, "batch seed", int) if "batch seed" in header else 0
     fit.rng = generator_from_json(header.get("rng"))
     for name, count in zip(_COUNTS, entry(header, "counts", list), strict=True):
         setattr(fit.objective.target.counts, name, int(count))

@@ -7,19 +7,22 @@ requests, which are then answered all at once, in a few calls for all points of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from esgroup.checks import Array
+from esgroup.checks import Array, all_finite
 from esgroup.distributions.base import State, Step
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState, MixtureStep
-from esgroup.gradients.estimators import Estimator
+from esgroup.gradients.estimators import Estimator, Pathwise, Stein
 from esgroup.gradients.function import Fun, Gradients, Hessians, Products, Values
-from esgroup.variational.log_density import Indices, LogDensity, Target, TargetAt
+from esgroup.gradients.rows import RowFunction
+from esgroup.variational.batches import DataTarget
+from esgroup.variational.log_density import DerivativesAt, Indices, LogDensity, Target, rows_back
 
 EXTRA_DRAWS = 10  # draws of a component for the ELBO if the estimator itself draws none
 
@@ -54,18 +57,33 @@ class VariationalObjective:
     """
 
     mixture: Mixture
-    target: Target
+    target: Target | DataTarget
     estimator: Estimator[Any]
     gamma: float
 
-    def iterate(self, state: MixtureState, rng: np.random.Generator) -> GradientEstimate | None:
+    def iterate(
+        self, state: MixtureState, rng: np.random.Generator, number: int = 0, seed: int = 0
+    ) -> GradientEstimate | None:
         """Estimate the natural gradient of L, and -L, at a state.
+
+        Parameters
+        ----------
+        state : MixtureState
+            The parameters of q.
+        rng : numpy.random.Generator
+            The source of the samples.
+        number, seed : int
+            The number of the iteration and the seed of the batches, which together say which data are taken.
 
         Returns
         -------
         GradientEstimate or None
             None if a requested number is not finite; the random numbers are spent all the same.
         """
+        if self.mixture.count == 1 and type(self.estimator) in (Stein, Pathwise) and self._estimator_draws:
+            parts = self.target.compiled(number, seed)
+            if parts is not None:
+                return self._at_once(parts, state, rng)
         requests = RecordedRequests(self.mixture.dim)
         function = recording_function(requests, self.target)
         members = list(zip(self.mixture.components, self.mixture.component_states(state), strict=True))
@@ -73,7 +91,7 @@ class VariationalObjective:
         draws = [self._record(requests, function, gaussian, own, rng) for gaussian, own in members]
         after = rng.bit_generator.state
         q = LogDensity(self.mixture, state, requests.points)
-        f = TargetAt(self.target, q.x)
+        f = self.target.at(q.x, number, seed)
         finite = requests.answer(f, q, self.gamma)
         with np.errstate(over="ignore"):  # then it is not finite
             means = [(f.values(rows) + self.gamma * q.values(rows)).mean() for rows in draws]  # E_{q_k}[l]
@@ -90,6 +108,27 @@ class VariationalObjective:
         if not all(np.isfinite(part).all() for part in step):  # finite derivatives may overflow in local coordinates
             return None
         return GradientEstimate(step, -float(np.exp(state.log_weights) @ means))
+
+    def _at_once(
+        self, parts: list[tuple[RowFunction, float]], state: MixtureState, rng: np.random.Generator
+    ) -> GradientEstimate | None:
+        """The same for one component and compiled functions, which compute all points of a request at once anyway.
+
+        The Hessian of log q is constant for one Gaussian, and the estimator knows what it adds to a step by Stein; its
+        gradients at pairs of points mean +- A z cancel.
+        """
+        gaussian, own = self.mixture.components[0], self.mixture.component_states(state)[0]
+        by_hessians = isinstance(self.estimator, Stein)
+        slopes = not getattr(self.estimator, "antithetic", False)
+        function = _Compiled.of(parts, gaussian, own, self.gamma, slopes)
+        try:
+            step = self.estimator.step(gaussian, own, function, rng, self.gamma if by_hessians else 0.0)
+        except _NotFiniteError:
+            return None
+        if not (np.isfinite(step.delta).all() and np.isfinite(step.m).all() and np.isfinite(function.seen[0])):
+            return None
+        joined = MixtureStep(step.delta[None], step.m, np.zeros(0))
+        return GradientEstimate(joined, -function.seen[0])
 
     def _record(
         self, requests: RecordedRequests, function: Values, gaussian: Gaussian, state: State, rng: np.random.Generator
@@ -114,23 +153,13 @@ class VariationalObjective:
     def elbo(self, state: MixtureState, n: int, rng: np.random.Generator) -> ElboEstimate:
         """Estimate -L from n draws of q."""
         x = self.mixture.sample(state, n, rng).x
-        values = -(self.target.function.values(x) + self.gamma * self.mixture.log_density(state, x))
+        values = -(self.target.values(x) + self.gamma * self.mixture.log_density(state, x))
         failed = n - int(np.isfinite(values).sum())
         with np.errstate(invalid="ignore", over="ignore"):  # of values that are not finite
             return ElboEstimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)), failed)
 
 
 # ---- requests -------------------------------------------------------------------------------------------------------
-
-
-class DerivativesAt(Protocol):
-    """A function with its derivatives at the rows of an array of points, named by their indices."""
-
-    def values(self, indices: Indices) -> Array: ...
-    def gradients(self, indices: Indices) -> Array: ...
-    def products(self, indices: Indices, v: Array) -> Array: ...
-    def diagonals(self, indices: Indices) -> Array: ...
-    def hessians(self, indices: Indices) -> Array: ...
 
 
 class DerivativeRequest(NamedTuple):
@@ -215,7 +244,7 @@ def _evaluated(source: DerivativesAt, kind: Kind, requests: list[DerivativeReque
 # ---- l as a function whose evaluations are requests -----------------------------------------------------------------
 
 
-def recording_function(requests: RecordedRequests, target: Target) -> Values:
+def recording_function(requests: RecordedRequests, target: Target | DataTarget) -> Values:
     """l = f + weight log q for an estimator, with the derivatives that are known of f: evaluations become requests."""
     known: dict[str, Any] = {"dim": target.function.dim, "vectorized": True, "requests": requests}
     if isinstance(target.function, Hessians):
@@ -282,3 +311,63 @@ class _RecordedHessians(_RecordedGradients, Hessians):
     def hessian(self, x: Array) -> Array:
         matrix: Array = self.requests.request("hessians", "both", x[None])[0]
         return matrix
+
+
+# ---- l as a function that is computed at once -----------------------------------------------------------------------
+
+
+class _NotFiniteError(Exception):
+    """A number that an estimator needs is not finite."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Compiled(Products):
+    """l = sum_i w_i f_i + gamma log q for one Gaussian q; `seen` has the mean of l.
+
+    Gradients are those of l if it has `slopes`, else of its first part alone; second derivatives are of that part.
+    """
+
+    parts: list[tuple[RowFunction, float]]
+    gaussian: Gaussian
+    state: State
+    gamma: float
+    slopes: bool
+    seen: list[float]
+
+    @classmethod
+    def of(
+        cls, parts: list[tuple[RowFunction, float]], gaussian: Gaussian, state: State, gamma: float, slopes: bool
+    ) -> _Compiled:
+        """For the samples of one step."""
+        own: dict[str, Any] = {"parts": parts, "gaussian": gaussian, "state": state, "gamma": gamma, "slopes": slopes}
+        return cls(dim=gaussian.dim, fun=_never, jac=_never, hessp=_never, vectorized=True, seen=[], **own)
+
+    def gradients(self, points: Array) -> Array:
+        z = self.gaussian.local(self.state, points)
+        slopes = -self.gamma * rows_back(self.gaussian, self.state, z) if self.slopes else np.zeros(points.shape)
+        height = 0.5 * self.dim * math.log(2 * math.pi) + self.gaussian._half_log_det(self.state.root)
+        mean = -self.gamma * (0.5 * float(np.vdot(z, z)) / len(points) + height)
+        for function, weight in self.parts:
+            values, gradients = function.values_and_gradients(points)
+            slopes += weight * gradients
+            mean += weight * float(values.mean())
+        self.seen.append(mean)
+        return _finite(slopes)
+
+    def mean_products(self, points: Array, rows: Array) -> Array:
+        total = np.zeros(rows.shape)
+        for function, weight in self.parts:
+            total += weight * function.mean_products(points, rows)
+        return _finite(total)
+
+    def mean_diagonal(self, points: Array, rng: np.random.Generator) -> Array:
+        total = np.zeros(self.dim)
+        for function, weight in self.parts:
+            total += weight * function.mean_diagonal(points, rng)
+        return _finite(total)
+
+
+def _finite(found: Array) -> Array:
+    if not all_finite(found):
+        raise _NotFiniteError
+    return found

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ from esgroup.distributions.base import State
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState
 from esgroup.gradients import as_function
-from esgroup.gradients.function import Counts, Gradients, Hessians, Products, Values
+from esgroup.gradients.function import Counts, Gradients, Hessians, Products, Values, as_dense
+from esgroup.gradients.rows import RowFunction
 
 Indices = NDArray[np.intp]
 Function = Callable[..., Any]
@@ -47,6 +48,9 @@ class Target:
         Whether one call of logp returns value and gradient.
     """
 
+    batches: ClassVar[int] = 1  # in an epoch: see `DataTarget`
+    takes_batches: ClassVar[bool] = False
+
     function: Values
     hessp: Function | None = None
     hess: Function | None = None
@@ -63,6 +67,28 @@ class Target:
         """Whether the diagonal of the Hessian is known, so that it need not be estimated."""
         known = self.function
         return isinstance(known, Hessians) or (isinstance(known, Products) and known.hess_diag is not None)
+
+    def values(self, x: Array) -> Array:
+        """f of every row."""
+        return self.function.values(x)
+
+    def compiled(self, number: int, seed: int) -> list[tuple[RowFunction, float]] | None:
+        """The functions whose sum, with these weights, is f, if all are computed by rows; else None."""
+        return [(self.function, 1.0)] if isinstance(self.function, RowFunction) else None
+
+    def at(self, x: Array, number: int, seed: int) -> TargetAt:
+        """f at the rows of x; it is the same for every number of an iteration and every seed of batches."""
+        return TargetAt(self, x)
+
+
+class DerivativesAt(Protocol):
+    """A function with its derivatives at the rows of an array of points, named by their indices."""
+
+    def values(self, indices: Indices) -> Array: ...
+    def gradients(self, indices: Indices) -> Array: ...
+    def products(self, indices: Indices, v: Array) -> Array: ...
+    def diagonals(self, indices: Indices) -> Array: ...
+    def hessians(self, indices: Indices) -> Array: ...
 
 
 class TargetAt:
@@ -84,6 +110,12 @@ class TargetAt:
     def gradients(self, indices: Indices) -> Array:
         """Gradients of f as rows."""
         known = self._as(Gradients)
+        if isinstance(known, RowFunction):  # values and gradients come together
+            rows, back = np.unique(indices, return_inverse=True)
+            self._values[rows], both = known.values_and_gradients(self._x[rows])
+            self._known[rows] = True
+            gathered: Array = both[back]
+            return gathered
         if not self._target.paired:
             gradients: Array = known.gradients(self._x[indices])
             return gradients
@@ -106,6 +138,10 @@ class TargetAt:
             return _checked("hessp(rows, rows)", target.hessp(_locked(self._x[indices]), _locked(v)), v.shape)
         known, found = self._as(Products), np.empty(v.shape)
         cuts = np.flatnonzero(np.diff(indices, prepend=-1, append=-1))  # one call for vectors of one point in a row
+        if isinstance(known, RowFunction):  # one call for all, if all points have equally many vectors
+            alike = len(np.unique(np.diff(cuts))) == 1
+            owners = indices[cuts[:-1]] if alike else indices
+            return known.row_products(self._x[owners], v.reshape(len(owners), -1, self._dim)).reshape(v.shape)
         for begin, end in pairwise(cuts):
             found[begin:end] = known.products(self._x[indices[begin]], v[begin:end])
         return found
@@ -149,24 +185,32 @@ def make_target(
     hess_diag: Any = None,
     hessp_vectorized: bool = False,
     vectorized: bool = False,
+    name: str = "logp",
 ) -> Target:
     """The target of a log density with the derivatives that are given, all of one point or all of rows.
 
     Parameters
     ----------
-    logp : callable
-        The log density, up to a constant.
+    logp : callable or Values
+        The log density, up to a constant; or a function with all that is known of it, made by `jax_function`,
+        `torch_function` or `as_function`.
     dim : int
         The number of coordinates.
     jac, hessp, hess, hess_diag, hessp_vectorized, vectorized
         As in `fit_posterior`.
+    name : str
+        What errors call the log density.
     """
-    for name, function in (("logp", logp), ("jac", jac), ("hessp", hessp), ("hess", hess), ("hess_diag", hess_diag)):
-        absent = name != "logp" and (function is None or (name == "jac" and isinstance(function, bool)))
+    if isinstance(logp, Values):
+        given = {"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
+        given |= {"hessp_vectorized": hessp_vectorized or None, "vectorized": vectorized or None}
+        return _target_of(logp, dim, given, name)
+    for title, function in ((name, logp), ("jac", jac), ("hessp", hessp), ("hess", hess), ("hess_diag", hess_diag)):
+        absent = title != name and (function is None or (title == "jac" and isinstance(function, bool)))
         if not absent and not callable(function):
-            raise TypeError(f"{name} must be a function, got {function!r}")
+            raise TypeError(f"{title} must be a function, got {function!r}")
     vectorized = checks.flag("vectorized", vectorized)
-    fun = _pair(logp) if jac is True else _value(logp, vectorized)
+    fun = _pair(logp, name) if jac is True else _value(logp, vectorized, name)
     slope = jac if jac in (None, True, False) else _negated(jac)
     hessp, hess, hess_diag = _negated(hessp), _negated(hess), _negated(hess_diag)
     if not vectorized:
@@ -179,20 +223,40 @@ def make_target(
     return Target(function, hessp, hess, hess_diag, paired=jac is True)
 
 
-def _value(logp: Function, vectorized: bool) -> Function:
+def _target_of(logp: Values, dim: int, given: dict[str, Any], title: str) -> Target:
+    """The target of a log density that knows its derivatives itself."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} must be left out if {title} is a {type(logp).__name__}, got {value!r}")
+    if logp.dim != dim:
+        raise ValueError(f"{title} must have dim {dim} to match the distribution, got {logp.dim}")
+    if isinstance(logp, RowFunction):
+        return Target(logp.negated())
+    known: dict[str, Any] = {"vectorized": logp.vectorized}
+    if isinstance(logp, Hessians):
+        known["hess"] = _negated(lambda x: as_dense(logp.hess(x)))
+    elif isinstance(logp, Products):
+        known |= {"hessp": _negated(logp.hessp), "hessp_vectorized": logp.hessp_vectorized, "probes": logp.probes}
+        known["hess_diag"] = _negated(logp.hess_diag)
+    if isinstance(logp, Gradients):
+        known["jac"] = _negated(logp.jac)
+    return Target(as_function(_value(logp.fun, logp.vectorized, title), dim, **known))
+
+
+def _value(logp: Function, vectorized: bool, name: str) -> Function:
     """-logp of one point or of rows."""
     if vectorized:
-        return lambda rows: -_checked("logp(rows)", logp(rows), (len(rows),))
-    return lambda x: -_number(logp(x))
+        return lambda rows: -_checked(f"{name}(rows)", logp(rows), (len(rows),))
+    return lambda x: -_number(logp(x), name)
 
 
-def _pair(logp: Function) -> Function:
+def _pair(logp: Function, name: str) -> Function:
     """-logp and its gradient, from a logp that returns both."""
 
     def both(x: Array) -> tuple[Any, Any]:
         found = logp(x)
         if not isinstance(found, (tuple, list)) or len(found) != 2:
-            raise ValueError(f"logp(x) must be a pair (value, gradient) if jac=True, got {found!r}")
+            raise ValueError(f"{name}(x) must be a pair (value, gradient) if jac=True, got {found!r}")
         return -np.asarray(found[0]), -np.asarray(found[1])
 
     return both
@@ -212,10 +276,10 @@ def _first(function: Any) -> Any:
     return None if function is None else lambda x: function(x[None])[0]
 
 
-def _number(value: Any) -> float:
+def _number(value: Any, name: str) -> float:
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "fiub":
-        raise ValueError(f"logp(x) must be a real number, got {value!r}")
+        raise ValueError(f"{name}(x) must be a real number, got {value!r}")
     return float(array.item())
 
 
@@ -283,7 +347,7 @@ class LogDensity:
     def _pulls(self) -> list[Array]:
         """s_k at the rows of `_near`."""
         triples = zip(self._members, self._near, self._whitened, strict=True)
-        return [-_rows_back(gaussian, own, z[near]) for (gaussian, own), near, z in triples]
+        return [-rows_back(gaussian, own, z[near]) for (gaussian, own), near, z in triples]
 
     @cached_property
     def _gradients(self) -> Array:
@@ -333,10 +397,10 @@ class LogDensity:
 
 def precision_rows(gaussian: Gaussian, state: State, rows: Array) -> Array:
     """Rows Sigma^-1 v_i."""
-    return _rows_back(gaussian, state, gaussian._whiten(state.root, np.ascontiguousarray(rows)))
+    return rows_back(gaussian, state, gaussian._whiten(state.root, np.ascontiguousarray(rows)))
 
 
-def _rows_back(gaussian: Gaussian, state: State, z: Array) -> Array:
+def rows_back(gaussian: Gaussian, state: State, z: Array) -> Array:
     """Rows A^-T z_i, or B z_i in precision form."""
     group = gaussian.group
     return (group._solve_transposed if gaussian.form == "covariance" else group._apply)(state.root, z)

@@ -21,8 +21,10 @@ from esgroup.files import npz as files
 from esgroup.files.autosave import must_be_new
 from esgroup.gradients.estimators import Estimator, Pathwise, Reinforce, Stein
 from esgroup.gradients.function import Counts, Gradients, Products, Values
+from esgroup.gradients.rows import RowFunction
 from esgroup.plots.style import GRID, INK, PALE, check_out
 from esgroup.running.interrupts import Interrupts
+from esgroup.variational.batches import DataTarget, Likelihood, make_data_target
 from esgroup.variational.fit import Fit
 from esgroup.variational.fit_files import FitHistory, FitKeeper, FitProgress, resume_from
 from esgroup.variational.iteration import ElboEstimate, VariationalObjective
@@ -31,6 +33,11 @@ from esgroup.variational.schedule import FitSchedule
 
 SAMPLES = 10  # draws of a component per iteration, by default
 SAMPLES_OF_VALUES = 40  # the same for estimates from values only
+SAMPLES_OF_BATCHES = 4  # the same if data come in batches: there the noise is that of the batch
+MAX_ITERS = 2000  # by default; with batches
+MAX_EPOCHS = 400  # if these are more
+ELBO_SAMPLES = 1000  # values of logp for the ELBO, by default
+ELBO_SAMPLES_OF_BATCHES = 100  # with batches: all data for each
 RATE = 0.5  # the first step size of a single Gaussian, by default
 # The first step size of several components, by default. In heavy tails the Hessian has the wrong sign at most points,
 # and an axis of a component can run away; a small rate makes that rarer, but does not exclude it with few samples. On
@@ -44,7 +51,7 @@ REACH = 4.0  # standard deviations on both sides of the mean that a panel shows
 
 
 def fit_posterior(
-    logp: Callable[..., Any],
+    logp: Callable[..., Any] | Values,
     x0: Any = None,
     *,
     jac: Callable[..., Any] | bool | None = None,
@@ -53,15 +60,18 @@ def fit_posterior(
     hess_diag: Callable[..., Any] | None = None,
     hessp_vectorized: bool = False,
     vectorized: bool = False,
+    likelihood: Callable[..., Any] | Likelihood | RowFunction | None = None,
+    data: Any = None,
+    batch_size: int | None = None,
     family: Gaussian | Mixture | None = None,
     estimator: Estimator[Any] | str = "auto",
     gamma: float = 1.0,
     rate: float | None = None,
     samples: int | None = None,
     rng: Any = None,
-    max_iters: int = 2000,
+    max_iters: int | None = None,
     tol: float = 0.01,
-    elbo_samples: int = 1000,
+    elbo_samples: int | None = None,
     progress: bool = False,
     callback: Callable[[Fit], Any] | None = None,
     checkpoint: files.Path | None = None,
@@ -71,12 +81,15 @@ def fit_posterior(
     """Fit a Gaussian or a mixture of Gaussians with structure to the density exp(logp), which need not be normalised.
 
     It maximises the ELBO E_q[logp] - gamma E_q[log q] over the parameters of `family` by natural-gradient steps
-    (paper, sections 3 and 4).
+    (paper, sections 3 and 4). With `likelihood` and `data`, logp is the log prior, and what is fitted is the posterior;
+    the log likelihood, a sum over the data, may be estimated from a batch of them at a time.
 
     Parameters
     ----------
-    logp : callable
-        The log density of one point, up to a constant: an array (dim,) to a number. It must be finite at the start.
+    logp : callable, or a function made by `jax_function`, `torch_function` or `as_function`
+        The log density of one point, up to a constant: an array (dim,) to a number. It must be finite at the start. A
+        function of `esgroup.gradients` has its derivatives with it; one in JAX or PyTorch is computed at all points of
+        an iteration at once.
     x0 : array_like, shape (dim,), optional
         The initial mean of a Gaussian; to be left out if `family` has means.
     jac : callable or True, optional
@@ -88,6 +101,14 @@ def fit_posterior(
     vectorized : bool
         Whether all functions take rows of points: logp(x) returns n numbers, jac(x) and hess_diag(x) n rows, hess(x) n
         matrices, and hessp(x, v) takes pairs of rows.
+    likelihood : Likelihood, callable, or a function made by `jax_function` or `torch_function`, optional
+        The log likelihood of a batch, likelihood(x, *batch): a sum over the rows of the batch. A `Likelihood` has its
+        derivatives, of which as many must be known as of logp, which is the log prior then.
+    data : array_like or tuple of array_like, optional
+        The data of the likelihood: one array, or several with the same number of rows.
+    batch_size : int, optional
+        The rows of a batch; by default all. Each iteration takes another batch, and multiplies its log likelihood and
+        derivatives by the number of rows of data over batch_size, which is unbiased. Every epoch is a new permutation.
     family : Gaussian or Mixture, optional
         What is fitted: `Gaussian(structure, ...)`, whose mean may be left out and is x0 then, or `Mixture(...)`. By
         default a Gaussian with a full covariance.
@@ -102,15 +123,17 @@ def fit_posterior(
         The first step size, at most 1; by default 0.5, and 0.1 for several components. It is halved whenever the steps
         have become noise.
     samples : int, optional
-        Points per component and iteration for estimator="auto"; by default 10, and 40 with values only.
+        Points per component and iteration for estimator="auto"; by default 10, or 4 with batches, and 40 with values
+        only.
     rng : int or numpy.random.Generator, optional
         The seed, or the source of all random numbers.
-    max_iters : int
-        The largest number of iterations.
+    max_iters : int, optional
+        The largest number of iterations; by default 2000, or 400 epochs if these are more.
     tol : float
         The fit has converged when its noise costs less than this, in nats, and nothing but noise is left.
-    elbo_samples : int
-        Values of logp with which the ELBO is estimated at the end, for each state that may become the result.
+    elbo_samples : int, optional
+        Values of logp with which the ELBO is estimated at the end, for each state that may become the result; by
+        default 1000, or 100 with batches. They are values of all data, which are taken in chunks of batch_size.
     progress : bool
         Whether to show a line on a terminal.
     callback : callable, optional
@@ -146,6 +169,12 @@ def fit_posterior(
     is not finite at some draws of the result has no ELBO: then the fit has not converged, and needs other variables,
     for example the logarithm of a positive one.
 
+    The noise of batches does not vanish at the optimum. So rates fall, parameters are averaged over whole epochs, in
+    which that noise cancels, and the fit has converged only if its averages at two successive rates agree up to `tol`;
+    a larger `tol` takes fewer epochs. The ELBO of the iterations is that of their batches, the ELBO of the result that
+    of all data. Counts are evaluations of the likelihood on one batch. A checkpoint holds a checksum of the data, not
+    the data.
+
     Examples
     --------
     >>> import numpy as np
@@ -158,11 +187,20 @@ def fit_posterior(
     [1.0, 2.0]
     """
     mixture, single = _as_mixture(family, x0)
-    known = {"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
+    known: dict[str, Any] = {"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
+    target: Target | DataTarget
     target = make_target(logp, mixture.dim, hessp_vectorized=hessp_vectorized, vectorized=vectorized, **known)
-    chosen = _as_estimator(estimator, samples, target.function)
+    _check_data(likelihood, data, batch_size)
+    if likelihood is not None:
+        target = make_data_target(target, likelihood, data, batch_size)
+    chosen = _as_estimator(estimator, samples, target)
     objective = VariationalObjective(mixture, target, chosen, checks.real_number("gamma", gamma, positive=True))
-    schedule = FitSchedule(_checked_rate(rate, mixture.count), checks.real_number("tol", tol, positive=True))
+    first_rate, tol = _checked_rate(rate, mixture.count), checks.real_number("tol", tol, positive=True)
+    schedule = FitSchedule(first_rate, tol, target.batches)
+    if max_iters is None:
+        max_iters = max(MAX_ITERS, MAX_EPOCHS * target.batches) if target.takes_batches else MAX_ITERS
+    if elbo_samples is None:
+        elbo_samples = ELBO_SAMPLES_OF_BATCHES if target.takes_batches else ELBO_SAMPLES
     max_iters = checks.whole_number("max_iters", max_iters, least=1)
     elbo_samples = checks.whole_number("elbo_samples", elbo_samples, least=2)
     if callback is not None and not callable(callback):
@@ -198,7 +236,8 @@ def _as_mixture(family: Any, x0: Any) -> tuple[Mixture, bool]:
     return Mixture((family if x0 is None else replace(family, mean=checks.real_array("x0", x0, (None,))),)), True
 
 
-def _as_estimator(estimator: Any, samples: Any, function: Values) -> Estimator[Any]:
+def _as_estimator(estimator: Any, samples: Any, target: Target | DataTarget) -> Estimator[Any]:
+    function = target.function
     if isinstance(estimator, Estimator):
         if samples is not None:
             raise ValueError(f"samples must be left out for {estimator}, which has its own number, got {samples!r}")
@@ -208,10 +247,11 @@ def _as_estimator(estimator: Any, samples: Any, function: Values) -> Estimator[A
         raise TypeError(f"estimator must be 'auto' or an estimator of esgroup.gradients, got {estimator!r}")
     if samples is not None:
         samples = checks.whole_number("samples", samples, least=1)
+    number = samples or (SAMPLES_OF_BATCHES if target.takes_batches else SAMPLES)
     if isinstance(function, Products):
-        return Stein(samples or SAMPLES, antithetic=(samples or SAMPLES) % 2 == 0)
+        return Stein(number, antithetic=number % 2 == 0)
     if isinstance(function, Gradients):
-        return Pathwise(samples or SAMPLES)
+        return Pathwise(number)
     return Reinforce(samples or SAMPLES_OF_VALUES)
 
 
@@ -224,8 +264,17 @@ def _checked_rate(rate: Any, count: int) -> float:
     return number
 
 
-def _check_start(target: Target, state: MixtureState) -> None:
-    values = target.function.values(state.means)
+def _check_data(likelihood: Any, data: Any, batch_size: Any) -> None:
+    if likelihood is None and data is not None:
+        raise ValueError("likelihood must be given with data: the log likelihood of a batch, likelihood(x, *batch)")
+    if likelihood is not None and data is None:
+        raise ValueError("data must be given with a likelihood: an array or a tuple of arrays, got None")
+    if batch_size is not None and data is None:
+        raise ValueError(f"data and likelihood must be given with batch_size, got batch_size={batch_size!r} alone")
+
+
+def _check_start(target: Target | DataTarget, state: MixtureState) -> None:
+    values = target.values(state.means)
     if not np.isfinite(values).all():
         k = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"logp must be finite at the start, got {-values[k]} at the mean {state.means[k]}")

@@ -21,6 +21,7 @@ Verdict = Literal["travelling", "noisy", "converged"]
 
 MEMORIES = 8  # length of a window in units of 1 / rate: its start is forgotten long before its end
 EXACT = 1e-16  # nats: what L has above its minimum when steps have shrunk to about 1e-8 standard deviations
+EPOCHS = 4  # in a window, at least, if natural gradients are averaged over epochs
 SURE = 3.0  # standard errors by which the ELBO of one window must exceed that of the one before to have risen
 WIDEST = 2.0**100  # the largest reach, so that doubling never overflows
 _LONG = 1e50  # entries of steps beyond it are shortened in any case; their squares are numbers
@@ -35,7 +36,7 @@ class Window(NamedTuple):
 
     length: Array  # iterations so far
     steps: Array  # sum of u, the natural gradients after clipping
-    changes: Array  # sum of |u_t - u_(t-1)|^2 in Fisher's norm
+    changes: Array  # sum of |u_t - u_(t-1)|^2 in Fisher's norm, u_t the mean over a block of iterations
     last: Array  # u_(t-1)
     elbo: Array  # sum of the estimates
     elbo_first: Array  # the first of them
@@ -43,6 +44,7 @@ class Window(NamedTuple):
     means: Array  # sums of the parameters
     roots: Array
     log_weights: Array
+    part: Array  # sum of u over the block that is not complete yet
 
 
 class WindowSummary(NamedTuple):
@@ -60,26 +62,42 @@ def empty_window(mixture: Mixture, state: MixtureState) -> Window:
     size = mixture.count * mixture.dim + mixture._cuts[-1] + mixture.count - 1
     zero = np.zeros(())
     sums = (np.zeros_like(state.means), np.zeros_like(state.roots), np.zeros_like(state.log_weights))
-    return Window(zero, np.zeros(size), zero, np.zeros(size), zero, zero, zero, *sums)
+    return Window(zero, np.zeros(size), zero, np.zeros(size), zero, zero, zero, *sums, np.zeros(size))
 
 
-def extended_window(window: Window, mixture: Mixture, state: MixtureState, step: MixtureStep, elbo: float) -> Window:
-    """The window with one more iteration: the state after it, its natural gradient, its estimate of the ELBO."""
+def extended_window(
+    window: Window,
+    mixture: Mixture,
+    state: MixtureState,
+    step: MixtureStep,
+    elbo: float,
+    block: int = 1,
+    ends_block: bool = True,
+) -> Window:
+    """The window with one more iteration: the state after it, its natural gradient, its estimate of the ELBO.
+
+    Changes are those between the means of blocks of iterations, of which this one may be the last.
+    """
     u = np.concatenate([step.deltas.ravel(), step.ms, step.logits])
-    change = 0.0 if window.length == 0 else squared_fisher_norm(mixture, state, u - window.last)
+    part, last, change = window.part + u, window.last, 0.0
+    if ends_block:
+        mean = part / min(block, float(window.length) + 1)  # the first block of a window may be shorter
+        change = 0.0 if window.length < block else squared_fisher_norm(mixture, state, mean - last)
+        part, last = np.zeros_like(u), mean
     first = np.asarray(elbo) if window.length == 0 else window.elbo_first
     gap = elbo - float(first)
     return Window(
         window.length + 1,
         window.steps + u,
         window.changes + change,
-        u,
+        last,
         window.elbo + elbo,
         first,
         window.elbo_squares + gap * gap,  # a power of floats would raise where this overflows
         window.means + state.means,
         window.roots + state.roots,
         window.log_weights + state.log_weights,
+        part,
     )
 
 
@@ -103,15 +121,19 @@ def window_average(window: Window) -> MixtureState:
     return MixtureState(window.means / window.length, window.roots / window.length, logs - np.logaddexp.reduce(logs))
 
 
-def window_summary(window: Window, mixture: Mixture, state: MixtureState, rate: float) -> WindowSummary:
+def window_summary(
+    window: Window, mixture: Mixture, state: MixtureState, rate: float, block: int = 1
+) -> WindowSummary:
     """The ELBO of a window, and the losses of signal and noise.
 
     With V = E|u - E u|^2, taken from successive differences so that a trend does not count: signal = |mean u|^2 / 2 and
     noise = rate V / 4 are what L has above its minimum if its curvature is about the Fisher matrix: the parameters then
-    wander with E|theta|^2 = rate V / 2. Their average over n iterations costs V / (2 n).
+    wander with E|theta|^2 = rate V / 2. Their average over n iterations costs V / (2 n). If changes are those of means
+    over blocks, V is the block's length times their variance: the same for independent noise, and less where noise
+    cancels within a block, as that of the batches of an epoch does.
     """
     n = float(window.length)
-    spread = float(window.changes) / (2 * max(n - 1, 1))
+    spread = block * float(window.changes) / (2 * max(n / block - 1, 1))
     first = float(window.elbo_first)
     mean = float(window.elbo) / n
     variance = max(float(window.elbo_squares) / n - (mean - first) * (mean - first), 0.0) * n / max(n - 1, 1)
@@ -125,6 +147,10 @@ def window_summary(window: Window, mixture: Mixture, state: MixtureState, rate: 
 class FitSchedule:
     """A constant rate while the steps lead somewhere, halved whenever they are noise, until the noise is small.
 
+    Where an epoch has several batches, windows that are long enough consist of whole epochs, and noise is what remains
+    of it in their means. The parameters then wander within an epoch, too, which bends their average; so a fit has
+    converged only if its averages at two successive rates agree (`Fit` compares them).
+
     At a constant rate the parameters approach the optimum as (1 - rate)^t and then wander about it. So after each
     window: if the signal exceeds the noise, or the ELBO still rises, the fit is "travelling" and continues; else, if
     the noise costs less than `tol`, it has "converged"; else it is "noisy", and the rate is halved.
@@ -135,14 +161,30 @@ class FitSchedule:
         The first rate.
     tol : float
         The loss in nats below which noise does not matter.
+    batches : int
+        The number of batches in an epoch.
     """
 
     rate: float
     tol: float
+    batches: int = 1
 
     def length(self, rate: float) -> int:
         """Length of a window at a rate, in iterations."""
         return math.ceil(MEMORIES / rate)
+
+    def block(self, rate: float) -> int:
+        """Iterations over which natural gradients are averaged before their noise is judged: one, or an epoch."""
+        return self.batches if self.length(rate) >= EPOCHS * self.batches else 1
+
+    def ends_epoch(self, number: int) -> bool:
+        """Whether an iteration, by its number from 0, is the last of an epoch."""
+        return (number + 1) % self.batches == 0
+
+    def is_complete(self, window: Window, rate: float, number: int) -> bool:
+        """Whether a window ends with an iteration: those that are longer than an epoch end with one."""
+        length = self.length(rate)
+        return float(window.length) >= length and (length < self.batches or self.ends_epoch(number))
 
     def verdict(self, found: WindowSummary, before: WindowSummary | None) -> Verdict:
         """Judge a window, given the one before it, which may have had another rate."""

@@ -47,6 +47,34 @@ def test_the_losses_of_a_noisy_walk_are_those_of_its_stationary_law() -> None:
     close(found.noise_of_average, noise**2 * DIM / (2 * 20_000), 0.1)
 
 
+@pytest.mark.parametrize("cancels", [False, True])
+def test_noise_that_cancels_within_a_block_is_not_counted(cancels: bool) -> None:
+    """Independent noise has the same V in blocks of five as step by step; that of an epoch has only what remains."""
+    mixture, block, blocks, rng = mixture_of(Diagonal(DIM)), 5, 4000, np.random.default_rng(0)
+    state, window = mixture.state(), empty_window(mixture, mixture.state())
+    noise = rng.standard_normal((blocks, block, DIM))
+    if cancels:
+        noise -= 0.9 * noise.mean(axis=1, keepdims=True)
+    for t, u in enumerate(noise.reshape(-1, DIM)):
+        step = MixtureStep(u[None], np.zeros(DIM), np.zeros(0))
+        window = extended_window(window, mixture, state, step, 0.0, block, (t + 1) % block == 0)
+    found = window_summary(window, mixture, state, 0.1, block)
+    variance = DIM * (0.01 if cancels else 1.0)
+    close(found.noise, 0.1 * variance / 4, 0.05)
+    close(found.noise_of_average, variance / (2 * block * blocks), 0.05)
+
+
+def test_windows_that_are_longer_than_an_epoch_end_with_one() -> None:
+    schedule, mixture = FitSchedule(0.5, 0.01, batches=10), mixture_of(Diagonal(DIM))
+    window = empty_window(mixture, mixture.state())._replace(length=np.array(33.0))
+    assert [schedule.block(rate) for rate in (0.5, 0.25, 0.2)] == [1, 1, 10]
+    assert [schedule.is_complete(window, 0.25, number) for number in (33, 39)] == [False, True]
+    assert not schedule.is_complete(window, 0.2, 39)  # it has 40 iterations
+    short = FitSchedule(0.5, 0.01, batches=100)
+    assert short.is_complete(window, 0.25, 33) and not short.is_complete(window, 0.24, 33)
+    assert all(FitSchedule(0.5, 0.01).is_complete(window, 0.25, number) for number in range(5))
+
+
 def test_a_trend_is_not_taken_for_noise() -> None:
     mixture, rate = mixture_of(Diagonal(DIM)), 0.5
     window, schedule = empty_window(mixture, mixture.state()), FitSchedule(rate, 0.01)

@@ -1,0 +1,123 @@
+"""Functions whose values and derivatives at many points come from one call each, as compiled code has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.gradients.function import PROBES, Products
+
+
+class RowCalls(NamedTuple):
+    """What a library computes in one call; further arguments of the function follow the arrays.
+
+    Attributes
+    ----------
+    values : callable
+        Rows (n, dim) to n values.
+    gradients : callable
+        Rows (n, dim) to n values and n gradients as rows.
+    products : callable
+        Rows (n, dim) and vectors (n, m, dim) to products (n, m, dim) with the Hessian of each row.
+    mean_products : callable
+        Rows (n, dim) and vectors (m, dim) to their products (m, dim) with the mean of the Hessians of the rows.
+    """
+
+    values: Callable[..., Any]
+    gradients: Callable[..., Any]
+    products: Callable[..., Any]
+    mean_products: Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowFunction(Products):
+    """A function f, its gradient, and products with its Hessian, at many points in one call each.
+
+    Made by `row_function`. `args` are the further arguments that f receives after the point.
+    """
+
+    calls: RowCalls
+    args: tuple[Any, ...] = ()
+
+    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
+        """Return f and df/dx of every row, from one call."""
+        points = self._rows(points)
+        self.counts.nfev += len(points)
+        self.counts.njev += len(points)
+        values, gradients = self.calls.gradients(points, *self.args)
+        values = checks.real_array("fun(rows)", values, (len(points),), finite=False)
+        return values, checks.real_array("jac(rows)", gradients, points.shape, finite=False)
+
+    def row_products(self, points: Array, v: Array) -> Array:
+        """Return the products of the Hessian at each of n points with vectors of its own, v (n, m, dim)."""
+        self.counts.nhvp += v.shape[0] * v.shape[1]
+        found = self.calls.products(self._rows(points), v, *self.args)
+        return checks.real_array("hessp(rows, v)", found, v.shape, finite=False)
+
+    def mean_products(self, points: Array, rows: Array) -> Array:
+        """Return rows H v for rows v, H the mean of the Hessians at the points."""
+        self.counts.nhvp += len(points) * len(rows)
+        found = self.calls.mean_products(self._rows(points), self._rows(rows), *self.args)
+        return checks.real_array("hessp(rows, v)", found, rows.shape, finite=False)
+
+    def mean_diagonal(self, points: Array, rng: np.random.Generator) -> Array:
+        """Return the diagonal of the mean of the Hessians at the points, or an unbiased estimate."""
+        if self.probes >= self.dim:
+            return np.diagonal(self.mean_products(points, np.eye(self.dim))).copy()
+        signs = (2 * rng.integers(0, 2, size=(len(points), self.probes, self.dim)) - 1).astype(np.float64)
+        estimate: Array = (signs * self.row_products(points, signs)).mean(axis=(0, 1))
+        return estimate
+
+    def with_arguments(self, *args: Any) -> Self:
+        """Return the same function with other further arguments, and with counts of its own."""
+        return type(self)(**_members(self.calls, self.dim, self.probes, args))
+
+    def negated(self) -> Self:
+        """Return -f with the same further arguments, and with counts of its own."""
+        values, gradients, products, mean_products = self.calls
+
+        def negative_gradients(*arrays: Any) -> tuple[Array, Array]:
+            found = gradients(*arrays)
+            return -found[0], -found[1]
+
+        calls = RowCalls(
+            lambda *arrays: -values(*arrays),
+            negative_gradients,
+            lambda *arrays: -products(*arrays),
+            lambda *arrays: -mean_products(*arrays),
+        )
+        return type(self)(**_members(calls, self.dim, self.probes, self.args))
+
+
+def row_function(calls: RowCalls, dim: int, *, probes: int = PROBES) -> RowFunction:
+    """Make a function from what a library computes.
+
+    Parameters
+    ----------
+    calls : RowCalls
+        Values, gradients and products of rows of points, on NumPy arrays.
+    dim : int
+        Number of coordinates.
+    probes : int
+        Number of random products from which the diagonal of the Hessian is estimated.
+    """
+    return RowFunction(**_members(calls, dim, probes, ()))
+
+
+def _members(calls: RowCalls, dim: int, probes: int, args: tuple[Any, ...]) -> dict[str, Any]:
+    return {
+        "dim": dim,
+        "fun": lambda rows: calls.values(rows, *args),
+        "jac": lambda rows: calls.gradients(rows, *args)[1],
+        "hessp": lambda x, rows: calls.products(x[None], rows[None], *args)[0] if len(rows) else np.zeros(rows.shape),
+        "vectorized": True,
+        "hessp_vectorized": True,
+        "probes": probes,
+        "calls": calls,
+        "args": args,
+    }

@@ -1,0 +1,301 @@
+"""A log density that is a prior and a sum over data, estimated from a few of the data at a time."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.gradients.function import Counts, Gradients, Hessians, Products, Values, must_be_callable, with_args
+from esgroup.gradients.rows import RowFunction
+from esgroup.variational.log_density import DerivativesAt, Indices, Target, make_target
+
+Arrays = tuple[NDArray[Any], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """The log likelihood of some data with its derivatives, each a sum over the data that it is given.
+
+    Parameters
+    ----------
+    fun : callable
+        fun(x, *batch) is the log likelihood of a batch at the point x: a sum, not a mean, over the rows of its arrays.
+    jac : callable or True, optional
+        Its gradient jac(x, *batch); True says that fun returns (value, gradient).
+    hessp : callable, optional
+        The product of its Hessian with a vector, hessp(x, v, *batch).
+    hess : callable, optional
+        Its Hessian, hess(x, *batch).
+    hess_diag : callable, optional
+        The diagonal of its Hessian, hess_diag(x, *batch).
+    hessp_vectorized : bool
+        Whether hessp takes several vectors v as rows for one point x.
+    vectorized : bool
+        Whether all functions take rows of points x, as in `fit_posterior`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from esgroup import Likelihood, fit_posterior
+    >>> rng = np.random.default_rng(0)
+    >>> y = 3 + rng.standard_normal(1000)  # with an unknown mean and the variance 1
+    >>> likelihood = Likelihood(lambda x, y: -0.5 * np.sum((y - x) ** 2), jac=lambda x, y: np.sum(y - x, keepdims=True))
+    >>> prior = lambda x: -0.5 * x @ x
+    >>> post = fit_posterior(
+    ...     prior, [0.0], jac=lambda x: -x, likelihood=likelihood, data=y, batch_size=100, rng=1
+    ... )
+    >>> bool(abs(post.mean[0] - y.sum() / 1001) < 0.1 * post.stds[0])
+    True
+    """
+
+    fun: Callable[..., Any]
+    jac: Callable[..., Any] | bool | None = None
+    hessp: Callable[..., Any] | None = None
+    hess: Callable[..., Any] | None = None
+    hess_diag: Callable[..., Any] | None = None
+    hessp_vectorized: bool = False
+    vectorized: bool = False
+
+    def __post_init__(self) -> None:
+        must_be_callable("fun", self.fun)
+        for name in ("hessp_vectorized", "vectorized"):
+            checks.store_flag(self, name)
+
+    def target(self, batch: Arrays, dim: int) -> Target:
+        """The negative log likelihood of a batch."""
+        given = {name: getattr(self, name) for name in ("jac", "hessp", "hess", "hess_diag")}
+        known: dict[str, Any] = {name: with_args(name, f, batch) if callable(f) else f for name, f in given.items()}
+        known |= {"hessp_vectorized": self.hessp_vectorized, "vectorized": self.vectorized}
+        return make_target(with_args("fun", self.fun, batch), dim, name="likelihood", **known)
+
+
+# ---- data -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Arrays with the same first axis, the rows of which are taken in batches of `size`.
+
+    Every epoch is a new permutation of the rows, cut into batches; rows that do not fill a batch are left out for this
+    epoch. So every batch is a uniformly random set of `size` rows, and those of an epoch are disjoint.
+    """
+
+    arrays: Arrays
+    size: int
+
+    def __len__(self) -> int:
+        return len(self.arrays[0])
+
+    @property
+    def batches(self) -> int:
+        """The number of batches in an epoch."""
+        return len(self) // self.size
+
+    @property
+    def weight(self) -> float:
+        """What the sum over a batch is multiplied with, so that its mean is the sum over all data."""
+        return len(self) / self.size
+
+    def batch(self, number: int, seed: int) -> Arrays:
+        """The batch of an iteration: a function of its number and of the seed alone, so that nothing need be kept."""
+        if self.size == len(self):
+            return self.arrays
+        epoch, place = divmod(number, self.batches)
+        rows = _permutation(len(self), seed, epoch)[place * self.size : (place + 1) * self.size]
+        return tuple(array[rows] for array in self.arrays)
+
+    def chunks(self) -> list[Arrays]:
+        """All data in order, in parts of at most the size of a batch."""
+        starts = range(0, len(self), self.size)
+        return [tuple(array[start : start + self.size] for array in self.arrays) for start in starts]
+
+    @cached_property
+    def checksum(self) -> int:
+        """Of the contents, the types and the shapes."""
+        total = 0
+        for array in self.arrays:
+            total = zlib.crc32(f"{array.dtype.str}{array.shape}".encode(), total)
+            total = zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"", total)
+        return total
+
+
+@lru_cache(maxsize=2)
+def _permutation(rows: int, seed: int, epoch: int) -> NDArray[np.intp]:
+    return checks.read_only(np.random.default_rng([seed, epoch]).permutation(rows))
+
+
+def make_dataset(data: Any, batch_size: Any) -> Dataset:
+    """Check data and the size of batches.
+
+    Parameters
+    ----------
+    data : array_like or tuple of array_like
+        One array, or several with the same first axis.
+    batch_size : int or None
+        The rows of a batch; None takes all.
+    """
+    parts = data if isinstance(data, tuple) else (data,)
+    if not parts:
+        raise ValueError("data must have at least one array, got an empty tuple")
+    arrays = tuple(_as_rows(f"data[{i}]" if len(parts) > 1 else "data", part) for i, part in enumerate(parts))
+    lengths = [len(array) for array in arrays]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"data must be arrays with the same number of rows, got {lengths}")
+    if lengths[0] == 0:
+        raise ValueError("data must have at least one row, got none")
+    size = lengths[0] if batch_size is None else checks.whole_number("batch_size", batch_size, least=1)
+    if size > lengths[0]:
+        raise ValueError(f"batch_size must be at most the number of rows of data, {lengths[0]}, got {size}")
+    return Dataset(arrays, size)
+
+
+def _as_rows(name: str, value: Any) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array, or a tuple of arrays, got rows of unequal length") from error
+    if array.ndim == 0:
+        raise ValueError(f"{name} must be an array with rows, got {value!r}")
+    if array.dtype.kind == "O":
+        raise ValueError(f"{name} must be an array of numbers or text, got one of objects")
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+# ---- the target -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class DataTarget:
+    """f = -(log prior) - weight * (log likelihood of a batch), a new batch in every iteration.
+
+    Attributes
+    ----------
+    prior : Target
+        The negative log prior.
+    likelihood : Likelihood or RowFunction
+        The log likelihood of a batch.
+    data : Dataset
+        The data, and how they are cut into batches.
+    counts : Counts
+        Evaluations of the likelihood, on one batch each.
+    """
+
+    prior: Target
+    likelihood: Likelihood | RowFunction
+    data: Dataset
+    counts: Counts
+
+    @cached_property
+    def function(self) -> Values:
+        """The one of prior and likelihood of which less is known."""
+        kinds = (Gradients, Products, Hessians)
+        return min(self.prior.function, self._first.function, key=lambda f: sum(isinstance(f, kind) for kind in kinds))
+
+    @property
+    def knows_diagonal(self) -> bool:
+        """Whether the diagonal of the Hessian is known of both."""
+        return self.prior.knows_diagonal and self._first.knows_diagonal
+
+    @property
+    def batches(self) -> int:
+        """The number of batches in an epoch."""
+        return self.data.batches
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether a batch is less than all data."""
+        return self.data.size < len(self.data)
+
+    @cached_property
+    def _first(self) -> Target:
+        """The likelihood of the first chunk, which says what is known of it."""
+        return self._likelihood(self.data.chunks()[0])
+
+    def _likelihood(self, batch: Arrays) -> Target:
+        dim = self.prior.function.dim
+        if isinstance(self.likelihood, RowFunction):
+            target = make_target(self.likelihood.with_arguments(*batch), dim, name="likelihood")
+        else:
+            target = self.likelihood.target(batch, dim)
+        return replace(target, function=replace(target.function, counts=self.counts))
+
+    def compiled(self, number: int, seed: int) -> list[tuple[RowFunction, float]] | None:
+        """Prior and likelihood with their weights, if both are computed by rows; else None."""
+        if not isinstance(self.likelihood, RowFunction) or not isinstance(self.prior.function, RowFunction):
+            return None
+        part: Any = self._likelihood(self.data.batch(number, seed)).function
+        return [(self.prior.function, 1.0), (part, self.data.weight)]
+
+    def at(self, x: Array, number: int, seed: int) -> DerivativesAt:
+        """f at the rows of x, with the batch of an iteration."""
+        part = self._likelihood(self.data.batch(number, seed)).at(x, number, seed)
+        return _Sum(self.prior.at(x, number, seed), part, self.data.weight)
+
+    def values(self, x: Array) -> Array:
+        """-(log prior) - (log likelihood of all data) of every row, the data in chunks of the size of a batch."""
+        total = self.prior.values(x)
+        for chunk in self.data.chunks():
+            total = total + self._likelihood(chunk).values(x)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Sum:
+    """first + weight * second, with derivatives."""
+
+    first: DerivativesAt
+    second: DerivativesAt
+    weight: float
+
+    def values(self, indices: Indices) -> Array:
+        return self.first.values(indices) + self.weight * self.second.values(indices)
+
+    def gradients(self, indices: Indices) -> Array:
+        return self.first.gradients(indices) + self.weight * self.second.gradients(indices)
+
+    def products(self, indices: Indices, v: Array) -> Array:
+        return self.first.products(indices, v) + self.weight * self.second.products(indices, v)
+
+    def diagonals(self, indices: Indices) -> Array:
+        return self.first.diagonals(indices) + self.weight * self.second.diagonals(indices)
+
+    def hessians(self, indices: Indices) -> Array:
+        return self.first.hessians(indices) + self.weight * self.second.hessians(indices)
+
+
+def make_data_target(prior: Target, likelihood: Any, data: Any, batch_size: Any) -> DataTarget:
+    """The target of a prior and of a likelihood of data.
+
+    Parameters
+    ----------
+    prior : Target
+        The negative log prior.
+    likelihood : callable, Likelihood or RowFunction
+        The log likelihood of a batch; a callable has values only.
+    data, batch_size
+        As in `fit_posterior`.
+    """
+    if isinstance(likelihood, Values) and not isinstance(likelihood, RowFunction):
+        title = type(likelihood).__name__
+        raise TypeError(f"likelihood must be a function, a Likelihood, or made by jax_function, got a {title}")
+    if not isinstance(likelihood, (Likelihood, RowFunction)):
+        must_be_callable("likelihood", likelihood)
+        likelihood = Likelihood(likelihood)
+    target = DataTarget(prior, likelihood, make_dataset(data, batch_size), Counts())
+    for kind, argument in ((Gradients, "jac"), (Products, "hessp")):
+        known = [isinstance(part.function, kind) for part in (prior, target._first)]
+        if known == [True, False]:
+            raise ValueError(f"likelihood must have {argument}= as logp does: Likelihood(fun, {argument}=...)")
+        if known == [False, True]:
+            raise ValueError(f"{argument} must be given for logp, the log prior, as it is known of the likelihood")
+    return target
