@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, bmm
 
 from esgroup import checks
 from esgroup.groups.block_diagonal import BlockDiagonal
@@ -81,29 +81,29 @@ class TensorFrame(TensorGroup):
     def apply(self, a: Tensor, x: Tensor) -> Tensor:
         f, d, v = self.parts(a)
         hub, rest = self._halves(_reflected(v, x))
-        return torch.cat([hub @ f.mT, rest * d], -1)
+        return torch.cat([bmm(hub, f.mT), rest * d], -1)
 
     def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
         (f, d, v), (hub, rest) = self.parts(a), self._halves(x)
-        return _reflected(v, torch.cat([hub @ f, rest * d], -1))
+        return _reflected(v, torch.cat([bmm(hub, f), rest * d], -1))
 
     def gram_right(self, parts: Parts, x: Tensor) -> Tensor:
         f, d, v = parts
         hub, rest = self._halves(_reflected(v, x))
-        return _reflected(v, torch.cat([hub @ (f.mT @ f), rest * d.square()], -1))
+        return _reflected(v, torch.cat([bmm(hub, bmm(f.mT, f)), rest * d.square()], -1))
 
     def gram_left(self, parts: Parts, x: Tensor) -> Tensor:
         return self.gram_right(parts, x.mT).mT
 
     def project(self, x: Tensor) -> Tensor:
         hub, rest = self._halves(x)
-        gram = hub.mT @ hub / 2
-        return torch.cat([gram.flatten(-2), rest.square().sum(-2) / 2, (hub.mT @ rest).flatten(-2)], -1)
+        gram = bmm(hub.mT, hub) / 2
+        return torch.cat([gram.flatten(-2), rest.square().sum(-2) / 2, (bmm(hub.mT, rest)).flatten(-2)], -1)
 
     def project_gram(self, a: Tensor) -> Tensor:
         f, d, _ = self._split(a)
         zero = a.new_zeros(*a.shape[:-1], self.k * (self.dim - self.k))
-        return torch.cat([(f @ f.mT / 2).flatten(-2), d.squeeze(-2).square() / 2, zero], -1)
+        return torch.cat([(bmm(f, f.mT) / 2).flatten(-2), d.squeeze(-2).square() / 2, zero], -1)
 
     def squared_norm(self, a: Tensor) -> Tensor:
         return a.narrow(-1, 0, self._core).square().sum(-1)
@@ -123,12 +123,14 @@ class TensorFrame(TensorGroup):
         new_d = d / torch.addcmul(1 + local_d, local_d, local_d, value=0.5)
         h = torch.baddbmm(local_f, local_f, local_f, alpha=0.5)
         h.diagonal(dim1=-2, dim2=-1).add_(1)
-        tangent = f.mT @ c_t.view(*a.shape[:-1], self.k, self.dim - self.k) / d  # T^T
-        values, vectors = torch.linalg.eigh(tangent @ tangent.mT)
-        root = (vectors * (1 + values.clamp_(min=0)).rsqrt().unsqueeze(-2)) @ vectors.mT  # (I + T^T T)^-1/2
-        turned = _reflected(v, torch.cat([root, root @ tangent], -1))  # orthonormal rows, in the original coordinates
+        tangent = bmm(f.mT, c_t.view(*a.shape[:-1], self.k, self.dim - self.k)) / d  # T^T
+        values, vectors = torch.linalg.eigh(bmm(tangent, tangent.mT))
+        scales = (1 + values.clamp_(min=0)).rsqrt().unsqueeze(-2)
+        root = bmm(vectors * scales, vectors.mT)  # (I + T^T T)^-1/2
+        turned = _reflected(v, torch.cat([root, bmm(root, tangent)], -1))  # rows, in the original basis
         new_v, turn = _reflector(turned)
-        return torch.cat([(torch.linalg.solve(h, f) @ turn).flatten(-2), new_d.squeeze(-2), new_v.flatten(-2)], -1)
+        new_f = bmm(torch.linalg.solve(h, f), turn)
+        return torch.cat([new_f.flatten(-2), new_d.squeeze(-2), new_v.flatten(-2)], -1)
 
     def group_of(self, a: Tensor) -> Conjugate:
         v = self.parts(a)[2].detach().cpu().double().numpy()
@@ -142,7 +144,7 @@ class TensorFrame(TensorGroup):
 
 def _reflected(v: Tensor, x: Tensor) -> Tensor:
     """X Q = X - (X V) V^T."""
-    return torch.baddbmm(x, x @ v, v.mT, alpha=-1)
+    return torch.baddbmm(x, bmm(x, v), v.mT, alpha=-1)
 
 
 def _reflector(rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -153,8 +155,8 @@ def _reflector(rows: Tensor) -> tuple[Tensor, Tensor]:
     """
     k = rows.shape[-2]
     left, singular, right = torch.linalg.svd(rows[..., :k].mT)
-    turn = -(left @ right).mT
-    u = rows.mT @ -turn
+    turn = -(bmm(left, right)).mT
+    u = bmm(rows.mT, -turn)
     u.diagonal(dim1=-2, dim2=-1).add_(1)
-    v = u @ ((left * (1 + singular).rsqrt().unsqueeze(-2)) @ left.mT)
+    v = bmm(u, bmm(left * (1 + singular).rsqrt().unsqueeze(-2), left.mT))
     return v, turn

@@ -10,11 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, bmm
 
 from esgroup.groups.base import Group
 from esgroup.groups.bordered import BlockTriangular, Bordered, Heisenberg
@@ -202,6 +202,7 @@ class TensorBordered(FixedGroup):
     """
 
     group: Bordered
+    _nothing: ClassVar[tuple[Any, ...]] = (None,) * 6  # blocks without numbers
 
     @cached_property
     def _shapes(self) -> list[tuple[int, int]]:
@@ -213,6 +214,11 @@ class TensorBordered(FixedGroup):
         return [rows * columns for rows, columns in self._shapes]
 
     @cached_property
+    def _present(self) -> list[int]:
+        k, _, q = self.group.layout[:3]
+        return [i for i, is_there in enumerate((k, k, True, q, k and q, q)) if is_there]
+
+    @cached_property
     def _order(self) -> list[int]:
         """Which of the blocks F, D, L come first, second and third among the coordinates."""
         starts = [place.start for place in self.group._coordinates()]
@@ -220,8 +226,11 @@ class TensorBordered(FixedGroup):
         return sorted((i for i in range(3) if sizes[i]), key=lambda i: starts[i])
 
     def parts(self, a: Tensor) -> TensorBlocks:
-        parts, lead = a.split_with_sizes(self._sizes, -1), a.shape[:-1]
-        return TensorBlocks(*(part.view(*lead, *shape) for part, shape in zip(parts, self._shapes, strict=True)))
+        lead, present = a.shape[:-1], self._present
+        made = list(self._nothing)
+        for i, part in zip(present, a.split_with_sizes([self._sizes[i] for i in present], -1), strict=True):
+            made[i] = part.view(*lead, *self._shapes[i])
+        return TensorBlocks(*made)
 
     def _pack(self, *blocks: Tensor | None) -> Tensor:
         return torch.cat([block.flatten(-2) for block in blocks if block is not None], -1)
@@ -245,9 +254,9 @@ class TensorBordered(FixedGroup):
         k, _, q = self.group.layout[:3]
         middle = torch.baddbmm(d * b.d, f, b.p_t) if k else d * b.d
         if not q:
-            return f @ b.f.mT, middle, None
-        end = d @ b.q.mT + last @ b.last.mT
-        return (f @ b.f.mT, middle, end + f @ b.x.mT) if k else (None, middle, end)
+            return bmm(f, b.f.mT) if k else None, middle, None
+        end = bmm(d, b.q.mT) + bmm(last, b.last.mT)
+        return (bmm(f, b.f.mT), middle, end + bmm(f, b.x.mT)) if k else (None, middle, end)
 
     def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
         return self._joined(*self._applied_transposed(self.parts(a), *self._parted(x)))
@@ -257,10 +266,10 @@ class TensorBordered(FixedGroup):
     ) -> tuple[Tensor | None, Tensor, Tensor | None]:
         """The three parts of X A."""
         k, _, q = self.group.layout[:3]
-        first = torch.baddbmm(f @ b.f, d, b.p_t.mT) if k and f is not None else None
+        first = torch.baddbmm(bmm(f, b.f), d, b.p_t.mT) if k and f is not None else None
         if not q or last is None:
             return first, d * b.d, None
-        return first if first is None else first + last @ b.x, d * b.d + last @ b.q, last @ b.last
+        return first if first is None else first + bmm(last, b.x), d * b.d + bmm(last, b.q), bmm(last, b.last)
 
     def gram_right(self, parts: TensorBlocks, x: Tensor) -> Tensor:
         return self._joined(*self._applied_transposed(parts, *self._applied(parts, *self._parted(x))))
@@ -273,8 +282,8 @@ class TensorBordered(FixedGroup):
         f, d, last = self._parted(x)
         diagonal = d.square().sum(-2, keepdim=True) / 2
         ft, lt = f.mT, last.mT
-        first = (ft @ f / 2, ft @ d) if k else (None, None)
-        end = (lt @ d, lt @ f if k else None, lt @ last / 2) if q else (None, None, None)
+        first = (bmm(ft, f) / 2, bmm(ft, d)) if k else (None, None)
+        end = (bmm(lt, d), bmm(lt, f) if k else None, bmm(lt, last) / 2) if q else (None, None, None)
         return self._pack(*first, diagonal, *end)
 
     def project_gram(self, a: Tensor) -> Tensor:
@@ -283,13 +292,14 @@ class TensorBordered(FixedGroup):
         diagonal = b.d.square()
         if k:
             diagonal = diagonal + b.p_t.square().sum(-2, keepdim=True)
-        first = (b.f @ b.f.mT / 2, b.f @ b.p_t) if k else (None, None)
+        first = (bmm(b.f, b.f.mT) / 2, bmm(b.f, b.p_t)) if k else (None, None)
         if not q:
             return self._pack(*first, diagonal / 2)
-        last, q_block = b.q @ b.q.mT + b.last @ b.last.mT, b.q * b.d
+        last, q_block = bmm(b.q, b.q.mT) + bmm(b.last, b.last.mT), b.q * b.d
         if not k:
             return self._pack(*first, diagonal / 2, q_block, None, last / 2)
-        return self._pack(*first, diagonal / 2, q_block + b.x @ b.p_t, b.x @ b.f.mT, (last + b.x @ b.x.mT) / 2)
+        last, q_block = last + bmm(b.x, b.x.mT), q_block + bmm(b.x, b.p_t)
+        return self._pack(*first, diagonal / 2, q_block, bmm(b.x, b.f.mT), last / 2)
 
     def squared_norm(self, a: Tensor) -> Tensor:
         return a.square().sum(-1)
@@ -306,11 +316,11 @@ class TensorBordered(FixedGroup):
     def h(self, m: Tensor) -> Tensor:
         k, _, q = self.group.layout[:3]
         b = self.parts(m)
-        first = (b.f @ b.f, b.f.mT @ b.p_t + b.p_t * b.d) if k else (None, None)
+        first = (bmm(b.f, b.f), bmm(b.f.mT, b.p_t) + b.p_t * b.d) if k else (None, None)
         end: tuple[Tensor | None, ...] = (None, None, None)
         if q:
-            x = b.x @ b.f + b.q @ b.p_t.mT + b.last @ b.x if k else None
-            end = (b.q * b.d + b.last @ b.q, x, b.last @ b.last)
+            x = bmm(b.x, b.f) + bmm(b.q, b.p_t.mT) + bmm(b.last, b.x) if k else None
+            end = (b.q * b.d + bmm(b.last, b.q), x, bmm(b.last, b.last))
         found = m + self._pack(*first, b.d.square(), *end) / 2
         self.subtract_identity(found, -1.0)
         return found
@@ -320,10 +330,10 @@ class TensorBordered(FixedGroup):
         by, own = self.parts(b), self.parts(a)
         d = own.d / by.d
         f = torch.linalg.solve(by.f, own.f) if k else None
-        p_t = (own.p_t - f.mT @ by.p_t) / by.d if f is not None else None
+        p_t = (own.p_t - bmm(f.mT, by.p_t)) / by.d if f is not None else None
         if not q:
             return self._pack(f, p_t, d)
-        x = None if f is None or p_t is None else torch.linalg.solve(by.last, own.x - by.x @ f - by.q @ p_t.mT)
+        x = None if f is None or p_t is None else torch.linalg.solve(by.last, own.x - bmm(by.x, f) - bmm(by.q, p_t.mT))
         q_block, last = torch.linalg.solve(by.last, own.q - by.q * d), torch.linalg.solve(by.last, own.last)
         return self._pack(f, p_t, d, q_block, x, last)
 
@@ -350,28 +360,28 @@ class TensorDense(FixedGroup):
         return gram / 2
 
     def apply(self, a: Tensor, x: Tensor) -> Tensor:
-        return x @ self.matrix(a).mT
+        return bmm(x, self.matrix(a).mT)
 
     def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
-        return x @ self.matrix(a)
+        return bmm(x, self.matrix(a))
 
     def parts(self, a: Tensor) -> Tensor:
         return a
 
     def gram_right(self, parts: Tensor, x: Tensor) -> Tensor:
         matrix = self.matrix(parts)
-        return x @ matrix.mT @ matrix
+        return bmm(bmm(x, matrix.mT), matrix)
 
     def gram_left(self, parts: Tensor, x: Tensor) -> Tensor:
         matrix = self.matrix(parts)
-        return matrix.mT @ (matrix @ x)
+        return bmm(matrix.mT, bmm(matrix, x))
 
     def project(self, x: Tensor) -> Tensor:
-        return self.pack(self.local(x.mT @ x))
+        return self.pack(self.local(bmm(x.mT, x)))
 
     def project_gram(self, a: Tensor) -> Tensor:
         matrix = self.matrix(a)
-        return self.pack(self.local(matrix @ matrix.mT))
+        return self.pack(self.local(bmm(matrix, matrix.mT)))
 
     def squared_norm(self, a: Tensor) -> Tensor:
         return self.matrix(a).square().sum((-1, -2))
@@ -386,7 +396,7 @@ class TensorDense(FixedGroup):
         return self.pack(torch.linalg.solve(self.matrix(b), self.matrix(a)))
 
     def moved(self, a: Tensor, m: Tensor) -> Tensor:
-        return self.pack(inverse_by_blocks(self.matrix(self.h(m))) @ self.matrix(a))
+        return self.pack(bmm(inverse_by_blocks(self.matrix(self.h(m))), self.matrix(a)))
 
 
 def inverse_by_blocks(matrix: Tensor) -> Tensor:
@@ -401,10 +411,10 @@ def inverse_by_blocks(matrix: Tensor) -> Tensor:
     half = size // 2
     p, q, r = matrix[..., :half, :half], matrix[..., :half, half:], matrix[..., half:, half:]
     p_inverse = inverse_by_blocks(p)
-    gain = p_inverse @ q
-    rest = inverse_by_blocks(r - q.mT @ gain)
-    corner = gain @ rest
-    top = torch.cat([p_inverse + corner @ gain.mT, -corner], -1)
+    gain = bmm(p_inverse, q)
+    rest = inverse_by_blocks(r - bmm(q.mT, gain))
+    corner = bmm(gain, rest)
+    top = torch.cat([p_inverse + bmm(corner, gain.mT), -corner], -1)
     return torch.cat([top, torch.cat([-corner.mT, rest], -1)], -2)
 
 
