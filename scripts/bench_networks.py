@@ -76,8 +76,23 @@ def fastest(jobs: dict[str, Callable[[], Any]], steps: int, turns: int) -> dict[
 
 
 def stored(optimizer: torch.optim.Optimizer) -> int:
-    """All numbers in the state; counters of steps are not."""
-    return sum(v.numel() for state in optimizer.state.values() for v in state.values() if v.ndim)
+    """All numbers in the state, and those that are kept beside it; counters of steps are not."""
+    found = {id(v): v for state in optimizer.state.values() for v in state.values() if v.ndim}
+    total = sum(v.numel() for v in found.values())
+    known = {v.untyped_storage().data_ptr() for v in found.values()}
+    for plans in getattr(optimizer, "_plans", {}).values():
+        kept = [t for plan in plans.plans for stack in plan.stacks for gram in stack.grams for t in tensors(gram)]
+        for tensor in kept:
+            if tensor.untyped_storage().data_ptr() not in known:
+                known.add(tensor.untyped_storage().data_ptr())
+                total += tensor.numel()
+    return total
+
+
+def tensors(found: Any) -> list[torch.Tensor]:
+    if isinstance(found, torch.Tensor):
+        return [found]
+    return [] if found is None else [tensor for part in found for tensor in tensors(part)]
 
 
 @app.command()

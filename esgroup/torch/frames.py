@@ -72,6 +72,7 @@ class TensorFrame(TensorGroup):
         return [f.view(*a.shape[:-1], self.k, self.k), d.unsqueeze(-2), rest]
 
     def parts(self, a: Tensor) -> Parts:
+        """F, D as a row, and V, as views."""
         f, d, v = self._split(a)
         return f, d, v.view(*a.shape[:-1], self.dim, self.k)
 
@@ -87,13 +88,17 @@ class TensorFrame(TensorGroup):
         (f, d, v), (hub, rest) = self.parts(a), self._halves(x)
         return _reflected(v, torch.cat([bmm(hub, f), rest * d], -1))
 
-    def gram_right(self, parts: Parts, x: Tensor) -> Tensor:
-        f, d, v = parts
-        hub, rest = self._halves(_reflected(v, x))
-        return _reflected(v, torch.cat([bmm(hub, bmm(f.mT, f)), rest * d.square()], -1))
+    def gram(self, a: Tensor) -> Parts:
+        f, d, v = self.parts(a)
+        return f, d.square(), v
 
-    def gram_left(self, parts: Parts, x: Tensor) -> Tensor:
-        return self.gram_right(parts, x.mT).mT
+    def gram_right(self, gram: Parts, x: Tensor) -> Tensor:
+        f, squares, v = gram
+        hub, rest = self._halves(_reflected(v, x))
+        return _reflected(v, torch.cat([bmm(bmm(hub, f.mT), f), rest * squares], -1))
+
+    def gram_left(self, gram: Parts, x: Tensor) -> Tensor:
+        return self.gram_right(gram, x.mT).mT
 
     def project(self, x: Tensor) -> Tensor:
         hub, rest = self._halves(x)

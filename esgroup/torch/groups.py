@@ -61,15 +61,15 @@ class TensorGroup(ABC):
         """Rows A^T x_i, which are X A."""
 
     @abstractmethod
-    def parts(self, a: Tensor) -> Any:
-        """Views into an element for `gram_right` and `gram_left`; they stay valid when it is overwritten."""
+    def gram(self, a: Tensor) -> Any:
+        """What `gram_right` and `gram_left` need of an element, made once after each of its moves."""
 
     @abstractmethod
-    def gram_right(self, parts: Any, x: Tensor) -> Tensor:
+    def gram_right(self, gram: Any, x: Tensor) -> Tensor:
         """X A^T A, (layers, n, dim)."""
 
     @abstractmethod
-    def gram_left(self, parts: Any, x: Tensor) -> Tensor:
+    def gram_left(self, gram: Any, x: Tensor) -> Tensor:
         """A^T A X, (layers, dim, n)."""
 
     @abstractmethod
@@ -155,14 +155,15 @@ class TensorDiagonal(FixedGroup):
     def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
         return x * a.unsqueeze(-2)
 
-    def parts(self, a: Tensor) -> Tensor:
-        return a.unsqueeze(-2)
+    def gram(self, a: Tensor) -> tuple[Tensor, Tensor]:
+        squares = a.square()
+        return squares.unsqueeze(-2), squares.unsqueeze(-1)
 
-    def gram_right(self, parts: Tensor, x: Tensor) -> Tensor:
-        return x * parts.square()
+    def gram_right(self, gram: tuple[Tensor, Tensor], x: Tensor) -> Tensor:
+        return x * gram[0]
 
-    def gram_left(self, parts: Tensor, x: Tensor) -> Tensor:
-        return x * parts.square().mT
+    def gram_left(self, gram: tuple[Tensor, Tensor], x: Tensor) -> Tensor:
+        return x * gram[1]
 
     def project(self, x: Tensor) -> Tensor:
         return x.square().sum(-2).mul_(0.5)
@@ -225,7 +226,11 @@ class TensorBordered(FixedGroup):
         sizes = self.group.layout[:3]
         return sorted((i for i in range(3) if sizes[i]), key=lambda i: starts[i])
 
+    def gram(self, a: Tensor) -> TensorBlocks:
+        return self.parts(a)  # A^T A would have as many numbers again
+
     def parts(self, a: Tensor) -> TensorBlocks:
+        """The blocks of a packed element, as views."""
         lead, present = a.shape[:-1], self._present
         made = list(self._nothing)
         for i, part in zip(present, a.split_with_sizes([self._sizes[i] for i in present], -1), strict=True):
@@ -271,11 +276,11 @@ class TensorBordered(FixedGroup):
             return first, d * b.d, None
         return first if first is None else first + bmm(last, b.x), d * b.d + bmm(last, b.q), bmm(last, b.last)
 
-    def gram_right(self, parts: TensorBlocks, x: Tensor) -> Tensor:
-        return self._joined(*self._applied_transposed(parts, *self._applied(parts, *self._parted(x))))
+    def gram_right(self, gram: TensorBlocks, x: Tensor) -> Tensor:
+        return self._joined(*self._applied_transposed(gram, *self._applied(gram, *self._parted(x))))
 
-    def gram_left(self, parts: TensorBlocks, x: Tensor) -> Tensor:
-        return self.gram_right(parts, x.mT).mT
+    def gram_left(self, gram: TensorBlocks, x: Tensor) -> Tensor:
+        return self.gram_right(gram, x.mT).mT
 
     def project(self, x: Tensor) -> Tensor:
         k, _, q = self.group.layout[:3]
@@ -365,16 +370,15 @@ class TensorDense(FixedGroup):
     def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
         return bmm(x, self.matrix(a))
 
-    def parts(self, a: Tensor) -> Tensor:
-        return a
+    def gram(self, a: Tensor) -> Tensor:
+        matrix = self.matrix(a)
+        return bmm(matrix.mT, matrix)
 
-    def gram_right(self, parts: Tensor, x: Tensor) -> Tensor:
-        matrix = self.matrix(parts)
-        return bmm(bmm(x, matrix.mT), matrix)
+    def gram_right(self, gram: Tensor, x: Tensor) -> Tensor:
+        return bmm(x, gram)
 
-    def gram_left(self, parts: Tensor, x: Tensor) -> Tensor:
-        matrix = self.matrix(parts)
-        return bmm(matrix.mT, bmm(matrix, x))
+    def gram_left(self, gram: Tensor, x: Tensor) -> Tensor:
+        return bmm(gram, x)
 
     def project(self, x: Tensor) -> Tensor:
         return self.pack(self.local(bmm(x.mT, x)))

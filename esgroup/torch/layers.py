@@ -17,7 +17,7 @@ A vector (a bias, the scale of a norm) is a matrix with one column and A = 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -93,6 +93,10 @@ class MatrixLayers:
         sides = (self.rows, self.cols)
         return Roots(*(side.scaled(side.identity(like), size) for side in sides))
 
+    def grams(self, roots: Roots) -> tuple[Any, Any]:
+        """What the products with S^-1 need of both sides."""
+        return self.rows.gram(roots.rows), self.cols.gram(roots.cols)
+
     def whitened(self, roots: Roots, g: Tensor) -> Tensor:
         """K_B G K_A^T."""
         return self.rows.apply(roots.rows, self.cols.apply(roots.cols, g).mT).mT
@@ -105,12 +109,13 @@ class MatrixLayers:
         """The parts of M_B and M_A that come from the loss and the L2 term, packed."""
         of_rows, of_cols, d, p = self._seen(roots, seen)
         ridge, rate = constants.l2 + constants.damping, constants.curvature_rate
+        of_rows, of_cols = of_rows * (rate / p), of_cols * (rate / d)
         if ridge:
-            trace_rows = self.rows.squared_norm(roots.rows).unsqueeze(-1)
-            trace_cols = self.cols.squared_norm(roots.cols).unsqueeze(-1)
-            of_rows = torch.addcmul(of_rows, self.rows.project_gram(roots.rows), trace_cols, value=ridge)
-            of_cols = torch.addcmul(of_cols, self.cols.project_gram(roots.cols), trace_rows, value=ridge)
-        return Roots(of_rows * (rate / p), of_cols * (rate / d))
+            trace_rows = self.rows.squared_norm(roots.rows).unsqueeze(-1) * (rate * ridge / d)
+            trace_cols = self.cols.squared_norm(roots.cols).unsqueeze(-1) * (rate * ridge / p)
+            of_rows = of_rows.addcmul_(self.rows.project_gram(roots.rows), trace_cols)
+            of_cols = of_cols.addcmul_(self.cols.project_gram(roots.cols), trace_rows)
+        return Roots(of_rows, of_cols)
 
     def moved(self, roots: Roots, seen: Roots, constants: Constants) -> Roots:
         """A <- A h(M_A), B <- B h(M_B) with what was seen, less the part of the entropy."""

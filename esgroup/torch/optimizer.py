@@ -293,6 +293,7 @@ class StructuredNGD(Optimizer):
         p.copy_(mean)
         for name, root in new._asdict().items():
             self.state[p][name].copy_(root)
+        self._plans.clear()  # what these have made of the roots
 
     def _roots(self, p: Tensor) -> tuple[MatrixLayers, Roots]:
         group = self._group_of(p)

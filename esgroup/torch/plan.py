@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -121,18 +120,22 @@ class Stack:
     roots: Roots
     momentum: Tensor  # a view, (count, d, p)
 
-    @cached_property
-    def _parts(self) -> tuple[Any, Any]:
-        return self.layers.rows.parts(self.roots.rows), self.layers.cols.parts(self.roots.cols)
+    grams: list[Any] = dataclasses.field(default_factory=list)  # of the roots, until these move
 
     def natural(self, momentum: Tensor) -> Tensor:
         """S^-1 Z of the momentum Z, a part of the flat one."""
         if torch.compiler.is_compiling():  # a graph must not have inputs that share memory: views are made in it
-            z = self.of(momentum)
-            rows, cols = self.layers.rows.parts(self.roots.rows), self.layers.cols.parts(self.roots.cols)
+            z, (rows, cols) = self.of(momentum), self.layers.grams(self.roots)
         else:
-            z, (rows, cols) = self.momentum, self._parts
+            if not self.grams:
+                self.grams.extend(self.layers.grams(self.roots))
+            z, (rows, cols) = self.momentum, self.grams
         return self.layers.rows.gram_left(rows, self.layers.cols.gram_right(cols, z))
+
+    def move(self, seen: Roots, constants: Constants) -> None:
+        """Move the roots by what was seen of the curvature."""
+        torch._foreach_copy_(self.roots, self.layers.moved(self.roots, seen, constants))
+        self.grams.clear()
 
     @property
     def end(self) -> int:
@@ -260,7 +263,7 @@ class Plan:
             steps.append(stack.layers.local_curvature(stack.roots, seen, constants))
         shorten([m for pair in steps for side in pair for m in side.unbind()])
         for stack, pair in zip(self.stacks, steps, strict=True):
-            torch._foreach_copy_(stack.roots, stack.layers.moved(stack.roots, pair, constants))
+            stack.move(pair, constants)
         if self.root is not None:
             squares = _gated(curvature.of_vectors(self.vectors, gradient[self.begin :]), gate)
             self.root.copy_(refreshed_vector(self.root, squares, constants))

@@ -53,8 +53,8 @@ def test_products_and_gram_matrices_are_those_of_the_written_out_root(frame: Ten
     x = torch.randn(2, 4, frame.dim, generator=rng, dtype=torch.float64)
     close(frame.apply(a, x), x @ k.mT)
     close(frame.apply_transposed(a, x), x @ k)
-    close(frame.gram_right(frame.parts(a), x), x @ k.mT @ k)
-    close(frame.gram_left(frame.parts(a), x.mT), k.mT @ k @ x.mT)
+    close(frame.gram_right(frame.gram(a), x), x @ k.mT @ k)
+    close(frame.gram_left(frame.gram(a), x.mT), k.mT @ k @ x.mT)
     close(frame.squared_norm(a), k.square().sum((1, 2)))
     gram = k @ k.mT
     hub, rest = slice(0, frame.k), slice(frame.k, None)
