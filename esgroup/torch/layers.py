@@ -32,6 +32,8 @@ LARGEST_WHITE = 1.0
 LARGEST_ENTRY = 3.0
 #: A matrix changes by at most this part of its norm in one step, or by the part lr if that is less.
 LARGEST_CHANGE = 0.02
+#: This bound grows over so many first steps, in which S is not yet that of the loss.
+SETTLING = 50
 #: The norm that a matrix of zeros is taken to have, as the root mean square of its entries.
 SMALLEST_ENTRY = 1e-2
 

@@ -81,8 +81,9 @@ class StructuredNGD(Optimizer):
     in a row there is a warning. On accelerators nothing is copied to the host in a step, and the warning comes when
     `skipped` is read.
 
-    Every step is bounded: a matrix changes by at most the part lr of its norm and never by more than 0.02, the whitened
-    momentum is at most as large as one mini-batch's gradient, and S grows at most sixfold in a refresh.
+    Every step is bounded: a matrix changes by at most the part lr of its norm and never by more than 0.02, in the first
+    50 steps by less; the whitened momentum is at most as large as one mini-batch's gradient; and S grows at most
+    sixfold in a refresh.
 
     Examples
     --------

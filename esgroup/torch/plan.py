@@ -26,6 +26,7 @@ from esgroup.torch.layers import (
     LARGEST_ENTRY,
     LARGEST_LOCAL,
     LARGEST_WHITE,
+    SETTLING,
     SMALLEST_ENTRY,
     Constants,
     MatrixLayers,
@@ -253,6 +254,7 @@ class Plan:
         white = energy.clamp_(min=1e-37).sqrt_()  # |K_B Z K_A^T| = <Z, S^-1 Z>^(1/2)
         bounded = (self._white_scale * noise / white).minimum(correction) * rate
         share = rate.clamp(max=LARGEST_CHANGE) if isinstance(rate, Tensor) else min(rate, LARGEST_CHANGE)
+        share = (self.step / SETTLING).clamp(max=1) * share
         return bounded.minimum(sizes.maximum(self._least_norm) * share / lengths).unbind()
 
     def _refresh(self, gradient: Tensor, constants: Constants, curvature: Curvature, gate: float | Tensor) -> None:
