@@ -243,7 +243,7 @@ class Plan:
         shaped = [step.view(p.shape) for step, p in zip(steps, self.parameters, strict=True)]
         torch._foreach_sub_(self.parameters, shaped)
 
-    def _factors(self, steps: tuple[Tensor, ...], correction: Tensor, noise: float, rate: Any) -> Sequence[Tensor]:
+    def _factors(self, steps: tuple[Tensor, ...], correction: Tensor, noise: float, rate: Any) -> tuple[Tensor, ...]:
         """What S^-1 Z of every matrix is multiplied by: the rate, or less where the step would be too long."""
         momenta = self._momenta
         if torch.compiler.is_compiling():  # as in Stack.natural
