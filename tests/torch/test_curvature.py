@@ -418,7 +418,7 @@ def test_a_network_learns_with_every_curvature(kind) -> None:
     optimizer = StructuredNGD(model.parameters(), lr=0.02, curvature=KINDS[kind](model), refresh=2)
     x, y = networks.images(40)
     losses = []
-    for _ in range(40):
+    for _ in range(100):
         if isinstance(optimizer.curvature, PerExampleGradients):
             optimizer.curvature.observe(x, y)
         optimizer.zero_grad()

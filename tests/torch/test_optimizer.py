@@ -30,7 +30,7 @@ def test_a_regression_is_fitted(name) -> None:
     model = filled(nn.Sequential(nn.Linear(6, 10), nn.Tanh(), nn.Linear(10, 2)), 0).double()
     optimizer = StructuredNGD(model.parameters(), lr=0.03, batch_size=64, refresh=2, **STRUCTURES[name])
     losses = []
-    for _ in range(100):
+    for _ in range(170):
         optimizer.zero_grad()
         loss = (model(x) - y).square().mean()
         loss.backward()
@@ -46,7 +46,7 @@ def test_a_classification_is_learned(dtype) -> None:
     model = networks.network(dtype)
     optimizer = StructuredNGD(model.parameters(), lr=0.02, batch_size=48, refresh=2)
     losses = []
-    for _ in range(60):
+    for _ in range(110):
         optimizer.zero_grad()
         loss = cross_entropy(model(x), y)
         loss.backward()
@@ -432,7 +432,7 @@ def test_an_embedding_is_learned() -> None:
     y = (x[:, 0] + x[:, 1]) % 3
     optimizer = StructuredNGD(model.parameters(), lr=0.03, batch_size=40, refresh=2)
     losses = []
-    for _ in range(60):
+    for _ in range(130):
         optimizer.zero_grad()
         loss = cross_entropy(model(x), y)
         loss.backward()
