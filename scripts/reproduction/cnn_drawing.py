@@ -26,7 +26,8 @@ PARTS = {"validation loss": "validation loss", "validation accuracy": "validatio
 
 
 def figure(table: Table, path: Path) -> None:
-    names = [name for name in LOOKS if name in table.series("validation loss")]
+    broken = set(table.series("failed"))  # methods with runs that have no end have no means
+    names = [name for name in LOOKS if name in table.series("validation loss") and name not in broken]
     (weights,) = table.where("network").rows
     seeds = len(table.cases("validation loss"))
     data = table.cases("size")[0]
@@ -40,7 +41,7 @@ def figure(table: Table, path: Path) -> None:
         for i, part in enumerate(PARTS):
             for j, over in enumerate(("epochs", "seconds")):
                 _panel(axes[f"{i}{j}"], table, names, part, over)
-        _legend(axes["00"], names)
+        _legend(axes["10"], names)
         _gains(axes["gain"], table)
         drawing.save(made, path)
 
@@ -81,17 +82,23 @@ def _legend(axes: Any, names: list[str]) -> None:
         look = LOOKS[name]
         handles.append(Line2D([], [], color=look.colour, marker=look.marker, markersize=4, linewidth=1.5, label=name))
         handles[-1].set_dashes(look.dashes)
-    axes.legend(handles=handles, frameon=False, fontsize=8.5, labelcolor=drawing.INK, handlelength=3.2)
+    axes.legend(handles=handles, frameon=False, fontsize=8, labelcolor=drawing.INK, handlelength=3.2)
 
 
 def _gains(axes: Any, table: Table) -> None:
-    """Points of test accuracy over Adam, with intervals."""
+    """Points of test accuracy over Adam, with intervals; of methods with failed runs, their number."""
     names = [name for name in table.series("test accuracy") if name != "Adam"]
+    failed = {name: len(table.where("failed", series=name).rows) for name in names}
     if "Adam" in table.series("test accuracy"):
         axes.axvline(0, color=drawing.INK, alpha=0.5, linewidth=1, linestyle=":")
         found = [gain(table, name, "Adam") for name in names]
-        reach = 1.15 * max((abs(one.mean) for one in found if np.isfinite(one.mean)), default=1.0) + 0.5
+        means = [abs(one.mean) for name, one in zip(names, found, strict=True) if not failed[name]]
+        reach = 1.15 * max((mean for mean in means if np.isfinite(mean)), default=1.0) + 0.5
         for height, (name, one) in enumerate(zip(names, found, strict=True)):
+            if failed[name]:
+                look = {"ha": "center", "va": "center", "fontsize": 8.5, "color": drawing.INK}
+                axes.text(0, height, f"{failed[name]} runs failed", **look, backgroundcolor="white")
+                continue
             colour = LOOKS[name].colour if name in LOOKS else drawing.INK
             low, high = (float(np.clip(value, -2 * reach, 2 * reach)) for value in (one.low, one.high))
             axes.plot([low, high], [height, height], color=colour, linewidth=1.5)
@@ -99,5 +106,5 @@ def _gains(axes: Any, table: Table) -> None:
         axes.set_xlim(-reach, reach)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
-    drawing.notebook(axes, "test accuracy over Adam's, with 95 % intervals")
-    drawing.name_axis(axes.xaxis, "points")
+    drawing.notebook(axes, "test accuracy over Adam's")
+    drawing.name_axis(axes.xaxis, "points, with intervals of 95 %")
