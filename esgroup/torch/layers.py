@@ -24,7 +24,7 @@ from torch import Tensor
 
 from esgroup.torch.groups import TensorGroup
 
-#: The largest part of M that comes from the loss, |M|_F: S grows at most by h(1)^2 = 6 in a step.
+#: The largest part of M that comes from the loss, |M|_F: A A^T and B B^T grow at most by h(1)^2 = 6.25 in a refresh.
 LARGEST_LOCAL = 1.0
 #: The largest root mean square of K_B Z K_A^T, in units of what one mini-batch has once S has settled.
 LARGEST_WHITE = 1.0

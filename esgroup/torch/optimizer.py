@@ -82,8 +82,8 @@ class StructuredNGD(Optimizer):
     `skipped` is read.
 
     Every step is bounded: a matrix changes by at most the part lr of its norm and never by more than 0.02, in the first
-    50 steps by less; the whitened momentum is at most as large as one mini-batch's gradient; and S grows at most
-    sixfold in a refresh.
+    50 steps by less; the whitened momentum is at most as large as one mini-batch's gradient; and each factor
+    of S grows at most by 6.25 in a refresh.
 
     Examples
     --------
