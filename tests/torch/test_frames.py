@@ -92,6 +92,23 @@ def test_turning_carries_the_numbers_along(frame: TensorFrame) -> None:
     assert (after.mT @ after - before.mT @ before).norm() > 1e-3
 
 
+@frames
+def test_the_dense_block_keeps_its_directions_when_the_frame_turns(frame: TensorFrame) -> None:
+    """Rows of the hub are F B^T before and after, with B = Q [I; T] (I + T^T T)^-1/2 and T = D^-1 C F after the turn."""
+    a = generic(frame)
+    f, d, v = frame.parts(a)
+    c_t = 0.1 * torch.randn(2, frame.k, frame.dim - frame.k, generator=torch.Generator().manual_seed(2)).double()
+    m = torch.cat([torch.zeros(2, frame._core, dtype=torch.float64), c_t.flatten(1)], 1)
+    one = torch.eye(frame.k, dtype=torch.float64).expand(2, -1, -1)
+    directions = torch.cat([one, (f.mT @ c_t / d).mT], 1)
+    upper = torch.linalg.cholesky(directions.mT @ directions).mT
+    span = directions @ torch.linalg.inv(upper)  # orthonormal, in another basis than the symmetric root gives
+    left, _, right = torch.linalg.svd(span.mT @ directions)
+    q = torch.eye(frame.dim, dtype=torch.float64) - v @ v.mT
+    wanted = f @ (q @ span @ left @ right).mT
+    close(dense(frame, frame.moved(a, m))[:, : frame.k], wanted)
+
+
 def test_one_turn_is_a_step_of_the_power_method() -> None:
     frame = TensorFrame(6, 2)
     a = generic(frame, layers=1)
