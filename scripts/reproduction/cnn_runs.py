@@ -22,7 +22,6 @@ class Size:
     valid: int = 2_000
     test: int = 10_000
     epochs: int = 10
-    tuning_epochs: int = 3
     batch: int = 50
     seeds: int = 5
     settings: int = 8
@@ -45,7 +44,7 @@ class Task:
         from reproduction.cnn_methods import METHODS, label
 
         size = asdict(self.size)
-        for other in ("epochs", "tuning_epochs", "seeds", "settings", "scales"):  # of the whole, not of this run
+        for other in ("epochs", "seeds", "settings", "scales"):  # of the whole, not of this run
             del size[other]
         setting = label(METHODS[self.method].grid[self.setting])
         key = {"data": self.data, "method": self.method, "setting": setting, "seed": self.seed, "epochs": self.epochs}

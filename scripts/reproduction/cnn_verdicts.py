@@ -271,15 +271,13 @@ def notes(table: Table) -> list[str]:
         f"for every seed, {size['test']:,} for the test; {size['epochs']} epochs in batches of {size['batch']}, "
         f"{size['seeds']} seeds. Network: {network.case}, {network.value:,.0f} weights; Kaiming's first weights. The "
         "paper has CIFAR-10 and STL-10, batches of 20 and a network whose widths it does not give.",
-        "All minimise the mean cross-entropy plus 0.0001 / 2 times the squared weights, with 10,000 images a prior "
-        "N(0, 1) of every weight; AdamW has decoupled decay instead. The paper's weight is 0.01, without the loss it "
-        "belongs to; with the mean it is too strong for this network.",
+        "All minimise the mean cross-entropy plus l2 / 2 times the squared weights; AdamW has decoupled decay instead. "
+        "The paper's weight is 0.01, without the loss it belongs to; with the mean it is too strong for this network.",
         "Square brackets are intervals of 95 % (Student's t, paired over the seeds). Cannot be told apart: the "
         "interval has zero in it. Seconds are CPU time on one thread, without validation; ms are of the whole "
         "iteration and of the method's own step.\n\n" + _ends(table),
-        f"Settings: {tried} for every method, epochs {size['tuning_epochs']}, on one seed that is not reported; chosen "
-        "is the lowest validation loss at the end (of predictions with samples where the method has a "
-        "posterior).\n\n" + _settings(table),
+        f"Settings: {tried} for every method, on one seed that is not reported; chosen is the lowest validation loss "
+        "at the end (of predictions with samples where the method has a posterior).\n\n" + _settings(table),
         *(f"{row.series} was skipped: {row.case} is not installed." for row in table.where("skipped").rows),
         *(f"{row.series}, seed {row.x:.0f}: {row.case}." for row in table.where("failed").rows),
     ]
