@@ -11,24 +11,27 @@ which there is stored, turns the frame here: where it is zero on average the fra
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor, bmm
+from torch.linalg import vecdot
 
 from esgroup import checks
 from esgroup.groups.block_diagonal import BlockDiagonal
 from esgroup.groups.conjugate import Conjugate
 from esgroup.groups.diagonal import Diagonal
 from esgroup.groups.full import Full
-from esgroup.torch.groups import TensorGroup
+from esgroup.torch.groups import TensorGroup, divided_blocks, divided_entries
 
 Parts = tuple[Tensor, Tensor, Tensor]
 
 
 @dataclass(frozen=True)
 class TensorFrame(TensorGroup):
-    """Q [[F, 0], [0, D]] Q with F of k x k, packed as F, D and V; a local vector as F, D and the coupling C^T.
+    """Q [[F, 0], [0, D]] Q with F of k x k, packed as F, D and V; a local vector as [F, C^T] with a coupling C, and D.
 
     An element stands for the root [[F, 0], [0, D]] Q, which has the same Gram matrix: `apply` ends in the reflected
     basis, where `project` reads it.
@@ -66,15 +69,17 @@ class TensorFrame(TensorGroup):
     def scaled(self, a: Tensor, factor: float) -> Tensor:
         return torch.cat([a[..., : self._core] * factor, a[..., self._core :]], -1)
 
-    def _split(self, a: Tensor) -> list[Tensor]:
-        """F, D as a row, and the rest as it is packed."""
-        f, d, rest = a.split_with_sizes([self.k**2, self.dim - self.k, a.shape[-1] - self._core], -1)
-        return [f.view(*a.shape[:-1], self.k, self.k), d.unsqueeze(-2), rest]
-
     def parts(self, a: Tensor) -> Parts:
         """F, D as a row, and V, as views."""
-        f, d, v = self._split(a)
-        return f, d, v.view(*a.shape[:-1], self.dim, self.k)
+        f, d, v = a.split_with_sizes([self.k**2, self.dim - self.k, self.dim * self.k], -1)
+        lead = a.shape[:-1]
+        return f.view(*lead, self.k, self.k), d.unsqueeze(-2), v.view(*lead, self.dim, self.k)
+
+    def local_parts(self, m: Tensor) -> Parts:
+        """F, D as a row, and C^T of a local vector, as views."""
+        wide, d = m.split_with_sizes([self.k * self.dim, self.dim - self.k], -1)
+        f, c_t = self._halves(wide.view(*m.shape[:-1], self.k, self.dim))
+        return f, d.unsqueeze(-2), c_t
 
     def _halves(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return x.narrow(-1, 0, self.k), x.narrow(-1, self.k, self.dim - self.k)
@@ -100,42 +105,55 @@ class TensorFrame(TensorGroup):
     def gram_left(self, gram: Parts, x: Tensor) -> Tensor:
         return self.gram_right(gram, x.mT).mT
 
-    def project(self, x: Tensor) -> Tensor:
+    def project(self, x: Tensor, scale: float = 1.0) -> Tensor:
         hub, rest = self._halves(x)
-        gram = bmm(hub.mT, hub) / 2
-        return torch.cat([gram.flatten(-2), rest.square().sum(-2) / 2, (bmm(hub.mT, rest)).flatten(-2)], -1)
+        wide = bmm(hub.mT * scale, x)
+        wide.narrow(-1, 0, self.k).mul_(0.5)
+        return torch.cat([wide.flatten(-2), vecdot(rest, rest, dim=-2).mul_(scale / 2)], -1)
 
-    def project_gram(self, a: Tensor) -> Tensor:
-        f, d, _ = self._split(a)
-        zero = a.new_zeros(*a.shape[:-1], self.k * (self.dim - self.k))
-        return torch.cat([(bmm(f, f.mT) / 2).flatten(-2), d.squeeze(-2).square() / 2, zero], -1)
+    def add_gram(self, m: Tensor, a: Tensor, amounts: Tensor, scale: float = 1.0) -> None:
+        (f, d, _), (local_f, local_d, _) = self.parts(a), self.local_parts(m)
+        amounts = amounts.unsqueeze(-1)
+        local_f.addcmul_(bmm(f, f.mT), amounts, value=scale / 2)
+        local_d.addcmul_(d.square(), amounts, value=scale / 2)
 
     def squared_norm(self, a: Tensor) -> Tensor:
-        return a.narrow(-1, 0, self._core).square().sum(-1)
+        core = a.narrow(-1, 0, self._core)
+        return vecdot(core, core)
 
-    def subtract_identity(self, m: Tensor, amount: float | Tensor) -> None:
-        f, d, _ = self._split(m)
-        f.diagonal(dim1=-2, dim2=-1).sub_(amount)
-        d.sub_(amount)
+    @property
+    def kind(self) -> Hashable:
+        return type(self), self.k
 
-    def moved(self, a: Tensor, m: Tensor) -> Tensor:
-        """h(M)^-1 K of F and D, in a frame turned by the coupling.
+    @classmethod
+    def moved_together(
+        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
+    ) -> list[Tensor]:
+        """h(M)^-1 K of F and D, in frames turned by the couplings.
 
         The coupling C of whitened rows is F X_hub^T X_rest D, so the power method in the frame's basis has the tangent
         T = D^-1 C F: the new directions are those of [I; T]. Only k x k matrices are decomposed.
         """
-        (f, d, v), (local_f, local_d, c_t) = self.parts(a), self._split(m)
-        new_d = d / torch.addcmul(1 + local_d, local_d, local_d, value=0.5)
-        h = torch.baddbmm(local_f, local_f, local_f, alpha=0.5)
-        h.diagonal(dim1=-2, dim2=-1).add_(1)
-        tangent = bmm(f.mT, c_t.view(*a.shape[:-1], self.k, self.dim - self.k)) / d  # T^T
-        values, vectors = torch.linalg.eigh(bmm(tangent, tangent.mT))
+        k, layers = groups[0].k, [len(one) for one in a]
+        fs, ds, vs = zip(*(group.parts(one) for group, one in zip(groups, a, strict=True)), strict=True)
+        local_fs, local_ds, c_ts = zip(*(g.local_parts(one) for g, one in zip(groups, m, strict=True)), strict=True)
+        new_ds = divided_entries(ds, local_ds, less)
+        new_f = torch.cat(list(divided_blocks(fs, local_fs, less).new))
+        tangents = [bmm(f.mT, c_t) / d for f, c_t, d in zip(fs, c_ts, ds, strict=True)]  # T^T
+        values, vectors = torch.linalg.eigh(torch.cat([bmm(t, t.mT) for t in tangents]))
         scales = (1 + values.clamp_(min=0)).rsqrt().unsqueeze(-2)
-        root = bmm(vectors * scales, vectors.mT)  # (I + T^T T)^-1/2
-        turned = _reflected(v, torch.cat([root, bmm(root, tangent)], -1))  # rows, in the original basis
-        new_v, turn = _reflector(turned)
-        new_f = bmm(torch.linalg.solve(h, f), turn)
-        return torch.cat([new_f.flatten(-2), new_d.squeeze(-2), new_v.flatten(-2)], -1)
+        roots = bmm(vectors * scales, vectors.mT).split(layers)  # (I + T^T T)^-1/2
+        turned = [  # rows, in the original basis
+            _reflected(v, torch.cat([root, bmm(root, tangent)], -1))
+            for v, root, tangent in zip(vs, roots, tangents, strict=True)
+        ]
+        corner, mix, turn = _reflector(torch.cat([rows.narrow(-1, 0, k) for rows in turned]))
+        new_f = bmm(new_f, turn)
+        new_vs = [bmm(rows.mT, one) for rows, one in zip(turned, mix.split(layers), strict=True)]
+        for v, one in zip(new_vs, corner.split(layers), strict=True):
+            v.narrow(-2, 0, k).add_(one)
+        parts = zip(new_f.split(layers), new_ds, new_vs, strict=True)
+        return [torch.cat([f.flatten(-2), d.squeeze(-2), v.flatten(-2)], -1) for f, d, v in parts]
 
     def group_of(self, a: Tensor) -> Conjugate:
         v = self.parts(a)[2].detach().cpu().double().numpy()
@@ -152,16 +170,14 @@ def _reflected(v: Tensor, x: Tensor) -> Tensor:
     return torch.baddbmm(x, bmm(x, v), v.mT, alpha=-1)
 
 
-def _reflector(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """V of the reflection whose first k columns span orthonormal rows, (..., k, dim), and how it turns their basis.
+def _reflector(tops: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The reflection whose first k columns span orthonormal rows R, (..., k, dim), from the first k columns of R.
 
-    With U = -rows^T T for the orthogonal T that makes the first k rows of U positive semidefinite, U_1 >= 0, it is
-    V = (U + [I; 0]) (I + U_1)^-1/2, and the first k columns of Q = I - V V^T are -U.
+    With U = -R^T T for the orthogonal T that makes the first k rows of U positive semidefinite, U_1 >= 0, it has
+    V = (U + [I; 0]) (I + U_1)^-1/2, and the first k columns of Q = I - V V^T are -U. Returns W = (I + U_1)^-1/2 and
+    X with V = R^T X + [W; 0], and how the basis of the rows turns, which is -T.
     """
-    k = rows.shape[-2]
-    left, singular, right = torch.linalg.svd(rows[..., :k].mT)
-    turn = -(bmm(left, right)).mT
-    u = bmm(rows.mT, -turn)
-    u.diagonal(dim1=-2, dim2=-1).add_(1)
-    v = bmm(u, bmm(left * (1 + singular).rsqrt().unsqueeze(-2), left.mT))
-    return v, turn
+    left, singular, right = torch.linalg.svd(tops.mT)
+    corner = bmm(left * (1 + singular).rsqrt().unsqueeze(-2), left.mT)
+    turn = -bmm(left, right).mT
+    return corner, -bmm(turn, corner), turn

@@ -3,18 +3,22 @@
 An element is packed as in `esgroup.groups`, in the last dimension of a tensor; dimensions before it are layers of one
 shape. Points are rows. The optimiser keeps K = A^-1 of a square root A of the precision: with it a step of the mean
 costs two products, and A <- A h(M) is K <- h(M)^-1 K, which needs no inverse larger than the dense blocks of the group.
+
+Layers are small, and what a step costs is mostly the number of operations: elements of several shapes are moved
+together, and h(M) is written as (N^2 + I) / 2 with N = M + I.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
-import numpy as np
 import torch
 from torch import Tensor, bmm
+from torch.linalg import vecdot
 
 from esgroup.groups.base import Group
 from esgroup.groups.bordered import BlockTriangular, Bordered, Heisenberg
@@ -73,24 +77,75 @@ class TensorGroup(ABC):
         """A^T A X, (layers, dim, n)."""
 
     @abstractmethod
-    def project(self, x: Tensor) -> Tensor:
-        """C (.) kappa(X^T X), the local vector of the sum of x_i x_i^T over the rows of (..., n, dim)."""
+    def project(self, x: Tensor, scale: float = 1.0) -> Tensor:
+        """scale C (.) kappa(X^T X), the local vector of the sum of x_i x_i^T over the rows of (..., n, dim)."""
 
     @abstractmethod
-    def project_gram(self, a: Tensor) -> Tensor:
-        """C (.) kappa(A A^T)."""
+    def add_gram(self, m: Tensor, a: Tensor, amounts: Tensor, scale: float = 1.0) -> None:
+        """M += scale amounts C (.) kappa(A A^T), in place, with one amount for each layer, (..., 1)."""
 
     @abstractmethod
     def squared_norm(self, a: Tensor) -> Tensor:
         """|A|_F^2 of an element, one for each layer."""
 
-    @abstractmethod
-    def subtract_identity(self, m: Tensor, amount: float | Tensor) -> None:
-        """M -= amount I, in place."""
+    @property
+    def kind(self) -> Hashable:
+        """Elements of groups of one kind are moved together."""
+        return type(self)
 
+    @classmethod
     @abstractmethod
-    def moved(self, a: Tensor, m: Tensor) -> Tensor:
-        """h(M)^-1 A with h(M) = I + M + M^2 / 2."""
+    def moved_together(
+        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
+    ) -> list[Tensor]:
+        """h(M - less I)^-1 A of every element, with h(M) = I + M + M^2 / 2."""
+
+    def moved(self, a: Tensor, m: Tensor, less: float | Tensor = 0.0) -> Tensor:
+        """The same of one element."""
+        return self.moved_together([self], [a], [m], less)[0]
+
+
+def flat(parts: Sequence[Tensor]) -> Tensor:
+    """All numbers of several tensors in a row, a copy."""
+    return torch.cat([part.reshape(-1) for part in parts])
+
+
+def like(numbers: Tensor, parts: Sequence[Tensor]) -> list[Tensor]:
+    """Undoes `flat`."""
+    split = numbers.split([part.numel() for part in parts])
+    return [new.view(part.shape) for new, part in zip(split, parts, strict=True)]
+
+
+def divided_entries(a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor) -> list[Tensor]:
+    """a / h(m - less) of numbers, in tensors of any shapes."""
+    n = flat(m).add_(1 - less)
+    return like(flat(a).mul_(2).div_(n.square_().add_(1)), a)
+
+
+def shifted(m: Tensor, amount: float | Tensor) -> Tensor:
+    """M + amount I of dense matrices."""
+    n = m.clone()
+    n.diagonal(dim1=-2, dim2=-1).add_(amount)
+    return n
+
+
+class DividedBlocks(NamedTuple):
+    """h(M - less I)^-1 A of k x k blocks, with N = M + (1 - less) I and (N^2 + I)^-1, which is half of h^-1."""
+
+    new: Sequence[Tensor]
+    n: Sequence[Tensor]
+    inverse: Sequence[Tensor]
+
+
+def divided_blocks(a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor) -> DividedBlocks:
+    """All blocks at once, from tensors (layers, k, k)."""
+    layers = [len(block) for block in a]
+    n = shifted(torch.cat(list(m)), 1 - less)
+    twice = bmm(n, n)
+    twice.diagonal(dim1=-2, dim2=-1).add_(1)
+    inverse = torch.linalg.inv_ex(twice)[0]  # no check, which would wait for the device: h is never singular
+    new = bmm(inverse, torch.cat(list(a))).mul_(2)
+    return DividedBlocks(new.split(layers), n.split(layers), inverse.split(layers))
 
 
 class FixedGroup(TensorGroup):
@@ -113,31 +168,6 @@ class FixedGroup(TensorGroup):
 
     def group_of(self, a: Tensor) -> Group:
         return self.group
-
-    def subtract_identity(self, m: Tensor, amount: float | Tensor) -> None:
-        m[..., self._diagonal_places] -= amount
-
-    @cached_property
-    def _diagonal_places(self) -> Any:
-        """Where the packed identity is not zero: a slice if it can be one."""
-        places = np.flatnonzero(self.group.identity())
-        if len(places) == 1:
-            return slice(int(places[0]), int(places[0]) + 1)
-        step = int(places[1] - places[0])
-        if (np.diff(places) == step).all():
-            return slice(int(places[0]), int(places[-1]) + 1, step)
-        return torch.from_numpy(places)
-
-    def moved(self, a: Tensor, m: Tensor) -> Tensor:
-        return self.divide(self.h(m), a)
-
-    @abstractmethod
-    def h(self, m: Tensor) -> Tensor:
-        """h(M)."""
-
-    @abstractmethod
-    def divide(self, b: Tensor, a: Tensor) -> Tensor:
-        """B^-1 A."""
 
 
 # ---- diagonal -------------------------------------------------------------------------------------------------------
@@ -165,20 +195,20 @@ class TensorDiagonal(FixedGroup):
     def gram_left(self, gram: tuple[Tensor, Tensor], x: Tensor) -> Tensor:
         return x * gram[1]
 
-    def project(self, x: Tensor) -> Tensor:
-        return x.square().sum(-2).mul_(0.5)
+    def project(self, x: Tensor, scale: float = 1.0) -> Tensor:
+        return vecdot(x, x, dim=-2).mul_(scale / 2)
 
-    def project_gram(self, a: Tensor) -> Tensor:
-        return a.square().mul_(0.5)
+    def add_gram(self, m: Tensor, a: Tensor, amounts: Tensor, scale: float = 1.0) -> None:
+        m.addcmul_(a.square(), amounts, value=scale / 2)
 
     def squared_norm(self, a: Tensor) -> Tensor:
-        return a.square().sum(-1)
+        return vecdot(a, a)
 
-    def h(self, m: Tensor) -> Tensor:
-        return torch.addcmul(1 + m, m, m, value=0.5)
-
-    def divide(self, b: Tensor, a: Tensor) -> Tensor:
-        return a / b
+    @classmethod
+    def moved_together(
+        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
+    ) -> list[Tensor]:
+        return divided_entries(a, m, less)
 
 
 # ---- block triangular and Heisenberg --------------------------------------------------------------------------------
@@ -282,65 +312,84 @@ class TensorBordered(FixedGroup):
     def gram_left(self, gram: TensorBlocks, x: Tensor) -> Tensor:
         return self.gram_right(gram, x.mT).mT
 
-    def project(self, x: Tensor) -> Tensor:
+    def project(self, x: Tensor, scale: float = 1.0) -> Tensor:
         k, _, q = self.group.layout[:3]
         f, d, last = self._parted(x)
-        diagonal = d.square().sum(-2, keepdim=True) / 2
-        ft, lt = f.mT, last.mT
-        first = (bmm(ft, f) / 2, bmm(ft, d)) if k else (None, None)
-        end = (bmm(lt, d), bmm(lt, f) if k else None, bmm(lt, last) / 2) if q else (None, None, None)
+        diagonal = vecdot(d, d, dim=-2).unsqueeze(-2).mul_(scale / 2)
+        ft, lt = f.mT * scale, last.mT * scale
+        first = (bmm(ft, f).mul_(0.5), bmm(ft, d)) if k else (None, None)
+        end = (bmm(lt, d), bmm(lt, f) if k else None, bmm(lt, last).mul_(0.5)) if q else (None, None, None)
         return self._pack(*first, diagonal, *end)
 
-    def project_gram(self, a: Tensor) -> Tensor:
+    def add_gram(self, m: Tensor, a: Tensor, amounts: Tensor, scale: float = 1.0) -> None:
+        m.addcmul_(self._project_gram(a), amounts, value=scale)
+
+    def _project_gram(self, a: Tensor) -> Tensor:
+        """C (.) kappa(A A^T)."""
         k, _, q = self.group.layout[:3]
         b = self.parts(a)
         diagonal = b.d.square()
         if k:
-            diagonal = diagonal + b.p_t.square().sum(-2, keepdim=True)
-        first = (bmm(b.f, b.f.mT) / 2, bmm(b.f, b.p_t)) if k else (None, None)
+            diagonal += vecdot(b.p_t, b.p_t, dim=-2).unsqueeze(-2)
+        diagonal *= 0.5
+        first = (bmm(b.f, b.f.mT).mul_(0.5), bmm(b.f, b.p_t)) if k else (None, None)
         if not q:
-            return self._pack(*first, diagonal / 2)
-        last, q_block = bmm(b.q, b.q.mT) + bmm(b.last, b.last.mT), b.q * b.d
+            return self._pack(*first, diagonal)
+        last, q_block = torch.baddbmm(bmm(b.q, b.q.mT), b.last, b.last.mT), b.q * b.d
         if not k:
-            return self._pack(*first, diagonal / 2, q_block, None, last / 2)
+            return self._pack(*first, diagonal, q_block, None, last / 2)
         last, q_block = last + bmm(b.x, b.x.mT), q_block + bmm(b.x, b.p_t)
-        return self._pack(*first, diagonal / 2, q_block, bmm(b.x, b.f.mT), last / 2)
+        return self._pack(*first, diagonal, q_block, bmm(b.x, b.f.mT), last / 2)
 
     def squared_norm(self, a: Tensor) -> Tensor:
-        return a.square().sum(-1)
+        return vecdot(a, a)
 
-    def subtract_identity(self, m: Tensor, amount: float | Tensor) -> None:
+    @property
+    def kind(self) -> Hashable:
         k, _, q = self.group.layout[:3]
-        b = self.parts(m)
-        b.d.sub_(amount)
-        if k:
-            b.f.diagonal(dim1=-2, dim2=-1).sub_(amount)
-        if q:
-            b.last.diagonal(dim1=-2, dim2=-1).sub_(amount)
+        return type(self), k, q
 
-    def h(self, m: Tensor) -> Tensor:
-        k, _, q = self.group.layout[:3]
-        b = self.parts(m)
-        first = (bmm(b.f, b.f), bmm(b.f.mT, b.p_t) + b.p_t * b.d) if k else (None, None)
-        end: tuple[Tensor | None, ...] = (None, None, None)
-        if q:
-            x = bmm(b.x, b.f) + bmm(b.q, b.p_t.mT) + bmm(b.last, b.x) if k else None
-            end = (b.q * b.d + bmm(b.last, b.q), x, bmm(b.last, b.last))
-        found = m + self._pack(*first, b.d.square(), *end) / 2
-        self.subtract_identity(found, -1.0)
-        return found
+    @classmethod
+    def moved_together(
+        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
+    ) -> list[Tensor]:
+        k, _, q = groups[0].group.layout[:3]
+        own = [group.parts(one) for group, one in zip(groups, a, strict=True)]
+        local = [group.parts(one) for group, one in zip(groups, m, strict=True)]
+        own_d, n = [one.d for one in own], flat([one.d for one in local]).add_(1 - less)
+        twice = n.square().add_(1)
+        new_d = like(flat(own_d).mul_(2).div_(twice), own_d)
+        middles = list(zip(new_d, like(n, own_d), like(twice, own_d), strict=True))
+        none = [None] * len(own)
+        firsts = zip(*divided_blocks([o.f for o in own], [o.f for o in local], less), strict=True) if k else none
+        lasts = zip(*divided_blocks([o.last for o in own], [o.last for o in local], less), strict=True) if q else none
+        return [
+            group._pack(*_divided(*parts))
+            for group, *parts in zip(groups, own, local, middles, firsts, lasts, strict=True)
+        ]
 
-    def divide(self, b: Tensor, a: Tensor) -> Tensor:
-        k, _, q = self.group.layout[:3]
-        by, own = self.parts(b), self.parts(a)
-        d = own.d / by.d
-        f = torch.linalg.solve(by.f, own.f) if k else None
-        p_t = (own.p_t - bmm(f.mT, by.p_t)) / by.d if f is not None else None
-        if not q:
-            return self._pack(f, p_t, d)
-        x = None if f is None or p_t is None else torch.linalg.solve(by.last, own.x - bmm(by.x, f) - bmm(by.q, p_t.mT))
-        q_block, last = torch.linalg.solve(by.last, own.q - by.q * d), torch.linalg.solve(by.last, own.last)
-        return self._pack(f, p_t, d, q_block, x, last)
+
+Divided = tuple[Tensor, Tensor, Tensor]  # the new block, the block of N, and its part of (N^2 + I)^-1 or N^2 + I
+
+
+def _divided(
+    own: TensorBlocks, local: TensorBlocks, middle: Divided, first: Divided | None, last: Divided | None
+) -> tuple[Tensor | None, ...]:
+    """The blocks of B^-1 A with B = (N^2 + I) / 2, from those on its diagonal."""
+    d, n_d, twice = middle
+    f = p_t = q2 = q = x = end = None
+    if first is not None:
+        f, n_f, _ = first
+        p2 = torch.baddbmm(local.p_t * n_d, n_f.mT, local.p_t)  # of N^2, transposed
+        p_t = torch.baddbmm(own.p_t, f.mT, p2, beta=2, alpha=-1).div_(twice)
+    if last is not None:
+        end, n_last, inverse = last
+        q2 = torch.baddbmm(local.q * n_d, n_last, local.q)
+        q = bmm(inverse, torch.addcmul(own.q + own.q, q2, d, value=-1))
+    if f is not None and p_t is not None and q2 is not None:
+        x2 = bmm(local.x, n_f) + bmm(local.q, local.p_t.mT) + bmm(n_last, local.x)
+        x = bmm(inverse, 2 * own.x - bmm(x2, f) - bmm(q2, p_t.mT))
+    return f, p_t, d, q, x, end
 
 
 # ---- dense ----------------------------------------------------------------------------------------------------------
@@ -380,27 +429,31 @@ class TensorDense(FixedGroup):
     def gram_left(self, gram: Tensor, x: Tensor) -> Tensor:
         return bmm(gram, x)
 
-    def project(self, x: Tensor) -> Tensor:
-        return self.pack(self.local(bmm(x.mT, x)))
+    def project(self, x: Tensor, scale: float = 1.0) -> Tensor:
+        return self.pack(self.local(bmm(x.mT * scale, x)))
 
-    def project_gram(self, a: Tensor) -> Tensor:
+    def add_gram(self, m: Tensor, a: Tensor, amounts: Tensor, scale: float = 1.0) -> None:
         matrix = self.matrix(a)
-        return self.pack(self.local(bmm(matrix, matrix.mT)))
+        m.addcmul_(self.pack(self.local(bmm(matrix, matrix.mT))), amounts, value=scale)
 
     def squared_norm(self, a: Tensor) -> Tensor:
         return self.matrix(a).square().sum((-1, -2))
 
-    def h(self, m: Tensor) -> Tensor:
-        matrix = self.matrix(m)
-        found = torch.baddbmm(matrix, matrix, matrix, alpha=0.5)
-        found.diagonal(dim1=-2, dim2=-1).add_(1)
-        return self.pack(found)
+    @classmethod
+    def moved_together(
+        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
+    ) -> list[Tensor]:
+        return [group._moved(own, local, less) for group, own, local in zip(groups, a, m, strict=True)]
 
-    def divide(self, b: Tensor, a: Tensor) -> Tensor:
-        return self.pack(torch.linalg.solve(self.matrix(b), self.matrix(a)))
+    def _moved(self, a: Tensor, m: Tensor, less: float | Tensor) -> Tensor:
+        n = shifted(self.matrix(m), 1 - less)
+        twice = bmm(n, n)
+        twice.diagonal(dim1=-2, dim2=-1).add_(1)
+        return self.pack(self._divided(twice, self.matrix(a)).mul_(2))
 
-    def moved(self, a: Tensor, m: Tensor) -> Tensor:
-        return self.pack(bmm(inverse_by_blocks(self.matrix(self.h(m))), self.matrix(a)))
+    def _divided(self, b: Tensor, a: Tensor) -> Tensor:
+        """B^-1 A of matrices, with B = N^2 + I."""
+        return bmm(inverse_by_blocks(b), a)
 
 
 def inverse_by_blocks(matrix: Tensor) -> Tensor:
@@ -446,12 +499,8 @@ class TensorTriangular(TensorDense):
         half = gram.diagonal(dim1=-2, dim2=-1).diag_embed() / 2
         return (gram.tril() if self.group.lower else gram.triu()) - half
 
-    def moved(self, a: Tensor, m: Tensor) -> Tensor:
-        return self.divide(self.h(m), a)
-
-    def divide(self, b: Tensor, a: Tensor) -> Tensor:
-        upper = not self.group.lower
-        return self.pack(torch.linalg.solve_triangular(self.matrix(b), self.matrix(a), upper=upper))
+    def _divided(self, b: Tensor, a: Tensor) -> Tensor:
+        return torch.linalg.solve_triangular(b, a, upper=not self.group.lower)
 
 
 # ---- triangular Toeplitz --------------------------------------------------------------------------------------------
@@ -499,8 +548,8 @@ class TensorToeplitz(TensorDense):
         members[0] *= 2
         return self.matrix(summed / members.repeat_interleave(self.group.block**2))
 
-    def moved(self, a: Tensor, m: Tensor) -> Tensor:
-        return self.divide(self.h(m), a)
+    def _divided(self, b: Tensor, a: Tensor) -> Tensor:
+        return torch.linalg.solve(b, a)
 
 
 # ---- by group -------------------------------------------------------------------------------------------------------

@@ -107,35 +107,58 @@ class MatrixLayers:
         """K_B^T X K_A: a white matrix becomes a sample of N(0, S^-1), a whitened gradient a natural one."""
         return self.rows.apply_transposed(roots.rows, self.cols.apply_transposed(roots.cols, white).mT).mT
 
-    def local_curvature(self, roots: Roots, seen: Gradients | Factors, constants: Constants) -> Roots:
-        """The parts of M_B and M_A that come from the loss and the L2 term, packed."""
+    def local_curvature(self, roots: Roots, seen: Gradients | Factors, ridge: float) -> Roots:
+        """The parts of M_B / rate and M_A / rate that come from the loss and from the ridge, packed."""
         of_rows, of_cols, d, p = self._seen(roots, seen)
-        ridge, rate = constants.l2 + constants.damping, constants.curvature_rate
-        of_rows, of_cols = of_rows * (rate / p), of_cols * (rate / d)
         if ridge:
-            trace_rows = self.rows.squared_norm(roots.rows).unsqueeze(-1) * (rate * ridge / d)
-            trace_cols = self.cols.squared_norm(roots.cols).unsqueeze(-1) * (rate * ridge / p)
-            of_rows = of_rows.addcmul_(self.rows.project_gram(roots.rows), trace_cols)
-            of_cols = of_cols.addcmul_(self.cols.project_gram(roots.cols), trace_rows)
+            trace_rows, trace_cols = self.rows.squared_norm(roots.rows), self.cols.squared_norm(roots.cols)
+            self.rows.add_gram(of_rows, roots.rows, trace_cols.unsqueeze(-1), ridge / p)
+            self.cols.add_gram(of_cols, roots.cols, trace_rows.unsqueeze(-1), ridge / d)
         return Roots(of_rows, of_cols)
 
-    def moved(self, roots: Roots, seen: Roots, constants: Constants) -> Roots:
-        """A <- A h(M_A), B <- B h(M_B) with what was seen, less the part of the entropy."""
-        for group, m in zip((self.rows, self.cols), seen, strict=True):
-            group.subtract_identity(m, constants.curvature_rate * constants.entropy / 2)
-        return Roots(self.rows.moved(roots.rows, seen.rows), self.cols.moved(roots.cols, seen.cols))
-
     def _seen(self, roots: Roots, seen: Gradients | Factors) -> tuple[Tensor, Tensor, int, int]:
-        """The projected curvature of rows and of columns, d and p."""
+        """The projected curvature of rows, over p, and of columns, over d; d and p."""
         if isinstance(seen, Factors):
             b, a = self.rows.apply(roots.rows, seen.b), self.cols.apply(roots.cols, seen.a)
-            size_b, size_a = (x.square().sum((-1, -2)).unsqueeze(-1) * seen.weight for x in (b, a))
-            return self.rows.project(b) * size_a, self.cols.project(a) * size_b, b.shape[-1], a.shape[-1]
+            d, p = b.shape[-1], a.shape[-1]
+            size_b, size_a = (x.square().sum((-1, -2)).unsqueeze(-1) for x in (b, a))
+            of_rows, of_cols = self.rows.project(b, seen.weight / p), self.cols.project(a, seen.weight / d)
+            return of_rows * size_a, of_cols * size_b, d, p
         n, d, p = seen.g.shape[-3:]
-        white = self.cols.apply(roots.cols, seen.g.flatten(-3, -2)).unflatten(-2, (n, d))  # g_i K_A^T
-        columns = self.rows.apply(roots.rows, white.mT.flatten(-3, -2))  # all columns of all of them, times K_B^T
-        rows = columns.unflatten(-2, (n, p)).mT.flatten(-3, -2)
-        return self.rows.project(columns) * seen.weight, self.cols.project(rows) * seen.weight, d, p
+        white = self.cols.apply(roots.cols, seen.g.flatten(-3, -2))  # g_i K_A^T
+        if n == 1:
+            columns = self.rows.apply(roots.rows, white.mT)
+            rows = columns.mT
+        else:  # all columns of all of them, times K_B^T
+            columns = self.rows.apply(roots.rows, white.unflatten(-2, (n, d)).mT.flatten(-3, -2))
+            rows = columns.unflatten(-2, (n, p)).mT.flatten(-3, -2)
+        return self.rows.project(columns, seen.weight / p), self.cols.project(rows, seen.weight / d), d, p
+
+
+class Side(NamedTuple):
+    """One side of layers of one shape: its group, its roots and the local vectors by which these move."""
+
+    group: TensorGroup
+    roots: Tensor
+    local: Tensor
+
+
+def shorten(sides: list[Side], rate: float | Tensor) -> None:
+    """Multiply local vectors by the rate, or by less where they would be longer than LARGEST_LOCAL, in place."""
+    local = [m for side in sides for m in side.local.unbind()]
+    wide = None if local[0].device.type == "mps" else torch.float64  # squares may overflow in single precision
+    sizes = torch.stack(torch._foreach_norm(local, dtype=wide)).to(local[0].dtype) * rate
+    torch._foreach_mul_(local, (LARGEST_LOCAL / sizes.clamp_(min=LARGEST_LOCAL) * rate).unbind())
+
+
+def move(sides: list[Side], less: float | Tensor) -> None:
+    """A <- A h(M_A), B <- B h(M_B) with the local vectors, less the part of the entropy, in place."""
+    kinds: dict[Any, list[Side]] = {}
+    for side in sides:
+        kinds.setdefault(side.group.kind, []).append(side)
+    for same in kinds.values():
+        groups, roots, local = zip(*same, strict=True)
+        torch._foreach_copy_(roots, groups[0].moved_together(groups, roots, local, less))
 
 
 # ---- vectors --------------------------------------------------------------------------------------------------------

@@ -24,14 +24,18 @@ from esgroup.torch.groups import TensorGroup, tensor_group
 from esgroup.torch.layers import (
     LARGEST_CHANGE,
     LARGEST_ENTRY,
-    LARGEST_LOCAL,
     LARGEST_WHITE,
     SETTLING,
     SMALLEST_ENTRY,
     Constants,
+    Factors,
+    Gradients,
     MatrixLayers,
     Roots,
+    Side,
+    move,
     refreshed_vector,
+    shorten,
 )
 
 Options = dict[str, Any]
@@ -133,10 +137,11 @@ class Stack:
             z, (rows, cols) = self.momentum, self.grams
         return self.layers.rows.gram_left(rows, self.layers.cols.gram_right(cols, z))
 
-    def move(self, seen: Roots, constants: Constants) -> None:
-        """Move the roots by what was seen of the curvature."""
-        torch._foreach_copy_(self.roots, self.layers.moved(self.roots, seen, constants))
-        self.grams.clear()
+    def sides(self, seen: Gradients | Factors, ridge: float) -> list[Side]:
+        """Rows and columns, with what was seen of the curvature."""
+        local = self.layers.local_curvature(self.roots, seen, ridge)
+        groups = (self.layers.rows, self.layers.cols)
+        return [Side(*parts) for parts in zip(groups, self.roots, local, strict=True)]
 
     @property
     def end(self) -> int:
@@ -258,14 +263,15 @@ class Plan:
         return bounded.minimum(sizes.maximum(self._least_norm) * share / lengths).unbind()
 
     def _refresh(self, gradient: Tensor, constants: Constants, curvature: Curvature, gate: float | Tensor) -> None:
-        steps = []
+        sides: list[Side] = []
         for stack in self.stacks:
             own = self.parameters[stack.first : stack.first + stack.count]
             seen = _gated(curvature.of_matrices(own, stack.of(gradient)), gate)
-            steps.append(stack.layers.local_curvature(stack.roots, seen, constants))
-        shorten([m for pair in steps for side in pair for m in side.unbind()])
-        for stack, pair in zip(self.stacks, steps, strict=True):
-            stack.move(pair, constants)
+            sides += stack.sides(seen, constants.l2 + constants.damping)
+            stack.grams.clear()
+        if sides:
+            shorten(sides, constants.curvature_rate)
+            move(sides, constants.curvature_rate * constants.entropy / 2)
         if self.root is not None:
             squares = _gated(curvature.of_vectors(self.vectors, gradient[self.begin :]), gate)
             self.root.copy_(refreshed_vector(self.root, squares, constants))
@@ -278,14 +284,6 @@ def _gated(seen: Any, gate: float | Tensor) -> Any:
     if isinstance(seen, Tensor):
         return torch.where(gate, seen, 0)
     return type(seen)(*(_gated(part, gate) if isinstance(part, Tensor) else part for part in seen))
-
-
-def shorten(local: list[Tensor]) -> None:
-    """Scale local vectors to a length of at most LARGEST_LOCAL, in place."""
-    if local:
-        wide = None if local[0].device.type == "mps" else torch.float64  # squares may overflow in single precision
-        sizes = torch.stack(torch._foreach_norm(local, dtype=wide)).to(local[0].dtype)
-        torch._foreach_mul_(local, (LARGEST_LOCAL / sizes.clamp_(min=LARGEST_LOCAL)).unbind())
 
 
 def first_state(options: Options, p: Tensor) -> State:

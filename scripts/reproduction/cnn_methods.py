@@ -199,7 +199,7 @@ RATES = (0.003, 0.006, 0.012, 0.024)
 
 
 def _methods() -> Iterator[Method]:
-    adams = (0.001, 0.002, 0.004, 0.008)
+    adams = (0.002, 0.004, 0.008, 0.016)
     yield Method("Adam", "torch", grid(lr=adams, l2=L2), _adam)
     yield Method("AdamW", "torch", grid(lr=adams, decay=(0.1, 0.3)), _adamw)
     yield Method("SGD", "torch", grid(lr=(0.005, 0.01, 0.02, 0.03), l2=L2), _sgd)

@@ -20,10 +20,15 @@ def generic(frame: TensorFrame, seed: int = 0, layers: int = 2) -> torch.Tensor:
     a = frame.identity(ONE).repeat(layers, 1)
     for _ in range(4):
         x = torch.randn(layers, 5, frame.dim, generator=rng, dtype=torch.float64)
-        m = frame.project(frame.apply(a, x)) * 0.2
-        frame.subtract_identity(m, 0.3)
-        a = frame.moved(a, m)
+        a = frame.moved(a, frame.project(frame.apply(a, x), 0.2), less=0.3)
     return a
+
+
+def coupling(frame: TensorFrame, c_t: torch.Tensor) -> torch.Tensor:
+    """The local vector that turns the frame and does nothing else."""
+    m = torch.zeros(len(c_t), frame.k * frame.dim + frame.dim - frame.k, dtype=torch.float64)
+    frame.local_parts(m)[2].copy_(c_t)
+    return m
 
 
 def dense(frame: TensorFrame, a: torch.Tensor) -> torch.Tensor:
@@ -59,8 +64,11 @@ def test_products_and_gram_matrices_are_those_of_the_written_out_root(frame: Ten
     gram = k @ k.mT
     hub, rest = slice(0, frame.k), slice(frame.k, None)
     wanted = [gram[:, hub, hub].flatten(1) / 2, gram.diagonal(dim1=1, dim2=2)[:, rest] / 2]
-    close(frame.project_gram(a)[:, : frame._core], torch.cat(wanted, 1))
-    assert a.shape[1] == frame.size
+    m = coupling(frame, torch.ones(2, frame.k, frame.dim - frame.k))
+    frame.add_gram(m, a, torch.tensor([[1.0], [3.0]], dtype=torch.float64), 0.5)
+    f, d, c_t = frame.local_parts(m)
+    close(torch.cat([f.flatten(1), d.flatten(1)], 1), torch.cat(wanted, 1) * torch.tensor([[0.5], [1.5]]))
+    assert bool((c_t == 1).all()) and a.shape[1] == frame.size
 
 
 @frames
@@ -70,10 +78,12 @@ def test_it_is_the_conjugated_group_on_arrays(frame: TensorFrame) -> None:
     root = group.dense(frame.numbers(a[0]).numpy())
     k = dense(frame, a)[0].numpy()
     np.testing.assert_allclose(root.T @ root, k.T @ k, rtol=0, atol=1e-12)
-    m = 0.3 * frame.project(frame.apply(a, torch.ones(1, 2, frame.dim, dtype=torch.float64)))[0]
-    m[frame._core :] = 0  # no coupling: the frame stays, and the step is that of the group
-    moved = frame.moved(a, m[None])[0]
-    wanted = group.product(group.inverse(group.h(m[: frame._core].numpy())), frame.numbers(a[0]).numpy())
+    m = frame.project(frame.apply(a, torch.ones(1, 2, frame.dim, dtype=torch.float64)), 0.3)
+    f, d, c_t = frame.local_parts(m)
+    c_t.zero_()  # the frame stays, and the step is that of the group
+    moved = frame.moved(a, m)[0]
+    local = torch.cat([f.flatten(), d.flatten()]).numpy()
+    wanted = group.product(group.inverse(group.h(local)), frame.numbers(a[0]).numpy())
     found = frame.group_of(moved)
     np.testing.assert_allclose(found.by, group.by, rtol=0, atol=1e-12)
     step = found.dense(frame.numbers(moved).numpy())
@@ -83,9 +93,7 @@ def test_it_is_the_conjugated_group_on_arrays(frame: TensorFrame) -> None:
 @frames
 def test_turning_carries_the_numbers_along(frame: TensorFrame) -> None:
     a = generic(frame)
-    m = torch.zeros(2, frame._core + frame.k * (frame.dim - frame.k), dtype=torch.float64)
-    m[:, frame._core :] = 0.1 * torch.randn(2, m.shape[1] - frame._core, dtype=torch.float64)
-    moved = frame.moved(a, m)
+    moved = frame.moved(a, coupling(frame, 0.1 * torch.randn(2, frame.k, frame.dim - frame.k, dtype=torch.float64)))
     before, after = dense(frame, a), dense(frame, moved)
     close(torch.linalg.svdvals(after), torch.linalg.svdvals(before))
     close(frame.parts(moved)[1], frame.parts(a)[1])
@@ -94,11 +102,10 @@ def test_turning_carries_the_numbers_along(frame: TensorFrame) -> None:
 
 @frames
 def test_the_dense_block_keeps_its_directions_when_the_frame_turns(frame: TensorFrame) -> None:
-    """Rows of the hub are F B^T before and after, with B = Q [I; T] (I + T^T T)^-1/2 and T = D^-1 C F after the turn."""
+    """The first k rows are F B^T before and after the turn, to B = Q [I; T] (I + T^T T)^-1/2 with T = D^-1 C F."""
     a = generic(frame)
     f, d, v = frame.parts(a)
     c_t = 0.1 * torch.randn(2, frame.k, frame.dim - frame.k, generator=torch.Generator().manual_seed(2)).double()
-    m = torch.cat([torch.zeros(2, frame._core, dtype=torch.float64), c_t.flatten(1)], 1)
     one = torch.eye(frame.k, dtype=torch.float64).expand(2, -1, -1)
     directions = torch.cat([one, (f.mT @ c_t / d).mT], 1)
     upper = torch.linalg.cholesky(directions.mT @ directions).mT
@@ -106,7 +113,19 @@ def test_the_dense_block_keeps_its_directions_when_the_frame_turns(frame: Tensor
     left, _, right = torch.linalg.svd(span.mT @ directions)
     q = torch.eye(frame.dim, dtype=torch.float64) - v @ v.mT
     wanted = f @ (q @ span @ left @ right).mT
-    close(dense(frame, frame.moved(a, m))[:, : frame.k], wanted)
+    close(dense(frame, frame.moved(a, coupling(frame, c_t)))[:, : frame.k], wanted)
+
+
+def test_frames_of_several_sizes_move_together_as_they_do_alone() -> None:
+    several = [TensorFrame(7, 2), TensorFrame(5, 2), TensorFrame(9, 2)]
+    elements = [generic(frame, layers=layers) for frame, layers in zip(several, (1, 3, 2), strict=True)]
+    local = [
+        frame.project(torch.randn(len(a), 3, frame.dim).double(), 0.1)
+        for frame, a in zip(several, elements, strict=True)
+    ]
+    together = TensorFrame.moved_together(several, elements, local, 0.1)
+    for frame, a, m, found in zip(several, elements, local, together, strict=True):
+        close(found, frame.moved(a, m, 0.1))
 
 
 def test_one_turn_is_a_step_of_the_power_method() -> None:
@@ -114,7 +133,7 @@ def test_one_turn_is_a_step_of_the_power_method() -> None:
     a = generic(frame, layers=1)
     f, _, v = frame.parts(a)
     x = torch.randn(1, 3, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    m = frame.project(frame.apply(a, x)) * 1e-4
+    m = frame.project(frame.apply(a, x), 1e-4)
     moved = frame.moved(a, m)
     q = torch.eye(6, dtype=torch.float64) - v[0] @ v[0].mT
     u = q[:, :2]
@@ -131,9 +150,8 @@ def test_the_frame_finds_the_dominant_directions() -> None:
     a = frame.identity(ONE)[None]
     for _ in range(300):
         x = torch.randn(1, 8, 12, generator=rng, dtype=torch.float64) * scales @ basis.mT
-        m = frame.project(frame.apply(a, x)) / 8 * 0.1
-        frame.subtract_identity(m, 0.05)
-        a = frame.moved(a, m / m.norm().clamp(min=1))
+        m = frame.project(frame.apply(a, x), 0.1 / 8)
+        a = frame.moved(a, m / m.norm().clamp(min=1), less=0.05)
     v = frame.parts(a)[2][0]
     span = (torch.eye(12, dtype=torch.float64) - v @ v.mT)[:, :2]
     cosines = torch.linalg.svdvals(span.mT @ basis[:, :2])

@@ -66,23 +66,38 @@ def test_products_with_rows_and_their_gram_matrices(spelling: str, dim: int) -> 
 def test_local_vectors(spelling: str, dim: int) -> None:
     group, ours, rng = made(spelling, dim)
     a, x = two(group, rng), rng.standard_normal((2, 4, dim))
-    close(ours.project(torch.from_numpy(x)), np.array([group.project(one, np.ones(4)) for one in x]))
+    found = ours.project(torch.from_numpy(x), 0.3)
+    seen = np.array([group.project(one, np.full(4, 0.3)) for one in x])
+    close(found, seen)
     rows = [np.ascontiguousarray(group.dense(one).T) for one in a]
-    close(ours.project_gram(torch.from_numpy(a)), np.array([group.project(one, np.ones(dim)) for one in rows]))
-    m = np.array([group.project(one, np.full(4, 0.2), shift=0.7) for one in x])
-    found = torch.from_numpy(np.array([group.project(one, np.full(4, 0.2)) for one in x]))
-    ours.subtract_identity(found, 0.35)  # C (.) kappa(I) is half the identity
-    close(found, m)
+    grams = np.array([group.project(one, np.full(dim, 0.5)) for one in rows])
+    amounts = np.array([[1.0], [3.0]])
+    ours.add_gram(found, torch.from_numpy(a), torch.from_numpy(amounts), 0.5)
+    close(found, seen + amounts * grams)
 
 
 @cases
 def test_a_step_is_a_solution_with_h(spelling: str, dim: int) -> None:
     group, ours, rng = made(spelling, dim)
     a, m = two(group, rng), np.array([local(group, rng) for _ in range(2)])
-    wanted = [group.product(group.inverse(group.h(step)), one) for step, one in zip(m, a, strict=True)]
-    close(ours.h(torch.from_numpy(m)), np.array([group.h(step) for step in m]))
-    close(ours.moved(torch.from_numpy(a), torch.from_numpy(m)), np.array(wanted))
+    less = m - 0.35 * group.identity()
+    wanted = [group.product(group.inverse(group.h(step)), one) for step, one in zip(less, a, strict=True)]
+    before = torch.from_numpy(m)
+    close(ours.moved(torch.from_numpy(a), before, 0.35), np.array(wanted))
+    close(before, m)
     close(ours.identity(torch.empty(0, dtype=torch.float64)), group.identity())
+
+
+@pytest.mark.parametrize("spelling", ["diagonal", "block_triangular:k=2", "block_triangular:k=2,upper", "full"])
+def test_several_sizes_move_together_as_they_do_alone(spelling: str) -> None:
+    several = [made(spelling, dim) for dim in (5, 3, 8)]
+    groups = [ours for _, ours, _ in several]
+    elements = [torch.from_numpy(two(group, rng)) for group, _, rng in several]
+    steps = [torch.from_numpy(np.array([local(group, rng) for _ in range(2)])) for group, _, rng in several]
+    assert len({group.kind for group in groups}) == 1
+    together = groups[0].moved_together(groups, elements, steps, 0.1)
+    for group, a, m, found in zip(groups, elements, steps, together, strict=True):
+        close(found, group.moved(a, m, 0.1).numpy())
 
 
 def test_a_group_that_tensors_do_not_have_is_named() -> None:
