@@ -321,13 +321,14 @@ def _run(
             searching(restarted, after_generation, interrupts)
             restarted.tell_partial()  # if new limits have ended the run before the generation was complete
             keeper.write(restarted)
+            found = result()
             interrupts.let_through()
         except BaseException as error:
             keeper.write_after(error, restarted)
             with suppress(AttributeError):  # of an exception that takes no attributes
                 error.result = result()  # type: ignore[attr-defined]
             raise
-    return result()
+    return found
 
 
 def _result(restarted: RestartedSearch, failures: Failures, constrained: Constraints | None) -> SearchResult:

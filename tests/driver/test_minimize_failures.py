@@ -17,6 +17,7 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
+from esgroup.driver import minimize as minimize_module
 from esgroup.files import npz as files
 from esgroup.search.searcher import Searcher
 from tests.driver.support import X0, Recorder, ellipsoid, fail, same, wait_for
@@ -204,6 +205,21 @@ class TestInterrupts:
         with pytest.raises(KeyboardInterrupt) as caught:
             esgroup.minimize(ellipsoid, X0, 0.5, rng=1, max_iters=3)
         monkeypatch.undo()
+        assert caught.value.result.nit == 3  # type: ignore[attr-defined]
+
+    def test_an_interrupt_while_the_result_is_made_brings_it_along(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """That is when SciPy is imported, for as long as half a second."""
+        original, calls = minimize_module._result, []
+
+        def interrupted(*arguments: Any) -> Any:
+            calls.append(1)
+            if len(calls) == 1:
+                signal.raise_signal(signal.SIGINT)
+            return original(*arguments)
+
+        monkeypatch.setattr(minimize_module, "_result", interrupted)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            esgroup.minimize(ellipsoid, X0, 0.5, rng=1, max_iters=3)
         assert caught.value.result.nit == 3  # type: ignore[attr-defined]
 
     def test_the_handler_of_the_caller_is_called(self) -> None:
