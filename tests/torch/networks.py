@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from esgroup.torch import StructuredNGD
+from esgroup.torch import PerExampleGradients, StructuredNGD
 
 #: rows and cols of every structure
 STRUCTURES = {
@@ -64,6 +64,20 @@ def train(model: nn.Module, optimizer: StructuredNGD, first: int, last: int) -> 
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(x), y).backward()
         optimizer.step()
+
+
+def learned(model: nn.Module, optimizer: StructuredNGD, x: Tensor, y: Tensor, steps: int) -> float:
+    """The last loss over the first one, after steps with all of the data."""
+    losses = []
+    for _ in range(steps):
+        if isinstance(optimizer.curvature, PerExampleGradients):
+            optimizer.curvature.observe(x, y)
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses[-1] / losses[0]
 
 
 def values(model: nn.Module) -> list[Tensor]:
