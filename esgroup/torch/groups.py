@@ -122,13 +122,6 @@ def divided_entries(a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tens
     return like(flat(a).mul_(2).div_(n.square_().add_(1)), a)
 
 
-def shifted(m: Tensor, amount: float | Tensor) -> Tensor:
-    """M + amount I of dense matrices."""
-    n = m.clone()
-    n.diagonal(dim1=-2, dim2=-1).add_(amount)
-    return n
-
-
 class DividedBlocks(NamedTuple):
     """h(M - less I)^-1 A of k x k blocks, with N = M + (1 - less) I and (N^2 + I)^-1, which is half of h^-1."""
 
@@ -140,10 +133,11 @@ class DividedBlocks(NamedTuple):
 def divided_blocks(a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor) -> DividedBlocks:
     """All blocks at once, from tensors (layers, k, k)."""
     layers = [len(block) for block in a]
-    n = shifted(torch.cat(list(m)), 1 - less)
+    n = torch.cat(list(m))
+    n.diagonal(dim1=-2, dim2=-1).add_(1 - less)
     twice = bmm(n, n)
     twice.diagonal(dim1=-2, dim2=-1).add_(1)
-    inverse = torch.linalg.inv_ex(twice)[0]  # no check, which would wait for the device: h is never singular
+    inverse = torch.linalg.inv_ex(twice)[0]  # no check, which would wait for the device: M is symmetric
     new = bmm(inverse, torch.cat(list(a))).mul_(2)
     return DividedBlocks(new.split(layers), n.split(layers), inverse.split(layers))
 
@@ -446,7 +440,8 @@ class TensorDense(FixedGroup):
         return [group._moved(own, local, less) for group, own, local in zip(groups, a, m, strict=True)]
 
     def _moved(self, a: Tensor, m: Tensor, less: float | Tensor) -> Tensor:
-        n = shifted(self.matrix(m), 1 - less)
+        n = self.matrix(m).clone()
+        n.diagonal(dim1=-2, dim2=-1).add_(1 - less)
         twice = bmm(n, n)
         twice.diagonal(dim1=-2, dim2=-1).add_(1)
         return self.pack(self._divided(twice, self.matrix(a)).mul_(2))

@@ -1,7 +1,7 @@
 """Section 5.4: a convolutional network trained with structured natural gradients, against Adam and other methods.
 
 The paper has CIFAR-10 and STL-10 and gives neither widths nor steps; here it is a narrow network and 10,000 images of
-Fashion-MNIST, so that all methods, each tuned on a grid of eight settings, and five seeds take two to three hours on
+Fashion-MNIST, so that all methods, each tuned on a grid of eight settings, and five seeds take three to four hours on
 one core. Settings are chosen on another seed by the validation loss at the end.
 
 A run that has ended is a line of runs.jsonl beside the other files: delete the line to repeat it.
