@@ -80,7 +80,7 @@ def report(
     """Write the page about all experiments from the files of their runs."""
     missing = write_report(EXPERIMENTS, PLANNED, out, page, figures)
     for name in missing:
-        say(f"{name}: no run in {out / name}")
+        say(f"{name}: no run in {out / name}, stays as it is on the page")
     say(f"written to {page}")
 
 

@@ -86,8 +86,11 @@ class TensorFrame(TensorGroup):
 
     def apply(self, a: Tensor, x: Tensor) -> Tensor:
         f, d, v = self.parts(a)
-        hub, rest = self._halves(_reflected(v, x))
-        return torch.cat([bmm(hub, f.mT), rest * d], -1)
+        y = _reflected(v, x)
+        hub, rest = self._halves(y)
+        hub.copy_(bmm(hub, f.mT))
+        rest.mul_(d)
+        return y
 
     def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
         (f, d, v), (hub, rest) = self.parts(a), self._halves(x)
@@ -99,8 +102,11 @@ class TensorFrame(TensorGroup):
 
     def gram_right(self, gram: Parts, x: Tensor) -> Tensor:
         f, squares, v = gram
-        hub, rest = self._halves(_reflected(v, x))
-        return _reflected(v, torch.cat([bmm(bmm(hub, f.mT), f), rest * squares], -1))
+        y = _reflected(v, x)
+        hub, rest = self._halves(y)
+        hub.copy_(bmm(bmm(hub, f.mT), f))
+        rest.mul_(squares)
+        return _reflected(v, y)
 
     def gram_left(self, gram: Parts, x: Tensor) -> Tensor:
         return self.gram_right(gram, x.mT).mT

@@ -195,16 +195,15 @@ STRUCTURES = {
 }
 SAMPLED = ("k = 16",)
 DAMPING, OF_SAMPLES = 1e-3, 4e-3  # a sample of the weights needs more: it is wide where the curvature is small
-RATES = (0.003, 0.006, 0.012, 0.024)
+RATES = (0.006, 0.012, 0.024, 0.048)
 
 
 def _methods() -> Iterator[Method]:
-    adams = (0.002, 0.004, 0.008, 0.016)
-    yield Method("Adam", "torch", grid(lr=adams, l2=L2), _adam)
-    yield Method("AdamW", "torch", grid(lr=adams, decay=(0.1, 0.3)), _adamw)
-    yield Method("SGD", "torch", grid(lr=(0.005, 0.01, 0.02, 0.03), l2=L2), _sgd)
+    yield Method("Adam", "torch", grid(lr=(0.002, 0.004, 0.008, 0.016), l2=L2), _adam)
+    yield Method("AdamW", "torch", grid(lr=(0.004, 0.008, 0.016, 0.032), decay=(0.1, 0.3)), _adamw)
+    yield Method("SGD", "torch", grid(lr=(0.01, 0.02, 0.03, 0.04), l2=L2), _sgd)
     yield Method("SINGD", "singd", grid(lr=(0.00025, 0.0005, 0.001, 0.002), l2=L2), _singd)
-    yield Method("SOAP", "pytorch_optimizer", grid(lr=(0.0015, 0.003, 0.006, 0.012), l2=L2), _soap)
+    yield Method("SOAP", "pytorch_optimizer", grid(lr=(0.003, 0.006, 0.012, 0.024), l2=L2), _soap)
     yield Method("IVON", "ivon", grid(lr=(0.1, 0.2, 0.4, 0.8), l2=L2), _ivon, posterior=True)
     for name, sides in STRUCTURES.items():
         yield Method(f"ours, {name}", "esgroup.torch", grid(lr=RATES, l2=L2), _ours(*sides, DAMPING))

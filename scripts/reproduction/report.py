@@ -20,14 +20,19 @@ few of them.
 def write_report(
     experiments: Sequence[Experiment], planned: dict[str, str], runs: Path, target: Path, figures: Path
 ) -> list[str]:
-    """Write the page and its figures; what was not run, or does not exist yet, has its place. Returns their names."""
+    """Write the page and its figures, and return the names of the experiments that were not run here.
+
+    These stay on the page as they are, or have a place there if it does not have them yet.
+    """
     sections, summary, missing = [], [], []
+    before = target.read_text(encoding="utf-8") if target.exists() else ""
     figures.mkdir(parents=True, exist_ok=True)
     for experiment in experiments:
         source = runs / experiment.name / f"{experiment.name}.csv"
         if not source.exists():
             missing.append(experiment.name)
-            sections.append(_absent(experiment.name, experiment.about))
+            sections.append(_section(before, experiment.title) or _absent(experiment.name, experiment.about))
+            summary += [line for line in before.splitlines() if line.startswith(f"| [{experiment.name}](#")]
             continue
         table, image = read_rows(source), figures / f"reproduce-{experiment.name}.png"
         experiment.figure(table, image)
@@ -46,6 +51,13 @@ def write_report(
     head = [_HEAD, titles, "|---|---|---|---|---|", *summary, ""]
     target.write_text("\n".join([*head, *sections]), encoding="utf-8")
     return missing
+
+
+def _section(text: str, title: str) -> str:
+    """A section of the page, from its title to the next one, or nothing."""
+    _, found, rest = text.partition(f"\n## {title}\n")
+    own, _, _ = rest.partition("\n## ")
+    return f"## {title}\n{own}" if found else ""
 
 
 def _absent(name: str, about: str) -> str:

@@ -138,6 +138,9 @@ def test_the_report_has_every_run_and_a_place_for_those_to_come(folder: Path, tm
     absent = [name for name in (*ALL, *PLANNED) if name != "singular"]
     assert text.count("Not run yet.") == len(set(absent))
     assert all(f"## {name}\n" in text for name in absent)
+    (runs / "singular" / "singular.csv").unlink()  # what is not there stays as it was
+    assert CliRunner().invoke(reproduce.app, arguments).exit_code == 0
+    assert (tmp_path / "page.md").read_text(encoding="utf-8") == text
 
 
 def test_a_bar_in_a_claim_does_not_break_the_table() -> None:
