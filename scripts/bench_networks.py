@@ -111,7 +111,7 @@ def cost() -> None:
 
         return step
 
-    both = fastest({name: whole(*pair) for name, pair in models.items()}, REFRESH, TURNS // 4)
+    both = fastest({name: whole(*pair) for name, pair in models.items()}, REFRESH, TURNS)
     count = weights(models["Adam"][0])
     print(f"{count:,} weights, batch {BATCH}, factors every {REFRESH} steps, torch {torch.__version__}\n")
     print("| method | step, ms | over Adam's | whole step, ms | over Adam's | state over Adam's |\n" + "|---" * 6 + "|")
