@@ -12,6 +12,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed: the tests o
 from esgroup.groups import Group, parse  # noqa: E402
 from esgroup.torch import StructuredNGD  # noqa: E402
 from esgroup.torch.frames import TensorFrame  # noqa: E402
+from esgroup.torch.groups import tensor_group  # noqa: E402
+from esgroup.torch.layers import LARGEST_LOCAL, Side, shorten  # noqa: E402
 
 D, P = 4, 6
 SIDES = [
@@ -261,3 +263,10 @@ def test_fisher_blocks_are_those_of_the_paper() -> None:
         count = size * (size + 1) // 2
         fisher = torch.func.hessian(divergence)(torch.zeros(count, dtype=torch.float64))
         torch.testing.assert_close(fisher, block * torch.eye(count, dtype=torch.float64), rtol=0, atol=1e-5)
+
+
+def test_local_vectors_are_multiplied_by_the_rate_and_bounded_after_that() -> None:
+    local = torch.tensor([[0.1, 0.0, 0.0], [3.0, 4.0, 0.0], [300.0, -400.0, 0.0]], dtype=torch.float64)
+    shorten([Side(tensor_group("rows", parse("diagonal", 3)), torch.ones_like(local), local)], 0.1)
+    wanted = LARGEST_LOCAL * torch.tensor([[0.01, 0.0, 0.0], [0.3, 0.4, 0.0], [0.6, -0.8, 0.0]], dtype=torch.float64)
+    torch.testing.assert_close(local, wanted, rtol=1e-12, atol=0)
