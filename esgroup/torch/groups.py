@@ -444,9 +444,9 @@ class TensorDense(FixedGroup):
         n.diagonal(dim1=-2, dim2=-1).add_(1 - less)
         twice = bmm(n, n)
         twice.diagonal(dim1=-2, dim2=-1).add_(1)
-        return self.pack(self._divided(twice, self.matrix(a)).mul_(2))
+        return self.pack(self._solved(twice, self.matrix(a)).mul_(2))
 
-    def _divided(self, b: Tensor, a: Tensor) -> Tensor:
+    def _solved(self, b: Tensor, a: Tensor) -> Tensor:
         """B^-1 A of matrices, with B = N^2 + I."""
         return bmm(inverse_by_blocks(b), a)
 
@@ -494,7 +494,7 @@ class TensorTriangular(TensorDense):
         half = gram.diagonal(dim1=-2, dim2=-1).diag_embed() / 2
         return (gram.tril() if self.group.lower else gram.triu()) - half
 
-    def _divided(self, b: Tensor, a: Tensor) -> Tensor:
+    def _solved(self, b: Tensor, a: Tensor) -> Tensor:
         return torch.linalg.solve_triangular(b, a, upper=not self.group.lower)
 
 
@@ -543,7 +543,7 @@ class TensorToeplitz(TensorDense):
         members[0] *= 2
         return self.matrix(summed / members.repeat_interleave(self.group.block**2))
 
-    def _divided(self, b: Tensor, a: Tensor) -> Tensor:
+    def _solved(self, b: Tensor, a: Tensor) -> Tensor:
         return torch.linalg.solve(b, a)
 
 
