@@ -273,6 +273,7 @@ FAULTS = [
     Fault("posterior: gamma is forgotten", "variational/iteration.py", "finite = requests.answer(f, q, self.gamma)", "finite = requests.answer(f, q, 1.0)"),
     Fault("networks: the weight of the batch is forgotten", "torch/layers.py", "self.rows.project(columns, seen.weight / p), self.cols.project(rows, seen.weight / d), d, p", "self.rows.project(columns, 1 / p), self.cols.project(rows, 1 / d), d, p"),
     Fault("networks: factors are divided by the wrong side", "torch/layers.py", "self.rows.project(columns, seen.weight / p), self.cols.project(rows, seen.weight / d), d, p", "self.rows.project(columns, seen.weight / d), self.cols.project(rows, seen.weight / p), d, p"),
+    Fault("networks: Kronecker factors are divided by the wrong side", "torch/layers.py", "self.rows.project(b, seen.weight / p), self.cols.project(a, seen.weight / d)", "self.rows.project(b, seen.weight / d), self.cols.project(a, seen.weight / p)"),
     Fault("networks: the traces of the sides are exchanged", "torch/layers.py", "self.rows.add_gram(of_rows, roots.rows, trace_cols.", "self.rows.add_gram(of_rows, roots.rows, trace_rows."),
     Fault("networks: the entropy counts twice", "torch/plan.py", "constants.curvature_rate * constants.entropy / 2)", "constants.curvature_rate * constants.entropy)"),
     Fault("networks: damping without the L2 term", "torch/plan.py", "stack.sides(seen, constants.l2 + constants.damping)", "stack.sides(seen, constants.damping)"),

@@ -13,7 +13,8 @@ from esgroup.groups import Group, parse  # noqa: E402
 from esgroup.torch import StructuredNGD  # noqa: E402
 from esgroup.torch.frames import TensorFrame  # noqa: E402
 from esgroup.torch.groups import tensor_group  # noqa: E402
-from esgroup.torch.layers import LARGEST_LOCAL, Side, shorten  # noqa: E402
+from esgroup.torch.layers import LARGEST_LOCAL, Factors, Gradients, MatrixLayers, Roots, Side, shorten  # noqa: E402
+from esgroup.torch.plan import side  # noqa: E402
 
 D, P = 4, 6
 SIDES = [
@@ -270,3 +271,16 @@ def test_local_vectors_are_multiplied_by_the_rate_and_bounded_after_that() -> No
     shorten([Side(tensor_group("rows", parse("diagonal", 3)), torch.ones_like(local), local)], 0.1)
     wanted = LARGEST_LOCAL * torch.tensor([[0.01, 0.0, 0.0], [0.3, 0.4, 0.0], [0.6, -0.8, 0.0]], dtype=torch.float64)
     torch.testing.assert_close(local, wanted, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("sides", [("diagonal", "frame:k=2"), ("block_triangular:k=2", "full")], ids=str)
+def test_factors_of_a_curvature_move_a_layer_as_all_their_products_do(sides: tuple[str, str]) -> None:
+    """(sum a a^T) (x) (sum b b^T) is the sum over all g = b a^T."""
+    layers = MatrixLayers(side("rows", sides[0], D), side("cols", sides[1], P))
+    source = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(2, n, size, generator=source, dtype=torch.float64) for n, size in ((3, P), (5, D)))
+    roots = Roots(*(root.repeat(2, 1) for root in layers.first_roots(0.3, a)))
+    products = torch.einsum("lip,ljd->lijdp", a, b).flatten(1, 2)
+    found = layers.local_curvature(roots, Factors(a, b, 0.7), 0.2)
+    for one, other in zip(found, layers.local_curvature(roots, Gradients(products, 0.7), 0.2), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
