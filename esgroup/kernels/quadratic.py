@@ -57,9 +57,14 @@ def fit(z, y, half, lefts, begins, ends, wide, tolerance, windows, steps, chaine
     diagonal = rows < n or n == 1
     padded = (number + 3) // 4 * 4  # in front, so that windows end with the last row
     first = padded - number
-    features = np.empty((padded, p), np.float32)
+    # Arrays that lie close together would be taken for overlapping ones, and summed in another order: the result would
+    # depend on where memory was free. So they are parts of two blocks, 1024 bytes apart.
+    singles, doubles = np.empty(padded * p + 2 * (p + 256), np.float32), np.empty((5, max(p, padded) + 128))
+    features = singles[: padded * p].reshape(padded, p)
+    unit, image = singles[padded * p + 256 : (padded + 1) * p + 256], singles[-p:]
+    row, u, gradient, direction = doubles[0, :p], doubles[1, :p], doubles[2, :p], doubles[3, :p]
+    residual = doubles[4, :padded]
     features[:first] = 0.0
-    row = np.empty(p)
     for i in range(number):
         z_i, w = z[i], half[i]
         total = 0.0
@@ -80,8 +85,6 @@ def fit(z, y, half, lefts, begins, ends, wide, tolerance, windows, steps, chaine
                 place += 1
         for k in range(p):
             features[first + i, k] = row[k]
-    residual, u, gradient, direction = np.empty(padded), np.empty(p), np.empty(p), np.empty(p)
-    unit, image = np.empty(p, np.float32), np.empty(p, np.float32)
     for model in range(constants.shape[0]):
         slope, curvature = slopes[model], curvatures[model * rows : (model + 1) * rows]
         if chained and model > 0:
