@@ -10,6 +10,7 @@ from esgroup.groups.bordered import Heisenberg as Heisenberg
 from esgroup.groups.circulant import Circulant as Circulant
 from esgroup.groups.conjugate import Conjugate as Conjugate
 from esgroup.groups.diagonal import Diagonal as Diagonal
+from esgroup.groups.frame import Frame as Frame
 from esgroup.groups.full import Full as Full
 from esgroup.groups.kronecker import Kronecker as Kronecker
 from esgroup.groups.linalg import SingularElementError as SingularElementError

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.groups.base import Group
+from esgroup.groups.base import Group, part_of
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,7 @@ class BlockDiagonal(Group):
         if not self.groups:
             raise ValueError("groups must hold at least one group, got none")
         for i, group in enumerate(self.groups):
-            if not isinstance(group, Group):
-                raise TypeError(f"groups[{i}] must be a group, got {group!r}")
+            part_of(f"groups[{i}]", group)
 
     @cached_property
     def dim(self) -> int:  # type: ignore[override]

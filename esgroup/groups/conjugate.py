@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.groups.base import Group
+from esgroup.groups.base import Group, part_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,8 +35,7 @@ class Conjugate(Group):
     by: NDArray[Any]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.group, Group):
-            raise TypeError(f"group must be a group, got {self.group!r}")
+        part_of("group", self.group)
         by = np.asarray(self.by)
         by = _orthogonal(self.by, self.group.dim) if by.ndim == 2 else _permutation(by, self.group.dim)
         object.__setattr__(self, "by", checks.read_only(by))

@@ -52,6 +52,8 @@ class Hooks(ABC):
 
     #: True if `product_h_samples` is faster when handed the images A z_i.
     uses_images: ClassVar[bool] = False
+    #: True if elements carry directions of their own, which follow a search: then there is no projection.
+    follows: ClassVar[bool] = False
     #: True if a search keeps A^-1 beside A, because `_step_with_inverse` is cheaper than solving.
     carries_inverse: ClassVar[bool] = False
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.groups.base import Group
+from esgroup.groups.base import Group, part_of
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,7 @@ class Kronecker(Group):
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
-            if not isinstance(getattr(self, name), Group):
-                raise TypeError(f"{name} must be a group, got {getattr(self, name)!r}")
+            part_of(name, getattr(self, name))
 
     @property
     def dim(self) -> int:  # type: ignore[override]

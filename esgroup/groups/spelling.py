@@ -116,7 +116,7 @@ def named(text: str) -> type[Group]:
     return SPELLINGS[name]
 
 
-def as_group(structure: Group | str, dim: int) -> Group:
+def as_group(structure: Group | str, dim: int, *, searched: bool = False) -> Group:
     """Return a group given as itself or by its spelling.
 
     Parameters
@@ -125,6 +125,8 @@ def as_group(structure: Group | str, dim: int) -> Group:
         A group of dimension `dim`, or a spelling.
     dim : int
         The required dimension.
+    searched : bool
+        Whether it is for a search, in which directions may follow (`Frame`): nothing else can have these.
 
     Raises
     ------
@@ -133,13 +135,15 @@ def as_group(structure: Group | str, dim: int) -> Group:
     ValueError
         If the spelling is not understood, or the group has another dimension.
     """
-    if isinstance(structure, str):
-        return parse(structure, dim)
-    if not isinstance(structure, Group):
-        raise TypeError(f"structure must be a group or a spelling such as 'full', got {structure!r}")
-    if structure.dim != dim:
-        raise ValueError(f"structure must have dimension {dim}, got {structure} of dimension {structure.dim}")
-    return structure
+    group = parse(structure, dim) if isinstance(structure, str) else structure
+    if not isinstance(group, Group):
+        raise TypeError(f"structure must be a group or a spelling such as 'full', got {group!r}")
+    if group.dim != dim:
+        raise ValueError(f"structure must have dimension {dim}, got {group} of dimension {group.dim}")
+    if group.follows and not searched:
+        instead = "use one that stays, such as 'block_triangular'"
+        raise ValueError(f"structure {described(group)!r} is for searches, whose directions it follows: {instead}")
+    return group
 
 
 def _fields(cls: type[Group]) -> list[dataclasses.Field[Any]]:

@@ -14,7 +14,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
-from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular, as_group, spell
+from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
 from esgroup.running.limits import Limits
 from esgroup.search.models import assisted
@@ -23,15 +23,14 @@ from esgroup.strategies.base import Strategy
 from esgroup.strategies.box import Box, make_box
 from esgroup.strategies.categorical import CategoricalSearch
 from esgroup.strategies.evolution import SearchState
+from esgroup.strategies.frames import FULL_UP_TO
 from esgroup.strategies.lagrangian import AugmentedLagrangian
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.registry import strategy_class
 from esgroup.strategies.space import SpaceSearch
 from esgroup.strategies.vector import Start, VectorSearch
 
-# Number of coordinates up to which "auto" is the full group. At 1000 it needs no more evaluations than any cheap
-# structure on sphere, ellipsoids, Rosenbrock and cigar, at 0.4 ms each; above, time and memory grow with the square.
-FULL_UP_TO = 1000
+FRAME_FROM = 80  # coordinates from which on "auto" is a frame; below, the full matrix is learnt as fast
 STEPS = 1e-100, 1e100  # smallest and largest initial standard deviation: squares and products stay finite
 MEMORY_SHARE = 0.5  # share of the machine's memory that the matrices of a search may use
 
@@ -90,14 +89,14 @@ def _refuse(given: dict[str, Any], own: set[str], start: Any) -> None:
             raise ValueError(f"{name} cannot be given here: leave it out, {type(start).__name__} {why}")
 
 
-def _vector_search(start: Any, sigma0: Any, options: SearchOptions) -> VectorSearch:
-    """Check all arguments and return a search over vectors."""
+def _vector_search(start: Any, sigma0: Any, options: SearchOptions, *, within: bool = False) -> VectorSearch:
+    """Check all arguments and return a search over vectors, or one `within` another search, over named parameters."""
     place = _place(start, sigma0, options.bounds, options.fixed, options.integer, options.cov0)
     dim, popsize = len(place.mean), options.popsize
-    group, note = _structure(options.structure, dim, place.group)
+    group, note = _structure(options, dim, place, within=within)
     decoded = options.decoding
     if decoded == "auto":
-        decoded = options.algorithm != "paper" and isinstance(group, Full | Triangular)
+        decoded = options.algorithm != "paper" and isinstance(group, Frame | Full | Triangular)
     options = replace(options.stored(), decoding=bool(decoded) and dim > 1)
     _check_memory(group, options)
     popsize = checks.whole_number("popsize", default_popsize(dim) if popsize is None else popsize, least=2)
@@ -137,15 +136,31 @@ def generator(rng: Any) -> np.random.Generator:
         raise type(error)(f"rng must be None, a seed (an integer >= 0) or a generator, got {rng!r}") from None
 
 
-def _structure(structure: Group | str, dim: int, inherited: Group | None) -> tuple[Group, str]:
+def _structure(options: SearchOptions, dim: int, place: Place, *, within: bool) -> tuple[Group, str]:
     """Return the group, and a note if it was chosen automatically."""
-    if structure != "auto":
-        return as_group(structure, dim), ""
-    if inherited is not None:
-        return inherited, ""
+    without = _without_frame(options)
+    if options.structure != "auto":
+        group = as_group(options.structure, dim, searched=True)
+        if group.follows and without is not None:
+            raise ValueError(f"{without} cannot be combined with structure={spell(group)!r}: leave one of them out")
+        if within and isinstance(group, Frame) and group.k is None:
+            raise ValueError("structure 'frame' must have a fixed number of axes with a Space, such as 'frame:k=8'")
+        return group, ""
+    if place.group is not None:
+        return place.group, ""
+    if dim >= FRAME_FROM and without is None and place.correlation is None and not within:
+        return Frame(dim), "Structure 'frame' was chosen"
     if dim <= FULL_UP_TO:
         return Full(dim), "Structure 'full' was chosen"
     return Diagonal(dim), f"Structure 'diagonal' was chosen, because 'full' is slow beyond {FULL_UP_TO:,} coordinates"
+
+
+def _without_frame(options: SearchOptions) -> str | None:
+    """The option that a search with a frame does not have, None if there is none."""
+    for name in ("algorithm", "mirrored", "noise"):
+        if name in (given := options.given()):
+            return f"{name}={given[name]!r}"
+    return None if options.model in (None, "auto") else f"model={options.model!r}"
 
 
 def _check_steps(steps: Array) -> None:
@@ -160,8 +175,9 @@ def _check_memory(group: Group, options: SearchOptions) -> None:
     copies = 2 + bool(options.decoding and group.carries_inverse) + 2 * (options.noise is not None)
     needed, memory = 8 * copies * group.size, machine_memory()
     if needed > MEMORY_SHARE * memory:
-        name = type(group).__name__
-        cheap = spell(Heisenberg(group.dim, 4, 4) if group.dim >= 8 else Diagonal(group.dim))
+        name, dim = type(group).__name__, group.dim
+        small = Heisenberg(dim, 4, 4) if dim >= 8 else Diagonal(dim)
+        cheap = spell(Frame(dim) if _without_frame(options) is None else small)
         raise ValueError(
             f"structure {name} needs about {needed / 2**30:,.1f} GiB for {group.dim:,} coordinates, more than "
             f"{MEMORY_SHARE:.0%} of this machine's {memory / 2**30:,.1f} GiB: use structure={cheap!r} or 'diagonal'"
@@ -236,9 +252,10 @@ def _space_search(
             integer=columns.integer,
         )
         if data is None:
-            vectors = _vector_search(columns.start, columns.width, inner)
+            vectors = _vector_search(columns.start, columns.width, inner, within=True)
         else:
-            vectors = _vector_search(data.mean[among], None, replace(inner, cov0=data.covariance[np.ix_(among, among)]))
+            inner = replace(inner, cov0=data.covariance[np.ix_(among, among)])
+            vectors = _vector_search(data.mean[among], None, inner, within=True)
     else:
         for name in given:
             if name not in ("popsize", "fixed", "algorithm", "model"):

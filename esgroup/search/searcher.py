@@ -382,9 +382,13 @@ class Searcher:
             self._hand_over(*successor)
 
     def _hand_over(self, strategy: Strategy, state: Any) -> None:
+        same = self.strategy.keeps_coordinates
         self.strategy, self.state = strategy, state
+        self.structure_note = strategy.note or self.structure_note
         for asked in self.ledger.asked:
-            asked.drawn = Drawn(asked.drawn.points, self._local(asked.drawn.points))
+            drawn = asked.drawn
+            local = drawn.local if same else self._local(drawn.points)
+            asked.drawn = Drawn(drawn.points, local, drawn.tags if same else None)
         spread = strategy.spread(state)
         if spread.shape != self._first_spread.shape:  # it searches other coordinates: the comparison begins here
             self._first_spread = spread

@@ -82,6 +82,8 @@ class Strategy(ABC):
     hands_over: ClassVar[bool] = False
     can_restart: ClassVar[bool] = False
     takes_constraints: ClassVar[bool] = False
+    #: Whether local coordinates of points remain what they are when it hands over to its successor.
+    keeps_coordinates: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

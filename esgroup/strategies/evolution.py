@@ -63,6 +63,8 @@ class SearchState(NamedTuple):
     average_delta: Array
     average_m: Array
     rest: Array  # of the widening among integers, else empty
+    probes: Array  # of a frame: directions (4, dim) and what selection does along each, else empty
+    course: Array  # of a frame: sum of c_c since the last exchange, values so far, generations held in width
 
 
 class Generation(NamedTuple):
@@ -134,6 +136,8 @@ class Evolution:
             "average_delta": dim * adapted,
             "average_m": size * adapted,
             "rest": Widening.size * (self.widening is not None),
+            "probes": 0,
+            "course": 0,
         }
 
     def start(self, mean: Array, steps: Array, correlation: Array | None = None) -> SearchState:

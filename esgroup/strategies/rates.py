@@ -32,6 +32,13 @@ def log_ranks(popsize: int) -> Array:
     return ranks
 
 
+def halves(popsize: int) -> tuple[Array, Array]:
+    """The ln-ranks of the better half, scaled to sum 1, and those of the worse half, scaled to sum -1."""
+    ranks = log_ranks(popsize)
+    better, worse = np.maximum(ranks, 0.0), np.minimum(ranks, 0.0)
+    return better / better.sum(), worse / max(1e-300, -worse.sum())
+
+
 def effective(weights: Array) -> float:
     """(sum |w|)^2 / sum w^2, the effective number of samples."""
     square = float(weights @ weights)
@@ -76,7 +83,7 @@ def expected_norm(dim: int) -> float:
     return math.sqrt(2) * math.exp(math.lgamma((dim + 1) / 2) - math.lgamma(dim / 2))
 
 
-def recombination(popsize: int, dim: int, dof: int, negative_mean: float | None, gathered: int = 0) -> RankWeights:
+def recombination(popsize: int, dim: int, c_1: float, c_mu: float, negative_mean: float | None) -> RankWeights:
     """Return weights of CMA-ES for the square root, and for the mean its positive ones and a part of the negative ones.
 
     Root: w_i = ln-ranks, the positive ones scaled to sum 1, the negative ones to sum
@@ -84,11 +91,8 @@ def recombination(popsize: int, dim: int, dof: int, negative_mean: float | None,
     Mean: the positive ones, and the negative ones scaled to sum -negative_mean (None: `negative_share`); a mean that
     also moves away from the worst points uses samples that CMA-ES uses for the covariance only.
     """
-    ranks = log_ranks(popsize)
-    better, worse = np.maximum(ranks, 0.0), np.minimum(ranks, 0.0)
-    better, worse = better / better.sum(), worse / max(1e-300, -worse.sum())
+    better, worse = halves(popsize)
     mu_eff, mu_eff_worse = effective(better), effective(worse)
-    c_1, c_mu = root_rates(dim, dof, mu_eff, gathered)
     total = 1 + 2 * mu_eff_worse / (mu_eff + 2)
     if c_mu > 0:
         total = min(total, 1 + c_1 / c_mu, (1 - c_1 - c_mu) / (dim * c_mu))
@@ -135,7 +139,12 @@ def negative_share(dim: int, mu_eff: float) -> float:
     with the second factor, as many as with none of the worse half; at popsize 128 none of it finds the optimum of f15
     less often, 5 runs of 20 to 10).
     """
-    return max(0.0, 0.5 - 1 / dim) * min(1.0, 10 * dim / (3 * mu_eff))
+    return max(0.0, 0.5 - 1 / dim) * asymmetry(dim, mu_eff)
+
+
+def asymmetry(dim: int, mu_eff: float) -> float:
+    """min(1, 10 n / (3 mu_eff)): how much of the worse half says where to go, by `negative_share`."""
+    return min(1.0, 10 * dim / (3 * mu_eff))
 
 
 def damping_factor(dim: int, mu_eff: float) -> float:

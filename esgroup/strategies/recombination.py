@@ -66,9 +66,10 @@ class Cumulative:
     damping: float | None = None
 
     def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
-        weights = rates.recombination(n, dim, dof, self.negative_mean, gathered)
-        mu_eff, mass = weights.mu_eff, weights.mean_mu_eff
+        mu_eff = rates.effective(rates.halves(n)[0])
         c_1, c_mu = rates.root_rates(dim, dof, mu_eff, gathered)
+        weights = rates.recombination(n, dim, c_1, c_mu, self.negative_mean)
+        mass = weights.mean_mu_eff
         c_c = rates.path_rate(dim, mu_eff)
         c_s, d_s = rates.step_size_rates(dim, mass)
         damping = rates.damping_factor(dim, mu_eff) if self.damping is None else self.damping

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.files.checked import finite_array
-from esgroup.groups import Group
+from esgroup.groups import Frame, Full, Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
 from esgroup.strategies.adaptation import RateAdaptation
@@ -32,6 +32,7 @@ from esgroup.strategies.base import (
 from esgroup.strategies.box import Box, unresolved
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
+from esgroup.strategies.frames import Follow, FrameEvolution
 from esgroup.strategies.integers import WIDENED, Widening
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
 from esgroup.strategies.sampling import Sampling, shortened
@@ -95,6 +96,8 @@ class VectorSearch(Strategy):
     state is a `SearchState`.
     """
 
+    keeps_coordinates = True
+
     box: Box
     group: Group
     options: SearchOptions = _NO_DEVICES  # those that are stored; `decoding` is decided
@@ -136,15 +139,16 @@ class VectorSearch(Strategy):
     def evolution(self) -> Evolution:
         """The update of the coordinates that are searched."""
         options = self.options
-        recombination: Recombination = Cumulative()
+        kind, cumulative = (FrameEvolution, Follow) if self.group.follows else (Evolution, Cumulative)
+        recombination: Recombination = cumulative()
         if options.algorithm == "paper":
             recombination = Published()
         elif options.mirrored:  # the worse half of a mirrored pair says nothing new
-            recombination = Cumulative(negative_mean=0.0, damping=1.0)
-        return Evolution(
+            recombination = cumulative(negative_mean=0.0, damping=1.0)
+        return kind(
             self.group,
             recombination,
-            Decoding() if options.decoding else None,
+            Decoding(by_mean=self.group.follows) if options.decoding else None,
             RateAdaptation() if options.noise == "adapt" else None,
             Sampling(orthogonal=options.algorithm != "paper", mirrored=options.mirrored),
             STEP_SIZES[options.step_size](),
@@ -178,7 +182,7 @@ class VectorSearch(Strategy):
         begin = Start(box.encode(box.x0[None])[0], box.initial_steps()) if self.begin is None else self.begin
         state = self.evolution.start(begin.mean, begin.steps, begin.correlation)
         if begin.root is not None:
-            state.root[:] = begin.root
+            state = state._replace(root=begin.root.copy())
             self.evolution.refresh(state)
         return state
 
@@ -188,7 +192,21 @@ class VectorSearch(Strategy):
             arrays = {**arrays, "rates": np.append(arrays["rates"], adaptation.start)}
         if "rest" not in arrays:  # older searches go on as they were
             arrays = {**arrays, "rest": np.array([] if self._widening is None else self._widening.over())}
-        return SearchState(**{name: finite_array(arrays, name, (shapes[name],)) for name in SearchState._fields})
+        arrays = {"probes": np.empty(0), "course": np.empty(0), **arrays}
+        lengths: dict[str, int | None] = {**shapes}
+        if isinstance(self.group, Frame) and self.group.k is None:
+            lengths["root"] = None
+            self.group._element("root", arrays["root"])
+        return SearchState(**{name: finite_array(arrays, name, (lengths[name],)) for name in SearchState._fields})
+
+    def successor(self, state: SearchState) -> tuple[VectorSearch, SearchState] | None:
+        """Go on with the full matrix where a frame whose number of axes is free is too small, or at its end."""
+        evolution = self.evolution
+        if not isinstance(evolution, FrameEvolution) or (why := evolution.outgrown(state)) is None:
+            return None
+        note = f"Structure 'frame' {why} after {state.course.item(1):,.0f} evaluations: 'full' took its place"
+        full = replace(self, group=Full(self.size), begin=None, note=note)
+        return full, evolution.as_full(state, full.evolution)
 
     def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> VectorSearch | None:
         """Begin at a random point, with the same correlations; a search from a distribution has no other place."""
@@ -322,6 +340,8 @@ class VectorSearch(Strategy):
             evolution.place(state, generation, np.empty((0, self.size)))  # images only
         widens = told.plateau and self.options.algorithm != "paper" and not self._at_one_point(state, generation, told)
         evolution.update(state, generation, _ranked(told), told.tags)
+        if isinstance(evolution, FrameEvolution):
+            state = evolution.exchange(state)
         if widens:
             evolution.leave_plateau(state, len(told.order))
         if evolution.widening is not None and told.first is not None:
@@ -365,6 +385,8 @@ class VectorSearch(Strategy):
             if (stds / (state.sigma * state.scale)).max() < _DRIFTED:
                 self.evolution.refresh(state)
             state.sigma[0] *= NARROWEST / relative.max()
+            if isinstance(self.evolution, FrameEvolution):
+                self.evolution.note_held(state)
 
     def _at_one_point(self, state: SearchState, generation: Generation, told: Told) -> bool:
         """Whether the values of a plateau are equal because most samples are rounded to one point, as in a corner.

@@ -21,6 +21,7 @@ from esgroup.groups import (
     Circulant,
     Conjugate,
     Diagonal,
+    Frame,
     Full,
     Group,
     Heisenberg,
@@ -102,6 +103,7 @@ GROUPS: dict[str, Callable[[Rng], Group]] = {
     "nested": lambda rng: BlockDiagonal([_conjugate(rng), Kronecker(_small(rng), _conjugate(rng))]),
 }
 SIMPLE = list(GROUPS)[:9]
+GROUPS["frame"] = lambda rng: Frame(_dim(rng))  # not a part of other groups
 
 
 # ---- vectors ----------------------------------------------------------------------------------------------------
@@ -135,6 +137,8 @@ def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
     if rng.random() < 0.3:
         options["popsize"] = int(rng.integers(2, 15))
     options |= _devices(rng)
+    if group.follows:
+        options = {name: value for name, value in options.items() if name not in ("noise", "mirrored", "algorithm")}
     if rng.random() < 0.2:
         root = rng.normal(size=(dim, dim))
         options["cov0"] = root @ root.T + np.eye(dim)

@@ -35,6 +35,8 @@ STRUCTURES: dict[str, Group | str] = {
         "heisenberg:k1=1,k2=2,upper",
         "toeplitz_triangular",
         "circulant",
+        "frame",
+        "frame:k=3",
     )
 } | {
     "kronecker": Kronecker(Full(2), Diagonal(3)),

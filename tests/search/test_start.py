@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds
 
-from esgroup import Gaussian, Searcher
-from esgroup.groups import Diagonal, Full, Heisenberg, Triangular
+from esgroup import Gaussian, Real, Searcher, Space
+from esgroup.groups import Diagonal, Frame, Full, Heisenberg, Triangular
 from esgroup.search import arguments
 from tests.search.support import STRUCTURES, dense_root, generation, run, same, searcher, sphere, valley
 
@@ -204,16 +204,44 @@ def test_a_warm_start_with_another_structure_takes_what_it_can_hold() -> None:
 # ---- structures ---------------------------------------------------------------------------------------------------
 
 
-def test_auto_is_full_up_to_a_dimension_and_cheap_beyond() -> None:
-    limit = arguments.FULL_UP_TO
+def test_auto_is_full_up_to_a_dimension_and_a_frame_beyond() -> None:
+    limit = arguments.FRAME_FROM
     assert searcher().structure == Full(3)
-    assert Searcher(np.ones(limit), 1.0).structure == Full(limit)
-    assert Searcher(np.ones(limit + 1), 1.0).structure == Diagonal(limit + 1)
+    assert Searcher(np.ones(limit - 1), 1.0).structure == Full(limit - 1)
+    assert Searcher(np.ones(limit), 1.0).structure == Frame(limit)
+    assert Searcher(np.ones(1_000), 1.0).structure == Frame(1_000)
+
+
+@pytest.mark.parametrize(
+    "options", [{"noise": "adapt"}, {"mirrored": True}, {"algorithm": "paper"}, {"model": "quadratic"}]
+)
+def test_what_a_frame_does_not_have_leads_auto_to_another_structure(options: dict[str, Any]) -> None:
+    assert Searcher(np.ones(100), 1.0, **options).structure == Full(100)
+    name, value = next(iter(options.items()))
+    if name != "model":
+        assert Searcher(np.ones(1_001), 1.0, **options).structure == Diagonal(1_001)
+    with pytest.raises(ValueError, match=f"{name}={value!r} cannot be combined with structure='frame:k=3'"):
+        Searcher(np.ones(100), 1.0, structure="frame:k=3", **options)
+
+
+def test_a_covariance_that_is_given_is_kept_whole() -> None:
+    assert Searcher(np.ones(90), cov0=np.eye(90)).structure == Full(90)
+
+
+def test_named_parameters_have_a_frame_only_with_a_number_of_axes() -> None:
+    space = Space({"a": Real(-3, 3, shape=90)})
+    assert Searcher(space).structure == Full(90)
+    with pytest.raises(ValueError, match=r"structure 'frame' must have a fixed number of axes .*'frame:k=8'"):
+        Searcher(space, structure="frame")
+    search = Searcher(space, structure="frame:k=3", rng=1)
+    for _ in range(50):
+        search.tell([float((point["a"] ** 2).sum()) for point in search.ask()])
+    assert search.structure == Frame(90, 3) and search.best_f < 150.0
 
 
 def test_fixed_coordinates_do_not_count_for_the_structure() -> None:
     search = Searcher(np.ones(1000), 1.0, fixed=range(900))
-    assert search.structure == Full(100) and search.popsize == 4 + int(3 * math.log(100))
+    assert search.structure == Frame(100) and search.popsize == 4 + int(3 * math.log(100))
     assert Searcher(np.ones(4), 1.0, fixed=[0], structure=Diagonal(3)).structure == Diagonal(3)
 
 
@@ -230,7 +258,7 @@ def test_the_default_population_is_that_of_cma_es(dim: int) -> None:
 
 
 def test_a_structure_too_large_for_the_memory_is_refused_by_name() -> None:
-    text = r"Full .*[\d,]+\.\d GiB .*1,000,000 .*50% .*[\d,.]+ GiB.*'heisenberg:k1=4,k2=4' or 'diagonal'"
+    text = r"Full .*[\d,]+\.\d GiB .*1,000,000 .*50% .*[\d,.]+ GiB.*'frame' or 'diagonal'"
     with pytest.raises(ValueError, match=text):
         Searcher(np.zeros(1_000_000), 1.0, structure="full")
 
@@ -243,14 +271,15 @@ def test_memory_is_counted_with_what_the_options_need(
     monkeypatch.setattr(arguments, "machine_memory", lambda: 2.0 * needed)
     assert Searcher(np.ones(50), 1.0, **options).structure == Full(50)
     monkeypatch.setattr(arguments, "machine_memory", lambda: 2.0 * needed - 1)
-    with pytest.raises(ValueError, match=r"structure Full .*'heisenberg:k1=4,k2=4' or 'diagonal'"):
+    instead = "heisenberg:k1=4,k2=4" if "noise" in options else "frame"
+    with pytest.raises(ValueError, match=f"structure Full .*'{instead}' or 'diagonal'"):
         Searcher(np.ones(50), 1.0, **options)
 
 
 def test_the_structure_to_use_instead_fits_small_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arguments, "machine_memory", lambda: 10.0)
     with pytest.raises(ValueError, match="structure='diagonal'"):
-        searcher()
+        searcher(noise="adapt")
 
 
 def test_many_coordinates_take_little_memory() -> None:

@@ -399,7 +399,7 @@ def test_the_message_names_the_reasons_as_they_are_spelled() -> None:
     ("dim", "text"),
     [
         (3, "Structure 'full' was chosen"),
-        (1200, "Structure 'diagonal' was chosen, because 'full' is slow beyond 1,000 coordinates"),
+        (1200, "Structure 'frame' was chosen"),
     ],
 )
 def test_the_message_names_the_structure_that_auto_chose(dim: int, text: str) -> None:
@@ -415,7 +415,7 @@ def test_repr_says_what_the_search_is_and_how_far() -> None:
     search.tell([[1, 2, 3]] * 7000, np.full(7000, 2.5))
     text = "<Searcher over 3 coordinates, Diagonal(dim=3), popsize 7: 7,000 evaluations, best value 2.5>"
     assert repr(search) == text
-    assert "Diagonal(dim=1200" in repr(Searcher(np.ones(1200), 0.5))
+    assert "Frame(dim=1200" in repr(Searcher(np.ones(1200), 0.5))
 
 
 def test_what_is_known_has_the_right_meaning() -> None:

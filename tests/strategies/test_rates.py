@@ -42,6 +42,11 @@ def full(n: int) -> int:
     return n * (n + 1) // 2
 
 
+def weights_of(popsize: int, n: int, dof: int, negative_mean: float | None) -> rates.RankWeights:
+    c_1, c_mu = rates.root_rates(n, dof, rates.effective(rates.halves(popsize)[0]))
+    return rates.recombination(popsize, n, c_1, c_mu, negative_mean)
+
+
 def constants(
     n: int, popsize: int, dof: int | None = None, negative_mean: float = 0.0, damping: float = 1.0
 ) -> Constants:
@@ -49,7 +54,7 @@ def constants(
 
 
 def test_the_table_for_ten_coordinates_and_ten_values() -> None:
-    weights = rates.recombination(10, 10, 55, 0.0)
+    weights = weights_of(10, 10, 55, 0.0)
     close(weights.mean, TABLE["weights"] + 5 * [0.0], 1e-9)
     close(weights.root[:5], TABLE["weights"], 1e-9)
     close(weights.mu_eff, TABLE["mu_eff"], 1e-9)
@@ -83,7 +88,7 @@ def test_weights_are_the_tutorials_with_negative_ones_for_the_mean(
     mu_eff, mu_eff_minus = mu_effective(plus), mu_effective(minus)
     c_1, c_mu = rates.root_rates(n, full(n), mu_eff)
     limits = 1 + c_1 / c_mu, 1 + 2 * mu_eff_minus / (mu_eff + 2), (1 - c_1 - c_mu) / (n * c_mu)  # eqs. 50-52
-    weights = rates.recombination(popsize, n, full(n), negative_mean)
+    weights = weights_of(popsize, n, full(n), negative_mean)
     better, worse = np.array(plus) / sum(plus), np.array(minus) / -sum(minus)
     close(weights.root, np.concatenate([better, min(limits) * worse]), 1e-12)  # eq. 53
     close(weights.mean, np.concatenate([better, negative_mean * worse]), 1e-12)
@@ -103,7 +108,7 @@ def test_each_limit_of_the_negative_weights_is_met_somewhere() -> None:
         limits = [1 + c_1 / c_mu, 1 + 2 * mu_effective(minus) / (mu_effective(plus) + 2)]
         limits.append((1 - c_1 - c_mu) / (n * c_mu))
         met.add(int(np.argmin(limits)))
-        close(-rates.recombination(popsize, n, full(n), 0.0).root[popsize // 2 :].sum(), min(limits))
+        close(-weights_of(popsize, n, full(n), 0.0).root[popsize // 2 :].sum(), min(limits))
     assert met == {0, 1, 2}
 
 
@@ -185,7 +190,7 @@ def test_weights_and_rates_agree_with_cma_where_it_follows_the_tutorial(n: int, 
     search = cma.CMAEvolutionStrategy(n * [0.0], 1.0, {"popsize": popsize, "verbose": -9})
     theirs, step_size = search.sp, search.adapt_sigma
     step_size.initialize(search)
-    ours = rates.recombination(popsize, n, full(n), 0.0)
+    ours = weights_of(popsize, n, full(n), 0.0)
     c_1, c_mu = rates.root_rates(n, full(n), ours.mu_eff)
     close(ours.root[: popsize // 2], theirs.weights[: popsize // 2], 1e-12)
     close(ours.root, theirs.weights, 1e-4)  # its negative weights contain c_1
@@ -202,7 +207,7 @@ def test_weights_and_rates_agree_with_cmaes_where_it_follows_the_tutorial(n: int
     """Not compared: its c_mu has the 2016 tutorial's mu_eff - 2 where the revision has mu_eff - 1.75."""
     cmaes = pytest.importorskip("cmaes")
     theirs = cmaes.CMA(np.zeros(n), 1.0, population_size=popsize)
-    ours = rates.recombination(popsize, n, full(n), 0.0)
+    ours = weights_of(popsize, n, full(n), 0.0)
     close(ours.mean[: popsize // 2], theirs._weights[: popsize // 2], 1e-12)
     close(rates.step_size_rates(n, ours.mu_eff), (theirs._c_sigma, theirs._d_sigma), 1e-12)
     close((ours.mu_eff, rates.path_rate(n, ours.mu_eff)), (theirs._mu_eff, theirs._cc), 1e-12)
@@ -233,7 +238,7 @@ def test_the_flow_is_taken_where_the_rates_are_large(n: int, popsize: int) -> No
 def test_no_samples_make_an_additive_step_singular(n: int, popsize: int, group: type[Group]) -> None:
     """At worst all samples of negative weight, of length sqrt(n), point in one direction, and no other one does."""
     dof = group(n).dof
-    weights = rates.recombination(popsize, n, dof, None)
+    weights = weights_of(popsize, n, dof, None)
     c_1, c_mu = rates.root_rates(n, dof, weights.mu_eff)
     kept = 1 - c_1 - c_mu * weights.root.sum()
     assert kept + n * c_mu * np.minimum(weights.root, 0.0).sum() > 0

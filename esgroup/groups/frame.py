@@ -1,0 +1,291 @@
+"""A frame of directions that follows a search: long and short axes in any directions, all others alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.groups.base import Group
+from esgroup.groups.hooks import check_bounded
+from esgroup.groups.linalg import SingularElementError
+from esgroup.groups.spelling import register
+from esgroup.kernels import frame as kernels
+
+_AT_FIRST = 4  # directions, where their number follows the search
+_NEGLIGIBLE = 1e-10  # squared lengths, relative to the largest, of directions whose rounding errors are too large
+
+
+class Axes(NamedTuple):
+    """Views of a packed element b (I + U^T (diag(s) - I) U)."""
+
+    bulk: Array  # (1,): b
+    ratios: Array  # (k,): s, the lengths of the axes relative to all others
+    directions: Array  # (k, dim): U, orthonormal rows
+
+
+@register
+@dataclass(frozen=True)
+class Frame(Group):
+    """Axes of any length in k directions, which turn with the search; all other directions are alike.
+
+        b (I + U^T (diag(s) - I) U)        U is k x dim with orthonormal rows, s and b are positive
+
+    It holds k (dim + 1) + 1 numbers. Of a search distribution with few long and short axes these are all that there is
+    to know; block triangular matrices have dense columns as well, but for coordinates that are chosen beforehand. An
+    element carries its own directions, so that its number of them may be another one than that of the group.
+
+    For directions held in place this is a part of a group: in the order long axes (s >= 1), others, short axes (s < 1)
+    the matrices
+
+        [[F, 0, 0],
+         [P, b I, 0],        F and L are dense
+         [X, Q, L]]
+
+    are closed under products, and an element has the blocks F = b diag(s), L = b diag(s), P = X = Q = 0. A step A h(M)
+    is exact in that group. It leaves a matrix with nonzero P, X and Q, of which the nearest element is taken: the
+    eigenvectors of its A A^T whose eigenvalues are furthest from b^2, in a space of 2 k dimensions. So the directions
+    turn. Since they do, a frame has no local space and no projection of its own, and only a search can use it
+    (esgroup.strategies.frames).
+
+    Parameters
+    ----------
+    dim : int
+        Number of rows.
+    k : int, optional
+        Number of directions; by default it follows the search, from min(4, dim // 2) on.
+    """
+
+    follows = True
+
+    dim: int
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.store_whole_number(self, "dim", least=1)
+        if self.k is not None:
+            checks.store_whole_number(self, "k", most=self.dim)
+
+    @property
+    def first(self) -> int:
+        """The number of directions of the identity, and of what is made from a matrix."""
+        return min(_AT_FIRST, self.dim // 2) if self.k is None else self.k
+
+    @property
+    def size(self) -> int:
+        return 1 + self.first * (self.dim + 1)
+
+    @property
+    def dof(self) -> int:
+        k = self.first
+        return 1 + k * self.dim - k * (k - 1) // 2 if k < self.dim else k * (k + 1) // 2
+
+    @property
+    def transposed(self) -> Frame:
+        return self
+
+    # ---- elements ---------------------------------------------------------------------------------------------------
+
+    def axes(self, a: Array) -> Axes:
+        """Return the parts of a packed element, as views."""
+        k = (len(a) - 1) // (self.dim + 1)
+        return Axes(a[:1], a[1 : k + 1], a[k + 1 :].reshape(k, self.dim))
+
+    @staticmethod
+    def pack(bulk: float, ratios: Array, directions: Array) -> Array:
+        """Return the packed element with these parts."""
+        return np.concatenate([[bulk], ratios, directions.ravel()])
+
+    def _element(self, name: str, value: object) -> Array:
+        a = checks.real_array(name, value, (None,))
+        if len(a) % (self.dim + 1) != 1 % (self.dim + 1) or (self.k is not None and len(a) != self.size):
+            wanted = f"1 + {self.dim + 1} k numbers" if self.k is None else f"{self.size} numbers"
+            raise ValueError(f"{name} must have {wanted} for {self}, got {len(a)}")
+        return a
+
+    def _identity(self) -> Array:
+        return self.pack(1.0, np.ones(self.first), np.eye(self.first, self.dim))
+
+    def _apply(self, a: Array, x: Array) -> Array:
+        out = np.empty(x.shape)
+        self._apply_into(a, x, out)
+        return out
+
+    def _apply_into(self, a: Array, x: Array, out: Array) -> None:
+        bulk, ratios, u = self.axes(a)
+        kernels.stretch(x, (x @ u.T) * (ratios - 1.0), u, bulk.item(), out)
+
+    def _solve(self, a: Array, x: Array) -> Array:
+        return self._apply(self._inverse(a), x)
+
+    def _apply_transposed(self, a: Array, x: Array) -> Array:
+        return self._apply(a, x)
+
+    def _solve_transposed(self, a: Array, x: Array) -> Array:
+        return self._solve(a, x)
+
+    def _inverse(self, a: Array) -> Array:
+        inverse, k = a.copy(), (len(a) - 1) // (self.dim + 1)
+        if not (a[: k + 1] != 0.0).all():
+            raise SingularElementError("a must be invertible, but the length of an axis is 0")
+        inverse[: k + 1] = 1.0 / a[: k + 1]
+        return inverse
+
+    def _transpose(self, a: Array) -> Array:
+        return a.copy()
+
+    def _log_abs_det(self, a: Array) -> float:
+        bulk, ratios, _ = self.axes(a)
+        with np.errstate(divide="ignore"):
+            return float(self.dim * np.log(np.abs(bulk[0])) + np.log(np.abs(ratios)).sum())
+
+    def _scale(self, a: Array, factor: float) -> Array:
+        scaled = a.copy()
+        scaled[0] *= factor
+        return scaled
+
+    def _squared_row_norms(self, a: Array) -> Array:
+        bulk, ratios, u = self.axes(a)
+        norms: Array = bulk**2 * (1.0 + (ratios**2 - 1.0) @ (u * u))
+        return norms
+
+    def _squared_norm(self, a: Array) -> float:
+        bulk, ratios, _ = self.axes(a)
+        return float(bulk[0] ** 2 * (self.dim - len(ratios) + ratios @ ratios))
+
+    def _product(self, a: Array, b: Array) -> Array:
+        """The element nearest to A B, with as many directions as A: exact where both have the same directions."""
+        (bulk, s, u), (other_bulk, t, v) = self.axes(a), self.axes(b)
+        basis = np.linalg.qr(np.concatenate([u, v]).T)[0].T
+        left, right = basis @ u.T, basis @ v.T  # coordinates of the directions in that basis
+        eye = np.eye(len(basis))
+        small = (eye + (left * (s - 1.0)) @ left.T) @ (eye + (right * (t - 1.0)) @ right.T)
+        ratios, directions = furthest(small, basis, len(s))
+        return self.pack(float(bulk[0] * other_bulk[0]), ratios, directions)
+
+    # ---- dense matrices ---------------------------------------------------------------------------------------------
+
+    def _from_dense(self, matrix: Array) -> Array:
+        values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        return self._nearest(np.log(np.maximum(np.abs(values), 1e-300)), vectors)
+
+    def _from_covariance(self, covariance: Array) -> Array:
+        """The element whose A A^T is nearest in the affine-invariant distance, sqrt(sum_i log^2 lambda_i).
+
+        lambda_i are the eigenvalues of (A A^T)^-1 Sigma. With the axes of Sigma those in the frame are 1, and for the
+        others log b^2 is the mean of their logarithms. These are dim - k neighbours in the order of their lengths,
+        those with the least variance.
+        """
+        values, vectors = np.linalg.eigh(covariance)
+        return self._nearest(0.5 * np.log(np.maximum(values, 1e-300)), vectors)
+
+    def _nearest(self, logs: Array, vectors: Array) -> Array:
+        """The element with the axes `vectors`, of which those in the middle are made equal; logs of their lengths."""
+        order = np.argsort(logs)
+        logs, vectors = logs[order], vectors[:, order]
+        k, others = self.first, self.dim - self.first
+        if others == 0:
+            return self.pack(1.0, np.exp(logs), np.ascontiguousarray(vectors.T))
+        windows = [logs[i : i + others] for i in range(k + 1)]
+        i = int(np.argmin([window.var() for window in windows]))
+        bulk = float(windows[i].mean())
+        kept = np.r_[0:i, i + others : self.dim]
+        return self.pack(np.exp(bulk), np.exp(logs[kept] - bulk), vectors.T[kept])
+
+    # ---- the step of a search ---------------------------------------------------------------------------------------
+
+    def _product_h_samples(
+        self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
+    ) -> Array:
+        moved = self.step(a, z, weights, shift)
+        if out is None:
+            return moved
+        out[:] = moved
+        return out
+
+    def step(self, a: Array, z: Array, weights: Array, shift: float) -> Array:
+        """Return the element nearest to A h(M), M the natural gradient in the group of the directions of A.
+
+        With the coordinates a_i = U z_i of the samples in the frame, M has the blocks of
+        G = sum_i weights_i a_i a_i^T - shift I and C = sum_i weights_i a_i (z_i - U^T a_i)^T that `moved` reads.
+        """
+        u = self.axes(a).directions
+        coordinates = z @ u.T
+        weighted = (weights[:, None] * coordinates).T
+        g = weighted @ coordinates
+        return self.moved(a, g - shift * np.eye(len(u)), weighted @ z - g @ u)
+
+    def moved(self, a: Array, g: Array, c: Array) -> Array:
+        """Return the element nearest to A h(M) for M with blocks of G (k, k) and C (k, dim).
+
+        M consists of G among the long axes, halved, among the short ones, halved, and from long to short ones; and of
+        C^T from long axes to all other directions, and C from these to short axes. The other directions stay as they
+        are among themselves. M is scaled down if an entry exceeds 1.
+        """
+        bulk, s, u = self.axes(a)
+        k = len(s)
+        if k == 0:
+            return a.copy()
+        check_bounded(float(np.vdot(c, c)) + float(np.vdot(g, g)))
+        largest = max(1.0, np.abs(g).max(), c.max(), -c.min())
+        order = np.argsort(s < 1.0, kind="stable")  # long axes first
+        longs = int((s >= 1.0).sum())
+        small, basis = _flag_step(s[order], u[order], g[np.ix_(order, order)] / largest, c[order] / largest, longs)
+        ratios, directions = furthest(small, basis, k)
+        return self.pack(float(bulk[0]), ratios, directions)
+
+    # ---- what a frame does not have ---------------------------------------------------------------------------------
+
+    def _project(self, left: Array, right: Array, weights: Array, shift: float) -> NoReturn:
+        raise ValueError(f"{self} has no local space: its directions follow a search; use another structure")
+
+    def _h(self, m: Array) -> NoReturn:
+        self._project(m, m, m, 0.0)
+
+    def _exp(self, m: Array) -> NoReturn:
+        self._project(m, m, m, 0.0)
+
+    def _dense_local(self, m: Array) -> NoReturn:
+        self._project(m, m, m, 0.0)
+
+
+def _flag_step(s: Array, u: Array, g: Array, c: Array, longs: int) -> tuple[Array, Array]:
+    """A h(M) for b = 1 in a basis of the space where it differs from the identity; axes are ordered, long ones first.
+
+    With M = [[M_F, 0, 0], [M_P, 0, 0], [M_X, M_Q, M_L]] and h(M) = I + M + M^2/2.
+    """
+    k, f, ends = len(s), slice(0, longs), slice(longs, len(s))
+    m_f, m_l, m_x = g[f, f] / 2, g[ends, ends] / 2, g[ends, f]
+    p_t, q = c[f], c[ends]  # M_P^T and M_Q
+    x = m_x + (m_x @ m_f + q @ p_t.T + m_l @ m_x) / 2
+    border = np.concatenate([p_t + m_f.T @ p_t / 2, q + m_l @ q / 2])
+    squares, turn = np.linalg.eigh(border @ border.T)  # border = r w with orthonormal rows w
+    used = squares > _NEGLIGIBLE * squares[-1]
+    lengths = np.sqrt(squares[used])
+    w, r = (turn[:, used] / lengths).T @ border, turn[:, used] * lengths
+    rank = len(w)
+    first, middle, last = slice(0, longs), slice(longs, longs + rank), slice(longs + rank, k + rank)
+    small = np.eye(k + rank)
+    small[first, first] = s[f, None] * (np.eye(longs) + m_f + m_f @ m_f / 2)
+    small[middle, first] = r[f].T
+    small[last, first] = s[ends, None] * x
+    small[last, middle] = s[ends, None] * r[ends]
+    small[last, last] = s[ends, None] * (np.eye(k - longs) + m_l + m_l @ m_l / 2)
+    return small, np.concatenate([u[f], w, u[ends]])
+
+
+def furthest(small: Array, basis: Array, k: int, *, shortest: bool = False) -> tuple[Array, Array]:
+    """The k axes of the matrix `small`, in the rows of `basis`, whose lengths are furthest from 1: (k,), (k, dim).
+
+    With `shortest` the shortest axis is one of them in any case.
+    """
+    values, vectors = np.linalg.eigh(small @ small.T)
+    logs = 0.5 * np.log(np.maximum(values, 1e-300))
+    distances = np.abs(logs)
+    if shortest:
+        distances[0] = np.inf
+    kept = np.sort(np.argsort(-distances, kind="stable")[:k])
+    return np.exp(logs[kept]), vectors.T[kept] @ basis

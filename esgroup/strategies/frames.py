@@ -1,0 +1,379 @@
+"""The search update of a frame: a few axes of any direction and length, which are found, turned and given up.
+
+With x = mu + sigma D A z and A = b (I + U^T (diag(s) - I) U), the mean, the paths, sigma and D move as in evolution.py.
+What a generation says about A is read in the coordinates a_i = U z_i of the frame only: O(k n) for a sample. There is
+one idea: the frame holds those directions in which the distribution differs most from a ball.
+
+An axis is *kept* by the step of the group in which its direction is held (`Frame.step`), after which the k directions
+that differ most remain; so directions turn towards what they lack, and what turned out to be chance grows no further
+and fades:
+
+    |log s| <- |log s| - 0.3 c_F,     c_F the rate at which lengths are learnt; not for axes with s > 5
+
+An axis *comes* in one of two ways. Long ones come from the path: every 1 / c_c generations the direction of least
+effect, if it has next to none, becomes that of the path p_c beside the frame, with s = 1. Short ones come from probes,
+orthonormal directions q_j that follow the least eigenvectors of sum_i w_i z_i z_i^T, which are shorter among the better
+samples, and the oscillations of the mean, which jumps to and fro across a valley that is too narrow for it:
+
+    q_j <- q_j - eta sum_i w_i (z_i^T q_j) z_i + (1/n) (delta^T q_j) delta,   delta = sqrt(mu_eff) sum_i u_i z_i
+    e_j <- (1 - c_e) e_j + c_e sum_i w_i (z_i^T q_j)^2
+
+(Oja's rule). Without selection e_j has the mean 0 and the variance v = 2 sum_i w_i^2 c_e / (2 - c_e). Where it is below
+-4 sqrt(v) the axis is shortened, A <- A (I - 0.4 q_j q_j^T), and e_j is halved.
+
+The number k of axes follows those *in use*, |log s| > log 2: there is always one more, and at most three.
+A frame is given up for the full matrix (`outgrown`) where it is no longer small: a search that has taken 2 n^2
+evaluations, a tenth of what a full matrix needs for an ellipsoid, and still has five axes or more in use; or where its
+distribution has shrunk to a point, as along sharp ridges, which the full matrix can still learn.
+
+The first form of this search and measurements of its parts: docs/LARGE.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.groups import Frame
+from esgroup.groups.frame import furthest
+from esgroup.kernels import frame as kernels
+from esgroup.strategies import rates
+from esgroup.strategies.base import Indices
+from esgroup.strategies.evolution import Evolution, Generation, SearchState
+from esgroup.strategies.recombination import Constants, Cumulative
+
+PROBES = 4
+_INNER = 5.0  # times the rate of directions: that of lengths, of which there are fewer
+_FADING = 0.3  # times the rate of lengths
+_LASTING = 5.0  # length from which long axes do not fade: with all of them fading, cigars take a third longer
+_IN_USE = math.log(2.0)
+_IDLE = 0.35  # |log s| up to which a direction may be exchanged
+_LEAST, _MOST = 2, 40  # axes
+_TURN = 0.35  # eta n / mu_eff
+_SIGNIFICANT = 4.0  # standard deviations of e_j
+_SHORTENED = 0.6
+_PERIOD = 10  # generations from one refresh to the next
+_PATIENCE = 2.0  # n^2 evaluations, after which a frame with `_CROWDED` axes in use is given up
+_CROWDED = 5  # or a quarter of the coordinates, if that is less
+_HELD = 30  # generations of a distribution that would become too narrow, after which a frame is given up as well
+# Number of coordinates up to which a full matrix is used. At 1000 it takes 0.4 ms an evaluation; above, time and memory
+# grow with the square.
+FULL_UP_TO = 1000
+
+
+class FrameConstants(NamedTuple):
+    """What a generation of n values with k axes needs beside `Constants`."""
+
+    both: Array  # weights by rank, 1 in sum for the better half and -1 for the worse
+    inner: float  # rate of lengths over that of directions
+    pull: float  # sum of c_mu w_i
+    c_1: float
+    fading: float
+    c_1d: float
+    c_mud: float
+    least: float  # share of the step of D
+    eta: float
+    c_e: float
+    limit: float  # of e_j
+    c_c: float
+
+
+@dataclass(frozen=True)
+class Follow(Cumulative):
+    """The constants of a search with a frame of k axes; in other respects as `Cumulative`.
+
+    The (k + 1) n numbers of the axes and D are learnt at f = max(1, (n + 1) / (3 (k + 1))) times the rates of the full
+    group, which has n (n + 1) / 2; the path term at 5 f c_1. The path has a memory of 1 / c_c generations, with
+    c_c sqrt(n / (k + 1)) for c_c. The mean moves away from the worse half as much as towards the better one, and c_s
+    is that of the better half's mu_eff (n = 80, medians of 3: sphere 4,867 instead of 5,363, cigar with two axes 22,600
+    instead of 28,600).
+    """
+
+    def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
+        """`dof` is the number of axes."""
+        k = dof
+        mu_eff = rates.effective(rates.halves(n)[0])
+        c_1, c_mu = directions_rates(dim, k, mu_eff)
+        negative = rates.asymmetry(dim, mu_eff) if self.negative_mean is None else self.negative_mean
+        weights = rates.recombination(n, dim, c_1, c_mu, negative)
+        c_c = min(1.0, rates.path_rate(dim, mu_eff) * math.sqrt(dim / (k + 1)))
+        c_s, d_s = rates.step_size_rates(dim, mu_eff)
+        damping = rates.damping_factor(dim, mu_eff) if self.damping is None else self.damping
+        chi, threshold = rates.expected_norm(dim), 1.4 + 2 / (dim + 1)
+        kernel = checks.read_only(np.array([c_s, c_c, c_1, c_mu, weights.mean_mu_eff, threshold * chi, 1.0]))
+        drive = c_s / (damping * d_s)
+        return Constants(weights.mean, weights.root, kernel, (0.0,) * 5, c_s, drive, chi, threshold)
+
+
+def directions_rates(dim: int, k: int, mu_eff: float) -> tuple[float, float]:
+    """5 f c_1 and f c_mu, at most 1/2 each: f and the rates of the full group are those of `Follow`."""
+    c_1, c_mu = rates.root_rates(dim, dim * (dim + 1) // 2, mu_eff)
+    factor = max(1.0, (dim + 1) / (3 * (k + 1)))
+    c_1 = min(0.5, 5 * factor * c_1)
+    return c_1, min(0.5, 1 - c_1, factor * c_mu)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameEvolution(Evolution):
+    """`Evolution` for a frame; where the number of axes follows the search, `exchange` changes the size of a state."""
+
+    @property
+    def frame(self) -> Frame:
+        """The group."""
+        group = self.group
+        assert isinstance(group, Frame)
+        return group
+
+    def constants(self, n: int) -> Constants:
+        return self._constants_for(n, self.frame.first)[0]
+
+    def _constants_for(self, n: int, k: int) -> tuple[Constants, FrameConstants]:
+        found = self._known.get((n, k))
+        if found is None:
+            common = self.recombination.constants(n, self.dim, k)
+            found = self._known[n, k] = common, _frame_constants(n, self.dim, common)
+        return found
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], tuple[Constants, FrameConstants]]:
+        return {}
+
+    # ---- state --------------------------------------------------------------------------------------------------
+
+    def shapes(self) -> dict[str, int]:
+        return super().shapes() | {"probes": self._probes * (self.dim + 1), "course": 3}
+
+    @property
+    def _probes(self) -> int:
+        return min(PROBES, self.dim // 2)
+
+    def start(self, mean: Array, steps: Array, correlation: Array | None = None) -> SearchState:
+        state = super().start(mean, steps, correlation)
+        # any directions do, but those of coordinates are special in many functions
+        some = np.random.default_rng(0).standard_normal((self.dim, self._probes))
+        state.probes[: some.size] = np.linalg.qr(some)[0].T.ravel()
+        return state
+
+    def condition(self, state: SearchState) -> float:
+        """Condition number of A A^T."""
+        _, ratios, _ = self.frame.axes(state.root)
+        lengths = np.append(ratios, 1.0)
+        least = float(lengths.min())
+        return (float(lengths.max()) / least) ** 2 if least > 0.0 else math.inf
+
+    def refresh(self, state: SearchState) -> None:
+        u = self.frame.axes(state.root).directions
+        if len(u):
+            u[:] = orthonormal(u)
+        super().refresh(state)
+
+    def _forget_correlations(self, state: SearchState) -> Array:
+        state.scale[:] *= np.sqrt(self.group._squared_row_norms(state.root))
+        bulk, ratios, _ = self.frame.axes(state.root)
+        bulk[:], ratios[:], state.path_c[:] = 1.0, 1.0, 0.0
+        return state.root.copy()
+
+    @cached_property
+    def _period(self) -> int:
+        return _PERIOD
+
+    # ---- update -------------------------------------------------------------------------------------------------
+
+    def update(
+        self, state: SearchState, generation: Generation, order: NDArray[np.int64], tags: Indices | None = None
+    ) -> None:
+        frame, n = self.frame, len(order)
+        _, s, u = frame.axes(state.root)
+        k = len(s)
+        common, own = self._constants_for(n, k)
+        before = state.path_s.copy()
+        _, damped, clip, _ = self._evolve(state, generation, order, tags, common, 1.0, 1.0)
+        z, weights = generation.z, generation.weights  # the path is the last row
+        q, e = self._probe_views(state)
+        by_row = np.zeros(n + 1)
+        by_row[order] = own.both
+        steps = own.c_mud * by_row
+        steps[n] = own.c_1d
+        # what the samples say is in two products: their coordinates in the frame and along the probes, and sums of them
+        inside = z @ np.concatenate([u, q]).T
+        a, along = inside[:, :k], inside[:, k:]
+        shorter, longer = 1.0 / s - 1.0, s - 1.0
+        decoded = steps[:, None] * a
+        factors = np.concatenate([weights[:, None] * a, decoded * (shorter + longer), by_row[:, None] * along], axis=1)
+        sums = factors.T @ z
+        if self.decoding is not None:
+            # v_i y_i = (z_i + U^T (1/s - 1) a_i) (z_i + U^T (s - 1) a_i), by coordinates
+            mixed = sums[k : 2 * k] + (shorter[:, None] * (decoded.T @ a) * longer) @ u
+            pull = own.c_1d * damped  # the weights of samples sum to 0
+            kernels.decode(z, steps, u, mixed, state.fisher, pull, own.least, state.trend, state.scale)
+        g = (weights[:, None] * a).T @ a
+        c = sums[:k] - g @ u
+        g[:] += (own.inner - 1.0) * (a[:n].T @ (weights[:n, None] * a[:n]))  # lengths are learnt faster
+        g.flat[:: k + 1] -= clip * (own.c_1 * damped + own.inner * own.pull)
+        state.root[:] = frame.moved(state.root, g, c)
+        self._fade(state, own.fading)
+        if len(q):
+            e += own.c_e * (np.vecdot(along.T, by_row * along.T) - e)
+            delta = (state.path_s - (1 - common.c_s) * before) / math.sqrt(common.c_s * (2 - common.c_s))
+            self._turn(state, q - own.eta * sums[2 * k :] + np.outer(q @ delta / self.dim, delta))
+            self._shorten(state, own.limit)
+        state.path_c[:] = frame._solve(state.root, generation.y[n:])[0]  # its image stays
+        state.course[:2] += own.c_c, n
+        self._refresh_if_due(state)
+
+    def _fade(self, state: SearchState, by: float) -> None:
+        ratios = self.frame.axes(state.root).ratios
+        logs = np.log(ratios)
+        less = np.where(ratios < _LASTING, by, 0.0)
+        ratios[:] = np.exp(np.sign(logs) * np.maximum(0.0, np.abs(logs) - less))
+
+    def _probe_views(self, state: SearchState) -> tuple[Array, Array]:
+        """The probes q (4, dim) and what selection does along them, e (4,)."""
+        number = self._probes
+        return state.probes[: number * self.dim].reshape(number, self.dim), state.probes[number * self.dim :]
+
+    def _turn(self, state: SearchState, moved: Array) -> None:
+        """Make the probes those, beside the long axes: these oscillate as well, but are not too long."""
+        _, ratios, u = self.frame.axes(state.root)
+        longs = u[ratios > 1.0]
+        self._probe_views(state)[0][:] = orthonormal(moved - (moved @ longs.T) @ longs)
+
+    def _shorten(self, state: SearchState, limit: float) -> None:
+        """Shorten the distribution along the probes that have found a short axis."""
+        q, e = self._probe_views(state)
+        if len(self.frame.axes(state.root).ratios):
+            for j in np.flatnonzero(e < limit):
+                state.root[:] = shortened_along(self.frame, state.root, q[j])
+                e[j] *= 0.5
+
+    # ---- exchange -----------------------------------------------------------------------------------------------
+
+    def exchange(self, state: SearchState) -> SearchState:
+        """Return the state after every 1 / c_c generations with another direction, and more or fewer of them."""
+        frame = self.frame
+        bulk, ratios, u = frame.axes(state.root)
+        k = len(ratios)
+        if k == 0 or state.course[0] < 1.0:
+            return state
+        state.course[0] = 0.0
+        path = frame._apply(state.root, state.path_c[None])[0]
+        used = np.abs(np.log(ratios))
+        in_use = int((used > _IN_USE).sum())
+        if frame.k is None and in_use > k - 2 and k < min(self.dim // 4, _MOST):
+            ratios, u = np.append(ratios, 1.0), np.concatenate([u, beside(path, u)[None]])
+        elif frame.k is None and in_use < k - 3 and k > _LEAST:
+            stays = np.arange(k) != used.argmin()
+            ratios, u = ratios[stays], u[stays]
+        else:
+            ratios, u = ratios.copy(), u.copy()
+        j = int(np.abs(np.log(ratios)).argmin())
+        if abs(math.log(ratios[j])) < _IDLE:
+            ratios[j], u[j] = 1.0, beside(path, np.delete(u, j, axis=0))
+        root = frame.pack(float(bulk[0]), ratios, u)
+        if len(root) == len(state.root):
+            state.root[:] = root
+        else:
+            state = state._replace(root=root)
+        state.path_c[:] = frame._solve(root, path[None])[0]
+        return state
+
+    def note_held(self, state: SearchState) -> None:
+        """Count a generation after which the distribution would have become too narrow."""
+        state.course[2] += 1.0
+
+    def outgrown(self, state: SearchState) -> str | None:
+        """Why the full matrix is the better choice from now on, None if it is not, or is too large, or k was given."""
+        if self.frame.k is not None or self.dim > FULL_UP_TO:
+            return None
+        _, values, held = state.course.tolist()
+        if held >= _HELD:
+            return "had shrunk to a point"
+        if values < _PATIENCE * self.dim**2:
+            return None
+        in_use = int((np.abs(np.log(self.frame.axes(state.root).ratios)) > _IN_USE).sum())
+        return f"had {in_use} axes" if in_use >= min(_CROWDED, self.dim // 4) else None
+
+    def as_full(self, state: SearchState, full: Evolution) -> SearchState:
+        """Return the state of the full group with the same distribution and paths."""
+        dense = self.frame._dense(state.root)
+        other = full.start(state.mean, state.scale * state.sigma)
+        for name in ("scale", "sigma", "path_s", "path_c", "fade", "memory", "trend", "rest"):
+            getattr(other, name)[:] = getattr(state, name)
+        other.root[:] = dense.ravel()
+        full.refresh(other)
+        return other
+
+
+def _frame_constants(n: int, dim: int, common: Constants) -> FrameConstants:
+    better, worse = rates.halves(n)
+    mu_eff, both = rates.effective(better), better + worse
+    _, c_c, c_1, c_mu = common.kernel[:4].tolist()
+    inner = min(0.5 / c_mu, _INNER) if c_mu > 0 else 1.0
+    c_1d, c_mud, least = rates.decoding_rates(dim, mu_eff)
+    eta = min(0.5, _TURN * mu_eff / dim)
+    c_e = min(1.0, 2 * eta)
+    variance = 2 * float(both @ both) * c_e / (2 - c_e)
+    return FrameConstants(
+        checks.read_only(both),
+        inner,
+        c_mu * float(common.root_weights.sum()),
+        c_1,
+        _FADING * inner * c_mu,
+        c_1d,
+        c_mud,
+        least,
+        eta,
+        c_e,
+        -_SIGNIFICANT * math.sqrt(variance),
+        c_c,
+    )
+
+
+def orthonormal(rows: Array) -> Array:
+    """Orthonormal rows with the same span, each as far as possible in its old direction from the first on."""
+    gram = rows @ rows.T
+    scales = 1.0 / np.sqrt(np.maximum(gram.diagonal(), 1e-300))
+    try:
+        lower = np.linalg.cholesky(gram * scales * scales[:, None])
+    except np.linalg.LinAlgError:
+        lower = np.zeros((1, 1))
+    if lower.diagonal().min() > 1e-3:  # else rounding errors are large
+        made: Array = np.linalg.solve(lower, rows * scales[:, None])
+        return made
+    q, r = np.linalg.qr(rows.T)
+    return np.ascontiguousarray((q * np.where(r.diagonal() < 0, -1.0, 1.0)).T)
+
+
+def beside(path: Array, u: Array) -> Array:
+    """The direction of the path outside the rows of u; where it has none, of the coordinate that is furthest off."""
+    for one in (path, np.eye(1, len(path), int((u * u).sum(axis=0).argmin()))[0]):
+        rest = one - (u @ one) @ u
+        rest -= (u @ rest) @ u
+        length = float(np.linalg.norm(rest))
+        if length > 1e-9 * float(np.linalg.norm(one)):
+            return rest / length
+    raise AssertionError("as many directions as coordinates have none beside them")
+
+
+def shortened_along(frame: Frame, a: Array, q: Array) -> Array:
+    """The element nearest to A (I - 0.4 q q^T) that has its shortest axis."""
+    bulk, ratios, u = frame.axes(a)
+    k, inside = len(ratios), u @ q
+    rest = q - inside @ u
+    length = float(np.linalg.norm(rest))
+    coordinates = np.append(inside, length)
+    coordinates /= np.linalg.norm(coordinates)
+    small = np.eye(k + 1) - (1 - _SHORTENED) * np.outer(coordinates, coordinates)
+    small *= np.append(ratios, 1.0)[:, None]
+    basis = np.concatenate([u, (rest / max(length, 1e-300))[None]])
+    if length < 1e-6:  # q is within the frame
+        small, basis = small[:k, :k], u
+    ratios, u = furthest(small, basis, k, shortest=True)
+    return frame.pack(float(bulk[0]), ratios, u)

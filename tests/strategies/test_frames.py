@@ -1,0 +1,439 @@
+"""The search with a frame: one generation from the formulas on dense matrices, and each device by itself."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esgroup import Searcher
+from esgroup.checks import Array
+from esgroup.groups import Frame, Full
+from esgroup.strategies import rates
+from esgroup.strategies.decoding import Decoding
+from esgroup.strategies.evolution import Evolution, Generation, SearchState
+from esgroup.strategies.frames import (
+    PROBES,
+    Follow,
+    FrameEvolution,
+    beside,
+    directions_rates,
+    orthonormal,
+    shortened_along,
+)
+from tests.groups.elements import axes_of
+from tests.groups.laws import close
+from tests.groups.test_frame import definition, dense_step, nearest
+from tests.strategies import dense
+from tests.strategies.states import copied, placed
+
+Rng = np.random.Generator
+
+
+def evolution_of(dim: int, k: int | None = None) -> FrameEvolution:
+    return FrameEvolution(Frame(dim, k), Follow(), Decoding(by_mean=True))
+
+
+def some_state(evolution: FrameEvolution, k: int, rng: Rng) -> SearchState:
+    dim = evolution.dim
+    state = evolution.start(rng.standard_normal(dim), rng.uniform(0.3, 2.0, dim))
+    _, ratios, u = axes_of(dim, k, rng)
+    state = state._replace(root=Frame.pack(1.0, ratios, u))
+    evolution.refresh(state)
+    return state
+
+
+def covariance_of(evolution: Evolution, state: SearchState) -> Array:
+    root = state.sigma * state.scale[:, None] * evolution.group.dense(state.root)
+    return root @ root.T
+
+
+class Twin:
+    """One generation on dense matrices, from the formulas in the heads of evolution.py and frames.py."""
+
+    def __init__(self, evolution: FrameEvolution, state: SearchState, popsize: int) -> None:
+        n, frame = evolution.dim, evolution.frame
+        self.n, self.k = n, len(frame.axes(state.root).ratios)
+        self.parts = tuple(part.copy() for part in frame.axes(state.root))
+        self.mean, self.sigma, self.d = state.mean.copy(), state.sigma.item(), state.scale.copy()
+        self.p_s, self.p_c = np.zeros(n), np.zeros(n)  # p_c as an image, A times the local one
+        self.q = state.probes[: PROBES * n].reshape(PROBES, n).copy()
+        self.e, self.trend, self.t, self.shortened = np.zeros(PROBES), dense.Trend(n), 0, 0
+        ranks = math.log((popsize + 1) / 2) - np.log(np.arange(1, popsize + 1))
+        plus, minus = np.maximum(ranks, 0), np.minimum(ranks, 0)
+        plus, minus = plus / plus.sum(), minus / -minus.sum()
+        self.both = plus + minus
+        mu_eff, mu_minus = 1 / (plus @ plus), 1 / (minus @ minus)
+        full = n * n + n
+        c_1, c_mu = 2 / (full + 1.6 * n + 1.7 + mu_eff), 2 * (mu_eff - 1.75 + 1 / mu_eff) / (full + 3 * n + 4 + mu_eff)
+        f = max(1.0, (n + 1) / (3 * (self.k + 1)))
+        self.c_1, self.c_mu = min(0.5, 5 * f * c_1), f * c_mu
+        total = min(1 + self.c_1 / self.c_mu, 1 + 2 * mu_minus / (mu_eff + 2))
+        total = min(total, (1 - self.c_1 - self.c_mu) / (n * self.c_mu))
+        self.u, self.w = plus + min(1.0, 10 * n / (3 * mu_eff)) * minus, plus + total * minus
+        self.mass, self.inner = 1 / (self.u @ self.u), min(5.0, 0.5 / self.c_mu)
+        self.c_s = min(0.5, (mu_eff + 2) / (n + mu_eff + 5))
+        self.d_s = max(0.7, min(1.0, 0.55 + 0.3 * mu_eff / n)) * (
+            1 + 2 * max(0.0, math.sqrt((mu_eff - 1) / (n + 1)) - 1) + self.c_s
+        )
+        self.c_c = min(1.0, (4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n) * math.sqrt(n / (self.k + 1)))
+        self.c_1d, self.c_mud, self.least = rates.decoding_rates(n, mu_eff)
+        self.eta = min(0.5, 0.35 * mu_eff / n)
+
+    @property
+    def a(self) -> Array:
+        bulk, ratios, u = self.parts
+        return definition(float(bulk[0]), ratios, u)
+
+    def move(self, z: Array, order: Array, fisher: Array) -> None:
+        n, k, z = self.n, self.k, z[order]
+        a, inverse = self.a, np.linalg.inv(self.a)
+        delta = self.u @ z
+        self.mean = self.mean + self.sigma * self.d * (a @ delta)
+        self.t += 1
+        self.p_s = (1 - self.c_s) * self.p_s + math.sqrt(self.c_s * (2 - self.c_s) * self.mass) * delta
+        length = np.linalg.norm(self.p_s)
+        steady = length / math.sqrt(1 - (1 - self.c_s) ** (2 * self.t)) < (1.4 + 2 / (n + 1)) * dense.chi(n)
+        gain = math.sqrt(self.c_c * (2 - self.c_c) * self.mass) if steady else 0.0
+        self.p_c = (1 - self.c_c) * self.p_c + gain * (a @ delta)
+        pull, path = 1.0 if steady else 1 - self.c_c * (2 - self.c_c), inverse @ self.p_c
+        score = self.c_mud * (self.both @ ((z @ inverse) * (z @ a))) + self.c_1d * ((inverse @ path) * self.p_c - pull)
+        step = np.clip(score / fisher, -1, 1)
+        self.d = self.d * np.exp(self.trend.share(step, self.least) * step)
+        lengths = (z**2).sum(axis=1)
+        w = self.c_mu * np.where(self.w < 0, self.w * n / lengths, self.w)
+        clip = 1 / max(1.0, (np.abs(w) @ z**2 + self.c_1 * path**2).max())
+        cross = (z.T * w) @ z + self.c_1 * np.outer(path, path)
+        among = self.inner * ((z.T * w) @ z - self.c_mu * self.w.sum() * np.eye(n))
+        among += self.c_1 * (np.outer(path, path) - pull * np.eye(n))
+        u = self.parts[2]
+        inside = u.T @ u
+        g = clip * (cross + inside @ (among - cross) @ inside)  # only the block within the frame learns faster
+        bulk = float(self.parts[0][0])
+        moved = dense_step(n, (bulk, *self.parts[1:]), g)[2]
+        values, vectors = np.linalg.eigh(nearest(moved, k, bulk))
+        kept = np.argsort(-np.abs(np.log(values / bulk**2)))[:k]
+        logs = 0.5 * np.log(values[kept] / bulk**2)
+        less = np.where(logs < math.log(5.0), 0.3 * self.inner * self.c_mu, 0.0)
+        logs = np.sign(logs) * np.maximum(0.0, np.abs(logs) - less)
+        self.parts = np.array([bulk]), np.exp(logs), vectors[:, kept].T
+        c_e = 2 * self.eta
+        self.e = (1 - c_e) * self.e + c_e * (self.both @ (z @ self.q.T) ** 2)
+        noise = math.sqrt(self.mass) * delta
+        q = self.q - self.eta * ((z @ self.q.T).T * self.both) @ z + np.outer(self.q @ noise, noise) / n
+        longs = self.parts[2][self.parts[1] > 1.0]
+        q = q - q @ longs.T @ longs
+        for j in range(PROBES):  # Gram-Schmidt
+            for i in range(j):
+                q[j] -= (q[j] @ q[i]) * q[i]
+            q[j] /= np.linalg.norm(q[j])
+        self.q = q
+        limit = -4 * math.sqrt(2 * (self.both @ self.both) * c_e / (2 - c_e))
+        for j in np.flatnonzero(self.e < limit):
+            self.shorten(q[j])
+            self.e[j] /= 2
+        self.sigma *= math.exp(min(1.0, self.c_s / self.d_s * (length / dense.chi(n) - 1)))
+
+
+    def shorten(self, q: Array) -> None:
+        """A (I - 0.4 q q^T), of which the shortest axis is kept and those furthest from the others."""
+        self.shortened += 1
+        bulk = float(self.parts[0][0])
+        root = self.a @ (np.eye(self.n) - 0.4 * np.outer(q, q)) / bulk
+        values, vectors = np.linalg.eigh(root @ root.T)
+        furthest = [i for i in np.argsort(-np.abs(np.log(values))) if i != 0]
+        kept = [0, *furthest[: self.k - 1]]
+        self.parts = np.array([bulk]), np.sqrt(values[kept]), vectors[:, kept].T
+
+
+@pytest.mark.parametrize(("dim", "k", "popsize"), [(12, 3, 8), (20, 4, 13), (10, 2, 60), (30, 1, 6)])
+def test_generations_are_those_of_the_formulas(dim: int, k: int, popsize: int) -> None:
+    rng = np.random.default_rng(dim)
+    evolution = evolution_of(dim, k)
+    state = some_state(evolution, k, rng)
+    twin = Twin(evolution, state, popsize)
+    for turn in range(6):  # the refresh comes after ten
+        z = rng.standard_normal((popsize, dim)) * (2.0 if turn == 3 else 1.0) + (3.0 if turn == 4 else 0.0)
+        order, fisher = rng.permutation(popsize), state.fisher.copy()
+        generation, x = placed(evolution, state, z)
+        close(x, twin.mean + twin.sigma * twin.d * (z @ twin.a), 1e-8)
+        evolution.update(state, generation, order)
+        twin.move(z, order, fisher)
+        close(state.mean, twin.mean, 1e-7)
+        close(state.sigma[0], twin.sigma, 1e-8)
+        close(state.path_s, twin.p_s, 1e-8)
+        close(evolution.frame.apply(state.root, state.path_c), twin.p_c, 1e-6)
+        close(state.scale, twin.d, 1e-7)
+        close(evolution.frame.dense(state.root), twin.a, 1e-5)
+        close(state.probes[PROBES * dim :], twin.e, 1e-8)
+        close(state.probes[: PROBES * dim].reshape(PROBES, dim), twin.q, 1e-6)
+    close(state.course, [6 * twin.c_c, 6 * popsize, 0.0])
+    assert (twin.shortened > 0) == (popsize in (8, 60))
+
+
+def test_without_axes_the_search_is_that_of_a_diagonal() -> None:
+    """k = 0: only D learns, with weights that sum to 0."""
+    evolution = evolution_of(9, 0)
+    state, rng = evolution.start(np.zeros(9), np.ones(9)), np.random.default_rng(1)
+    for _ in range(150):
+        generation, x = Generation.empty(8, 9), np.empty((8, 9))
+        evolution.sample(state, 8, rng, generation, x)
+        evolution.update(state, generation, np.argsort((10.0 ** np.arange(9) * x**2).sum(axis=1)))
+        state = evolution.exchange(state)
+    close(evolution.group.dense(state.root), state.root[0] * np.eye(9))
+    assert state.scale[0] > 2 * state.scale[-1]
+
+
+def test_f_is_divided_by_its_mean() -> None:
+    rng = np.random.default_rng(2)
+    evolution = evolution_of(8, 2)
+    state = some_state(evolution, 2, rng)
+    a = evolution.frame.dense(state.root)
+    fisher = 1 + np.diagonal(a @ a) * np.diagonal(np.linalg.inv(a @ a))
+    close(state.fisher, fisher * math.sqrt(fisher.mean() / 2))
+
+
+def test_rates_grow_as_there_is_less_to_learn() -> None:
+    c_1, c_mu = rates.root_rates(100, 5050, 6.0)
+    close(directions_rates(100, 4, 6.0), (5 * 101 / 15 * c_1, 101 / 15 * c_mu))
+    close(directions_rates(100, 99, 6.0), (5 * c_1, c_mu))  # not below those of the full group
+    c_1, c_mu = directions_rates(10, 1, 500.0)
+    assert c_1 <= 0.5 and c_mu <= 0.5
+
+
+# ---- probes -------------------------------------------------------------------------------------------------------
+
+
+def test_what_selection_does_along_a_probe_has_the_mean_and_variance_that_are_stated() -> None:
+    """Without selection: mean 0, and beyond the limit as seldom as 4 standard deviations are."""
+    evolution, rng = evolution_of(20, 1), np.random.default_rng(7)
+    state = evolution.start(np.zeros(20), np.ones(20))
+    found = []
+    for _ in range(6000):
+        generation, x = Generation.empty(10, 20), np.empty((10, 20))
+        rng.standard_normal(out=generation.samples)
+        evolution.place(state, generation, x)
+        before = state.probes[-PROBES:].copy()
+        evolution.update(state, generation, np.arange(10))
+        own = evolution._constants_for(10, 1)[1]
+        found.append((state.probes[-PROBES:] - (1 - own.c_e) * before) / own.c_e)  # this generation's part
+        state.probes[-PROBES:] = 0.0
+    found = np.array(found)
+    variance = 2 * float(own.both @ own.both)
+    assert abs(found.mean()) < 5 * math.sqrt(variance / found.size)
+    assert found.var() == pytest.approx(variance, rel=0.06)
+    close(own.limit, -4 * math.sqrt(variance * own.c_e / (2 - own.c_e)))
+
+
+def test_a_short_axis_is_found_by_a_probe_and_made_short() -> None:
+    """A discus in a random direction: within the frame after the search, and as short as it should be."""
+    rng = np.random.default_rng(3)
+    axis = rng.standard_normal(60)
+    axis /= np.linalg.norm(axis)
+    search = Searcher(np.ones(60), 1.0, structure="frame", rng=1, target=1e-9, max_evals=30_000)
+    while not search.stop():
+        x = search.ask()
+        search.tell((x**2).sum(axis=1) + 1e6 * (x @ axis) ** 2)
+    assert search.result.success
+    _, ratios, u = search.strategy.group.axes(search.state.root)
+    shortest = ratios.argmin()
+    assert abs(u[shortest] @ axis) > 0.99 and 1e-4 < ratios[shortest] < 1e-2
+
+
+@given(seed=st.integers(0, 2**32 - 1), within=st.booleans())
+def test_shortening_is_a_step_of_the_group_of_which_the_shortest_axis_is_kept(seed: int, within: bool) -> None:
+    rng = np.random.default_rng(seed)
+    parts = axes_of(9, 3, rng)
+    frame, a = Frame(9, 3), Frame.pack(*parts)
+    q = parts[2][1] if within else rng.standard_normal(9)
+    q = q / np.linalg.norm(q)
+    wanted = definition(*parts) @ (np.eye(9) - 0.4 * np.outer(q, q))
+    values, vectors = np.linalg.eigh(wanted @ wanted.T / parts[0] ** 2)
+    logs = np.log(values)
+    if not within:  # else the axes remain those of the frame
+        kept = [0, *[i for i in np.argsort(-np.abs(logs)) if i != 0][:2]]
+        logs[[i for i in range(9) if i not in kept]] = 0.0
+    found = frame.dense(shortened_along(frame, a, q))
+    close(found @ found.T, parts[0] ** 2 * (vectors * np.exp(logs)) @ vectors.T, 1e-8)
+
+
+# ---- directions that come and go ----------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 5))
+def test_rows_are_made_orthonormal_in_their_order(seed: int, rows: int) -> None:
+    rng = np.random.default_rng(seed)
+    given_rows = rng.standard_normal((rows, 7)) * 10.0 ** rng.uniform(-5, 5, (rows, 1))
+    made = orthonormal(given_rows)
+    close(made @ made.T, np.eye(rows))
+    lower = given_rows @ made.T
+    close(np.triu(lower, 1) / np.abs(lower).max(axis=1, keepdims=True), np.zeros((rows, rows)), 1e-8)
+    assert (np.diagonal(lower) > 0).all()
+
+
+def test_dependent_rows_are_made_orthonormal_as_well() -> None:
+    one = np.random.default_rng(1).standard_normal(6)
+    for rows in (np.array([one, 2 * one]), np.array([one, one + 1e-12]), np.array([one, 0 * one])):
+        made = orthonormal(rows)
+        close(made @ made.T, np.eye(2))
+        close(made[0], one / np.linalg.norm(one))
+
+
+def test_a_new_direction_is_that_of_the_path_outside_the_frame() -> None:
+    rng = np.random.default_rng(2)
+    u = np.linalg.qr(rng.standard_normal((6, 2)))[0].T
+    path = rng.standard_normal(6)
+    found = beside(path, u)
+    close(u @ found, np.zeros(2))
+    close(np.linalg.norm(found), 1.0)
+    assert found @ path > 0
+    for nothing in (np.zeros(6), u[0] + u[1]):
+        found = beside(nothing, u)
+        close(u @ found, np.zeros(2))
+        close(np.linalg.norm(found), 1.0)
+
+
+def exchanged(ratios: list[float], k: int | None = None) -> tuple[FrameEvolution, SearchState, SearchState]:
+    """A state with axes of these lengths whose turn it is, and what an exchange makes of it."""
+    rng, dim = np.random.default_rng(5), 40
+    evolution = evolution_of(dim, k)
+    state = evolution.start(np.zeros(dim), np.ones(dim))
+    u = np.linalg.qr(rng.standard_normal((dim, len(ratios))))[0].T
+    state = state._replace(root=Frame.pack(1.0, np.array(ratios), u))
+    state.path_c[:] = rng.standard_normal(dim)
+    state.course[0] = 1.0
+    return evolution, copied(state), evolution.exchange(state)
+
+
+def test_there_is_always_one_more_axis_than_are_in_use() -> None:
+    evolution, before, after = exchanged([3.0, 0.3, 1.9, 1.6])
+    path = evolution.group.apply(before.root, before.path_c)
+    assert len(evolution.frame.axes(after.root).ratios) == 4  # two of four are in use
+    evolution, before, after = exchanged([3.0, 0.3, 2.1, 1.6])
+    _, ratios, u = evolution.frame.axes(after.root)
+    assert ratios.tolist() == [3.0, 0.3, 2.1, 1.6, 1.0]
+    path = evolution.group.apply(before.root, before.path_c)
+    rest = path - u[:4].T @ (u[:4] @ path)
+    close(u[4], rest / np.linalg.norm(rest))
+    close(evolution.group.apply(after.root, after.path_c), path)  # the image of the path stays
+    assert after.course[0] == 0.0
+
+
+def test_axes_out_of_use_leave_one_at_a_time() -> None:
+    evolution, _, after = exchanged([3.0, 1.5, 1.6, 1.7, 1.8])
+    assert evolution.frame.axes(after.root).ratios.tolist() == [3.0, 1.6, 1.7, 1.8]
+    evolution, _, after = exchanged([1.5, 1.6])
+    assert len(evolution.frame.axes(after.root).ratios) == 2  # never fewer
+
+
+def test_an_idle_direction_becomes_that_of_the_path() -> None:
+    evolution, before, after = exchanged([3.0, 1.3, 0.2, 0.9])
+    _, ratios, u = evolution.frame.axes(after.root)
+    _, _, old = evolution.frame.axes(before.root)
+    assert ratios.tolist() == [3.0, 1.3, 0.2, 1.0]
+    close(u[:3], old[:3])
+    assert abs(u[3] @ old[3]) < 0.9 and np.abs(u[:3] @ u[3]).max() < 1e-12
+
+
+def test_a_number_of_axes_that_was_given_stays() -> None:
+    for ratios in ([3.0, 0.3, 2.1, 2.6], [1.1, 1.1, 1.1, 1.1]):
+        _, before, after = exchanged(ratios, k=4)
+        assert len(after.root) == len(before.root)
+
+
+def test_nothing_is_exchanged_before_its_time() -> None:
+    evolution = evolution_of(40)
+    state = evolution.start(np.zeros(40), np.ones(40))
+    state.course[0] = 0.99
+    before = copied(state)
+    assert evolution.exchange(state) is state
+    assert all(np.array_equal(a, b) for a, b in zip(before, state, strict=True))
+
+
+def test_the_number_of_axes_has_a_limit() -> None:
+    _, before, after = exchanged([3.0] * 10)
+    assert len(after.root) == len(before.root)  # a quarter of 40 coordinates
+
+
+# ---- hand-over ----------------------------------------------------------------------------------------------------
+
+
+def test_the_full_matrix_goes_on_where_the_frame_was() -> None:
+    rng = np.random.default_rng(6)
+    evolution = evolution_of(9)
+    state = some_state(evolution, 2, rng)
+    state.path_c[:], state.path_s[:] = rng.standard_normal(9), rng.standard_normal(9)
+    full = Evolution(Full(9), decoding=Decoding())
+    other = evolution.as_full(state, full)
+    close(covariance_of(full, other), covariance_of(evolution, state))
+    close(full.local(other, state.mean[None] + 1.0), evolution.local(state, state.mean[None] + 1.0), 1e-9)
+    for name in ("mean", "path_s", "path_c", "fade", "trend"):
+        assert np.array_equal(getattr(other, name), getattr(state, name))
+    assert [len(array) for array in other] == list(full.shapes().values())
+
+
+@pytest.mark.parametrize(
+    ("ratios", "course", "why"),
+    [
+        ([3.0] * 5, [0.0, 799.0, 0.0], None),
+        ([3.0] * 5, [0.0, 800.0, 0.0], "had 5 axes"),
+        ([3.0, 0.3] * 2, [0.0, 1e9, 0.0], None),
+        ([3.0, 0.3] * 3, [0.0, 1e9, 0.0], "had 6 axes"),
+        ([1.0], [0.0, 0.0, 29.0], None),
+        ([1.0], [0.0, 0.0, 30.0], "had shrunk to a point"),
+    ],
+)
+def test_a_frame_is_outgrown_by_many_axes_late_or_at_its_end(
+    ratios: list[float], course: list[float], why: str | None
+) -> None:
+    evolution = evolution_of(20)
+    state = evolution.start(np.zeros(20), np.ones(20))
+    u = np.eye(len(ratios), 20)
+    state = state._replace(root=Frame.pack(1.0, np.array(ratios), u), course=np.array(course))
+    assert evolution.outgrown(state) == why
+    assert evolution_of(20, len(ratios)).outgrown(state) is None
+    assert evolution_of(1001).outgrown(evolution_of(1001).start(np.zeros(1001), np.ones(1001))) is None
+
+
+def test_a_rotated_ellipsoid_ends_with_the_full_matrix_and_the_message_says_so() -> None:
+    rng = np.random.default_rng(8)
+    turn = np.linalg.qr(rng.standard_normal((16, 16)))[0]
+    scales = 10.0 ** np.linspace(0, 6, 16)
+    search = Searcher(np.ones(16), 1.0, structure="frame", rng=2, target=1e-8, max_evals=40_000)
+    while not search.stop():
+        search.tell((search.ask() @ turn) ** 2 @ scales)
+    assert search.result.success and search.structure == Full(16)
+    assert "Structure 'frame' had" in search.result.message and "'full' took its place" in search.result.message
+
+
+def test_refresh_keeps_the_distribution_and_makes_directions_orthonormal() -> None:
+    rng = np.random.default_rng(9)
+    evolution = evolution_of(9)
+    state = some_state(evolution, 3, rng)
+    before = covariance_of(evolution, state)
+    state.scale[:] *= 2.0
+    evolution.refresh(state)
+    close(covariance_of(evolution, state), 4.0 * before)
+    u = evolution.frame.axes(state.root).directions
+    u += 1e-6 * rng.standard_normal(u.shape)
+    evolution.refresh(state)
+    close(u @ u.T, np.eye(3))
+    close(np.exp(0.5 * np.log(np.diagonal(covariance_of(evolution, state))).mean()), state.sigma[0])
+
+
+def test_an_axis_of_length_zero_is_forgotten() -> None:
+    evolution = evolution_of(6)
+    state = some_state(evolution, 2, np.random.default_rng(1))
+    evolution.frame.axes(state.root).ratios[0] = 0.0
+    variances = evolution.variances(state)
+    evolution.refresh(state)
+    close(evolution.variances(state), variances)
+    assert evolution.condition(state) == 1.0
+
+
+def test_the_condition_is_that_of_the_axes_and_the_others() -> None:
+    evolution = evolution_of(6)
+    state = some_state(evolution, 2, np.random.default_rng(1))
+    dense_root = evolution.group.dense(state.root)
+    close(evolution.condition(state), np.linalg.cond(dense_root) ** 2)
