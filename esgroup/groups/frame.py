@@ -16,7 +16,6 @@ from esgroup.groups.spelling import register
 from esgroup.kernels import frame as kernels
 
 _AT_FIRST = 4  # directions, where their number follows the search
-_NEGLIGIBLE = 1e-10  # squared lengths, relative to the largest, of directions whose rounding errors are too large
 
 
 class Axes(NamedTuple):
@@ -230,12 +229,9 @@ class Frame(Group):
         if k == 0:
             return a.copy()
         check_bounded(float(np.vdot(c, c)) + float(np.vdot(g, g)))
-        largest = max(1.0, np.abs(g).max(), c.max(), -c.min())
-        order = np.argsort(s < 1.0, kind="stable")  # long axes first
-        longs = int((s >= 1.0).sum())
-        small, basis = _flag_step(s[order], u[order], g[np.ix_(order, order)] / largest, c[order] / largest, longs)
-        ratios, directions = furthest(small, basis, k)
-        return self.pack(float(bulk[0]), ratios, directions)
+        ratios, directions = np.empty(k), np.empty((k, self.dim))
+        kernels.move(s, u, g, c, ratios, directions)
+        return self.pack(bulk.item(), ratios, directions)
 
     # ---- what a frame does not have ---------------------------------------------------------------------------------
 
@@ -250,31 +246,6 @@ class Frame(Group):
 
     def _dense_local(self, m: Array) -> NoReturn:
         self._project(m, m, m, 0.0)
-
-
-def _flag_step(s: Array, u: Array, g: Array, c: Array, longs: int) -> tuple[Array, Array]:
-    """A h(M) for b = 1 in a basis of the space where it differs from the identity; axes are ordered, long ones first.
-
-    With M = [[M_F, 0, 0], [M_P, 0, 0], [M_X, M_Q, M_L]] and h(M) = I + M + M^2/2.
-    """
-    k, f, ends = len(s), slice(0, longs), slice(longs, len(s))
-    m_f, m_l, m_x = g[f, f] / 2, g[ends, ends] / 2, g[ends, f]
-    p_t, q = c[f], c[ends]  # M_P^T and M_Q
-    x = m_x + (m_x @ m_f + q @ p_t.T + m_l @ m_x) / 2
-    border = np.concatenate([p_t + m_f.T @ p_t / 2, q + m_l @ q / 2])
-    squares, turn = np.linalg.eigh(border @ border.T)  # border = r w with orthonormal rows w
-    used = squares > _NEGLIGIBLE * squares[-1]
-    lengths = np.sqrt(squares[used])
-    w, r = (turn[:, used] / lengths).T @ border, turn[:, used] * lengths
-    rank = len(w)
-    first, middle, last = slice(0, longs), slice(longs, longs + rank), slice(longs + rank, k + rank)
-    small = np.eye(k + rank)
-    small[first, first] = s[f, None] * (np.eye(longs) + m_f + m_f @ m_f / 2)
-    small[middle, first] = r[f].T
-    small[last, first] = s[ends, None] * x
-    small[last, middle] = s[ends, None] * r[ends]
-    small[last, last] = s[ends, None] * (np.eye(k - longs) + m_l + m_l @ m_l / 2)
-    return small, np.concatenate([u[f], w, u[ends]])
 
 
 def furthest(small: Array, basis: Array, k: int, *, shortest: bool = False) -> tuple[Array, Array]:

@@ -152,7 +152,7 @@ class FrameEvolution(Evolution):
 
     @property
     def _probes(self) -> int:
-        return min(PROBES, self.dim // 2)
+        return min(PROBES, self.dim // 2) if self.frame.first else 0
 
     def start(self, mean: Array, steps: Array, correlation: Array | None = None) -> SearchState:
         state = super().start(mean, steps, correlation)
@@ -190,68 +190,33 @@ class FrameEvolution(Evolution):
         self, state: SearchState, generation: Generation, order: NDArray[np.int64], tags: Indices | None = None
     ) -> None:
         frame, n = self.frame, len(order)
-        _, s, u = frame.axes(state.root)
-        k = len(s)
+        k = len(frame.axes(state.root).ratios)
         common, own = self._constants_for(n, k)
         before = state.path_s.copy()
         _, damped, clip, _ = self._evolve(state, generation, order, tags, common, 1.0, 1.0)
-        z, weights = generation.z, generation.weights  # the path is the last row
+        delta = (state.path_s - (1 - common.c_s) * before) / math.sqrt(common.c_s * (2 - common.c_s))
+        pull, shift = own.c_1d * damped, clip * (own.c_1 * damped + own.inner * own.pull)
+        decoded = float(self.decoding is not None)
+        rates_of_d, of_probes = (own.c_mud, own.c_1d, decoded, pull, own.least), (own.eta, own.c_e)
+        constants = np.array([*rates_of_d, own.inner, shift, own.fading, _LASTING, *of_probes])
         q, e = self._probe_views(state)
-        by_row = np.zeros(n + 1)
-        by_row[order] = own.both
-        steps = own.c_mud * by_row
-        steps[n] = own.c_1d
-        # what the samples say is in two products: their coordinates in the frame and along the probes, and sums of them
-        inside = z @ np.concatenate([u, q]).T
-        a, along = inside[:, :k], inside[:, k:]
-        shorter, longer = 1.0 / s - 1.0, s - 1.0
-        decoded = steps[:, None] * a
-        factors = np.concatenate([weights[:, None] * a, decoded * (shorter + longer), by_row[:, None] * along], axis=1)
-        sums = factors.T @ z
-        if self.decoding is not None:
-            # v_i y_i = (z_i + U^T (1/s - 1) a_i) (z_i + U^T (s - 1) a_i), by coordinates
-            mixed = sums[k : 2 * k] + (shorter[:, None] * (decoded.T @ a) * longer) @ u
-            pull = own.c_1d * damped  # the weights of samples sum to 0
-            kernels.decode(z, steps, u, mixed, state.fisher, pull, own.least, state.trend, state.scale)
-        g = (weights[:, None] * a).T @ a
-        c = sums[:k] - g @ u
-        g[:] += (own.inner - 1.0) * (a[:n].T @ (weights[:n, None] * a[:n]))  # lengths are learnt faster
-        g.flat[:: k + 1] -= clip * (own.c_1 * damped + own.inner * own.pull)
-        state.root[:] = frame.moved(state.root, g, c)
-        self._fade(state, own.fading)
-        if len(q):
-            e += own.c_e * (np.vecdot(along.T, by_row * along.T) - e)
-            delta = (state.path_s - (1 - common.c_s) * before) / math.sqrt(common.c_s * (2 - common.c_s))
-            self._turn(state, q - own.eta * sums[2 * k :] + np.outer(q @ delta / self.dim, delta))
-            self._shorten(state, own.limit)
-        state.path_c[:] = frame._solve(state.root, generation.y[n:])[0]  # its image stays
+        path = generation.y[n].copy()
+        z, weights, fisher, trend = generation.z, generation.weights, state.fisher, state.trend
+        kernels.generation(
+            z, weights, order, own.both, constants, delta, fisher, q, e, trend, state.scale, state.root, path
+        )
+        found = np.flatnonzero(e < own.limit)
+        for j in found:  # a short axis
+            state.root[:] = shortened_along(frame, state.root, q[j])
+            e[j] *= 0.5
+        state.path_c[:] = frame._solve(state.root, generation.y[n:])[0] if found.size else path  # its image stays
         state.course[:2] += own.c_c, n
         self._refresh_if_due(state)
-
-    def _fade(self, state: SearchState, by: float) -> None:
-        ratios = self.frame.axes(state.root).ratios
-        logs = np.log(ratios)
-        less = np.where(ratios < _LASTING, by, 0.0)
-        ratios[:] = np.exp(np.sign(logs) * np.maximum(0.0, np.abs(logs) - less))
 
     def _probe_views(self, state: SearchState) -> tuple[Array, Array]:
         """The probes q (4, dim) and what selection does along them, e (4,)."""
         number = self._probes
         return state.probes[: number * self.dim].reshape(number, self.dim), state.probes[number * self.dim :]
-
-    def _turn(self, state: SearchState, moved: Array) -> None:
-        """Make the probes those, beside the long axes: these oscillate as well, but are not too long."""
-        _, ratios, u = self.frame.axes(state.root)
-        longs = u[ratios > 1.0]
-        self._probe_views(state)[0][:] = orthonormal(moved - (moved @ longs.T) @ longs)
-
-    def _shorten(self, state: SearchState, limit: float) -> None:
-        """Shorten the distribution along the probes that have found a short axis."""
-        q, e = self._probe_views(state)
-        if len(self.frame.axes(state.root).ratios):
-            for j in np.flatnonzero(e < limit):
-                state.root[:] = shortened_along(self.frame, state.root, q[j])
-                e[j] *= 0.5
 
     # ---- exchange -----------------------------------------------------------------------------------------------
 
