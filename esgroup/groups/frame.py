@@ -148,8 +148,8 @@ class Frame(Group):
 
     def _squared_row_norms(self, a: Array) -> Array:
         bulk, ratios, u = self.axes(a)
-        norms: Array = bulk**2 * (1.0 + (ratios**2 - 1.0) @ (u * u))
-        return norms
+        norms = 1.0 + (ratios**2 - 1.0) @ (u * u)
+        return bulk**2 * np.maximum(norms, min(1.0, ratios.min(initial=1.0) ** 2))  # rounding may be larger than a norm
 
     def _squared_norm(self, a: Array) -> float:
         bulk, ratios, _ = self.axes(a)
@@ -254,7 +254,7 @@ def furthest(small: Array, basis: Array, k: int, *, shortest: bool = False) -> t
     With `shortest` the shortest axis is one of them in any case.
     """
     values, vectors = np.linalg.eigh(small @ small.T)
-    logs = 0.5 * np.log(np.maximum(values, 1e-300))
+    logs = 0.5 * np.log(np.maximum(values, kernels.ROUNDING * values.max(initial=1e-300)))
     distances = np.abs(logs)
     if shortest:
         distances[0] = np.inf

@@ -6,6 +6,7 @@ import numpy as np
 from esgroup.kernels.decoding import move_by_trend
 from esgroup.kernels.jit import kernel
 
+ROUNDING = 1e-16  # of squared lengths, relative to the largest: a search ends long before ("condition")
 NEGLIGIBLE = 1e-10  # squared lengths, relative to the largest, of directions whose rounding errors are too large
 
 
@@ -74,7 +75,7 @@ def turn(s, g, gram, lengths, on_u, on_c):
     for j in range(rank):
         small[k + j, k + j] = 1.0
     values, axes = np.linalg.eigh(np.dot(small, small.T))
-    logs = 0.5 * np.log(np.maximum(values, 1e-300))
+    logs = 0.5 * np.log(np.maximum(values, ROUNDING * values[-1]))
     kept = np.argsort(-np.abs(logs), kind="mergesort")[:k]
     kept.sort()
     mix = np.empty((k, k))  # of the rows T C

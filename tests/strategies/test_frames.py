@@ -437,3 +437,20 @@ def test_the_condition_is_that_of_the_axes_and_the_others() -> None:
     state = some_state(evolution, 2, np.random.default_rng(1))
     dense_root = evolution.group.dense(state.root)
     close(evolution.condition(state), np.linalg.cond(dense_root) ** 2)
+
+
+def test_a_search_far_beyond_its_end_goes_on() -> None:
+    """Axes that no longer matter get shorter and shorter; nothing becomes 0 or infinite."""
+    search = Searcher(np.ones(12), 1.0, structure="frame:k=3", rng=3)
+    for _ in range(4000):
+        x = search.ask()
+        search.tell(np.round(1e14 * x[:, 0] ** 2 + (x**2).sum(axis=1)))
+    assert "condition" in search.stop() or search.strategy.evolution.condition(search.state) < 1e18
+    assert all(np.isfinite(array).all() for array in search.state)
+
+
+@pytest.mark.parametrize("least", [1e-6, 1e-12])
+def test_norms_of_rows_along_a_short_axis_are_not_lost_to_rounding(least: float) -> None:
+    frame = Frame(5, 1)
+    a = frame.pack(2.0, np.array([least]), np.eye(1, 5, 2))
+    close(frame._squared_row_norms(a), [4.0, 4.0, 4.0 * least**2, 4.0, 4.0], 1e-4 * least**2)
