@@ -23,8 +23,8 @@ samples, and the oscillations of the mean, which jumps to and fro across a valle
 
 The number k of axes follows those *in use*, |log s| > log 2: there is always one more, and at most three.
 A frame is given up for the full matrix (`outgrown`) where it is no longer small: a search that has taken 2 n^2
-evaluations, a tenth of what a full matrix needs for an ellipsoid, and still has five axes or more in use; or where its
-distribution has shrunk to a point, as along sharp ridges, which the full matrix can still learn.
+evaluations, a tenth of what a full matrix needs for an ellipsoid, and still has n / 20 axes or more in use (at least
+five); or where its distribution has shrunk to a point, as along sharp ridges, which the full matrix can still learn.
 
 The first form of this search and measurements of its parts: docs/LARGE.md.
 """
@@ -61,7 +61,7 @@ _SIGNIFICANT = 4.0  # standard deviations of e_j
 _SHORTENED = 0.6
 _PERIOD = 10  # generations from one refresh to the next
 _PATIENCE = 2.0  # n^2 evaluations, after which a frame with `_CROWDED` axes in use is given up
-_CROWDED = 5  # or a quarter of the coordinates, if that is less
+_CROWDED = 5  # or a twentieth of the coordinates, if that is more; at most a quarter of them
 _HELD = 30  # generations of a distribution that would become too narrow, after which a frame is given up as well
 # Number of coordinates up to which a full matrix is used. At 1000 it takes 0.4 ms an evaluation; above, time and memory
 # grow with the square.
@@ -263,7 +263,8 @@ class FrameEvolution(Evolution):
         if values < _PATIENCE * self.dim**2:
             return None
         in_use = int((np.abs(np.log(self.frame.axes(state.root).ratios)) > _IN_USE).sum())
-        return f"had {in_use} axes" if in_use >= min(_CROWDED, self.dim // 4) else None
+        crowded = min(max(_CROWDED, self.dim / 20), self.dim // 4)
+        return f"had {in_use} axes" if in_use >= crowded else None
 
     def as_full(self, state: SearchState, full: Evolution) -> SearchState:
         """Return the state of the full group with the same distribution and paths."""

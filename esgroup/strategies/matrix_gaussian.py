@@ -109,7 +109,8 @@ class MatrixGaussianSearch(Strategy):
         return state
 
     def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
-        return super().read_state({"rest": np.empty(0), **arrays})  # older files do not have it
+        newer = {name: np.empty(0) for name in ("rest", "probes", "course")}  # older files do not have them
+        return super().read_state({**newer, **arrays})
 
     def mean(self, state: SearchState) -> Array:
         return state.mean.reshape(self.shape).copy()
