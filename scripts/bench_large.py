@@ -21,8 +21,8 @@ first value, that of x0. To the values of noisy_sphere and noisy_ellipsoid N(0, 
 and the value without noise of the mean of the search is noted on the way.
 
 cost: CPU time of ask and tell for each evaluation, with values from a fixed array in place of a function, as a ratio to
-the linear limit: drawing the normal numbers of a generation with NumPy's generator, one pass mean + sigma scale z, and
-one weighted sum of the rows. Each case has a process of its own, whose memory at its largest is what the system says.
+the linear limit of bench_groups.py: `standard_normal(d)` and one axpy for each sample.
+Each case has a process of its own, whose memory at its largest is what the system says.
 
 real: weights of networks by values only (large_real.py). The rates of OpenAI-ES and SNES are chosen by tune, on other
 seeds, and kept in the folder.
@@ -58,6 +58,7 @@ from typing import Any, NamedTuple, TypeVar
 import large_real
 import large_tables
 import numpy as np
+from bench_groups import limit as linear_limit
 from large_real import REAL_METHODS, REAL_PROBLEMS, TUNED, RealRecord, RealTask
 from large_runs import (
     METHODS,
@@ -386,30 +387,6 @@ def turn_length(contender: Contender, values: np.ndarray, seconds: float, clock:
     return max(2, min(MOST_GENERATIONS, int(seconds / max(each * values.shape[1], 1e-9))))
 
 
-def linear_limit(dim: int) -> Callable[[], None]:
-    """Return one generation at the linear limit: normal numbers, one pass over them, one weighted sum of rows."""
-    import numba
-
-    @numba.njit
-    def one_pass(mean: np.ndarray, sigma: float, scale: np.ndarray, z: np.ndarray, x: np.ndarray) -> None:
-        for i in range(z.shape[0]):
-            for j in range(z.shape[1]):
-                x[i, j] = mean[j] + sigma * scale[j] * z[i, j]
-
-    n, rng = usual_popsize(dim), np.random.default_rng(1)
-    z, x, total = np.empty((n, dim)), np.empty((n, dim)), np.empty(dim)
-    mean, scale, weights = np.zeros(dim), np.ones(dim), np.full(n, 1 / n)
-    one_pass(mean[:2], SIGMA0, scale[:2], z[:, :2], x[:, :2])  # compiles for views, and the next line for arrays
-    one_pass(mean, SIGMA0, scale, z, x)
-
-    def generation() -> None:
-        rng.standard_normal(out=z)
-        one_pass(mean, SIGMA0, scale, z, x)
-        np.dot(weights, z, out=total)
-
-    return generation
-
-
 def limit_seconds(generation: Callable[[], None], dim: int, seconds: float, clock: Callable[[], float]) -> float:
     """Return the seconds for each evaluation at the limit, over about some seconds."""
     since, done = clock(), 0
@@ -434,7 +411,7 @@ def measured_cost(name: str, dim: int, seconds: float, rounds: int) -> Cost:
     values = rng.random((64, usual_popsize(dim) + usual_popsize(dim) % 2))
     generations = turn_length(make_contender(name, dim, 1), values, seconds, clock)
     peak = peak_memory()
-    limit, times, limits = linear_limit(dim), [], []
+    limit, times, limits = linear_limit(dim, full=False), [], []
     for seed in range(1, rounds + 1):
         limits.append(limit_seconds(limit, dim, seconds / 4, clock))
         contender = make_contender(name, dim, seed)

@@ -401,7 +401,7 @@ def cost_report(costs: Sequence[Cost]) -> list[str]:
         "## Time of ask and tell",
         "CPU microseconds for each evaluation; the exponent is the slope of logarithms by least squares.",
         markdown_table(["structure or peer", *heads, "exponent"], micros),
-        "Ratio to the linear limit: drawing the normal numbers, one pass mean + sigma scale z, a weighted sum of rows.",
+        "Ratio to the linear limit: `standard_normal(d)` and one axpy for each sample.",
         markdown_table(["structure or peer", *heads], ratios),
         "Memory of the process at its largest in MB (and by how much it has grown since before the search).",
         markdown_table(["structure or peer", *heads], memory),

@@ -47,6 +47,7 @@ TESTS = [
 TESTED_AS = {
     "bend": ("box", "bounds"),
     "curvature": ("gaussian",),
+    "frame": ("frame", "frames"),
     "late": ("strangers",),
     "layers": ("step", "posterior"),
     "ledger": ("strangers", "single_asks", "constrained"),
@@ -73,6 +74,24 @@ class Fault(NamedTuple):
 
 CONTROL = Fault("no fault: the control", "groups/full.py", "-= 0.5 * shift", "-= 0.5 * shift")
 FAULTS = [
+    Fault("frame: factor 2 among axes", "kernels/frame.py", "n_[i, j] = 0.5 * g[i, j]", "n_[i, j] = g[i, j]"),
+    Fault("frame: from short to long axes", "kernels/frame.py", "elif is_long[j]:", "elif is_long[i]:"),
+    Fault("frame: product of borders", "kernels/frame.py", "mixed = gram[i, j] if", "mixed = 0.0 * gram[i, j] if"),
+    Fault("frame: M^2/2 of the borders", "kernels/frame.py", "t[i, j] += 0.25", "t[i, j] += 0.5"),
+    Fault("frame: short axes not scaled", "kernels/frame.py", "small[i, k + j] = s[i] * r", "small[i, k + j] = r"),
+    Fault("frame: the nearest axes kept", "kernels/frame.py", "np.argsort(-np.abs(logs)", "np.argsort(np.abs(logs)"),
+    Fault("frame: the inverse in the step of D", "kernels/frame.py", "(s[j] + 1.0 / s[j] - 2.0)", "(2.0 * s[j] - 2.0)"),
+    Fault("frame: transpose in the step of D", "kernels/frame.py", "(1.0 / s[j] - 1.0) * (s[m] - 1.0)", "(s[j] - 1.0) ** 2"),
+    Fault("frame: the path learns lengths faster", "kernels/frame.py", "(c_1d, weights[i]) if", "(c_1d, faster * weights[i]) if"),
+    Fault("frame: -I is missing", "kernels/frame.py", "g[j, j] -= shift", "g[j, j] -= 0.0 * shift"),
+    Fault("frame: probes climb", "kernels/frame.py", "* delta[c] - eta *", "* delta[c] + eta *"),
+    Fault("frame: the path keeps its coordinates", "kernels/frame.py", "total *= 1.0 / root[1 + j] - 1.0", "total *= 0.0"),
+    Fault("frame: rates of directions", "strategies/frames.py", "min(0.5, 5 * factor * c_1)", "min(0.5, factor * c_1)"),
+    Fault("frame: one axis less", "strategies/frames.py", "in_use > k - 2", "in_use > k - 1"),
+    Fault("frame: probes do not wait", "strategies/frames.py", "e[j] *= 0.5", "e[j] *= 1.0"),
+    Fault("frame: shortening on the wrong side", "strategies/frames.py", "small *= np.append(ratios, 1.0)[:, None]", "small *= np.append(ratios, 1.0)"),
+    Fault("frame: hand-over without its path", "strategies/frames.py", '"path_s", "path_c", "fade"', '"path_s", "fade"'),
+    Fault("frame: the widest window", "groups/frame.py", "np.argmin([window.var()", "np.argmax([window.var()"),
     Fault("full: -I is missing", "groups/full.py", "-= 0.5 * shift", "-= 0.0 * shift"),
     Fault("full: factor 2 in C", "groups/full.py", "right * (0.5 * weights)", "right * (1.0 * weights)"),
     Fault("full: lost transpose in apply", "groups/full.py", "return x @ self._square(a).T", "return x @ self._square(a)"),

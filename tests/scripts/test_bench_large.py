@@ -606,10 +606,11 @@ def test_time_and_memory_of_every_contender_are_measured(name: str) -> None:
     assert found.peak > 10.0 and found.grown >= 0.0 and found.ratio == found.micros / found.limit
 
 
-def test_the_limit_draws_passes_and_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_at_the_limit_is_that_of_an_evaluation() -> None:
+    """Five seconds on a clock that shows one more at every look: four generations of 14 evaluations, six looks."""
     calls = itertools.count()
-    assert bench.limit_seconds(lambda: None, 30, 5.0, lambda: float(next(calls))) > 0.0
-    bench.linear_limit(30)()
+    found = bench.limit_seconds(lambda: None, 30, 5.0, lambda: float(next(calls)))
+    assert found == pytest.approx(6.0 / (5 * 14), rel=0.5)
 
 
 def test_the_table_of_times_has_ratios_exponents_and_memory() -> None:

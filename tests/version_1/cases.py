@@ -23,7 +23,7 @@ from esgroup.distributions.families import Beta, Gamma, Normal, PoissonPower, Pr
 
 FOLDER = Path(__file__).parent
 GENERATIONS = 12  # after the file was read: rounding on another machine has no time to grow
-# Samplers of gamma and beta numbers reject some, so that rounding soon decides which numbers follow: with three kinds of
+# Samplers of gamma and beta numbers reject some, so that rounding soon decides which numbers follow: with three sets of
 # instructions the search over a product was the same for four generations, and another one from the fifth on.
 FEWER = {"product": 3}
 
