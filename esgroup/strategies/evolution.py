@@ -63,7 +63,7 @@ class SearchState(NamedTuple):
     average_delta: Array
     average_m: Array
     rest: Array  # of the widening among integers, else empty
-    probes: Array  # of a frame: directions (4, dim) and what selection does along each, else empty
+    probes: Array  # of a frame: directions (8, dim) and what selection does along each, else empty
     course: Array  # of a frame: sum of c_c since the last exchange, values so far, generations held in width
 
 

@@ -49,7 +49,7 @@ from esgroup.strategies.base import Indices
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.recombination import Constants, Cumulative
 
-PROBES = 4
+PROBES = 8
 _INNER = 5.0  # times the rate of directions: that of lengths, of which there are fewer
 _FADING = 0.3  # times the rate of lengths
 _LASTING = 5.0  # length from which long axes do not fade: with all of them fading, cigars take a third longer
@@ -214,7 +214,7 @@ class FrameEvolution(Evolution):
         self._refresh_if_due(state)
 
     def _probe_views(self, state: SearchState) -> tuple[Array, Array]:
-        """The probes q (4, dim) and what selection does along them, e (4,)."""
+        """The probes q (8, dim) and what selection does along them, e (8,)."""
         number = self._probes
         return state.probes[: number * self.dim].reshape(number, self.dim), state.probes[number * self.dim :]
 

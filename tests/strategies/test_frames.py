@@ -58,8 +58,8 @@ class Twin:
         self.parts = tuple(part.copy() for part in frame.axes(state.root))
         self.mean, self.sigma, self.d = state.mean.copy(), state.sigma.item(), state.scale.copy()
         self.p_s, self.p_c = np.zeros(n), np.zeros(n)  # p_c as an image, A times the local one
-        self.q = state.probes[: PROBES * n].reshape(PROBES, n).copy()
-        self.e, self.trend, self.t, self.shortened = np.zeros(PROBES), dense.Trend(n), 0, 0
+        self.q = evolution._probe_views(state)[0].copy()
+        self.e, self.trend, self.t, self.shortened = np.zeros(len(self.q)), dense.Trend(n), 0, 0
         ranks = math.log((popsize + 1) / 2) - np.log(np.arange(1, popsize + 1))
         plus, minus = np.maximum(ranks, 0), np.minimum(ranks, 0)
         plus, minus = plus / plus.sum(), minus / -minus.sum()
@@ -124,7 +124,7 @@ class Twin:
         q = self.q - self.eta * ((z @ self.q.T).T * self.both) @ z + np.outer(self.q @ noise, noise) / n
         longs = self.parts[2][self.parts[1] > 1.0]
         q = q - q @ longs.T @ longs
-        for j in range(PROBES):  # Gram-Schmidt
+        for j in range(len(q)):  # Gram-Schmidt
             for i in range(j):
                 q[j] -= (q[j] @ q[i]) * q[i]
             q[j] /= np.linalg.norm(q[j])
@@ -166,8 +166,9 @@ def test_generations_are_those_of_the_formulas(dim: int, k: int, popsize: int) -
         close(evolution.frame.apply(state.root, state.path_c), twin.p_c, 1e-6)
         close(state.scale, twin.d, 1e-7)
         close(evolution.frame.dense(state.root), twin.a, 1e-5)
-        close(state.probes[PROBES * dim :], twin.e, 1e-8)
-        close(state.probes[: PROBES * dim].reshape(PROBES, dim), twin.q, 1e-6)
+        q, e = evolution._probe_views(state)
+        close(e, twin.e, 1e-8)
+        close(q, twin.q, 1e-6)
     close(state.course, [6 * twin.c_c, 6 * popsize, 0.0])
     assert (twin.shortened > 0) == (popsize in (8, 60))
 
