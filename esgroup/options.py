@@ -53,7 +53,7 @@ class SearchOptions:
     structure: Group | str = _option(
         "auto",
         'A group of `esgroup.groups` or its spelling, such as "diagonal" or "block_triangular:k=4". "auto" is the full '
-        "matrix up to 1000 coordinates and the diagonal above.",
+        'matrix below 80 coordinates and "frame" from there on, a few axes that follow the search.',
         command=OnCommandLine(str, "A structure of `esgroup list`."),
     )
     popsize: int | None = _option(
