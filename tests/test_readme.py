@@ -17,11 +17,16 @@ def compiled() -> None:
     """The notice that loops are being compiled, on a slow machine, is not the examples' fault."""
     esgroup.minimize(lambda x: float(x @ x), np.ones(3), 0.5, max_evals=50, rng=1)
     esgroup.minimize(lambda x: float(x @ x), np.ones(3), 0.5, bounds=(-9, 9), max_evals=50, rng=1)
+    esgroup.minimize(lambda x: float(x @ x), np.ones(3), 0.5, structure="frame", max_evals=50, rng=1)
 
 
-@pytest.mark.parametrize("code", EXAMPLES, ids=[f"example{i}" for i in range(len(EXAMPLES))])
+LARGE = re.findall(r"```python\n(.*?)```", (README.parent / "docs" / "LARGE.md").read_text(), re.DOTALL)
+EVERY = {f"example{i}": code for i, code in enumerate(EXAMPLES)} | {f"large{i}": code for i, code in enumerate(LARGE)}
+
+
+@pytest.mark.parametrize("code", EVERY.values(), ids=EVERY)
 def test_an_example_runs(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if "esgroup.torch" in code:
+    if "esgroup.torch" in code or "import math, torch" in code:
         pytest.importorskip("torch", reason="torch is not installed: the example with a network is skipped")
     names: dict[str, object] = {}
     exec(compile(code, str(README), "exec"), names)
