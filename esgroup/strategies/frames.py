@@ -56,6 +56,7 @@ _LASTING = 5.0  # length from which long axes do not fade: with all of them fadi
 _IN_USE = math.log(2.0)
 _IDLE = 0.35  # |log s| up to which a direction may be exchanged
 _LEAST, _MOST = 2, 40  # axes
+_NUMBERS = 10_000_000  # of all axes beyond the eighth together, which bounds memory: ten axes of a million coordinates
 _TURN = 0.35  # eta n / mu_eff
 _SIGNIFICANT = 4.0  # standard deviations of e_j
 _SHORTENED = 0.6
@@ -231,7 +232,8 @@ class FrameEvolution(Evolution):
         path = frame._apply(state.root, state.path_c[None])[0]
         used = np.abs(np.log(ratios))
         in_use = int((used > _IN_USE).sum())
-        if frame.k is None and in_use > k - 2 and k < min(self.dim // 4, _MOST):
+        most = min(self.dim // 4, _MOST, max(8, _NUMBERS // self.dim))
+        if frame.k is None and in_use > k - 2 and k < most:
             ratios, u = np.append(ratios, 1.0), np.concatenate([u, beside(path, u)[None]])
         elif frame.k is None and in_use < k - 3 and k > _LEAST:
             stays = np.arange(k) != used.argmin()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.files.checked import finite_array
-from esgroup.groups import Frame, Full, Group
+from esgroup.groups import Full, Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
 from esgroup.strategies.adaptation import RateAdaptation
@@ -194,10 +194,11 @@ class VectorSearch(Strategy):
             arrays = {**arrays, "rest": np.array([] if self._widening is None else self._widening.over())}
         arrays = {"probes": np.empty(0), "course": np.empty(0), **arrays}
         lengths: dict[str, int | None] = {**shapes}
-        if isinstance(self.group, Frame) and self.group.k is None:
+        if self.group.follows:
             lengths["root"] = None
-            self.group._element("root", arrays["root"])
-        return SearchState(**{name: finite_array(arrays, name, (lengths[name],)) for name in SearchState._fields})
+        state = SearchState(**{name: finite_array(arrays, name, (lengths[name],)) for name in SearchState._fields})
+        self.group._element("root", state.root)
+        return state
 
     def successor(self, state: SearchState) -> tuple[VectorSearch, SearchState] | None:
         """Go on with the full matrix where a frame whose number of axes is free is too small, or at its end."""
