@@ -165,7 +165,7 @@ FAULTS = [
     Fault("evolution: weights of D stay clipped", "strategies/evolution.py", "factor = rate / clip", "factor = rate"),
     Fault("evolution: step size corrected the wrong way", "strategies/evolution.py", "*= rate_mean / state.rates[0]", "*= state.rates[0] / rate_mean"),
     Fault("decoding: the trend keeps q instead of its square", "kernels/decoding.py", "* trend[dim + 1] + rate * rate", "* trend[dim + 1] + rate"),
-    Fault("decoding: the gate is open without a signal", "kernels/decoding.py", "0.5 * (ratio - 1.0 -", "0.5 * (ratio + 1.0 -"),
+    Fault("decoding: the gate is open without a signal", "kernels/decoding.py", "slope * (ratio - 1.0 -", "slope * (ratio + 1.0 -"),
     Fault("decoding: the gate never opens", "kernels/decoding.py", "min(1.0, max(least", "min(least, max(least"),
     Fault("decoding: samples learn D as slowly as the path", "strategies/rates.py", "min(0.2, 3 * factor * c_mu)", "min(0.2, factor * c_mu)"),
     Fault("width: no floor", "strategies/vector.py", "*= NARROWEST / relative.max()", "*= 1.0"),

@@ -6,8 +6,8 @@ import numpy as np
 from esgroup.kernels.jit import kernel
 
 
-@kernel("in1, float, out1, out1", inlined=True)
-def move_by_trend(steps, least, trend, scale):
+@kernel("in1, float, float, out1, out1", inlined=True)
+def move_by_trend(steps, slope, least, trend, scale):
     """scale_c <- scale_c exp(g steps_c), where g follows the signal in the steps so far (formulas: `Decoding`).
 
     `trend` holds the running mean of the steps, then that of their squared length, q and s.
@@ -23,7 +23,7 @@ def move_by_trend(steps, least, trend, scale):
     trend[dim + 2] += rate * (1.0 - trend[dim + 2])
     noise = trend[dim + 1] * trend[dim] / trend[dim + 2]
     ratio = signal / noise if noise > 0.0 else 0.0
-    share = min(1.0, max(least, 0.5 * (ratio - 1.0 - np.sqrt(2.0 / dim))))
+    share = min(1.0, max(least, slope * (ratio - 1.0 - np.sqrt(2.0 / dim))))
     for c in range(dim):
         scale[c] *= np.exp(share * steps[c])
 
@@ -42,4 +42,4 @@ def decode(v, y, weights, fisher, ratio_mu, ratio_1, pull, least, trend, scale):
             steps[c] += w * v[i, c] * y[i, c]
     for c in range(dim):
         steps[c] = min(1.0, max(-1.0, (steps[c] - pull) / fisher[c]))
-    move_by_trend(steps, least, trend, scale)
+    move_by_trend(steps, 0.5, least, trend, scale)

@@ -109,8 +109,8 @@ def move(s, u, g, c, lengths, directions):
             directions[i, j] += moved[i, j]
 
 
-@kernel("in2, in1, in2, in2, in1, float, float, out1, out1", inlined=True)
-def decode(z, weights, u, mixed, fisher, pull, least, trend, scale):
+@kernel("in2, in1, in2, in2, in1, float, float, float, out1, out1", inlined=True)
+def decode(z, weights, u, mixed, fisher, pull, slope, least, trend, scale):
     """The step of D, e_c = (sum_i w_i v_ic y_ic - pull) / fisher_c between -1 and 1, as far as its trend says.
 
     With y_i = A z_i and v_i = A^-T z_i the sum is sum_i w_i z_ic^2 + sum_j u_jc mixed_jc.
@@ -128,7 +128,7 @@ def decode(z, weights, u, mixed, fisher, pull, least, trend, scale):
             steps[c] += u_j[c] * mixed_j[c]
     for c in range(dim):
         steps[c] = min(1.0, max(-1.0, (steps[c] - pull) / fisher[c]))
-    move_by_trend(steps, least, trend, scale)
+    move_by_trend(steps, slope, least, trend, scale)
 
 
 @kernel("in2, in1, out2", inlined=True)
@@ -159,14 +159,14 @@ def generation(z, weights, order, both, constants, delta, fisher, probes, effect
     """One generation of the axes, of D and of the probes, in place (`FrameEvolution.update`).
 
     In: the samples z, whose last row is the path, with their weights; ranks, and weights by rank that sum to 0;
-    `constants` (rates of D for samples and path, whether there is a D, its coefficient of -1, its least share, how much
-    faster lengths are learnt, the coefficient of -I, by how much axes fade and up to which length, eta of the probes,
-    the rate of their effects); the step of the mean sqrt(mu_eff) delta, F. `image` is that of the path; it becomes the
-    local path.
+    `constants` (rates of D for samples and path, whether there is a D, its coefficient of -1, how the share of its step
+    grows with its trend, the least share, how much faster lengths are learnt, the coefficient of -I, by how much axes
+    fade and up to which length, eta of the probes, the rate of their effects); the step of the mean sqrt(mu_eff) delta,
+    F. `image` is that of the path; it becomes the local path.
     """
     dim, n, number = z.shape[1], len(order), len(probes)
     k = (len(root) - 1) // (dim + 1)
-    c_mud, c_1d, decoded, pull, least, faster, shift, fading, lasting, eta, c_e = constants
+    c_mud, c_1d, decoded, pull, slope, least, faster, shift, fading, lasting, eta, c_e = constants
     s, u = root[1 : k + 1].copy(), root[k + 1 :].reshape(k, dim)
     by_row = np.zeros(n + 1)
     for r in range(n):
@@ -203,7 +203,7 @@ def generation(z, weights, order, both, constants, delta, fisher, probes, effect
                 mixed[j, c] += sums[k + j, c]
         steps = c_mud * by_row
         steps[n] = c_1d
-        decode(z, steps, u, mixed, fisher, pull, least, trend, scale)
+        decode(z, steps, u, mixed, fisher, pull, slope, least, trend, scale)
     if k > 0:
         turned = np.dot(crossed, u)
         for j in range(k):

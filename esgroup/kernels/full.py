@@ -174,7 +174,7 @@ def move_scale(numbers, z, y, weights, report, fisher, trend, scale, inverse, ro
     for c in range(dim):
         fisher[c] *= np.sqrt(largest / 2.0)
         steps[c] = min(1.0, max(-1.0, steps[c] / fisher[c]))
-    move_by_trend(steps, numbers[4], trend, scale)
+    move_by_trend(steps, 0.5, numbers[4], trend, scale)
 
 
 @kernel("idx1, in1, out2, out1, out1, out1, out1, out1, out1, out1, out1, out1, out1, out1")

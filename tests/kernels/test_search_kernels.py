@@ -132,7 +132,7 @@ def test_d_moves_by_the_share_of_its_step_that_its_trend_allows(dim: int) -> Non
         before, scale = some_trend(dim, rng, size), rng.uniform(0.5, 2.0, dim)
         step, trend, expected = 0.1 * rng.standard_normal(dim), before.copy(), scale.copy()
         wanted = naive.trend_after(before, step)
-        decoding.move_by_trend(frozen(step), 0.3, trend, scale)
+        decoding.move_by_trend(frozen(step), 0.5, 0.3, trend, scale)
         close(trend, wanted)
         close(scale, expected * np.exp(naive.share_taken(wanted, 0.3) * step))
         shares.append(naive.share_taken(wanted, 0.3))
@@ -142,10 +142,10 @@ def test_d_moves_by_the_share_of_its_step_that_its_trend_allows(dim: int) -> Non
 
 def test_the_first_step_of_d_and_steps_of_length_zero_have_no_trend() -> None:
     step, trend, scale = np.array([0.3, -0.2, 0.1]), np.zeros(6), np.ones(3)
-    decoding.move_by_trend(step, 0.2, trend, scale)
+    decoding.move_by_trend(step, 0.5, 0.2, trend, scale)
     close(np.log(scale), 0.2 * step)
     trend, scale = np.zeros(6), np.ones(3)
-    decoding.move_by_trend(np.zeros(3), 0.2, trend, scale)
+    decoding.move_by_trend(np.zeros(3), 0.5, 0.2, trend, scale)
     assert np.array_equal(scale, np.ones(3)) and np.isfinite(trend).all()
 
 

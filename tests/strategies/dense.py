@@ -143,13 +143,13 @@ class Trend:
         self.steps: list[Array] = []
         self.b = 1 / (2 * n)
 
-    def share(self, step: Array, least: float) -> float:
+    def share(self, step: Array, least: float, slope: float = 0.5) -> float:
         """The ratio of the squared mean of the steps to what it is without a signal, with weights b (1 - b)^age."""
         self.steps.append(step)
         n, weights = len(step), self.b * (1 - self.b) ** np.arange(len(self.steps))[::-1]
         mean = weights @ np.array(self.steps)
         noise = (weights**2).sum() * (weights @ [s @ s for s in self.steps]) / weights.sum()
-        return min(1, max(least, (mean @ mean / noise - 1 - math.sqrt(2 / n)) / 2))
+        return min(1, max(least, slope * (mean @ mean / noise - 1 - math.sqrt(2 / n))))
 
 
 @dataclass

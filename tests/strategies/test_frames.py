@@ -100,7 +100,7 @@ class Twin:
         pull, path = 1.0 if steady else 1 - self.c_c * (2 - self.c_c), inverse @ self.p_c
         score = self.c_mud * (self.both @ ((z @ inverse) * (z @ a))) + self.c_1d * ((inverse @ path) * self.p_c - pull)
         step = np.clip(score / fisher, -1, 1)
-        self.d = self.d * np.exp(self.trend.share(step, self.least) * step)
+        self.d = self.d * np.exp(self.trend.share(step, self.least, 0.15) * step)
         lengths = (z**2).sum(axis=1)
         w = self.c_mu * np.where(self.w < 0, self.w * n / lengths, self.w)
         clip = 1 / max(1.0, (np.abs(w) @ z**2 + self.c_1 * path**2).max())
