@@ -146,7 +146,7 @@ def _structure(options: SearchOptions, dim: int, place: Place, *, within: bool) 
         if within and isinstance(group, Frame) and group.k is None:
             raise ValueError("structure 'frame' must have a fixed number of axes with a Space, such as 'frame:k=8'")
         return group, ""
-    if place.group is not None:
+    if place.group is not None and not (place.group.follows and without is not None):
         return place.group, ""
     if dim >= FRAME_FROM and without is None and place.correlation is None and not within:
         return Frame(dim), "Structure 'frame' was chosen"

@@ -76,6 +76,15 @@ def test_a_search_starts_from_a_frame_of_any_number_of_axes() -> None:
     assert few.structure == Frame(DIM, 2) and len(few.state.root) == Frame(DIM, 2).size
 
 
+def test_a_start_from_a_frame_with_what_a_frame_does_not_have_is_another_structure() -> None:
+    first = Searcher(np.ones(DIM), 1.0, structure="frame", rng=1)
+    for _ in range(20):
+        first.tell([bowl(x) for x in first.ask()])
+    noisy = Searcher(first, noise="adapt", rng=2)
+    assert noisy.structure == Full(DIM)
+    np.testing.assert_allclose(noisy.stds, first.stds, rtol=1e-8)
+
+
 def test_restarts_begin_with_a_frame_again() -> None:
     """After the full matrix has taken its place in the run before."""
     structures = []
