@@ -10,21 +10,22 @@ ROUNDING = 1e-16  # of squared lengths, relative to the largest: a search ends l
 NEGLIGIBLE = 1e-10  # squared lengths, relative to the largest, of directions whose rounding errors are too large
 
 
-@kernel("in2, in2, in2, float, out2")
-def stretch(x, by, u, bulk, out):
-    """out_i = bulk (x_i + sum_j by_ij u_j), in blocks of columns that stay in the cache; out may be x."""
+@kernel("in1, in2, out2")
+def stretch(root, x, out):
+    """out_i = b (x_i + sum_j (s_j - 1) (u_j^T x_i) u_j), in blocks of columns that stay in the cache; out may be x."""
     n, dim = x.shape
-    k = len(u)
-    for begin in range(0, dim, 512):
-        end = min(dim, begin + 512)
+    k = (len(root) - 1) // (dim + 1)
+    bulk, u = root[0], root[k + 1 :].reshape(k, dim)
+    by = np.dot(x, u.T)
+    for i in range(n):
+        for j in range(k):
+            by[i, j] *= root[1 + j] - 1.0
+    for begin in range(0, dim, 2048):
+        end = min(dim, begin + 2048)
+        more = np.dot(by, np.ascontiguousarray(u[:, begin:end]))
         for i in range(n):
-            out_i, x_i = out[i], x[i]
             for c in range(begin, end):
-                out_i[c] = bulk * x_i[c]
-            for j in range(k):
-                factor, u_j = bulk * by[i, j], u[j]
-                for c in range(begin, end):
-                    out_i[c] += factor * u_j[c]
+                out[i, c] = bulk * (x[i, c] + more[i, c - begin])
 
 
 @kernel("in1, in2, in2, out1, out2, out2")
@@ -154,19 +155,19 @@ def orthonormalise(kept, lengths, rows):
                 row[c] /= total
 
 
-@kernel("in2, in1, idx1, in1, in1, in1, in1, out2, out1, out1, out1, out1, out1")
-def generation(z, weights, order, both, constants, delta, fisher, probes, effects, trend, scale, root, image):
+@kernel("in2, in1, idx1, in1, in1, in1, in1, in1, out2, out1, out1, out1, out1, out1")
+def generation(z, weights, order, both, constants, path, former, fisher, probes, effects, trend, scale, root, image):
     """One generation of the axes, of D and of the probes, in place (`FrameEvolution.update`).
 
     In: the samples z, whose last row is the path, with their weights; ranks, and weights by rank that sum to 0;
     `constants` (rates of D for samples and path, whether there is a D, its coefficient of -1, how the share of its step
     grows with its trend, the least share, how much faster lengths are learnt, the coefficient of -I, by how much axes
-    fade and up to which length, eta of the probes, the rate of their effects); the step of the mean sqrt(mu_eff) delta,
-    F. `image` is that of the path; it becomes the local path.
+    fade and up to which length, eta of the probes, the rate of their effects, c_s); the path p_s now and before; F.
+    `image` is that of the path p_c; it becomes the local path.
     """
     dim, n, number = z.shape[1], len(order), len(probes)
     k = (len(root) - 1) // (dim + 1)
-    c_mud, c_1d, decoded, pull, slope, least, faster, shift, fading, lasting, eta, c_e = constants
+    c_mud, c_1d, decoded, pull, slope, least, faster, shift, fading, lasting, eta, c_e, c_s = constants
     s, u = root[1 : k + 1].copy(), root[k + 1 :].reshape(k, dim)
     by_row = np.zeros(n + 1)
     for r in range(n):
@@ -218,6 +219,9 @@ def generation(z, weights, order, both, constants, delta, fisher, probes, effect
             log = np.log(lengths[j])
             less = fading if lengths[j] < lasting else 0.0
             lengths[j] = np.exp(max(0.0, log - less) if log > 0.0 else min(0.0, log + less))
+    delta, fresh = np.empty(dim), 1.0 / np.sqrt(c_s * (2.0 - c_s))
+    for c in range(dim):
+        delta[c] = fresh * (path[c] - (1.0 - c_s) * former[c])
     for i in range(number):
         effect, jump, q = 0.0, 0.0, probes[i]
         for r in range(n):

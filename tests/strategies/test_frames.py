@@ -71,7 +71,8 @@ class Twin:
         self.c_1, self.c_mu = min(0.5, 5 * f * c_1), f * c_mu
         total = min(1 + self.c_1 / self.c_mu, 1 + 2 * mu_minus / (mu_eff + 2))
         total = min(total, (1 - self.c_1 - self.c_mu) / (n * self.c_mu))
-        self.u, self.w = plus + min(1.0, 10 * n / (3 * mu_eff)) * minus, plus + total * minus
+        away = min(1.0, 0.6 + n / 1600) * min(1.0, 10 * n / (3 * mu_eff))
+        self.u, self.w = plus + away * minus, plus + total * minus
         self.mass, self.inner = 1 / (self.u @ self.u), min(5.0, 0.5 / self.c_mu)
         self.c_s = min(0.5, (mu_eff + 2) / (n + mu_eff + 5))
         self.d_s = max(0.7, min(1.0, 0.55 + 0.3 * mu_eff / n)) * (
