@@ -65,11 +65,11 @@ def test_points_are_placed_by_the_matrix(size: tuple[int, int], seed: int) -> No
 
 
 def test_blocks_of_columns_are_the_same_as_all_at_once() -> None:
-    """The loop goes over 512 columns at a time."""
+    """The loop goes over 2048 columns at a time."""
     rng = np.random.default_rng(3)
-    parts = axes_of(1300, 3, rng)
-    x = rng.standard_normal((2, 1300))
-    close(Frame(1300, 3).apply(Frame.pack(*parts), x), x @ definition(*parts))
+    bulk, s, u = axes_of(4500, 3, rng)
+    x = rng.standard_normal((2, 4500))
+    close(Frame(4500, 3).apply(Frame.pack(bulk, s, u), x), bulk * (x + (x @ u.T) * (s - 1.0) @ u))
 
 
 @given(size=sizes, seed=seeds)
