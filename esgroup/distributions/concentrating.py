@@ -33,6 +33,14 @@ class Normal(Univariate):
         The mean.
     std : float
         The standard deviation, positive.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup.distributions.families import Normal
+    >>> res = esgroup.minimize(lambda w: (w[0] - 3.0) ** 2, Normal(mean=0.0, std=1.0), max_evals=400, rng=1)
+    >>> round(float(res.x[0]), 4)
+    3.0
     """
 
     mean: float = 0.0
@@ -127,6 +135,14 @@ class Gamma(_Concentrating):
         The shape, positive.
     rate : float
         The rate, positive: the mean is shape / rate.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup.distributions.families import Gamma
+    >>> res = esgroup.minimize(lambda w: (w[0] - 0.5) ** 2, Gamma(shape=2.0, rate=2.0), max_evals=400, rng=1)
+    >>> round(float(res.x[0]), 4)
+    0.5
     """
 
     shape: float = 1.0
@@ -191,6 +207,14 @@ class Beta(_Concentrating):
     ----------
     a, b : float
         The shapes, positive: the mean is a / (a + b).
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup.distributions.families import Beta
+    >>> res = esgroup.minimize(lambda w: (w[0] - 0.9) ** 2, Beta(a=2.0, b=2.0), max_evals=400, rng=1)
+    >>> round(float(res.x[0]), 4)
+    0.9
     """
 
     a: float = 1.0
@@ -280,6 +304,14 @@ class Wald(_Concentrating):
         The mean m, positive.
     shape : float
         The shape s, positive: the variance is m^3 / s.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup.distributions.families import Wald
+    >>> res = esgroup.minimize(lambda w: (w[0] - 0.5) ** 2, Wald(mean=1.0, shape=2.0), max_evals=400, rng=1)
+    >>> round(float(res.x[0]), 4)
+    0.5
     """
 
     mean: float = 1.0

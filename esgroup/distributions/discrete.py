@@ -38,6 +38,14 @@ class Bernoulli(Univariate):
     ----------
     probability : float
         The probability p of a 1, between 0 and 1 and neither of them.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup.distributions.families import Bernoulli
+    >>> res = esgroup.minimize(lambda w: 1.0 - w[0], Bernoulli(probability=0.5), max_evals=400, rng=1)
+    >>> int(res.x[0])
+    1
     """
 
     probability: float = 0.5
@@ -140,6 +148,14 @@ class Poisson(Univariate):
     ----------
     rate : float
         The mean, positive and at most 1e15.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup.distributions.families import Poisson
+    >>> res = esgroup.minimize(lambda w: abs(w[0] - 5), Poisson(rate=3.0), max_evals=400, rng=1)
+    >>> int(res.x[0])
+    5
     """
 
     rate: float = 1.0
@@ -222,6 +238,14 @@ class PoissonPower(Univariate):
         The rate, positive and at most 1e8.
     power : float
         The power, from 0.01 to 30 / log(1 + 1/rate).
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup.distributions.families import PoissonPower
+    >>> res = esgroup.minimize(lambda w: abs(w[0] - 5), PoissonPower(rate=3.0), max_evals=400, rng=1)
+    >>> int(res.x[0])
+    5
     """
 
     rate: float = 1.0

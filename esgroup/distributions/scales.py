@@ -43,6 +43,14 @@ class Exponential(_Rate):
     ----------
     rate : float
         The rate, positive: the mean is 1 / rate.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup.distributions.families import Exponential
+    >>> res = esgroup.minimize(lambda w: w[0], Exponential(rate=1.0), max_evals=400, rng=1)
+    >>> bool(res.x[0] < 1e-3)
+    True
     """
 
     rate: float = 1.0
@@ -89,6 +97,14 @@ class Pareto(_Rate):
         The exponent, positive.
     scale : float
         The scale s, positive, which stays as it is.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup.distributions.families import Pareto
+    >>> res = esgroup.minimize(lambda w: w[0], Pareto(scale=2.0, alpha=3.0), max_evals=400, rng=1)
+    >>> round(float(res.x[0]), 2)
+    2.0
     """
 
     alpha: float = 1.0
@@ -144,6 +160,14 @@ class Weibull(_Rate):
         The scale, positive.
     shape : float
         The shape k, from 0.1 to 1e12, which stays as it is.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup.distributions.families import Weibull
+    >>> res = esgroup.minimize(lambda w: w[0], Weibull(shape=2.0, scale=1.0), max_evals=400, rng=1)
+    >>> bool(res.x[0] < 0.1)
+    True
     """
 
     scale: float = 1.0
@@ -208,6 +232,14 @@ class Laplace(_Rate):
         The scale, positive.
     location : float
         The location l, which stays as it is.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup.distributions.families import Laplace
+    >>> res = esgroup.minimize(lambda w: abs(w[0] - 1.0), Laplace(location=1.0, scale=1.0), max_evals=400, rng=1)
+    >>> round(float(res.x[0]), 2)
+    1.0
     """
 
     scale: float = 1.0

@@ -25,6 +25,13 @@ class BlockDiagonal(Group):
     ----------
     groups : sequence of Group
         The groups of the blocks, from the first coordinate to the last. A matrix is packed block after block.
+
+    Examples
+    --------
+    >>> from esgroup.groups import BlockDiagonal, Diagonal, Full
+    >>> group = BlockDiagonal([Full(2), Diagonal(3)])
+    >>> group.dense(group.identity()).shape, group.size
+    ((5, 5), 7)
     """
 
     groups: tuple[Group, ...]

@@ -233,6 +233,18 @@ class BlockTriangular(Bordered):
         Number of hub coordinates, the first ones; min(4, dim // 2) by default.
     lower : bool
         Whether the matrices are block lower or block upper triangular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from esgroup.groups import BlockTriangular
+    >>> group = BlockTriangular(4, k=1)
+    >>> a = group.from_covariance(np.eye(4) + np.ones((4, 4)))  # one long axis
+    >>> (group.dense(a) != 0).astype(int)
+    array([[1, 0, 0, 0],
+           [1, 1, 0, 0],
+           [1, 0, 1, 0],
+           [1, 0, 0, 1]])
     """
 
     dim: int
@@ -273,6 +285,13 @@ class Heisenberg(Bordered):
         one leaves less.
     lower : bool
         Whether the matrices are block lower or block upper triangular.
+
+    Examples
+    --------
+    >>> from esgroup.groups import Heisenberg
+    >>> group = Heisenberg(1000, k1=4, k2=4)
+    >>> group.size, group.dof
+    (8976, 8964)
     """
 
     dim: int

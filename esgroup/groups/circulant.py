@@ -35,6 +35,17 @@ class Circulant(fourier.BlockColumn):
         Number of rows, a multiple of `block`.
     block : int
         Number of rows of a block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from esgroup.groups import Circulant
+    >>> group = Circulant(4)
+    >>> group.dense(group.from_dense(np.eye(4) + np.roll(np.eye(4), 1, axis=0)))
+    array([[1., 0., 0., 1.],
+           [1., 1., 0., 0.],
+           [0., 1., 1., 0.],
+           [0., 0., 1., 1.]])
     """
 
     dim: int

@@ -29,6 +29,13 @@ class Conjugate(Group):
         Q as an orthogonal matrix, or a permutation as a vector of integers: its i-th entry is the coordinate that
         `group` sees as its i-th, so that Conjugate(BlockTriangular(10, k=2), [7, 3, ...]) has coordinates 7 and 3 as
         its hub.
+
+    Examples
+    --------
+    >>> from esgroup.groups import BlockTriangular, Conjugate
+    >>> group = Conjugate(BlockTriangular(4, k=1), [2, 0, 1, 3])  # coordinate 2 is the hub
+    >>> group.dim, group.size
+    (4, 7)
     """
 
     group: Group

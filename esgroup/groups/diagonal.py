@@ -29,6 +29,14 @@ class Diagonal(Group):
     ----------
     dim : int
         Number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from esgroup.groups import Diagonal
+    >>> group = Diagonal(3)
+    >>> group.apply(group.from_covariance(np.diag([4.0, 9.0, 16.0])), np.ones(3))
+    array([2., 3., 4.])
     """
 
     dim: int

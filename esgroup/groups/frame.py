@@ -56,6 +56,13 @@ class Frame(Group):
         Number of rows.
     k : int, optional
         Number of directions; by default it follows the search, from min(4, dim // 2) on.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> search = esgroup.Searcher([0.0] * 500, 1.0, structure="frame:k=8", rng=1)
+    >>> search.structure
+    Frame(dim=500, k=8)
     """
 
     follows = True

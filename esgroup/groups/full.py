@@ -33,6 +33,16 @@ class Full(Group):
     ----------
     dim : int
         Number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from esgroup.groups import Full
+    >>> group = Full(2)
+    >>> a = group.from_covariance(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> np.round(group.dense(a) @ group.dense(a).T, 6)
+    array([[2., 1.],
+           [1., 2.]])
     """
 
     dim: int

@@ -24,6 +24,14 @@ class Kronecker(Group):
         The group of A1, which acts on the p1 rows.
     second : Group
         The group of A2, which acts on the p2 columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from esgroup.groups import Diagonal, Full, Kronecker
+    >>> group = Kronecker(Diagonal(20), Full(30))  # for 20 x 30 matrices, row by row
+    >>> group.dim, group.size
+    (600, 920)
     """
 
     first: Group

@@ -51,6 +51,13 @@ class Sparse(Group):
     ------
     ValueError
         If the pattern is not a preorder and `close` is False; the error names entries that are missing.
+
+    Examples
+    --------
+    >>> from esgroup.groups import Sparse
+    >>> group = Sparse.from_edges(4, [(1, 0), (2, 1)], close=True)  # coordinate 1 depends on 0, and 2 on 1, hence on 0
+    >>> group.size
+    7
     """
 
     dim: int

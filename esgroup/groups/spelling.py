@@ -134,6 +134,12 @@ def as_group(structure: Group | str, dim: int, *, searched: bool = False) -> Gro
         If `structure` is neither a group nor a str.
     ValueError
         If the spelling is not understood, or the group has another dimension.
+
+    Examples
+    --------
+    >>> from esgroup.groups import as_group
+    >>> as_group("block_triangular:k=2", 10)
+    BlockTriangular(dim=10, k=2, lower=True)
     """
     group = parse(structure, dim) if isinstance(structure, str) else structure
     if not isinstance(group, Group):

@@ -47,6 +47,17 @@ class ToeplitzTriangular(fourier.BlockColumn):
         Number of rows of a block.
     lower : bool
         Whether the matrices are lower or upper triangular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from esgroup.groups import ToeplitzTriangular
+    >>> group = ToeplitzTriangular(4)
+    >>> group.dense(group.from_dense(np.eye(4) + 0.5 * np.eye(4, k=-1)))
+    array([[1. , 0. , 0. , 0. ],
+           [0.5, 1. , 0. , 0. ],
+           [0. , 0.5, 1. , 0. ],
+           [0. , 0. , 0.5, 1. ]])
     """
 
     dim: int

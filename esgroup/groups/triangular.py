@@ -40,6 +40,15 @@ class Triangular(Group):
         Number of rows.
     lower : bool
         Whether the matrices are lower or upper triangular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from esgroup.groups import Triangular
+    >>> group = Triangular(2)
+    >>> group.dense(group.from_covariance(np.array([[4.0, 2.0], [2.0, 2.0]])))
+    array([[2., 0.],
+           [1., 1.]])
     """
 
     dim: int

@@ -36,6 +36,15 @@ class Moving:
         Factor of old scores, at least 0 and below 1.
     rule : {"gradient", "residual"}
         How coordinates are scored.
+
+    Examples
+    --------
+    >>> from scipy.optimize import rosen, rosen_der, rosen_hess_prod
+    >>> import esgroup
+    >>> more = {"method": "newton", "jac": rosen_der, "hessp": rosen_hess_prod}
+    >>> res = esgroup.minimize(rosen, [0.0] * 20, **more, structure="moving:k=5", target=1e-6)
+    >>> res.success
+    True
     """
 
     k: int = 10

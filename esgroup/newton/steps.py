@@ -42,7 +42,14 @@ class RateSchedule(ABC):
 
 @dataclass(frozen=True)
 class Constant(RateSchedule):
-    """The factor 1 in every iteration."""
+    """The factor 1 in every iteration.
+
+    Examples
+    --------
+    >>> from esgroup.newton import Constant
+    >>> Constant().factor(1), Constant().factor(100)
+    (1.0, 1.0)
+    """
 
     def factor(self, t: int) -> float:
         return 1.0
@@ -58,6 +65,12 @@ class Linear(RateSchedule):
         Number of the iteration where the factor reaches `last`, at least 1.
     last : float
         The final factor, above 0 and at most 1.
+
+    Examples
+    --------
+    >>> from esgroup.newton import Linear
+    >>> [round(Linear(last=0.1, iterations=10).factor(t), 2) for t in (1, 4, 10)]
+    [1.0, 0.7, 0.1]
     """
 
     iterations: int
@@ -81,6 +94,12 @@ class Inverse(RateSchedule):
     ----------
     half : float
         Number of iterations after which the factor has fallen to one half, positive.
+
+    Examples
+    --------
+    >>> from esgroup.newton import Inverse
+    >>> Inverse(half=10).factor(1), Inverse(half=10).factor(11)
+    (1.0, 0.5)
     """
 
     half: float = 100.0
@@ -102,6 +121,12 @@ class Exponential(RateSchedule):
     ----------
     c2 : float
         Decay of the numerator, at least 0 and below 1.
+
+    Examples
+    --------
+    >>> from esgroup.newton import Exponential
+    >>> [round(f, 3) for f in Exponential().factors(1, momentum=0.9)]
+    [0.01, 0.01]
     """
 
     c2: float = 0.999

@@ -69,6 +69,14 @@ class Real(Parameter):
         The length or the shape of an array of such numbers, which all have the same bounds.
     when
         For which values of other parameters there is this one: {"kernel": "rbf"} or {"kernel": ("rbf", "poly")}.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup import Real
+    >>> space = esgroup.Space({"rate": Real(1e-5, 1.0, log=True), "w": Real(-1, 1, shape=3)})
+    >>> esgroup.Searcher(space, rng=1).ask()[0].keys()
+    dict_keys(['rate', 'w'])
     """
 
     lower: float | None = None
@@ -92,6 +100,14 @@ class Integer(Parameter):
         The bounds, both included; None where there is none.
     log, start, width, shape, when
         As for `Real`. The width is that before rounding, and at least 0.5 by default.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup import Integer
+    >>> space = esgroup.Space({"depth": Integer(1, 12)})
+    >>> esgroup.minimize(lambda p: (p["depth"] - 7) ** 2, space, max_evals=60, rng=1).x
+    {'depth': 7}
     """
 
     lower: int | None = None
@@ -117,6 +133,16 @@ class Angle(Parameter):
         First standard deviation in radians, by default pi / 2.
     shape, when
         As for `Real`.
+
+    Examples
+    --------
+    >>> import math
+    >>> import esgroup
+    >>> from esgroup import Angle
+    >>> space = esgroup.Space({"phi": Angle()})
+    >>> res = esgroup.minimize(lambda p: -math.cos(p["phi"] - 6.0), space, max_evals=200, rng=1)
+    >>> round(res.x["phi"], 3)
+    6.0
     """
 
     start: Any = None
@@ -143,6 +169,15 @@ class Choice(Parameter):
         The length or the shape of an array (of objects) with an option in each entry.
     when
         As for `Real`.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup import Choice
+    >>> space = esgroup.Space({"kernel": Choice("rbf", "poly", "linear")})
+    >>> losses = {"rbf": 2.0, "poly": 1.0, "linear": 3.0}
+    >>> esgroup.minimize(lambda p: losses[p["kernel"]], space, max_evals=60, rng=1).x
+    {'kernel': 'poly'}
     """
 
     options: tuple[Any, ...]

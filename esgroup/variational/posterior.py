@@ -392,6 +392,18 @@ class Posterior:
         The number of iterations.
     counts : Counts
         All evaluations of logp and its derivatives, those for `elbo` included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import esgroup
+    >>> def logp(w):  # N(1, I), not normalised
+    ...     return -0.5 * float((w - 1.0) @ (w - 1.0))
+    >>> post = esgroup.fit_posterior(logp, np.zeros(2), jac=lambda w: 1.0 - w, rng=1)
+    >>> post.converged, bool(np.allclose(post.mean, 1.0, atol=0.05)), bool(np.allclose(post.stds, 1.0, atol=0.05))
+    (True, True, True)
+    >>> post.sample(1000, np.random.default_rng(2)).shape
+    (1000, 2)
     """
 
     distribution: Gaussian | Mixture
