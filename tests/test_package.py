@@ -1,0 +1,50 @@
+"""What a package index shows, and what the README keeps to."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import esgroup
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LINK = re.compile(r"\[[^\]]*\]\(([^)]+)\)")
+
+
+def shown() -> str:
+    """The README as the index gets it."""
+    text = README
+    for rule in PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(rule["pattern"], rule["replacement"], text)
+    return text
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    links = [link for link in LINK.findall(README) if not link.startswith("https://")]
+    assert links
+    missing = [link for link in links if not (ROOT / link.partition("#")[0]).exists()]
+    assert missing == []
+
+
+def test_an_index_gets_no_pictures_and_no_links_into_the_repository() -> None:
+    text = shown()
+    assert "![" in README and "![" not in text
+    assert [link for link in LINK.findall(text) if not link.startswith("https://")] == []
+    assert "draws this" not in text
+    assert len(text) > 0.8 * len(LINK.sub("", README))  # nothing else is gone
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+def test_nothing_is_left_to_be_filled_in() -> None:
+    assert not re.search(r"@[A-Z0-9]+@", README)
+
+
+def test_versions_are_the_same_everywhere() -> None:
+    version = PROJECT["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"## [{version.removesuffix('.dev0')}]" in (ROOT / "CHANGELOG.md").read_text()
+    assert esgroup.__version__ in (version, "0+unknown")  # unknown where the package is not installed
