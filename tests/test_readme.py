@@ -6,11 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-
 README = Path(__file__).parents[1] / "README.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-
-
 DOCS = README.parent / "docs"
 PAGES = {"large": DOCS / "LARGE.md"} | {page.stem: page for page in sorted((DOCS / "how-to").glob("*.md"))}
 
@@ -43,9 +40,10 @@ def test_the_first_examples_find_the_minimum() -> None:
     """One call, and ask and tell."""
     one: dict = {}
     two: dict = {}
-    exec(compile(EXAMPLES[0], str(README), "exec"), one)
+    first, second = examples(PAGES["calling"])[:2]
+    exec(compile(first, str(README), "exec"), one)
     np.testing.assert_allclose(one["res"].x, np.ones(10), atol=1e-3)
-    exec(compile(EXAMPLES[1], str(README), "exec"), two)
+    exec(compile(second, str(README), "exec"), two)
     np.testing.assert_allclose(two["search"].result.x, [3.0, 3.0, 3.0], atol=1e-4)
 
 
