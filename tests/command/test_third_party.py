@@ -1,4 +1,4 @@
-"""The README's example of a package with problems can be built and installed; its problem is listed and searched."""
+"""The example of a package with problems can be built and installed; its problem is listed and searched."""
 
 import os
 import re
@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "how-to" / "extending.md"
 pytest.importorskip("setuptools", reason="the package is built by setuptools: pip install 'esgroup[test]'")
 
 
 def example(name: str) -> str:
-    """The code block of the README that starts with the file's name."""
-    (block,) = re.findall(rf"```\w+\n# {re.escape(name)}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    """The code block of the page that starts with the file's name."""
+    (block,) = re.findall(rf"```\w+\n# {re.escape(name)}\n(.*?)```", PAGE.read_text(), re.DOTALL)
     return block
 
 
