@@ -49,27 +49,29 @@ class Structure(NamedTuple):
 
 
 def structures() -> list[Structure]:
-    """Return all groups, the flexible ones first."""
+    """Return all groups, relatives side by side."""
     hubs = np.array([4, 6, *(i for i in range(DIM) if i not in (4, 6))])
     turned = np.linalg.qr(np.random.default_rng(7).standard_normal((DIM, DIM)))[0]
     blocks = BlockDiagonal([Full(3), Full(3), Diagonal(2)])
     return [
         Structure("full", '"full"', Full(DIM)),
         Structure("diagonal", '"diagonal"', Diagonal(DIM)),
-        Structure("frame", '"frame:k=2"', Frame(DIM, k=2)),
         Structure("triangular, lower", '"triangular"', Triangular(DIM)),
         Structure("triangular, upper", '"triangular:upper"', Triangular(DIM, lower=False)),
-        Structure("block diagonal", "BlockDiagonal([...])", blocks),
         Structure("block triangular, lower", '"block_triangular:k=2"', BlockTriangular(DIM, k=2)),
         Structure("block triangular, upper", '"block_triangular:k=2,upper"', BlockTriangular(DIM, k=2, lower=False)),
-        Structure("with other hubs", "Conjugate(..., [4, 6, ...])", Conjugate(BlockTriangular(DIM, k=2), hubs)),
         Structure("Heisenberg, lower", '"heisenberg:k1=2,k2=2"', Heisenberg(DIM, k1=2, k2=2)),
         Structure("Heisenberg, upper", '"heisenberg:k1=2,k2=2,upper"', Heisenberg(DIM, k1=2, k2=2, lower=False)),
+        Structure(
+            "block triangular, other hubs", "Conjugate(..., [4, 6, ...])", Conjugate(BlockTriangular(DIM, k=2), hubs)
+        ),
         Structure("diagonal in rotated axes", "Conjugate(Diagonal(8), Q)", Conjugate(Diagonal(DIM), turned)),
+        Structure("block diagonal", "BlockDiagonal([...])", blocks),
+        Structure("sparse", "Sparse(pattern)", Sparse(tree_pattern())),
         Structure("Toeplitz, lower", '"toeplitz_triangular"', ToeplitzTriangular(DIM)),
         Structure("circulant", '"circulant"', Circulant(DIM)),
         Structure("Kronecker", "Kronecker(Full(2), Full(4))", Kronecker(Full(2), Full(4))),
-        Structure("sparse", "Sparse(pattern)", Sparse(tree_pattern())),
+        Structure("frame", '"frame:k=2"', Frame(DIM, k=2)),
     ]
 
 
@@ -97,7 +99,7 @@ def _local(group: Group, rng: np.random.Generator) -> np.ndarray:
 
 
 def pair_ellipse(covariance: np.ndarray, i: int, j: int, deviations: float = 2.0) -> np.ndarray:
-    """Return points (x_j, x_i) on an ellipse of the marginal distribution of two coordinates, this far from its mean."""
+    """Return points (x_j, x_i) on the ellipse of the distribution of two coordinates, this far from the mean."""
     angles = np.linspace(0, 2 * np.pi, 61)
     root = np.linalg.cholesky(covariance[np.ix_([j, i], [j, i])])
     ellipse: np.ndarray = deviations * root @ np.array([np.cos(angles), np.sin(angles)])
@@ -141,8 +143,8 @@ def _entries(axes: Any, matrix: np.ndarray) -> None:
     """Draw the entries by sign and size; those that are zero have a colour of their own."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    colours = LinearSegmentedColormap.from_list("signed", [NEGATIVE, "#f6d9cb", "#ffffff", "#cfe3f3", POSITIVE])
-    colours.set_bad(ZERO)
+    ramp = [NEGATIVE, "#f6d9cb", "#ffffff", "#cfe3f3", POSITIVE]
+    colours = LinearSegmentedColormap.from_list("signed", ramp).with_extremes(bad=ZERO)
     largest = np.abs(matrix).max()
     shown = np.ma.masked_where(np.abs(matrix) < 1e-12 * largest, np.sign(matrix) * np.sqrt(np.abs(matrix) / largest))
     axes.imshow(shown, cmap=colours, vmin=-1, vmax=1, interpolation="nearest")
