@@ -2,7 +2,7 @@
 
     python scripts/reproduce.py fig1                     reproduction/fig1/fig1.csv, .png and .md
     python scripts/reproduce.py nearness --quick         a try of seconds, not a result
-    python scripts/reproduce.py report                   scripts/REPRODUCTION.md from what lies in reproduction/
+    python scripts/reproduce.py report                   docs/paper/reproduction.md from what lies in reproduction/
 
 Each experiment is a file in scripts/reproduction. It writes its numbers to a CSV file; figure and verdicts are made
 from that file only.
@@ -20,7 +20,8 @@ from typing import Annotated
 
 import typer
 from reproduction import EXPERIMENTS, PLANNED
-from reproduction.experiment import Experiment, Plan, draw_and_judge, perform
+from reproduction.experiment import Experiment, Plan
+from reproduction.pages import draw_and_judge, perform
 from reproduction.report import write_report
 
 HERE = Path(__file__).parent
@@ -74,7 +75,7 @@ for _experiment in EXPERIMENTS:
 @app.command()
 def report(
     out: Annotated[Path, typer.Option(help="where the folders of the experiments are")] = FOLDER,
-    page: Annotated[Path, typer.Option(help="the page")] = HERE / "REPRODUCTION.md",
+    page: Annotated[Path, typer.Option(help="the page")] = HERE.parent / "docs" / "paper" / "reproduction.md",
     figures: Annotated[Path, typer.Option(help="folder of its figures")] = HERE.parent / "docs",
 ) -> None:
     """Write the page about all experiments from the files of their runs."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -172,44 +172,6 @@ def read_rows(path: Path) -> Table:
         if (head := next(lines, None)) != list(Row._fields):
             raise ValueError(f"{path} must begin with the columns {', '.join(Row._fields)}, got {head}")
         return Table(Row(part, case, series, float(x), float(value)) for part, case, series, x, value in lines)
-
-
-def page(experiment: Experiment, table: Table, image: str, level: int = 1) -> str:
-    """The verdicts of a run in Markdown, with its figure."""
-    lines = [f"{'#' * level} {experiment.title}", "", experiment.about, "", _how(experiment, table), ""]
-    lines += [f"![{experiment.title}]({image})", "", "| claim of the paper | verdict | measured |", "|---|---|---|"]
-    lines += [f"| {_cell(v.claim)} | **{_cell(v.word)}** | {_cell(v.why)} |" for v in experiment.verdicts(table)]
-    notes = experiment.notes(table)
-    lines += ["", *(f"- {note}" for note in notes)] if notes else []
-    return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def _how(experiment: Experiment, table: Table) -> str:
-    quick, seed = (table.value("run", "", name) for name in ("quick", "seed"))
-    flags = " --quick" * bool(quick) + f" --seed {seed:.0f}" * bool(seed)
-    versions = ", ".join(f"{row.series} {row.case}" for row in table.where("version").rows)
-    size = "A quick try, not a result" if quick else "Full size"
-    return f"{size}: `python scripts/reproduce.py {experiment.name}{flags}` ({versions})."
-
-
-def perform(experiment: Experiment, plan: Plan, folder: Path) -> Table:
-    """Run, and write NAME.csv, then NAME.png and NAME.md from the CSV file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = [*plan_rows(plan), *experiment.run(replace(plan, folder=folder))]
-    write_rows(folder / f"{experiment.name}.csv", rows)
-    return draw_and_judge(experiment, folder)
-
-
-def draw_and_judge(experiment: Experiment, folder: Path) -> Table:
-    """Figure and verdicts again, from the CSV file of a run."""
-    table = read_rows(folder / f"{experiment.name}.csv")
-    experiment.figure(table, folder / f"{experiment.name}.png")
-    (folder / f"{experiment.name}.md").write_text(page(experiment, table, f"{experiment.name}.png"), encoding="utf-8")
-    return table
 
 
 def slope(x: Sequence[float] | Array, y: Sequence[float] | Array) -> float:

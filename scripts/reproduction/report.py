@@ -6,14 +6,18 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from reproduction.experiment import Experiment, page, read_rows
+from reproduction.experiment import Experiment, read_rows
+from reproduction.pages import page
 
 _HEAD = """# The paper's experiments, run again
 
-Lin, Nielsen, Khan, Schmidt: Tractable structured natural-gradient descent using local parameterizations (ICML 2021).
-`python scripts/reproduce.py report` writes this page from the files of the runs. Each verdict is computed from the
-numbers of its run. "Holds when" means that it depends on something, mostly a step or a start: the paper gives
-few of them.
+The paper's experiments were run again with this library. Each claim has a verdict, which is computed from the numbers
+of its run, and a sentence. "Holds, under conditions" means that it depends on something, mostly a step or a start: the
+paper gives few of them. "Undecided" means that the runs do not tell. The numbers, and how they came about, are in the
+folds below each table.
+
+`python scripts/reproduce.py NAME` runs an experiment, and `python scripts/reproduce.py report` writes this page from
+the files of the runs.
 """
 
 
@@ -47,7 +51,7 @@ def write_report(
         if name not in known:
             missing.append(name)
             sections.append(_absent(name, about))
-    titles = "| experiment | holds | holds when ... | does not hold | undecided |"
+    titles = "| experiment | holds | under conditions | does not hold | undecided |"
     head = [_HEAD, titles, "|---|---|---|---|---|", *summary, ""]
     target.write_text("\n".join([*head, *sections]), encoding="utf-8")
     return missing

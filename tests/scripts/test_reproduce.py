@@ -26,12 +26,13 @@ from reproduction.experiment import (
     Verdict,
     entries,
     judged,
-    page,
     plan_rows,
     read_rows,
     write_rows,
 )
 from reproduction.experiment import slope as order_of
+from reproduction.pages import page
+from reproduction.readings import CONDITIONAL, READINGS, kind, reading
 from reproduction.structured import local_basis
 from typer.testing import CliRunner
 
@@ -143,13 +144,59 @@ def test_the_report_has_every_run_and_a_place_for_those_to_come(folder: Path, tm
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == text
 
 
+def made_up(claim: str, word: str, why: str, note: str = "") -> Experiment:
+    """An experiment with one claim and at most one note."""
+    notes = [note] if note else []
+    verdicts = [Verdict(claim, word, why)]
+    return Experiment("x", "X", "About.", lambda p: [], lambda t, path: None, lambda t: verdicts, lambda t: notes)
+
+
 def test_a_bar_in_a_claim_does_not_break_the_table() -> None:
-    sample = Experiment(
-        "x", "X", "About.", lambda plan: [], lambda table, path: None, lambda table: [Verdict("|a|", "holds", "b|c")]
-    )
-    text = page(sample, Table(plan_rows(Plan())), "x.png")
-    assert "| \\|a\\| | **holds** | b\\|c |" in text
+    text = page(made_up("|a|", "holds", "b|c"), Table(plan_rows(Plan())), "x.png")
+    assert "| \\|a\\| | **holds** |  |" in text
+    assert "| \\|a\\| | holds | b\\|c |" in text
     assert "Full size: `python scripts/reproduce.py x`" in text
+
+
+def test_numbers_and_notes_fold_away_with_blank_lines_around_markdown() -> None:
+    """Without a blank line Markdown between HTML tags would be text."""
+    text = page(made_up("A.", "holds when b", "c", "Note.\n\n| d |\n|---|\n| e |"), Table(plan_rows(Plan())), "x.png")
+    assert text.count("<details>") == text.count("\n\n</details>\n") == text.count("</summary>\n\n") == 2
+    before, numbers, run = text.split("<details>")
+    assert "| A. | **holds, under conditions** |  |" in before and "holds when b" not in before
+    assert "| A. | holds when b | c |" in numbers
+    assert "- Note.\n\n| d |\n|---|\n| e |\n" in run
+
+
+# ---- sentences
+
+
+def test_a_sentence_is_for_one_kind_of_verdict() -> None:
+    name, claim = "newton", "The same of Tri-low and Tri-up."
+    assert "same number of iterations" in reading(name, Verdict(claim, "does not hold", ""))
+    assert reading(name, Verdict(claim, "holds", "")) == reading("fig1", Verdict(claim, "does not hold", "")) == ""
+    assert kind(Verdict(claim, "holds when it rains", "")) == CONDITIONAL
+
+
+def test_every_claim_has_a_sentence_and_every_sentence_a_claim(tables: dict[str, Table]) -> None:
+    for experiment in EXPERIMENTS:
+        if experiment.name in tables:
+            claims = {verdict.claim for verdict in experiment.verdicts(tables[experiment.name])}
+            assert claims == READINGS[experiment.name].keys()
+
+
+def test_the_page_has_all_sections_sentences_and_figures() -> None:
+    path = Path(reproduce.__file__).parents[1] / "docs" / "paper" / "reproduction.md"
+    text = path.read_text(encoding="utf-8")
+    for experiment in EXPERIMENTS:
+        _, _, rest = text.partition(f"\n## {experiment.title}\n")
+        section = rest.partition("\n## ")[0]
+        assert experiment.about in section
+        assert (path.parent / f"../reproduce-{experiment.name}.png").exists()
+        assert f"](../reproduce-{experiment.name}.png)" in section
+        for claim, (word, sentence) in READINGS[experiment.name].items():
+            assert f"| {claim} | **{word}** | {sentence} |" in section
+    assert "Not run yet" not in text
 
 
 # ---- verdicts

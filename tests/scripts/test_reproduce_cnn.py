@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 import reproduce
 from reproduction import cnn, cnn_data, cnn_methods, cnn_runs, cnn_verdicts
-from reproduction.experiment import Plan, Row, Table, Verdict, page, plan_rows, read_rows
+from reproduction.experiment import Plan, Row, Table, Verdict, plan_rows, read_rows
+from reproduction.pages import page
 from typer.testing import CliRunner
 
 pytestmark = pytest.mark.scripts
