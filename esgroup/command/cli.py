@@ -289,9 +289,7 @@ def watch(
     if not 0.1 <= every <= 86_400:
         _fail(f"--every must be between 0.1 and 86400 seconds, got {every:g}")
     try:
-        ended = watching.watch(history, out, every, once=once, say=lambda line: typer.echo(line))
-    except FileNotFoundError:
-        _fail(f"there is no file {history}; without --once it is waited for")
+        ended = watching.watch(history, out, every, once=once, say=typer.echo)
     except ValueError as error:
         _fail(error)
     except OSError as error:

@@ -51,7 +51,9 @@ def watch(
     place = _place(history, history.with_suffix(".html") if out is None else out)
     watching = _Watching(history, place, every, say)
     if once:
-        watching.run.read_on()
+        if not history.exists():
+            raise ValueError(f"there is no file {history}; without --once it is waited for")
+        watching.read()
         watching.write()
         say(f"{'page':9}{place}")
         return True
@@ -79,13 +81,13 @@ class _Watching:
 
     def begin(self) -> None:
         """Write the first page, which must succeed."""
-        self._read()
+        self.read()
         self.write()
         self._say(f"{'page':9}{self._place}, written every {self._every:g} s until the search ends; Ctrl-C ends it")
 
     def look(self) -> None:
         """Read what is new and write the page; that may fail, but for the last one."""
-        self._read()
+        self.read()
         try:
             self.write()
         except OSError as error:
@@ -97,10 +99,14 @@ class _Watching:
         else:
             self._failing = False
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """Read what is new; a file that is not there is mentioned once."""
         try:
             self.run.read_on()
             self._missing = False
+        except ValueError as error:
+            hint = "name a file that `esgroup run --history FILE` or minimize(history=FILE) writes"
+            raise ValueError(f"{error}; {hint}") from error
         except FileNotFoundError:
             if not self._missing:
                 when = "any more" if self.run.header else "yet"

@@ -67,7 +67,9 @@ def _content(run: Followed, moment: Moment, name: str, live: bool) -> Iterable[s
         rows = _picked(len(course.x), POINTED)
         pointed["x"] = course.x[rows].round(4).tolist()
         pointed["label"] = [f"{nfev:,.0f}" for nfev in course.nfev[rows]]
-        pointed["shows"] = {key: [number(v) for v in values[rows]] for p in panels for key, values in p.shows.items()}
+        for panel in panels:
+            for key, values in panel.shows.items():
+                pointed["shows"][key] = [number(v, panel.digits) for v in values[rows]]
         yield _tiles(run, live)
         yield '<div class="panels">'
         yield from (_figure(panel, course) for panel in panels)
@@ -121,18 +123,25 @@ def _tiles(run: Followed, live: bool) -> str:
         best.append("not feasible" + (f", violated by {number(last.violation)}" if last.violation > 0 else ""))
     elif math.isfinite(last.violation):
         best.append("feasible")
-    speed, left = _speed(run.generations), _time_left(run) if live else ""
+    speed, left, rounds = _speed(run.generations), _time_left(run) if live else "", limits.get("max_iters")
+    counts = [] if rounds is None else [f"of {rounds:,}"]
+    counts += [_counted(last.restart, "restart")] if last.restart else []
     tiles = [
-        _tile("Best value", number(last.best_f), ", ".join(best)),
+        _tile("Best value", number(last.best_f, _best_digits(run)), ", ".join(best)),
         _tile("Evaluations", f"{last.nfev:,.0f}", "" if most is None else f"of {most:,}", _share(last.nfev, most)),
         _tile("Time", duration(last.elapsed), left, _share(last.elapsed, longest)),
         _tile("Evaluations per second", "–" if math.isnan(speed) else number(speed, 3), ""),
-        _tile("Generations", f"{last.nit:,.0f}", _counted(last.restart, "restart") if last.restart else ""),
+        _tile("Generations", f"{last.nit:,.0f}", ", ".join(counts), _share(last.nit, rounds)),
     ]
     if math.isfinite(last.sigma):
         ratio = f"axis ratio {number(last.axis_ratio, 3)}" if math.isfinite(last.axis_ratio) else ""
         tiles.append(_tile("Step size", number(last.sigma, 3), ratio))
     return f'<dl class="tiles">{"".join(tiles)}</dl>'
+
+
+def _best_digits(run: Followed) -> int:
+    """Digits of the best value: more of them where values differ by less than they are."""
+    return 8 if _shift(np.array([g.best_f for g in run.generations]))[0] else 4
 
 
 def _tile(name: str, value: str, more: str, share: float | None = None) -> str:
@@ -192,7 +201,7 @@ def _last_generations(generations: Sequence[Generation]) -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
     rows = []
     for g in reversed(generations):
-        cells = (f"{g.nfev:,.0f}", number(g.best_f), number(g.gen_best), number(g.sigma, 3), f"{g.elapsed:,.1f}")
+        cells = (f"{g.nfev:,.0f}", number(g.best_f), number(g.gen_best), number(g.sigma, 3), f"{g.elapsed:,.2f}")
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     region = f'<div class="scroll" tabindex="0" role="region" aria-labelledby="last">{table}</div>'
@@ -258,6 +267,7 @@ class Panel(NamedTuple):
     legend: Sequence[Key] = ()
     log: bool = True
     zero: bool = False  # whether the axis begins at zero
+    digits: int = 4  # of the numbers to point at
     wide: bool = False
 
 
@@ -280,22 +290,26 @@ def _best_value(run: Followed, course: Course) -> Panel:
     best, of_generation, feasible = course["best_f"], course["gen_best"], course["feasible"] > 0
     target = run.limits.get("target")
     shift, title = _shift(best)
-    lines, legend = [], []
+    shown, lines, legend = best - shift, [], []
+    if (shown > 0).any():
+        shown = np.where(shown <= 0, shown[shown > 0].min() / 3, shown)  # the lowest itself is at the bottom
     if np.isfinite(of_generation).any():
         lines.append(Line("of-generation", of_generation - shift))
-        legend.append(Key("of-generation", "of the generation", of_generation[-1], "gen_best"))
+        how = "of the generation" + ", by the Lagrangian" * bool(np.isfinite(course["violation"]).any())
+        legend.append(Key("of-generation", how, of_generation[-1], "gen_best"))
     if not feasible.all():
-        lines.append(Line("unfeasible", np.where(feasible, np.nan, best - shift)))
+        lines.append(Line("unfeasible", np.where(feasible, np.nan, shown)))
         legend.append(Key("unfeasible", "so far, not feasible"))
-    if feasible.any():
-        lines.append(Line("curve", np.where(feasible, best - shift, np.nan)))
+    if np.isfinite(shown[feasible]).any():
+        lines.append(Line("curve", np.where(feasible, shown, np.nan)))
         legend.append(Key("curve", "so far"))
     if target is not None and target > shift:
         lines.append(Line("target", np.full(2, target - shift), np.array([0.0, 1.0])))
         legend.append(Key("target", "target", target))
     if run.events and course.restart[-1] > 0:
         legend.append(Key("restarts", "restarts"))
-    return Panel(title, lines, {"best": best, "gen_best": of_generation}, legend, wide=True)
+    shows = {"best": best, "gen_best": of_generation}
+    return Panel(title, lines, shows, legend, wide=True, digits=_best_digits(run))
 
 
 def _shift(values: Array) -> tuple[float, str]:
@@ -326,7 +340,7 @@ def _names(header: dict[str, Any], count: int) -> list[str]:
         return [str(name) for name in header["names"]]
     shape = header.get("shape", ())
     if len(shape) == 2:
-        return [f"{j // shape[1] + 1}, {j % shape[1] + 1}" for j in range(count)]
+        return [f"[{j // shape[1] + 1}, {j % shape[1] + 1}]" for j in range(count)]
     return ["x" + str(j + 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")) for j in range(count)]
 
 
@@ -386,22 +400,24 @@ def _figure(panel: Panel, course: Course) -> str:
     if not any(np.isfinite(line.y).any() for line in panel.lines):
         labels.append('<span class="none">no finite value so far</span>')
     shown, values = next(iter(panel.shows.items()))
-    now = "" if panel.legend and not panel.wide else f'<span data-shows="{shown}">{number(_last_known(values))}</span>'
+    now = ""
+    if panel.wide or not panel.legend:
+        now = f'<span data-shows="{shown}">{number(_last_known(values), panel.digits)}</span>'
     return (
         f'<figure class="{"wide" if panel.wide else "narrow"}"><figcaption><h2>{escape(panel.title)}</h2>'
         f'<span class="now"><span data-at-row></span>{now}</span></figcaption>'
         f'<div class="plot" role="img" aria-label="{escape(_described(panel, course))}">'
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true">{"".join(paths)}</svg>'
-        f'{"".join(labels)}<div class="cursor" hidden></div></div>{_legend(panel.legend)}</figure>'
+        f'{"".join(labels)}<div class="cursor" hidden></div></div>{_legend(panel)}</figure>'
     )
 
 
-def _legend(keys: Sequence[Key]) -> str:
+def _legend(panel: Panel) -> str:
     items = []
-    for key in keys:
+    for key in panel.legend:
         value = ""
         if key.shows:
-            value = f' <b data-shows="{key.shows}">{number(key.value)}</b>'
+            value = f' <b data-shows="{key.shows}">{number(key.value, panel.digits)}</b>'
         elif math.isfinite(key.value):
             value = f" <b>{number(key.value)}</b>"
         style = f' style="{key.style}"' if key.style else ""
@@ -427,17 +443,18 @@ def _last_known(values: Array) -> float:
 def _path(x: Array, y: Array, breaks: Any, most: int) -> str:
     """A path through the points that are finite, thinned, and broken where others are missing and at `breaks`."""
     keep = _picked(len(x), most)
-    part = np.searchsorted(breaks, keep, side="right")
     known = np.isfinite(y[keep])
-    text, before = [], -1
-    for i, j in enumerate(keep):
-        if known[i]:
-            joined = before == i - 1 and i > 0 and part[i] == part[i - 1]
-            place = f"{_right(x[j])} {_down(y[j])}"
-            alone = not joined and not (i + 1 < len(keep) and known[i + 1] and part[i + 1] == part[i])
-            text.append(("L" if joined else "M") + place + ("h1" if alone else ""))  # a point is a very short line
-            before = i
-    return "".join(text)
+    same = np.diff(np.searchsorted(breaks, keep, side="right")) == 0
+    joined = np.append(known[:-1] & known[1:] & same, False)  # with the next point
+    after = np.append(False, joined[:-1])  # with the one before
+    right, down = np.rint(WIDTH * x[keep]), np.rint(HEIGHT * (1 - np.clip(np.where(known, y[keep], 0.0), -1.0, 2.0)))
+    points = zip(known.tolist(), after.tolist(), joined.tolist(), right.tolist(), down.tolist(), strict=True)
+    return "".join(
+        # a point between others that are missing is a very short line
+        f"{'L' if old else 'M'}{x:.0f} {y:.0f}{'' if old or new else 'h1'}"
+        for drawn, old, new, x, y in points
+        if drawn
+    )
 
 
 def _right(x: float) -> int:
@@ -445,7 +462,7 @@ def _right(x: float) -> int:
 
 
 def _down(y: float) -> int:
-    return round(HEIGHT * (1 - float(np.clip(y, -1.0, 2.0))))
+    return round(HEIGHT * (1 - float(y)))
 
 
 def _picked(count: int, most: int) -> Any:
@@ -458,13 +475,15 @@ def _axis(panel: Panel) -> Axis:
     values = values[np.isfinite(values)]
     if panel.log:
         values = np.log10(values[values > 0])
-    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    if not len(values):
+        return Axis(0.0, 1.0, panel.log, [])
+    low, high = float(values.min()), float(values.max())
     low = 0.0 if panel.zero else low
     room = 0.05 * (high - low) if high > low else 0.5 if panel.log else max(0.5 * abs(high), 1e-300)
     low, high = (low if panel.zero else low - room), high + room
     places = _log_ticks(low, high) if panel.log else _ticks(low, high, 5)
     if panel.log:
-        ticks = [((math.log10(v) - low) / (high - low), number(v, 3)) for v in places]
+        ticks = [((math.log10(v) - low) / (high - low), number(v, 3, -2, 4)) for v in places]
     else:
         ticks = [((v - low) / (high - low), number(v, 6)) for v in places]
     return Axis(low, high, panel.log, ticks)
@@ -480,7 +499,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
     finer = [v for v in finer if low <= math.log10(v) <= high]
     if len(finer) >= 2:
         return finer
-    return [v for v in _ticks(10.0**low, 10.0**high, 4) if v > 0]
+    return [v for v in _ticks(10.0**low, 10.0**high, 6) if v > 0]
 
 
 def _ticks(low: float, high: float, most: int) -> list[float]:
@@ -501,8 +520,8 @@ def _evaluation_ticks(last: float) -> list[tuple[float, str]]:
 # ---- words ----------------------------------------------------------------------------------------------------------
 
 
-def number(value: float, digits: int = 4) -> str:
-    """A number to read: 1,234, 0.05, but 3.21×10⁻⁶."""
+def number(value: float, digits: int = 4, least: int = -3, most: int = 6) -> str:
+    """A number to read: 1,234, 0.05, but 3.21×10⁻⁶, where its power of ten is below `least`, or `most` or more."""
     if not math.isfinite(value):
         return "–"
     if value == 0:
@@ -510,7 +529,7 @@ def number(value: float, digits: int = 4) -> str:
     text = f"{value:.{digits - 1}e}"
     mantissa, exponent = text.split("e")
     power = int(exponent)
-    if -3 <= power < max(6, digits):
+    if least <= power < most:
         plain = f"{value:,.{max(0, digits - 1 - power)}f}"
         return (plain.rstrip("0").rstrip(".") if "." in plain else plain).replace("-", "−")
     mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
@@ -520,7 +539,9 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time to read: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    """A time to read: 0.04 s, 0.4 s, 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    if seconds < 0.095:
+        return f"{seconds:.2f} s"
     if seconds < 59.5:
         return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
     whole = round(seconds)

@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.running.history import may_begin_history, parse_line
+from esgroup.running.history import may_begin_history, parse_line, parse_scalars
 
 MOST_KEPT = 1000  # generations at most, twice as many for a moment: more cannot be seen
 
@@ -102,7 +102,7 @@ class Followed:
                 self._take(line)
                 news = True
         if news and self._last:
-            last = _generation(self._last)
+            last = self._whole()
             self.generations = [g for g in self._kept if g.nfev < last.nfev] + [last]
         return news
 
@@ -129,7 +129,8 @@ class Followed:
         return True
 
     def _take(self, line: bytes) -> None:
-        entry = parse_line(line, self.path, self._number + 1)
+        parse = parse_line if self._number == 0 else parse_scalars
+        entry = parse(line, self.path, self._number + 1)
         self._number, self._place, self._line = self._number + 1, self._place + len(self._line), line
         if self._number == 1:
             self.header, self.limits = entry, entry.get("limits") or {}
@@ -142,11 +143,12 @@ class Followed:
             entry["axis_ratio"] = last["axis_ratio"]
         self._note_events(last, entry)
         self.end = entry.get("end", {})
+        self._last = entry
         if self._count % self._stride == 0:
-            self._kept.append(_generation(entry))
+            self._kept.append(self._whole())
         if len(self._kept) > 2 * MOST_KEPT:
             self._kept, self._stride = self._kept[::2], 2 * self._stride
-        self._count, self._last = self._count + 1, entry
+        self._count += 1
 
     def _note_events(self, last: dict[str, Any], entry: dict[str, Any]) -> None:
         if "limits" in entry:
@@ -157,9 +159,10 @@ class Followed:
         if last and entry.get("feasible", True) and not last.get("feasible", True):
             self.events.append(Event(entry["nfev"], entry["elapsed"], "the first feasible point"))
 
-
-def _generation(entry: dict[str, Any]) -> Generation:
-    known: dict[str, Any] = {name: entry.get(name) for name in Generation._fields}
-    known |= {name: math.nan for name, value in known.items() if value is None}
-    known |= {name: np.array(entry[name], dtype=np.float64) for name in ("mean", "stds")}
-    return Generation(**(known | {"feasible": entry.get("feasible", True)}))
+    def _whole(self) -> Generation:
+        """The last generation with its mean and standard deviations."""
+        entry = parse_line(self._line, self.path, self._number)
+        known: dict[str, Any] = {name: self._last.get(name) for name in Generation._fields}
+        known |= {name: math.nan for name, value in known.items() if value is None}
+        known |= {name: np.array(entry[name], dtype=np.float64) for name in ("mean", "stds")}
+        return Generation(**(known | {"feasible": self._last.get("feasible", True)}))

@@ -9,6 +9,7 @@ last line of every run that was not killed says how it ended.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import platform
@@ -266,6 +267,17 @@ def parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     """Read one complete line: the header if its number is 1, otherwise a generation; ValueError if it is neither."""
     parsed = _parsed(line, path, number)
     return _checked_header(parsed, path) if number == 1 else _checked_generation(parsed, path, number)
+
+
+def parse_scalars(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    """Read one complete line of a generation but for its mean and stds, which may be most of it, and are left empty."""
+    begin = line.find(b', "mean": [')
+    end = line.find(b"]", line.find(b', "stds": [', begin))
+    if 0 < begin < end:
+        with contextlib.suppress(ValueError):  # written otherwise than by us: read as a whole below
+            entry: dict[str, Any] = json.loads(line[:begin] + line[end + 1 :])
+            return _checked_generation(entry | {"mean": [], "stds": []}, path, number)
+    return parse_line(line, path, number)
 
 
 def may_begin_history(start: bytes) -> bool:
