@@ -48,7 +48,7 @@ def watch(
     OSError
         If the history cannot be read, or the first or the last page cannot be written.
     """
-    place = _place(history, history.with_suffix(".html") if out is None else out)
+    place = _place(history, out)
     watching = _Watching(history, place, every, say)
     if once:
         if not history.exists():
@@ -137,10 +137,11 @@ class _Watching:
         return f"{self.run.generations[-1].nfev:,.0f} evaluations"
 
 
-def _place(history: Path, page: Path) -> Path:
+def _place(history: Path, out: Path | None) -> Path:
     """Check where the page is to be written: not over the history, nor over any file but an earlier page."""
     if history.is_dir():
         raise ValueError(f"the history must be a file, got the folder {history}")
+    page = history.with_suffix(".html") if out is None else out
     if not page.parent.is_dir():
         raise ValueError(f"the page must be in a folder that exists, got {page}")
     if page.is_dir():
