@@ -28,6 +28,7 @@ SPEEDS = 40  # parts of the run in which evaluations per second are measured
 MOST_NAMED = 6  # coordinates in a legend
 MOST_EVENTS = 10
 MOST_RULES = 40  # vertical lines at restarts
+NEAR = 1e-12  # a target is drawn if it is no less than this part of the best value: otherwise the rest would be flat
 LATER = 30  # seconds after which a page that is no longer written looks for another one
 WIDTH, HEIGHT = 4000, 2000  # units of a panel's drawing
 
@@ -73,7 +74,7 @@ def _content(run: Followed, moment: Moment, name: str, live: bool) -> Iterable[s
         yield _tiles(run, live)
         yield '<div class="panels">'
         yield from (_figure(panel, course) for panel in panels)
-        yield f"{_events(run)}{_last_generations(run.generations[-8:])}</div>"
+        yield f"{_events(run)}{_last_generations(run.generations[-8:], _best_digits(run))}</div>"
     elif live:
         yield '<p class="message">There is no generation yet. The first one will appear here.</p>'
     yield _foot(moment, live)
@@ -195,13 +196,14 @@ def _events(run: Followed) -> str:
     return f'<section><h2>What happened, last first</h2><ol class="events">{"".join(items)}</ol></section>'
 
 
-def _last_generations(generations: Sequence[Generation]) -> str:
+def _last_generations(generations: Sequence[Generation], digits: int) -> str:
     title = "The last generations" if len(generations) > 1 else "The first generation"
     names = ("Evaluations", "Best value", "Best of generation", "Step size", "Seconds")
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
     rows = []
     for g in reversed(generations):
-        cells = (f"{g.nfev:,.0f}", number(g.best_f), number(g.gen_best), number(g.sigma, 3), f"{g.elapsed:,.2f}")
+        values = number(g.best_f, digits), number(g.gen_best, digits), number(g.sigma, 3)
+        cells = f"{g.nfev:,.0f}", *values, f"{g.elapsed:,.2f}"
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     region = f'<div class="scroll" tabindex="0" role="region" aria-labelledby="last">{table}</div>'
@@ -291,7 +293,7 @@ def _best_value(run: Followed, course: Course) -> Panel:
     target = run.limits.get("target")
     shift, title = _shift(best)
     shown, lines, legend = best - shift, [], []
-    if (shown > 0).any():
+    if shift and (shown > 0).any():
         shown = np.where(shown <= 0, shown[shown > 0].min() / 3, shown)  # the lowest itself is at the bottom
     if np.isfinite(of_generation).any():
         lines.append(Line("of-generation", of_generation - shift))
@@ -303,7 +305,8 @@ def _best_value(run: Followed, course: Course) -> Panel:
     if np.isfinite(shown[feasible]).any():
         lines.append(Line("curve", np.where(feasible, shown, np.nan)))
         legend.append(Key("curve", "so far"))
-    if target is not None and target > shift:
+    known = shown[shown > 0]
+    if target is not None and len(known) and target - shift >= NEAR * known.min():
         lines.append(Line("target", np.full(2, target - shift), np.array([0.0, 1.0])))
         legend.append(Key("target", "target", target))
     if run.events and course.restart[-1] > 0:
@@ -483,7 +486,7 @@ def _axis(panel: Panel) -> Axis:
     low, high = (low if panel.zero else low - room), high + room
     places = _log_ticks(low, high) if panel.log else _ticks(low, high, 5)
     if panel.log:
-        ticks = [((math.log10(v) - low) / (high - low), number(v, 3, -2, 4)) for v in places]
+        ticks = [((math.log10(v) - low) / (high - low), number(v, 3, most=4)) for v in places]
     else:
         ticks = [((v - low) / (high - low), number(v, 6)) for v in places]
     return Axis(low, high, panel.log, ticks)

@@ -312,6 +312,17 @@ def test_the_page_says_what_is_special_of_a_history(histories: Path) -> None:
     assert any(word.startswith("Best value, above the lowest so far (−") for word in pages["negative"].words)
 
 
+@pytest.mark.parametrize("target, drawn", [(1e-3, True), (1e-300, False), (-1.0, False)])
+def test_a_target_is_drawn_unless_it_is_far_away(history: Path, target: float, drawn: bool) -> None:
+    without_end(history, 10)
+    header, *rest = history.read_text().splitlines(keepends=True)
+    history.write_text(json.dumps(json.loads(header) | {"limits": {"target": target}}) + "\n" + "".join(rest))
+    command("run.jsonl", "--once")
+    page = contents()
+    assert any(attrs.get("class") == "target" for tag, attrs in page.elements if tag == "path") is drawn
+    assert f"target {number(target)}" in page.words
+
+
 def test_time_left_is_that_of_the_budget_that_ends_first(history: Path) -> None:
     lines = [json.loads(line) for line in history.read_text().splitlines()[:4]]
     for i, line in enumerate(lines[1:], start=1):
