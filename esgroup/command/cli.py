@@ -276,6 +276,28 @@ def plot(
     typer.echo(f"figure   {path}")
 
 
+@app.command()
+def watch(
+    history: Annotated[Path, typer.Argument(help="A file that `esgroup run --history` writes; it need not exist yet.")],
+    out: Annotated[Path | None, typer.Option(help="The page; default: a .html beside the history.")] = None,
+    every: Annotated[float, typer.Option(help="Seconds between two pages.")] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="Write the page once.")] = False,
+) -> None:
+    """Show a running search on a page that follows it: one file, no server. It ends with the search, or by Ctrl-C."""
+    from esgroup.command import watch as watching
+
+    if not 0.1 <= every <= 86_400:
+        _fail(f"--every must be between 0.1 and 86400 seconds, got {every:g}")
+    try:
+        ended = watching.watch(history, out, every, once=once, say=typer.echo)
+    except ValueError as error:
+        _fail(error)
+    except OSError as error:
+        _fail(f"{error.strerror}: {error.filename}")
+    if not ended:
+        raise typer.Exit(INTERRUPTED)
+
+
 @app.command("list")
 def list_all(
     dim: Annotated[int, typer.Option(min=1, help="Dimension in which stored numbers are counted.")] = 100,

@@ -60,6 +60,22 @@ class LineFile:
                     self._whole = self._file.tell() - written
             raise
 
+    def replace_end(self, end: str, by: str) -> None:
+        """Replace the end of what was written last; where that is not possible, the file stays as it was."""
+        if self._whole is not None or self._outage.failures:
+            return
+        try:
+            place = self._file.tell() - len(end.encode("utf-8"))
+            self._file.truncate(place)
+            self._file.seek(place)
+        except OSError:  # a pipe or a device
+            return
+        try:
+            self.append(by)
+        except OSError:
+            with contextlib.suppress(OSError):  # there was room for it before
+                self.append(end)
+
     def _cut(self) -> None:
         if self._whole is not None:
             self._file.truncate(self._whole)

@@ -2,10 +2,14 @@
 
 A killed run leaves at most an incomplete last line, which readers ignore and a continued run removes. Generations that
 could not be written, because the disk was full, are missing; there is one warning, and the run goes on.
+
+The header has the limits of the run. The first line of a continued run has its limits too, which may be others, and the
+last line of every run that was not killed says how it ended.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import platform
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MOST_COORDINATES = 100
+MOST_LETTERS = 500  # of a message
 _BEGIN = b'{"esgroup_history":'  # start of every header
 
 
@@ -63,24 +68,31 @@ class History:
         self._problem = path.problem if isinstance(path, HistoryFile) else None
         self._needs_header = not (_is_history(self.path) and append and _cut_partial_line(self.path))
         self._file = LineFile(self.path, append)
+        self._latest: Shown | None = None  # of what is on file
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if self._latest is not None:  # otherwise the last line is of an earlier run, or there is none
+            self._file.replace_end("}\n", f', "end": {json.dumps(_end(self._latest, error))}}}\n')
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; unlike the end of a `with` block, this does not say how the run has ended."""
         self._file.close()
 
     def record(self, search: Shown) -> None:
         """Write the generation that a search, or a run with restarts, has just completed."""
-        lines = _line(_generation(search))
+        generation = _generation(search)
+        if self._latest is None and not self._needs_header:
+            generation["limits"] = search.limits._asdict()
+        lines = _line(generation)
         if self._needs_header:
             lines = _line(_header(search, self._problem)) + lines
         if self._file.write(lines):
             self._needs_header = False
+            self._latest = search
 
 
 def _line(entry: dict[str, Any]) -> str:
@@ -102,6 +114,19 @@ def _generation(search: Shown) -> dict[str, Any]:
         "stds": _numbers(search.stds.ravel()[:count]),
         **_feasibility(search),
     }
+
+
+def _end(search: Shown, error: BaseException | None) -> dict[str, str]:
+    """How a run has ended: "stopped" for a reason of the search's, "interrupted", "failed", or "left" by the caller."""
+    if isinstance(error, KeyboardInterrupt):
+        return {"how": "interrupted", "message": "interrupted"}
+    if error is not None:
+        text = (str(error).strip().splitlines() or [""])[-1]  # some messages are whole tracebacks
+        return {"how": "failed", "message": f"{type(error).__name__}: {text}"[:MOST_LETTERS]}
+    result = search.result
+    if not result.stop:
+        return {"how": "left", "message": "the program that ran the search has closed its history"}
+    return {"how": "stopped", "message": str(result.message)[:MOST_LETTERS]}
 
 
 def _feasibility(search: Shown) -> dict[str, Any]:
@@ -130,6 +155,7 @@ def _header(search: Shown, problem: str | None) -> dict[str, Any]:
         "coordinates": min(search.dim, MOST_COORDINATES),
         **({} if search.labels is None else {"names": search.labels[:MOST_COORDINATES]}),
         "structure": structure_name(search.structure),
+        "limits": search.limits._asdict(),
         "versions": {"esgroup": __version__, "numpy": np.__version__, "python": platform.python_version()},
     }
 
@@ -159,7 +185,7 @@ def _is_history(path: Path) -> bool:
         first = file.readline()
     if first.endswith(b"\n"):
         _checked_header(_parsed(first, path, 1), path)
-    elif first[: len(_BEGIN)] != _BEGIN[: len(first)]:  # not even the start of a header
+    elif not may_begin_history(first):
         raise ValueError(f"{path} exists and is not a history of esgroup")
     return bool(first)
 
@@ -221,11 +247,11 @@ def _header_and_generations(path: Path) -> tuple[dict[str, Any], list[dict[str, 
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 break
-            parsed = _parsed(line, path, number)
+            entry = parse_line(line, path, number)
             if number == 1:
-                header = _checked_header(parsed, path)
+                header = entry
             else:
-                _keep(kept, _checked_generation(parsed, path, number))
+                _keep(kept, entry)
     if not kept:
         raise ValueError(f"{path} contains no generation" if header else f"{path} is empty, not a history of esgroup")
     return header, kept
@@ -235,6 +261,28 @@ def _keep(kept: list[dict[str, Any]], generation: dict[str, Any]) -> None:
     while kept and kept[-1]["nfev"] >= generation["nfev"]:
         kept.pop()
     kept.append(generation)
+
+
+def parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    """Read one complete line: the header if its number is 1, otherwise a generation; ValueError if it is neither."""
+    parsed = _parsed(line, path, number)
+    return _checked_header(parsed, path) if number == 1 else _checked_generation(parsed, path, number)
+
+
+def parse_scalars(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    """Read one complete line of a generation but for its mean and stds, which may be most of it, and are left empty."""
+    begin = line.find(b', "mean": [')
+    end = line.find(b"]", line.find(b', "stds": [', begin))
+    if 0 < begin < end:
+        with contextlib.suppress(ValueError):  # written otherwise than by us: read as a whole below
+            entry: dict[str, Any] = json.loads(line[:begin] + line[end + 1 :])
+            return _checked_generation(entry | {"mean": [], "stds": []}, path, number)
+    return parse_line(line, path, number)
+
+
+def may_begin_history(start: bytes) -> bool:
+    """Whether a history may begin with these bytes, of which there may be few so far."""
+    return start[: len(_BEGIN)] == _BEGIN[: len(start)]
 
 
 def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:

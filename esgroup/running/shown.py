@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from esgroup.checks import Array
+from esgroup.running.limits import Limits
 
 
 class Shown(Protocol):
@@ -42,3 +43,7 @@ class Shown(Protocol):
     def feasible(self) -> bool: ...
     @property
     def structure(self) -> Any: ...
+    @property
+    def limits(self) -> Limits: ...
+    @property
+    def result(self) -> Any: ...

@@ -75,7 +75,7 @@ class Browser:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with contextlib.suppress(OSError, TimeoutError):
+        with contextlib.suppress(OSError, TimeoutError, subprocess.TimeoutExpired):
             self.call("Browser.close")
             self._process.wait(timeout=5)
         with contextlib.suppress(ProcessLookupError):

@@ -42,6 +42,8 @@ class TestHistoryAndProgress:
         assert len(cut) == 1
         del b[cut[0] + 1]
         assert len(a) == len(b)
+        limits = [line.pop("limits") for line in b if "limits" in line]
+        assert [found["max_evals"] for found in limits] == [4000]  # those of the second part; the header has the first
         for one, other in zip(a, b, strict=True):
             assert {**one, "elapsed": 0} == {**other, "elapsed": 0}
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import esgroup
+from esgroup.files.lines import LineFile
 from esgroup.groups import Diagonal, Kronecker
 from esgroup.running.history import History, HistoryFile, read
 
@@ -230,3 +231,65 @@ def test_a_file_that_is_no_history_is_refused(tmp_path: Path, content: str, mess
     path.write_text(content)
     with pytest.raises(ValueError, match=message):
         read(path)
+
+
+class TestHowItEnded:
+    def minimized(self, path: Path, fun: Any = sphere, **options: Any) -> Any:
+        return esgroup.minimize(fun, np.ones(3), 0.5, popsize=10, rng=1, history=path, **options)
+
+    def test_the_last_line_has_the_message_of_the_result_and_the_header_the_limits(self, tmp_path: Path) -> None:
+        path = tmp_path / "h.jsonl"
+        result = self.minimized(path, max_evals=50, target=1e-300)
+        header, *others, last = lines(path)
+        assert header["limits"] == {"max_evals": 50, "max_iters": None, "max_time": None, "target": 1e-300}
+        assert last["end"] == {"how": "stopped", "message": result.message} and last["nfev"] == 50
+        assert not any("end" in line for line in others) and len(others) == 4
+
+    @pytest.mark.parametrize(
+        "error, end",
+        [
+            (KeyboardInterrupt(), {"how": "interrupted", "message": "interrupted"}),
+            (ZeroDivisionError("the rig\nis broken"), {"how": "failed", "message": "ZeroDivisionError: is broken"}),
+        ],
+    )
+    def test_an_exception_is_how_it_ended(self, tmp_path: Path, error: BaseException, end: dict[str, str]) -> None:
+        path, calls = tmp_path / "h.jsonl", []
+
+        def fails(x: np.ndarray) -> float:
+            calls.append(x)
+            if len(calls) > 25:
+                raise error
+            return sphere(x)
+
+        with pytest.raises(type(error)):
+            self.minimized(path, fails)
+        assert [line.get("end") for line in lines(path)[1:]] == [None, end]
+
+    def test_before_the_first_generation_there_is_no_file_to_say_it_in(self, tmp_path: Path) -> None:
+        with pytest.raises(ZeroDivisionError):
+            self.minimized(tmp_path / "h.jsonl", lambda x: 1 / 0)
+        assert (tmp_path / "h.jsonl").read_text() == ""
+
+    def test_a_loop_of_ones_own_has_closed_it(self, tmp_path: Path) -> None:
+        written(tmp_path / "h.jsonl")
+        assert lines(tmp_path / "h.jsonl")[-1]["end"]["how"] == "left"
+
+    def test_a_run_that_is_resumed_and_ends_at_once_leaves_the_file_as_it_was(self, tmp_path: Path) -> None:
+        path, checkpoint = tmp_path / "h.jsonl", tmp_path / "c.npz"
+        self.minimized(path, max_evals=50, checkpoint=checkpoint)
+        before = path.read_bytes()
+        self.minimized(path, max_evals=50, checkpoint=checkpoint, resume=True)
+        assert path.read_bytes() == before
+
+    def test_a_disk_that_is_full_at_the_end_costs_nothing_but_the_end(self, tmp_path: Path, monkeypatch: Any) -> None:
+        path = tmp_path / "h.jsonl"
+        plain = LineFile.append
+
+        def full(self: LineFile, text: str) -> None:
+            if '"end"' in text:
+                raise OSError(28, "No space left on device")
+            plain(self, text)
+
+        monkeypatch.setattr(LineFile, "append", full)
+        self.minimized(path, max_evals=50)
+        assert read(path).nfev.tolist() == [10, 20, 30, 40, 50] and "end" not in lines(path)[-1]

@@ -1,0 +1,171 @@
+"""`esgroup watch`: keep a page beside a history that shows how the search goes, until it has ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from esgroup.command.watch_page import MARK, Moment, State, page
+from esgroup.running.follow import Followed
+
+QUIET = 30.0  # seconds without a line, at least, before the page says that there is no news
+LONGER = 5.0  # and as many times as long as the average generation
+
+
+def watch(
+    history: Path,
+    out: Path | None = None,
+    every: float = 5.0,
+    *,
+    once: bool = False,
+    say: Callable[[str], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> bool:
+    """Write the page every few seconds until the search has ended or Ctrl-C; return False after Ctrl-C.
+
+    Parameters
+    ----------
+    history
+        The file that a search writes. If it does not exist yet, it is waited for, unless `once` is set.
+    out
+        The page; by default it has the name of the history with the suffix .html.
+    every
+        Seconds between two pages.
+    once
+        Whether to write one page only.
+    say
+        Receives what the user should know, line by line.
+    sleep
+        Waits for so many seconds.
+
+    Raises
+    ------
+    ValueError
+        If the history or another file would be overwritten, or the file is not a history.
+    OSError
+        If the history cannot be read, or the first or the last page cannot be written.
+    """
+    place = _place(history, out)
+    watching = _Watching(history, place, every, say)
+    if once:
+        if not history.exists():
+            raise ValueError(f"there is no file {history}; without --once it is waited for")
+        watching.read()
+        watching.write()
+        say(f"{'page':9}{place}")
+        return True
+    try:
+        watching.begin()
+        while not watching.run.end:
+            sleep(every)
+            watching.look()
+    except KeyboardInterrupt:
+        watching.write("left")
+        say(f"no longer watching: {place} shows {watching.extent()}; the search is not affected")
+        return False
+    say(f"the search has ended: {place} shows {watching.extent()}")
+    say(f"{'':9}{watching.run.end.get('message', '')}")
+    return True
+
+
+class _Watching:
+    """A history, its page, and what was said of them."""
+
+    def __init__(self, history: Path, place: Path, every: float, say: Callable[[str], None]) -> None:
+        self.run = Followed(history)
+        self._place, self._every, self._say = place, every, say
+        self._missing = self._failing = False  # the history, writing the page: of each, the user was told
+
+    def begin(self) -> None:
+        """Write the first page, which must succeed."""
+        self.read()
+        self.write()
+        self._say(f"{'page':9}{self._place}, written every {self._every:g} s until the search ends; Ctrl-C ends it")
+
+    def look(self) -> None:
+        """Read what is new and write the page; that may fail, but for the last one."""
+        self.read()
+        try:
+            self.write()
+        except OSError as error:
+            if self.run.end:
+                raise
+            if not self._failing:
+                self._say(f"warning: {self._place} could not be written ({error.strerror}): it is tried again")
+            self._failing = True
+        else:
+            self._failing = False
+
+    def read(self) -> None:
+        """Read what is new; a file that is not there is mentioned once."""
+        try:
+            self.run.read_on()
+            self._missing = False
+        except ValueError as error:
+            hint = "name a file that `esgroup run --history FILE` or minimize(history=FILE) writes"
+            raise ValueError(f"{error}; {hint}") from error
+        except FileNotFoundError:
+            if not self._missing:
+                when = "any more" if self.run.header else "yet"
+                self._say(f"{'waiting':9}for {self.run.path}, which does not exist {when}")
+            self._missing = True
+
+    def write(self, state: State | None = None) -> None:
+        """Write the page in this state, by default that of the search."""
+        now, changed = time.time(), None
+        with contextlib.suppress(FileNotFoundError):
+            changed = self.run.path.stat().st_mtime
+        moment = Moment(state or self._state(now, changed), now, changed, self._every, self.run.path.name)
+        _replace(self._place, page(self.run, moment))
+
+    def _state(self, now: float, changed: float | None) -> State:
+        if self.run.end:
+            return "ended"
+        if not self.run.generations:
+            return "waiting"
+        last = self.run.generations[-1]
+        usual = max(QUIET, LONGER * last.elapsed / max(last.nit, 1.0))
+        return "running" if changed is not None and now - changed <= usual else "quiet"
+
+    def extent(self) -> str:
+        """How far the search is."""
+        if not self.run.generations:
+            return "no generation yet"
+        return f"{self.run.generations[-1].nfev:,.0f} evaluations"
+
+
+def _place(history: Path, out: Path | None) -> Path:
+    """Check where the page is to be written: not over the history, nor over any file but an earlier page."""
+    if history.is_dir():
+        raise ValueError(f"the history must be a file, got the folder {history}")
+    page = history.with_suffix(".html") if out is None else out
+    if not page.parent.is_dir():
+        raise ValueError(f"the page must be in a folder that exists, got {page}")
+    if page.is_dir():
+        raise ValueError(f"the page must be a file, got the folder {page}: choose another name with --out")
+    if page.exists():
+        if history.exists() and page.samefile(history):
+            raise ValueError(f"the page would replace the history {history}: choose another name with --out")
+        with page.open("rb") as file:
+            start = file.read(1000)
+        if start and MARK.encode() not in start:
+            raise ValueError(f"{page} exists and is not a page of esgroup watch: choose another name with --out")
+    elif page == history:
+        raise ValueError(f"the page would have the name of the history {history}: choose another one with --out")
+    return page
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace a file at once, so that no browser reads a part of it."""
+    target = path.resolve()  # a link stays one
+    new = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        new.write_text(text, encoding="utf-8", newline="")
+        os.replace(new, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            new.unlink()
+        raise

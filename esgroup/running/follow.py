@@ -1,0 +1,168 @@
+"""A history that is read while it grows: each time what is new, of which an even selection of generations is kept."""
+
+from __future__ import annotations
+
+import math
+import os
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from esgroup.checks import Array
+from esgroup.running.history import may_begin_history, parse_line, parse_scalars
+
+MOST_KEPT = 1000  # generations at most, twice as many for a moment: more cannot be seen
+
+
+class Generation(NamedTuple):
+    """One line of a history; NaN where a number is not known."""
+
+    nit: float
+    nfev: float
+    best_f: float
+    gen_best: float
+    sigma: float
+    axis_ratio: float  # the last one that was computed
+    restart: int
+    elapsed: float
+    mean: Array
+    stds: Array
+    violation: float
+    feasible: bool
+
+
+class Event(NamedTuple):
+    """Something that happened besides generations, and after how many evaluations and seconds."""
+
+    nfev: float
+    elapsed: float
+    text: str
+
+
+class Followed:
+    """A history that may still grow.
+
+    Parameters
+    ----------
+    path
+        The file, which need not exist yet.
+
+    Attributes
+    ----------
+    header : dict
+        The first line; empty as long as there is none.
+    generations : list of Generation
+        At most a few thousand of those on file, evenly spread; the last one is always among them.
+    events : list of Event
+        Restarts, the first feasible point, and where a run was continued.
+    limits : dict
+        The limits of the run by name, empty if the history does not have them.
+    end : dict
+        How the run has ended ("how", "message"); empty while it may go on.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        self._forget()
+
+    def _forget(self) -> None:
+        self.header: dict[str, Any] = {}
+        self.generations: list[Generation] = []
+        self.events: list[Event] = []
+        self.limits: dict[str, Any] = {}
+        self.end: dict[str, str] = {}
+        self._kept: list[Generation] = []  # every `_stride`-th generation
+        self._stride, self._count = 1, 0
+        self._last: dict[str, Any] = {}  # the last generation as it is on file, with the last axis ratio that is known
+        self._line, self._number, self._place = b"", 0, 0  # the last line, its number from 1, and where it begins
+
+    def read_on(self) -> bool:
+        """Read what is new; return whether there was anything.
+
+        A file that another run has replaced is read from its beginning. An incomplete last line is left for later.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file (yet).
+        ValueError
+            If the file is not a history.
+        """
+        with self.path.open("rb") as file:
+            news = self._line_again(file)
+            if news is None:
+                return False
+            for line in file:
+                if not line.endswith(b"\n"):
+                    if self._number == 0 and not may_begin_history(line):
+                        raise ValueError(f"{self.path} is not a history of esgroup: its first line is not a header")
+                    break
+                self._take(line)
+                news = True
+        if news and self._last:
+            last = self._whole()
+            self.generations = [g for g in self._kept if g.nfev < last.nfev] + [last]
+        return news
+
+    def _line_again(self, file: IO[bytes]) -> bool | None:
+        """Read the last line again, to which its end may have been added: whether it was, or None if it is being added.
+
+        If there is another line in its place, another run has replaced the file, and all that was read is forgotten.
+        """
+        if not self._line:
+            return False
+        if os.fstat(file.fileno()).st_size > self._place:
+            file.seek(self._place)
+            again, before = file.readline(), self._line.removesuffix(b"}\n")
+            if again == self._line:
+                return False
+            if again.startswith(before) and again.endswith(b"\n"):
+                self._line = again
+                self.end = parse_line(again, self.path, self._number).get("end", {})
+                return True
+            if before.startswith(again) or again.startswith(before):
+                return None
+        self._forget()
+        file.seek(0)
+        return True
+
+    def _take(self, line: bytes) -> None:
+        parse = parse_line if self._number == 0 else parse_scalars
+        entry = parse(line, self.path, self._number + 1)
+        self._number, self._place, self._line = self._number + 1, self._place + len(self._line), line
+        if self._number == 1:
+            self.header, self.limits = entry, entry.get("limits") or {}
+            return
+        last = self._last
+        if last and entry["nfev"] <= last["nfev"]:  # made again, after the run was continued from a checkpoint
+            self._kept = [g for g in self._kept if g.nfev < entry["nfev"]]
+            self.events = [event for event in self.events if event.nfev < entry["nfev"]]
+        if entry["axis_ratio"] is None and last:
+            entry["axis_ratio"] = last["axis_ratio"]
+        self._note_events(last, entry)
+        self.end = entry.get("end", {})
+        self._last = entry
+        if self._count % self._stride == 0:
+            self._kept.append(self._whole())
+        if len(self._kept) > 2 * MOST_KEPT:
+            self._kept, self._stride = self._kept[::2], 2 * self._stride
+        self._count += 1
+
+    def _note_events(self, last: dict[str, Any], entry: dict[str, Any]) -> None:
+        if "limits" in entry:
+            self.limits = entry["limits"]
+            self.events.append(Event(entry["nfev"], entry["elapsed"], "continued from a checkpoint"))
+        if last and entry["restart"] > last["restart"]:
+            self.events.append(Event(last["nfev"], last["elapsed"], f"restart {entry['restart']}"))
+        if last and entry.get("feasible", True) and not last.get("feasible", True):
+            self.events.append(Event(entry["nfev"], entry["elapsed"], "the first feasible point"))
+
+    def _whole(self) -> Generation:
+        """The last generation with its mean and standard deviations."""
+        entry = parse_line(self._line, self.path, self._number)
+        known: dict[str, Any] = {name: self._last.get(name) for name in Generation._fields}
+        known |= {name: math.nan for name, value in known.items() if value is None}
+        known |= {name: np.array(entry[name], dtype=np.float64) for name in ("mean", "stds")}
+        return Generation(**(known | {"feasible": self._last.get("feasible", True)}))
