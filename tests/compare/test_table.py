@@ -34,7 +34,7 @@ def test_a_line_has_median_successes_ratio_and_time() -> None:
     runs = [a_run("cma", seed=seed, hit=1000, cpu=0.5, cpu_fun=0.25) for seed in range(5)]
     runs += [a_run(seed=seed, hit=1234, cpu=0.0384, cpu_fun=0.01) for seed in range(5)]
     head, first, second = table_of(runs, "cma")
-    assert head == ["problem", "d", "method", "evaluations to target", "solved", "ratio to cma", "CPU per evaluation"]
+    assert head == ["problem", "d", "method", "evaluations to target", "reached", "ratio to cma", "CPU per evaluation"]
     assert first == ["bowl", "4", "cma", "**1,000**", "5/5", "1", "250 µs"]
     assert second == ["", "", "ours", "1,234", "5/5", "1.23 [1.23, 1.23]", "23 µs"]
 

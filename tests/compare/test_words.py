@@ -42,8 +42,9 @@ def test_factors_have_two_digits_or_more(value, text):
 
 def test_a_ratio_is_written_with_its_interval():
     assert words.ratio(Ratio(0.71, 0.65, 0.79)) == "0.71 [0.65, 0.79]"
-    assert words.ratio(Ratio(0.71, 0.0, math.inf)) == "0.71 [0, ∞]"
-    assert words.ratio(0.71) == "0.71"
+    assert words.ratio(Ratio(0.71, 0.0, 0.79)) == "0.71 [0, 0.79]"
+    assert words.ratio(Ratio(0.71, 0.65, math.inf)) == "0.71 [0.65, ∞]"
+    assert words.ratio(Ratio(0.71, 0.0, math.inf)) == words.ratio(0.71) == "0.71 [no interval]"
     assert words.ratio(None) == words.ratio(math.nan) == "none"
 
 
@@ -68,6 +69,7 @@ def test_a_ratio_is_undecided_if_its_interval_includes_1_or_there_is_none(ratio,
 def test_a_ratio_that_is_undecided_says_so():
     assert words.judged(Ratio(0.95, 0.8, 1.12)) == "0.95 [0.80, 1.12] undecided"
     assert words.judged(Ratio(0.71, 0.65, 0.79)) == "0.71 [0.65, 0.79]"
+    assert words.judged(Ratio(0.71, 0.0, math.inf)) == "0.71 [no interval]"
     assert words.judged(None) == "none"
 
 
@@ -134,10 +136,14 @@ def test_too_few_runs_for_an_interval_are_named():
     rows = [row(m, runs=runs, solved=runs) for m, runs in (("cma", 4), ("esgroup", 3))]
     lead = total("esgroup", Ratio(0.1, 0.0, math.inf), 1)
     assert words.answer(rows, [total("cma", 1.0, 1), lead], "cma") == [
-        "These runs do not tell esgroup and cma apart: esgroup needs 0.10 [0, ∞] times as many evaluations, on the "
-        "problem, 3 to 4 runs each.",
-        "An interval needs 5 runs: the ratio may be chance.",
+        "In these runs esgroup needs 0.10 [no interval] times as many evaluations as cma, on the problem, 3 to 4 runs "
+        "each.",
+        "An interval needs 5 runs: the difference may be chance.",
     ]
+    rows = [one._replace(runs=5, solved=5) for one in rows]
+    said = words.answer(rows, [total("cma", 1.0, 1), lead, lead._replace(method="b")], "cma")
+    assert said[1] == "These runs set no limit to the ratio: the difference may be chance."
+    assert said[2] == "For b (0.10 [no interval], 1 problem) these runs do not say whether it needs fewer than cma."
 
 
 def test_what_only_one_of_two_solves_is_said():

@@ -95,10 +95,11 @@ def readable(line: Any) -> None:
     line.set_gid(f"{_CURVE}{line.axes.get_subplotspec().num1}-{number}")
 
 
-def notebook(axes: Any, title: str) -> None:
+def notebook(axes: Any, title: str, longest: int = 1000) -> None:
+    """Give a panel its title, grid and ticks; a title of more than the longest number of letters is smaller."""
     from matplotlib.ticker import LogLocator, NullLocator
 
-    axes.set_title(title, loc="left", fontsize=9.5, color=INK)
+    axes.set_title(title, loc="left", fontsize=9.5 * min(1.0, longest / max(len(title), 1)), color=INK)
     axes.grid(True, color=INK, alpha=0.1, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -33,6 +33,7 @@ MOST_PANELS = 24  # per figure
 POINTS = 80  # per line of convergence
 MOST_STEPS = 300  # per line of a profile
 GAP = "gap to the minimum"
+_LONGEST = 36  # letters of a panel's title, above which it would run into the next one
 
 Panels = list[tuple[tuple[str, int], Block]]
 
@@ -86,7 +87,8 @@ def _convergence(
         shown = _converge(axes, block, looks)
         axes.set_label(f"median {shown}")
         factor = scaled.get((problem, dim))
-        notebook(axes, f"{problem}  ·  d = {dim:,}{f'  ·  {factor}' if factor else ''}")
+        title = f"{problem}  ·  d = {dim:,}{f'  ·  {factor}' if factor else ''}"
+        notebook(axes, title, _LONGEST if factor and columns > 2 else len(title))
         if i % columns == 0 or shown != GAP:
             name_axis(axes.yaxis, shown)
         if i + columns >= len(panels):

@@ -51,7 +51,7 @@ class RatioMarks(NamedTuple):
     """Positions of the ratios of a method on a logarithmic axis with 1 in the middle: 0 is left, 100 is right."""
 
     overall: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
     cases: list[float]
 
 
@@ -168,10 +168,16 @@ def _mark(one: Overall, rows: Sequence[Row], reference: str, reach: float) -> Ra
     ratio = words.estimate(one.ratio)
     if not ratio:
         return None
-    ends = (one.ratio.low, one.ratio.high) if isinstance(one.ratio, Ratio) else (0.0, math.inf)
-    low, high = (_place(min(max(end, 1 / reach), reach), reach) for end in ends)
     cases = [row.ratio.value for row, _ in words.solved_by_both(one.method, reference, rows) if row.ratio]
-    return RatioMarks(_place(ratio, reach), (low, high), [_place(case, reach) for case in cases])
+    return RatioMarks(_place(ratio, reach), _ends(one.ratio, reach), [_place(case, reach) for case in cases])
+
+
+def _ends(of: Ratio | None, reach: float) -> tuple[float, float] | None:
+    """Positions of the ends of an interval, at the ends of the axis if they are beyond."""
+    if of is None or not words.has_interval(of):
+        return None
+    low, high = (_place(min(max(end, 1 / reach), reach), reach) for end in of[1:])
+    return low, high
 
 
 def _place(ratio: float, reach: float) -> float:

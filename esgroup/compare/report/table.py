@@ -117,7 +117,7 @@ def _best(rows: Sequence[Row]) -> float:
 
 def _by_problem(rows: Sequence[Row], reference: str) -> str:
     same = len(words.targets(rows)) < 2
-    head = ["problem", "d", "method", "evaluations to target", "solved", f"ratio to {reference}", "CPU per evaluation"]
+    head = ["problem", "d", "method", "evaluations to target", "reached", f"ratio to {reference}", "CPU per evaluation"]
     head += [] if same else ["target"]
     lines = [line for _, block in groupby(rows, key=_case) for line in _block(list(block), reference, same)]
     note = (

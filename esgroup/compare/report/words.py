@@ -36,11 +36,17 @@ def factor(value: float) -> str:
 
 
 def ratio(of: Ratio | float | None) -> str:
-    """Format a ratio with its interval, if there is one: 0.71 [0.65, 0.79]."""
+    """Format a ratio with its interval: 0.71 [0.65, 0.79], or 0.71 [no interval]."""
     middle = estimate(of)
     if middle is None:
         return "none"
-    return f"{factor(middle)} [{factor(of.low)}, {factor(of.high)}]" if isinstance(of, Ratio) else factor(middle)
+    interval = f"{factor(of.low)}, {factor(of.high)}" if isinstance(of, Ratio) and has_interval(of) else "no interval"
+    return f"{factor(middle)} [{interval}]"
+
+
+def has_interval(of: Ratio | float | None) -> bool:
+    """Whether there is an interval that has an end: too few runs have none."""
+    return isinstance(of, Ratio) and (of.low > 0 or of.high < math.inf)
 
 
 def estimate(of: Ratio | float | None) -> float | None:
@@ -61,8 +67,8 @@ def verdict(of: Ratio | float | None) -> str:
 
 
 def judged(of: Ratio | float | None) -> str:
-    """Format a ratio, and say so if it is undecided: 0.95 [0.80, 1.12] undecided."""
-    return f"{ratio(of)}{f' {UNDECIDED}' * (verdict(of) == UNDECIDED)}"
+    """Format a ratio, and say so if its interval includes 1: 0.95 [0.80, 1.12] undecided."""
+    return f"{ratio(of)}{f' {UNDECIDED}' * (verdict(of) == UNDECIDED and has_interval(of))}"
 
 
 def gap(value: float) -> str:
@@ -191,20 +197,25 @@ def _lead(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
     over = "on" if len(both) == 1 else "by the geometric mean over"
     basis = f"{over} {_common(len(both), rows)}, {runs_each(runs)}"
     name, times, said = _with_gradients(one), ratio(one.ratio), verdict(one.ratio)
-    start = f"{name} needs {said} evaluations than {reference}: {times} times as many, {basis}."
-    if said == UNDECIDED:
+    start = [f"{name} needs {said} evaluations than {reference}: {times} times as many, {basis}."]
+    if not has_interval(one.ratio):
+        start = [
+            f"In these runs {name} needs {times} times as many evaluations as {reference}, {basis}.",
+            _no_interval(runs),
+        ]
+    elif said == UNDECIDED:
         apart = f"These runs do not tell {name} and {reference} apart"
-        start = f"{apart}: {one.method} needs {times} times as many evaluations, {basis}."
-    return [start, *_doubt(one, runs), *_one_by_one(one, rows, reference), *_in_all(one, rows, reference)]
+        start = [
+            f"{apart}: {one.method} needs {times} times as many evaluations, {basis}.",
+            "The interval includes 1: either may need fewer, and that they are equal is not shown.",
+        ]
+    return [*start, *_one_by_one(one, rows, reference), *_in_all(one, rows, reference)]
 
 
-def _doubt(one: Overall, runs: Sequence[Row]) -> list[str]:
-    """Say what an interval that includes 1 means."""
-    if verdict(one.ratio) != UNDECIDED:
-        return []
-    if min((row.runs for row in runs), default=0) < FEWEST:
-        return [f"An interval needs {FEWEST} runs: the ratio may be chance."]
-    return ["The interval includes 1: either may need fewer, and that they are equal is not shown."]
+def _no_interval(runs: Sequence[Row]) -> str:
+    few = min((row.runs for row in runs), default=0) < FEWEST
+    why = f"An interval needs {FEWEST} runs" if few else "These runs set no limit to the ratio"
+    return f"{why}: the difference may be chance."
 
 
 def _in_all(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
@@ -218,7 +229,8 @@ def _in_all(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
 def _one_by_one(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
     """State in how many cases a method needs fewer evaluations than the reference, judged by the intervals."""
     times = tally(one.method, reference, rows)
-    if sum(times.values()) < 2:
+    intervals = [row for row, _ in solved_by_both(one.method, reference, rows) if has_interval(row.ratio)]
+    if sum(times.values()) < 2 or not intervals:
         return []
     said = [f"{word} in {times[word]}" for word in (FEWER, MORE, UNDECIDED) if times[word]]
     return [f"{noun(rows, 1).capitalize()} by {noun(rows, 1)}, by their intervals: {_listed(said)}."]
@@ -238,11 +250,16 @@ def _rest(others: Sequence[Overall], rows: Sequence[Row], reference: str) -> lis
         if named := [_named(one, rows) for one in others if verdict(one.ratio) == word]:
             end = word if said else f"{word} evaluations than {reference}"
             said.append(f"{_listed(named)} {_verb('need', named)} {end}")
-    if named := [_named(one, rows) for one in others if verdict(one.ratio) == UNDECIDED]:
+    undecided = [one for one in others if verdict(one.ratio) == UNDECIDED]
+    if named := [_named(one, rows) for one in undecided if has_interval(one.ratio)]:
         said.append(f"{_listed(named)} cannot be told apart from {reference} by these runs")
     if apart := [one.method for one in others if not one.cells_both]:
         said.append(f"{_listed(apart)} {_verb('solve', apart)} no {noun(rows, 1)} that {reference} solves")
-    return [f"{'; '.join(said)}."] if said else []
+    sentences = [f"{'; '.join(said)}."] if said else []
+    if named := [_named(one, rows) for one in undecided if not has_interval(one.ratio)]:
+        who = "it needs" if len(named) == 1 else "they need"
+        sentences.append(f"For {_listed(named)} these runs do not say whether {who} fewer than {reference}.")
+    return sentences
 
 
 def _named(one: Overall, rows: Sequence[Row]) -> str:
