@@ -69,6 +69,8 @@ class Task:
         A function of one point that returns a vector g; the point is feasible if g <= 0.
     integer
         Indices of the coordinates that must be whole numbers.
+    scaled
+        How the function differs by a factor from the one that is usually meant by its name, such as "divided by d".
     """
 
     name: str
@@ -89,6 +91,7 @@ class Task:
     start: Callable[[np.random.Generator], Array] | None = None
     constraints: Callable[[Array], Array] | None = None
     integer: tuple[int, ...] = ()
+    scaled: str = ""
 
 
 # attributes that a problem may lack

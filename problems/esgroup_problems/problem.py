@@ -60,6 +60,9 @@ class Problem:
         `constraints(x)` is a vector g, and x is feasible if g <= 0; it also takes points as rows.
     integer
         Indices of the coordinates that must be whole numbers.
+    scaled
+        How the function differs by a factor from the one that is usually meant by its name, in words that follow "is":
+        "divided by d". Empty if it does not. Gaps and targets have the same factor.
 
     Raises
     ------
@@ -86,6 +89,7 @@ class Problem:
     start_box: tuple[float, float] | None = None
     constraints: Callable[[Array], Array] | None = None
     integer: tuple[int, ...] = ()
+    scaled: str = ""
 
     def __post_init__(self) -> None:
         if self.space not in get_args(Space):

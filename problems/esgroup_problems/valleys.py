@@ -7,7 +7,7 @@ not which of several minima it finds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -130,9 +130,15 @@ def dixon_price_sum(dim: int = 20) -> Problem:
 
 def _rosenbrock(maker: Callable[..., Problem], dim: int, function: Rosenbrock, source: str) -> Problem:
     one, x0 = np.ones(dim), np.zeros(dim)
-    return making.problem(maker, function, minimiser=one, x0=x0, box=(0.0, 2.0), source=source)
+    made = making.problem(maker, function, minimiser=one, x0=x0, box=(0.0, 2.0), source=source)
+    return replace(made, scaled=_scaled(function))
 
 
 def _dixon_price(maker: Callable[..., Problem], dim: int, function: DixonPrice, source: str) -> Problem:
     there, x0 = dixon_price_minimiser(dim), np.ones(dim)
-    return making.problem(maker, function, minimiser=there, x0=x0, box=(0.0, 2.0), source=source)
+    made = making.problem(maker, function, minimiser=there, x0=x0, box=(0.0, 2.0), source=source)
+    return replace(made, scaled=_scaled(function))
+
+
+def _scaled(function: Rosenbrock | DixonPrice) -> str:
+    return "" if function.divisor == 1 else "divided by d"

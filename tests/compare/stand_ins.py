@@ -34,8 +34,11 @@ def row(method: str, expected: float = 1000.0, **changes: Any) -> Row:
     return plain._replace(**changes)
 
 
-def total(method: str, ratio: float | None = None, both: int = 0, counts: Cost = Cost.VALUES) -> Overall:
-    return Overall(method, counts, ratio, both, 20, 25)
+def total(
+    method: str, ratio: float | Ratio | None = None, both: int = 0, counts: tuple[Cost, ...] = (Cost.VALUES,)
+) -> Overall:
+    """A method on all problems together; a ratio that is a number gets an interval from 0.9 to 1.1 of it."""
+    return Overall(method, counts, around(ratio) if isinstance(ratio, float) else ratio, both, 20, 25)
 
 
 def around(value: float, factor: float = 1.1) -> Ratio:

@@ -40,7 +40,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes longer than the runs: reports have an empty figure."""
     from matplotlib.figure import Figure
 
-    monkeypatch.setattr(figures, "convergence", lambda runs: [])
+    monkeypatch.setattr(figures, "convergence", lambda *_: [])
     monkeypatch.setattr(figures, "profile", lambda runs: Figure(figsize=(1.0, 1.0), label="profile"))
 
 
@@ -74,6 +74,18 @@ def test_table_and_page_have_the_command(done: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_report")
+def test_a_problem_that_is_scaled_says_so_in_all_files(done: Path) -> None:
+    table, page, figure = ((done / name).read_text("utf-8") for name in ("table.md", "index.html", "convergence.svg"))
+    assert "rosenbrock is divided by d." in table and "sphere is" not in table
+    assert "rosenbrock is divided by d, and so are its gaps." in page
+    assert "rosenbrock  ·  d = 2  ·  divided by d" in figure and "sphere  ·  d = 2<" in figure
+
+
+def test_a_problem_that_is_not_there_any_more_has_no_factor() -> None:
+    assert outputs._scaled("rosenbrock", 3) == "divided by d"
+    assert outputs._scaled("no_such_problem", 3) == outputs._scaled("no_such_module:f", 3) == ""
+
+
 def test_the_same_command_in_another_folder_gives_the_same_counts(done: Path, tmp_path: Path) -> None:
     assert compare(*SMALL, "--out", tmp_path / "again", "--jobs", 1).exit_code == 0
     assert hits(tmp_path / "again") == hits(done)

@@ -146,6 +146,11 @@ def test_figures_need_runs() -> None:
             function([])
 
 
+def test_a_problem_that_is_scaled_says_so_in_its_title() -> None:
+    (figure,) = figures.convergence(several((4, 8)), {("bowl", 4): "divided by d", ("bowl", 8): ""})
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["bowl  ·  d = 4  ·  divided by d", "bowl  ·  d = 8"]
+
+
 # ---- profiles -------------------------------------------------------------------------------------------------------
 
 
@@ -261,6 +266,34 @@ def test_an_svg_for_a_page_has_the_colour_of_the_text_and_no_background() -> Non
         texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
         assert "ours" in texts and "cma" in texts  # text is text
         assert set(re.findall(r"font-family: ([^;\"]*)", svg)) == {"sans-serif"}
+
+
+def test_lines_have_titles_with_their_last_points() -> None:
+    runs = [a_run(seed=seed, hit=100) for seed in range(3)]
+    for figure, text in (
+        (figures.convergence(runs)[0], "ours: median gap to the minimum 0.10 at 100 evaluations"),
+        (figures.profile(runs), "ours: targets reached 100 % at 25 evaluations / dimension"),
+    ):
+        root = ElementTree.fromstring(drawing.to_svg(figure))
+        assert [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")] == [text]
+
+
+def test_numbers_can_be_read_off_the_svg_by_its_panels() -> None:
+    points = tuple(Improvement(n, 0, 50.0 / n) for n in (1, 3, 10, 30, 100, 300))
+    runs = [a_run(seed=seed, hit=INF, used=300, trajectory=points, targets=(1.0, 0.01)) for seed in range(3)]
+    (figure,) = figures.convergence(runs)
+    (panel,), svg = drawing.panels(figure), drawing.to_svg(figure)
+    (line,) = panel.lines
+    assert (panel.x_label, panel.y_label, line.label) == ("evaluations", "median gap to the minimum", "ours")
+    assert panel.floor == pytest.approx(0.01)
+    path = re.search(rf'<g id="convergence-{line.name}">.*?<path d="([^"]*)"', svg, flags=re.DOTALL)
+    assert path is not None
+    places = np.array(re.findall(r"([\d.]+) ([\d.]+)", path[1]), dtype=float)
+    x = panel.x[0] * (panel.x[1] / panel.x[0]) ** ((places[:, 0] - panel.left) / (panel.right - panel.left))
+    y = panel.y[0] * (panel.y[1] / panel.y[0]) ** ((panel.bottom - places[:, 1]) / (panel.bottom - panel.top))
+    assert (x[-1], y[-1]) == (pytest.approx(300, rel=0.01), pytest.approx(50 / 300, rel=0.01))
+    drawn_x, drawn_y = curve(figure.axes[0], "ours")
+    np.testing.assert_allclose(y, np.exp(np.interp(np.log(x), np.log(drawn_x), np.log(drawn_y))), rtol=0.02)
 
 
 def test_names_in_svgs_differ_between_figures_and_every_reference_has_its_target() -> None:

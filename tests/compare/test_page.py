@@ -158,7 +158,7 @@ def test_the_same_arguments_give_the_same_bytes():
     assert sample() == sample()
 
 
-def test_the_smallest_numbers_of_each_case_are_bold_and_called_best():
+def test_the_smallest_numbers_of_each_case_are_bold_and_called_smallest():
     (*_, table) = read(sample()).all("table")
     marked = [
         (line.attributes["data-method"], [b.text for b in line.all("b")])
@@ -166,7 +166,7 @@ def test_the_smallest_numbers_of_each_case_are_bold_and_called_best():
         if "data-method" in line.attributes
     ]
     assert [entry for entry in marked if entry[1]] == [("esgroup", ["90", "90"])] * 3  # bfgs, with gradients, is not
-    assert table.text.count(" best") == 6
+    assert table.text.count(" smallest\n") == 6
 
 
 def test_the_last_gap_is_marked_only_where_no_method_reaches_the_target():
@@ -201,7 +201,7 @@ def test_ratios_are_told_apart_without_colour():
     lines = table_cells(read(sample(rows=[row(method, ratio=ratio) for method, ratio in ratios.items()])), 1)
     assert [line[6] for line in lines[1:]] == [
         "↓ 0.50 [0.45, 0.55] fewer",
-        "≈ 1.00 [0.91, 1.10] even",
+        "? 1.00 [0.91, 1.10] undecided",
         "↑ 2.00 [1.82, 2.20] more",
         "none",
         "reference",
@@ -211,8 +211,28 @@ def test_ratios_are_told_apart_without_colour():
 def test_all_problems_together_are_a_table():
     lines = table_cells(read(sample()), 0)
     assert lines[1] == ["cma", "reference", "", "", "", "3 of 3", "20 of 25"]
-    assert lines[2] == ["esgroup", "↓ 0.090 fewer", "", "↓ 3 fewer≈ 0 even↑ 0 more", "3 of 3", "3 of 3", "20 of 25"]
-    assert lines[4] == ["lost", "none", "", "↓ 0 fewer≈ 0 even↑ 0 more", "0 of 3", "0 of 3", "20 of 25"]
+    tally = "↓ {} fewer? 0 undecided↑ 0 more"
+    ratio, both = "↓ 0.090 [0.082, 0.099] fewer", "3 of 3 5 runs each"
+    assert lines[2] == ["esgroup", ratio, "", tally.format(3), both, "3 of 3", "20 of 25"]
+    assert lines[4] == ["lost", "none", "", tally.format(0), "0 of 3", "0 of 3", "20 of 25"]
+
+
+def test_the_interval_is_drawn_and_cut_off_at_the_ends_of_the_axis():
+    totals = [total("cma", 1.0, 3), total("esgroup", Ratio(0.5, 0.25, math.inf), 3)]
+    (bar,) = read(sample(rows=[row("esgroup"), row("cma")], overall=totals)).all("s")
+    assert bar.attributes["style"] == "left:0.0%;right:0.0%"  # 0.25 is beyond the axis, which ends at 1/2 and 2
+
+
+def test_what_solves_means_and_what_is_scaled_is_said_before_the_numbers():
+    rows = [row(m, problem="valley", scaled="divided by d") for m in ("esgroup", "cma")]
+    tree = read(sample(rows=rows))
+    header = " ".join(next(tree.all("header")).text.split())
+    assert "A method solves a problem if more than half of its runs reach the last target (gap 1e-8)" in header
+    assert "valley is divided by d, and so are its gaps." in header
+    assert "5 runs each, 1,050 runs in all" in header
+    assert table_cells(tree, 1)[1][:3] == ["valley divided by d", "5", "esgroupvalley, d = 5, divided by d"]
+    assert "valley is divided by d." in " ".join(list(tree.all("caption"))[1].text.split())
+    assert "is divided" not in read(sample()).text
 
 
 def test_targets_have_a_column_where_they_differ():

@@ -2,9 +2,12 @@
 
 import pytest
 
-from esgroup.compare.report.summary import Ratio
+from esgroup.compare.report import drawing, figures
+from esgroup.compare.report.page import Picture
+from esgroup.compare.report.summary import Ratio, overall, summarise
 from tests.compare.browser import Browser, installed
-from tests.compare.stand_ins import ABOUT, EXPECTED, row, sample, total
+from tests.compare.stand_ins import ABOUT, EXPECTED, SVG, row, sample, total
+from tests.compare.test_summary import a_run
 
 pytestmark = [
     pytest.mark.browser,
@@ -175,6 +178,88 @@ def test_on_a_phone_tables_and_figures_scroll_by_themselves(browser, html):
     )
     assert tab.evaluate(place) == pytest.approx(before, abs=1)
     assert "sphere, d\xa0=\xa040" in tab.evaluate("document.querySelector('#rows tbody').innerText")
+
+
+HINTS = "[...document.querySelectorAll('.hint')].map(e => e.offsetHeight > 0 && e.innerText)"
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_what_scrolls_on_a_phone_says_so(browser, html, scripts):
+    hint = "Scroll sideways to see the rest →"
+    assert browser.open(html, width=390, scripts=scripts).evaluate(HINTS) == [hint] * 4
+    assert browser.open(html, scripts=scripts).evaluate(HINTS) == [False] * 4
+
+
+def test_a_table_that_fits_a_phone_has_no_hint(browser, tmp_path):
+    path = tmp_path / "index.html"
+    path.write_text(sample(overall=[], pictures=[], rows=[]), encoding="utf-8")
+    assert browser.open(path, width=390).evaluate(HINTS) == []
+    path.write_text(sample(pictures=[Picture("small", "small", SVG.replace("792pt", "200pt"))]), encoding="utf-8")
+    assert browser.open(path, width=390).evaluate(HINTS)[1] is False
+
+
+# ---- reading numbers off the lines -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """A page with figures of runs: ours goes from 50 to 0.1 in 100 evaluations, theirs in 400."""
+    hits = {"ours": 100, "theirs": 400}
+    runs = [a_run(method, seed=seed, hit=hit) for method, hit in hits.items() for seed in range(5)]
+    found = [*figures.convergence(runs), figures.profile(runs)]
+    pictures = [Picture("a figure", "a figure", drawing.to_svg(figure), drawing.panels(figure)) for figure in found]
+    path = tmp_path_factory.mktemp("drawn") / "index.html"
+    rows, totals = summarise(runs, "theirs"), overall(runs, "theirs")
+    path.write_text(sample(rows=rows, overall=totals, pictures=pictures, reference="theirs"), encoding="utf-8")
+    return path
+
+
+def point_at(tab, figure, x):
+    """Move the mouse to a number on the horizontal axis, in the middle of the panel; return what is read off."""
+    place = tab.evaluate(
+        f"""(() => {{
+          const image = document.querySelectorAll('[data-panels]')[{figure}], svg = image.querySelector('svg');
+          svg.scrollIntoView({{block: 'center'}});
+          const [p] = JSON.parse(image.dataset.panels), share = Math.log({x} / p.x[0]) / Math.log(p.x[1] / p.x[0]);
+          const at = new DOMPoint(p.left + share * (p.right - p.left), (p.top + p.bottom) / 2);
+          const there = at.matrixTransform(svg.getScreenCTM());
+          return [there.x, there.y];
+        }})()"""
+    )
+    tab.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # it has scrolled
+    tab.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
+    return tab.evaluate(
+        "[...document.querySelector('.reading-off').children].map(e => e.innerText.replace('\\n', ' '))"
+    )
+
+
+def test_the_lines_under_the_pointer_are_read_off(browser, drawn):
+    tab = browser.open(drawn)
+    assert point_at(tab, 0, 20) == ["20 evaluations", "median gap to the minimum", "ours 50", "theirs 50"]
+    assert point_at(tab, 0, 150)[2:] == ["ours ≤ 0.1, ended", "theirs 50"]
+    assert point_at(tab, 1, 30) == [
+        "30 evaluations / dimension",
+        "targets reached",
+        "ours 100 %, ended",
+        "theirs none yet",
+    ]
+    assert point_at(tab, 1, 70)[2:] == ["ours 100 %, ended", "theirs 50 %"]
+    assert tab.complaints() == []
+
+
+def test_nothing_is_read_off_beside_the_panels(browser, drawn):
+    tab = browser.open(drawn)
+    point_at(tab, 0, 20)
+    assert tab.evaluate("document.querySelector('.reading-off').offsetHeight") > 0
+    tab.call("Input.dispatchMouseEvent", type="mouseMoved", x=2, y=2)
+    assert tab.evaluate("document.querySelector('.reading-off').offsetHeight") == 0
+
+
+def test_without_scripts_lines_have_titles_and_with_them_only_one_box(browser, drawn):
+    titles = "[...document.querySelectorAll('svg title')].map(e => e.textContent)"
+    without = browser.open(drawn, scripts=False).evaluate(titles)
+    assert len(without) == 4 and without[0] == "ours: median gap to the minimum 0.10 at 100 evaluations"
+    assert browser.open(drawn).evaluate(titles) == []
 
 
 @pytest.mark.parametrize(("dark", "paper"), [(False, "rgb(252, 252, 250)"), (True, "rgb(21, 25, 28)")])

@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from esgroup.compare.report import statistics
-from esgroup.compare.report.statistics import Ratio, best_so_far, curve, ecdf, expected_running_time, quantile, ratio
+from esgroup.compare.report.statistics import (
+    Ratio,
+    Sides,
+    best_so_far,
+    curve,
+    ecdf,
+    expected_running_time,
+    mean_ratio,
+    quantile,
+    ratio,
+)
 
 INF = math.inf
 COSTS = st.lists(st.one_of(st.floats(1, 1e6), st.just(INF)), min_size=1, max_size=9)
@@ -235,6 +245,60 @@ def test_arguments_of_a_ratio_are_checked(change: dict[str, Any], message: str) 
     good = {"ours": [1.0, 2.0], "ours_used": [1.0, 2.0], "theirs": [1.0, 2.0], "theirs_used": [1.0, 2.0]}
     with pytest.raises(ValueError, match=message):
         ratio(**(good | change))
+
+
+# ---- several cases --------------------------------------------------------------------------------------------------
+
+
+def _sides(rng: np.random.Generator, runs: int, mean: float, factor: float, success: float = 1.0) -> Sides:
+    ours, theirs = (_lognormal(rng, runs, m, success) for m in (factor * mean, mean))
+    return Sides(*ours, *theirs, paired=True)
+
+
+def test_the_mean_of_ratios_is_geometric() -> None:
+    cases = [Sides([200], [200], [100], [100], True), Sides([100], [100], [800], [800], True)]
+    assert mean_ratio(cases) == Ratio(pytest.approx(0.5), 0.0, INF)  # of 2 and 1/8; one run has no interval
+    with pytest.raises(ValueError, match="cases must have at least one case, got none"):
+        mean_ratio([])
+
+
+def test_the_mean_of_one_ratio_is_that_ratio() -> None:
+    case = _sides(np.random.default_rng(3), 7, 100.0, 0.8)
+    assert mean_ratio([case]) == pytest.approx(ratio(*case[:4], paired=True))
+
+
+def test_more_cases_give_a_shorter_interval_and_exchanged_methods_the_inverse() -> None:
+    rng = np.random.default_rng(8)
+    cases = [_sides(rng, 6, 100.0, 0.8) for _ in range(8)]
+    few, many = mean_ratio(cases[:2]), mean_ratio(cases)
+    assert many.low < many.value < many.high and many.high / many.low < few.high / few.low
+    back = mean_ratio([Sides(c.theirs, c.theirs_used, c.ours, c.ours_used, True) for c in cases])
+    assert (1 / back.value, 1 / back.high, 1 / back.low) == pytest.approx(many)
+
+
+def test_a_case_that_may_fail_leaves_its_side_of_the_mean_open() -> None:
+    sure, used = [100.0] * 5, [100.0] * 5
+    half = [100.0, INF, 100.0, INF, 100.0]
+    fails, they_fail = Sides(half, used, sure, used, True), Sides(sure, used, half, used, True)
+    good = Sides([50.0] * 5, used, sure, used, True)
+    assert mean_ratio([good, fails]).high == INF and mean_ratio([good, fails]).low > 0
+    assert mean_ratio([good, they_fail]).low == 0 and mean_ratio([good, they_fail]).high < 1
+    assert mean_ratio([fails, they_fail])[1:] == (0.0, INF)
+
+
+def test_fewer_than_five_runs_in_any_case_give_no_interval() -> None:
+    rng = np.random.default_rng(1)
+    assert mean_ratio([_sides(rng, 9, 100.0, 0.5), _sides(rng, 4, 100.0, 0.5)])[1:] == (0.0, INF)
+
+
+@pytest.mark.parametrize("runs", [5, 15])
+def test_intervals_of_means_cover_the_true_mean_as_often_as_they_say(runs: int) -> None:
+    """Four cases of different sizes. With n - 1 degrees of freedom, as for one case, they would cover 0.99 at n = 5."""
+    rng, covered = np.random.default_rng(12), []
+    for _ in range(300):
+        found = mean_ratio([_sides(rng, runs, mean, 0.8) for mean in (50.0, 100.0, 1000.0, 5000.0)], draws=1000)
+        covered.append(found.low <= 0.8 <= found.high)
+    assert 0.9 <= np.mean(covered) <= 0.985
 
 
 # ---- of curves ------------------------------------------------------------------------------------------------------

@@ -168,9 +168,27 @@ def test_all_together_is_the_geometric_mean_over_what_both_solve() -> None:
         *(a_run("ours", dim=dim, hit=hit) for dim, hit in ((2, 200), (3, 800), (4, 100), (5, INF))),
     ]
     ref, ours = overall(runs, "ref")
-    assert ref == Overall("ref", (Cost.VALUES,), 1.0, 3, 7, 8)  # who gives up has reached the easier target
+    one = Ratio(1.0, 1.0, 1.0)
+    assert ref == Overall("ref", (Cost.VALUES,), one, 3, 7, 8)  # who gives up has reached the easier target
     assert ours._replace(ratio=None) == Overall("ours", (Cost.VALUES,), None, 2, 7, 8)
-    assert ours.ratio == pytest.approx(4.0)  # of 2 and 8
+    assert ours.ratio is not None and ours.ratio.value == pytest.approx(4.0)  # of 2 and 8
+    assert ours.ratio[1:] == (0.0, INF)  # one run has no interval
+
+
+def test_all_together_has_the_interval_of_its_only_case() -> None:
+    hits = {"ref": (100, 140, 90, 200, 130), "ours": (80, 150, 60, 100, 110)}
+    runs = [a_run(method, seed=seed, hit=hit) for method, row in hits.items() for seed, hit in enumerate(row)]
+    assert overall(runs, "ref")[1].ratio == summarise(runs, "ref")[1].ratio
+
+
+def test_a_case_is_solved_by_more_than_half_of_the_runs() -> None:
+    runs = [a_run("ref", seed=seed) for seed in range(4)]
+    runs += [a_run(seed=seed, hit=50 if seed < 2 else INF) for seed in range(4)]
+    row = summarise(runs, "ref")[1]
+    assert (row.solved, row.solves) == (2, False) and row.ratio is not None
+    assert overall(runs, "ref")[1].cells_both == 0
+    more = [*runs[:-2], a_run(seed=2, hit=70), runs[-1]]
+    assert summarise(more, "ref")[1].solves and overall(more, "ref")[1].cells_both == 1
 
 
 def test_all_together_has_no_ratio_without_a_common_success() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from esgroup.compare.records import Cost
 from esgroup.compare.report import words
-from esgroup.compare.report.summary import Overall, Row, overall, summarise
+from esgroup.compare.report.summary import Overall, Ratio, Row, overall, summarise
 from esgroup.compare.report.table import brief, markdown
 from tests.compare.test_summary import a_run, failed
 
@@ -34,7 +34,7 @@ def test_a_line_has_median_successes_ratio_and_time() -> None:
     runs = [a_run("cma", seed=seed, hit=1000, cpu=0.5, cpu_fun=0.25) for seed in range(5)]
     runs += [a_run(seed=seed, hit=1234, cpu=0.0384, cpu_fun=0.01) for seed in range(5)]
     head, first, second = table_of(runs, "cma")
-    assert head == ["problem", "d", "method", "evaluations to target", "solved", "ratio to cma", "CPU per evaluation"]
+    assert head == ["problem", "d", "method", "evaluations to target", "reached", "ratio to cma", "CPU per evaluation"]
     assert first == ["bowl", "4", "cma", "**1,000**", "5/5", "1", "250 µs"]
     assert second == ["", "", "ours", "1,234", "5/5", "1.23 [1.23, 1.23]", "23 µs"]
 
@@ -85,15 +85,34 @@ def test_methods_that_count_gradients_or_differences_are_marked_and_the_marks_ex
 
 
 def test_all_problems_together_come_first() -> None:
-    totals = [Overall("cma", Cost.VALUES, 1.0, 3, 1000, 1001), Overall("ours", Cost.VALUES, 0.714, 2, 0, 1001)]
-    text = markdown([a_row()], "cma", [*totals, Overall("never", Cost.VALUES, None, 0, 9, 1001)])
+    counts, ours = (Cost.VALUES,), Ratio(0.714, 0.65, 0.79)
+    totals = [Overall("cma", counts, Ratio(1, 1, 1), 3, 1000, 1001), Overall("ours", counts, ours, 2, 0, 1001)]
+    text = markdown([a_row()], "cma", [*totals, Overall("never", counts, None, 0, 9, 1001)])
     head, *lines = cells(text, "All problems together")
     assert text.startswith("## All problems together\n")
     assert head == ["method", "ratio to cma", "over cases", "targets reached"]
     assert lines[0] == ["cma", "1", "3", "99 % (1,000/1,001)"]  # not all, hence not 100 %
-    assert lines[1] == ["ours", "0.71", "2", "0 % (0/1,001)"]
+    assert lines[1] == ["ours", "0.71 [0.65, 0.79]", "2", "0 % (0/1,001)"]
+    assert "that both solve, 1 run each, with a 95 % bootstrap interval" in text
+    assert "A method solves a case if more than half of its runs reach the last target." in text
     assert lines[2][:3] == ["never", "-", "0"]
     assert "All problems" not in markdown([a_row()], "ours")
+
+
+def test_an_interval_that_includes_1_is_undecided_in_words() -> None:
+    runs = [a_run("cma", seed=seed, hit=100 + 40 * seed) for seed in range(5)]
+    runs += [a_run(seed=seed, hit=260 - 40 * seed) for seed in range(5)]
+    text = markdown(summarise(runs, "cma"), "cma", overall(runs, "cma"))
+    for heading, column in (("All problems together", 1), ("Each problem", 5)):
+        assert re.fullmatch(r"1\.00 \[0\.\d\d, \d\.\d\d\] undecided", cells(text, heading)[2][column])
+    assert text.count("Undecided means that the interval includes 1") == 2
+
+
+def test_problems_that_are_scaled_are_named_where_numbers_are() -> None:
+    rows = [a_row(problem=p, method=m, scaled=s) for p, s in (("a_b", "divided by d"), ("c", "")) for m in ("x", "y")]
+    text = markdown(rows, "x")
+    assert text.count("those of the function as it was run: a_b is divided by d.") == 2  # in both tables
+    assert "as it was run" not in markdown(rows[2:], "x")
 
 
 def test_a_target_is_named_once_or_for_each_problem() -> None:

@@ -93,3 +93,17 @@ def test_rosenbrock_needs_two_coordinates() -> None:
 def test_dixon_price_of_one_coordinate_is_a_parabola() -> None:
     problem, x = zoo.dixon_price(1), np.array([3.0])
     assert problem.fun(x) == 4 and problem.gradient(x) == [4] and problem.hessian_product(x, x) == [6]
+
+
+@pytest.mark.parametrize("dim", [2, 7])
+@pytest.mark.parametrize(("divided", "usual"), [("rosenbrock", "rosenbrock_sum"), ("dixon_price", "dixon_price_sum")])
+def test_functions_that_are_divided_by_the_dimension_say_so(divided: str, usual: str, dim: int) -> None:
+    x = np.random.default_rng(0).normal(size=dim)
+    assert zoo.get(usual, dim).fun(x) == pytest.approx(dim * zoo.get(divided, dim).fun(x))
+    assert (zoo.get(divided, dim).scaled, zoo.get(usual, dim).scaled) == ("divided by d", "")
+
+
+def test_noise_does_not_change_the_factor_and_no_other_function_has_one() -> None:
+    slow = ("bbob", "logistic_breast_cancer", "cart_pole", "pendulum")  # they need extras
+    made = [zoo.get(name) for name in zoo.PROBLEMS if not name.startswith(slow)]
+    assert [problem.name for problem in made if problem.scaled] == ["rosenbrock", "dixon_price", "noisy_rosenbrock"]

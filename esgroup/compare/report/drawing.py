@@ -7,11 +7,13 @@ import math
 import re
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from esgroup.checks import Array
+from esgroup.compare.report.words import gap
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,6 +26,8 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8
 DASHES = ((), (5.0, 1.6), (1.3, 1.3), (6.0, 1.5, 1.3, 1.5), (3.0, 1.2, 1.0, 1.2, 1.0, 1.2))
 MARKERS = ("o", "s", "^", "D", "v", "P")
 SUFFIXES = (".png", ".svg")
+BELOW = 0.6  # the lower end of a logarithmic axis, as a multiple of the lowest value that is drawn
+_CURVE = "curve-"
 
 
 class Style(NamedTuple):
@@ -85,10 +89,17 @@ def line(axes: Any, x: Array, y: Array, look: Style, **style: Any) -> Any:
     return line
 
 
-def notebook(axes: Any, title: str) -> None:
+def readable(line: Any) -> None:
+    """Name the group of a line in the SVG, by which a page finds its points, and says what they are."""
+    number = sum(str(other.get_gid()).startswith(_CURVE) for other in line.axes.lines)
+    line.set_gid(f"{_CURVE}{line.axes.get_subplotspec().num1}-{number}")
+
+
+def notebook(axes: Any, title: str, longest: int = 1000) -> None:
+    """Give a panel its title, grid and ticks; a title of more than the longest number of letters is smaller."""
     from matplotlib.ticker import LogLocator, NullLocator
 
-    axes.set_title(title, loc="left", fontsize=9.5, color=INK)
+    axes.set_title(title, loc="left", fontsize=9.5 * min(1.0, longest / max(len(title), 1)), color=INK)
     axes.grid(True, color=INK, alpha=0.1, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -139,11 +150,80 @@ def to_svg(figure: Figure) -> str:
     """Convert a figure to an SVG element of a page: transparent, with its ink in the colour of the text around it.
 
     All names in it start with the figure's label, so that several figures on one page do not conflict. Text stays
-    text, in the page's sans-serif font.
+    text, in the page's sans-serif font. A readable line has a title, which browsers show under the pointer.
     """
     svg = _svg(figure, transparent=True)
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    for axes in figure.axes:
+        for one in _readable(axes):
+            group = f'<g id="{one.get_gid()}">'
+            svg = svg.replace(group, f"{group}<title>{escape(_last_point(one))}</title>", 1)
     return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.get_label()}-", svg)
+
+
+class Line(NamedTuple):
+    """A line that a page can read: how its name in the SVG ends, its label, and its colour."""
+
+    name: str
+    label: str
+    colour: str
+
+
+class Panel(NamedTuple):
+    """A panel as it lies in the SVG: positions in units of its viewBox, and the numbers at the ends of its axes."""
+
+    title: str
+    left: float
+    right: float
+    top: float
+    bottom: float
+    x: tuple[float, float]  # on a logarithmic axis
+    y: tuple[float, float]
+    floor: float | None  # where y is logarithmic as well: lower values are drawn there
+    x_label: str
+    y_label: str
+    lines: tuple[Line, ...]
+
+
+def panels(figure: Figure) -> list[Panel]:
+    """The panels of a figure, from which a page finds the numbers at a position."""
+    return [_panel(axes, *(72 * figure.get_size_inches())) for axes in figure.axes]
+
+
+def _panel(axes: Any, width: float, height: float) -> Panel:
+    box, (x0, x1), (y0, y1) = axes.get_position(), axes.get_xlim(), axes.get_ylim()
+    return Panel(
+        title=axes.get_title(loc="left"),
+        left=round(width * box.x0, 2),
+        right=round(width * box.x1, 2),
+        top=round(height * (1 - box.y1), 2),
+        bottom=round(height * (1 - box.y0), 2),
+        x=(float(x0), float(x1)),
+        y=(float(y0), float(y1)),
+        floor=float(y0) / BELOW if axes.get_yscale() == "log" else None,
+        x_label=_x_label(axes),
+        y_label=str(axes.get_label()),
+        lines=tuple(Line(one.get_gid(), one.get_label(), one.get_color()) for one in _readable(axes)),
+    )
+
+
+def _x_label(axes: Any) -> str:
+    """What is on the horizontal axis, which only the lowest panels say."""
+    return next((one.get_xlabel() for one in axes.figure.axes if one.get_xlabel()), "")
+
+
+def _readable(axes: Any) -> list[Any]:
+    return [one for one in axes.lines if str(one.get_gid()).startswith(_CURVE)]
+
+
+def _last_point(line: Any) -> str:
+    """The last point of a line, in words."""
+    there = [(x, y) for x, y in zip(*line.get_data(), strict=True) if math.isfinite(y)]
+    if not there:
+        return str(line.get_label())
+    (x, y), axes = there[-1], line.axes
+    value = gap(y) if axes.get_yscale() == "log" else f"{math.floor(100 * y)} %"  # 100 % means all
+    return f"{line.get_label()}: {axes.get_label()} {value} at {x:,.4g} {_x_label(axes)}"
 
 
 def _svg(figure: Figure, *, transparent: bool) -> str:

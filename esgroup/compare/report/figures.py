@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from esgroup.checks import Array
 from esgroup.compare.records import Cost, RunRecord
-from esgroup.compare.report.drawing import INK, Style, blank, line, name_axis, notebook, plain, settled, styles
+from esgroup.compare.report.drawing import (
+    BELOW,
+    INK,
+    Style,
+    blank,
+    line,
+    name_axis,
+    notebook,
+    plain,
+    readable,
+    settled,
+    styles,
+)
 from esgroup.compare.report.statistics import Curve, curve, ecdf
 from esgroup.compare.report.summary import Block, blocks, known, methods, pairs, targets
 
@@ -21,6 +33,7 @@ MOST_PANELS = 24  # per figure
 POINTS = 80  # per line of convergence
 MOST_STEPS = 300  # per line of a profile
 GAP = "gap to the minimum"
+_LONGEST = 36  # letters of a panel's title, above which it would run into the next one
 
 Panels = list[tuple[tuple[str, int], Block]]
 
@@ -28,7 +41,7 @@ Panels = list[tuple[tuple[str, int], Block]]
 # ---- convergence ----------------------------------------------------------------------------------------------------
 
 
-def convergence(runs: Sequence[RunRecord]) -> list[Figure]:
+def convergence(runs: Sequence[RunRecord], scaled: Mapping[tuple[str, int], str] | None = None) -> list[Figure]:
     """Draw gaps over evaluations, one panel for each problem in each dimension, at most 24 in a figure.
 
     A line is the median over runs of the best gap so far, a band lies between the quartiles. A run that has ended keeps
@@ -36,14 +49,18 @@ def convergence(runs: Sequence[RunRecord]) -> list[Figure]:
     more than half of the runs have ended and the median no longer changes: at the median cost of the table, if that is
     finite. Where the minimum is not known, the lowest median is subtracted from the values.
 
-    The label of a figure is convergence, or convergence-1, convergence-2, ... if there are several.
+    `scaled` says of cases, pairs of problem and dimension, by what factor they differ from the usual function; the
+    title of a panel repeats it. The label of a figure is convergence, or convergence-1, convergence-2, ... if there are
+    several.
     """
     panels, looks = list(_blocks(runs).items()), styles(methods(runs))
     parts = [panels[i : i + MOST_PANELS] for i in range(0, len(panels), MOST_PANELS)]
     labels = ["convergence"] if len(parts) == 1 else [f"convergence-{k}" for k in range(1, len(parts) + 1)]
     columns = min(_columns(panels), len(panels))
     with plain():
-        return [_convergence(part, label, columns, looks) for part, label in zip(parts, labels, strict=True)]
+        return [
+            _convergence(part, label, columns, looks, scaled or {}) for part, label in zip(parts, labels, strict=True)
+        ]
 
 
 def _blocks(runs: Sequence[RunRecord]) -> dict[tuple[str, int], Block]:
@@ -59,14 +76,19 @@ def _columns(panels: Panels) -> int:
     return 4 if whole and dims in (2, 4) else 3
 
 
-def _convergence(panels: Panels, label: str, columns: int, looks: dict[str, Style]) -> Figure:
+def _convergence(
+    panels: Panels, label: str, columns: int, looks: dict[str, Style], scaled: Mapping[tuple[str, int], str]
+) -> Figure:
     rows, width = math.ceil(len(panels) / columns), {1: 6.5, 2: 8.0}.get(columns, 11.0)
     note = "best so far: median of the runs, and quartiles; the horizontal line is the last target"
     figure = blank(label, width, (3.4 if columns == 1 else 2.45) * rows, "Convergence", note, looks)
     for i, ((problem, dim), block) in enumerate(panels):
         axes = figure.add_subplot(rows, columns, i + 1)
         shown = _converge(axes, block, looks)
-        notebook(axes, f"{problem}  ·  d = {dim:,}")
+        axes.set_label(f"median {shown}")
+        factor = scaled.get((problem, dim))
+        title = f"{problem}  ·  d = {dim:,}{f'  ·  {factor}' if factor else ''}"
+        notebook(axes, title, _LONGEST if factor and columns > 2 else len(title))
         if i % columns == 0 or shown != GAP:
             name_axis(axes.yaxis, shown)
         if i + columns >= len(panels):
@@ -85,7 +107,7 @@ def _converge(axes: Any, block: Block, looks: dict[str, Style]) -> str:
     curves = {method: _curve(runs, last) for method, runs in block.items()}
     middle = np.concatenate([one.middle for one in curves.values()])
     height = _height(known(block), last, middle[np.isfinite(middle)])
-    axes.set(xscale="log", yscale="log", ylim=(0.6 * height.floor, height.top), xlim=_span(curves.values()))
+    axes.set(xscale="log", yscale="log", ylim=(BELOW * height.floor, height.top), xlim=_span(curves.values()))
     for method, one in curves.items():
         _band(axes, one, height, looks[method], opacity=min(0.13, 0.8 / len(curves)), label=method)
     if last >= height.shift:
@@ -105,7 +127,7 @@ def _band(axes: Any, one: Curve, height: Height, look: Style, *, opacity: float,
     low, middle, high = (np.maximum(part - height.shift, height.floor) for part in one[1:])
     upper = np.minimum(high, height.top)  # it may be inf
     axes.fill_between(one.cost, low, upper, where=low < upper, color=look.colour, alpha=opacity, linewidth=0)
-    line(axes, one.cost, np.where(np.isfinite(middle), middle, np.nan), look, label=label)
+    readable(line(axes, one.cost, np.where(np.isfinite(middle), middle, np.nan), look, label=label))
     axes.plot(one.cost[-1:], middle[-1:], look.marker, color=look.colour, markersize=4.2)
 
 
@@ -161,7 +183,7 @@ def _profile(panels: dict[str, list[Block]], columns: int, looks: dict[str, Styl
     figure = blank("profile", width, high * rows, "Runtime profiles", note, looks)
     for i, (name, panel) in enumerate(panels.items()):
         axes: Any = figure.add_subplot(rows, columns, i + 1)
-        axes.set(xscale="log", xlim=_reach(panels.values(), looks), ylim=(0, 1.03))
+        axes.set(xscale="log", xlim=_reach(panels.values(), looks), ylim=(0, 1.03), label="targets reached")
         axes.set_yticks(np.linspace(0, 1, 5), ["0", "25 %", "50 %", "75 %", "100 %"])
         for method, look in looks.items():
             _distribution(axes, panel, method, look)
@@ -182,6 +204,7 @@ def _distribution(axes: Any, panel: list[Block], method: str, look: Style) -> No
     x, share = np.concatenate([x[:1] if len(x) else [left], x]), np.append(0.0, share)  # starts at zero
     drawn = line(axes, np.append(x, end), np.append(share, share[-1]), look, label=method, drawstyle="steps-post")
     drawn.set(marker=look.marker, markersize=3.6, markevery=(0.1, 0.3))
+    readable(drawn)
     axes.plot([end, right], [share[-1]] * 2, color=look.colour, linewidth=0.7)
     if share[-1] < 1:
         axes.plot([end], share[-1:], "x", color=look.colour, markersize=7, markeredgewidth=1.6, clip_on=False)

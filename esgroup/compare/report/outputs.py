@@ -13,6 +13,7 @@ from esgroup.compare.report import drawing, figures, summary, table
 from esgroup.compare.report.page import About, Picture, page
 from esgroup.compare.report.summary import measured
 from esgroup.compare.workers import duration
+from esgroup.problem_registry import find
 
 _LIBRARIES = {"matplotlib": "matplotlib", "jinja2": "Jinja2"}
 
@@ -39,18 +40,30 @@ def write(folder: Folder, title: str, command: str) -> str:
     about = _about(folder, command)
     runs, reference, here = measured(folder.runs), folder.plan.reference, folder.path
     rows, totals = summary.summarise(runs, reference), summary.overall(runs, reference)
+    scaled = {case: _scaled(*case) for case in summary.blocks(runs)}
+    rows = [row._replace(scaled=scaled[row.problem, row.dim]) for row in rows]
     versions = ", ".join(f"{name} {version}" for name, version in about.versions.items())
     made = f"Made by `{about.command}` on {about.date}, with {versions}."
     text = f"# {title}\n\n{table.markdown(rows, reference, totals)}\n{made}"
     replace_text(here / "table.md", text)
     drawn = {"profile": figures.profile(runs)}
-    drawn |= {str(figure.get_label()): figure for figure in figures.convergence(runs)}
+    drawn |= {str(figure.get_label()): figure for figure in figures.convergence(runs, scaled)}
     for name, figure in drawn.items():
         for suffix in (".png", ".svg"):
             drawing.save(figure, here / f"{name}{suffix}")
     pictures = [_picture(name, figure, summary.methods(runs)) for name, figure in drawn.items()]
     replace_text(here / "index.html", page(title, rows, totals, pictures, about, reference))
     return table.brief(rows, reference, totals)
+
+
+def _scaled(problem: str, dim: int) -> str:
+    """By what factor a problem differs from the usual one; empty if it does not, or is not there any more."""
+    if ":" in problem:  # a user's function, which is not imported again
+        return ""
+    try:
+        return str(find(problem, dim).scaled)
+    except Exception:  # of whatever package offers it
+        return ""
 
 
 def _about(folder: Folder, command: str) -> About:
@@ -89,4 +102,4 @@ def _picture(name: str, figure: Any, methods: list[str]) -> Picture:
     else:
         title = "Convergence: the best value so far, medians and quartiles over the seeds"
         alt = f"{title}, a panel for each problem. {curves} The further down and to the left, the better."
-    return Picture(title, alt, drawing.to_svg(figure))
+    return Picture(title, alt, drawing.to_svg(figure), drawing.panels(figure))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -10,18 +11,20 @@ from typing import Any, NamedTuple
 
 from esgroup.compare.records import Cost
 from esgroup.compare.report import words
-from esgroup.compare.report.summary import Overall, Row
+from esgroup.compare.report.drawing import Panel
+from esgroup.compare.report.summary import Overall, Ratio, Row
 
 _PIXELS = {"pt": 96 / 72, "in": 96.0}  # CSS pixels per unit
 _DEFAULT_WIDTH = 960.0  # CSS pixels, for a figure that does not state its width
 
 
 class Picture(NamedTuple):
-    """A figure: its title, its text alternative, and its SVG, which is trusted."""
+    """A figure: its title, its text alternative, its SVG, which is trusted, and its panels, for reading off numbers."""
 
     title: str
     alt: str
     svg: str
+    panels: Sequence[Panel] = ()
 
 
 class About(NamedTuple):
@@ -48,6 +51,7 @@ class RatioMarks(NamedTuple):
     """Positions of the ratios of a method on a logarithmic axis with 1 in the middle: 0 is left, 100 is right."""
 
     overall: float
+    interval: tuple[float, float] | None
     cases: list[float]
 
 
@@ -89,11 +93,15 @@ def page(
         case=words.noun(rows, 1),
         overall=overall,
         solved=words.solved(rows),
-        tallies=[words.tally(one.method, rows) for one in overall],
-        marks=[_mark(one, rows, reach) for one in overall],
+        meaning_of_solves=words.meaning_of_solves(rows) if rows else "",
+        tallies=[words.tally(one.method, reference, rows) for one in overall],
+        runs_behind=[words.runs_each(_behind(one.method, reference, rows)) for one in overall],
+        scaled=words.once((row.problem, row.scaled) for row in rows if row.scaled),
+        marks=[_mark(one, rows, reference, reach) for one in overall],
         reach=reach,
         pictures=[_inline(picture, f"figure{number}-") for number, picture in enumerate(pictures, start=1)],
         widths=[_width(picture.svg) for picture in pictures],
+        panels=[json.dumps([_as_json(panel) for panel in picture.panels]) for picture in pictures],
         failures=_failures(rows),
         about=about,
         reference=reference,
@@ -145,16 +153,31 @@ def _smallest(values: Iterable[float]) -> float | None:
     return min(filter(math.isfinite, values), default=None)
 
 
+def _behind(method: str, reference: str, rows: Sequence[Row]) -> list[Row]:
+    """The rows behind the overall ratio of a method."""
+    return [row for pair in words.solved_by_both(method, reference, rows) for row in pair]
+
+
 def _reach(rows: Sequence[Row], overall: Sequence[Overall]) -> float:
     """End of the axis of ratios, which extends from 1 / reach to reach."""
     ratios = [words.estimate(of) for of in (*(row.ratio for row in rows), *(one.ratio for one in overall))]
     return max([2.0, *(max(ratio, 1 / ratio) for ratio in ratios if ratio)])
 
 
-def _mark(one: Overall, rows: Sequence[Row], reach: float) -> RatioMarks | None:
+def _mark(one: Overall, rows: Sequence[Row], reference: str, reach: float) -> RatioMarks | None:
     ratio = words.estimate(one.ratio)
-    cases = [row.ratio.value for row in rows if row.method == one.method and row.ratio]
-    return RatioMarks(_place(ratio, reach), [_place(case, reach) for case in cases]) if ratio else None
+    if not ratio:
+        return None
+    cases = [row.ratio.value for row, _ in words.solved_by_both(one.method, reference, rows) if row.ratio]
+    return RatioMarks(_place(ratio, reach), _ends(one.ratio, reach), [_place(case, reach) for case in cases])
+
+
+def _ends(of: Ratio | None, reach: float) -> tuple[float, float] | None:
+    """Positions of the ends of an interval, at the ends of the axis if they are beyond."""
+    if of is None or not words.has_interval(of):
+        return None
+    low, high = (_place(min(max(end, 1 / reach), reach), reach) for end in of[1:])
+    return low, high
 
 
 def _place(ratio: float, reach: float) -> float:
@@ -177,6 +200,10 @@ def _inline(picture: Picture, prefix: str) -> Picture:
     """Prepare the SVG for a page: nothing before its element, and names that no other figure has."""
     svg = picture.svg[max(picture.svg.find("<svg"), 0) :]
     return picture._replace(svg=re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg))
+
+
+def _as_json(panel: Panel) -> dict[str, Any]:
+    return panel._asdict() | {"lines": [line._asdict() for line in panel.lines]}
 
 
 def _width(svg: str) -> float:

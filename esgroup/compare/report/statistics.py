@@ -88,16 +88,69 @@ def ratio(
     A draw in which we never succeed is inf, one in which they never do is 0. A draw in which neither does carries no
     information: it counts as 0 for the lower end and as inf for the upper end. So the ends may be 0 and inf.
     """
-    we, they = _charged("ours", ours, "ours_used", ours_used), _charged("theirs", theirs, "theirs_used", theirs_used)
+    sides = Sides(ours, ours_used, theirs, theirs_used, paired)
+    drawn, runs = _drawn_ratios(sides, np.random.default_rng(seed), whole_number("draws", draws, least=1))
+    return Ratio(_ratio_of(sides), *_interval(drawn, _tail(level, runs, runs - 1)))
+
+
+class Sides(NamedTuple):
+    """The runs of two methods in one case, as `ratio` takes them."""
+
+    ours: ArrayLike
+    ours_used: ArrayLike
+    theirs: ArrayLike
+    theirs_used: ArrayLike
+    paired: bool
+
+
+def mean_ratio(cases: Sequence[Sides], *, level: float = 0.95, draws: int = 2000, seed: int = 0) -> Ratio:
+    """Geometric mean, over several cases, of the ratios of expected running times, with a bootstrap interval.
+
+    Runs are drawn within each case, independently of the other cases: the interval is about these cases, with the
+    chance of their runs, and not about other cases that might have been chosen. It is expanded as that of `ratio`, with
+    the degrees of freedom of a sum of independent means (Satterthwaite, An approximate distribution of estimates of
+    variance components, Biometrics Bulletin 2, 1946). For one case it is the interval of `ratio`.
+
+    On log-normal run lengths in 3 and 10 cases, 95 % intervals cover 0.92 to 0.96 at n = 5, 10 and 15; with one failure
+    in five runs 0.95 to 1, as many then have an open end. With fewer than five runs in any case it is [0, inf]. A draw
+    in which we never succeed in some case is inf, one in which they never do is 0, and one with both carries no
+    information.
+    """
+    if not cases:
+        raise ValueError("cases must have at least one case, got none")
+    rng, draws = np.random.default_rng(seed), whole_number("draws", draws, least=1)
+    drawn, runs = zip(*(_drawn_ratios(case, rng, draws) for case in cases), strict=True)
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0, and inf - inf: some case of each never succeeds
+        logs = np.log(drawn)
+        means = np.exp(logs.mean(axis=0))
+    value = float(np.exp(np.mean([math.log(_ratio_of(case)) for case in cases])))
+    return Ratio(value, *_interval(means, _tail(level, min(runs), _freedom(logs, np.array(runs)))))
+
+
+def _freedom(logs: Array, runs: Array) -> float:
+    """Degrees of freedom of the variance of a mean over cases, from draws of each; the fewest if draws are infinite."""
+    if not np.isfinite(logs).all() or not logs.std(axis=1).any():
+        return float(runs.min() - 1)
+    variances = logs.var(axis=1)
+    return float(variances.sum() ** 2 / (variances**2 / np.maximum(runs - 1, 1)).sum())
+
+
+def _ratio_of(sides: Sides) -> float:
+    ours = expected_running_time(sides.ours, sides.ours_used)
+    return ours / expected_running_time(sides.theirs, sides.theirs_used)
+
+
+def _drawn_ratios(sides: Sides, rng: np.random.Generator, draws: int) -> tuple[Array, int]:
+    """Ratios in which runs are drawn with replacement, and the number of runs of the side that has fewer."""
+    we = _charged("ours", sides.ours, "ours_used", sides.ours_used)
+    they = _charged("theirs", sides.theirs, "theirs_used", sides.theirs_used)
     our_runs, their_runs = len(we[0]), len(they[0])
-    if paired and our_runs != their_runs:
+    if sides.paired and our_runs != their_runs:
         raise ValueError(f"ours and theirs must have the same number of runs, got {our_runs} and {their_runs}")
-    tail, rng = _tail(level, min(our_runs, their_runs)), np.random.default_rng(seed)
-    times = _resampled(rng, our_runs, whole_number("draws", draws, least=1))
+    times = _resampled(rng, our_runs, draws)
+    their_times = times if sides.paired else _resampled(rng, their_runs, draws)
     with np.errstate(invalid="ignore"):  # inf / inf: neither succeeds
-        drawn = _per_success(times, *we) / _per_success(times if paired else _resampled(rng, their_runs, draws), *they)
-    value = expected_running_time(ours, ours_used) / expected_running_time(theirs, theirs_used)
-    return Ratio(value, *_interval(drawn, tail))
+        return _per_success(times, *we) / _per_success(their_times, *they), min(our_runs, their_runs)
 
 
 def _resampled(rng: np.random.Generator, runs: int, draws: int) -> Array:
@@ -105,13 +158,13 @@ def _resampled(rng: np.random.Generator, runs: int, draws: int) -> Array:
     return rng.multinomial(runs, np.full(runs, 1 / runs), size=draws).astype(np.float64)
 
 
-def _tail(level: float, runs: int) -> float:
-    """Share of the draws outside the interval, at each end."""
+def _tail(level: float, runs: int, freedom: float) -> float:
+    """Share of the draws outside the interval, at each end; 0 if there are too few runs."""
     if not 0 < real_number("level", level) < 1:
         raise ValueError(f"level must be between 0 and 1, got {level!r}")
     if runs < FEWEST:
         return 0.0
-    t = special.stdtrit(runs - 1, (1 + level) / 2)
+    t = special.stdtrit(freedom, (1 + level) / 2)
     return float(special.ndtr(-math.sqrt(runs / (runs - 1)) * t))
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from esgroup.compare.records import Cost, Ended, RunRecord
 from esgroup.compare.report import statistics
 from esgroup.compare.report.statistics import Ratio as Ratio  # part of a Row, so it is exported here as well
+from esgroup.compare.report.statistics import Sides
 
 RELATIVE_TARGETS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
@@ -42,19 +43,26 @@ class Row(NamedTuple):
     cpu_whole: float
     failures: tuple[str, ...]  # each message of runs that went wrong, with its number of runs
     relative: bool = False  # whether gaps are relative to the best value found
+    scaled: str = ""  # how the function differs from the usual one by a factor, such as "divided by d"
+
+    @property
+    def solves(self) -> bool:
+        """Whether more than half of the runs reached the last target, which is when the median exists."""
+        return math.isfinite(self.median)
 
 
 class Overall(NamedTuple):
     """Results of a method on all problems together.
 
     `ratio` is the geometric mean of the ratios of expected running times to the reference, over the `cells_both` cases
-    that both have solved; 1 for the reference, None if there is no such case. `solved_pairs` of the `pairs` of a
-    target and a run were reached. All methods have the same pairs: a missing run counts as one that reached no target.
+    that both solve, with an interval; 1 for the reference, None if there is no such case. A method solves a case if
+    more than half of its runs reach the last target. `solved_pairs` of the `pairs` of a target and a run were reached.
+    All methods have the same pairs: a missing run counts as one that reached no target.
     """
 
     method: str
     counts: tuple[Cost, ...]
-    ratio: float | None
+    ratio: Ratio | None
     cells_both: int
     solved_pairs: int
     pairs: int
@@ -162,8 +170,13 @@ def _ratio(runs: list[RunRecord], reference: list[RunRecord] | None) -> Ratio | 
     """Ratio to the reference. Runs are ordered by seed: where seeds agree, run i of both had the same start."""
     if reference is None or not (any(run.solved for run in runs) and any(run.solved for run in reference)):
         return None
+    sides = _sides(runs, reference)
+    return statistics.ratio(*sides[:4], paired=sides.paired)
+
+
+def _sides(runs: list[RunRecord], reference: list[RunRecord]) -> Sides:
     paired = [run.seed for run in runs] == [run.seed for run in reference]
-    return statistics.ratio(_costs(runs), _used(runs), _costs(reference), _used(reference), paired=paired)
+    return Sides(_costs(runs), _used(runs), _costs(reference), _used(reference), paired)
 
 
 def _failures(runs: list[RunRecord]) -> tuple[str, ...]:
@@ -206,23 +219,23 @@ def _all_counts(runs: list[RunRecord]) -> tuple[Cost, ...]:
 
 def _overall(method: str, all_blocks: list[Block], reference: str) -> Overall:
     own = [run for block in all_blocks for run in block.get(method, [])]
-    logs = [
-        math.log(_expected(block[method]) / _expected(block[reference]))
+    both = [
+        _sides(block[method], block[reference])
         for block in all_blocks
         if _solves(block, method) and _solves(block, reference)
     ]
     return Overall(
         method=method,
         counts=_all_counts(own),
-        ratio=1.0 if method == reference else math.exp(sum(logs) / len(logs)) if logs else None,
-        cells_both=len(logs),
+        ratio=Ratio(1.0, 1.0, 1.0) if method == reference else statistics.mean_ratio(both) if both else None,
+        cells_both=len(both),
         solved_pairs=sum(math.isfinite(hit) for run in own for hit in run.hits),
         pairs=sum(pairs(block) for block in all_blocks),
     )
 
 
 def _solves(block: Block, method: str) -> bool:
-    return any(run.solved for run in block.get(method, []))
+    return method in block and math.isfinite(statistics.median(_costs(block[method])))
 
 
 # ---- checks ---------------------------------------------------------------------------------------------------------

@@ -18,17 +18,21 @@ NOTES = {
     Cost.DIFFERENCES: "² takes gradients by finite differences: evaluations are values, also those for differences.",
 }
 NOTHING = "-"
+UNDECIDED = (
+    "Undecided means that the interval includes 1: these runs do not show which of the two needs fewer evaluations, "
+    "and not that they are equal."
+)
 
 
 def markdown(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = ()) -> str:
     """Format the rows of `summarise`, after those of `overall` if given, in GitHub's Markdown."""
-    tables = [_all_problems(totals, reference), _at_a_glance(rows), _by_problem(rows, reference)]
+    tables = [_all_problems(rows, totals, reference), _at_a_glance(rows), _by_problem(rows, reference)]
     return _joined([*tables, _marked(rows), _failures(rows)])
 
 
 def brief(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = ()) -> str:
     """Format the same for a terminal, without details where one table shows all problems."""
-    tables = [_all_problems(totals, reference), _at_a_glance(rows) or _by_problem(rows, reference)]
+    tables = [_all_problems(rows, totals, reference), _at_a_glance(rows) or _by_problem(rows, reference)]
     return _joined([*tables, _marked(rows), _failures(rows)])
 
 
@@ -39,22 +43,24 @@ def _joined(parts: Sequence[str]) -> str:
 # ---- the parts ------------------------------------------------------------------------------------------------------
 
 
-def _all_problems(totals: Sequence[Overall], reference: str) -> str:
+def _all_problems(rows: Sequence[Row], totals: Sequence[Overall], reference: str) -> str:
     if not totals:
         return ""
     head = ["method", f"ratio to {reference}", "over cases", "targets reached"]
     lines = [
         [
             _cell(one.method) + "".join(MARKS[counts] for counts in one.counts),
-            "1" if one.method == reference else NOTHING if one.ratio is None else words.factor(one.ratio),
+            "1" if one.method == reference else NOTHING if one.ratio is None else words.judged(one.ratio),
             str(one.cells_both),
             f"{_percent(one.solved_pairs, one.pairs)} ({one.solved_pairs:,}/{one.pairs:,})",
         ]
         for one in totals
     ]
     note = (
-        "The ratio is the geometric mean of the ratios below, over the cases (a problem in one dimension) that both "
-        "solve. All targets of each run are counted, including the easier ones."
+        "The ratio is the geometric mean of ratios of expected running times, over the cases (a problem in one "
+        f"dimension) that both solve, {words.runs_each(rows)}, with a 95 % bootstrap interval for these cases. A "
+        f"method solves a case if more than half of its runs reach the last target. {UNDECIDED} All targets of each "
+        "run are counted, including the easier ones."
     )
     return "\n\n".join(["## All problems together", _table([head, *lines], "lrrr"), note])
 
@@ -71,7 +77,7 @@ def _at_a_glance(rows: Sequence[Row]) -> str:
         lines.append([_cell(block[0].problem), str(block[0].dim), *(cells.get(name, NOTHING) for name in names)])
     note = (
         f"{_target(rows)}Medians of all runs; the share of runs that reached the target is in brackets if not all did. "
-        "**Bold** is the smallest of the methods without gradients."
+        f"**Bold** is the smallest of the methods without gradients.{_scaled(rows)}"
     )
     return "\n\n".join(["## Evaluations to the target", _table(lines, "lr" + "r" * len(names)), note])
 
@@ -97,6 +103,12 @@ def _target(rows: Sequence[Row]) -> str:
     return text
 
 
+def _scaled(rows: Sequence[Row]) -> str:
+    """Name the problems whose values differ from the usual ones by a factor: gaps and targets do, too."""
+    named = words.once(f"{_cell(row.problem)} is {row.scaled}" for row in rows if row.scaled)
+    return f" Gaps and targets are those of the function as it was run: {', '.join(named)}." if named else ""
+
+
 def _best(rows: Sequence[Row]) -> float:
     """Smallest median of the methods without gradients; inf if there is only one method."""
     medians = [row.median for row in rows if row.counts is not Cost.GRADIENTS]
@@ -105,15 +117,16 @@ def _best(rows: Sequence[Row]) -> float:
 
 def _by_problem(rows: Sequence[Row], reference: str) -> str:
     same = len(words.targets(rows)) < 2
-    head = ["problem", "d", "method", "evaluations to target", "solved", f"ratio to {reference}", "CPU per evaluation"]
+    head = ["problem", "d", "method", "evaluations to target", "reached", f"ratio to {reference}", "CPU per evaluation"]
     head += [] if same else ["target"]
     lines = [line for _, block in groupby(rows, key=_case) for line in _block(list(block), reference, same)]
     note = (
         f"{_target(rows)}Evaluations to target are the median of all runs; where half of them or more do not reach it, "
         "the median of the final gaps is given. **Bold** is the smallest of the methods without gradients. The ratio "
-        "compares expected running times, the evaluations of all runs per solved run, with a 95 % bootstrap "
-        f"interval (which needs five runs); below 1 means fewer than {reference}. CPU is the method's own time, "
-        "without the problem's function. Noisy problems are judged by their values without noise."
+        "compares expected running times, the evaluations of all runs per run that reached the target, with a 95 % "
+        f"bootstrap interval (which needs five runs); below 1 means fewer than {reference}. {UNDECIDED} CPU is the "
+        "method's own time, without the problem's function. Noisy problems are judged by their values without noise."
+        f"{_scaled(rows)}"
     )
     return "\n\n".join(["## Each problem", _table([head, *lines], "lrlrrrr" + "r" * (not same)), note])
 
@@ -170,7 +183,7 @@ def _evaluations(row: Row) -> str:
 def _ratio(row: Row, reference: str) -> str:
     if row.method == reference and row.solved:
         return "1"
-    return NOTHING if row.ratio is None else words.ratio(row.ratio)
+    return NOTHING if row.ratio is None else words.judged(row.ratio)
 
 
 def _method(name: str, counts: Cost) -> str:

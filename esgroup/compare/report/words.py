@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+from esgroup.compare.records import Cost
+from esgroup.compare.report.statistics import FEWEST
 from esgroup.compare.report.summary import Overall, Ratio, Row
 
-FEWER, EVEN, MORE = "fewer", "even", "more"  # evaluations than the reference
+FEWER, UNDECIDED, MORE = "fewer", "undecided", "more"  # evaluations than the reference
 
-_CLOSE = 1.1  # a mean has no interval: it counts as even up to this factor
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_GIVEN = "with gradients"
 _Item = TypeVar("_Item")
 
 # ---- numbers --------------------------------------------------------------------------------------------------------
@@ -34,11 +36,17 @@ def factor(value: float) -> str:
 
 
 def ratio(of: Ratio | float | None) -> str:
-    """Format a ratio with its interval, if there is one: 0.71 [0.65, 0.79]."""
+    """Format a ratio with its interval: 0.71 [0.65, 0.79], or 0.71 [no interval]."""
     middle = estimate(of)
     if middle is None:
         return "none"
-    return f"{factor(middle)} [{factor(of.low)}, {factor(of.high)}]" if isinstance(of, Ratio) else factor(middle)
+    interval = f"{factor(of.low)}, {factor(of.high)}" if isinstance(of, Ratio) and has_interval(of) else "no interval"
+    return f"{factor(middle)} [{interval}]"
+
+
+def has_interval(of: Ratio | float | None) -> bool:
+    """Whether there is an interval that has an end: too few runs have none."""
+    return isinstance(of, Ratio) and (of.low > 0 or of.high < math.inf)
 
 
 def estimate(of: Ratio | float | None) -> float | None:
@@ -48,12 +56,19 @@ def estimate(of: Ratio | float | None) -> float | None:
 
 
 def verdict(of: Ratio | float | None) -> str:
-    """Whether a method needs fewer or more evaluations than the reference; even if the interval contains 1."""
-    value = estimate(of)
-    if value is None:
+    """Whether a method needs fewer or more evaluations than the reference; undecided if the interval includes 1.
+
+    A number without an interval decides nothing.
+    """
+    if estimate(of) is None:
         return ""
-    low, high = (of.low, of.high) if isinstance(of, Ratio) else (value / _CLOSE, value * _CLOSE)
-    return FEWER if high < 1 else MORE if low > 1 else EVEN
+    low, high = (of.low, of.high) if isinstance(of, Ratio) else (0.0, math.inf)
+    return FEWER if high < 1 else MORE if low > 1 else UNDECIDED
+
+
+def judged(of: Ratio | float | None) -> str:
+    """Format a ratio, and say so if its interval includes 1: 0.95 [0.80, 1.12] undecided."""
+    return f"{ratio(of)}{f' {UNDECIDED}' * (verdict(of) == UNDECIDED and has_interval(of))}"
 
 
 def gap(value: float) -> str:
@@ -110,24 +125,31 @@ def cases(rows: Sequence[Row]) -> list[tuple[str, int]]:
 
 
 def solved(rows: Sequence[Row]) -> dict[str, int]:
-    """Number of cases in which at least one run of a method reached the last target, by method."""
+    """Number of cases that a method solves, by method."""
     return {
-        method: sum(1 for row in rows if row.method == method and row.solved)
+        method: sum(1 for row in rows if row.method == method and row.solves)
         for method in once(row.method for row in rows)
     }
 
 
-def overall_verdict(one: Overall, rows: Sequence[Row]) -> str:
-    """The verdict on all problems together: even unless at least one case distinguishes the methods."""
-    times = tally(one.method, rows)
-    said = verdict(one.ratio)
-    return EVEN if said and times[EVEN] and not times[FEWER] + times[MORE] else said
+def solved_by_both(method: str, reference: str, rows: Sequence[Row]) -> list[tuple[Row, Row]]:
+    """Rows of a method and of the reference in the cases that both solve."""
+    theirs = {(row.problem, row.dim): row for row in rows if row.method == reference and row.solves}
+    ours = [row for row in rows if row.method == method and row.solves]
+    return [(row, theirs[row.problem, row.dim]) for row in ours if (row.problem, row.dim) in theirs]
 
 
-def tally(method: str, rows: Sequence[Row]) -> dict[str, int]:
-    """Numbers of cases in which a method needs fewer evaluations than the reference, about as many, or more."""
-    verdicts = [verdict(row.ratio) for row in rows if row.method == method]
-    return {word: verdicts.count(word) for word in (FEWER, EVEN, MORE)}
+def tally(method: str, reference: str, rows: Sequence[Row]) -> dict[str, int]:
+    """Numbers of cases that both solve in which a method needs fewer evaluations, or more, or it is undecided."""
+    verdicts = [verdict(row.ratio) for row, _ in solved_by_both(method, reference, rows)]
+    return {word: verdicts.count(word) for word in (FEWER, UNDECIDED, MORE)}
+
+
+def runs_each(rows: Iterable[Row]) -> str:
+    """How many runs each method has in each case: 5 runs each, or 3 to 5 runs each."""
+    numbers = {row.runs for row in rows} or {0}
+    few, many = min(numbers), max(numbers)
+    return f"{few} run{'s' * (few != 1)} each" if few == many else f"{few} to {many} runs each"
 
 
 def noun(rows: Sequence[Row], number: int) -> str:
@@ -146,35 +168,72 @@ def answer(rows: Sequence[Row], overall: Sequence[Overall], reference: str) -> l
         return ["There are no runs."]
     if len(count) == 1:
         (only,) = count
-        return [f"Only {only} was run; it {_solves(count[only], rows)}."]
+        return [f"Only {only} was run; it {_solves(count[only], rows)} ({runs_each(rows)})."]
     if not any(count.values()):
-        return [f"No method solves {'the problem' if len(cases(rows)) == 1 else 'any of the ' + _all(rows)}."]
+        which = "the problem" if len(cases(rows)) == 1 else f"any of the {_all(rows)}"
+        return [f"No method solves {which} ({runs_each(rows)})."]
     if not count.get(reference):
         lack = f"the reference, {reference}, {_solves(0, rows) if reference in count else 'was not run'}"
-        return [f"There are no ratios, since {lack}; {_most(rows)}."]
+        return [f"There are no ratios, since {lack}; {_most(rows)} ({runs_each(rows)})."]
     others = [one for one in overall if one.method != reference]
-    return [_lead(others[0], rows, reference), *_one_by_one(others[0], rows), *_rest(others[1:], rows, reference)]
+    return [*_lead(others[0], rows, reference), *_rest(others[1:], rows, reference)]
 
 
-def _lead(one: Overall, rows: Sequence[Row], reference: str) -> str:
+def meaning_of_solves(rows: Sequence[Row]) -> str:
+    """What it means that a method solves a case."""
+    there = targets(rows)
+    aim = f"the last target ({target(*there[0])})" if len(there) == 1 else "its last target"
+    return f"A method solves a {noun(rows, 1)} if more than half of its runs reach {aim}, so that their median exists."
+
+
+def _lead(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
     own, other = solved(rows).get(one.method, 0), solved(rows)[reference]
+    both = solved_by_both(one.method, reference, rows)
     if estimate(one.ratio) is None:
-        why = "there is no ratio" if one.cells_both else f"there is no {noun(rows, 1)} that both solve, hence no ratio"
-        return f"{one.method} {_solves(own, rows)}, {reference} {_solves(other, rows)}; {why}."
-    average = "on average " if one.cells_both > 1 else ""
-    needs = f"{one.method} needs {average}{ratio(one.ratio)} times the evaluations of {reference}"
-    in_all = "" if one.cells_both == len(cases(rows)) else f"; it solves {own} in all, {reference} {other}"
-    return f"{needs} on {_common(one.cells_both, rows)}{in_all}."
+        why = "there is no ratio" if both else f"there is no {noun(rows, 1)} that both solve, hence no ratio"
+        each = f"{one.method} {_solves(own, rows)}, {reference} {_solves(other, rows)}"
+        return [f"{each} ({runs_each(rows)}); {why}."]
+    runs = [row for pair in both for row in pair]
+    over = "on" if len(both) == 1 else "by the geometric mean over"
+    basis = f"{over} {_common(len(both), rows)}, {runs_each(runs)}"
+    name, times, said = _with_gradients(one), ratio(one.ratio), verdict(one.ratio)
+    start = [f"{name} needs {said} evaluations than {reference}: {times} times as many, {basis}."]
+    if not has_interval(one.ratio):
+        start = [
+            f"In these runs {name} needs {times} times as many evaluations as {reference}, {basis}.",
+            _no_interval(runs),
+        ]
+    elif said == UNDECIDED:
+        apart = f"These runs do not tell {name} and {reference} apart"
+        start = [
+            f"{apart}: {one.method} needs {times} times as many evaluations, {basis}.",
+            "The interval includes 1: either may need fewer, and that they are equal is not shown.",
+        ]
+    return [*start, *_one_by_one(one, rows, reference), *_in_all(one, rows, reference)]
 
 
-def _one_by_one(one: Overall, rows: Sequence[Row]) -> list[str]:
+def _no_interval(runs: Sequence[Row]) -> str:
+    few = min((row.runs for row in runs), default=0) < FEWEST
+    why = f"An interval needs {FEWEST} runs" if few else "These runs set no limit to the ratio"
+    return f"{why}: the difference may be chance."
+
+
+def _in_all(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
+    """Say what each of two methods solves, unless both solve everything."""
+    own, other = solved(rows).get(one.method, 0), solved(rows)[reference]
+    if own == other == len(cases(rows)):
+        return []
+    return [f"{one.method} {_solves(own, rows)}, {reference} {_solves(other, rows)}."]
+
+
+def _one_by_one(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
     """State in how many cases a method needs fewer evaluations than the reference, judged by the intervals."""
-    times = tally(one.method, rows)
-    if sum(times.values()) < 2:
-        return ["The interval does not distinguish them."] if times[EVEN] else []
-    ends = {FEWER: "fewer in {}", MORE: "more in {}", EVEN: "not distinguished in {}"}
-    said = [end.format(times[word]) for word, end in ends.items() if times[word]]
-    return [f"By the interval of each {noun(rows, 1)} it is {_listed(said)}."]
+    times = tally(one.method, reference, rows)
+    intervals = [row for row, _ in solved_by_both(one.method, reference, rows) if has_interval(row.ratio)]
+    if sum(times.values()) < 2 or not intervals:
+        return []
+    said = [f"{word} in {times[word]}" for word in (FEWER, MORE, UNDECIDED) if times[word]]
+    return [f"{noun(rows, 1).capitalize()} by {noun(rows, 1)}, by their intervals: {_listed(said)}."]
 
 
 def _common(both: int, rows: Sequence[Row]) -> str:
@@ -186,19 +245,32 @@ def _common(both: int, rows: Sequence[Row]) -> str:
 
 def _rest(others: Sequence[Overall], rows: Sequence[Row], reference: str) -> list[str]:
     """State which of the others need fewer evaluations than the reference and which more, where both solve."""
-    ends = {FEWER: ("fewer", "than"), EVEN: ("about as many", "as"), MORE: ("more", "than")}
     said: list[str] = []
-    for word, (end, link) in ends.items():
-        if named := [_named(one) for one in others if overall_verdict(one, rows) == word]:
-            end = end if said else f"{end} evaluations {link} {reference}"
+    for word in (FEWER, MORE):
+        if named := [_named(one, rows) for one in others if verdict(one.ratio) == word]:
+            end = word if said else f"{word} evaluations than {reference}"
             said.append(f"{_listed(named)} {_verb('need', named)} {end}")
+    undecided = [one for one in others if verdict(one.ratio) == UNDECIDED]
+    if named := [_named(one, rows) for one in undecided if has_interval(one.ratio)]:
+        said.append(f"{_listed(named)} cannot be told apart from {reference} by these runs")
     if apart := [one.method for one in others if not one.cells_both]:
         said.append(f"{_listed(apart)} {_verb('solve', apart)} no {noun(rows, 1)} that {reference} solves")
-    return [f"{'; '.join(said)}."] if said else []
+    sentences = [f"{'; '.join(said)}."] if said else []
+    if named := [_named(one, rows) for one in undecided if not has_interval(one.ratio)]:
+        who = "it needs" if len(named) == 1 else "they need"
+        sentences.append(f"For {_listed(named)} these runs do not say whether {who} fewer than {reference}.")
+    return sentences
 
 
-def _named(one: Overall) -> str:
-    return f"{one.method} ({ratio(one.ratio)})"
+def _named(one: Overall, rows: Sequence[Row]) -> str:
+    given = f", {_GIVEN}" * (Cost.GRADIENTS in one.counts)
+    number = _all(rows) if one.cells_both == len(cases(rows)) else f"{one.cells_both} of {_all(rows)}"
+    return f"{one.method} ({ratio(one.ratio)}, {number}{given})"
+
+
+def _with_gradients(one: Overall) -> str:
+    """The name of a method, which says so if it is given more than values."""
+    return f"{one.method} ({_GIVEN})" if Cost.GRADIENTS in one.counts else one.method
 
 
 def _verb(stem: str, subjects: Sequence[str]) -> str:
