@@ -32,6 +32,10 @@ def slow(x):
     time.sleep(0.005)
     return bowl(x)
 
+def slope(x):
+    time.sleep(0.005)
+    return 2 * (x - 1)
+
 def fails_later(x, calls=[]):
     calls.append(x)
     if len(calls) > 40:
@@ -81,11 +85,43 @@ def run(*words: str, code: int = 0) -> Any:
 def test_a_person_gets_a_few_lines() -> None:
     result = command("run", "sphere", "--dim", "8", "--seed", "1", "--target", "1e-6")
     labels = [line.split()[0] for line in result.stdout.splitlines()]
-    assert labels == ["problem", "stopped", "best", "at", "cost"]
+    assert labels == ["problem", "stopped", "best", "at", "cost", "time"]
     assert "problem  sphere, 8 variables, structure full (chosen for you)\n" in result.stdout
     assert "stopped  target: the best value" in result.stdout
     assert "(known minimum 0)" in result.stdout and ", … 3 more]" in result.stdout
     assert said(result.stderr) == ""
+
+
+def test_the_time_of_the_search_itself_is_without_evaluations_and_files() -> None:
+    """An evaluation sleeps 5 ms, which no search may be said to have needed itself."""
+    words = ("rig:slow", "--dim", "3", "--seed", "1", "--max-evals", "40")
+    for more in ((), ("--workers", "2"), ("--method", "newton", "--jac", "rig:slope")):
+        found = run(*words, *more) if "newton" not in more else run(*words[:-2], *more, "--max-iters", "2")
+        slept = 0.005 * (found["nfev"] + found.get("njev", 0)) / (2 if "--workers" in more else 1)
+        assert 0 <= found["search_seconds"] <= found["seconds"] - 0.9 * slept, more
+    shown = command("run", *words, "--checkpoint", "c.npz").stdout
+    assert re.search(r"\ntime     \S+ s for the search itself, \S+ s with evaluations and files\n", shown)
+    more = command("run", *words[:-1], "60", "--checkpoint", "c.npz", "--resume").stdout
+    assert re.search(r"\ntime .* s with evaluations and files, since it was resumed\n", more)
+    alone = command("run", "sphere", "--method", "newton").stdout
+    assert re.search(r"\ntime     \S+ s for the method itself, \S+ s with evaluations\n", alone)
+
+
+def test_the_time_of_a_search_is_that_of_all_its_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every ask and every tell takes a second on this clock, and nothing else does."""
+    from esgroup.search.ledger import Clock
+
+    monkeypatch.setattr(Clock, "take_over", lambda self: 0.0)
+    real = Clock.hand_over
+
+    def hand_over(self: Clock, since: float, *more: Any) -> None:
+        own = self.own
+        real(self, since, *more)
+        self.own = own + 1.0
+
+    monkeypatch.setattr(Clock, "hand_over", hand_over)
+    found = run("rastrigin", "--dim", "2", "--seed", "1", "--restarts", "ipop", "--max-iters", "200")
+    assert found["restarts"] > 0 and found["search_seconds"] == 2 * found["nit"]
 
 
 def test_a_person_is_told_whether_a_model_was_used() -> None:
@@ -350,7 +386,7 @@ def test_plot_says_what_is_wrong() -> None:
 def test_an_exception_of_the_objective_shows_its_traceback_and_leaves_the_checkpoint(workers: tuple[str, ...]) -> None:
     result = command("run", "rig:fails_later", "--dim", "2", "--checkpoint", "c.npz", *workers, code=1)
     assert result.stdout == ""
-    assert 'rig.py", line 14, in fails_later' in result.stderr
+    assert 'rig.py", line 18, in fails_later' in result.stderr
     assert "ZeroDivisionError: the rig is broken\n" in result.stderr
     assert "run_command.py" not in result.stderr
     assert re.search(r"error: rig:fails_later .*exception; c.npz .*\n$", result.stderr)
