@@ -54,11 +54,11 @@ class Kernel:
         global _preparation
         with _lock:
             if self._compiled is None:
-                start = time.perf_counter()
+                start, before = time.perf_counter(), _preparation
                 try:
                     self._compiled = _compile(self.complete(), self.signature)
-                finally:
-                    _preparation += time.perf_counter() - start
+                finally:  # kernels that this one calls were compiled meanwhile, and their time is part of it
+                    _preparation = before + time.perf_counter() - start
                 self._step_aside(self._compiled)
             return self._compiled
 

@@ -154,6 +154,25 @@ def test_loading_from_the_disk_is_not_announced_however_slow(processes: tuple[li
     assert (loaded.stdout, loaded.stderr) == ("True False\n", "")
 
 
+def test_the_time_of_a_kernel_that_another_one_calls_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every compilation takes a second on this clock; the outer one begins, compiles the inner one, and ends."""
+    clock = 0.0
+    inner, outer = jit.Kernel(_times(2.0), "in1, out1"), jit.Kernel(_times(3.0), "in1, out1")
+
+    def compile_for_a_second(python: object, signature: str):  # type: ignore[no-untyped-def]
+        nonlocal clock
+        if python is outer.python:
+            inner.compile()
+        clock += 1.0
+        return lambda x, out: None
+
+    monkeypatch.setattr(jit, "_compile", compile_for_a_second)
+    monkeypatch.setattr(jit.time, "perf_counter", lambda: clock)
+    before = jit.preparation()
+    outer.compile()
+    assert jit.preparation() - before == pytest.approx(2.0)
+
+
 def test_what_others_compile_meanwhile_is_not_announced_as_ours(processes: tuple[list[str], list[str], Path]) -> None:
     """Another thread compiles a function of its own for as long as a kernel of ours is loaded from the disk."""
     code = """
