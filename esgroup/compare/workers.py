@@ -21,7 +21,7 @@ from esgroup.compare.execution import Settings, execute, failed
 from esgroup.compare.methods import choose
 from esgroup.compare.records import Cell, Ended, RunRecord
 from esgroup.running.child import Child
-from esgroup.running.progress import duration
+from esgroup.running.progress import duration as duration  # reports use it as well
 
 GRACE = 10.0  # seconds after max_time in which a run may still end by itself
 PREPARATION = 300.0  # seconds for loading, compiling and making the problem, before the clock of a run starts

@@ -12,7 +12,7 @@ from esgroup.compare.folder import Folder, replace_text
 from esgroup.compare.report import drawing, figures, summary, table
 from esgroup.compare.report.page import About, Picture, page
 from esgroup.compare.report.summary import measured
-from esgroup.running.progress import duration
+from esgroup.compare.workers import duration
 
 _LIBRARIES = {"matplotlib": "matplotlib", "jinja2": "Jinja2"}
 
