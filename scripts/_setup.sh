@@ -73,34 +73,65 @@ quietly() {
     return "$status"
 }
 
+# Says in a line what is done now and how long that usually takes; `stages` is the number of all of them.
+stage() {
+    number=$((number + 1))
+    say "$number of $stages: $1; usually $2"
+}
+
+# Copies the output of pip into a file and says what it means: large downloads, and when they are over.
+follow_pip() {
+    local line
+    local download='^ *(Downloading|Using cached) (.*/)?([A-Za-z0-9_.]+)-[0-9].*\(([0-9]{2,}(\.[0-9]+)? MB)\)'
+    while IFS= read -r line; do
+        printf '%s\n' "$line"
+        if [[ $line =~ $download ]]; then
+            say "   ${BASH_REMATCH[3]}, ${BASH_REMATCH[4]}"
+        elif [[ $line == 'Installing collected packages'* ]]; then
+            stage 'installing them' '10 to 40 s'
+        fi
+    done >"$1"
+}
+
 make_venv() {
     local python
     python=$(find_python) || return
     # the stamp first and the rest of an old environment after it: whatever interrupts us, .venv is known to be ours
     mkdir -p "$venv" && write_stamp unfinished "$1" || return
     find "$venv/" -mindepth 1 -maxdepth 1 ! -name .stamp -exec rm -rf {} + || return
+    stage "making an environment with $("$python" --version 2>&1)" '5 to 20 s'
     quietly "$python" -m venv "$venv" || { say "could not make $venv"; return 1; }
 }
 
-install() (
-    cd "$root" || return
-    quietly .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-user \
-        --editable ".${1:+[${1// /,}]}" || { say "could not install the package into $venv"; return 1; }
-)
+install() {
+    local log=$venv/.pip.log status
+    stage "fetching the packages that it needs${1:+, with those for: $1}" '10 to 60 s, by the network'
+    (
+        cd "$root" && exec .venv/bin/python -m pip install --progress-bar off --disable-pip-version-check --no-input \
+            --no-user --editable ".${1:+[${1// /,}]}"
+    ) 2>&1 | follow_pip "$log"
+    status=${PIPESTATUS[0]}
+    if ((status != 0)); then
+        cat "$log" >&2
+        say "could not install the package into $venv"
+    fi
+    return "$status"
+}
 
 set_up() {
-    local goal wanted
+    local goal wanted number=0 stages=2 begin=$SECONDS
     goal=$(current_key)
     wanted=$(union "$extras" "$1") # `extras` from is_ready: what one script installed, the other keeps
     if [[ -e $venv && ! -f $stamp ]] && ! rmdir "$venv" 2>/dev/null; then # not made here: add to it, remove nothing
         "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
             { say "$venv is not an environment of Python 3.11 or newer with pip; please move it away"; return 1; }
-        say "installing into the .venv that is there (once)…"
+        say "installing into the .venv that is there, once"
     elif [[ $key == *" $root" && -x $venv/bin/python ]]; then
-        say "updating .venv${wanted:+ ($wanted)}…"
+        say "updating .venv, once"
         write_stamp unfinished "$wanted"
     else
-        say "setting up .venv (once)…"
+        stages=3
+        say "setting up $venv, once"
         make_venv "$wanted" || return
     fi
     if ! install "$wanted"; then
@@ -108,6 +139,7 @@ set_up() {
         return 1
     fi
     write_stamp "$goal" "$wanted"
+    say "done in $((SECONDS - begin)) s; the next call finds all this in place"
 }
 
 # Only one set-up at a time, where there is flock. The lock is on this file: it needs none of its own.

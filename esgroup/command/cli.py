@@ -35,7 +35,16 @@ class Command(typer.Typer):
 app = Command(
     help="Black-box search with evolution strategies whose search distributions have structure.",
     no_args_is_help=True,
-    add_completion=False,
+    epilog="""[bold]Examples[/bold]
+
+$ esgroup run rosenbrock --dim 20 --target 1e-8 --plot rosenbrock.png
+
+$ esgroup run mymodule:f --dim 12 --max-evals 5000
+
+$ esgroup list
+
+`esgroup COMMAND --help` has more. `esgroup --install-completion` lets the Tab key complete commands, options, \
+problems and presets in bash, zsh, fish and PowerShell.""",
     pretty_exceptions_enable=False,
 )
 
@@ -65,6 +74,29 @@ def _fail(message: object, code: int = WRONG_INPUT) -> NoReturn:
     raise typer.Exit(code)
 
 
+def _examples(*lines: str) -> str:
+    """Examples below the help of a command; empty lines, because typer joins lines that follow each other."""
+    return "\n\n".join(["[bold]Examples[/bold]", *(f"$ {line}" for line in lines)])
+
+
+# ---- completion -------------------------------------------------------------------------------------------------
+
+
+def _complete_problem(incomplete: str) -> list[tuple[str, str]]:
+    """Problems that begin like what was typed, each with the first line of its description."""
+    from esgroup.problem_registry import known, summary
+
+    makers = known().makers
+    return [(name, summary(makers[name])) for name in makers if name.startswith(incomplete)]
+
+
+def _complete_preset(incomplete: str) -> list[tuple[str, str]]:
+    """Presets that begin like what was typed, each with what it is."""
+    from esgroup.compare.presets import PRESETS
+
+    return [(name, preset.about) for name, preset in PRESETS.items() if name.startswith(incomplete)]
+
+
 # ---- run --------------------------------------------------------------------------------------------------------
 
 
@@ -89,10 +121,23 @@ def _with_search_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "esgroup run rosenbrock --dim 20 --target 1e-8 --plot figure.png",
+        "esgroup run mymodule:f --dim 12 --bounds=-5,5 --max-evals 5000 --workers 4",
+        "esgroup run mymodule:f --x0 0.5,1,-2 --max-time 600 --checkpoint run.npz",
+        "esgroup run mymodule:f --x0 0.5,1,-2 --checkpoint run.npz --resume",
+        "esgroup run rosenbrock --method newton --json",
+    )
+)
 @_with_search_options
 def run(
-    problem: Annotated[str, typer.Argument(help="A problem of `esgroup list`, or MODULE:FUNCTION for your own f(x).")],
+    problem: Annotated[
+        str,
+        typer.Argument(
+            help="A problem of `esgroup list`, or MODULE:FUNCTION for your own f(x).", autocompletion=_complete_problem
+        ),
+    ],
     dim: Annotated[int | None, typer.Option(min=1, help="Number of variables; default: the problem's.")] = None,
     x0: Annotated[str | None, typer.Option(help="Start, as in 0.5,1,-2; default: the problem's, or zeros.")] = None,
     space: Annotated[str | None, typer.Option(help="A Space of named parameters, as MODULE:NAME.")] = None,
@@ -207,12 +252,23 @@ def _print(outcome: Any, as_json: bool) -> None:
 _WHAT = "What to compare"
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "esgroup compare --preset quick",
+        "esgroup compare rosenbrock ellipsoid --dims 10,40 --methods esgroup,cma,bfgs",
+        "esgroup compare mymodule:f --dims 12 --seeds 15 --out mine",
+    )
+)
 def compare(
     problems: Annotated[
-        list[str] | None, typer.Argument(help="Problems of `esgroup list`, or MODULE:FUNCTION for your own f(x).")
+        list[str] | None,
+        typer.Argument(
+            help="Problems of `esgroup list`, or MODULE:FUNCTION for your own f(x).", autocompletion=_complete_problem
+        ),
     ] = None,
-    preset: Annotated[str | None, _option(_WHAT, help="quick, paper, bbob, largescale or spd.")] = None,
+    preset: Annotated[
+        str | None, _option(_WHAT, help="quick, paper, bbob, largescale or spd.", autocompletion=_complete_preset)
+    ] = None,
     dims: Annotated[
         str | None, _option(_WHAT, help="Numbers of variables, as in 10,40,200; default: those of the problems.")
     ] = None,
@@ -230,6 +286,9 @@ def compare(
     out: Annotated[Path | None, _option(_FILES, help="Folder for all files.")] = None,
     jobs: Annotated[int | None, _option(_FILES, help="Runs at a time; default: one per core.")] = None,
     extend: Annotated[bool, _option(_FILES, "--extend", help="Add to the comparison in the folder.")] = False,
+    markdown: Annotated[
+        bool, _option(_FILES, "--markdown", help="Print Markdown on a terminal, too, as always to a file or a pipe.")
+    ] = False,
 ) -> None:
     """Compare methods on problems: a table, figures and a page. If it was interrupted, the same command continues."""
     from esgroup.compare import command
@@ -245,7 +304,14 @@ def compare(
         _fail(f"there is not enough memory: {error}")
     if done.interrupted:
         _fail(f"interrupted: {done.runs:,} runs are in {done.folder}, and the same command continues", INTERRUPTED)
-    typer.echo(done.table)
+    if markdown or not sys.stdout.isatty():
+        typer.echo(done.table)
+    else:
+        from rich.console import Console
+
+        from esgroup.compare.report import terminal
+
+        terminal.show(done.table, Console())
     for label, name in (("page", "index.html"), ("details", "table.md"), ("runs", "runs.csv")):
         typer.echo(typer.style(f"{label:<9}", bold=True) + str(done.folder / name))
     if done.failures:
@@ -255,20 +321,34 @@ def compare(
 # ---- plot and list ----------------------------------------------------------------------------------------------
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "esgroup run rosenbrock --dim 20 --target 1e-8 --history full.jsonl",
+        "esgroup plot full.jsonl",
+        "esgroup plot full.jsonl diagonal.jsonl --out both.svg",
+    )
+)
 def plot(
-    history: Annotated[Path, typer.Argument(help="A file written by `esgroup run --history`.")],
+    histories: Annotated[
+        list[Path], typer.Argument(help="Files written by `esgroup run --history`; several are laid over one another.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="The figure: .png, .svg or .pdf; default: a .png beside the history.")
+        Path | None,
+        typer.Option(help="The figure: .png, .svg or .pdf; default: .png beside the history; of several overlay.png."),
     ] = None,
 ) -> None:
-    """Draw a history: best value, step size, axis ratio, mean and standard deviations over evaluations."""
-    from esgroup.plots import run
+    """Draw a history: best value, step size, axis ratio, mean, standard deviations. Of several: their best values."""
+    from esgroup.plots.overlay import overlay
+    from esgroup.plots.run import plot
 
+    first = histories[0]
     try:
-        path = run.plot(history, history.with_suffix(".png") if out is None else out)
-    except FileNotFoundError:
-        _fail(f"there is no file {history}")
+        if len(histories) == 1:
+            path = plot(first, first.with_suffix(".png") if out is None else out)
+        else:
+            path = overlay(histories, first.with_name("overlay.png") if out is None else out)
+    except FileNotFoundError as error:
+        _fail(f"there is no file {error.filename}")
     except (ValueError, OSError, ImportError, OverflowError) as error:
         _fail(error)
     except MemoryError as error:
@@ -276,7 +356,13 @@ def plot(
     typer.echo(f"figure   {path}")
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "esgroup run rosenbrock --dim 50 --history run.jsonl &",
+        "esgroup watch run.jsonl",
+        "esgroup watch run.jsonl --once --out now.html",
+    )
+)
 def watch(
     history: Annotated[Path, typer.Argument(help="A file that `esgroup run --history` writes; it need not exist yet.")],
     out: Annotated[Path | None, typer.Option(help="The page; default: a .html beside the history.")] = None,
@@ -298,7 +384,7 @@ def watch(
         raise typer.Exit(INTERRUPTED)
 
 
-@app.command("list")
+@app.command("list", epilog=_examples("esgroup list", "esgroup list --dim 1000"))
 def list_all(
     dim: Annotated[int, typer.Option(min=1, help="Dimension in which stored numbers are counted.")] = 100,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,14 @@ MODES = 20  # optima that are printed
 NEGLIGIBLE = 1e-12  # share of the largest multiplier: those of constraints that are not active fade, but seldom reach 0
 
 
+class Times(NamedTuple):
+    """Seconds of a run, without loading packages and compiling loops."""
+
+    own: float  # what the method itself computed
+    whole: float  # with evaluations, files and waiting
+    resumed: bool = False  # whether earlier sessions are missing in both
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """A result with its context; `result` is None if the run was interrupted before there was one."""
@@ -31,10 +39,12 @@ class Outcome:
     task: Task
     result: OptimizeResult | None
     search: Searcher | None  # the last search; None before the end of its first generation
-    seconds: float
+    times: Times
     interrupted: bool
     files: dict[str, Path]
     trouble: str | None = None  # what failed after the search
+
+    _method: ClassVar[str] = "search"
 
     @property
     def all_failed(self) -> bool:
@@ -48,7 +58,7 @@ class Outcome:
             lines += [("best", self._best()), ("at", _point(self.result.x))]
             lines += [("feasible", self._feasibility())] if self._has_constraints and not self.all_failed else []
             lines += [(f"mode {i}", text) for i, text in enumerate(self._modes(), start=1)]
-            lines.append(("cost", self._cost()))
+            lines += [("cost", self._cost()), ("time", self._time())]
             lines += [("model", text)] if (text := self._about_model()) else []
         if self.files:
             lines.append(("files", ", ".join(f"{kind} {path}" for kind, path in self.files.items())))
@@ -63,7 +73,8 @@ class Outcome:
             fields |= self._fields()
             fields |= {"message": f"Interrupted. {self.result.message}"} if self.interrupted else {}
         files = {kind: str(path) for kind, path in self.files.items()}
-        known = {"known_minimum": self.task.minimum, "seconds": round(self.seconds, 4)}
+        known = {"known_minimum": self.task.minimum, "seconds": round(self.times.whole, 4)}
+        known["search_seconds"] = round(self.times.own, 4)
         return fields | known | {"interrupted": self.interrupted, "files": files}
 
     def _fields(self) -> dict[str, Any]:
@@ -132,9 +143,15 @@ class Outcome:
     def _cost(self) -> str:
         assert self.result is not None
         nfev, nit, failed, restarts = (self.result[name] for name in ("nfev", "nit", "nfailed", "restarts"))
-        parts = [f"{nfev:,} evaluations in {nit:,} generations", f"{self.seconds:.3g} s"]
+        parts = [f"{nfev:,} evaluations in {nit:,} generations"]
         parts += [f"{restarts} restart{'s' * (restarts != 1)}"] * (restarts > 0)
         return ", ".join(parts + [f"{failed:,} evaluations failed (NaN)"] * (failed > 0))
+
+    def _time(self) -> str:
+        own, whole = self.times.own, self.times.whole
+        more = "evaluations and files" if self.files else "evaluations"
+        since = ", since it was resumed" if self.times.resumed else ""
+        return f"{own:.3g} s for the {self._method} itself, {whole:.3g} s with {more}{since}"
 
     def _about_model(self) -> str:
         from esgroup.search import models
@@ -152,6 +169,8 @@ class Outcome:
 
 class NewtonOutcome(Outcome):
     """The outcome of structured Newton: a result with counts of derivatives, and no Searcher."""
+
+    _method = "method"
 
     @property
     def all_failed(self) -> bool:
@@ -174,7 +193,7 @@ class NewtonOutcome(Outcome):
         assert self.result is not None
         values, gradients, products = self.result.nfev, self.result.njev, self.result.nhvp
         counts = f"{values:,} values, {gradients:,} gradients, {products:,} Hessian products"
-        return f"{self.result.nit:,} iterations, {counts}, {self.seconds:.3g} s"
+        return f"{self.result.nit:,} iterations, {counts}"
 
     def _fields(self) -> dict[str, Any]:
         assert self.result is not None

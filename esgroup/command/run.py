@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from esgroup.command import lists
-from esgroup.command.outcome import NewtonOutcome, Outcome
+from esgroup.command.outcome import NewtonOutcome, Outcome, Times
 from esgroup.driver.crew import call_objective
 from esgroup.kernels import jit
 
@@ -86,14 +86,37 @@ class Guarded:
             raise ObjectiveError("".join(traceback.format_exception(type(error), error, trace))) from None
 
 
+@dataclass(frozen=True)
+class Timed:
+    """A function of the user's and the seconds that its calls took, for methods that call it in this process."""
+
+    fun: Callable[..., Any]
+    spent: list[float]  # one number for several functions
+
+    def __call__(self, *x: Any) -> Any:
+        begin = time.monotonic()
+        try:
+            return self.fun(*x)
+        finally:
+            self.spent[0] += time.monotonic() - begin
+
+
 class _KeepSearch:
-    """A callback that keeps the current search."""
+    """A callback that keeps the current search, and adds up what all of them worked themselves."""
 
     def __init__(self) -> None:
         self.search: Searcher | None = None
+        self._before = 0.0  # seconds that earlier ones took, which were restarted
 
     def __call__(self, search: Searcher) -> None:
+        if self.search is not None and search is not self.search:
+            self._before += self.search.ledger.clock.own
         self.search = search
+
+    @property
+    def own_seconds(self) -> float:
+        """Seconds of the searches themselves: without evaluations and files, and without compiling."""
+        return self._before + (0.0 if self.search is None else self.search.ledger.clock.own)
 
 
 def run(job: Job) -> Outcome:
@@ -113,7 +136,8 @@ def run(job: Job) -> Outcome:
         result, interrupted = _search(job, task, history, latest)
         seconds = stopwatch.seconds()
         files, trouble = _written_files(job, history if latest.search is not None else None)
-    return Outcome(task, result, latest.search, seconds, interrupted, files, trouble)
+    times = Times(latest.own_seconds, seconds, resumed=job.resume)
+    return Outcome(task, result, latest.search, times, interrupted, files, trouble)
 
 
 class _Stopwatch:
@@ -134,9 +158,10 @@ def _run_newton(job: Job) -> Outcome:
         for name in ("history", "plot", "checkpoint", "resume"):
             if getattr(job, name):
                 raise ValueError(f"--{name} is for searches: leave it out with --method newton")
-        task, stopwatch = _with_derivatives(_checked_task(job), job), _Stopwatch()
-        result, interrupted = _minimize_with_newton(job, task)
-    return NewtonOutcome(task, result, None, stopwatch.seconds(), interrupted, {})
+        task, stopwatch, spent = _with_derivatives(_checked_task(job), job), _Stopwatch(), [0.0]
+        result, interrupted = _minimize_with_newton(job, task, spent)
+        seconds = stopwatch.seconds()
+    return NewtonOutcome(task, result, None, Times(max(0.0, seconds - spent[0]), seconds), interrupted, {})
 
 
 def _with_derivatives(task: Task, job: Job) -> Task:
@@ -156,18 +181,21 @@ def _with_derivatives(task: Task, job: Job) -> Task:
     return replace(task, gradient=gradient, hessian_product=product)
 
 
-def _minimize_with_newton(job: Job, task: Task) -> tuple[OptimizeResult | None, bool]:
-    """Return the result of structured Newton, and whether Ctrl-C ended it."""
+def _minimize_with_newton(job: Job, task: Task, spent: list[float]) -> tuple[OptimizeResult | None, bool]:
+    """Return the result of structured Newton, and whether Ctrl-C ended it; the user's functions add to `spent`."""
     from esgroup.driver.minimize import minimize
 
     derivatives = {"jac": task.gradient, "hessp": task.hessian_product, "hess_diag": task.hessian_diagonal}
-    arguments: dict[str, Any] = {name: Guarded(known) for name, known in derivatives.items() if known is not None}
+    arguments: dict[str, Any] = {
+        name: Timed(Guarded(known), spent) for name, known in derivatives.items() if known is not None
+    }
     # arguments of searches, which method="newton" refuses unless they have their defaults
     of_searches = ("sigma0", "bounds", "workers", "basins", "on_error", "eval_timeout")
     arguments |= {name: getattr(job, name) for name in of_searches}
     arguments |= job.options
     try:
-        return minimize(Guarded(task.fun), task.x0, method="newton", progress=True, **arguments), False
+        fun = Timed(Guarded(task.fun), spent)
+        return minimize(fun, task.x0, method="newton", progress=True, **arguments), False
     except KeyboardInterrupt as interrupt:
         return getattr(interrupt, "result", None), True
 

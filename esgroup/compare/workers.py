@@ -21,6 +21,7 @@ from esgroup.compare.execution import Settings, execute, failed
 from esgroup.compare.methods import choose
 from esgroup.compare.records import Cell, Ended, RunRecord
 from esgroup.running.child import Child
+from esgroup.running.progress import duration as duration  # reports use it as well
 
 GRACE = 10.0  # seconds after max_time in which a run may still end by itself
 PREPARATION = 300.0  # seconds for loading, compiling and making the problem, before the clock of a run starts
@@ -208,15 +209,6 @@ class Watch:
         """Estimate the time left: runs are ordered by seed, so those ahead take about as long as those done."""
         per_run = (time.monotonic() - self._begin) / (self._done - self._before)
         return f"{duration(per_run * (self._total - self._done))} left"
-
-
-def duration(seconds: float) -> str:
-    """Format seconds as 42 s, 3 min 20 s or 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _bar() -> Any:

@@ -192,7 +192,7 @@ def minimize(
         callback(search) receives the current Searcher after every generation. The run ends if it returns a true value
         or raises StopIteration.
     progress : default False
-        Whether to show a progress line on a terminal.
+        Whether to show a progress bar on a terminal.
     history : default None
         A file of JSON lines, one per generation, for plots. If the disk is full, there is a warning and the run
         goes on.
@@ -405,8 +405,8 @@ def _observer(stack: ExitStack, callback: Any, progress: bool, history: Path | N
     if progress:
         from esgroup.running.progress import Progress
 
-        line = stack.enter_context(Progress())
-        displays.append(lambda s: line.update(s, s.limits.max_evals, s.limits.target, s.limits.max_time))
+        bar = stack.enter_context(Progress())
+        displays.append(lambda restarted: bar.update(restarted, restarted.limits))
     return partial(_observe, displays, callback)
 
 

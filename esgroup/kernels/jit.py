@@ -54,11 +54,11 @@ class Kernel:
         global _preparation
         with _lock:
             if self._compiled is None:
-                start = time.perf_counter()
+                start, before = time.perf_counter(), _preparation
                 try:
                     self._compiled = _compile(self.complete(), self.signature)
-                finally:
-                    _preparation += time.perf_counter() - start
+                finally:  # kernels that this one calls were compiled meanwhile, and their time is part of it
+                    _preparation = before + time.perf_counter() - start
                 self._step_aside(self._compiled)
             return self._compiled
 
@@ -121,14 +121,18 @@ def _compile(python: Callable[..., None], signature: str) -> Callable[..., None]
     from numba import types
     from numba.core import event
 
+    here = threading.get_ident()
+
     class Watch(event.Listener):
-        """Sees compilations, but not kernels that are loaded from the disk."""
+        """Sees compilations, but neither kernels that are loaded from the disk nor what other threads compile."""
 
         def on_start(self, event: Any) -> None:
-            _compilations.begin(python.__name__)
+            if threading.get_ident() == here:
+                _compilations.begin(python.__name__)
 
         def on_end(self, event: Any) -> None:
-            _compilations.end()
+            if threading.get_ident() == here:
+                _compilations.end()
 
     kinds = {
         "in1": types.Array(types.float64, 1, "C", readonly=True),
@@ -196,8 +200,8 @@ class _Compilations:
     def _announce(self, name: str) -> None:
         if not self.announced:
             self.announced = True
-            often = "in every process" if _warned else "once per installation and is kept on disk"
-            text = f"esgroup: compiling its loops (now {name}); this happens {often}"
+            kept = "nothing can be kept on disk" if _warned else "they are kept on disk for later calls"
+            text = f"esgroup: compiling its loops (now {name}), usually 5 to 20 s in all; {kept}"
             print(text, file=sys.stderr, flush=True)
 
 

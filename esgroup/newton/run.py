@@ -310,6 +310,7 @@ class _ProgressView:
     """The attributes of a search that the progress line shows; the length of the last step stands for sigma."""
 
     nfev: int
+    nit: int
     best_f: float
     sigma: float
     seconds: float
@@ -324,9 +325,8 @@ def observer(stack: ExitStack, callback: Any, progress: bool) -> Observer:
     def observe(run: NewtonRun) -> bool:
         if line is not None:
             step = 0.0 if run.last_step is None else float(np.linalg.norm(run.last_step))
-            view = _ProgressView(run.function.counts.nfev, run.best.fun, step, run.seconds)
-            limits = run.limits
-            line.update(view, limits.max_evals, limits.target, limits.max_time)  # type: ignore[arg-type]
+            view = _ProgressView(run.function.counts.nfev, run.nit, run.best.fun, step, run.seconds)
+            line.update(view, run.limits)  # type: ignore[arg-type]
         if callback is None:
             return True
         try:

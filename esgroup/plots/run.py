@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.plots.style import GRID, INK, PALE, RULE, check_out, new_figure
+from esgroup.plots.axes import log_scale, minus, notebook, positive, shift, size, thinned
+from esgroup.plots.style import INK, PALE, RULE, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
-MOST_POINTS = 2000  # per line: more cannot be seen, and make files large
 MOST_LABELS = 6  # names of coordinates beside a panel
 
 
@@ -61,7 +61,8 @@ def _draw(figure: Any, run: Recorded) -> None:
     _coordinates(mean, run, run.mean, "mean", "linear")
     _coordinates(stds, run, run.stds, "standard deviations", "log")
     for axes in (value, mean, stds, sigma, ratio):
-        _notebook(axes, run, names_evaluations=axes in (ratio, stds))
+        notebook(axes, run.nfev[-1], named=axes in (ratio, stds))
+        _mark_restarts(axes, run)
     _name_restarts(value, run)
     figure.align_ylabels([value, sigma, ratio])
     figure.align_ylabels([mean, stds])
@@ -74,18 +75,18 @@ def _draw(figure: Any, run: Recorded) -> None:
 
 def _best_value(axes: Any, run: Recorded) -> None:
     constrained = bool(np.isfinite(run.violation).any())
-    shift, label = _shift(run.best_f)
+    zero, label = shift(run.best_f)
     if np.isfinite(run.gen_best).any():
         name = "of the generation" + ", by the Lagrangian" * constrained
-        _line(axes, run, _positive(run.gen_best - shift), color=PALE, linewidth=0.8, label=name)
-    best = _positive(run.best_f - shift)
+        _line(axes, run, positive(run.gen_best - zero), color=PALE, linewidth=0.8, label=name)
+    best = positive(run.best_f - zero)
     if not run.feasible.all():
         style = {"color": RULE, "linewidth": 1.4, "linestyle": (0, (3, 1.5)), "label": "so far, not feasible"}
         _line(axes, run, np.where(run.feasible, np.nan, best), **style)
     if run.feasible.any():
         name = "so far" + ", feasible" * constrained
         _line(axes, run, np.where(run.feasible, best, np.nan), color=INK, linewidth=1.8, label=name)
-    _log_scale(axes, run.best_f - shift)
+    log_scale(axes, run.best_f - zero)
     axes.set_ylabel(label)
     if len(axes.lines) > 1:
         axes.legend(loc="best", framealpha=0.85, edgecolor="none", fontsize=8.5, labelcolor="#444444")
@@ -93,19 +94,10 @@ def _best_value(axes: Any, run: Recorded) -> None:
         axes.text(0.5, 0.5, "no finite value so far", transform=axes.transAxes, ha="center", color="#777777")
 
 
-def _shift(values: Array) -> tuple[float, str]:
-    """What to subtract from the values to show them on a logarithmic axis, and the label of the axis."""
-    finite = values[np.isfinite(values)]
-    low, high = (finite.min(), finite.max()) if len(finite) else (1.0, 1.0)
-    if low > 0 and (high >= 2 * low or high == low):
-        return 0.0, "best value"
-    return float(low), f"best value − lowest ({_minus(f'{low:.8g}')})"
-
-
 def _one_line(axes: Any, run: Recorded, values: Array, label: str) -> None:
     known = np.isfinite(values)  # the axis ratio is not computed in every generation
-    _line(axes, _select(run, known), _positive(values[known]), color=INK, linewidth=1.4)
-    _log_scale(axes, values)
+    _line(axes, _select(run, known), positive(values[known]), color=INK, linewidth=1.4)
+    log_scale(axes, values)
     axes.set_ylabel(label)
 
 
@@ -115,11 +107,11 @@ def _coordinates(axes: Any, run: Recorded, values: Array, label: str, scale: str
     count, dim = values.shape[1], run.header["dim"]
     colours = colormaps["viridis"](np.linspace(0.0, 0.9, count))
     width = 1.4 if count <= 10 else 0.9 if count <= 40 else 0.5
-    shown = _positive(values) if scale == "log" else values
+    shown = positive(values) if scale == "log" else values
     for j in range(count):
         _line(axes, run, shown[:, j], color=colours[j], linewidth=width)
     if scale == "log":
-        _log_scale(axes, values)
+        log_scale(axes, values)
     axes.set_ylabel(label if count == dim else f"{label}, first {count} of {dim:,}")
     names = run.header.get("names") or [_name(j) for j in range(count)]
     _name_lines(axes, shown[-1], colours, names)
@@ -130,34 +122,11 @@ def _coordinates(axes: Any, run: Recorded, values: Array, label: str, scale: str
 
 def _line(axes: Any, run: Recorded, values: Array, **style: Any) -> None:
     """Draw a line over the evaluations, thinned to what can be seen, and broken where the search was restarted."""
-    keep = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_POINTS)).astype(int))
+    keep = thinned(len(values))
     x, y, breaks = run.nfev[keep], values[keep], np.flatnonzero(np.diff(run.restart[keep])) + 1
     if len(x) < 3:
         style["marker"] = "."
     axes.plot(np.insert(x, breaks, np.nan), np.insert(y, breaks, np.nan), **style)
-
-
-def _positive(values: Array) -> Array:
-    return np.where(values > 0, values, np.nan)
-
-
-def _log_scale(axes: Any, values: Array) -> None:
-    if (values[np.isfinite(values)] > 0).any():
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(_log_formatter())
-        axes.yaxis.set_minor_formatter(_log_formatter())
-
-
-def _log_formatter() -> Any:
-    """Formatter with powers of ten where they are shorter: 0.05 and 20, but 10^-6."""
-    from matplotlib.ticker import LogFormatterSciNotation
-
-    class Formatter(LogFormatterSciNotation):
-        def __call__(self, x: float, pos: Any = None) -> str:
-            text = super().__call__(x, pos)  # empty where there would be too many labels
-            return f"{x:g}" if text and 0.01 <= x < 10_000 else text
-
-    return Formatter(labelOnlyBase=False, minor_thresholds=(1.0, 0.4))
 
 
 def _select(run: Recorded, rows: Array) -> Recorded:
@@ -201,21 +170,7 @@ def _name(j: int) -> str:
     return "x" + str(j + 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
-def _notebook(axes: Any, run: Recorded, *, names_evaluations: bool) -> None:
-    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-
-    axes.grid(True, color=GRID, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color("#888888")
-    axes.tick_params(colors="#555555", labelsize=8.5, labelbottom=names_evaluations, which="both")
-    axes.tick_params(which="minor", length=2, labelsize=7.5)
-    axes.set_xlim(0, run.nfev[-1])
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.yaxis.label.set(size=9.5, color="#222222")
-    if names_evaluations:
-        axes.set_xlabel("evaluations", fontsize=9.5, color="#222222")
+def _mark_restarts(axes: Any, run: Recorded) -> None:
     for x in _restarts(run):
         axes.axvline(x, color=RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
 
@@ -243,25 +198,17 @@ def _name_restarts(axes: Any, run: Recorded) -> None:
 # ---- words ----------------------------------------------------------------------------------------------------------
 
 
-def _size(dim: int, shape: Sequence[int]) -> str:
-    return f"{dim:,} variable{'s' * (dim != 1)}" if len(shape) < 2 else " x ".join(map(str, shape))
-
-
 def _title(header: dict[str, Any]) -> str:
-    parts = (header.get("problem"), _size(header["dim"], header.get("shape", ())), header.get("structure"))
+    parts = (header.get("problem"), size(header["dim"], header.get("shape", ())), header.get("structure"))
     return "  ·  ".join(str(part) for part in parts if part)
 
 
 def _summary(run: Recorded) -> str:
     restarts = int(run.restart[-1])
     parts = [
-        f"best value {_minus(f'{run.best_f[-1]:.4g}')}" + ("" if run.feasible[-1] else " (not feasible)"),
+        f"best value {minus(f'{run.best_f[-1]:.4g}')}" + ("" if run.feasible[-1] else " (not feasible)"),
         f"{run.nfev[-1]:,.0f} evaluations",
         f"{run.nit[-1]:,.0f} generations",
         f"{run.elapsed[-1]:,.3g} s",
     ]
     return ",  ".join(parts + [f"{restarts} restart{'s' * (restarts != 1)}"] * (restarts > 0))
-
-
-def _minus(number: str) -> str:
-    return number.replace("-", "−")

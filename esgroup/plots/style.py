@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 SUFFIXES = (".png", ".svg", ".pdf")
 INK, PALE, GRID, RULE = "#1b4965", "#9dbccf", "#e6e6e6", "#b0563b"
+# one for each line of a figure; they can be told apart without red and green, too
+LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6a3d9a", "#555555")
 
 
 def check_out(out: str | PathLike[str]) -> Path:
@@ -30,10 +33,8 @@ def check_out(out: str | PathLike[str]) -> Path:
         raise ValueError(f"the figure's file must end in {', '.join(SUFFIXES)}, got {str(out)!r}")
     if not path.parent.is_dir():
         raise ValueError(f"the figure's file must be in a folder that exists, got {str(out)!r}")
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise ImportError("figures need matplotlib: pip install 'esgroup[plot]'") from error
+    if find_spec("matplotlib") is None:  # not imported yet: that takes half a second, and a search may come first
+        raise ImportError("figures need matplotlib: pip install 'esgroup[plot]'")
     return path
 
 

@@ -1,14 +1,29 @@
-"""A live progress line for a running search, on a terminal only."""
+"""A live bar for a running search, on a terminal only: how far it is, best value, speed and the time left."""
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from esgroup.running.shown import Shown
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from esgroup.running.limits import Limits
+
 INTERVAL = 0.1  # seconds between two updates: nobody reads faster
+BAR = 10, 30  # columns of the bar, at least and at most
+_STARTING = "the first values are being computed"
+
+
+class Speed(NamedTuple):
+    """Evaluations and generations per second."""
+
+    evaluations: float
+    generations: float
 
 
 class Progress:
@@ -17,12 +32,13 @@ class Progress:
     def __init__(self) -> None:
         self._live: Any = None
         self._shown = -INTERVAL
-        self._since: tuple[float, int] | None = None  # time and evaluations from which the speed is measured
+        self._since: tuple[float, int, int] | None = None  # time and counts from which the speed is measured
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
             self._live = _live_line()
             self._live.start()
+            self._show(_STARTING)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -30,48 +46,102 @@ class Progress:
             self._live.stop()
             self._live = None
 
-    def update(
-        self,
-        search: Shown,
-        max_evals: int | None = None,
-        target: float | None = None,
-        max_time: float | None = None,
-    ) -> None:
-        """Show the progress of the search, with the limits that are set."""
+    def update(self, search: Shown, limits: Limits) -> None:
+        """Show the progress of the search within its limits."""
         if self._live is None:
             return
         now = time.monotonic()
         if self._since is None:  # excludes earlier sessions, and compilation before the first generation
-            self._since = now, search.nfev
+            self._since = now, search.nfev, search.nit
         if now >= self._shown + INTERVAL:
             self._shown = now
-            then, before = self._since
-            speed = (search.nfev - before) / (now - then) if now > then else None
-            self._show(line(search, speed, max_evals, target, max_time))
+            then, nfev, nit = self._since
+            passed = now - then
+            speed = Speed((search.nfev - nfev) / passed, (search.nit - nit) / passed) if passed > 0 else None
+            options = self._live.console.options
+            self._show(line(search, speed, limits, options.max_width, ascii_only=options.ascii_only))
 
-    def _show(self, text: str) -> None:
+    def _show(self, text: str | Text) -> None:
         from rich.text import Text
 
-        self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+        line = Text(text) if isinstance(text, str) else text
+        line.no_wrap, line.overflow = True, "ellipsis"
+        self._live.update(line, refresh=True)
 
 
-def line(
-    search: Shown,
-    speed: float | None,
-    max_evals: int | None = None,
-    target: float | None = None,
-    max_time: float | None = None,
-) -> str:
-    """Text of the progress line; `speed` is in evaluations per second, None if not known yet."""
+def line(search: Shown, speed: Speed | None, limits: Limits, width: int, *, ascii_only: bool = False) -> Text:
+    """Return the line: a bar if there is a budget, and of the rest as much as fits into `width` columns."""
+    from rich.text import Text
+
+    share = used(search, limits)
+    begin = Text()
+    if share is not None:
+        columns = min(max(width - 70, BAR[0]), BAR[1])
+        full = int(share * columns)
+        done, rest = ("#", "-") if ascii_only else ("━", "─")  # they differ without colours, too
+        begin = Text.assemble((done * full, "green"), (rest * (columns - full), "bright_black"))
+        begin.append(f" {math.floor(100 * share):>2} %  ")
+    between, shown = " | " if ascii_only else " · ", ""
+    for part in parts(search, speed, limits):
+        longer = shown + between + part if shown else part
+        if shown and len(begin) + len(longer) > width:
+            break
+        shown = longer
+    return begin.append(shown)
+
+
+def parts(search: Shown, speed: Speed | None, limits: Limits) -> list[str]:
+    """What there is to say, the most important first; `speed` is None if it is not known yet."""
     restart = getattr(search, "restart", 0)  # a plain Searcher has none
-    parts = [
-        f"{search.nfev:,}" + (f" of {max_evals:,}" if max_evals else "") + " evaluations",
-        f"best {search.best_f:.4g}" + (f" (target {target:.4g})" if target is not None else ""),
+    left = seconds_left(search, speed, limits)
+    most, whole = limits.max_evals, limits.max_time
+    return [
+        f"best {search.best_f:.4g}",
+        *([] if speed is None else [_per_second(speed.evaluations)]),
+        *([] if left is None else [f"at most {duration(left)} left"]),
+        *([] if limits.target is None else [f"target {limits.target:.4g}"]),
+        f"{search.nfev:,}" + ("" if most is None else f" of {most:,}") + " evaluations",
+        duration(search.seconds) + ("" if whole is None else f" of {duration(whole)}"),
+        *[f"restart {restart}"] * (restart > 0),
         f"step {search.sigma:.2g}",
-        *([] if speed is None else [f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.2g}/s"]),
-        f"{search.seconds:,.0f} s" + (f" of {max_time:,.0f} s" if max_time else ""),
     ]
-    return " · ".join(parts + [f"restart {restart}"] * (restart > 0))
+
+
+def used(search: Shown, limits: Limits) -> float | None:
+    """The share of a budget that is used up, of several that of the one which ends first; None without a budget."""
+    budgets = (
+        (search.nfev, limits.max_evals),
+        (search.nit, limits.max_iters),
+        (search.seconds, limits.max_time),
+    )
+    return max((min(1.0, spent / most) for spent, most in budgets if most), default=None)
+
+
+def seconds_left(search: Shown, speed: Speed | None, limits: Limits) -> float | None:
+    """Seconds until a budget ends, at the speed so far; None if that is not known. The search may end before."""
+    left = [] if limits.max_time is None else [limits.max_time - search.seconds]
+    if speed is not None:
+        counts = (
+            (limits.max_evals, search.nfev, speed.evaluations),
+            (limits.max_iters, search.nit, speed.generations),
+        )
+        left += [(most - spent) / rate for most, spent, rate in counts if most is not None and rate > 0]
+    return max(0.0, min(left)) if left else None
+
+
+def duration(seconds: float) -> str:
+    """Format seconds as 42 s, 3 min 20 s or 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60} min"
+
+
+def _per_second(rate: float) -> str:
+    if rate >= 1:
+        return (f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}") + " evaluations/s"
+    return f"{rate * 60:.2g} evaluations/min"
 
 
 def _live_line() -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.kernels import jit
 from esgroup.search.stopping import Record
 from esgroup.strategies.base import Drawn, Indices
 from esgroup.strategies.lagrangian import AugmentedLagrangian, LagrangianState
@@ -73,13 +74,15 @@ class Mark(NamedTuple):
 
 
 class Clock:
-    """Seconds since a search began, and how long its caller took for each value.
+    """Seconds since a search began, how many of them it worked itself, and how long its caller took for each value.
 
     The time between saving and loading does not count. The caller has the time from the end of one call of the search
     to the beginning of `tell`; what came first is left out, because processes start and functions are compiled then.
+    `own` is the time within `ask` and `tell` since the search was made or loaded, without loading and compiling loops.
     """
 
     def __init__(self, seconds: float = 0.0) -> None:
+        self.own = 0.0
         self._before, self._since = seconds, time.monotonic()
         self._handed_over: float | None = None  # when the caller had its turn
         self._turns, self._waited, self._values = 0, 0.0, 0
@@ -94,12 +97,17 @@ class Clock:
         """Seconds since the caller has its turn, 0 before it had one."""
         return 0.0 if self._handed_over is None else time.monotonic() - self._handed_over
 
-    def hand_over(self, waited: float = 0.0, values: int = 0) -> None:
-        """The caller has its turn, after one of so many seconds that brought so many values."""
+    def take_over(self) -> float:
+        """The search has its turn; returns when it began, for `hand_over`."""
+        return time.monotonic() - jit.preparation()
+
+    def hand_over(self, since: float, waited: float = 0.0, values: int = 0) -> None:
+        """The search has worked since `take_over`, and the caller has its turn; its last one brought so many values."""
         if values and self._turns:
             self._waited, self._values = self._waited + waited, self._values + values
         self._turns += values > 0
-        self._handed_over = time.monotonic()
+        self._handed_over = now = time.monotonic()
+        self.own += now - jit.preparation() - since
 
     @property
     def interval(self) -> float | None:

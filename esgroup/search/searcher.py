@@ -175,6 +175,7 @@ class Searcher:
             Read-only and within the bounds; of strategies with points of another kind, a list of them.
         """
         strategy, ledger, batch = self.strategy, self.ledger, self.batch_size
+        since = ledger.clock.take_over()
         number = self._affordable(batch) if n is None else checks.whole_number("n", n, least=1)
         if strategy.notes_asks or (number >= batch and (n is None or ledger.reserve is None)):
             drawn = self._draw(number, self._spare)
@@ -191,7 +192,7 @@ class Searcher:
         ledger.hand_out(drawn)
         if strategy.notes_asks:
             self.state = strategy.on_asked(self.state, points)
-        ledger.clock.hand_over()
+        ledger.clock.hand_over(since)
         shown = points[:]  # a view, which cannot be made writeable again
         return strategy.to_user(shown) if strategy.converts_points else shown
 
@@ -265,9 +266,9 @@ class Searcher:
             If tell(fitness) has no ask to belong to.
         """
         clock, before = self.ledger.clock, self.ledger.nfev
-        waited = clock.turn
+        waited, since = clock.turn, clock.take_over()
         self._tell(told, constraints)
-        clock.hand_over(waited, self.ledger.nfev - before)
+        clock.hand_over(since, waited, self.ledger.nfev - before)
 
     def _tell(self, told: tuple[Any, ...], constraints: Any) -> None:
         one = told[0] if len(told) == 1 else None

@@ -32,6 +32,10 @@ def slow(x):
     time.sleep(0.005)
     return bowl(x)
 
+def slope(x):
+    time.sleep(0.005)
+    return 2 * (x - 1)
+
 def fails_later(x, calls=[]):
     calls.append(x)
     if len(calls) > 40:
@@ -81,11 +85,43 @@ def run(*words: str, code: int = 0) -> Any:
 def test_a_person_gets_a_few_lines() -> None:
     result = command("run", "sphere", "--dim", "8", "--seed", "1", "--target", "1e-6")
     labels = [line.split()[0] for line in result.stdout.splitlines()]
-    assert labels == ["problem", "stopped", "best", "at", "cost"]
+    assert labels == ["problem", "stopped", "best", "at", "cost", "time"]
     assert "problem  sphere, 8 variables, structure full (chosen for you)\n" in result.stdout
     assert "stopped  target: the best value" in result.stdout
     assert "(known minimum 0)" in result.stdout and ", … 3 more]" in result.stdout
     assert said(result.stderr) == ""
+
+
+def test_the_time_of_the_search_itself_is_without_evaluations_and_files() -> None:
+    """An evaluation sleeps 5 ms, which no search may be said to have needed itself."""
+    words = ("rig:slow", "--dim", "3", "--seed", "1", "--max-evals", "40")
+    for more in ((), ("--workers", "2"), ("--method", "newton", "--jac", "rig:slope")):
+        found = run(*words, *more) if "newton" not in more else run(*words[:-2], *more, "--max-iters", "2")
+        slept = 0.005 * (found["nfev"] + found.get("njev", 0)) / (2 if "--workers" in more else 1)
+        assert 0 <= found["search_seconds"] <= found["seconds"] - 0.9 * slept, more
+    shown = command("run", *words, "--checkpoint", "c.npz").stdout
+    assert re.search(r"\ntime     \S+ s for the search itself, \S+ s with evaluations and files\n", shown)
+    more = command("run", *words[:-1], "60", "--checkpoint", "c.npz", "--resume").stdout
+    assert re.search(r"\ntime .* s with evaluations and files, since it was resumed\n", more)
+    alone = command("run", "sphere", "--method", "newton").stdout
+    assert re.search(r"\ntime     \S+ s for the method itself, \S+ s with evaluations\n", alone)
+
+
+def test_the_time_of_a_search_is_that_of_all_its_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every ask and every tell takes a second on this clock, and nothing else does."""
+    from esgroup.search.ledger import Clock
+
+    monkeypatch.setattr(Clock, "take_over", lambda self: 0.0)
+    real = Clock.hand_over
+
+    def hand_over(self: Clock, since: float, *more: Any) -> None:
+        own = self.own
+        real(self, since, *more)
+        self.own = own + 1.0
+
+    monkeypatch.setattr(Clock, "hand_over", hand_over)
+    found = run("rastrigin", "--dim", "2", "--seed", "1", "--restarts", "ipop", "--max-iters", "200")
+    assert found["restarts"] > 0 and found["search_seconds"] == 2 * found["nit"]
 
 
 def test_a_person_is_told_whether_a_model_was_used() -> None:
@@ -227,6 +263,17 @@ def test_a_history_can_be_drawn_later(here: Path) -> None:
     assert (here / "run.png").exists() and (here / "other.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_several_histories_are_laid_over_one_another(here: Path) -> None:
+    (here / "runs").mkdir()
+    for name in ("runs/a.jsonl", "b.jsonl"):
+        command("run", "sphere", "--dim", "2", "--max-evals", "60", "--history", name)
+    assert command("plot", "runs/a.jsonl", "b.jsonl").stdout == "figure   runs/overlay.png\n"
+    assert command("plot", "runs/a.jsonl", "b.jsonl", "--out", "both.svg").stdout == "figure   both.svg\n"
+    assert (here / "runs" / "overlay.png").exists() and b"<svg" in (here / "both.svg").read_bytes()
+    assert command("plot", "b.jsonl", "no.jsonl", code=2).stderr == "error: there is no file no.jsonl\n"
+    assert re.match(r"error: rig\.py .*history", command("plot", "b.jsonl", "rig.py", code=2).stderr)
+
+
 def test_a_figure_that_fails_does_not_cost_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     def full_disk(*_: Any) -> None:
         raise OSError("no space left")
@@ -350,7 +397,7 @@ def test_plot_says_what_is_wrong() -> None:
 def test_an_exception_of_the_objective_shows_its_traceback_and_leaves_the_checkpoint(workers: tuple[str, ...]) -> None:
     result = command("run", "rig:fails_later", "--dim", "2", "--checkpoint", "c.npz", *workers, code=1)
     assert result.stdout == ""
-    assert 'rig.py", line 14, in fails_later' in result.stderr
+    assert 'rig.py", line 18, in fails_later' in result.stderr
     assert "ZeroDivisionError: the rig is broken\n" in result.stderr
     assert "run_command.py" not in result.stderr
     assert re.search(r"error: rig:fails_later .*exception; c.npz .*\n$", result.stderr)
@@ -422,6 +469,62 @@ def test_ctrl_c_before_the_search_is_status_130(monkeypatch: pytest.MonkeyPatch)
     assert command("run", "sphere", code=130).stderr == "error: interrupted before the search began\n"
 
 
+# ---- on a terminal ----------------------------------------------------------------------------------------------
+
+
+def on_a_terminal(*words: str) -> str:
+    """What a command writes to a terminal of 80 columns, on stdout and stderr together."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+    import threading
+
+    path = os.pathsep.join([str(ROOT), str(ROOT / "problems"), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path, "TERM": "xterm-256color"}
+    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"):
+        environment.pop(name, None)
+    primary, secondary = pty.openpty()
+    fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+    written: list[bytes] = []
+
+    def read_all() -> None:
+        try:
+            while part := os.read(primary, 4096):
+                written.append(part)
+        except OSError:  # Linux says so when the last writer is gone
+            pass
+
+    reader = threading.Thread(target=read_all)
+    reader.start()
+    code = "from esgroup.command.cli import app; app()"
+    done = subprocess.run([sys.executable, "-c", code, *words], stdout=secondary, stderr=secondary, env=environment)
+    os.close(secondary)
+    reader.join(timeout=60)
+    os.close(primary)
+    text = b"".join(written).decode()
+    assert done.returncode == 0, text
+    return text
+
+
+def test_a_terminal_gets_a_bar_that_is_gone_in_the_end() -> None:
+    text = on_a_terminal("run", "rig:slow", "--dim", "3", "--seed", "1", "--max-evals", "100")
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
+    assert re.search(r"[━─]{10} +\d+ %  best \S+ · \d+ evaluations/s · at most \d+ s left", plain)
+    bar, result = text.rindex("━"), text.index("problem")
+    assert "\x1b[2K" in text[bar:result]  # the line is cleared before the result is printed
+
+
+def test_a_terminal_gets_a_comparison_without_markdown_unless_it_is_asked_for() -> None:
+    words = ("compare", "sphere", "--dims", "2", "--methods", "esgroup,nelder-mead", "--seeds", "1", "--jobs", "1")
+    words += ("--max-evals", "60", "--out", "there")
+    text = on_a_terminal(*words)
+    assert "| --" not in text and "**" not in text and "nelder-mead" in text and "──────" in text
+    for other in (on_a_terminal(*words, "--markdown"), command(*words).stdout):  # a pipe is no terminal
+        assert "| nelder-mead |" in other
+    assert "| nelder-mead |" in Path("there", "table.md").read_text()
+
+
 # ---- list and help ----------------------------------------------------------------------------------------------
 
 
@@ -439,6 +542,64 @@ def test_list_shows_problems_structures_and_methods(monkeypatch: pytest.MonkeyPa
 def test_the_methods_that_are_listed_are_options(monkeypatch: pytest.MonkeyPatch) -> None:
     for option in listing.OPTIONS:
         run("sphere", "--dim", "2", "--max-evals", "20", *option.split())
+
+
+def test_every_help_has_examples_and_they_fit_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in ((), ("run",), ("compare",), ("plot",), ("list",)):
+        lines = [line.strip() for line in command(*words, "--help").stdout.splitlines()]
+        shown = [line for line in lines[lines.index("Examples") :] if line]
+        begin = " ".join(("$ esgroup", *words[:1]))
+        assert len([line for line in shown if line.startswith(begin)]) >= 2, words
+        assert not words or all(line.startswith("$ esgroup ") for line in shown[1:]), words  # none is broken
+    assert "--install-completion" in command("--help").stdout
+
+
+def test_the_examples_of_the_help_are_understood(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them gets as far as the work, with the options that it names."""
+    import shlex
+
+    calls: list[str] = []
+
+    def seen(name: str) -> Any:
+        def work(*_: Any, **__: Any) -> Any:
+            calls.append(name)
+            raise ValueError("seen") if name != "run" else run_command.InputError("seen")
+
+        return work
+
+    monkeypatch.setattr(run_command, "run", seen("run"))
+    monkeypatch.setattr("esgroup.compare.command.compare", seen("compare"))
+    monkeypatch.setattr("esgroup.plots.run.plot", seen("plot"))
+    monkeypatch.setattr("esgroup.plots.overlay.overlay", seen("plot"))
+    epilogs = [cli.app.info.epilog, *(one.epilog for one in cli.app.registered_commands)]
+    examples = [line[2:] for text in epilogs if text for line in text.splitlines() if line.startswith("$ ")]
+    assert len(examples) >= 12
+    for example in examples:
+        _, name, *words = shlex.split(example)
+        calls.clear()
+        result = CliRunner().invoke(cli.app, [name, *words])
+        assert (result.exit_code == 0) if name == "list" else (calls == [name]), (example, result.output)
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("esgroup com", {"compare"}),
+        ("esgroup run rosen", {"rosenbrock", "rosenbrock_sum"}),
+        ("esgroup compare rosenbrock dixon", {"dixon_price", "dixon_price_sum"}),
+        ("esgroup compare --preset q", {"quick"}),
+        ("esgroup run sphere --max-e", {"--max-evals"}),
+    ],
+)
+def test_a_shell_can_complete_commands_options_problems_and_presets(typed: str, offered: set[str]) -> None:
+    code = "import sys; sys.argv[:] = ['esgroup']; from esgroup.command.cli import app; app()"
+    path = os.pathsep.join([str(ROOT), str(ROOT / "problems"), os.environ.get("PYTHONPATH", "")])
+    asked = {"_ESGROUP_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path} | asked, capture_output=True, text=True
+    )
+    assert set(done.stdout.split()) == offered, done.stderr
 
 
 def test_help_does_not_load_numerical_packages() -> None:

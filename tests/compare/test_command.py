@@ -17,7 +17,7 @@ from esgroup.compare import records
 from esgroup.compare.command import Request, seeds, whole_numbers
 from esgroup.compare.presets import PRESETS
 from esgroup.compare.report import figures, outputs
-from esgroup.compare.workers import Watch, duration
+from esgroup.compare.workers import Watch
 from tests.compare.samples import failure, run
 
 ROOT = Path(__file__).parents[2]
@@ -222,10 +222,6 @@ def test_what_is_typed_goes_before_what_a_preset_says() -> None:
     made = _plan(Request(["sphere"], "largescale", dims="3", methods="cmaes-sep,esgroup", seeds="2"))
     assert (made.problems, made.methods, made.reference) == ((("sphere", 3),), ("cmaes-sep", "esgroup"), "cmaes-sep")
     assert _plan(Request(["sphere"], "largescale", methods="esgroup,cma-vkd")).reference == "cma-vkd"
-
-
-def test_durations_are_in_words() -> None:
-    assert [duration(s) for s in (0.2, 59.4, 61, 3725)] == ["0 s", "59 s", "1 min 1 s", "1 h 2 min"]
 
 
 def test_where_no_terminal_is_a_line_now_and_then(

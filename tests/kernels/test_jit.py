@@ -154,6 +154,81 @@ def test_loading_from_the_disk_is_not_announced_however_slow(processes: tuple[li
     assert (loaded.stdout, loaded.stderr) == ("True False\n", "")
 
 
+def test_the_time_of_a_kernel_that_another_one_calls_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every compilation takes a second on this clock; the outer one begins, compiles the inner one, and ends."""
+    clock = 0.0
+    inner, outer = jit.Kernel(_times(2.0), "in1, out1"), jit.Kernel(_times(3.0), "in1, out1")
+
+    def compile_for_a_second(python: object, signature: str):  # type: ignore[no-untyped-def]
+        nonlocal clock
+        if python is outer.python:
+            inner.compile()
+        clock += 1.0
+        return lambda x, out: None
+
+    monkeypatch.setattr(jit, "_compile", compile_for_a_second)
+    monkeypatch.setattr(jit.time, "perf_counter", lambda: clock)
+    before = jit.preparation()
+    outer.compile()
+    assert jit.preparation() - before == pytest.approx(2.0)
+
+
+def test_what_others_compile_meanwhile_is_not_announced_as_ours(processes: tuple[list[str], list[str], Path]) -> None:
+    """Another thread compiles a function of its own for as long as a kernel of ours is loaded from the disk."""
+    code = """
+        import threading
+        import numba
+        import numpy as np
+        from numba.core import event
+        from esgroup.kernels import jit, triangular
+
+        jit._PATIENCE = 0.0
+        others = []
+
+        class Other(event.Listener):
+            def on_start(self, event):
+                others.append(threading.get_ident())
+            def on_end(self, event):
+                pass
+
+        def compile_their_function():
+            numba.njit("float64(float64)")(lambda x: 2.0 * x)
+
+        load = numba.njit
+
+        def njit(*arguments, **options):
+            thread = threading.Thread(target=compile_their_function)
+            numba.njit = load
+            thread.start()
+            thread.join()
+            return load(*arguments, **options)
+
+        numba.njit = njit  # called while we listen
+        with event.install_listener("numba:compile", Other()):
+            triangular.unpack(np.ones(3), np.zeros((2, 2)))
+        print(len(others), threading.get_ident() in others, jit._compilations.spent > 0)
+    """
+    loaded = run(code, NUMBA_CACHE_DIR=str(processes[2]))
+    assert (loaded.stdout, loaded.stderr) == ("1 False False\n", "")
+
+
+def test_a_search_whose_loops_are_on_disk_claims_no_compilation(tmp_path: Path) -> None:
+    """With patience zero the first process says that it compiles; the second one, which only loads, is silent."""
+    code = """
+        import esgroup
+        from esgroup.kernels import jit
+
+        jit._PATIENCE = 0.0
+        esgroup.minimize(lambda x: float(x @ x), [1.0, 2.0], 0.5, structure="diagonal", max_evals=30, rng=1)
+        print(jit.preparation() > 0, jit._compilations.spent > 0)
+    """
+    first, second = (run(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first.stdout == "True True\n"
+    assert first.stderr.startswith("esgroup: compiling its loops (now ") and first.stderr.count("\n") == 1
+    assert "they are kept on disk for later calls" in first.stderr
+    assert (second.stdout, second.stderr) == ("True False\n", "")
+
+
 @pytest.fixture
 def no_place(tmp_path: Path) -> dict[str, str]:
     """A copy of the package beside which nothing can be written, and a home that does not exist.

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esgroup.plots import run, style
+from esgroup.plots.axes import MOST_POINTS
 from esgroup.running.history import read
 
 
@@ -150,7 +151,7 @@ def test_coordinates_that_were_left_out_are_mentioned(tmp_path: Path) -> None:
 def test_long_lines_are_thinned_but_keep_their_ends(tmp_path: Path) -> None:
     axes = panel(drawn(write_history(tmp_path / "h", np.linspace(9, 1, 5000).tolist(), dim=1)), "step size")
     line = curve(axes, 0)
-    assert len(line) == run.MOST_POINTS and (line[0, 0], line[-1, 0]) == (10, 50_000)
+    assert len(line) == MOST_POINTS and (line[0, 0], line[-1, 0]) == (10, 50_000)
 
 
 @given(st.lists(st.floats(0, 1), max_size=6))
@@ -182,9 +183,17 @@ def test_a_figure_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"matplotlib.*'esgroup\[plot\]'"):
         run.plot(write_history(tmp_path / "h", [2.0, 1.0]), tmp_path / "x.png")
+
+
+def test_the_place_of_a_figure_is_checked_without_loading_matplotlib(tmp_path: Path) -> None:
+    """A search that is to be drawn at its end begins without that delay."""
+    code = "import sys; from esgroup.plots.style import check_out; check_out('x.png'); "
+    code += "assert 'matplotlib' not in sys.modules"
+    root = Path(run.__file__).parents[2]
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
 
 
 def test_pyplot_is_not_loaded(tmp_path: Path) -> None:

@@ -1,0 +1,80 @@
+"""What the panels of figures have in common: values on a logarithmic axis, grids, numbers as words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from esgroup.checks import Array
+from esgroup.plots.style import GRID
+
+MOST_POINTS = 2000  # per line: more cannot be seen, and make files large
+
+
+def thinned(count: int) -> Array:
+    """Indices of the points of a line that are drawn, with both ends."""
+    return np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int))
+
+
+def shift(values: Array) -> tuple[float, str]:
+    """What to subtract from the values to show them on a logarithmic axis, and the label of the axis."""
+    finite = values[np.isfinite(values)]
+    low, high = (finite.min(), finite.max()) if len(finite) else (1.0, 1.0)
+    if low > 0 and (high >= 2 * low or high == low):
+        return 0.0, "best value"
+    return float(low), f"best value − lowest ({minus(f'{low:.8g}')})"
+
+
+def positive(values: Array) -> Array:
+    """Replace what has no logarithm by NaN."""
+    return np.where(values > 0, values, np.nan)
+
+
+def log_scale(axes: Any, values: Array) -> None:
+    """Make the y axis logarithmic if a value is positive."""
+    if (values[np.isfinite(values)] > 0).any():
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(_log_formatter())
+        axes.yaxis.set_minor_formatter(_log_formatter())
+
+
+def _log_formatter() -> Any:
+    """Formatter with powers of ten where they are shorter: 0.05 and 20, but 10^-6."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class Formatter(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: Any = None) -> str:
+            text = super().__call__(x, pos)  # empty where there would be too many labels
+            return f"{x:g}" if text and 0.01 <= x < 10_000 else text
+
+    return Formatter(labelOnlyBase=False, minor_thresholds=(1.0, 0.4))
+
+
+def notebook(axes: Any, evaluations: float, *, named: bool) -> None:
+    """Give a panel over so many evaluations its grid, spines and ticks; `named` says whether its x axis has a name."""
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    axes.grid(True, color=GRID, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("#888888")
+    axes.tick_params(colors="#555555", labelsize=8.5, labelbottom=named, which="both")
+    axes.tick_params(which="minor", length=2, labelsize=7.5)
+    axes.set_xlim(0, evaluations)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.yaxis.label.set(size=9.5, color="#222222")
+    if named:
+        axes.set_xlabel("evaluations", fontsize=9.5, color="#222222")
+
+
+def size(dim: int, shape: Sequence[int]) -> str:
+    """Name the number of variables, or the shape of matrices."""
+    return f"{dim:,} variable{'s' * (dim != 1)}" if len(shape) < 2 else " x ".join(map(str, shape))
+
+
+def minus(number: str) -> str:
+    """Write a number with the sign for minus in place of a hyphen."""
+    return number.replace("-", "−")

@@ -1,0 +1,108 @@
+"""The figure of several runs: best value over evaluations, made from their history files only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from esgroup.plots.axes import log_scale, notebook, positive, shift, size, thinned
+from esgroup.plots.style import LINES, check_out, new_figure
+from esgroup.running.history import Recorded, read
+
+STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))  # where there are more runs than colours
+MOST_INSIDE = 8  # names in a legend inside the panel; more are beside it
+
+
+def overlay(histories: Sequence[str | PathLike[str]], out: str | PathLike[str]) -> Path:
+    """Draw the best values of several runs over their evaluations, one colour for each history.
+
+    With constraints, a line is dotted and thin until there is a feasible point. Needs matplotlib, which comes with the
+    extra "plot".
+
+    Parameters
+    ----------
+    histories
+        Files that `minimize(..., history=...)` has written, at least one.
+    out
+        Where to write the figure; the path ends in .png, .svg or .pdf.
+
+    Returns
+    -------
+    Path
+        `out` as a path.
+
+    Raises
+    ------
+    ValueError
+        If there is no history, one of them is not a history, or `out` has another suffix or is in a folder that does
+        not exist.
+    ImportError
+        If matplotlib is not installed.
+    """
+    path = check_out(out)
+    if not histories:
+        raise ValueError("histories must be at least one file, got none")
+    runs = [read(history) for history in histories]
+    figure = new_figure(9.0, 5.4)
+    draw(figure, runs, names([Path(history) for history in histories]))
+    figure.savefig(path, dpi=150)
+    return path
+
+
+def names(paths: Sequence[Path]) -> list[str]:
+    """A name for each file: as much of the end of its path as distinguishes all files."""
+    plain = [path.with_suffix("").parts for path in paths]
+    longest = max(len(parts) for parts in plain)
+    for length in range(1, longest + 1):
+        short = ["/".join(parts[-length:]) for parts in plain]
+        if len(set(short)) == len(set(paths)):
+            break
+    else:
+        short = [str(path) for path in paths]  # they differ in their suffix only
+    return short
+
+
+def draw(figure: Any, runs: Sequence[Recorded], labels: Sequence[str]) -> None:
+    """Draw the runs into an empty figure."""
+    axes = figure.add_subplot()
+    everything = np.concatenate([run.best_f for run in runs])
+    zero, name = shift(everything)
+    for i, (run, label) in enumerate(zip(runs, labels, strict=True)):
+        style = {"color": LINES[i % len(LINES)], "linestyle": STYLES[i // len(LINES) % len(STYLES)]}
+        _line(axes, run, positive(run.best_f - zero), label, style)
+    log_scale(axes, everything - zero)
+    axes.set_ylabel(name)
+    notebook(axes, 1.02 * max(run.nfev[-1] for run in runs), named=True)
+    place = {"loc": "best"} if len(runs) <= MOST_INSIDE else {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+    axes.legend(framealpha=0.85, edgecolor="none", fontsize=9, labelcolor="#333333", **place)
+    if not np.isfinite(everything).any():
+        axes.text(0.5, 0.5, "no finite value so far", transform=axes.transAxes, ha="center", color="#777777")
+    figure.suptitle(_title(runs), x=0.012, ha="left", fontsize=13, fontweight="bold", color="#222222")
+
+
+def _line(axes: Any, run: Recorded, values: Any, label: str, style: dict[str, Any]) -> None:
+    """Draw one run; its last value has a dot, so that lines which end early are seen to end."""
+    keep = thinned(len(values))
+    x, y, feasible = run.nfev[keep], values[keep], run.feasible[keep]
+    if not feasible.all():
+        axes.plot(x, np.where(feasible, np.nan, y), **style | {"linewidth": 1.0, "linestyle": (0, (1, 1.5))})
+    axes.plot(x, np.where(feasible, y, np.nan), linewidth=1.8, label=label, **style)
+    known = np.flatnonzero(np.isfinite(y))
+    if len(known):
+        axes.plot(x[known[-1]], y[known[-1]], marker="o", markersize=4.5, color=style["color"])
+
+
+def _title(runs: Sequence[Recorded]) -> str:
+    """Name what all runs have in common."""
+    headers = [run.header for run in runs]
+    parts = (
+        {header.get("problem") for header in headers},
+        {size(header["dim"], header.get("shape", ())) for header in headers},
+        {header.get("structure") for header in headers},
+    )
+    common = [str(one) for values in parts if len(values) == 1 and (one := next(iter(values)))]
+    return "  ·  ".join(common) or f"{len(runs)} runs"
