@@ -135,7 +135,7 @@ for panel, title in zip(panels, FUNCTIONS, strict=True):
     panel.set(title=title, xlabel="evaluations", yscale="log", xlim=(0, 250))
     panel.grid(color="#e6e6e6")
 panels[0].set_ylabel("misfit, best so far")
-panels[1].legend(loc="upper right")
+panels[0].legend(loc="upper right")
 plt.show()
 
 # %%
