@@ -3,8 +3,8 @@ A cluster whose workers never wait
 ==================================
 
 Four machines evaluate points at the same time. If one evaluation takes ten times as long as another one, a search by
-generations leaves most machines idle: they wait for the slowest point of the generation. How much time is lost, and what
-is it worth to go on without waiting? This tutorial needs ``dask[distributed]``.
+generations leaves most machines idle: they wait for the slowest point of the generation. How much time is lost, and
+what is it worth to go on without waiting? This tutorial needs ``dask[distributed]``.
 """
 
 import time
@@ -63,9 +63,9 @@ for name, (result, seconds, work) in runs.items():
 # %%
 # Who was busy when
 # -----------------
-# Every bar is one evaluation. Above, a generation of eight points ends with its slowest one, and the gaps are the time in
-# which a worker has nothing to do. Below, the short gaps that remain are the way of a value to the search and of the next
-# point to the worker.
+# Every bar is one evaluation. Above, a generation of eight points ends with its slowest one, and the gaps are the time
+# in which a worker has nothing to do. Below, the short gaps that remain are the way of a value to the search and of
+# the next point to the worker.
 
 figure, panels = plt.subplots(2, 1, figsize=(7, 4), sharex=True, layout="constrained")
 for panel, (name, (_, seconds, work)) in zip(panels, runs.items(), strict=True):
@@ -97,8 +97,9 @@ cluster.close()
 # .. code-block:: python
 #
 #     if __name__ == "__main__":
-#         with SLURMCluster(cores=1, processes=1, memory="4GB", walltime="12:00:00") as cluster, Client(cluster) as client:
-#             cluster.scale(jobs=32)
+#         cluster = SLURMCluster(cores=1, processes=1, memory="4GB", walltime="12:00:00")
+#         cluster.scale(jobs=32)
+#         with Client(cluster) as client:
 #             result = esgroup.minimize(cost, x0, sigma0, max_evals=5000, executor=client, asynchronous=True,
 #                                       on_error="nan", max_failures=50, eval_timeout=3600,
 #                                       checkpoint="run.npz", resume=os.path.exists("run.npz"))
@@ -113,5 +114,5 @@ cluster.close()
 #   number of workers, and keep the result reproducible.
 # * A function from your script must be importable on the workers, with everything that it imports.
 #
-# Read on: ``esgroup.minimize`` (``executor``, ``workers``, ``asynchronous``, ``max_pending``, ``eval_timeout``). The same
-# without a cluster, on the cores of one machine, is ``workers=4``.
+# Read on: ``esgroup.minimize`` (``executor``, ``workers``, ``asynchronous``, ``max_pending``, ``eval_timeout``). The
+# same without a cluster, on the cores of one machine, is ``workers=4``.

@@ -2,8 +2,9 @@
 The cheapest beam that is strong enough
 =======================================
 
-A beam is welded to a wall and carries a load at its free end. A thicker beam and a longer weld are safer, and cost more.
-What is the cheapest one that holds? Which of the safety rules decides its size? And what would a better steel be worth?
+A beam is welded to a wall and carries a load at its free end. A thicker beam and a longer weld are safer, and cost
+more. What is the cheapest one that holds? Which of the safety rules decides its size? And what would a better steel be
+worth?
 
 This is the welded beam, a standard problem of structural design (Ragsdell and Phillips 1976, in the variant of Coello
 2000, whose published minimum is 1.724852). SciPy's way to write constraints works as it is.
@@ -18,9 +19,10 @@ import esgroup
 # %%
 # The beam
 # --------
-# Four lengths in inches describe it: height and length of the weld, depth and thickness of the beam. The cost is that of
-# the weld and of the steel. The rules are a shear stress in the weld of at most 13,600 psi, a bending stress of at most
-# 30,000 psi, a deflection of at most a quarter of an inch, and a load of at least 6,000 pounds before the beam buckles.
+# Four lengths in inches describe it: height and length of the weld, depth and thickness of the beam. The cost is that
+# of the weld and of the steel. The rules are a shear stress in the weld of at most 13,600 psi, a bending stress of at
+# most 30,000 psi, a deflection of at most a quarter of an inch, and a load of at least 6,000 pounds before the beam
+# buckles.
 
 LOAD, OVERHANG, YOUNG, SHEAR = 6000.0, 14.0, 30e6, 12e6
 LIMITS = np.array([13_600.0, 30_000.0, 0.25, 6000.0])
@@ -87,8 +89,8 @@ for rule, value, limit, multiplier in zip(RULES, result.constr[0], LIMITS, resul
     print(f"{rule:18} {value:10.4g}   limit {limit:8g}   multiplier {multiplier:.3g}")
 
 # %%
-# A multiplier answers the question about the better steel without another search: a weld that bears 1,000 psi more should
-# save a thousand times the first one. Another search confirms it.
+# A multiplier answers the question about the better steel without another search: a weld that bears 1,000 psi more
+# should save a thousand times the first one. Another search confirms it.
 
 stronger = NonlinearConstraint(strains, strong.lb, [LIMITS[0] + 1000, *LIMITS[1:3], INFINITE])
 better = esgroup.minimize(cost, START, WIDTHS, bounds=BOUNDS, constraints=[stronger, possible], max_evals=4000, rng=1)
@@ -101,8 +103,8 @@ print(f"cost with the better weld: {result.fun - saving:.4f} predicted, {better.
 # A picture of the corner
 # -----------------------
 # The cost wants the beam small; the rules stop it in a corner. Here the weld is cut through at the depth and thickness
-# that were found: shaded is what breaks a rule, and the grey lines are equal cost. Dots are points of the search whose beam was
-# nearly the same. The bars show how much of each limit is used.
+# that were found: shaded is what breaks a rule, and the grey lines are equal cost. Dots are points of the search whose
+# beam was nearly the same. The bars show how much of each limit is used.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#6b6b6b"
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.6), width_ratios=(1.25, 1), layout="constrained")
@@ -119,7 +121,9 @@ left.scatter(*near[:, :2].T, s=5, color="black", alpha=0.35, linewidth=0)
 left.plot(*result.x[:2], marker="*", markersize=15, color=BLUE, markeredgecolor="white", linestyle="none")
 left.text(0.108, 2.25, "shear stress\ntoo large", color=BLUE, va="center")
 left.text(0.31, 2.25, "weld thicker\nthan the beam", color=ORANGE, ha="right", va="center")
-left.set(xlabel="height of the weld (inches)", ylabel="length of the weld (inches)", title="The corner", xlim=(0.1, 0.32))
+left.set(
+    xlabel="height of the weld (inches)", ylabel="length of the weld (inches)", title="The corner", xlim=(0.1, 0.32)
+)
 used = [*result.constr[0][:3] / LIMITS[:3], LIMITS[3] / result.constr[0][3], result.x[0] / result.x[3]]
 active = np.array(used) > 0.999
 names = [*RULES, "weld to beam"]
@@ -141,4 +145,5 @@ plt.show()
 # * An equality is a constraint with ``lb = ub``.
 #
 # Read on: ``esgroup.minimize`` (``constraints``, ``constraint_tol``), ``scipy.optimize.NonlinearConstraint``,
-# ``LinearConstraint``, and ``Searcher(..., constraints=m)``, for which the values of constraints are told with each value.
+# ``LinearConstraint``, and ``Searcher(..., constraints=m)``, for which the values of constraints are told with each
+# value.

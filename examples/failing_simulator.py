@@ -5,9 +5,9 @@ A simulator that fails
 A heater keeps a tank at a set temperature. Its controller has three gains. Which gains bring the tank to the new
 temperature fastest, without a large overshoot?
 
-The simulator that answers this has the manners of most simulators: for some gains the loop is unstable, the numbers grow
-without end, and the program stops with an error instead of a value. This tutorial lets a search live with that. It needs
-``matplotlib`` and nothing else.
+The simulator that answers this has the manners of most simulators: for some gains the loop is unstable, the numbers
+grow without end, and the program stops with an error instead of a value. This tutorial lets a search live with that.
+It needs ``matplotlib`` and nothing else.
 """
 
 import time
@@ -21,9 +21,9 @@ import esgroup
 # %%
 # The simulator
 # -------------
-# The tank is slow (a time constant of 8 minutes), the pipe adds a dead time of one minute, and a PID controller sees the
-# temperature and sets the heater. The cost of a run is the mean absolute error over 30 minutes, with a little added for
-# violent heating. An unstable loop raises ``FloatingPointError``, as a careful simulator does.
+# The tank is slow (a time constant of 8 minutes), the pipe adds a dead time of one minute, and a PID controller sees
+# the temperature and sets the heater. The cost of a run is the mean absolute error over 30 minutes, with a little
+# added for violent heating. An unstable loop raises ``FloatingPointError``, as a careful simulator does.
 
 STEP, STEPS, DELAY = 0.1, 300, 10  # minutes, number of steps, steps of dead time
 
@@ -118,7 +118,13 @@ left.text(24, 29, "unstable", ha="right", va="top", color=ORANGE)
 shown = left.scatter(*points[~failed][:, [0, 2]].T, c=np.flatnonzero(~failed), s=14, cmap="viridis", vmax=100)
 left.scatter(*points[failed][:, [0, 2]].T, color=ORANGE, marker="x", s=28, linewidth=1.4, label="failed",
              clip_on=False)  # fmt: skip
-left.set(xlabel="proportional gain", ylabel="derivative gain", title="Failures teach the search", xlim=BOUNDS[0], ylim=BOUNDS[2])
+left.set(
+    xlabel="proportional gain",
+    ylabel="derivative gain",
+    title="Failures teach the search",
+    xlim=BOUNDS[0],
+    ylim=BOUNDS[2],
+)
 left.legend(loc="lower right")
 figure.colorbar(shown, ax=left, label="evaluation", extend="max")
 minutes = STEP * np.arange(STEPS)
@@ -154,11 +160,11 @@ print(f"{night.nfev} evaluations, the best {night.fun:.5f}")
 # %%
 # Runs that hang
 # --------------
-# An exception can be caught, a run that never ends cannot. ``eval_timeout`` gives up such a run after so many seconds. It
-# needs somebody else who evaluates: processes (``workers=4``) or an executor. Processes are the better choice for a real
-# simulator, because the process that hangs is ended and replaced; in your own script, the call then belongs under
-# ``if __name__ == "__main__":``. A thread cannot be ended, it only stops being waited for. This page uses threads, which
-# need no script of their own.
+# An exception can be caught, a run that never ends cannot. ``eval_timeout`` gives up such a run after so many seconds.
+# It needs somebody else who evaluates: processes (``workers=4``) or an executor. Processes are the better choice for a
+# real simulator, because the process that hangs is ended and replaced; in your own script, the call then belongs under
+# ``if __name__ == "__main__":``. A thread cannot be ended, it only stops being waited for. This page uses threads,
+# which need no script of their own.
 
 
 def cost_that_hangs(gains):

@@ -6,8 +6,8 @@ A reactor turns A into B and B into C. How fast, and how does that depend on the
 and a simulation of the reactor tells how badly six given numbers fit what was measured. The real simulation takes ten
 minutes, so that a night has room for about two hundred of them.
 
-This tutorial compares what one may do with so few evaluations. A cheap stand-in takes the place of the simulation: it has
-the same shape, and takes microseconds. That is a good habit before an expensive run in any case.
+This tutorial compares what one may do with so few evaluations. A cheap stand-in takes the place of the simulation: it
+has the same shape, and takes microseconds. That is a good habit before an expensive run in any case.
 """
 
 import matplotlib.pyplot as plt
@@ -19,10 +19,10 @@ import esgroup
 # %%
 # The stand-in
 # ------------
-# The rates of both reactions follow Arrhenius' law, each with two numbers; the others are the amount at the beginning and
-# the zero of the instrument. Here the concentration of B has a closed form. The measurements are made up, with an error of
-# 0.02, and the misfit is a sum of squares in units of that error: with 63 measurements and 6 numbers a good fit has about
-# 57.
+# The rates of both reactions follow Arrhenius' law, each with two numbers; the others are the amount at the beginning
+# and the zero of the instrument. Here the concentration of B has a closed form. The measurements are made up, with an
+# error of 0.02, and the misfit is a sum of squares in units of that error: with 63 measurements and 6 numbers a good
+# fit has about 57.
 
 HOURS, KELVIN, ERROR = np.linspace(0, 10, 21), np.array([[300.0], [320.0], [340.0]]), 0.02
 TRUE = np.array([-1.0, 15.0, -2.0, 25.0, 1.0, 0.2])
@@ -46,9 +46,10 @@ def misfit(x):
 # %%
 # One argument
 # ------------
-# ``model="quadratic"`` learns a quadratic model of the function beside the search, and asks for the points that the model
-# recommends. ``model="auto"`` does the same where the budget is small for the number of coordinates, and says so in the
-# message. The search begins at a guess, with a standard deviation for each of the six numbers: how wrong it may be.
+# ``model="quadratic"`` learns a quadratic model of the function beside the search, and asks for the points that the
+# model recommends. ``model="auto"`` does the same where the budget is small for the number of coordinates, and says so
+# in the message. The search begins at a guess, with a standard deviation for each of the six numbers: how wrong it may
+# be.
 
 WIDTHS = np.array([0.3, 1.5, 0.3, 1.5, 0.3, 0.3])
 
@@ -141,9 +142,9 @@ plt.show()
 # %%
 # How to read this
 # ----------------
-# Where the function is smooth, the model, COBYQA and BFGS are all far better than the plain search, and which of them is
-# first depends on the function and the start. Noise in the fourth digit is the end of BFGS: a difference of two values is
-# then mostly noise. Three guesses are an illustration and not a measurement.
+# Where the function is smooth, the model, COBYQA and BFGS are all far better than the plain search, and which of them
+# is first depends on the function and the start. Noise in the fourth digit is the end of BFGS: a difference of two
+# values is then mostly noise. Three guesses are an illustration and not a measurement.
 #
 # Know the structure of your problem before you choose. This misfit is a sum of squares, and a method that sees its 63
 # terms, instead of their sum, needs far less:
@@ -163,12 +164,12 @@ print(f"least squares: misfit {2 * fit.cost:.1f} after {calls} evaluations")
 # %%
 # What to watch out for
 # ---------------------
-# * The model needs a number of evaluations before it knows all of its coefficients, 28 with 6 coordinates and 66 with 10.
-#   With fewer evaluations than that, expect little from it.
+# * The model needs a number of evaluations before it knows all of its coefficients, 28 with 6 coordinates and 66 with
+#   10. With fewer evaluations than that, expect little from it.
 # * It costs the better part of a millisecond for each evaluation. If your function is faster than that, use more
 #   evaluations of the plain search.
-# * On rugged functions, where a quadratic does not tell which of two points is better, the search notices it and goes on
-#   as the plain one. You gain nothing there, and lose little.
+# * On rugged functions, where a quadratic does not tell which of two points is better, the search notices it and goes
+#   on as the plain one. You gain nothing there, and lose little.
 # * Constraints and ``noise="adapt"`` do not go together with a model and are refused.
 # * Scale the coordinates: ``sigma0`` with one number for each says how wrong the guess may be in each of them.
 #

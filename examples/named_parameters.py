@@ -2,9 +2,9 @@
 Tuning a model with named parameters
 ====================================
 
-How well can a simple model read handwritten digits, if it has seen only 450 of them? Kernel ridge regression may do it,
-but it has a kernel to choose, and every kernel has numbers of its own. This tutorial searches for all of them at once. It
-needs ``scikit-learn``, which brings the digits along.
+How well can a simple model read handwritten digits, if it has seen only 450 of them? Kernel ridge regression may do
+it, but it has a kernel to choose, and every kernel has numbers of its own. This tutorial searches for all of them at
+once. It needs ``scikit-learn``, which brings the digits along.
 """
 
 import matplotlib.pyplot as plt
@@ -34,10 +34,10 @@ space = esgroup.Space(
 # %%
 # The loss
 # --------
-# The loss receives a dict with exactly those parameters that exist, which here are the arguments of ``KernelRidge``. Each
-# third of the 450 digits is predicted from the other two, and the loss is the mean squared error of these predictions. It
-# is better to search with than the number of mistakes, which is the same for many models. The other 1,347 digits judge
-# the winner in the end; no search ever sees them.
+# The loss receives a dict with exactly those parameters that exist, which here are the arguments of ``KernelRidge``.
+# Each third of the 450 digits is predicted from the other two, and the loss is the mean squared error of these
+# predictions. It is better to search with than the number of mistakes, which is the same for many models. The other
+# 1,347 digits judge the winner in the end; no search ever sees them.
 
 pictures, digits = load_digits(return_X_y=True)
 pictures, wanted = pictures / 16, 2 * np.eye(10)[digits] - 1  # +1 for the digit, -1 for the nine others
@@ -59,8 +59,8 @@ def loss(parameters):
 # %%
 # The search
 # ----------
-# A search over choices tells how sure it is: ``probabilities`` is its distribution over the options. A callback sees the
-# search after every generation; this one notes the chances for a picture.
+# A search over choices tells how sure it is: ``probabilities`` is its distribution over the options. A callback sees
+# the search after every generation; this one notes the chances for a picture.
 
 course = []
 
@@ -123,12 +123,14 @@ print(polynomial.x, f"{polynomial.fun:.5f}", f"{share_read(polynomial.x):.1%}")
 # %%
 # What to watch out for
 # ---------------------
-# * No option ever loses its last chance, which is 1/16 here. Some evaluations are spent on the others to the end: they are
-#   the insurance against a kernel that had bad luck with its numbers in the beginning.
-# * A parameter at its bound, as ``alpha`` nearly is here, says that the range may be too narrow, or that it does not matter.
-#   Its standard deviation tells which.
-# * The loss of the winner is a little too good, because it was chosen by that loss. Judge it with data that were not used.
-# * ``start=`` and ``width=`` of a parameter say where the search begins. What you know of your model saves evaluations.
+# * No option ever loses its last chance, which is 1/16 here. Some evaluations are spent on the others to the end: they
+#   are the insurance against a kernel that had bad luck with its numbers in the beginning.
+# * A parameter at its bound, as ``alpha`` nearly is here, says that the range may be too narrow, or that it does not
+#   matter. Its standard deviation tells which.
+# * The loss of the winner is a little too good, because it was chosen by that loss. Judge it with data that were not
+#   used.
+# * ``start=`` and ``width=`` of a parameter say where the search begins. What you know of your model saves
+#   evaluations.
 #
 # Read on: ``esgroup.Space``, ``esgroup.Real``, ``esgroup.Integer``, ``esgroup.Choice``, ``esgroup.Angle``; and
 # ``esgroup.optuna.EsgroupSampler``, the same search for studies of Optuna.

@@ -21,14 +21,15 @@ from esgroup.running.history import read
 # %%
 # A run with two files
 # --------------------
-# Two arguments are enough. ``checkpoint`` is one file with all that the search needs to go on, rewritten as the run goes.
-# ``history`` is a text file with a line for every generation, for pictures. We put this into a script, as one would for
-# a long run: if the script is started again, it continues. The function ends its own process at the 2,000th evaluation,
-# without a word and without cleaning up, as a power failure would. It does so only once.
+# Two arguments are enough. ``checkpoint`` is one file with all that the search needs to go on, rewritten as the run
+# goes. ``history`` is a text file with a line for every generation, for pictures. We put this into a script, as one
+# would for a long run: if the script is started again, it continues. The function ends its own process at the 2,000th
+# evaluation, without a word and without cleaning up, as a power failure would. It does so only once.
 
-folder = Path(tempfile.mkdtemp())
+temporary = tempfile.TemporaryDirectory()
+folder = Path(temporary.name)
 script = folder / "long_run.py"
-script.write_text('''
+script.write_text("""
 import os
 import time
 import numpy as np
@@ -50,7 +51,7 @@ result = esgroup.minimize(cost, np.zeros(10), 0.5, target=1e-10, rng=1,
 print("evaluations:", result.nfev)
 print("best value: ", result.fun)
 print("in this process:", calls)
-''')
+""")
 
 
 def start():
@@ -134,6 +135,7 @@ for _ in range(20):
 search.save(folder / "mine.npz")
 twin = esgroup.Searcher.load(folder / "mine.npz")
 print("the next points are equal:", np.array_equal(search.ask(), twin.ask()))
+temporary.cleanup()
 
 # %%
 # What to watch out for
