@@ -7,6 +7,7 @@ generations leaves most machines idle: they wait for the slowest point of the ge
 what is it worth to go on without waiting? This tutorial needs ``dask[distributed]``.
 """
 
+import logging
 import time
 
 import matplotlib.pyplot as plt
@@ -19,15 +20,20 @@ import esgroup
 # The cluster, and something to do
 # --------------------------------
 # A cluster on one machine serves as a stand-in: four workers with one thread each, all within this process. That is
-# enough here, because the function only sleeps. On a real cluster only these two lines change, and the script needs
+# enough here, because the function only sleeps. On a real cluster these two are other lines, and the script needs
 # ``if __name__ == "__main__":`` above them.
 
-cluster = LocalCluster(n_workers=4, threads_per_worker=1, processes=False, dashboard_address=":0")
+logging.getLogger("distributed").setLevel(
+    logging.ERROR
+)  # not every worker that comes or goes
+cluster = LocalCluster(
+    n_workers=4, threads_per_worker=1, processes=False, dashboard_address=":0"
+)
 client = Client(cluster)
 
 
 def cost(x):
-    """A bowl; one evaluation takes 50 to 800 milliseconds, and which one takes long cannot be foreseen."""
+    """A bowl. An evaluation takes 50 to 800 ms, and which one cannot be foreseen."""
     time.sleep(0.05 * 16 ** (0.5 + 0.5 * np.sin(1e4 * x.sum())))
     return float(np.sum([1, 3, 10, 30] * (x - 1) ** 2))
 
@@ -42,8 +48,15 @@ def cost(x):
 def search(asynchronous, max_evals=64):
     with get_task_stream(client) as stream:
         begin = time.time()
-        result = esgroup.minimize(cost, np.zeros(4), 0.5, max_evals=max_evals, executor=client,
-                                  asynchronous=asynchronous, rng=1)  # fmt: skip
+        result = esgroup.minimize(
+            cost,
+            np.zeros(4),
+            0.5,
+            max_evals=max_evals,
+            executor=client,
+            asynchronous=asynchronous,
+            rng=1,
+        )
         seconds = time.time() - begin
     work = [
         (task["worker"], part["start"] - begin, part["stop"] - begin)
@@ -54,11 +67,15 @@ def search(asynchronous, max_evals=64):
     return result, seconds, work
 
 
-search(True, max_evals=8)  # what is done only once, as loading and compiling, is not timed
+search(
+    True, max_evals=8
+)  # what is done only once, as loading and compiling, is not timed
 runs = {"by generations": search(False), "asynchronous": search(True)}
 for name, (result, seconds, work) in runs.items():
     busy = sum(stop - start for _, start, stop in work) / (4 * seconds)
-    print(f"{name:14} {seconds:4.1f} s, workers busy {busy:3.0%} of the time, best value {result.fun:.2g}")
+    print(
+        f"{name:14} {seconds:4.1f} s, workers busy {busy:3.0%} of the time, best value {result.fun:.2g}"
+    )
 
 # %%
 # Who was busy when
@@ -71,9 +88,18 @@ figure, panels = plt.subplots(2, 1, figsize=(7, 4), sharex=True, layout="constra
 for panel, (name, (_, seconds, work)) in zip(panels, runs.items(), strict=True):
     for row, worker in enumerate(sorted({worker for worker, _, _ in work})):
         bars = [(start, stop - start) for name, start, stop in work if name == worker]
-        panel.broken_barh(bars, (row + 0.6, 0.8), color="#0072B2", edgecolor="white", linewidth=0.4)
+        panel.broken_barh(
+            bars, (row + 0.6, 0.8), color="#0072B2", edgecolor="white", linewidth=0.4
+        )
     panel.axvline(seconds, color="#D55E00", linewidth=2)
-    panel.annotate("done", (seconds, 4.5), xytext=(3, 0), textcoords="offset points", color="#D55E00", va="top")
+    panel.annotate(
+        "done",
+        (seconds, 4.5),
+        xytext=(3, 0),
+        textcoords="offset points",
+        color="#D55E00",
+        va="top",
+    )
     panel.set(title=name, ylabel="worker", yticks=[1, 2, 3, 4], ylim=(0.4, 4.6))
 panels[0].set_xlim(0, 1.08 * max(seconds for _, seconds, _ in runs.values()))
 panels[1].set_xlabel("seconds")

@@ -34,8 +34,10 @@ import numpy as np
 energy = np.linspace(0, 10, 60)
 
 def peaks(x):
-    places, heights, widths = np.array([3.0, 5.0, 7.0]) + x[0:3], 2 * np.exp(x[3:6]), 0.8 * np.exp(x[6:9])
-    return (heights * np.exp(-0.5 * ((energy[:, None] - places) / widths) ** 2)).sum(axis=1)
+    places = np.array([3.0, 5.0, 7.0]) + x[0:3]
+    heights, widths = 2 * np.exp(x[3:6]), 0.8 * np.exp(x[6:9])
+    shapes = np.exp(-0.5 * ((energy[:, None] - places) / widths) ** 2)
+    return (heights * shapes).sum(axis=1)
 
 true = np.array([0.4, -0.3, 0.5, 0.3, -0.6, 0.2, -0.4, 0.3, 0.2])
 measured = peaks(true) + np.random.default_rng(0).normal(0, 0.05, 60)
@@ -56,10 +58,36 @@ def misfit(x):
 # look at, a table, and a line for each run.
 
 METHODS = ["esgroup", "esgroup-model", "cma", "nelder-mead", "bfgs-fd"]
-command = ["compare", "spectrum:misfit", "--dims", "9", "--methods", ",".join(METHODS), "--max-evals", "3000",
-           "--out", "peaks", "--jobs", "1"]  # fmt: skip
-done = subprocess.run([sys.executable, "-m", "esgroup", *command], cwd=folder, capture_output=True, text=True)
-print(done.stdout or done.stderr)
+command = [
+    "compare",
+    "spectrum:misfit",
+    "--dims",
+    "9",
+    "--methods",
+    ",".join(METHODS),
+    "--max-evals",
+    "3000",
+    "--out",
+    "peaks",
+    "--jobs",
+    "1",
+]
+done = subprocess.run(
+    [sys.executable, "-m", "esgroup", *command],
+    cwd=folder,
+    capture_output=True,
+    text=True,
+)
+print(f"exit status {done.returncode}", done.stderr if done.returncode else "")
+print("files:", *sorted(path.name for path in (folder / "peaks").iterdir()))
+
+# %%
+# The command prints a table, which is also in ``table.md``. Here are its last columns:
+
+for line in (folder / "peaks" / "table.md").read_text().splitlines():
+    columns = line.split("|")
+    if len(columns) > 7:  # the table of each problem; the one before it is shorter
+        print("|".join(columns[3:8]))
 
 # %%
 # How to read it
@@ -78,7 +106,9 @@ print(done.stdout or done.stderr)
 #
 # The runs themselves show why some fail.
 
-COLOURS = dict(zip(METHODS, ["#0072B2", "#56B4E9", "#E69F00", "#6b6b6b", "#D55E00"], strict=True))
+COLOURS = dict(
+    zip(METHODS, ["#0072B2", "#56B4E9", "#E69F00", "#6b6b6b", "#D55E00"], strict=True)
+)
 LINES = dict(zip(METHODS, ["-", "--", "-.", ":", "-"], strict=True))
 runs = read(folder / "peaks" / "runs.csv")
 best = min(run.best for run in runs)
@@ -91,15 +121,31 @@ def best_so_far(run):
     return np.interp(grid, evaluations, values)
 
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.8), width_ratios=(1.2, 1), layout="constrained")
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(7, 3.8), width_ratios=(1.2, 1), layout="constrained"
+)
 for row, method in enumerate(METHODS):
     mine = [run for run in runs if run.method == method]
-    left.plot(grid, np.median([best_so_far(run) for run in mine], axis=0), color=COLOURS[method],
-              linestyle=LINES[method], linewidth=2, label=method)  # fmt: skip
+    left.plot(
+        grid,
+        np.median([best_so_far(run) for run in mine], axis=0),
+        color=COLOURS[method],
+        linestyle=LINES[method],
+        linewidth=2,
+        label=method,
+    )
     final = [run.best for run in mine]
-    right.scatter(final, row + np.linspace(-0.25, 0.25, len(final)), color=COLOURS[method], s=30)
+    right.scatter(
+        final, row + np.linspace(-0.25, 0.25, len(final)), color=COLOURS[method], s=30
+    )
     print(f"{method:14}", *(f"{value:8.4f}" for value in sorted(final)))
-left.set(xlabel="evaluations", ylabel="misfit", xscale="log", yscale="log", title="Medians of five runs")
+left.set(
+    xlabel="evaluations",
+    ylabel="misfit",
+    xscale="log",
+    yscale="log",
+    title="Medians of five runs",
+)
 left.legend(loc="lower left")
 right.set_yticks(range(len(METHODS)), METHODS)
 right.invert_yaxis()

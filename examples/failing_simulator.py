@@ -10,6 +10,7 @@ grow without end, and the program stops with an error instead of a value. This t
 It needs ``matplotlib`` and nothing else.
 """
 
+import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -36,7 +37,11 @@ def simulate(gains):
     for k in range(STEPS - 1):
         error = 1.0 - temperature[k]
         total += error * STEP
-        heat[k + DELAY] = proportional * error + integral * total - derivative * (temperature[k] - before) / STEP
+        heat[k + DELAY] = (
+            proportional * error
+            + integral * total
+            - derivative * (temperature[k] - before) / STEP
+        )
         before = temperature[k]
         slope += STEP * (heat[k] - temperature[k] - 9.0 * slope) / 8.0
         temperature[k + 1] = temperature[k] + STEP * slope
@@ -57,20 +62,30 @@ def cost(gains):
 # exception carries the result so far.
 
 START, BOUNDS = [12.0, 1.0, 12.0], [(0, 25), (0, 5), (0, 30)]
-WIDTHS = [6.0, 1.0, 6.0]  # the gains have different sizes, so each has its own first standard deviation
+WIDTHS = [6.0, 1.0, 6.0]  # first standard deviations: the gains have different sizes
 
 try:
     esgroup.minimize(cost, START, WIDTHS, bounds=BOUNDS, max_evals=300, rng=6)
 except FloatingPointError as error:
-    print(f"{error}. Evaluations so far: {error.result.nfev}, the best: {error.result.fun:.4f}")
+    print(
+        f"{error}. Evaluations so far: {error.result.nfev}, the best: {error.result.fun:.4f}"
+    )
 
 # %%
 # Name the exceptions that you expect, and only these. Such a run then counts as the worst of its generation; a
 # ``TypeError`` in the simulator would still reach you. ``on_error="nan"`` would accept every exception.
 
-result = esgroup.minimize(cost, START, WIDTHS, bounds=BOUNDS, max_evals=300, on_error=FloatingPointError, rng=6)
+result = esgroup.minimize(
+    cost,
+    START,
+    WIDTHS,
+    bounds=BOUNDS,
+    max_evals=300,
+    on_error=FloatingPointError,
+    rng=6,
+)
 print(result.x.round(2), f"{result.fun:.5f}")
-print(result.message)
+print(textwrap.fill(result.message, 80))
 
 # %%
 # The same with ask and tell
@@ -93,7 +108,9 @@ while not search.stop():
     values.extend(told)
 
 points, failed = np.array(points), np.isnan(values)
-print(f"{failed.sum()} of {len(points)} runs failed, {failed[:100].sum()} of them among the first 100")
+print(
+    f"{failed.sum()} of {len(points)} runs failed, {failed[:100].sum()} of them among the first 100"
+)
 print("the same result as before:", np.array_equal(search.result.x, result.x))
 
 # %%
@@ -115,9 +132,22 @@ across, up = np.linspace(*BOUNDS[0], 26), np.linspace(*BOUNDS[2], 21)
 stable = [[is_stable(p, result.x[1], d) for p in across] for d in up]
 left.contourf(across, up, stable, levels=[-0.5, 0.5], colors=["#f6ddcf"])
 left.text(24, 29, "unstable", ha="right", va="top", color=ORANGE)
-shown = left.scatter(*points[~failed][:, [0, 2]].T, c=np.flatnonzero(~failed), s=14, cmap="viridis", vmax=100)
-left.scatter(*points[failed][:, [0, 2]].T, color=ORANGE, marker="x", s=28, linewidth=1.4, label="failed",
-             clip_on=False)  # fmt: skip
+shown = left.scatter(
+    *points[~failed][:, [0, 2]].T,
+    c=np.flatnonzero(~failed),
+    s=14,
+    cmap="viridis",
+    vmax=100,
+)
+left.scatter(
+    *points[failed][:, [0, 2]].T,
+    color=ORANGE,
+    marker="x",
+    s=28,
+    linewidth=1.4,
+    label="failed",
+    clip_on=False,
+)
 left.set(
     xlabel="proportional gain",
     ylabel="derivative gain",
@@ -128,10 +158,17 @@ left.set(
 left.legend(loc="lower right")
 figure.colorbar(shown, ax=left, label="evaluation", extend="max")
 minutes = STEP * np.arange(STEPS)
-right.plot(minutes, simulate(START)[0], color=GREY, linestyle="--", label="at the start")
+right.plot(
+    minutes, simulate(START)[0], color=GREY, linestyle="--", label="at the start"
+)
 right.plot(minutes, simulate(result.x)[0], color=BLUE, linewidth=2, label="found")
 right.axhline(1.0, color="black", linewidth=0.8)
-right.set(xlabel="minutes", ylabel="temperature", title="The tank after a new set point", xlim=(0, 30))
+right.set(
+    xlabel="minutes",
+    ylabel="temperature",
+    title="The tank after a new set point",
+    xlim=(0, 30),
+)
 right.legend(loc="lower right")
 plt.show()
 
@@ -152,9 +189,17 @@ def cost_with_licence(gains):
     return cost(gains)
 
 
-night = esgroup.minimize(cost_with_licence, START, WIDTHS, bounds=BOUNDS, max_evals=300, on_error="nan",
-                         max_failures=20, rng=6)  # fmt: skip
-print(night.stop)
+night = esgroup.minimize(
+    cost_with_licence,
+    START,
+    WIDTHS,
+    bounds=BOUNDS,
+    max_evals=300,
+    on_error="nan",
+    max_failures=20,
+    rng=6,
+)
+print(night.stop["failures"])
 print(f"{night.nfev} evaluations, the best {night.fun:.5f}")
 
 # %%
@@ -174,9 +219,18 @@ def cost_that_hangs(gains):
 
 
 with ThreadPoolExecutor(8) as pool:
-    hanging = esgroup.minimize(cost_that_hangs, START, WIDTHS, bounds=BOUNDS, max_evals=60, executor=pool,
-                               on_error=FloatingPointError, eval_timeout=0.5, rng=6)  # fmt: skip
-print(hanging.message)
+    hanging = esgroup.minimize(
+        cost_that_hangs,
+        START,
+        WIDTHS,
+        bounds=BOUNDS,
+        max_evals=60,
+        executor=pool,
+        on_error=FloatingPointError,
+        eval_timeout=0.5,
+        rng=6,
+    )
+print(textwrap.fill(hanging.message, 80))
 
 # %%
 # What to watch out for

@@ -10,6 +10,8 @@ This tutorial compares what one may do with so few evaluations. A cheap stand-in
 has the same shape, and takes microseconds. That is a good habit before an expensive run in any case.
 """
 
+import textwrap
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.optimize import least_squares, minimize
@@ -24,19 +26,27 @@ import esgroup
 # error of 0.02, and the misfit is a sum of squares in units of that error: with 63 measurements and 6 numbers a good
 # fit has about 57.
 
-HOURS, KELVIN, ERROR = np.linspace(0, 10, 21), np.array([[300.0], [320.0], [340.0]]), 0.02
+HOURS, KELVIN, ERROR = (
+    np.linspace(0, 10, 21),
+    np.array([[300.0], [320.0], [340.0]]),
+    0.02,
+)
 TRUE = np.array([-1.0, 15.0, -2.0, 25.0, 1.0, 0.2])
 
 
 def concentration(x):
-    """B at three temperatures over time; k = exp(log k at 320 K + activation (1 - 320 K / temperature))."""
+    """B at three temperatures over time; log k = log k(320 K) + activation (1 - 320 K / T)."""
     log_k1, activation1, log_k2, activation2, log_amount, zero = x
     k1 = np.exp(log_k1 + activation1 * (1 - 320 / KELVIN))
     k2 = np.exp(log_k2 + activation2 * (1 - 320 / KELVIN))
-    return zero + np.exp(log_amount) * k1 / (k2 - k1) * (np.exp(-k1 * HOURS) - np.exp(-k2 * HOURS))
+    return zero + np.exp(log_amount) * k1 / (k2 - k1) * (
+        np.exp(-k1 * HOURS) - np.exp(-k2 * HOURS)
+    )
 
 
-MEASURED = concentration(TRUE) + np.random.default_rng(0).normal(0, ERROR, (3, len(HOURS)))
+MEASURED = concentration(TRUE) + np.random.default_rng(0).normal(
+    0, ERROR, (3, len(HOURS))
+)
 
 
 def misfit(x):
@@ -59,10 +69,13 @@ def guess(seed):
 
 
 plain = esgroup.minimize(misfit, guess(0), WIDTHS, max_evals=200, rng=0)
-with_model = esgroup.minimize(misfit, guess(0), WIDTHS, max_evals=200, rng=0, model="auto")
+with_model = esgroup.minimize(
+    misfit, guess(0), WIDTHS, max_evals=200, rng=0, model="auto"
+)
 print(f"at the guess {misfit(guess(0)):9.1f}")
 print(f"plain search {plain.fun:9.1f}")
-print(f"with a model {with_model.fun:9.1f}   {with_model.message}")
+print(f"with a model {with_model.fun:9.1f}")
+print(textwrap.fill(with_model.message, 80))
 
 # %%
 # Beside other methods
@@ -98,10 +111,17 @@ def best_values(method, function, seed, budget=250):
         if method == "BFGS":
             minimize(counted, start, method="BFGS")
         elif method == "COBYQA":
-            minimize(counted, start, method="COBYQA", options={"initial_tr_radius": 1.0, "maxfev": budget})
+            minimize(
+                counted,
+                start,
+                method="COBYQA",
+                options={"initial_tr_radius": 1.0, "maxfev": budget},
+            )
         else:
             model = "quadratic" if method == "with a model" else None
-            esgroup.minimize(counted, start, 1.0, model=model, max_evals=budget, rng=seed)
+            esgroup.minimize(
+                counted, start, 1.0, model=model, max_evals=budget, rng=seed
+            )
     except Enough:
         pass
     return np.pad(best, (0, budget - len(best)), mode="edge")
@@ -115,14 +135,24 @@ STYLES = {
 }
 FUNCTIONS = {"Smooth": misfit, "With the noise of a solver": misfit_of_a_solver}
 curves = {
-    (title, method): np.array([best_values(method, function, seed) for seed in range(3)])
+    (title, method): np.array(
+        [best_values(method, function, seed) for seed in range(3)]
+    )
     for title, function in FUNCTIONS.items()
     for method in STYLES
 }
 for title in FUNCTIONS:
-    print(f"\n{title}: misfit after 100 and after 250 evaluations, median of three guesses")
+    print(
+        f"\n{title}: misfit after 100 and after 250 evaluations, median of three guesses"
+    )
     for method in STYLES:
-        print(f"  {method:13}", *(f"{np.median(curves[title, method][:, n - 1]):10.1f}" for n in (100, 250)))
+        print(
+            f"  {method:13}",
+            *(
+                f"{np.median(curves[title, method][:, n - 1]):10.1f}"
+                for n in (100, 250)
+            ),
+        )
 
 # %%
 
@@ -132,7 +162,14 @@ for panel, title in zip(panels, FUNCTIONS, strict=True):
         runs = curves[title, method]
         evaluations = np.arange(1, runs.shape[1] + 1)
         panel.plot(evaluations, runs.T, color=colour, linewidth=0.7, alpha=0.5)
-        panel.plot(evaluations, np.median(runs, axis=0), color=colour, linestyle=line, linewidth=2.2, label=method)
+        panel.plot(
+            evaluations,
+            np.median(runs, axis=0),
+            color=colour,
+            linestyle=line,
+            linewidth=2.2,
+            label=method,
+        )
     panel.set(title=title, xlabel="evaluations", yscale="log", xlim=(0, 250))
     panel.grid(color="#e6e6e6")
 panels[0].set_ylabel("misfit, best so far")

@@ -26,7 +26,9 @@ space = esgroup.Space(
     {
         "kernel": Choice("linear", "rbf", "laplacian", "poly"),
         "alpha": Real(1e-5, 1e2, log=True),
-        "gamma": Real(1e-4, 1e1, log=True, when={"kernel": ("rbf", "laplacian", "poly")}),
+        "gamma": Real(
+            1e-4, 1e1, log=True, when={"kernel": ("rbf", "laplacian", "poly")}
+        ),
         "degree": Integer(2, 6, when={"kernel": "poly"}),
     }
 )
@@ -40,7 +42,10 @@ space = esgroup.Space(
 # 1,347 digits judge the winner in the end; no search ever sees them.
 
 pictures, digits = load_digits(return_X_y=True)
-pictures, wanted = pictures / 16, 2 * np.eye(10)[digits] - 1  # +1 for the digit, -1 for the nine others
+pictures, wanted = (
+    pictures / 16,
+    2 * np.eye(10)[digits] - 1,
+)  # +1 for the digit, -1 for the nine others
 KNOWN = 450
 tried = []
 
@@ -72,30 +77,64 @@ def note(search):
 result = esgroup.minimize(loss, space, max_evals=200, callback=note, rng=0)
 print(result.x)
 print(f"loss {result.fun:.5f} after {result.nfev} evaluations")
-print("chances of the kernels:", {name: round(chance, 3) for name, chance in result.probabilities["kernel"].items()})
-print("standard deviations:", {name: round(float(std), 3) for name, std in result.stds.items()})
+print(
+    "chances of the kernels:",
+    {name: round(chance, 3) for name, chance in result.probabilities["kernel"].items()},
+)
+print(
+    "standard deviations:",
+    {name: round(float(std), 3) for name, std in result.stds.items()},
+)
 
 # %%
 # The standard deviations say how exactly each number is determined, for ``log=True`` as that of the natural logarithm.
 # ``gamma`` is known to two per cent. ``alpha`` may be wrong by a factor of ten, since exp(2.6) is 13: regularisation of
 # this size hardly matters here, and the digits of ``alpha`` above mean nothing.
 
-COLOURS = {"linear": "#6b6b6b", "rbf": "#0072B2", "laplacian": "#E69F00", "poly": "#D55E00"}
+COLOURS = {
+    "linear": "#6b6b6b",
+    "rbf": "#0072B2",
+    "laplacian": "#E69F00",
+    "poly": "#D55E00",
+}
 MARKERS = {"linear": "s", "rbf": "o", "laplacian": "^", "poly": "D"}
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.6), layout="constrained")
 evaluations, *chances = np.array(course).T
 for name, chance in zip(COLOURS, chances, strict=True):
-    left.plot(evaluations, chance, color=COLOURS[name], linewidth=2, marker=MARKERS[name], markevery=4, markersize=5,
-              label=name)  # fmt: skip
-left.set(xlabel="evaluations", ylabel="chance of the kernel", title="From four kernels to one", ylim=(0, 1))
+    left.plot(
+        evaluations,
+        chance,
+        color=COLOURS[name],
+        linewidth=2,
+        marker=MARKERS[name],
+        markevery=4,
+        markersize=5,
+        label=name,
+    )
+left.set(
+    xlabel="evaluations",
+    ylabel="chance of the kernel",
+    title="From four kernels to one",
+    ylim=(0, 1),
+)
 left.legend(loc="center right")
 for name in ("rbf", "laplacian", "poly"):
-    points = np.array([(p["gamma"], value) for p, value in tried if p["kernel"] == name])
+    points = np.array(
+        [(p["gamma"], value) for p, value in tried if p["kernel"] == name]
+    )
     right.scatter(*points.T, color=COLOURS[name], marker=MARKERS[name], s=16, alpha=0.8)
 linear = min(value for p, value in tried if p["kernel"] == "linear")
 right.axhline(linear, color=COLOURS["linear"], linestyle="--", linewidth=1)
-right.text(1.1e-2, linear, "the best linear", color=COLOURS["linear"], ha="center", va="bottom")
-right.set(xlabel="gamma", ylabel="loss", title="All models that were tried", xscale="log", yscale="log")
+right.text(
+    1.1e-2, linear, "the best linear", color=COLOURS["linear"], ha="center", va="bottom"
+)
+right.set(
+    xlabel="gamma",
+    ylabel="loss",
+    title="All models that were tried",
+    xscale="log",
+    yscale="log",
+)
 right.set_yticks([0.03, 0.05, 0.1, 0.2, 0.4], ["0.03", "0.05", "0.1", "0.2", "0.4"])
 right.minorticks_off()
 plt.show()
@@ -117,7 +156,9 @@ print(f"default: {share_read({'kernel': 'rbf'}):.1%}")
 # %%
 # Some parameters may be given. ``fixed`` takes them by name, and what remains is searched:
 
-polynomial = esgroup.minimize(loss, space, fixed={"kernel": "poly", "degree": 3}, max_evals=60, rng=0)
+polynomial = esgroup.minimize(
+    loss, space, fixed={"kernel": "poly", "degree": 3}, max_evals=60, rng=0
+)
 print(polynomial.x, f"{polynomial.fun:.5f}", f"{share_read(polynomial.x):.1%}")
 
 # %%

@@ -42,12 +42,14 @@ def cost(x):
     calls += 1
     if calls == 2000 and not os.path.exists("killed"):
         open("killed", "w").close()
-        os._exit(1)                                     # no exception, no cleaning up
-    time.sleep(0.001)                                   # as if it had something to compute
+        os._exit(1)  # no exception, no cleaning up
+    time.sleep(0.001)  # as if it had something to compute
     return float(np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2))
 
-result = esgroup.minimize(cost, np.zeros(10), 0.5, target=1e-10, rng=1,
-                          checkpoint="run.npz", history="run.jsonl", resume=os.path.exists("run.npz"))
+result = esgroup.minimize(
+    cost, np.zeros(10), 0.5, target=1e-10, rng=1,
+    checkpoint="run.npz", history="run.jsonl", resume=os.path.exists("run.npz"),
+)
 print("evaluations:", result.nfev)
 print("best value: ", result.fun)
 print("in this process:", calls)
@@ -55,7 +57,9 @@ print("in this process:", calls)
 
 
 def start():
-    return subprocess.run([sys.executable, script.name], cwd=folder, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, script.name], cwd=folder, capture_output=True, text=True
+    )
 
 
 first = start()
@@ -71,7 +75,9 @@ print("files:", *sorted(path.name for path in folder.iterdir()))
 
 saved = esgroup.Searcher.load(folder / "run.npz")
 with open(folder / "run.jsonl") as file:
-    before = [json.loads(line) for line in file if line.endswith("\n")][1:]  # the first line is the header
+    before = [json.loads(line) for line in file if line.endswith("\n")][
+        1:
+    ]  # the first line is the header
 print(saved)
 print(f"the history has {len(before)} generations")
 
@@ -98,7 +104,10 @@ whole = esgroup.minimize(cost, np.zeros(10), 0.5, target=1e-10, rng=1)
 resumed = esgroup.Searcher.load(folder / "run.npz").result
 print("evaluations equal:", whole.nfev == resumed.nfev)
 print("best point equal, to the last bit:", np.array_equal(whole.x, resumed.x))
-print("standard deviations equal, to the last bit:", np.array_equal(whole.stds, resumed.stds))
+print(
+    "standard deviations equal, to the last bit:",
+    np.array_equal(whole.stds, resumed.stds),
+)
 
 # %%
 # The picture of both halves
@@ -109,14 +118,34 @@ joined = read(folder / "run.jsonl")
 cut = before[-1]["nfev"]
 first_half = joined.nfev <= saved.nfev
 BLUE, ORANGE = "#0072B2", "#D55E00"
-figure, (above, below) = plt.subplots(2, 1, figsize=(7, 4.4), sharex=True, layout="constrained")
+figure, (above, below) = plt.subplots(
+    2, 1, figsize=(7, 4.4), sharex=True, layout="constrained"
+)
 for panel, values in ((above, joined.best_f), (below, joined.sigma)):
-    panel.plot(joined.nfev[first_half], values[first_half], color=BLUE, linewidth=2, label="first run")
-    panel.plot(joined.nfev[~first_half], values[~first_half], color=ORANGE, linewidth=2, label="resumed")
+    panel.plot(
+        joined.nfev[first_half],
+        values[first_half],
+        color=BLUE,
+        linewidth=2,
+        label="first run",
+    )
+    panel.plot(
+        joined.nfev[~first_half],
+        values[~first_half],
+        color=ORANGE,
+        linewidth=2,
+        label="resumed",
+    )
     panel.axvline(cut, color="black", linestyle="--", linewidth=1)
     panel.set_yscale("log")
     panel.grid(color="#e6e6e6")
-above.annotate("killed", (cut, 0.9), xycoords=("data", "axes fraction"), xytext=(5, 0), textcoords="offset points")
+above.annotate(
+    "killed",
+    (cut, 0.9),
+    xycoords=("data", "axes fraction"),
+    xytext=(5, 0),
+    textcoords="offset points",
+)
 above.set(ylabel="best value", title="One search in two processes")
 above.legend(loc="lower left")
 below.set(xlabel="evaluations", ylabel="step size")
