@@ -63,6 +63,8 @@ class FileKeeper(ABC, Generic[Kept]):
     def _write(self, kept: Kept) -> None:
         if self._path is None:
             return
+        if self._outage is None:
+            self.contents(kept)  # loads modules: were that counted as writing, the second file would wait for seconds
         begin = time.monotonic()
         try:
             files.write(self._path, *self.contents(kept))
