@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from importlib.util import find_spec
@@ -14,6 +15,8 @@ ROOT = HERE.parent
 sys.path[:0] = [str(HERE / "_extensions"), str(ROOT), str(ROOT / "problems")]
 
 from esgroup.version import __version__  # noqa: E402
+
+os.environ["DASK_LOGGING__DISTRIBUTED"] = "warning"  # the example with a cluster would fill the terminal
 
 # examples that take longer than the whole rest of the site: shown with pictures that are committed beside them
 LONG_EXAMPLES: set[str] = set()
@@ -36,6 +39,7 @@ extensions = [
     "docstrings",
     "mathml",
     "repository_links",
+    "zoo",
 ]
 exclude_patterns = ["_build", "_extensions", "**/GALLERY_HEADER.rst", "tutorials/*.ipynb", "tutorials/*.py"]
 templates_path = ["_templates"]
@@ -49,7 +53,7 @@ default_role = "py:obj"  # `name` in a docstring: a link where there is such a n
 
 # ---- reference --------------------------------------------------------------------------------------------------
 
-autodoc_default_options = {"members": True, "member-order": "bysource", "show-inheritance": True}
+autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {"Array": "Array", "Path": "Path"}
@@ -115,6 +119,7 @@ html_logo = "_static/logo.svg"
 html_favicon = "_static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
+html_domain_indices = False  # the general index has the modules, too
 html_theme_options: dict[str, Any] = {
     "sidebar_hide_name": True,
     "light_css_variables": {"color-brand-primary": "#1f5fa8", "color-brand-content": "#1f5fa8"},

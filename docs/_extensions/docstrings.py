@@ -54,6 +54,13 @@ def words_are_no_links(app: Sphinx, document: nodes.document) -> None:
             node.replace_self(node.children)
 
 
+def attributes_by_their_name(app: Sphinx, document: nodes.document) -> None:
+    """Head the list of attributes by the word of the docstring, which Sphinx calls variables."""
+    for name in document.findall(nodes.field_name):
+        if name.astext() == "Variables":
+            name[:] = [nodes.Text("Attributes")]
+
+
 def by_short_name(
     app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, content: nodes.Element
 ) -> nodes.Node | None:
@@ -77,5 +84,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", as_markup, priority=100)  # before napoleon
     app.connect("autodoc-skip-member", skip_boilerplate)
     app.connect("doctree-read", words_are_no_links)
+    app.connect("doctree-read", attributes_by_their_name)
     app.connect("missing-reference", by_short_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,6 +6,8 @@ error of the build: write it with simpler means.
 
 from __future__ import annotations
 
+import re
+
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -14,10 +16,11 @@ from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
 logger = logging.getLogger(__name__)
+SIZED = re.compile(r"\\(big|Big|bigg|Bigg)(?![a-zA-Z])")  # docutils knows \bigl and \bigr, and sizes both alike
 
 
 def converted(self: HTML5Translator, node: nodes.math | nodes.math_block, *, block: bool) -> str:
-    text = node.astext().strip()
+    text = SIZED.sub(r"\\\1l", node.astext().strip())
     if block and r"\\" in text and r"\begin" not in text:
         text = rf"\begin{{aligned}}{text}\end{{aligned}}"  # as Sphinx does for other renderers
     try:
