@@ -1,4 +1,4 @@
-"""The directive `command-help`: what `esgroup --help` and `esgroup COMMAND --help` print, asked when the site is built."""
+"""The directive `command-help`: what `esgroup --help` and `esgroup COMMAND --help` print when the site is built."""
 
 from __future__ import annotations
 

@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("sphinx", reason="sphinx is not installed: pip install 'esgroup[docs]'")
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "_extensions"))
 
-import command_help  # noqa: E402
-import docstrings  # noqa: E402
-import mathml  # noqa: E402
-import repository_links  # noqa: E402
-from docutils import nodes  # noqa: E402
+import command_help
+import docstrings
+import mathml
+import repository_links
+from docutils import nodes
 
 
 @pytest.mark.parametrize("formula", [r"x = m + \sigma A z", r"\Big( \frac{a}{b} \Big)", r"a &= b \\ c &= d"])

@@ -26,17 +26,21 @@ WITHOUT_TEXT = """
   .filter((e) => e.alt.trim().length < 4 || /\\.(png|svg|jpe?g|gif|webp)$/i.test(e.alt.trim()))
   .map((e) => e.getAttribute("src"))
 """
-# what sticks out on the right, unless something around it scrolls or cuts it off
+# what sticks out on the right, unless something in the article scrolls or cuts it off; around it the theme does both
 STICKS_OUT = """
 (() => {
-  const held = (e) => e && e !== document.body
+  const held = (e) => e && !e.matches("article, body")
     && (getComputedStyle(e).overflowX !== "visible" || held(e.parentElement));
   const shown = (e) => e.checkVisibility({visibilityProperty: true, opacityProperty: true});
-  const wide = [...document.querySelectorAll("article *, footer *, header *")]
+  const wide = [...document.querySelectorAll("article *")]
     .filter((e) => e.getBoundingClientRect().right > WIDTH + 1 && shown(e) && !held(e.parentElement))
     .map((e) => `${e.tagName}.${e.className}: ${e.textContent.trim().slice(0, 60)}`);
-  const page = document.scrollingElement.scrollWidth;
-  return page > WIDTH ? [`the page is ${page} wide`, ...wide] : wide;
+  for (let e = document.querySelector("article"); e; e = e.parentElement) {
+    if (e.scrollWidth > WIDTH || (getComputedStyle(e).overflowX !== "visible" && e.scrollWidth > e.clientWidth + 1)) {
+      wide.push(`${e.tagName}.${e.className} is ${e.scrollWidth} wide inside`);
+    }
+  }
+  return wide;
 })()
 """
 # texts whose contrast with what is behind them is too low (WCAG 2.2, level AA)
