@@ -122,11 +122,7 @@ html_show_sourcelink = False
 html_domain_indices = False  # the general index has the modules, too
 html_theme_options: dict[str, Any] = {
     "sidebar_hide_name": True,
-    "light_css_variables": {
-        "color-brand-primary": "#1f5fa8",
-        "color-brand-content": "#1f5fa8",
-        "color-code-background": "#f3f5f8",
-    },
+    "light_css_variables": {"color-brand-primary": "#1f5fa8", "color-brand-content": "#1f5fa8"},
     "dark_css_variables": {"color-brand-primary": "#7db7f5", "color-brand-content": "#7db7f5"},
 }
 pygments_style = "a11y-high-contrast-light"
