@@ -4,8 +4,8 @@ A gradient, and products with the Hessian
 
 If you know more than values, which method should you take? Structured Newton keeps an estimate of the Hessian in a
 small group of matrices and refreshes it with a few products in every iteration. SciPy has BFGS, which learns from
-gradients alone, L-BFGS-B, which remembers little, and Newton-CG, which solves with products. This tutorial runs all of
-them on Rosenbrock's function with 200 variables and counts everything that they ask for.
+gradients alone, L-BFGS-B, which remembers little, and Newton-CG, which solves with products. This tutorial runs all
+of them on Rosenbrock's function with 200 variables and counts everything that they ask for.
 """
 
 import matplotlib.pyplot as plt
@@ -101,9 +101,9 @@ def run(method, x0):
 # Two starts
 # ----------
 #
-# The first start is random between 0 and 2, near the valley that leads to the minimum. The second is near 0, from where
-# the way is long and bent. ``moving`` is the default of structured Newton, a small dense block that goes to where it is
-# needed; ``heisenberg:k1=0,k2=1`` has its hub where we say, here at the last variable.
+# The first start is random between 0 and 2, near the valley that leads to the minimum. The second is near 0, from
+# where the way is long and bent. ``moving`` is the default of structured Newton, a small dense block that goes to
+# where it is needed; ``heisenberg:k1=0,k2=1`` has its hub where we say, here at the last variable.
 
 METHODS = {
     "esgroup moving": ("#1b6ca8", "-"),
@@ -126,7 +126,8 @@ for start, point in starts.items():
 # count one each. The order of the methods is not the same.
 
 fig, panels = plt.subplots(2, 2, figsize=(7.6, 5.6), sharey=True, layout="constrained")
-for (row, count), (column, start) in ((r, c) for r in enumerate(("iterations", "evaluations")) for c in enumerate(starts)):
+for row, column in np.ndindex(2, 2):
+    count, start = ("iterations", "evaluations")[row], list(starts)[column]
     axes = panels[row, column]
     for method, (colour, line) in METHODS.items():
         course = np.array(runs[start, method].course)
@@ -146,7 +147,7 @@ plt.show()
 # ---------------
 #
 # From the first start BFGS looks worse than it is. It begins with the identity as its Hessian, so the scale of the
-# function matters to it, while Newton's methods do not notice. Divided by the number of variables, the same function
+# function matters to it; a Newton step does not depend on it. Divided by the number of variables, the same function
 # takes it far fewer iterations.
 
 
@@ -169,13 +170,14 @@ for factor in (1.0, 1 / DIM):
 # ------------
 #
 # - Near the minimum a structure that fits is hard to beat: the Heisenberg group takes as many iterations here as
-#   L-BFGS-B, with one product in each. Far away the same group fails, because a fixed hub says nothing about the bend.
-# - The moving block gets there from both starts, with a third to a fifth of the iterations of BFGS. But each iteration
-#   asks for ten products, so by evaluations it is the most expensive of those that arrive.
-# - L-BFGS-B needs the fewest evaluations from both starts. Newton-CG needs the fewest iterations. If you have SciPy and a
-#   smooth function, try these two first.
-# - Structured Newton pays where products are cheap beside everything else in an iteration, where the work and memory of
-#   an iteration must be linear in the number of variables, or where you know the structure of the Hessian.
+#   L-BFGS-B, with one product in each. Far away the same group fails, because a fixed hub says nothing about the
+#   bend.
+# - The moving block gets there from both starts, with a fifth and two fifths of the iterations of BFGS. But each
+#   iteration asks for ten products, so by evaluations it is the most expensive of those that arrive.
+# - L-BFGS-B needs the fewest evaluations from both starts. Newton-CG needs the fewest iterations. If you have SciPy
+#   and a smooth function, try these two first.
+# - Structured Newton pays where products are cheap beside everything else in an iteration, where the work and memory
+#   of an iteration must be linear in the number of variables, or where you know the structure of the Hessian.
 #
 # Without ``hess_diag`` the diagonal is estimated from random products, and without ``hessp`` products come from
 # differences of gradients. Further settings are in :class:`esgroup.newton.NewtonSettings`.

@@ -6,8 +6,8 @@ How toxic is a substance, if twenty animals are all that was ever tried? A point
 posterior answers with all numbers that the data leave open. Here ``fit_posterior`` puts a Gaussian in its place, we
 check that Gaussian against the exact answer, and we see where it is not enough.
 
-The data are a bioassay by Racine and others (1986), well known from *Bayesian Data Analysis* by Gelman and others: four
-doses, five animals each, and how many died.
+The data are a bioassay by Racine and others (1986), well known from *Bayesian Data Analysis* by Gelman and others:
+four doses, five animals each, and how many died.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +23,10 @@ deaths = np.array([0, 1, 3, 5])
 # The model
 # ---------
 #
-# An animal dies with probability 1 / (1 + exp(-(a + b log dose))). The prior is wide: a has the standard deviation 5, b
-# has 10. ``fit_posterior`` needs the logarithm of prior times likelihood, up to a constant, and preferably its gradient.
-# Both functions here take rows of points, so that one call serves all samples of an iteration (``vectorized=True``).
+# An animal dies with probability 1 / (1 + exp(-(a + b log dose))). The prior is wide: a has the standard deviation 5,
+# b has 10. ``fit_posterior`` needs the logarithm of prior times likelihood, up to a constant, and preferably its
+# gradient. Both functions here take rows of points, so that one call serves all samples of an iteration
+# (``vectorized=True``).
 
 features = np.column_stack([np.ones(4), log_dose])
 prior_std = np.array([5.0, 10.0])
@@ -51,8 +52,8 @@ print(f"ELBO {fit.elbo:.3f} +- {fit.elbo_stderr:.3f}; {fit.message}")
 # ------------
 #
 # With two unknowns we can afford the truth: the density on a grid. Its sum also gives the logarithm of the evidence,
-# log Z. The ELBO is always below log Z, and the gap is the divergence of the fit from the posterior, in nats. So the gap
-# says how good the fit is. (For larger problems there is no grid. A Markov chain can check the shape there, and
+# log Z. The ELBO is always below log Z, and the gap is the divergence of the fit from the posterior, in nats. So the
+# gap says how good the fit is. (For larger problems there is no grid. A Markov chain can check the shape there, and
 # differences of ELBOs still say which of two fits is better.)
 
 a, b = np.linspace(-5, 12, 500), np.linspace(-5, 50, 600)
@@ -69,9 +70,9 @@ print(f"log Z {log_evidence:.3f}, so the Gaussian is {log_evidence - fit.elbo:.2
 # When a Gaussian is not enough
 # -----------------------------
 #
-# There is a gap because the posterior is skewed: four doses exclude small slopes, but hardly any large one. A Gaussian is
-# symmetric and cannot say that. A mixture of Gaussians can. Its components start at samples of the Gaussian, each with a
-# part of its covariance.
+# There is a gap because the posterior is skewed: four doses exclude small slopes, but hardly any large one. A
+# Gaussian is symmetric and cannot say that. A mixture of Gaussians can. Its components start at samples of the
+# Gaussian, each with a part of its covariance.
 
 starts = fit.sample(5, 2)
 components = tuple(esgroup.Gaussian("full", mean, covariance=fit.covariance() / 3) for mean in starts)
@@ -111,8 +112,8 @@ plt.show()
 # What one wants to know
 # ----------------------
 #
-# The dose that kills half of the animals is exp(-a / b). Samples of the fit answer that, or any other question, in one
-# line. Where b is small or negative the ratio has no meaning, so the chance of that is part of the answer.
+# The dose that kills half of the animals is exp(-a / b). Samples of the fit answer that, or any other question, in
+# one line. Where b is small or negative the ratio has no meaning, so the chance of that is part of the answer.
 
 for name, found in (("Gaussian", fit), ("five Gaussians", mixture)):
     draws = found.sample(20_000, 3)
@@ -131,9 +132,10 @@ print(f"exact: lethal dose {middle:.2f} [{low:.2f}, {high:.2f}] g/ml, chance tha
 # What to watch out for
 # ---------------------
 #
-# - A fit of this kind would rather miss a part of the posterior than put mass where there is none. So its intervals tend
-#   to be too narrow. Look at the ELBO of a richer family before you trust them.
-# - ``logp`` must be finite wherever the fit may reach. Search the logarithm of a positive parameter, not the parameter.
+# - A fit of this kind would rather miss a part of the posterior than put mass where there is none. So its intervals
+#   tend to be too narrow. Look at the ELBO of a richer family before you trust them.
+# - ``logp`` must be finite wherever the fit may reach. Search the logarithm of a positive parameter, not the
+#   parameter.
 # - Without a gradient it works as well, from values alone, but it needs more samples.
 # - ``converged`` and ``message`` say whether the fit has come to rest. A fit that has not is not a result.
 #

@@ -2,9 +2,9 @@
 All good designs, not just one
 ==============================
 
-Which of several designs should be built? That is for people to decide, who know about costs and tastes that no function
-has. So the search should return every optimum, not the first one that it meets. ``basins=`` does that: a mixture of
-Gaussians, each of which searches a basin of its own, while they share a list of what was found.
+Which of several designs should be built? That is for people to decide, who know about costs and tastes that no
+function has. So the search should return every optimum, not the first one that it meets. ``basins=`` does that: a
+mixture of Gaussians, each of which searches a basin of its own, while they share a list of what was found.
 """
 
 import matplotlib.pyplot as plt
@@ -37,25 +37,25 @@ landscapes = {
 # One call for each
 # -----------------
 #
-# ``basins`` is the number of Gaussians. It need not be the number of optima: a Gaussian that has found one starts again
-# elsewhere. The search ends by itself when many descents in a row have ended at optima that are known. ``mode.weight`` is the share of all descents that ended in an optimum, which
-# tells how wide its basin is.
+# ``basins`` is the number of Gaussians. It need not be the number of optima: a Gaussian that has found one starts
+# again elsewhere. The search ends by itself when many descents in a row have ended at optima that are known.
+# ``mode.weight`` is the share of all descents that ended in an optimum, which tells how wide its basin is.
 
 results = {}
 for name, (function, bounds, basins) in landscapes.items():
     result = esgroup.minimize(function, np.zeros(2), bounds=bounds, basins=basins, max_evals=20_000, rng=1)
     results[name] = result
-    print(f"{name}: {len(result.modes)} optima with {result.nfev} evaluations; {result.message}")
+    print(f"{name}: {len(result.modes)} optima with {result.nfev} evaluations; {'; '.join(result.stop.values())}")
     for mode in result.modes:
-        print(f"    {mode.value:9.5f} at ({mode.point[0]:+.4f}, {mode.point[1]:+.4f}), {mode.weight:4.0%} of the descents")
+        print(f"    {mode.value:9.5f} at {mode.point.round(4)}, {mode.weight:.1%} of the descents")
 
 # %%
 # How the mixture works
 # ---------------------
 #
 # The same search by ask and tell, to see its points. Ellipses are the first Gaussians at one standard deviation:
-# together they cover the box once. Dots are what was evaluated, the lighter the earlier. After a few hundred
-# evaluations every Gaussian has gone to one basin. The stars are the optima that were reported above.
+# together they cover the box once. Dots are the first 400 points, the lighter the earlier. Stars are the optima that
+# were reported above, large ones the best; those without dots around them are found later.
 
 fig, panels = plt.subplots(1, 2, figsize=(7.6, 4.0), layout="constrained")
 angles = np.linspace(0, 2 * np.pi, 100)
@@ -91,8 +91,8 @@ plt.show()
 # Is it worth it?
 # ---------------
 #
-# Here is the obvious alternative with the same number of evaluations: searches from random points, one after the other,
-# until the budget is spent, and a list of where they ended.
+# Here is the obvious alternative with the same number of evaluations: searches from random points, one after the
+# other, until the budget is spent, and a list of where they ended.
 
 
 def one_by_one(function, bounds, budget, rng):
@@ -116,8 +116,9 @@ for name, (function, bounds, basins) in landscapes.items():
     print(f"{name}: optima found, five seeds: basins {together}, one search after another {single}")
 
 # %%
-# The mixture saves evaluations because a descent that heads for a known optimum is given up early. On the camel both
-# miss some: the two worst optima have small basins, and even a search that ended by itself need not have all of them.
+# One reason for the difference is that the mixture gives up a descent that heads for a known optimum, while a single
+# search goes on until it has converged. On the camel both miss some: the two worst optima have small basins, and even
+# a search that ended by itself need not have all of them.
 #
 # %%
 # What to watch out for
@@ -128,5 +129,5 @@ for name, (function, bounds, basins) in landscapes.items():
 # - The budget must be enough for a few descents of every Gaussian, some hundred evaluations each. If it ends earlier,
 #   ``modes`` shows where the Gaussians are, which need not be at optima.
 # - Constraints, integers and noise are not for mixtures: see the page on which options combine.
-# - Ranks are taken within each Gaussian, not over the mixture. That is why a worse basin is not driven away by a better
-#   one, and why local optima are in the list too: look at ``mode.value``.
+# - Ranks are taken within each Gaussian, not over the mixture. That is why a worse basin is not driven away by a
+#   better one, and why local optima are in the list too: look at ``mode.value``.
