@@ -120,7 +120,6 @@ for name, (function, bounds, basins) in landscapes.items():
 # search goes on until it has converged. On the camel both miss some: the two worst optima have small basins, and even
 # a search that ended by itself need not have all of them.
 #
-# %%
 # What to watch out for
 # ---------------------
 #

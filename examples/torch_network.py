@@ -10,7 +10,6 @@ change optimisers.
 It needs PyTorch, which comes with the extra ``torch``.
 """
 
-import sys
 from contextlib import nullcontext
 
 import matplotlib.pyplot as plt
@@ -18,8 +17,8 @@ import numpy as np
 
 try:
     import torch
-except ImportError:
-    sys.exit("this tutorial needs PyTorch: pip install 'esgroup[torch]'")
+except ImportError as error:
+    raise ImportError("this tutorial needs PyTorch: pip install 'esgroup[torch]'") from error
 
 from esgroup.torch import StructuredNGD, calibration
 
