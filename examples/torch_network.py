@@ -162,8 +162,8 @@ plt.show()
 #
 # - By calibration error StructuredNGD is ahead on three of four sets. By NLL and by accuracy Adam is ahead on three
 #   of four. NLL counts both being right and being honest about it, so on this problem, with 120 epochs, take Adam.
-# - The training points suggest why: on all four sets their NLL is higher under StructuredNGD. It has learnt less from the
-#   same number of steps, and a network that has learnt less is less sure. A lower calibration error alone is
+# - The training points suggest why: on all four sets their NLL is higher under StructuredNGD. It has learnt less from
+#   the same number of steps, and a network that has learnt less is less sure. A lower calibration error alone is
 #   therefore no proof of a better network.
 # - Four data sets of 200 points are few. They show that the answer depends on the data, not how large a difference
 #   is.
