@@ -126,9 +126,11 @@ cluster.close()
 #         cluster = SLURMCluster(cores=1, processes=1, memory="4GB", walltime="12:00:00")
 #         cluster.scale(jobs=32)
 #         with Client(cluster) as client:
-#             result = esgroup.minimize(cost, x0, sigma0, max_evals=5000, executor=client, asynchronous=True,
-#                                       on_error="nan", max_failures=50, eval_timeout=3600,
-#                                       checkpoint="run.npz", resume=os.path.exists("run.npz"))
+#             result = esgroup.minimize(
+#                 cost, x0, sigma0, max_evals=5000, executor=client, asynchronous=True,
+#                 on_error="nan", max_failures=50, eval_timeout=3600,
+#                 checkpoint="run.npz", resume=os.path.exists("run.npz"),
+#             )
 #
 # What to watch out for
 # ---------------------

@@ -8,6 +8,7 @@ spectrum with three overlapping peaks, and reads the result with care. It needs 
 (``pip install 'esgroup[compare]'``).
 """
 
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -58,22 +59,10 @@ def misfit(x):
 # look at, a table, and a line for each run.
 
 METHODS = ["esgroup", "esgroup-model", "cma", "nelder-mead", "bfgs-fd"]
-command = [
-    "compare",
-    "spectrum:misfit",
-    "--dims",
-    "9",
-    "--methods",
-    ",".join(METHODS),
-    "--max-evals",
-    "3000",
-    "--out",
-    "peaks",
-    "--jobs",
-    "1",
-]
+command = "compare spectrum:misfit --dims 9 --max-evals 3000 --out peaks --jobs 1"
+methods = ["--methods", ",".join(METHODS)]
 done = subprocess.run(
-    [sys.executable, "-m", "esgroup", *command],
+    [sys.executable, "-m", "esgroup", *shlex.split(command), *methods],
     cwd=folder,
     capture_output=True,
     text=True,

@@ -77,14 +77,10 @@ def note(search):
 result = esgroup.minimize(loss, space, max_evals=200, callback=note, rng=0)
 print(result.x)
 print(f"loss {result.fun:.5f} after {result.nfev} evaluations")
-print(
-    "chances of the kernels:",
-    {name: round(chance, 3) for name, chance in result.probabilities["kernel"].items()},
-)
-print(
-    "standard deviations:",
-    {name: round(float(std), 3) for name, std in result.stds.items()},
-)
+for name, chance in result.probabilities["kernel"].items():
+    print(f"chance of {name:9} {chance:6.3f}")
+for name in ("alpha", "gamma"):
+    print(f"deviation of {name} {result.stds[name]:6.3f}")
 
 # %%
 # The standard deviations say how exactly each number is determined, for ``log=True`` as that of the natural logarithm.

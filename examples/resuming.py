@@ -75,11 +75,9 @@ print("files:", *sorted(path.name for path in folder.iterdir()))
 
 saved = esgroup.Searcher.load(folder / "run.npz")
 with open(folder / "run.jsonl") as file:
-    before = [json.loads(line) for line in file if line.endswith("\n")][
-        1:
-    ]  # the first line is the header
-print(saved)
-print(f"the history has {len(before)} generations")
+    header, *before = [json.loads(line) for line in file if line.endswith("\n")]
+print("evaluations in the checkpoint:", saved.nfev)
+print("evaluations in the history:   ", before[-1]["nfev"])
 
 # %%
 # Start the script again

