@@ -97,7 +97,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "tutorials",
     "filename_pattern": executed(),
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "tutorial_order.Place",
     "download_all_examples": False,
     "write_computation_times": False,
     "show_memory": False,

@@ -90,8 +90,18 @@ def run(method, x0):
                              hess_diag=f.hess_diag, callback=f.iterated, max_iters=3000)  # fmt: skip
         else:
             more = {"hessp": f.hessp} if method == "Newton-CG" else {}
-            options = {"maxiter": 3000} | ({"xtol": 1e-12} if method == "Newton-CG" else {})  # else it ends too soon
-            scipy.optimize.minimize(f.fun, x0, method=method, jac=f.jac, callback=f.iterated, options=options, **more)
+            options = {"maxiter": 3000} | (
+                {"xtol": 1e-12} if method == "Newton-CG" else {}
+            )  # else it ends too soon
+            scipy.optimize.minimize(
+                f.fun,
+                x0,
+                method=method,
+                jac=f.jac,
+                callback=f.iterated,
+                options=options,
+                **more,
+            )
     except Reached:
         pass
     return f
@@ -115,11 +125,15 @@ METHODS = {
 starts = {"U(0, 2)": x0, "near 0": 0.1 * np.random.default_rng(2).standard_normal(DIM)}
 runs = {}
 for start, point in starts.items():
-    print(f"\nfrom {start}: iterations, values, gradients, products, diagonals to {TARGET:g}")
+    print(
+        f"\nfrom {start}: iterations, values, gradients, products, diagonals to {TARGET:g}"
+    )
     for method in METHODS:
         f = runs[start, method] = run(method, point)
         ending = "" if f.best <= TARGET else f"   not reached: {f.best:.2g}"
-        print(f"{method:30s}{f.iterations:6d}{f.values:8d}{f.gradients:8d}{f.products:8d}{f.diagonals:8d}{ending}")
+        print(
+            f"{method:30s}{f.iterations:6d}{f.values:8d}{f.gradients:8d}{f.products:8d}{f.diagonals:8d}{ending}"
+        )
 
 # %%
 # Above, the best value over iterations. Below, over everything that was asked for: a value, a gradient and a product
@@ -139,7 +153,12 @@ for row, column in np.ndindex(2, 2):
         axes.set_title(f"start {start}", loc="left", fontsize=10)
 for axes in panels[:, 0]:
     axes.set_ylabel("best value")
-fig.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+fig.legend(
+    *panels[0, 0].get_legend_handles_labels(),
+    loc="outside lower center",
+    ncols=3,
+    frameon=False,
+)
 plt.show()
 
 # %%
@@ -163,7 +182,9 @@ def scaled_bfgs(factor):
 
 for factor in (1.0, 1 / DIM):
     iterations, value = scaled_bfgs(factor)
-    print(f"BFGS on {factor:g} times Rosenbrock's function: {iterations} iterations to {value:.1e}")
+    print(
+        f"BFGS on {factor:g} times Rosenbrock's function: {iterations} iterations to {value:.1e}"
+    )
 
 # %%
 # What to take

@@ -89,7 +89,9 @@ def ellipse(W):
     return centre + circle @ np.linalg.cholesky(W).T
 
 
-fig, panels = plt.subplots(1, 3, figsize=(7.6, 3.5), sharex=True, sharey=True, layout="constrained")
+fig, panels = plt.subplots(
+    1, 3, figsize=(7.6, 3.5), sharex=True, sharey=True, layout="constrained"
+)
 for axes, number in zip(panels, (0, 10, len(generations) - 1), strict=True):
     axes.scatter(*data[40:].T, s=5, color="#8a949c", linewidths=0)
     axes.scatter(*data[:40].T, s=12, marker="x", color="#c8642b", linewidths=0.9)
@@ -99,10 +101,18 @@ for axes, number in zip(panels, (0, 10, len(generations) - 1), strict=True):
     axes.set_title(f"generation {number + 1}", loc="left", fontsize=10)
     axes.set(xlabel="first coordinate", aspect="equal", xlim=(-6, 6), ylim=(-6.5, 6.5))
 panels[0].set_ylabel("second coordinate")
-for name, colour, line in (("samples of the search", "#1b6ca8", "-"), ("truth", "#222222", (0, (4, 2)))):
+for name, colour, line in (
+    ("samples of the search", "#1b6ca8", "-"),
+    ("truth", "#222222", (0, (4, 2))),
+):
     panels[0].plot([], [], color=colour, linestyle=line, label=name)
 panels[0].scatter([], [], s=12, marker="x", color="#c8642b", label="wrong points")
-fig.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+fig.legend(
+    *panels[0].get_legend_handles_labels(),
+    loc="outside lower center",
+    ncols=3,
+    frameon=False,
+)
 plt.show()
 
 # %%
@@ -112,8 +122,17 @@ plt.show()
 # A start that is a hundred times too large or too small costs little with 2 x 2 matrices:
 
 for scale in (1e-4, 1e-2, 1.0, 1e2, 1e4):
-    again = esgroup.minimize(trimmed, scale * start, space="spd", target=result.fun + 1e-4, max_evals=3000, rng=1)
-    print(f"start times {scale:<6g} {again.nfev:5d} evaluations to {again.fun - result.fun:+.1e}")
+    again = esgroup.minimize(
+        trimmed,
+        scale * start,
+        space="spd",
+        target=result.fun + 1e-4,
+        max_evals=3000,
+        rng=1,
+    )
+    print(
+        f"start times {scale:<6g} {again.nfev:5d} evaluations to {again.fun - result.fun:+.1e}"
+    )
 
 # %%
 # What to watch out for

@@ -43,7 +43,9 @@ def gradient(w):
     return (deaths - animals / (1 + np.exp(-logits))) @ features - w / prior_std**2
 
 
-fit = esgroup.fit_posterior(log_posterior, [0.0, 5.0], jac=gradient, vectorized=True, rng=1)
+fit = esgroup.fit_posterior(
+    log_posterior, [0.0, 5.0], jac=gradient, vectorized=True, rng=1
+)
 print("mean", fit.mean.round(2), "standard deviations", fit.stds.round(2))
 print(f"ELBO {fit.elbo:.3f} +- {fit.elbo_stderr:.3f}; {fit.message}")
 
@@ -64,7 +66,9 @@ peak = log_values.max()
 log_evidence = peak + np.log(np.exp(log_values - peak).sum() * cell)
 density = np.exp(log_values - log_evidence)
 
-print(f"log Z {log_evidence:.3f}, so the Gaussian is {log_evidence - fit.elbo:.2f} nats from the posterior")
+print(
+    f"log Z {log_evidence:.3f}, so the Gaussian is {log_evidence - fit.elbo:.2f} nats from the posterior"
+)
 
 # %%
 # When a Gaussian is not enough
@@ -75,7 +79,9 @@ print(f"log Z {log_evidence:.3f}, so the Gaussian is {log_evidence - fit.elbo:.2
 # Gaussian, each with a part of its covariance.
 
 starts = fit.sample(5, 2)
-components = tuple(esgroup.Gaussian("full", mean, covariance=fit.covariance() / 3) for mean in starts)
+components = tuple(
+    esgroup.Gaussian("full", mean, covariance=fit.covariance() / 3) for mean in starts
+)
 mixture = esgroup.fit_posterior(
     log_posterior,
     jac=gradient,
@@ -84,7 +90,9 @@ mixture = esgroup.fit_posterior(
     rng=1,
     max_iters=1500,
 )
-print(f"ELBO of five Gaussians {mixture.elbo:.3f} +- {mixture.elbo_stderr:.3f}; {mixture.message}")
+print(
+    f"ELBO of five Gaussians {mixture.elbo:.3f} +- {mixture.elbo_stderr:.3f}; {mixture.message}"
+)
 print(f"they are {log_evidence - mixture.elbo:.2f} nats from the posterior")
 
 # %%
@@ -96,14 +104,33 @@ print(f"they are {log_evidence - mixture.elbo:.2f} nats from the posterior")
 fig, (both, slope) = plt.subplots(1, 2, figsize=(7.6, 3.5), layout="constrained")
 GAUSSIAN, MIXTURE = "#c8642b", "#1b6ca8"
 heights = density.max() * np.array([0.05, 0.3, 0.8])
-both.contourf(a, b, density.T, levels=[*heights, density.max()], colors=["#e4e7ea", "#c6cdd3", "#a5b0b9"])
+both.contourf(
+    a,
+    b,
+    density.T,
+    levels=[*heights, density.max()],
+    colors=["#e4e7ea", "#c6cdd3", "#a5b0b9"],
+)
 fits = ((fit, GAUSSIAN, "--", "Gaussian"), (mixture, MIXTURE, "-", "five Gaussians"))
 for found, colour, line, name in fits:
     q = np.exp(found.log_density(grid.reshape(-1, 2))).reshape(grid.shape[:2])
-    both.contour(a, b, q.T, levels=heights, colors=colour, linestyles=line, linewidths=1.3)
-    slope.plot(b, found.marginal_density(1, b), color=colour, linestyle=line, linewidth=1.8, label=name)
-slope.fill_between(b, density.sum(axis=0) * (a[1] - a[0]), color="#c6cdd3", label="exact, from a grid")
-both.set(xlabel="a, at log dose 0", ylabel="b, the slope", xlim=(-2.5, 5), ylim=(-1, 24))
+    both.contour(
+        a, b, q.T, levels=heights, colors=colour, linestyles=line, linewidths=1.3
+    )
+    slope.plot(
+        b,
+        found.marginal_density(1, b),
+        color=colour,
+        linestyle=line,
+        linewidth=1.8,
+        label=name,
+    )
+slope.fill_between(
+    b, density.sum(axis=0) * (a[1] - a[0]), color="#c6cdd3", label="exact, from a grid"
+)
+both.set(
+    xlabel="a, at log dose 0", ylabel="b, the slope", xlim=(-2.5, 5), ylim=(-1, 24)
+)
 slope.set(xlabel="b, the slope", ylabel="density", xlim=(-3, 28), ylim=(0, None))
 slope.legend(frameon=False)
 plt.show()
@@ -118,15 +145,23 @@ plt.show()
 for name, found in (("Gaussian", fit), ("five Gaussians", mixture)):
     draws = found.sample(20_000, 3)
     toxic = draws[:, 1] > 0
-    low, middle, high = np.exp(np.quantile(-draws[toxic, 0] / draws[toxic, 1], [0.05, 0.5, 0.95]))
-    print(f"{name}: lethal dose {middle:.2f} [{low:.2f}, {high:.2f}] g/ml, chance that b <= 0: {1 - toxic.mean():.4f}")
+    low, middle, high = np.exp(
+        np.quantile(-draws[toxic, 0] / draws[toxic, 1], [0.05, 0.5, 0.95])
+    )
+    print(
+        f"{name}: lethal dose {middle:.2f} [{low:.2f}, {high:.2f}] g/ml, chance that b <= 0: {1 - toxic.mean():.4f}"
+    )
 
 toxic = grid[..., 1] > 0  # the same from the grid, whose points have weights
 log_doses, weights = -grid[toxic][:, 0] / grid[toxic][:, 1], density[toxic] * cell
 order = np.argsort(log_doses)
 shares = np.cumsum(weights[order])
-low, middle, high = np.exp(np.interp(np.array([0.05, 0.5, 0.95]) * shares[-1], shares, log_doses[order]))
-print(f"exact: lethal dose {middle:.2f} [{low:.2f}, {high:.2f}] g/ml, chance that b <= 0: {1 - shares[-1]:.4f}")
+low, middle, high = np.exp(
+    np.interp(np.array([0.05, 0.5, 0.95]) * shares[-1], shares, log_doses[order])
+)
+print(
+    f"exact: lethal dose {middle:.2f} [{low:.2f}, {high:.2f}] g/ml, chance that b <= 0: {1 - shares[-1]:.4f}"
+)
 
 # %%
 # What to watch out for

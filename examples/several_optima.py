@@ -20,7 +20,9 @@ import esgroup
 
 
 def himmelblau(x):
-    return (x[..., 0] ** 2 + x[..., 1] - 11) ** 2 + (x[..., 0] + x[..., 1] ** 2 - 7) ** 2
+    return (x[..., 0] ** 2 + x[..., 1] - 11) ** 2 + (
+        x[..., 0] + x[..., 1] ** 2 - 7
+    ) ** 2
 
 
 def camel(x):
@@ -43,11 +45,17 @@ landscapes = {
 
 results = {}
 for name, (function, bounds, basins) in landscapes.items():
-    result = esgroup.minimize(function, np.zeros(2), bounds=bounds, basins=basins, max_evals=20_000, rng=1)
+    result = esgroup.minimize(
+        function, np.zeros(2), bounds=bounds, basins=basins, max_evals=20_000, rng=1
+    )
     results[name] = result
-    print(f"{name}: {len(result.modes)} optima with {result.nfev} evaluations; {'; '.join(result.stop.values())}")
+    print(
+        f"{name}: {len(result.modes)} optima with {result.nfev} evaluations; {'; '.join(result.stop.values())}"
+    )
     for mode in result.modes:
-        print(f"    {mode.value:9.5f} at {mode.point.round(4)}, {mode.weight:.1%} of the descents")
+        print(
+            f"    {mode.value:9.5f} at {mode.point.round(4)}, {mode.weight:.1%} of the descents"
+        )
 
 # %%
 # How the mixture works
@@ -60,7 +68,9 @@ for name, (function, bounds, basins) in landscapes.items():
 fig, panels = plt.subplots(1, 2, figsize=(7.6, 4.0), layout="constrained")
 angles = np.linspace(0, 2 * np.pi, 100)
 circle = np.column_stack([np.cos(angles), np.sin(angles)])
-for axes, (name, (function, bounds, basins)) in zip(panels, landscapes.items(), strict=True):
+for axes, (name, (function, bounds, basins)) in zip(
+    panels, landscapes.items(), strict=True
+):
     mixture = esgroup.Mixture.spread(basins, bounds=bounds, rng=1)
     search = esgroup.Searcher(mixture, bounds=bounds, rng=1, max_evals=400)
     points = []
@@ -74,15 +84,27 @@ for axes, (name, (function, bounds, basins)) in zip(panels, landscapes.items(), 
     heights = function(np.stack([x, y], axis=-1))
     levels = heights.min() + np.geomspace(0.02, 1, 14) * np.ptp(heights)
     axes.contour(x, y, heights, levels=levels, colors="#ccd3d8", linewidths=0.7)
-    axes.scatter(*points.T, s=6, c=np.arange(len(points)), cmap="Blues", vmin=-150, linewidths=0)
+    axes.scatter(
+        *points.T, s=6, c=np.arange(len(points)), cmap="Blues", vmin=-150, linewidths=0
+    )
     state = mixture.state()
-    for gaussian, own in zip(mixture.components, mixture.component_states(state), strict=True):
-        outline = own.mean + circle @ np.linalg.cholesky(gaussian.dense_covariance(own)).T
+    for gaussian, own in zip(
+        mixture.components, mixture.component_states(state), strict=True
+    ):
+        outline = (
+            own.mean + circle @ np.linalg.cholesky(gaussian.dense_covariance(own)).T
+        )
         axes.plot(*outline.T, color="#7a7a7a", linewidth=1.0, linestyle=(0, (4, 2)))
     best = results[name].fun
     for mode in results[name].modes:
         is_best = mode.value < best + 1e-6
-        axes.plot(*mode.point, marker="*", markersize=15 if is_best else 9, color="#c8642b", markeredgecolor="white")
+        axes.plot(
+            *mode.point,
+            marker="*",
+            markersize=15 if is_best else 9,
+            color="#c8642b",
+            markeredgecolor="white",
+        )
     axes.set(xlim=bounds[0], ylim=bounds[1], xlabel="first coordinate", title=name)
 panels[0].set_ylabel("second coordinate")
 plt.show()
@@ -100,7 +122,14 @@ def one_by_one(function, bounds, budget, rng):
     found, spent = [], 0
     while spent < budget:
         start = rng.uniform(low, high)
-        run = esgroup.minimize(function, start, (high - low) / 6, bounds=bounds, max_evals=budget - spent, rng=rng)
+        run = esgroup.minimize(
+            function,
+            start,
+            (high - low) / 6,
+            bounds=bounds,
+            max_evals=budget - spent,
+            rng=rng,
+        )
         spent += run.nfev
         if run.success and all(np.linalg.norm(run.x - other) > 1e-3 for other in found):
             found.append(run.x)
@@ -110,10 +139,21 @@ def one_by_one(function, bounds, budget, rng):
 for name, (function, bounds, basins) in landscapes.items():
     together, single = [], []
     for seed in range(5):
-        result = esgroup.minimize(function, np.zeros(2), bounds=bounds, basins=basins, max_evals=5000, rng=seed)
+        result = esgroup.minimize(
+            function,
+            np.zeros(2),
+            bounds=bounds,
+            basins=basins,
+            max_evals=5000,
+            rng=seed,
+        )
         together.append(len(result.modes))
-        single.append(one_by_one(function, bounds, result.nfev, np.random.default_rng(seed)))
-    print(f"{name}: optima found, five seeds: basins {together}, one search after another {single}")
+        single.append(
+            one_by_one(function, bounds, result.nfev, np.random.default_rng(seed))
+        )
+    print(
+        f"{name}: optima found, five seeds: basins {together}, one search after another {single}"
+    )
 
 # %%
 # One reason for the difference is that the mixture gives up a descent that heads for a known optimum, while a single

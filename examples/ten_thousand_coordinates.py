@@ -56,8 +56,12 @@ def follow(search, values):
 start = np.ones(N * N)
 search = esgroup.Searcher(start, 0.05, rng=1, max_evals=BUDGET)
 courses = {"frame (default)": follow(search, deviation)}
-print(f"{search.structure}: {search.state.root.size:,} numbers in place of {(N * N) ** 2:,}")
-print(f"deviation at the start {deviation(start)[0]:.4f}, after {search.nfev} evaluations {search.best_f:.4f}")
+print(
+    f"{search.structure}: {search.state.root.size:,} numbers in place of {(N * N) ** 2:,}"
+)
+print(
+    f"deviation at the start {deviation(start)[0]:.4f}, after {search.nfev} evaluations {search.best_f:.4f}"
+)
 
 # %%
 # What the axes show
@@ -74,14 +78,25 @@ effects = np.linalg.norm(temperature(axes.directions[order]), axis=(1, 2))
 directions = np.random.default_rng(2).standard_normal((200, N * N))
 directions /= np.linalg.norm(directions, axis=1, keepdims=True)
 usual = np.median(np.linalg.norm(temperature(directions), axis=(1, 2)))
-print("what a step along them changes, relative to a random direction", (effects / usual).round(1))
+print(
+    "what a step along them changes, relative to a random direction",
+    (effects / usual).round(1),
+)
 
 fig, panels = plt.subplots(1, 4, figsize=(7.6, 2.5), layout="constrained")
 longest = [temperature(axes.directions[k])[0] for k in order[:2]]
 pictures = (wanted, temperature(search.result.x)[0], *longest)
-titles = ("wanted", "reached", *(f"axis, length {axes.ratios[k]:.0f}" for k in order[:2]))
+titles = (
+    "wanted",
+    "reached",
+    *(f"axis, length {axes.ratios[k]:.0f}" for k in order[:2]),
+)
 for panel, picture, title in zip(panels, pictures, titles, strict=True):
-    limits = {"vmin": wanted.min(), "vmax": wanted.max()} if title in ("wanted", "reached") else {}
+    limits = (
+        {"vmin": wanted.min(), "vmax": wanted.max()}
+        if title in ("wanted", "reached")
+        else {}
+    )
     panel.imshow(picture, cmap="cividis", **limits)
     panel.set_title(title, loc="left", fontsize=10)
     panel.set(xticks=[0, 50, 99], yticks=[0, 50, 99])
@@ -121,9 +136,21 @@ for name, course in courses.items():
     print(f"{name:20s}{course[-1, 1]:.2e}")
 
 fig, axes = plt.subplots(figsize=(7.0, 3.4), layout="constrained")
-looks = (("#1b6ca8", "-"), ("#c8642b", (0, (5, 1.5))), ("#444444", (0, (1.2, 1.2))), ("#7a5195", (0, (5, 1.5, 1, 1.5))))
+looks = (
+    ("#1b6ca8", "-"),
+    ("#c8642b", (0, (5, 1.5))),
+    ("#444444", (0, (1.2, 1.2))),
+    ("#7a5195", (0, (5, 1.5, 1, 1.5))),
+)
 for (name, course), (colour, line) in zip(courses.items(), looks, strict=True):
-    axes.plot(course[:, 0], course[:, 1], color=colour, linestyle=line, linewidth=1.8, label=name)
+    axes.plot(
+        course[:, 0],
+        course[:, 1],
+        color=colour,
+        linestyle=line,
+        linewidth=1.8,
+        label=name,
+    )
 axes.set(yscale="log", xlabel="evaluations", ylabel="mean squared deviation")
 axes.grid(color="#e6e6e6")
 axes.legend(frameon=False)

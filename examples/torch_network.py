@@ -18,7 +18,9 @@ import numpy as np
 try:
     import torch
 except ImportError as error:
-    raise ImportError("this tutorial needs PyTorch: pip install 'esgroup[torch]'") from error
+    raise ImportError(
+        "this tutorial needs PyTorch: pip install 'esgroup[torch]'"
+    ) from error
 
 from esgroup.torch import StructuredNGD, calibration
 
@@ -38,7 +40,9 @@ def moons(n, rng):
     x[labels == 1] = [1.0, 0.5] - x[labels == 1]
     x += 0.15 * rng.standard_normal((n, 2))
     wrong = rng.random(n) < 1 / 8
-    return torch.tensor(x, dtype=torch.float32), torch.tensor(np.where(wrong, 1 - labels, labels))
+    return torch.tensor(x, dtype=torch.float32), torch.tensor(
+        np.where(wrong, 1 - labels, labels)
+    )
 
 
 # %%
@@ -57,13 +61,26 @@ def train(method, lr, l2, x, y, seed):
     """Train a network and return a function from points to probabilities."""
     torch.manual_seed(seed)
     model = torch.nn.Sequential(
-        torch.nn.Linear(2, 32), torch.nn.Tanh(), torch.nn.Linear(32, 32), torch.nn.Tanh(), torch.nn.Linear(32, 2)
+        torch.nn.Linear(2, 32),
+        torch.nn.Tanh(),
+        torch.nn.Linear(32, 32),
+        torch.nn.Tanh(),
+        torch.nn.Linear(32, 2),
     )
     if method == "Adam":
         optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=l2)
     else:
-        optimizer = StructuredNGD(model.parameters(), lr=lr, l2=l2, damping=0.004, batch_size=BATCH, data_size=len(x))
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, EPOCHS * len(x) // BATCH)
+        optimizer = StructuredNGD(
+            model.parameters(),
+            lr=lr,
+            l2=l2,
+            damping=0.004,
+            batch_size=BATCH,
+            data_size=len(x),
+        )
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
+        optimizer, EPOCHS * len(x) // BATCH
+    )
     for _ in range(EPOCHS):
         for batch in torch.randperm(len(x)).split(BATCH):
             optimizer.zero_grad()
@@ -97,9 +114,14 @@ rng = np.random.default_rng(100)
 tuning, validation = moons(200, rng), moons(1000, rng)
 chosen = {}
 for method, settings in SETTINGS.items():
-    losses = [calibration(train(method, lr, l2, *tuning, 0)(validation[0]), validation[1]).nll for lr, l2 in settings]
+    losses = [
+        calibration(train(method, lr, l2, *tuning, 0)(validation[0]), validation[1]).nll
+        for lr, l2 in settings
+    ]
     chosen[method] = settings[int(np.argmin(losses))]
-    print(f"{method}: lr, l2 = {chosen[method]}; NLL on validation points {np.round(losses, 3)}")
+    print(
+        f"{method}: lr, l2 = {chosen[method]}; NLL on validation points {np.round(losses, 3)}"
+    )
 
 # %%
 # The test
@@ -112,11 +134,18 @@ trials = []
 for seed in (11, 12, 13, 14):
     rng = np.random.default_rng(seed)
     training, test = moons(200, rng), moons(5000, rng)
-    trained = {method: train(method, *chosen[method], *training, seed) for method in SETTINGS}
-    answers = {method: probabilities(test[0]) for method, probabilities in trained.items()}
+    trained = {
+        method: train(method, *chosen[method], *training, seed) for method in SETTINGS
+    }
+    answers = {
+        method: probabilities(test[0]) for method, probabilities in trained.items()
+    }
     trials.append((training, test[1], trained, answers))
     for method in SETTINGS:
-        found, fitted = calibration(answers[method], test[1]), calibration(trained[method](training[0]), training[1])
+        found, fitted = (
+            calibration(answers[method], test[1]),
+            calibration(trained[method](training[0]), training[1]),
+        )
         print(f"data {seed}, {method:14s} NLL {found.nll:.3f}  accuracy {found.accuracy:.3f}  ECE {found.ece:.3f}"
               f"   NLL of training points {fitted.nll:.3f}")  # fmt: skip
 
@@ -134,16 +163,23 @@ points = torch.tensor(grid.reshape(-1, 2), dtype=torch.float32)
 (x, y), _, trained, _ = trials[0]
 for panel, (method, probabilities) in zip(panels, trained.items(), strict=False):
     shade = probabilities(points)[:, 1].reshape(grid.shape[:2]).numpy()
-    filled = panel.contourf(grid[..., 0], grid[..., 1], shade, levels=np.linspace(0, 1, 11), cmap="cividis")
+    filled = panel.contourf(
+        grid[..., 0], grid[..., 1], shade, levels=np.linspace(0, 1, 11), cmap="cividis"
+    )
     for label, marker in ((0, "o"), (1, "x")):
-        panel.scatter(*x[y == label].T, s=9, marker=marker, color="white", linewidths=0.8)
+        panel.scatter(
+            *x[y == label].T, s=9, marker=marker, color="white", linewidths=0.8
+        )
     panel.set_title(method, loc="left", fontsize=10)
     panel.set(xlabel="first input", xticks=[-2, 0, 2], yticks=[-1, 0, 1, 2])
 panels[0].set_ylabel("second input")
 fig.colorbar(filled, ax=panels[1], label="probability", ticks=[0, 0.5, 1])
 
 edges = np.linspace(0.5, 1, 8)
-for method, colour, marker in (("Adam", "#c8642b", "s"), ("StructuredNGD", "#1b6ca8", "o")):
+for method, colour, marker in (
+    ("Adam", "#c8642b", "s"),
+    ("StructuredNGD", "#1b6ca8", "o"),
+):
     best = [(answers[method].max(dim=1), labels) for _, labels, _, answers in trials]
     sure = np.concatenate([top.values.numpy() for top, _ in best])
     right = np.concatenate([(top.indices == labels).numpy() for top, labels in best])

@@ -13,6 +13,7 @@ import command_help
 import docstrings
 import mathml
 import repository_links
+import tutorial_order
 from docutils import nodes
 
 
@@ -76,3 +77,8 @@ def test_the_help_of_every_command_is_there_without_colours() -> None:
     text = command_help.printed("run")
     assert "Usage: esgroup run" in text and "--max-evals" in text and "\x1b" not in text
     assert max(map(len, text.splitlines())) <= command_help.WIDTH
+
+
+def test_every_example_has_its_place() -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    assert sorted(tutorial_order.ORDER) == sorted(path.name for path in examples.glob("*.py"))
