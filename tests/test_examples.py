@@ -46,6 +46,7 @@ def run(path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder / "here", env=environment, capture_output=True, text=True, timeout=600)
 
 
+@pytest.mark.slow  # `.ci/run` builds the site, which executes the same scripts
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_an_example_runs(path: Path, tmp_path: Path) -> None:
     if absent := missing(path):
