@@ -358,7 +358,7 @@ def plot(
 
 @app.command(
     epilog=_examples(
-        "esgroup run rosenbrock --dim 50 --history run.jsonl &",
+        "esgroup run rosenbrock --dim 50 --history run.jsonl",
         "esgroup watch run.jsonl",
         "esgroup watch run.jsonl --once --out now.html",
     )
