@@ -570,6 +570,7 @@ def test_the_examples_of_the_help_are_understood(here: Path, monkeypatch: pytest
 
     monkeypatch.setattr(run_command, "run", seen("run"))
     monkeypatch.setattr("esgroup.compare.command.compare", seen("compare"))
+    monkeypatch.setattr("esgroup.command.watch.watch", seen("watch"))
     monkeypatch.setattr("esgroup.plots.run.plot", seen("plot"))
     monkeypatch.setattr("esgroup.plots.overlay.overlay", seen("plot"))
     epilogs = [cli.app.info.epilog, *(one.epilog for one in cli.app.registered_commands)]
