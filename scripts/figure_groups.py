@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import typer
+from figure_search import save
 
 from esgroup.groups import (
     BlockDiagonal,
@@ -127,7 +128,7 @@ def draw(out: Path, seed: int) -> None:
         bottom = (top - HEAD - PANEL) / height
         places = [((left + i * (PANEL + GAP)) / width, bottom, PANEL / width, PANEL / height) for i in range(3)]
         _panels([figure.add_axes(place) for place in places], element(structure.group, np.random.default_rng(seed)))
-    figure.savefig(out, dpi=140)
+    save(figure, out, dpi=140)
 
 
 def _panels(panels: list[Any], a: np.ndarray) -> None:

@@ -141,7 +141,7 @@ def draw(out: Path, found: Sequence[Stage], runs: dict[str, list[Course]], dim: 
     save(figure, out)
 
 
-def save(figure: Any, out: Path) -> None:
+def save(figure: Any, out: Path, dpi: int = DPI) -> None:
     """Write the figure; a PNG with a palette of colours, which takes a third of the bytes and looks the same."""
     if out.suffix.lower() != ".png":
         figure.savefig(out)
@@ -149,7 +149,7 @@ def save(figure: Any, out: Path) -> None:
     from PIL import Image
 
     with BytesIO() as pixels:
-        figure.savefig(pixels, format="png", dpi=DPI)
+        figure.savefig(pixels, format="png", dpi=dpi)
         Image.open(pixels).convert("RGB").quantize(255, dither=Image.Dither.NONE).save(out, optimize=True)
 
 
