@@ -377,7 +377,7 @@ def growth_exponent(dims: Sequence[int], times: Sequence[float]) -> float:
 
 def _slope(dims: Sequence[int], times: Sequence[float]) -> str:
     slope = growth_exponent(dims, times)
-    return "-" if math.isnan(slope) else f"{slope:.2f}"
+    return "-" if math.isnan(slope) else f"{slope:z.2f}"  # z: no minus before zero
 
 
 def cost_report(costs: Sequence[Cost]) -> list[str]:

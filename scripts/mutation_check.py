@@ -95,6 +95,8 @@ FAULTS = [
     Fault("frame: probes do not wait", "strategies/frames.py", "e[j] *= 0.5", "e[j] *= 1.0"),
     Fault("frame: shortening on the wrong side", "strategies/frames.py", "small *= np.append(ratios, 1.0)[:, None]", "small *= np.append(ratios, 1.0)"),
     Fault("frame: hand-over without its path", "strategies/frames.py", '"path_s", "path_c", "fade"', '"path_s", "fade"'),
+    Fault("frame: a worse median is progress", "strategies/frames.py", "if value < state.course.item(3):", "if value > state.course.item(3):"),
+    Fault("frame: the best in place of the median", "search/searcher.py", "ranked[len(ranked) // 2]", "ranked[0]"),
     Fault("frame: the widest window", "groups/frame.py", "np.argmin([window.var()", "np.argmax([window.var()"),
     Fault("full: -I is missing", "groups/full.py", "-= 0.5 * shift", "-= 0.0 * shift"),
     Fault("full: factor 2 in C", "groups/full.py", "right * (0.5 * weights)", "right * (1.0 * weights)"),

@@ -48,6 +48,7 @@ class Told(NamedTuple):
     failed: int = 0  # how many of the points have no value
     best: float = math.nan  # the least value, with constraints that of feasible points: infinite if there are none
     record: Array | None = None  # the best point so far
+    median: float = math.nan  # by which points were ranked; of an even number the upper one
 
 
 class Criterion(NamedTuple):

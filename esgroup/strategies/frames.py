@@ -24,7 +24,9 @@ samples, and the oscillations of the mean, which jumps to and fro across a valle
 The number k of axes follows those *in use*, |log s| > log 2: there is always one more, and at most three.
 A frame is given up for the full matrix (`outgrown`) where it is no longer small: a search that has taken 2 n^2
 evaluations, a tenth of what a full matrix needs for an ellipsoid, and still has n / 20 axes or more in use (at least
-five); or where its distribution has shrunk to a point, as along sharp ridges, which the full matrix can still learn.
+five); or where its distribution has shrunk to a point, as along sharp ridges, which the full matrix can still learn; or
+where no generation has had a lower median for n^1.5 / 6 generations: what is noise to the ranks makes axes of a frame,
+which learns fast, and hardly moves the full matrix, which learns slowly.
 
 The first form of this search and measurements of its parts: docs/LARGE.md.
 """
@@ -71,6 +73,16 @@ _HELD = 30  # generations of a distribution that would become too narrow, after 
 # Number of coordinates up to which a full matrix is used. At 1000 it takes 0.4 ms an evaluation; above, time and memory
 # grow with the square.
 FULL_UP_TO = 1000
+# n^1.5 generations without a lower median, after which a frame is given up as well. Without noise the longest such
+# time was 58 generations with n = 80, 87 with 160, 186 with 320, 2,423 with 1000, all on discuses, while short axes are
+# sought (limits: 119, 337, 954, 5,270), but for f13 and f17, 240 to 790 with n = 80. In noise such times have no end.
+# Sphere with N(0, 1), n = 160, after 60,000 evaluations (medians of 6 to 12 runs): 4.3 without this limit, 3.5 with it,
+# 3.6 with the full matrix from the start; ellipsoid 8.8, 8.5 and 4.5.
+_FRUITLESS = 1 / 6
+_LARGEST = float(np.finfo(float).max)
+# What a state holds of its course: the part of 1 / c_c generations since the last exchange, all evaluations,
+# generations of a distribution that would become too narrow, the least median, and the generations since it was found.
+BEGIN = (0.0, 0.0, 0.0, _LARGEST, 0.0)
 
 
 class FrameConstants(NamedTuple):
@@ -165,7 +177,7 @@ class FrameEvolution(Evolution):
     # ---- state --------------------------------------------------------------------------------------------------
 
     def shapes(self) -> dict[str, int]:
-        return super().shapes() | {"probes": self._probes * (self.dim + 1), "course": 3}
+        return super().shapes() | {"probes": self._probes * (self.dim + 1), "course": len(BEGIN)}
 
     @property
     def _probes(self) -> int:
@@ -176,6 +188,7 @@ class FrameEvolution(Evolution):
         # any directions do, but those of coordinates are special in many functions
         some = np.random.default_rng(0).standard_normal((self.dim, self._probes))
         state.probes[: some.size] = np.linalg.qr(some)[0].T.ravel()
+        state.course[:] = BEGIN
         return state
 
     def condition(self, state: SearchState) -> float:
@@ -272,13 +285,22 @@ class FrameEvolution(Evolution):
         """Count a generation after which the distribution would have become too narrow."""
         state.course[2] += 1.0
 
+    def note_median(self, state: SearchState, value: float) -> None:
+        """Count the generations since the median of one was less than all before."""
+        if value < state.course.item(3):
+            state.course[3:] = max(value, -_LARGEST), 0.0
+        elif value >= state.course.item(3):  # not NaN
+            state.course[4] += 1.0
+
     def outgrown(self, state: SearchState) -> str | None:
         """Why the full matrix is the better choice from now on, None if it is not, or is too large, or k was given."""
         if self.frame.k is not None or self.dim > FULL_UP_TO:
             return None
-        _, values, held = state.course.tolist()
+        _, values, held, _, since = state.course.tolist()
         if held >= _HELD:
             return "had shrunk to a point"
+        if since >= _FRUITLESS * self.dim**1.5:
+            return f"had found nothing better for {since:,.0f} generations"
         if values < _PATIENCE * self.dim**2:
             return None
         in_use = int((np.abs(np.log(self.frame.axes(state.root).ratios)) > _IN_USE).sum())

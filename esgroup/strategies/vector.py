@@ -32,7 +32,7 @@ from esgroup.strategies.base import (
 from esgroup.strategies.box import Box, unresolved
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
-from esgroup.strategies.frames import Follow, FrameEvolution
+from esgroup.strategies.frames import BEGIN, Follow, FrameEvolution
 from esgroup.strategies.integers import WIDENED, Widening
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
 from esgroup.strategies.sampling import Sampling, shortened
@@ -193,6 +193,8 @@ class VectorSearch(Strategy):
         if "rest" not in arrays:  # older searches go on as they were
             arrays = {**arrays, "rest": np.array([] if self._widening is None else self._widening.over())}
         arrays = {"probes": np.empty(0), "course": np.empty(0), **arrays}
+        if arrays["course"].shape == (3,):  # older files do not have the medians
+            arrays["course"] = np.append(arrays["course"], BEGIN[3:])
         lengths: dict[str, int | None] = {**shapes}
         if self.group.follows:
             lengths["root"] = None
@@ -342,6 +344,7 @@ class VectorSearch(Strategy):
         widens = told.plateau and self.options.algorithm != "paper" and not self._at_one_point(state, generation, told)
         evolution.update(state, generation, _ranked(told), told.tags)
         if isinstance(evolution, FrameEvolution):
+            evolution.note_median(state, told.median)
             state = evolution.exchange(state)
         if widens:
             evolution.leave_plateau(state, len(told.order))

@@ -170,7 +170,7 @@ def test_generations_are_those_of_the_formulas(dim: int, k: int, popsize: int) -
         q, e = evolution._probe_views(state)
         close(e, twin.e, 1e-8)
         close(q, twin.q, 1e-6)
-    close(state.course, [6 * twin.c_c, 6 * popsize, 0.0])
+    close(state.course[:3], [6 * twin.c_c, 6 * popsize, 0.0])
     assert (twin.shortened > 0) == (popsize in (8, 60))
 
 
@@ -378,15 +378,17 @@ def test_the_full_matrix_goes_on_where_the_frame_was() -> None:
 @pytest.mark.parametrize(
     ("ratios", "course", "why"),
     [
-        ([3.0] * 5, [0.0, 799.0, 0.0], None),
-        ([3.0] * 5, [0.0, 800.0, 0.0], "had 5 axes"),
-        ([3.0, 0.3] * 2, [0.0, 1e9, 0.0], None),
-        ([3.0, 0.3] * 3, [0.0, 1e9, 0.0], "had 6 axes"),
-        ([1.0], [0.0, 0.0, 29.0], None),
-        ([1.0], [0.0, 0.0, 30.0], "had shrunk to a point"),
+        ([3.0] * 5, [0.0, 799.0, 0.0, 1.0, 0.0], None),
+        ([3.0] * 5, [0.0, 800.0, 0.0, 1.0, 0.0], "had 5 axes"),
+        ([3.0, 0.3] * 2, [0.0, 1e9, 0.0, 1.0, 0.0], None),
+        ([3.0, 0.3] * 3, [0.0, 1e9, 0.0, 1.0, 0.0], "had 6 axes"),
+        ([1.0], [0.0, 0.0, 29.0, 1.0, 0.0], None),
+        ([1.0], [0.0, 0.0, 30.0, 1.0, 0.0], "had shrunk to a point"),
+        ([1.0], [0.0, 0.0, 0.0, 1.0, 14.0], None),
+        ([1.0], [0.0, 0.0, 0.0, 1.0, 15.0], "had found nothing better for 15 generations"),  # 20^1.5 / 6 = 14.9
     ],
 )
-def test_a_frame_is_outgrown_by_many_axes_late_or_at_its_end(
+def test_a_frame_is_outgrown_by_many_axes_late_at_its_end_or_without_progress(
     ratios: list[float], course: list[float], why: str | None
 ) -> None:
     evolution = evolution_of(20)
@@ -396,6 +398,44 @@ def test_a_frame_is_outgrown_by_many_axes_late_or_at_its_end(
     assert evolution.outgrown(state) == why
     assert evolution_of(20, len(ratios)).outgrown(state) is None
     assert evolution_of(1001).outgrown(evolution_of(1001).start(np.zeros(1001), np.ones(1001))) is None
+
+
+def test_generations_are_counted_from_the_lowest_median_on() -> None:
+    evolution = evolution_of(9)
+    state = evolution.start(np.zeros(9), np.ones(9))
+    counted = []
+    for median in (np.inf, 3.0, 4.0, 3.0, np.nan, 2.0, 2.5, -np.inf, 0.0):
+        evolution.note_median(state, median)
+        counted.append((state.course[3], state.course[4]))
+    top = np.finfo(float).max
+    assert counted == [(top, 1), (3, 0), (3, 1), (3, 2), (3, 2), (2, 0), (2, 1), (-top, 0), (-top, 1)]
+
+
+def test_the_median_of_a_generation_is_that_of_its_values() -> None:
+    search = Searcher(np.ones(30), 1.0, structure="frame", rng=2, popsize=8)
+    search.ask()
+    search.tell([5.0, 1.0, 3.0, 8.0, 2.0, 7.0, np.nan, 4.0])
+    assert search.state.course[3] == 5.0  # of seven values and a failure the fifth: the upper one, as with eight
+
+
+def test_in_noise_the_full_matrix_takes_over_and_without_it_the_frame_stays() -> None:
+    for noise, expected in ((1.0, Full(30)), (0.0, Frame(30))):
+        rng = np.random.default_rng(5)
+        search = Searcher(np.ones(30), 1.0, structure="frame", rng=2, max_evals=3000)
+        while not search.stop():
+            points = search.ask()
+            search.tell((points**2).sum(axis=1) + noise * rng.standard_normal(len(points)))
+        assert search.structure == expected
+        assert ("nothing better" in search.result.message) == bool(noise)
+
+
+def test_a_file_without_medians_is_read() -> None:
+    search = Searcher(np.ones(30), 1.0, structure="frame", rng=2)
+    search.tell((search.ask() ** 2).sum(axis=1))
+    arrays = dict(search.state._asdict())
+    state = search.strategy.read_state({**arrays, "course": arrays["course"][:3]})
+    assert state.course[:3].tolist() == arrays["course"][:3].tolist()
+    assert state.course[3:].tolist() == [np.finfo(float).max, 0.0]
 
 
 def test_a_rotated_ellipsoid_ends_with_the_full_matrix_and_the_message_says_so() -> None:
