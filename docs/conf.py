@@ -106,6 +106,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,  # how long an example took on the machine that built the site is nobody's interest
     "matplotlib_animations": False,
     "plot_gallery": "True",
+    "parallel": os.cpu_count() or 1,  # examples at a time
     "only_warn_on_example_error": False,
 }
 
