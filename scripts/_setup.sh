@@ -47,7 +47,7 @@ is_ready() {
 
 find_python() {
     local name old='' bare=''
-    for name in python3 python3.13 python3.12 python3.11 python; do
+    for name in python3 python3.14 python3.13 python3.12 python3.11 python; do
         if ! "$name" -c '' 2>/dev/null; then
             continue
         elif ! "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then

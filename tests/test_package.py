@@ -9,7 +9,7 @@ import esgroup
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-LINK = re.compile(r"\[[^\]]*\]\(([^)]+)\)")
+LINK = re.compile(r"\]\(([^)]+)\)")  # from the end of its words on: these may have brackets themselves
 
 
 def shown() -> str:

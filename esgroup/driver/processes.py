@@ -233,6 +233,8 @@ class Processes:
         except Exception as error:  # too many processes, or this one may not have any
             if not self._workers:
                 text = f"a worker process could not be started ({error})"
+                if isinstance(error, ConnectionError | EOFError):  # the fork server ran the script first, and ended
+                    text += ": the cause may be a script without `if __name__ == '__main__':`"
                 self._arrived.append((self._waiting.popleft().key, caused(Unavailable(text), error)))
             return None
         self._workers.append(worker)

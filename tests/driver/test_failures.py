@@ -468,6 +468,7 @@ def counts_its_neighbours(place: Path, x: Array) -> float:
 
 
 class TestMaxTime:
+    @pytest.mark.usefixtures("forked")
     @pytest.mark.parametrize("way", ["serial", "map", "workers", "threads", "asynchronous"])
     def test_no_evaluation_begins_after_the_limit(self, way: str, tmp_path: Path) -> None:
         """It falls into the second generation and, where nothing is delayed, into the middle of an evaluation."""

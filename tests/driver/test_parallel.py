@@ -331,14 +331,14 @@ class TestUnpicklableObjectives:
         assert "define it in a module that they can import" in run.stdout
 
 
-SPAWN = """
+AFRESH = """
 import multiprocessing
 import numpy as np
 from tests.driver.support import evaluator
 from tests.driver.test_parallel import X, weighted, VALUES
 
 def main():
-    multiprocessing.set_start_method("spawn")
+    multiprocessing.set_start_method("METHOD")
     with evaluator(weighted, workers=2) as evaluate:
         print(evaluate(X, {}) == VALUES)
 
@@ -400,11 +400,13 @@ class TestWorkersThatDie:
             assert arrived == {0: VALUES[0], 1: VALUES[1], 3: VALUES[3]}
         assert len(set(names)) == len(names) == len(X) - 1 + min(losses + 1, TRIES)
 
+    @pytest.mark.parametrize("method", ["spawn", "forkserver"])
     @pytest.mark.parametrize("guarded", [True, False])
-    def test_processes_that_are_spawned(self, guarded: bool, tmp_path: Path) -> None:
+    def test_processes_that_start_afresh(self, guarded: bool, method: str, tmp_path: Path) -> None:
         """With the guard they work; without it the error says that it is missing."""
         script = tmp_path / "script.py"
-        script.write_text(SPAWN.replace("GUARD", "if __name__ == '__main__':" if guarded else "if True:"))
+        guard = "if __name__ == '__main__':" if guarded else "if True:"
+        script.write_text(AFRESH.replace("METHOD", method).replace("GUARD", guard))
         root = str(Path(__file__).parents[2])
         environment = {**os.environ, "PYTHONPATH": root}
         run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, env=environment)

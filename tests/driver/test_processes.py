@@ -77,7 +77,7 @@ class TestWorkersThatDie:
             crew.submit("before", point(1))
             ((_, pid),) = crew.collect(PATIENCE)
             os.kill(pid, signal.SIGKILL)
-            until(lambda: not running(pid))
+            until(lambda: pid not in [child.pid for child in multiprocessing.active_children()])
             crew.submit("after", point(0))
             after = collect_all(crew)["after"]
             assert isinstance(after, int) and after != pid
@@ -338,6 +338,7 @@ class TestSignals:
             signal.signal(signal.SIGTERM, before)
         assert not list(tmp_path.glob("saved by *"))
 
+    @pytest.mark.usefixtures("forked")
     def test_signals_that_are_ignored_stay_ignored(self) -> None:
         """As after nohup."""
         before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
