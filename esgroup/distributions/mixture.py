@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -177,7 +178,7 @@ class Mixture(Distribution):
     @cached_property
     def _cuts(self) -> list[int]:
         """Indices at which one packed root ends and the next begins."""
-        return np.cumsum([0] + [gaussian.group.size for gaussian in self.components]).tolist()  # type: ignore[no-any-return]
+        return list(itertools.accumulate((gaussian.group.size for gaussian in self.components), initial=0))
 
     @cached_property
     def _initial_weights(self) -> Array:
