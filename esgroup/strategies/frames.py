@@ -58,6 +58,7 @@ _LASTING = 5.0  # length from which long axes do not fade: with all of them fadi
 _IN_USE = math.log(2.0)
 _IDLE = 0.35  # |log s| up to which a direction may be exchanged
 _LEAST, _MOST = 2, 40  # axes
+_SHORT_MEMORY = 1000  # coordinates from which on the path of the step size has a shorter memory
 _NUMBERS = 10_000_000  # of all axes beyond the eighth together, which bounds memory: ten axes of a million coordinates
 # How the share of its step that D takes grows with the ratio r of `Decoding`, 0.5 there. With n = 80 r is 14 to 18 on
 # the separable ellipsoid, 7 to 10 on Rosenbrock's function, but 4 to 6 on the attractive sector and on Schaffer's,
@@ -110,7 +111,7 @@ class Follow(Cumulative):
     group, which has n (n + 1) / 2; the path term at 5 f c_1. The path has a memory of 1 / c_c generations, with
     c_c sqrt(n / (k + 1)) for c_c. The mean moves away from the worse half more than in other searches
     (`_worse_half`), and c_s is that of the better half's mu_eff (n = 80, medians of 3: sphere 4,867 instead of 5,363,
-    cigar with two axes 22,600 instead of 28,600).
+    cigar with two axes 22,600 instead of 28,600), with a shorter memory in large dimensions (`_step_size_rates`).
     """
 
     def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
@@ -121,7 +122,7 @@ class Follow(Cumulative):
         negative = _worse_half(dim, mu_eff) if self.negative_mean is None else self.negative_mean
         weights = rates.recombination(n, dim, c_1, c_mu, negative)
         c_c = min(1.0, rates.path_rate(dim, mu_eff) * math.sqrt(dim / (k + 1)))
-        c_s, d_s = rates.step_size_rates(dim, mu_eff)
+        c_s, d_s = _step_size_rates(dim, mu_eff)
         damping = rates.damping_factor(dim, mu_eff) if self.damping is None else self.damping
         chi, threshold = rates.expected_norm(dim), 1.4 + 2 / (dim + 1)
         kernel = checks.read_only(np.array([c_s, c_c, c_1, c_mu, weights.mean_mu_eff, threshold * chi, 1.0]))
@@ -139,6 +140,22 @@ def _worse_half(dim: int, mu_eff: float) -> float:
     (n = 80, medians of 3).
     """
     return min(1.0, 0.6 + dim / 1600) * rates.asymmetry(dim, mu_eff)
+
+
+def _step_size_rates(dim: int, mu_eff: float) -> tuple[float, float]:
+    """c_s and d_s of `rates.step_size_rates`, but above 1000 coordinates c_s falls as 1 / sqrt(n) only.
+
+    Both rules serve a sphere in the long run. But sigma can change by a factor e in some 3 / c_s generations at best,
+    and the best sigma for a distance R is of the order mu_eff R / n: in large dimensions a search begins with a sigma
+    that is too large by far, and as long as it is, values get worse than that of the start. With n = 10,000 and
+    sigma = 2, where 0.2 would be right, a sphere takes 127,658 evaluations to a thousandth of the first value, and
+    199,051 with 1 / n (a cigar 127,627 and, on another instance, 198,636).
+    """
+    c_s, d_s = rates.step_size_rates(dim, mu_eff)
+    if dim <= _SHORT_MEMORY:
+        return c_s, d_s
+    shorter = rates.step_size_rates(_SHORT_MEMORY, mu_eff)[0] * math.sqrt(_SHORT_MEMORY / dim)
+    return max(c_s, shorter), d_s - c_s + max(c_s, shorter)
 
 
 def directions_rates(dim: int, k: int, mu_eff: float) -> tuple[float, float]:
