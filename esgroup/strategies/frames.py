@@ -76,7 +76,7 @@ _HELD = 30  # generations of a distribution that would become too narrow, after 
 FULL_UP_TO = 1000
 # n^1.5 generations without a lower median, after which a frame is given up as well. Without noise the longest such
 # time was 58 generations with n = 80, 87 with 160, 186 with 320, 2,423 with 1000, all on discuses, while short axes are
-# sought (limits: 119, 337, 954, 5,270), but for f13 and f17, 240 to 790 with n = 80. In noise such times have no end.
+# sought (limits: 119, 337, 954, 5,270), and 31 elsewhere, on Schaffer's f17. In noise such times have no end.
 # Sphere with N(0, 1), n = 160, after 60,000 evaluations (medians of 6 to 12 runs): 4.3 without this limit, 3.5 with it,
 # 3.6 with the full matrix from the start; ellipsoid 8.8, 8.5 and 4.5.
 _FRUITLESS = 1 / 6
