@@ -24,8 +24,8 @@ cost: CPU time of ask and tell for each evaluation, with values from a fixed arr
 the linear limit of bench_groups.py: `standard_normal(d)` and one axpy for each sample.
 Each case has a process of its own, whose memory at its largest is what the system says.
 
-real: weights of networks by values only (large_real.py). The rates of OpenAI-ES and SNES are chosen by tune, on other
-seeds, and kept in the folder.
+real: weights of networks by values only (large_real.py, large_policies.py). The rates of OpenAI-ES and SNES are chosen
+by tune, on other seeds, and kept in the folder.
 
 Methods: ours ("auto"), frame, former (the full matrix up to 1000 coordinates, the diagonal above), full, diagonal; cma,
 vkd (VkD-CMA-ES of cma); crfmnes (CR-FM-NES of fcmaes); lmcma, lmma, mmes, ddcma (of pypop7); sepcma (of cmaes). Peers

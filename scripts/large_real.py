@@ -7,8 +7,8 @@
 
 Methods: ours with several structures; `kronecker`, ours with a Kronecker product of two full matrices for each matrix
 of weights and a diagonal for the biases; SepCMA of cmaes; and two that are written out here, OpenAI-ES and SNES, whose
-rates are chosen on other seeds than those of the runs (`tune` of bench_large.py). Needs scikit-learn for `digits` and
-gymnasium for policies.
+rates are chosen on other seeds than those of the runs (`tune` of bench_large.py). The tasks of the policies are in
+large_policies.py. Needs scikit-learn for `digits`, and gymnasium for the first states of policies.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ import warnings
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from large_networks import Layers, RealProblem, first_weights, kronecker_structure, split
+from large_policies import CONTROLS, SIZES, policy
 from large_runs import (
     OUR_METHODS,
     Array,
@@ -46,62 +47,7 @@ from large_runs import (
 BUDGETS = (2_000, 5_000, 10_000, 20_000, 50_000)  # evaluations after which the objective is noted
 SIGMA0 = 0.1  # the first step size, a fraction of the first weights
 TRAINING, PENALTY = 600, 1e-3  # of digits
-EPISODES = 3  # of a policy; from the same starts in every evaluation of a run
 OPENAI_POPSIZE = 40  # mirrored
-Layers = tuple[tuple[int, int], ...]  # outputs and inputs of each
-
-
-# ---- networks -------------------------------------------------------------------------------------------------------
-
-
-def weights_in(layers: Layers) -> int:
-    """Return the number of weights, biases included."""
-    return sum(outputs * (inputs + 1) for outputs, inputs in layers)
-
-
-def split(weights: Array, layers: Layers) -> list[tuple[Array, Array]]:
-    """Return views of the matrices and biases of rows of weights, of shapes (n, outputs, inputs) and (n, outputs).
-
-    A row has the matrix of the first layer, row by row, then its biases, then the next layer.
-    """
-    found, at, n = [], 0, len(weights)
-    for outputs, inputs in layers:
-        middle, end = at + outputs * inputs, at + outputs * (inputs + 1)
-        found.append((weights[:, at:middle].reshape(n, outputs, inputs), weights[:, middle:end]))
-        at = end
-    return found
-
-
-def first_weights(layers: Layers, rng: np.random.Generator) -> Array:
-    """Return where searches start: matrices from N(0, 1 / inputs), biases 0."""
-    parts = []
-    for outputs, inputs in layers:
-        parts += [rng.standard_normal(outputs * inputs) / math.sqrt(inputs), np.zeros(outputs)]
-    return np.concatenate(parts)
-
-
-def kronecker_structure(layers: Layers) -> Any:
-    """Return the direct sum of a Kronecker product of full matrices for every matrix, and a diagonal for its biases."""
-    from esgroup.groups import BlockDiagonal, Diagonal, Full, Kronecker
-
-    blocks: list[Any] = []
-    for outputs, inputs in layers:
-        blocks += [Kronecker(Full(outputs), Full(inputs)), Diagonal(outputs)]
-    return BlockDiagonal(tuple(blocks))
-
-
-@dataclass(frozen=True, eq=False)
-class RealProblem:
-    """An objective of rows of weights."""
-
-    layers: Layers
-    values: Callable[[Array], Array]
-    accuracy: Callable[[Array], float] | None = None  # of one vector of weights, on data that no search sees
-    floor: float = -math.inf  # the least value there is: a run that gets there is over
-
-    @property
-    def dim(self) -> int:
-        return weights_in(self.layers)
 
 
 # ---- digits ---------------------------------------------------------------------------------------------------------
@@ -150,65 +96,7 @@ def digits(seed: int) -> RealProblem:
     return RealProblem(DIGITS_LAYERS, digits_values, digits_accuracy)
 
 
-# ---- policies -------------------------------------------------------------------------------------------------------
-
-
-class Control(NamedTuple):
-    """A task of gymnasium: how observations are scaled, and what is done with the outputs of a policy."""
-
-    name: str
-    scales: tuple[float, ...]
-    outputs: int
-    action: Callable[[Array], Any]
-    floor: float = -math.inf
-
-
-def _choice(outputs: Array) -> int:
-    return int(outputs.argmax())
-
-
-CONTROLS = {
-    "cart_pole": Control("CartPole-v1", (1.0, 1.0, 1.0, 1.0), 2, _choice, floor=-500.0),
-    "acrobot": Control("Acrobot-v1", (1.0, 1.0, 1.0, 1.0, 1 / (4 * math.pi), 1 / (9 * math.pi)), 3, _choice),
-    "pendulum": Control("Pendulum-v1", (1.0, 1.0, 1 / 8), 1, lambda outputs: 2.0 * np.tanh(outputs)),
-}
-SIZES = (1000, 5000)
-
-
-def policy_layers(inputs: int, outputs: int, about: int) -> Layers:
-    """Return two hidden layers of the same width whose number of weights is nearest to a given one."""
-    choices = [((h, inputs), (h, h), (outputs, h)) for h in range(1, 2 + math.isqrt(about))]
-    return min(choices, key=lambda layers: abs(weights_in(layers) - about))
-
-
-def episode(environment: Any, control: Control, network: Sequence[tuple[Array, Array]], seed: int) -> float:
-    """Return the sum of the rewards of a policy in one episode."""
-    seen, _ = environment.reset(seed=seed)
-    scales, total, over = np.array(control.scales), 0.0, False
-    while not over:
-        found = scales * seen
-        for number, (matrix, bias) in enumerate(network):
-            found = matrix @ (np.tanh(found) if number else found) + bias
-        seen, reward, ended, cut, _ = environment.step(control.action(found))
-        total, over = total + float(reward), ended or cut
-    return total
-
-
-def policy(name: str, about: int, seed: int) -> RealProblem:
-    """Return a policy: minus the mean sum of rewards over a few episodes, whose starts the seed determines."""
-    import gymnasium
-
-    control = CONTROLS[name]
-    environment = gymnasium.make(control.name, disable_env_checker=True)
-    layers = policy_layers(len(control.scales), control.outputs, about)
-    starts = np.random.SeedSequence([23, seed]).generate_state(EPISODES).tolist()
-
-    def value(weights: Array) -> float:
-        network = [(matrix[0], bias[0]) for matrix, bias in split(weights[None], layers)]
-        return -statistics.fmean(episode(environment, control, network, start) for start in starts)
-
-    return RealProblem(layers, lambda rows: np.array([value(row) for row in rows]), floor=control.floor)
-
+# ---- problems -------------------------------------------------------------------------------------------------------
 
 REAL_PROBLEMS = ("digits", *(f"{name}{size}" for name in CONTROLS for size in SIZES))
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import bench_large as bench
+import large_networks as networks
+import large_policies as policies
 import large_real as real
 import large_runs as runs
 import large_tables as tables
@@ -655,10 +657,10 @@ def test_the_loss_of_the_digits_is_that_of_its_formula() -> None:
 def test_networks_have_about_as_many_weights_as_their_names_say_and_a_block_for_each_part() -> None:
     for control in real.CONTROLS.values():
         for about in real.SIZES:
-            layers = real.policy_layers(len(control.scales), control.outputs, about)
-            assert abs(real.weights_in(layers) - about) < 0.05 * about
+            layers = policies.policy_layers(len(control.scales), control.outputs, about)
+            assert abs(networks.weights_in(layers) - about) < 0.05 * about
     structure = real.kronecker_structure(((3, 2), (1, 3)))
-    assert structure.dim == real.weights_in(((3, 2), (1, 3))) == 13
+    assert structure.dim == networks.weights_in(((3, 2), (1, 3))) == 13
     assert [type(block).__name__ for block in structure.groups] == ["Kronecker", "Diagonal"] * 2
     first = real.first_weights(((400, 100), (1, 400)), np.random.default_rng(1))
     assert first[:40_000].std() == pytest.approx(0.1, rel=0.02) and not first[40_000:40_400].any()
