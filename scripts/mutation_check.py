@@ -97,6 +97,7 @@ FAULTS = [
     Fault("frame: hand-over without its path", "strategies/frames.py", '"path_s", "path_c", "fade"', '"path_s", "fade"'),
     Fault("frame: a worse median is progress", "strategies/frames.py", "if value < state.course.item(3):", "if value > state.course.item(3):"),
     Fault("frame: the best in place of the median", "search/searcher.py", "ranked[len(ranked) // 2]", "ranked[0]"),
+    Fault("frame: what shrank in noise is not widened", "strategies/frames.py", "_WIDENED if", "1.0 if"),
     Fault("frame: the memory of the step size", "strategies/frames.py", "math.sqrt(_SHORT_MEMORY / dim)", "_SHORT_MEMORY / dim"),
     Fault("frame: the tutorial's memory of the step size", "strategies/frames.py", "c_s, d_s = _step_size_rates(", "c_s, d_s = rates.step_size_rates("),
     Fault("frame: the widest window", "groups/frame.py", "np.argmin([window.var()", "np.argmax([window.var()"),

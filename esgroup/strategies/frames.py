@@ -26,7 +26,8 @@ A frame is given up for the full matrix (`outgrown`) where it is no longer small
 evaluations, a tenth of what a full matrix needs for an ellipsoid, and still has n / 20 axes or more in use (at least
 five); or where its distribution has shrunk to a point, as along sharp ridges, which the full matrix can still learn; or
 where no generation has had a lower median for n^1.5 / 6 generations: what is noise to the ranks makes axes of a frame,
-which learns fast, and hardly moves the full matrix, which learns slowly.
+which learns fast, and hardly moves the full matrix, which learns slowly. In noise the distribution has shrunk as well,
+and the full matrix begins with one that is 20 times as wide (`_WIDENED`).
 
 The first form of this search and measurements of its parts: docs/LARGE.md.
 """
@@ -80,6 +81,12 @@ FULL_UP_TO = 1000
 # Sphere with N(0, 1), n = 160, after 60,000 evaluations (medians of 6 to 12 runs): 4.3 without this limit, 3.5 with it,
 # 3.6 with the full matrix from the start; ellipsoid 8.8, 8.5 and 4.5.
 _FRUITLESS = 1 / 6
+# Times sigma, where a frame is given up for that reason. With N(0, e^2) added to a sphere, steps that are small beside
+# e / |gradient| come to rest at values of the order of e n / (4 mu_eff), whatever their size, but take some
+# e / (4 sigma^2) generations to get there: a search that has shrunk too early stays where it is. Ellipsoid with N(0, 1),
+# n = 160, after 60,000 evaluations (medians of 8): 8.9 with 1, 6.5 with 6, 5.2 with 12, 4.5 with 20 and with 30, 4.5
+# with the full matrix from the start; sphere 3.5 with all of these.
+_WIDENED = 20.0
 _LARGEST = float(np.finfo(float).max)
 # What a state holds of its course: the part of 1 / c_c generations since the last exchange, all evaluations,
 # generations of a distribution that would become too narrow, the least median, and the generations since it was found.
@@ -316,7 +323,7 @@ class FrameEvolution(Evolution):
         _, values, held, _, since = state.course.tolist()
         if held >= _HELD:
             return "had shrunk to a point"
-        if since >= _FRUITLESS * self.dim**1.5:
+        if self._is_fruitless(state):
             return f"had found nothing better for {since:,.0f} generations"
         if values < _PATIENCE * self.dim**2:
             return None
@@ -324,13 +331,18 @@ class FrameEvolution(Evolution):
         crowded = min(max(_CROWDED, self.dim / 20), self.dim // 4)
         return f"had {in_use} axes" if in_use >= crowded else None
 
+    def _is_fruitless(self, state: SearchState) -> bool:
+        """Whether medians have got no lower for so long that noise is the likely reason."""
+        return state.course.item(4) >= _FRUITLESS * self.dim**1.5
+
     def as_full(self, state: SearchState, full: Evolution) -> SearchState:
-        """Return the state of the full group with the same distribution and paths."""
+        """Return the state of the full group with the same distribution, widened if it shrank in noise, and paths."""
         dense = self.frame._dense(state.root)
         other = full.start(state.mean, state.scale * state.sigma)
         for name in ("scale", "sigma", "path_s", "path_c", "fade", "memory", "trend", "rest"):
             getattr(other, name)[:] = getattr(state, name)
         other.root[:] = dense.ravel()
+        other.sigma[0] *= _WIDENED if self._is_fruitless(state) else 1.0
         full.refresh(other)
         return other
 
