@@ -59,7 +59,7 @@ PRESETS = {
     "largescale": Preset(
         "ten functions of the bbob-largescale suite, for structures that cost little",
         tuple(f"bbob_largescale_f{i}" for i in _LARGE),
-        (*_CHEAP, "cma-vkd", "cma-diagonal", "cmaes-sep"),
+        ("esgroup", *_CHEAP, "cma-vkd", "cma-diagonal", "cmaes-sep"),
         dims=(80, 160),
         seeds=(5, 6, 7, 8, 9),
         reference="cma-vkd",
