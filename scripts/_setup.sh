@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by scripts/run and scripts/test, which set `root`: a Python environment in .venv, made once and kept up to
+# Sourced by scripts/run, scripts/test and scripts/docs, which set `root`: a Python environment in .venv, made once and kept up to
 # date with pyproject.toml.
 #
 # .venv/.stamp says what is installed: a key in the first line, the extras in the second. While something is being
@@ -149,12 +149,15 @@ lock() {
     flock -n 9 2>/dev/null || { say "waiting for another set-up of .venv…"; flock 9 || true; }
 }
 
-# ensure_venv EXTRAS: afterwards .venv has the package and at least these extras (words, separated by spaces).
+# ensure_venv EXTRAS: afterwards .venv has the package and at least these extras (words, separated by spaces), and those
+# that ESGROUP_EXTRAS names: what a later script needs is fetched with the rest.
 ensure_venv() {
-    is_ready "$1" && return
+    local asked
+    asked=$(union "$1" "${ESGROUP_EXTRAS:-}")
+    is_ready "$asked" && return
     lock
     trap 'exit 130' INT # also when pip makes an ordinary failure of Ctrl-C: the stamp stays "unfinished"
-    is_ready "$1" || set_up "$1" || exit 1
+    is_ready "$asked" || set_up "$asked" || exit 1
     trap - INT
     exec 9<&-
 }

@@ -42,10 +42,10 @@ def clone(tmp_path: Path) -> Path:
     return root
 
 
-def call(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    path = f"{root.parent / 'bin'}{os.pathsep}{os.environ['PATH']}"
+def call(root: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    environment["PATH"] = f"{root.parent / 'bin'}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
-        [root / "scripts" / "run", *words], env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=60
+        [root / "scripts" / "run", *words], env=os.environ | environment, capture_output=True, text=True, timeout=60
     )
 
 
@@ -91,6 +91,12 @@ def test_what_one_command_has_installed_the_next_one_keeps(clone: Path) -> None:
     for words in ("list", "plot h.jsonl", "run sphere", "compare sphere", "plot h.jsonl"):
         assert call(clone, *words.split()).returncode == 0
     assert installed(clone) == [".", ".[plot]", ".[plot,compare]"]
+
+
+def test_what_later_commands_need_can_be_fetched_with_the_first(clone: Path) -> None:
+    for words, more in (("list", "plot compare"), ("plot h.jsonl", ""), ("compare sphere", "")):
+        assert call(clone, *words.split(), ESGROUP_EXTRAS=more).returncode == 0
+    assert installed(clone) == [".[plot,compare]"]
 
 
 def test_a_failure_of_pip_is_shown_and_tried_again(clone: Path) -> None:
