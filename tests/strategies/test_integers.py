@@ -127,7 +127,7 @@ def trap(x: np.ndarray) -> float:
 def test_a_search_leaves_integers_that_are_best_only_for_the_present_real_coordinates() -> None:
     """It starts at the bottom of the wrong valley, and needs a flip and another real coordinate at once."""
     at_first, at_last = 0, 0
-    for seed in range(120):
+    for seed in range(60):
         search = Searcher([0.0, -2.0], bounds=[(0, 1), (-4, 4)], integer=[0], rng=seed)
         while not search.stop():
             search.tell([trap(x) for x in search.ask()])
@@ -135,7 +135,7 @@ def test_a_search_leaves_integers_that_are_best_only_for_the_present_real_coordi
             if search.best_f < 0.5 - 1e-6:
                 break
         at_last += search.best_f < 0.5 - 1e-6
-    assert at_last >= 1.5 * at_first and at_last >= 14  # 9 and 16 of 120
+    assert at_last >= 1.5 * at_first and at_last >= 9  # 5 and 11 of 60; 9 and 16 of 120
 
 
 def test_a_search_that_finds_nothing_more_ends_by_itself() -> None:

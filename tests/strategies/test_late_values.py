@@ -332,7 +332,7 @@ def rosenbrock(x: np.ndarray) -> float:
     return float(100 * ((x[1:] - x[:-1] ** 2) ** 2).sum() + ((1 - x[:-1]) ** 2).sum())
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("order", ["in order", "at random"])
 @pytest.mark.parametrize(
     ("f", "most"),

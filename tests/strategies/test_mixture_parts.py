@@ -23,10 +23,14 @@ def test_part_of_a_batch_is_spread_over_the_descents(n: int) -> None:
     close(total / total.sum(), np.full(20, 0.05), 0.035)  # 5 standard errors if one component gets all
 
 
+@pytest.fixture(scope="module")
+def many_basins() -> Mixture:
+    return Mixture.spread(500, bounds=[(-5.0, 5.0)] * 14, structure="diagonal", rng=1)
+
+
 @pytest.mark.parametrize("evals", [1, 3, 4000])
-def test_less_than_one_batch_of_many_basins_gives_modes_and_the_best_point(evals: int) -> None:
-    bounds = [(-5.0, 5.0)] * 14
-    search = esgroup.Searcher(Mixture.spread(500, bounds=bounds, structure="diagonal", rng=1), bounds=bounds, rng=1)
+def test_less_than_one_batch_of_many_basins_gives_modes_and_the_best_point(evals: int, many_basins: Mixture) -> None:
+    search = esgroup.Searcher(many_basins, bounds=[(-5.0, 5.0)] * 14, rng=1)
     assert search.popsize > 4000
     points = search.ask(evals)
     values = rastrigin(points)
