@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 
@@ -11,3 +12,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # as in a background job of a shell: tests of Ctrl-C would wait for ever
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Eleven thousand tests are never garbage: to look for it among them took 4 % of the time of short ones."""
+    gc.collect()
+    gc.freeze()
