@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by scripts/run, scripts/test and scripts/docs, which set `root`: a Python environment in .venv, made once and kept up to
-# date with pyproject.toml.
+# Sourced by scripts/run, scripts/test and scripts/docs, which set `root`: a Python environment in .venv, made once and
+# kept up to date with pyproject.toml.
 #
 # .venv/.stamp says what is installed: a key in the first line, the extras in the second. While something is being
 # installed the key is "unfinished"; an environment found like that was interrupted and is made anew.
