@@ -114,8 +114,10 @@ install() {
     if ((status != 0)); then
         cat "$log" >&2
         say "could not install the package into $venv"
+        return "$status"
     fi
-    return "$status"
+    # with PYTHONDONTWRITEBYTECODE, as in many containers, every call would compile all modules anew
+    (cd "$root" && quietly .venv/bin/python -m compileall -q esgroup problems/esgroup_problems) || true
 }
 
 set_up() {

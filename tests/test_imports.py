@@ -1,7 +1,8 @@
-"""What is loaded for what: a plain search needs neither Newton nor gradients nor figures."""
+"""What is loaded for what: a plain search needs neither Newton nor gradients nor figures, the command no SciPy."""
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,56 @@ def test_a_plain_search_loads_no_newton_no_gradients_and_no_figures(code: str) -
     found = loaded(code)
     assert not packages(found) & {"esgroup.newton", "esgroup.gradients", "esgroup.plots", "esgroup.variational"}
     assert not packages(found) & {"esgroup.compare", "esgroup.command"} and "matplotlib" not in found
+
+
+COMMAND = """
+import contextlib
+import sys
+from esgroup.command.cli import app
+sys.argv = ["esgroup", *{words!r}.split()]
+with open({out!r}, "w") as sys.stdout, contextlib.suppress(SystemExit):
+    app()
+sys.stdout = sys.__stdout__
+"""
+SEARCH = "run rosenbrock --dim 4 --seed 1 --max-evals 2000"
+
+
+def loaded_by(words: str, out: Path) -> set[str]:
+    """Modules after a command that has printed its output to a file, which is not empty."""
+    found = loaded(COMMAND.format(words=words, out=str(out)))
+    assert out.read_text() and not out.read_text().startswith("error")
+    return found
+
+
+def test_the_command_searches_without_the_packages_that_only_results_and_figures_need(tmp_path: Path) -> None:
+    found = loaded_by(SEARCH, tmp_path / "out.txt")
+    assert "scipy.optimize" not in found and "matplotlib" not in found
+    assert not packages(found) & {"esgroup.newton", "esgroup.gradients", "esgroup.variational", "esgroup.compare"}
+
+
+def test_the_command_draws_without_pyplot_and_without_scipys_results(tmp_path: Path) -> None:
+    found = loaded_by(f"{SEARCH} --plot {tmp_path / 'figure.png'}", tmp_path / "out.txt")
+    assert "matplotlib.figure" in found and not {"matplotlib.pyplot", "scipy.optimize"} & found
+
+
+def test_the_list_of_problems_loads_no_search(tmp_path: Path) -> None:
+    found = loaded_by("list", tmp_path / "out.txt")
+    assert not {"numba", "scipy", "matplotlib", "esgroup.driver.minimize"} & found
+
+
+def test_the_first_line_is_on_the_screen_before_numba_is_loaded(tmp_path: Path) -> None:
+    watched = """
+import sys
+from esgroup.running import progress
+plain = progress.Progress.__enter__
+def enter(self):
+    print("slow:", {"numba", "scipy", "matplotlib"} & set(sys.modules), file=sys.stderr)
+    return plain(self)
+progress.Progress.__enter__ = enter
+"""
+    code = watched + COMMAND.format(words=SEARCH, out=str(tmp_path / "out.txt"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "slow: set()\n" in done.stderr
 
 
 def test_import_alone_loads_nothing_heavy() -> None:

@@ -19,16 +19,14 @@ from esgroup.driver.crew import call_objective
 from esgroup.kernels import jit
 
 if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
-
     from esgroup.checks import Array
     from esgroup.problem_registry import Task
+    from esgroup.running.result import NewtonResult
+    from esgroup.search.result import Entries
     from esgroup.search.searcher import Searcher
 
 # spaces of problems that `minimize` has too; all others, such as single numbers, are searched as vectors
 _SPACES: dict[str, Literal["vector", "spd", "matrix"]] = {"spd": "spd", "matrix": "matrix"}
-# what every search imports, but only when it is needed
-_SLOW_MODULES = ("esgroup.driver.minimize", "esgroup.search.result", "numba", "scipy.optimize")
 
 
 class InputError(Exception):
@@ -141,11 +139,10 @@ def run(job: Job) -> Outcome:
 
 
 class _Stopwatch:
-    """Measures the time of a search, without that of loading packages and compiling loops."""
+    """Measures the time of a method in `module`, without that of loading packages and compiling loops."""
 
-    def __init__(self) -> None:
-        for module in _SLOW_MODULES:
-            import_module(module)
+    def __init__(self, module: str = "esgroup.driver.minimize") -> None:
+        import_module(module)
         self._begin, self._prepared = time.monotonic(), jit.preparation()
 
     def seconds(self) -> float:
@@ -158,7 +155,8 @@ def _run_newton(job: Job) -> Outcome:
         for name in ("history", "plot", "checkpoint", "resume"):
             if getattr(job, name):
                 raise ValueError(f"--{name} is for searches: leave it out with --method newton")
-        task, stopwatch, spent = _with_derivatives(_checked_task(job), job), _Stopwatch(), [0.0]
+        task, spent = _with_derivatives(_checked_task(job), job), [0.0]
+        stopwatch = _Stopwatch("esgroup.newton.method")
         result, interrupted = _minimize_with_newton(job, task, spent)
         seconds = stopwatch.seconds()
     return NewtonOutcome(task, result, None, Times(max(0.0, seconds - spent[0]), seconds), interrupted, {})
@@ -181,7 +179,7 @@ def _with_derivatives(task: Task, job: Job) -> Task:
     return replace(task, gradient=gradient, hessian_product=product)
 
 
-def _minimize_with_newton(job: Job, task: Task, spent: list[float]) -> tuple[OptimizeResult | None, bool]:
+def _minimize_with_newton(job: Job, task: Task, spent: list[float]) -> tuple[NewtonResult | None, bool]:
     """Return the result of structured Newton, and whether Ctrl-C ended it; the user's functions add to `spent`."""
     from esgroup.driver.minimize import minimize
 
@@ -257,9 +255,9 @@ def _task_over_space(job: Job, name: str) -> Task:
     return Task(job.problem, load_function(job.problem), space.start, start_space=space)
 
 
-def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> tuple[OptimizeResult | None, bool]:
-    """Return the result, and whether Ctrl-C ended the search; `latest` then has the last search."""
-    from esgroup.driver.minimize import minimize
+def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> tuple[Entries | None, bool]:
+    """Return what was found, and whether Ctrl-C ended the search; `latest` then has the last search."""
+    from esgroup.driver.minimize import arguments, search_to_end
     from esgroup.driver.origin import CheckpointFile
     from esgroup.running.history import HistoryFile
 
@@ -269,7 +267,7 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
     one_by_one = caught or job.eval_timeout is not None or job.options.get("asynchronous")
     in_one_call = task.batch is not None and workers in (None, 1) and not one_by_one
     try:
-        result = minimize(
+        given = arguments(
             Guarded(task.batch if in_one_call and task.batch is not None else task.fun, caught),
             task.x0 if task.start_space is None else task.start_space,
             _sigma0(job, task),
@@ -288,6 +286,7 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
             resume=job.resume,
             **_parsed(job.options, task),
         )
+        result = search_to_end(given, form=lambda found: found)  # SciPy's form would only cost its import
     except KeyboardInterrupt as interrupt:
         return getattr(interrupt, "result", None), True
     except MemoryError:

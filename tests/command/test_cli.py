@@ -152,11 +152,11 @@ def test_json_is_the_only_thing_on_stdout_and_equals_the_library() -> None:
 def test_the_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 
-    def minimize(fun: Any, x0: Any, sigma0: Any, **options: Any) -> Any:
-        seen.update(options, x0=list(x0), sigma0=sigma0)
+    def search_to_end(given: dict[str, Any], form: Any) -> Any:
+        seen.update(given, x0=list(given["x0"]))
         raise ValueError("seen")
 
-    monkeypatch.setattr("esgroup.driver.minimize.minimize", minimize)
+    monkeypatch.setattr("esgroup.driver.minimize.search_to_end", search_to_end)
     words = "--x0 1,-2 --sigma0 0.3 --bounds -5,5 --structure triangular --popsize 9 --algorithm paper --mirrored"
     words += " --noise adapt --restarts bipop --seed 3 --workers 2 --max-evals 10 --max-iters 11 --max-time 12"
     words += " --target -1.5 --checkpoint c.npz --integer 0 --fixed 1=3"
@@ -405,11 +405,11 @@ def test_an_exception_of_the_objective_shows_its_traceback_and_leaves_the_checkp
 
 
 def test_a_fault_of_ours_is_not_taken_for_wrong_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    def minimize(fun: Any, x0: Any, sigma0: Any, *, callback: Any, **_: Any) -> None:
-        callback(esgroup.Searcher(x0, sigma0))
+    def search_to_end(given: dict[str, Any], form: Any) -> None:
+        given["callback"](esgroup.Searcher(given["x0"], given["sigma0"]))
         raise ValueError("inside")
 
-    monkeypatch.setattr("esgroup.driver.minimize.minimize", minimize)
+    monkeypatch.setattr("esgroup.driver.minimize.search_to_end", search_to_end)
     result = CliRunner().invoke(cli.app, ["run", "sphere"])
     assert isinstance(result.exception, RuntimeError) and str(result.exception.__cause__) == "inside"
 

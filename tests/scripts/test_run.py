@@ -23,6 +23,7 @@ case "$*" in
         echo "  Downloading rich-14.0-py3-none-any.whl.metadata (18 kB)"
         [ -e broken ] && { echo "no network"; exit 1; }
         echo "Installing collected packages: esgroup" ;;
+    *"-m compileall"*) echo "$*" >> compiled ;;
     *--version*) echo "Python 3.12.0" ;;
 esac
 """
@@ -63,6 +64,13 @@ def test_every_stage_has_a_line_and_the_next_call_has_none(clone: Path) -> None:
     assert "esgroup:    scipy, 35.3 MB" in lines and "rich" not in first.stderr
     assert "Python 3.12.0" in lines[1] and lines[-1].startswith("esgroup: done in ")
     assert second.stderr == "" and installed(clone) == ["."]
+
+
+def test_the_modules_are_compiled_once_also_for_a_python_that_would_not_keep_them(clone: Path) -> None:
+    call(clone, "list")
+    call(clone, "list")
+    (compiled,) = (clone / "compiled").read_text().splitlines()
+    assert compiled.endswith("-m compileall -q esgroup problems/esgroup_problems")
 
 
 @pytest.mark.parametrize(
