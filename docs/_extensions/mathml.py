@@ -18,13 +18,16 @@ from sphinx.writers.html5 import HTML5Translator
 logger = logging.getLogger(__name__)
 SIZED = re.compile(r"\\(big|Big|bigg|Bigg)(?![a-zA-Z])")  # docutils knows \bigl and \bigr, and sizes both alike
 
+# Firefox draws these as large as a sum where they stand between two letters of a displayed formula
+BINARY = re.compile("<mo>([⊕⊗⊙])</mo>")
+
 
 def converted(self: HTML5Translator, node: nodes.math | nodes.math_block, *, block: bool) -> str:
     text = SIZED.sub(r"\\\1l", node.astext().strip())
     if block and r"\\" in text and r"\begin" not in text:
         text = rf"\begin{{aligned}}{text}\end{{aligned}}"  # as Sphinx does for other renderers
     try:
-        return str(tex2mathml(text, as_block=block))
+        return BINARY.sub(r'<mo largeop="false">\1</mo>', str(tex2mathml(text, as_block=block)))
     except MathError as error:
         logger.warning("a formula cannot be converted to MathML: %s: %s", text, error, location=node, type="mathml")
         return f"<code>{self.encode(text)}</code>"

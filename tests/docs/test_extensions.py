@@ -23,6 +23,13 @@ def test_formulas_become_mathml(formula: str) -> None:
     assert re.fullmatch(r"<math.*</math>", text.strip(), re.DOTALL)
 
 
+@pytest.mark.parametrize(("name", "sign"), [("odot", "⊙"), ("oplus", "⊕"), ("otimes", "⊗")])
+def test_a_sign_between_two_letters_is_not_as_large_as_a_sum(name: str, sign: str) -> None:
+    formula = rf"C \{name} \kappa = \sum_i x_i"
+    text = mathml.converted(None, nodes.math_block(formula, formula), block=True)
+    assert f'<mo largeop="false">{sign}</mo>' in text and text.count("largeop") == 1
+
+
 def test_an_unknown_formula_is_shown_as_it_is_and_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     class Writer:
         encode = staticmethod(lambda text: text)
