@@ -341,12 +341,14 @@ def _sigma0(job: Job, task: Task) -> float | Array | None:
 def _written_files(job: Job, history: Path | None) -> tuple[dict[str, Path], str | None]:
     """Draw the figure; return the files that were written and why the figure failed, which must not cost the result."""
     from esgroup.plots.run import plot
+    from esgroup.running.progress import Progress
 
     files = {} if job.history is None or history is None else {"history": job.history}
     files |= {} if job.checkpoint is None else {"checkpoint": job.checkpoint}
     if job.plot is None or history is None:
         return files, None
     try:
-        return files | {"figure": plot(history, job.plot)}, None
+        with Progress("the figure is being drawn"):
+            return files | {"figure": plot(history, job.plot)}, None
     except Exception as error:
         return files, f"the figure could not be drawn: {type(error).__name__}: {error}"

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.1  # seconds between two updates: nobody reads faster
 BAR = 10, 30  # columns of the bar, at least and at most
-_STARTING = "the first values are being computed"
 
 
 class Speed(NamedTuple):
@@ -27,9 +26,16 @@ class Speed(NamedTuple):
 
 
 class Progress:
-    """A line on stderr while the context is open, updated at most ten times a second; silent without a terminal."""
+    """A line on stderr while the context is open, updated at most ten times a second; silent without a terminal.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    first
+        What the line says until it is updated.
+    """
+
+    def __init__(self, first: str = "the first values are being computed") -> None:
+        self._first = first
         self._live: Any = None
         self._shown = -INTERVAL
         self._since: tuple[float, int, int] | None = None  # time and counts from which the speed is measured
@@ -38,7 +44,7 @@ class Progress:
         if sys.stderr.isatty():
             self._live = _live_line()
             self._live.start()
-            self._show(_STARTING)
+            self._show(self._first)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from esgroup.command import cli, listing
 from esgroup.command import run as run_command
 from esgroup.driver.origin import CheckpointFile
 from esgroup.problem_registry import families, known
+from esgroup.running import progress
 from esgroup.running.history import read
 
 ROOT = Path(__file__).parents[2]
@@ -402,6 +403,23 @@ def test_an_exception_of_the_objective_shows_its_traceback_and_leaves_the_checkp
     assert "run_command.py" not in result.stderr
     assert re.search(r"error: rig:fails_later .*exception; c.npz .*\n$", result.stderr)
     assert 40 <= esgroup.Searcher.load("c.npz").nfev <= 80
+
+
+def test_a_line_says_that_the_figure_is_being_drawn_until_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, bool, bool]] = []
+
+    class Line(progress.Progress):
+        def __enter__(self) -> Self:
+            self.before = Path("f.png").exists()
+            return super().__enter__()
+
+        def __exit__(self, *_: object) -> None:
+            seen.append((self._first, self.before, Path("f.png").exists()))
+            super().__exit__(*_)
+
+    monkeypatch.setattr(progress, "Progress", Line)
+    command("run", "sphere", "--dim", "2", "--max-evals", "50", "--plot", "f.png")
+    assert seen[1:] == [("the figure is being drawn", False, True)] and "first values" in seen[0][0]
 
 
 def test_a_fault_of_ours_is_not_taken_for_wrong_input(monkeypatch: pytest.MonkeyPatch) -> None:
