@@ -48,3 +48,14 @@ def test_versions_are_the_same_everywhere() -> None:
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"## [{version.removesuffix('.dev0')}]" in (ROOT / "CHANGELOG.md").read_text()
     assert esgroup.__version__ in (version, "0+unknown")  # unknown where the package is not installed
+
+
+def test_the_pythons_that_the_package_names_are_those_that_were_tried() -> None:
+    named = re.findall(r"Python :: (3\.\d+)\n", "\n".join(PROJECT["project"]["classifiers"]))
+    tried = re.search(r"Tried on Linux.*?\. Other versions", (ROOT / "docs" / "VERSIONS.md").read_text(), re.DOTALL)
+    assert tried is not None and re.findall(r"\b3\.\d\d\b", tried[0]) == named
+    assert PROJECT["project"]["requires-python"] == f">={named[0]}"
+    workflow = ROOT / ".github" / "workflows" / "ci.yml"  # which a source archive does not have
+    if workflow.exists():
+        matrix = re.search(r"python: \[(.*)\]", workflow.read_text())
+        assert matrix is not None and re.findall(r"[\d.]+", matrix[1]) == named
