@@ -13,10 +13,9 @@ from esgroup.running.history import structure_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from scipy.optimize import OptimizeResult
 
     from esgroup.problem_registry import Task
-    from esgroup.running.result import NewtonResult
-    from esgroup.search.result import Entries
     from esgroup.search.searcher import Searcher
 
 LABEL = 9  # columns
@@ -38,7 +37,7 @@ class Outcome:
     """A result with its context; `result` is None if the run was interrupted before there was one."""
 
     task: Task
-    result: Entries | NewtonResult | None
+    result: OptimizeResult | None
     search: Searcher | None  # the last search; None before the end of its first generation
     times: Times
     interrupted: bool

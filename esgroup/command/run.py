@@ -17,16 +17,19 @@ from esgroup.command import lists
 from esgroup.command.outcome import NewtonOutcome, Outcome, Times
 from esgroup.driver.crew import call_objective
 from esgroup.kernels import jit
+from esgroup.running.progress import Progress
 
 if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
     from esgroup.checks import Array
     from esgroup.problem_registry import Task
-    from esgroup.running.result import NewtonResult
-    from esgroup.search.result import Entries
     from esgroup.search.searcher import Searcher
 
 # spaces of problems that `minimize` has too; all others, such as single numbers, are searched as vectors
 _SPACES: dict[str, Literal["vector", "spd", "matrix"]] = {"spd": "spd", "matrix": "matrix"}
+# what every search imports, but only when it is needed
+_SLOW_MODULES = ("esgroup.driver.minimize", "esgroup.search.result", "numba", "scipy.optimize")
 
 
 class InputError(Exception):
@@ -139,10 +142,12 @@ def run(job: Job) -> Outcome:
 
 
 class _Stopwatch:
-    """Measures the time of a method in `module`, without that of loading packages and compiling loops."""
+    """Measures the time of a search, without that of loading packages and compiling loops."""
 
-    def __init__(self, module: str = "esgroup.driver.minimize") -> None:
-        import_module(module)
+    def __init__(self) -> None:
+        with Progress("packages are being loaded"):
+            for module in _SLOW_MODULES:
+                import_module(module)
         self._begin, self._prepared = time.monotonic(), jit.preparation()
 
     def seconds(self) -> float:
@@ -155,8 +160,7 @@ def _run_newton(job: Job) -> Outcome:
         for name in ("history", "plot", "checkpoint", "resume"):
             if getattr(job, name):
                 raise ValueError(f"--{name} is for searches: leave it out with --method newton")
-        task, spent = _with_derivatives(_checked_task(job), job), [0.0]
-        stopwatch = _Stopwatch("esgroup.newton.method")
+        task, stopwatch, spent = _with_derivatives(_checked_task(job), job), _Stopwatch(), [0.0]
         result, interrupted = _minimize_with_newton(job, task, spent)
         seconds = stopwatch.seconds()
     return NewtonOutcome(task, result, None, Times(max(0.0, seconds - spent[0]), seconds), interrupted, {})
@@ -179,7 +183,7 @@ def _with_derivatives(task: Task, job: Job) -> Task:
     return replace(task, gradient=gradient, hessian_product=product)
 
 
-def _minimize_with_newton(job: Job, task: Task, spent: list[float]) -> tuple[NewtonResult | None, bool]:
+def _minimize_with_newton(job: Job, task: Task, spent: list[float]) -> tuple[OptimizeResult | None, bool]:
     """Return the result of structured Newton, and whether Ctrl-C ended it; the user's functions add to `spent`."""
     from esgroup.driver.minimize import minimize
 
@@ -255,9 +259,9 @@ def _task_over_space(job: Job, name: str) -> Task:
     return Task(job.problem, load_function(job.problem), space.start, start_space=space)
 
 
-def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> tuple[Entries | None, bool]:
-    """Return what was found, and whether Ctrl-C ended the search; `latest` then has the last search."""
-    from esgroup.driver.minimize import arguments, search_to_end
+def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> tuple[OptimizeResult | None, bool]:
+    """Return the result, and whether Ctrl-C ended the search; `latest` then has the last search."""
+    from esgroup.driver.minimize import minimize
     from esgroup.driver.origin import CheckpointFile
     from esgroup.running.history import HistoryFile
 
@@ -267,7 +271,7 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
     one_by_one = caught or job.eval_timeout is not None or job.options.get("asynchronous")
     in_one_call = task.batch is not None and workers in (None, 1) and not one_by_one
     try:
-        given = arguments(
+        result = minimize(
             Guarded(task.batch if in_one_call and task.batch is not None else task.fun, caught),
             task.x0 if task.start_space is None else task.start_space,
             _sigma0(job, task),
@@ -286,7 +290,6 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
             resume=job.resume,
             **_parsed(job.options, task),
         )
-        result = search_to_end(given, form=lambda found: found)  # SciPy's form would only cost its import
     except KeyboardInterrupt as interrupt:
         return getattr(interrupt, "result", None), True
     except MemoryError:
@@ -341,7 +344,6 @@ def _sigma0(job: Job, task: Task) -> float | Array | None:
 def _written_files(job: Job, history: Path | None) -> tuple[dict[str, Path], str | None]:
     """Draw the figure; return the files that were written and why the figure failed, which must not cost the result."""
     from esgroup.plots.run import plot
-    from esgroup.running.progress import Progress
 
     files = {} if job.history is None or history is None else {"history": job.history}
     files |= {} if job.checkpoint is None else {"checkpoint": job.checkpoint}

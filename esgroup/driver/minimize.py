@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import fields
 from functools import partial, wraps
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from warnings import warn
 
@@ -31,7 +30,6 @@ from esgroup.restarts import Restarts, as_restarts
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.limits import parse_limits
 from esgroup.search.arguments import generator
-from esgroup.search.result import Entries, in_scipys_form
 from esgroup.search.searcher import Searcher
 from esgroup.space import Space
 from esgroup.strategies.base import Strategy
@@ -237,68 +235,51 @@ def minimize(
     for name in ("jac", "hessp", "hess", "hess_diag", "newton"):
         if given[name] is not None:
             raise ValueError(f"{name} is not used by a search: leave it out, or choose method='newton'")
-    return search_to_end(given, in_scipys_form)
-
-
-def arguments(*args: Any, **kwargs: Any) -> dict[str, Any]:
-    """All arguments of `minimize` by name, those that are not given at their defaults."""
-    bound = inspect.signature(minimize).bind(*args, **kwargs)
-    bound.apply_defaults()
-    return dict(bound.arguments)
-
-
-def search_to_end(given: Mapping[str, Any], form: Callable[[Entries], R]) -> R:
-    """The search of `minimize` with these arguments, which are all of its own; `form` makes the result."""
-    a = SimpleNamespace(**given)
-    limits = parse_limits(a.max_evals, a.max_iters, a.max_time, a.target)
-    constrained = _constraints(a.constraints, a.x0, a.bounds)
-    call = objective(a.fun, a.args)
+    limits = parse_limits(max_evals, max_iters, max_time, target)
+    constrained = _constraints(constraints, x0, bounds)
+    call = objective(fun, args)
     way = Way(
-        call if constrained is None else WithConstraints(call, constrained, own_point, a.vectorized),
-        Failures(a.on_error, a.max_failures),
-        a.vectorized,
-        a.workers,
-        a.executor,
-        a.eval_timeout,
-        a.max_pending,
-        a.asynchronous,
+        call if constrained is None else WithConstraints(call, constrained, own_point, vectorized),
+        Failures(on_error, max_failures),
+        vectorized,
+        workers,
+        executor,
+        eval_timeout,
+        max_pending,
+        asynchronous,
     )
     options = {name: given[name] for name in OPTION_NAMES}
-    repeated = as_restarts(a.restarts)
-    if repeated is not None and a.model == "auto":
+    repeated = as_restarts(restarts)
+    if repeated is not None and model == "auto":
         options["model"] = None  # restarts are for many evaluations
-    x0, sigma0, rng = a.x0, a.sigma0, a.rng
-    if a.space != "vector" or a.basins is not None:
+    if space != "vector" or basins is not None:
         rng = generator(rng)
-        if a.basins is None:
-            x0 = distribution_over(a.space, x0, sigma0, a.structure)
+        if basins is None:
+            x0 = distribution_over(space, x0, sigma0, structure)
         else:
-            x0 = mixture_over(a.basins, a.space, x0, sigma0, a.structure, a.bounds, rng)
+            x0 = mixture_over(basins, space, x0, sigma0, structure, bounds, rng)
         sigma0, options["structure"] = None, "auto"
     rule = None
     if constrained is not None:
-        rule = AugmentedLagrangian(constrained.number, constrained.equalities, a.constraint_tol)
+        rule = AugmentedLagrangian(constrained.number, constrained.equalities, constraint_tol)
     first = Searcher(x0, sigma0, constraints=rule, rng=rng, **limits._asdict(), **options)
     can_restart = isinstance(x0, Space) or np.ndim(x0) == 1 or (isinstance(x0, Strategy) and x0.can_restart)
     if repeated is not None and not can_restart:
         raise ValueError(f"restarts are for searches over vectors from a point, got {type(x0).__name__}")
     restarted = RestartedSearch(first, repeated)
-    if isinstance(a.workers, int) and not a.asynchronous:
-        restarted.least_batch = a.workers
-    keeper = Keeper(a.checkpoint, given)
-    if checks.flag("resume", a.resume):
+    if isinstance(workers, int) and not asynchronous:
+        restarted.least_batch = workers
+    keeper = Keeper(checkpoint, given)
+    if checks.flag("resume", resume):
         keeper.resume(restarted)
     else:
-        must_be_new(a.checkpoint)
+        must_be_new(checkpoint)
     if constrained is not None:
         restarted.search.accepts = constrained.kept
     with ExitStack() as stack:
-        observe = _observer(stack, a.callback, checks.flag("progress", a.progress), a.history, a.resume)
-
-        def result() -> R:
-            return form(_entries(restarted, way.failures, constrained))
-
-        return _run(restarted, _searching(way, restarted, stack), observe, keeper, result)
+        observe = _observer(stack, callback, checks.flag("progress", progress), history, resume)
+        shown = partial(_result, restarted, way.failures, constrained)
+        return _run(restarted, _searching(way, restarted, stack), observe, keeper, shown)
 
 
 def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints | None:
@@ -306,7 +287,7 @@ def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints | None:
     if constraints is None or (isinstance(constraints, (list, tuple)) and not constraints):
         return None
     if isinstance(x0, Space):
-        return parse_constraints(constraints, Searcher(x0).entries.xmean, linear=False)
+        return parse_constraints(constraints, Searcher(x0).result.xmean, linear=False)
     start = Searcher(x0).mean if not isinstance(x0, (list, tuple, np.ndarray)) else x0
     if np.ndim(start) != 1:
         raise ValueError(f"constraints are for searches over vectors and spaces of named parameters, got x0 = {x0!r}")
@@ -323,8 +304,8 @@ def _run(
     searching: Searching,
     observe: Observe,
     keeper: Keeper,
-    result: Callable[[], R],
-) -> R:
+    result: Callable[[], SearchResult],
+) -> SearchResult:
     """Evaluate all generations of all runs; the checkpoint is written whatever ends them."""
 
     def after_generation() -> None:
@@ -350,13 +331,13 @@ def _run(
     return found
 
 
-def _entries(restarted: RestartedSearch, failures: Failures, constrained: Constraints | None) -> Entries:
-    found = restarted.entries
+def _result(restarted: RestartedSearch, failures: Failures, constrained: Constraints | None) -> SearchResult:
+    result = restarted.result
     if constrained is not None:
-        found["constr"], found["multipliers"] = constrained.presented(found.constr, found.multipliers)
-    if failures.last and "failures" not in found.stop:
-        found["message"] += f". The last failure: {failures.last}"
-    return found
+        result.constr, result.multipliers = constrained.presented(result.constr, result.multipliers)
+    if failures.last and "failures" not in result.stop:
+        result.message += f". The last failure: {failures.last}"
+    return result
 
 
 def _searching(way: Way, restarted: RestartedSearch, stack: ExitStack) -> Searching:

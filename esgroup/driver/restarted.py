@@ -20,7 +20,6 @@ from esgroup.restarts import Plan, Restarts, Schedule
 from esgroup.running.limits import BUDGETS, TARGET, Limits, budget_reasons, parse_limits
 from esgroup.search import tell_input
 from esgroup.search.ledger import Mark
-from esgroup.search.result import Entries, entries, in_scipys_form
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Strategy
 
@@ -143,15 +142,12 @@ class RestartedSearch:
     @property
     def result(self) -> SearchResult:
         """Best point, value and counts of all runs, and why the last run stopped."""
-        return in_scipys_form(self.entries)
+        from esgroup.search.result import result
 
-    @property
-    def entries(self) -> Entries:
-        """What `result` has, as a dict."""
-        found = entries(self)  # it has every attribute of a Searcher
-        found["restarts"] = self.restart
+        found = result(self)  # it has every attribute of a Searcher
+        found.restarts = self.restart
         if self.restart:
-            found["message"] += f". Restarts: {self.restart}; xmean and stds are those of the last run"
+            found.message += f". Restarts: {self.restart}; xmean and stds are those of the last run"
         return found
 
     # ---- one run after another ----------------------------------------------------------------------------------

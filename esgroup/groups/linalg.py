@@ -68,9 +68,6 @@ def inverse(matrix: Array, what: str) -> Array:
     """The inverse of a dense matrix; SingularElementError, which names `what`, if it is singular to rounding."""
     if matrix.size == 0:
         return np.zeros(matrix.shape)
-    diagonal = matrix.diagonal()
-    if np.count_nonzero(matrix) == len(matrix) and diagonal.all() and np.isfinite(diagonal).all():
-        return np.diag(1.0 / diagonal)  # as where a search begins, which need not wait for SciPy to be imported
     factors = _factor(matrix, what)
     result: Array = lapack.dgetri(factors.lu, factors.pivots, overwrite_lu=True)[0].T  # of R M C
     result *= factors.columns[:, None]

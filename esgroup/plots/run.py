@@ -15,9 +15,6 @@ from esgroup.plots.style import INK, PALE, RULE, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
 MOST_LABELS = 6  # names of coordinates beside a panel
-NAMES_AT = 0.035  # where they begin, as a share of its width
-WIDTH, HEIGHT, MARGIN = 11.0, 7.0, 0.1  # of a figure, in inches, as below
-ABOVE, BELOW, BETWEEN = 0.55, 0.4, 0.14  # for titles, for the evaluations and their name, from one panel to the next
 
 
 def plot(history: str | PathLike[str], out: str | PathLike[str]) -> Path:
@@ -47,16 +44,14 @@ def plot(history: str | PathLike[str], out: str | PathLike[str]) -> Path:
     """
     path = check_out(out)
     run = read(history)
-    figure = new_figure(WIDTH, HEIGHT, arranged=False)
+    figure = new_figure(11.0, 7.0)
     _draw(figure, run)
     figure.savefig(path, dpi=150)
     return path
 
 
 def _draw(figure: Any, run: Recorded) -> None:
-    low, high = MARGIN + BELOW, HEIGHT - MARGIN - ABOVE
-    row = (high - low - 3 * BETWEEN) / 4
-    grid = figure.add_gridspec(4, 2, bottom=low / HEIGHT, top=high / HEIGHT, hspace=BETWEEN / row)
+    grid = figure.add_gridspec(4, 2, width_ratios=(1.0, 1.05))
     value = figure.add_subplot(grid[:2, 0])
     mean, stds = (figure.add_subplot(grid[rows, 1], sharex=value) for rows in (slice(0, 2), slice(2, 4)))
     sigma, ratio = (figure.add_subplot(grid[row, 0], sharex=value) for row in (2, 3))
@@ -69,39 +64,10 @@ def _draw(figure: Any, run: Recorded) -> None:
         notebook(axes, run.nfev[-1], named=axes in (ratio, stds))
         _mark_restarts(axes, run)
     _name_restarts(value, run)
+    figure.align_ylabels([value, sigma, ratio])
+    figure.align_ylabels([mean, stds])
     figure.suptitle(_title(run.header), x=0.012, ha="left", fontsize=13, fontweight="bold", color="#222222")
     value.set_title(_summary(run), loc="left", fontsize=9.5, color="#444444")
-    _arrange(figure, [value, sigma, ratio], [mean, stds])
-
-
-def _arrange(figure: Any, *columns: list[Any]) -> None:
-    """Place columns of panels side by side, equally wide, with as much room as numbers and names beside them take.
-
-    Matplotlib's layouts measure everything several times, which takes as long as a small search.
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    canvas: Any = FigureCanvasAgg(figure)
-    renderer = canvas.get_renderer()
-    before, names, labels = [], [], []  # inches left of each column, of the names right of it, and to its labels
-    for column in columns:
-        left = column[0].bbox.x0
-        names_at = left + column[0].bbox.width * (1.0 + NAMES_AT)
-        numbers = [axes.yaxis.get_tightbbox(renderer).x0 for axes in column]  # this moves the labels beside them
-        ends = [text.get_window_extent(renderer).x1 for axes in column for text in axes.texts]
-        before.append((left - min(numbers)) / figure.dpi)
-        labels.append((left - min(axes.yaxis.label.get_position()[0] for axes in column)) / figure.dpi)
-        names.append(min(max((*ends, names_at)) - names_at, WIDTH * figure.dpi / 4) / figure.dpi)
-    room = WIDTH - sum(before) - sum(names) - MARGIN * (len(columns) + 1)
-    width = room / (len(columns) * (1.0 + NAMES_AT))
-    left = 0.0
-    for i, column in enumerate(columns):
-        left += MARGIN + before[i]
-        for axes in column:
-            box = axes.get_position()
-            axes.set_position((left / WIDTH, box.y0, width / WIDTH, box.height))
-            axes.yaxis.set_label_coords(-labels[i] / width, 0.5)
-        left += width * (1.0 + NAMES_AT) + names[i]
 
 
 # ---- panels ---------------------------------------------------------------------------------------------------------
@@ -176,7 +142,7 @@ def _name_lines(axes: Any, ends: Array, colours: Array, names: Sequence[str]) ->
     order = sorted(at, key=lambda j: (round(at[j], 2), -j))
     for j, y in zip(order, _apart([at[j] for j in order], gap=0.07), strict=True):
         axes.plot([1.0, 1.03], [at[j], y], transform=axes.transAxes, color=colours[j], linewidth=0.7, clip_on=False)
-        axes.text(1.0 + NAMES_AT, y, names[j], transform=axes.transAxes, va="center", fontsize=8.5, color=colours[j])
+        axes.text(1.035, y, names[j], transform=axes.transAxes, va="center", fontsize=8.5, color=colours[j])
 
 
 def _height(axes: Any, value: float) -> float:

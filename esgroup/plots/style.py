@@ -38,10 +38,10 @@ def check_out(out: str | PathLike[str]) -> Path:
     return path
 
 
-def new_figure(width: float, height: float, *, arranged: bool = True) -> Any:
-    """Make an empty figure of this size in inches; `arranged`: Matplotlib finds the places of its panels."""
+def new_figure(width: float, height: float) -> Any:
+    """Make an empty figure of this size in inches."""
     from matplotlib.figure import Figure  # not through pyplot, which keeps figures and may open windows
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.06) if arranged else None
+    layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.06)
     return Figure(figsize=(width, height), layout=layout, facecolor="white")

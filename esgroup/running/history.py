@@ -123,10 +123,10 @@ def _end(search: Shown, error: BaseException | None) -> dict[str, str]:
     if error is not None:
         text = (str(error).strip().splitlines() or [""])[-1]  # some messages are whole tracebacks
         return {"how": "failed", "message": f"{type(error).__name__}: {text}"[:MOST_LETTERS]}
-    found = search.entries
-    if not found.stop:
+    result = search.result
+    if not result.stop:
         return {"how": "left", "message": "the program that ran the search has closed its history"}
-    return {"how": "stopped", "message": str(found.message)[:MOST_LETTERS]}
+    return {"how": "stopped", "message": str(result.message)[:MOST_LETTERS]}
 
 
 def _feasibility(search: Shown) -> dict[str, Any]:

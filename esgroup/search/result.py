@@ -1,38 +1,19 @@
-"""What a search found, as a dict and in SciPy's form."""
+"""What a search found, in SciPy's form."""
 
 from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from esgroup.running.limits import status_of
+from esgroup.running.result import SearchResult
 from esgroup.search import models
 
-if TYPE_CHECKING:
-    from esgroup.running.result import SearchResult
 
-
-class Entries(dict[str, Any]):
-    """What a result has, by name and as attributes, without SciPy: that takes longer to import than a small search."""
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-
-def in_scipys_form(entries: Entries) -> SearchResult:
-    """The result of a search."""
-    from esgroup.running.result import SearchResult
-
-    return SearchResult(entries)
-
-
-def entries(search: Any) -> Entries:
+def result(search: Any) -> SearchResult:
     """Best point, value, counts and why it stopped, of a Searcher or of what shows the same."""
     reasons = search.stop()
     status = status_of(reasons)
@@ -40,7 +21,7 @@ def entries(search: Any) -> Entries:
     if strategy.converts_points:
         mean = strategy.to_user(mean[None])[0]
     best, noisy = search.best_x, search.noisy if reasons else False  # too expensive for every generation of a search
-    return Entries(
+    return SearchResult(
         x=copy.copy(mean if best is None else best),
         fun=search.best_f,
         nfev=search.nfev,

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from esgroup.running.result import SearchResult
-    from esgroup.search.result import Entries
     from esgroup.search.snapshot import Parts
     from esgroup.space import Space
 
@@ -534,16 +533,9 @@ class Searcher:
     @property
     def result(self) -> SearchResult:
         """Best point, value, counts and why the search stopped."""
-        from esgroup.search.result import in_scipys_form
+        from esgroup.search.result import result
 
-        return in_scipys_form(self.entries)
-
-    @property
-    def entries(self) -> Entries:
-        """What `result` has, as a dict."""
-        from esgroup.search.result import entries
-
-        return entries(self)
+        return result(self)
 
     def __repr__(self) -> str:
         state = f"{self.nfev:,} evaluations, best value {self.best_f:.6g}" if self.nfev else "no values yet"

@@ -19,8 +19,8 @@ from esgroup.command import cli, listing
 from esgroup.command import run as run_command
 from esgroup.driver.origin import CheckpointFile
 from esgroup.problem_registry import families, known
-from esgroup.running import progress
 from esgroup.running.history import read
+from esgroup.running.progress import Progress
 
 ROOT = Path(__file__).parents[2]
 MODULE = """
@@ -153,11 +153,11 @@ def test_json_is_the_only_thing_on_stdout_and_equals_the_library() -> None:
 def test_the_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 
-    def search_to_end(given: dict[str, Any], form: Any) -> Any:
-        seen.update(given, x0=list(given["x0"]))
+    def minimize(fun: Any, x0: Any, sigma0: Any, **options: Any) -> Any:
+        seen.update(options, x0=list(x0), sigma0=sigma0)
         raise ValueError("seen")
 
-    monkeypatch.setattr("esgroup.driver.minimize.search_to_end", search_to_end)
+    monkeypatch.setattr("esgroup.driver.minimize.minimize", minimize)
     words = "--x0 1,-2 --sigma0 0.3 --bounds -5,5 --structure triangular --popsize 9 --algorithm paper --mirrored"
     words += " --noise adapt --restarts bipop --seed 3 --workers 2 --max-evals 10 --max-iters 11 --max-time 12"
     words += " --target -1.5 --checkpoint c.npz --integer 0 --fixed 1=3"
@@ -405,10 +405,10 @@ def test_an_exception_of_the_objective_shows_its_traceback_and_leaves_the_checkp
     assert 40 <= esgroup.Searcher.load("c.npz").nfev <= 80
 
 
-def test_a_line_says_that_the_figure_is_being_drawn_until_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_say_that_packages_are_loaded_and_that_the_figure_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, bool, bool]] = []
 
-    class Line(progress.Progress):
+    class Line(Progress):
         def __enter__(self) -> Self:
             self.before = Path("f.png").exists()
             return super().__enter__()
@@ -417,17 +417,17 @@ def test_a_line_says_that_the_figure_is_being_drawn_until_it_is_there(monkeypatc
             seen.append((self._first, self.before, Path("f.png").exists()))
             super().__exit__(*_)
 
-    monkeypatch.setattr(progress, "Progress", Line)
+    monkeypatch.setattr(run_command, "Progress", Line)
     command("run", "sphere", "--dim", "2", "--max-evals", "50", "--plot", "f.png")
-    assert seen[1:] == [("the figure is being drawn", False, True)] and "first values" in seen[0][0]
+    assert seen == [("packages are being loaded", False, False), ("the figure is being drawn", False, True)]
 
 
 def test_a_fault_of_ours_is_not_taken_for_wrong_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    def search_to_end(given: dict[str, Any], form: Any) -> None:
-        given["callback"](esgroup.Searcher(given["x0"], given["sigma0"]))
+    def minimize(fun: Any, x0: Any, sigma0: Any, *, callback: Any, **_: Any) -> None:
+        callback(esgroup.Searcher(x0, sigma0))
         raise ValueError("inside")
 
-    monkeypatch.setattr("esgroup.driver.minimize.search_to_end", search_to_end)
+    monkeypatch.setattr("esgroup.driver.minimize.minimize", minimize)
     result = CliRunner().invoke(cli.app, ["run", "sphere"])
     assert isinstance(result.exception, RuntimeError) and str(result.exception.__cause__) == "inside"
 

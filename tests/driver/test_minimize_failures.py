@@ -211,7 +211,7 @@ class TestInterrupts:
 
     def test_an_interrupt_while_the_result_is_made_brings_it_along(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """That is when SciPy is imported, for as long as half a second."""
-        original, calls = minimize_module.in_scipys_form, []
+        original, calls = minimize_module._result, []
 
         def interrupted(*arguments: Any) -> Any:
             calls.append(1)
@@ -219,7 +219,7 @@ class TestInterrupts:
                 signal.raise_signal(signal.SIGINT)
             return original(*arguments)
 
-        monkeypatch.setattr(minimize_module, "in_scipys_form", interrupted)
+        monkeypatch.setattr(minimize_module, "_result", interrupted)
         with pytest.raises(KeyboardInterrupt) as caught:
             esgroup.minimize(ellipsoid, X0, 0.5, rng=1, max_iters=3)
         assert caught.value.result.nit == 3  # type: ignore[attr-defined]

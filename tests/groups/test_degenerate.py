@@ -15,10 +15,8 @@ from esgroup.groups import (
     Kronecker,
     ToeplitzTriangular,
     Triangular,
-    linalg,
 )
 from esgroup.groups.fit import fit_covariance
-from esgroup.lazy import lapack
 from tests.groups.elements import covariance
 from tests.groups.laws import close
 from tests.groups.strangers import Scalar
@@ -141,18 +139,3 @@ def test_a_composed_group_takes_the_fused_way_of_its_parts(monkeypatch: pytest.M
         assert group.uses_images
         group.product_h_samples(group.identity(), z, weights)
     Kronecker(Full(14), Diagonal(1)).product_h_samples(np.append(np.eye(14).ravel(), 1.0), z, weights)
-
-
-@pytest.mark.parametrize("size", [1, 2, 7])
-def test_the_inverse_of_a_diagonal_matrix_is_the_one_that_lapack_finds(size: int) -> None:
-    diagonal = np.random.default_rng(size).normal(size=size) * 10.0 ** np.arange(-100, -100 + 30 * size, 30)
-    matrix = np.diag(diagonal)
-    factors = linalg._factor(matrix, "a")
-    general = lapack.dgetri(factors.lu, factors.pivots)[0].T * factors.columns[:, None] * factors.rows
-    np.testing.assert_array_equal(linalg.inverse(matrix, "a"), general)
-
-
-@pytest.mark.parametrize("entry", [0.0, np.nan, np.inf])
-def test_a_diagonal_matrix_without_an_inverse_is_refused(entry: float) -> None:
-    with np.errstate(invalid="ignore"), pytest.raises(linalg.SingularElementError, match="a must be invertible"):
-        linalg.inverse(np.diag([1.0, entry, 2.0]), "a")

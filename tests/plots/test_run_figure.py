@@ -47,7 +47,7 @@ def write_history(
 
 
 def drawn(path: Path) -> Any:
-    figure = style.new_figure(run.WIDTH, run.HEIGHT, arranged=False)
+    figure = style.new_figure(11, 7)
     run._draw(figure, read(path))
     return figure
 
@@ -141,45 +141,6 @@ def test_a_few_lines_are_named_at_the_edge(tmp_path: Path) -> None:
 
     assert names(3) == ["x₁", "x₂", "x₃"]
     assert names(100) == ["x₁", "x₂₁", "x₄₁", "x₆₀", "x₈₀", "x₁₀₀"]
-
-
-@pytest.mark.parametrize(
-    ("names", "best_f"),
-    [
-        (["a", "b", "c"], [2.0, 1.0]),
-        (["stiffness of the spring", "b", "c"], [2e-300, 1e-300]),
-        (["a", "b", "c"], [1e9 + 1.0, 1e9]),
-        (["a", "b", "c"], [None, None]),
-    ],
-)
-def test_panels_have_room_for_their_numbers_and_names(tmp_path: Path, names: list[str], best_f: list[Any]) -> None:
-    figure = drawn(write_history(tmp_path / "h", best_f, names=names, restart=[0, 1]))
-    renderer = figure.canvas.get_renderer()
-    boxes = {name: panel(figure, name).get_tightbbox(renderer, for_layout_only=True) for name in LEFT + RIGHT}
-    assert all(box.x0 >= 0 and box.x1 <= figure.bbox.width for box in boxes.values())
-    assert all(box.y0 >= 0 and box.y1 <= figure.bbox.height for box in boxes.values())
-    assert max(boxes[name].x1 for name in LEFT) < min(boxes[name].x0 for name in RIGHT)
-    for column in (LEFT, RIGHT):
-        assert all(boxes[low].y1 < boxes[high].y0 for high, low in itertools.pairwise(column))
-        at = [panel(figure, name).yaxis.label.get_window_extent(renderer).x0 for name in column]
-        assert max(at) - min(at) < 1.0  # labels stand in a line
-        numbers = [box.x0 for name in column for box in _number_boxes(panel(figure, name), renderer)]
-        ends = [panel(figure, name).yaxis.label.get_window_extent(renderer).x1 for name in column]
-        assert max(ends) < min(numbers)
-
-
-LEFT, RIGHT = ("best value", "step size", "axis ratio"), ("mean", "standard deviations")
-
-
-def _number_boxes(axes: Any, renderer: Any) -> list[Any]:
-    shown = [text for text in axes.yaxis.get_ticklabels(which="both") if text.get_text()]
-    boxes = [text.get_window_extent(renderer) for text in shown]
-    return [box for box in boxes if axes.bbox.y0 <= (box.y0 + box.y1) / 2 <= axes.bbox.y1]  # others are not drawn
-
-
-def test_names_that_would_take_the_whole_figure_leave_room_for_the_panels(tmp_path: Path) -> None:
-    figure = drawn(write_history(tmp_path / "h", [2.0, 1.0], names=["very " * 40, "b", "c"]))
-    assert all(axes.get_position().width > 0.2 for axes in figure.axes)
 
 
 def test_coordinates_that_were_left_out_are_mentioned(tmp_path: Path) -> None:
