@@ -83,9 +83,9 @@ FULL_UP_TO = 1000
 _FRUITLESS = 1 / 6
 # Times sigma, where a frame is given up for that reason. With N(0, e^2) added to a sphere, steps that are small beside
 # e / |gradient| come to rest at values of the order of e n / (4 mu_eff), whatever their size, but take some
-# e / (4 sigma^2) generations to get there: a search that has shrunk too early stays where it is. Ellipsoid with N(0, 1),
-# n = 160, after 60,000 evaluations (medians of 8): 8.9 with 1, 6.5 with 6, 5.2 with 12, 4.5 with 20 and with 30, 4.5
-# with the full matrix from the start; sphere 3.5 with all of these.
+# e / (4 sigma^2) generations to get there: a search that has shrunk too early stays where it is. Ellipsoid with
+# N(0, 1), n = 160, after 60,000 evaluations (medians of 8): 8.9 with 1, 6.5 with 6, 5.2 with 12, 4.5 with 20 and with
+# 30, 4.5 with the full matrix from the start; sphere 3.5 with all of these.
 _WIDENED = 20.0
 _LARGEST = float(np.finfo(float).max)
 # What a state holds of its course: the part of 1 / c_c generations since the last exchange, all evaluations,
@@ -333,7 +333,7 @@ class FrameEvolution(Evolution):
 
     def _is_fruitless(self, state: SearchState) -> bool:
         """Whether medians have got no lower for so long that noise is the likely reason."""
-        return state.course.item(4) >= _FRUITLESS * self.dim**1.5
+        return bool(state.course[4] >= _FRUITLESS * self.dim**1.5)
 
     def as_full(self, state: SearchState, full: Evolution) -> SearchState:
         """Return the state of the full group with the same distribution, widened if it shrank in noise, and paths."""
