@@ -170,4 +170,4 @@ plt.show()
 # - sigma0 is the deviation of every coordinate, so that the first steps have a length of sigma0 times 100 here. If
 #   the best value does not fall for many generations, it is too large.
 #
-# ``docs/LARGE.md`` has the idea of the frame and where it is behind, ``docs/measured/large.md`` other methods beside it.
+# ``docs/LARGE.md`` has the idea of the frame and where it is behind, ``docs/measured/large.md`` other methods.
