@@ -296,9 +296,11 @@ def test_a_new_direction_is_that_of_the_path_outside_the_frame() -> None:
         close(np.linalg.norm(found), 1.0)
 
 
-def exchanged(ratios: list[float], k: int | None = None) -> tuple[FrameEvolution, SearchState, SearchState]:
+def exchanged(
+    ratios: list[float], k: int | None = None, dim: int = 40
+) -> tuple[FrameEvolution, SearchState, SearchState]:
     """A state with axes of these lengths whose turn it is, and what an exchange makes of it."""
-    rng, dim = np.random.default_rng(5), 40
+    rng = np.random.default_rng(5)
     evolution = evolution_of(dim, k)
     state = evolution.start(np.zeros(dim), np.ones(dim))
     u = np.linalg.qr(rng.standard_normal((dim, len(ratios))))[0].T
@@ -356,6 +358,13 @@ def test_nothing_is_exchanged_before_its_time() -> None:
 def test_the_number_of_axes_has_a_limit() -> None:
     _, before, after = exchanged([3.0] * 10)
     assert len(after.root) == len(before.root)  # a quarter of 40 coordinates
+
+
+@pytest.mark.parametrize(("dim", "most"), [(90_000, 11), (200_000, 8)])
+def test_the_axes_of_many_coordinates_have_a_million_numbers_or_there_are_eight(dim: int, most: int) -> None:
+    for number, expected in ((most - 1, most), (most, most)):
+        evolution, _, after = exchanged([3.0] * number, dim=dim)
+        assert len(evolution.frame.axes(after.root).ratios) == expected
 
 
 # ---- hand-over ----------------------------------------------------------------------------------------------------
