@@ -61,7 +61,7 @@ _IDLE = 0.35  # |log s| up to which a direction may be exchanged
 _LEAST, _MOST = 2, 40  # axes
 _SHORT_MEMORY = 1000  # coordinates from which on the path of the step size has a shorter memory
 # Of all axes beyond the eighth together, which bounds time and memory: ten axes of 100,000 coordinates. There an axis
-# on trial hardly fades (by a factor e in 400,000 generations with 38 axes, which a sphere has without this limit).
+# on trial hardly fades: without this limit a sphere has 38, and an evaluation takes 8.2 ms instead of 3.4 with ten.
 _NUMBERS = 1_000_000
 # How the share of its step that D takes grows with the ratio r of `Decoding`, 0.5 there. With n = 80 r is 14 to 18 on
 # the separable ellipsoid, 7 to 10 on Rosenbrock's function, but 4 to 6 on the attractive sector and on Schaffer's,
