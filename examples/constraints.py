@@ -193,8 +193,8 @@ plt.show()
 # %%
 # What to watch out for
 # ---------------------
-# * A point counts as feasible if it breaks no rule by more than ``constraint_tol``, by default a millionth of a
-#   constraint's usual size. If your rules are hard, put the margin into the limits.
+# * A point counts as feasible if it breaks no rule by more than ``constraint_tol``, by default 1e-6 in the units of the
+#   constraint. If your rules are hard, choose 0, or put the margin into the limits.
 # * ``result.x`` is the best feasible point. If none was found, it is the point that breaks the rules least, and
 #   ``result.feasible`` says so: look at it before you use ``x``.
 # * ``keep_feasible=True`` is for constraints that cost nothing: they may be called many times for each point that is

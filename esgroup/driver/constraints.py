@@ -100,6 +100,7 @@ class Constraints:
     """All constraints of a call of `minimize`."""
 
     all: tuple[Constraint, ...]
+    single: bool = False  # whether it was given by itself, not in a list
 
     @property
     def number(self) -> int:
@@ -115,6 +116,20 @@ class Constraints:
             found += range(start, start + one.sizes[0])
             start += sum(one.sizes)
         return tuple(found)
+
+    def tolerances(self, tolerance: Any) -> Any:
+        """The tolerance of each g, from what a user gives: one number, or one or an array for each constraint."""
+        if isinstance(tolerance, str) or not isinstance(tolerance, (Sequence, np.ndarray)):
+            return tolerance  # which the rule checks
+        several = [tolerance] if self.single else list(tolerance)
+        if len(several) != len(self.all):
+            wanted = f"one number or {len(self.all)}, one for each constraint"
+            raise ValueError(f"constraint_tol must be {wanted}, got {len(several)}")
+        parts = []
+        for one, given in zip(self.all, several, strict=True):
+            each = _side(f"constraint_tol of {one.name}", given, len(one.lower))
+            parts.append(np.concatenate([each[one.equal], each[one.above], each[one.below]]))
+        return tuple(np.concatenate(parts).tolist())
 
     def g(self, x: Any, own: Callable[[Any], Any]) -> tuple[float, ...]:
         """g(x); each function receives a point of its own."""
@@ -185,7 +200,7 @@ def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None, linear: 
             wanted = "a function of a point, because a LinearConstraint means nothing for named parameters"
             raise ValueError(f"{name} must be {wanted}")
         found.append(_parse_one(name, one, x0))
-    whole = Constraints(tuple(found))
+    whole = Constraints(tuple(found), single=not several)
     if whole.number == 0:
         return None
     if linear:
@@ -253,7 +268,7 @@ def _with_bounds(
         raise
     if first.dtype.kind not in "fiub" or first.ndim != 1 or not len(first):
         raise ValueError(f"{name} must return a number or a vector of real numbers, got {first!r}")
-    low, high = (_side(name, side, value, len(first)) for side, value in (("lb", lower), ("ub", upper)))
+    low, high = (_side(f"{name}.{side}", value, len(first)) for side, value in (("lb", lower), ("ub", upper)))
     if (bad := ~(low <= high)).any():
         j = int(bad.argmax())
         raise ValueError(f"{name} must have lb <= ub, got {low[j]} and {high[j]} for component {j}")
@@ -265,12 +280,12 @@ def _with_bounds(
     return Constraint(name, fun, args, low, high, keep)
 
 
-def _side(name: str, side: str, value: Any, number: int) -> Array:
+def _side(name: str, value: Any, number: int) -> Array:
     try:
         array = np.asarray(value, dtype=np.float64)
         return np.array(np.broadcast_to(array, (number,)))
     except (TypeError, ValueError):
-        raise ValueError(f"{name}.{side} must be a number or {number} numbers, got {value!r}") from None
+        raise ValueError(f"{name} must be a number or {number} numbers, got {value!r}") from None
 
 
 def _refuse_contradictions(constraints: Sequence[Constraint], bounds: Any) -> None:

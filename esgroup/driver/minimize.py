@@ -13,6 +13,7 @@ from warnings import warn
 import numpy as np
 
 from esgroup import checks
+from esgroup.checks import Array
 from esgroup.driver.asynchronous import Asynchronous
 from esgroup.driver.constraints import Constraints, WithConstraints, parse_constraints
 from esgroup.driver.crew import own_point
@@ -98,7 +99,7 @@ def minimize(
     fixed: Any = None,
     integer: Any = None,
     constraints: Any = (),
-    constraint_tol: float = 1e-6,
+    constraint_tol: float | list[Any] | tuple[Any, ...] | Array = 1e-6,
     rng: Any = None,
     max_evals: int | None = None,
     max_iters: int | None = None,
@@ -154,7 +155,8 @@ def minimize(
         function is called once at x0, to learn how many values it has. With keep_feasible=True, which needs a cheap
         inequality and an x0 that fulfils it, no point is evaluated that violates it. Derivatives are not used.
     constraint_tol : default 1e-6
-        By how much a constraint may be violated, relative to the median of its absolute values in the first generation.
+        By how much a constraint may be violated, in its own units, to count as fulfilled: one number; or one for each
+        constraint of the list, and for each component of a constraint an array in its place.
     rng : default None
         A seed or a generator.
     max_evals, max_iters, max_time, target : default None
@@ -261,7 +263,8 @@ def minimize(
         sigma0, options["structure"] = None, "auto"
     rule = None
     if constrained is not None:
-        rule = AugmentedLagrangian(constrained.number, constrained.equalities, constraint_tol)
+        tolerance = constrained.tolerances(constraint_tol)
+        rule = AugmentedLagrangian(constrained.number, constrained.equalities, tolerance)
     first = Searcher(x0, sigma0, constraints=rule, rng=rng, **limits._asdict(), **options)
     can_restart = isinstance(x0, Space) or np.ndim(x0) == 1 or (isinstance(x0, Strategy) and x0.can_restart)
     if repeated is not None and not can_restart:

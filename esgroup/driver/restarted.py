@@ -279,11 +279,11 @@ class RestartedSearch:
         if current:
             self._tell([x], told)
             return
-        past, rule, lagrangian = self.past, self.search.constraints, self.search.ledger.lagrangian
+        past, rule = self.past, self.search.constraints
         number, violation, constraints = told[0], 0.0, None
-        if rule is not None and lagrangian is not None:
+        if rule is not None:
             number, constraints = told[0][0], np.array(told[0][1:])
-            violation = float(rule.violation(lagrangian, constraints[None])[0])
+            violation = rule.violation_of(constraints)
         failed = math.isnan(number)
         past = past._replace(nfev=past.nfev + 1, nfailed=past.nfailed + failed)
         if not failed and (past.best_x is None or (violation, number) < (past.best_violation, past.best_f)):
@@ -317,7 +317,9 @@ class RestartedSearch:
         limits = search.limits
         if saved is not None:  # otherwise Searcher.save wrote the file
             limits = parse_limits(**saved["limits"])
-            self.past = _from_json(Past, saved["past"], search.shape)
+            past: Past = _from_json(Past, saved["past"], search.shape)
+            rule = search.constraints  # in older files violations are relative
+            self.past = past if rule is None else past._replace(best_violation=rule.violation_of(past.best_g))
             self.schedule = _from_json(Schedule, saved["schedule"])
             self.plan = _from_json(Plan, saved["plan"])
             if (state := checked.optional_entry(saved, "rng", dict)) is not None and self.rng is not None:

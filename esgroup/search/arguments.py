@@ -105,7 +105,7 @@ def _vector_search(start: Any, sigma0: Any, options: SearchOptions, *, within: b
 
 
 def constraint_rule(
-    constraints: int | AugmentedLagrangian | None, equalities: Any, tolerance: float
+    constraints: int | AugmentedLagrangian | None, equalities: Any, tolerance: Any
 ) -> AugmentedLagrangian | None:
     """Return how a search treats its constraints, None if it has none."""
     if isinstance(constraints, AugmentedLagrangian):

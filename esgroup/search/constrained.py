@@ -29,8 +29,6 @@ def scores(ledger: Ledger, strategy: Strategy, state: Any, values: Array, tags: 
     after, models = rule.updated(before, *strategy.model_coordinates(state, before.points), strategy.popsize)
     if tags is not None and (inner := (tags == INNER) & ~np.isnan(values[:, 0])).any():
         after = rule.with_margin(after, values[inner, 1:])
-    if ledger.best_g is not None and not np.isfinite(before.scales).all():  # from now on there is a tolerance
-        ledger.best_violation = float(rule.violation(after, ledger.best_g[None])[0])
     ledger.lagrangian, ledger.inner = after, None
     if ledger.nit % _INNER_EVERY == 0 and strategy.popsize >= _LEAST_POINTS:
         step = rule.inner_step(after, models)
@@ -43,9 +41,9 @@ def best_value(ledger: Ledger, values: Array) -> float:
 
     Scores are no measure of success from one generation to another: they change with multipliers and penalties.
     """
-    if ledger.rule is None or ledger.lagrangian is None:
+    if ledger.rule is None:
         raise RuntimeError("a search without constraints has no feasible points")
-    feasible = (ledger.rule.violation(ledger.lagrangian, values[:, 1:]) == 0.0) & ~np.isnan(values[:, 0])
+    feasible = (ledger.rule.violation(values[:, 1:]) == 0.0) & ~np.isnan(values[:, 0])
     return float(values[feasible, 0].min(initial=math.inf))
 
 

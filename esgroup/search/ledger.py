@@ -69,7 +69,6 @@ class Mark(NamedTuple):
     best_f: float
     best_x: Array | None
     best_g: Array | None = None
-    best_violation: float = 0.0
     remembered: int = 0  # evaluations from which the models of constraints are fitted
 
 
@@ -234,8 +233,8 @@ class Ledger:
 
     def note_first_best(self, points: Array, values: Array) -> None:
         """Keep the point with the best value, of equal ones the first, if it is the best so far."""
-        if self.rule is not None and self.lagrangian is not None:
-            self._note_first_feasible(self.rule.violation(self.lagrangian, values[:, 1:]), points, values)
+        if self.rule is not None:
+            self._note_first_feasible(self.rule.violation(values[:, 1:]), points, values)
             return
         good = np.flatnonzero(~np.isnan(values))
         if len(good):
@@ -303,13 +302,14 @@ class Ledger:
     def mark(self) -> Mark:
         """The present books."""
         remembered = 0 if self.lagrangian is None else len(self.lagrangian.points)
-        best = self.best_f, self.best_x, self.best_g, self.best_violation
+        best = self.best_f, self.best_x, self.best_g
         return Mark(self.nfev, self.nfailed, len(self.pool), *best, remembered)
 
     def rewind(self, mark: Mark) -> None:
         """Forget values that were told since the mark; no generation may have ended since."""
         self.nfev, self.nfailed, self.best_f, self.best_x = mark.nfev, mark.nfailed, mark.best_f, mark.best_x
-        self.best_g, self.best_violation = mark.best_g, mark.best_violation
+        self.best_g = mark.best_g
+        self.best_violation = 0.0 if self.rule is None else self.rule.violation_of(mark.best_g)
         if self.lagrangian is not None:
             points, outcomes = self.lagrangian.points[: mark.remembered], self.lagrangian.outcomes[: mark.remembered]
             self.lagrangian = self.lagrangian._replace(points=points, outcomes=outcomes)

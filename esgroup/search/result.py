@@ -62,7 +62,7 @@ def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:
         parts.append(f"{search.nfailed:,} of {search.nfev:,} evaluations failed (NaN)")
     if search.constraints is not None and search.best_x is not None and not search.feasible:
         violated = constraint_fields(search)["constr_violation"]
-        parts.append(f"No feasible point was found: x is that of the least violation, {violated:.3g}")
+        parts.append(f"No feasible point was found: x has the least violation, {violated:.3g}, beyond constraint_tol")
     if noisy:
         advice = ', and try noise="adapt"' * search.strategy.may_adapt
         parts.append(f"The values look noisy, or rugged. If there is noise, the best value is luck: take xmean{advice}")

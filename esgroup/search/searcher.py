@@ -57,7 +57,7 @@ class Searcher:
     equalities : default ()
         Indices of the constraints that must be 0, not only at most 0.
     constraint_tol : default 1e-6
-        By how much a constraint may be violated, relative to the median of its absolute values in the first generation.
+        By how much a constraint may be violated, in its own units: one number, or one for each constraint.
     rng
         A seed or a generator.
     max_evals, max_iters, max_time, target
@@ -98,7 +98,7 @@ class Searcher:
         integer: Any = None,
         constraints: int | AugmentedLagrangian | None = None,
         equalities: Any = (),
-        constraint_tol: float = 1e-6,
+        constraint_tol: float | list[float] | tuple[float, ...] | Array = 1e-6,
         rng: Any = None,
         max_evals: int | None = None,
         max_iters: int | None = None,
@@ -493,7 +493,7 @@ class Searcher:
     @property
     def multipliers(self) -> Array | None:
         """Lagrange multipliers of the constraints, positive where active; of equalities with either sign."""
-        return None if self.ledger.lagrangian is None else self.ledger.lagrangian.multipliers.copy()
+        return None if self.ledger.lagrangian is None else self.ledger.lagrangian.true_multipliers
 
     @property
     def generation_best(self) -> float:

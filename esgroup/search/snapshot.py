@@ -90,7 +90,6 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
         "nfailed": ledger.nfailed,
         "best_f": ledger.best_f,
         "constraints": None if ledger.rule is None else _rule_to_json(ledger.rule),
-        "best_violation": ledger.best_violation,
         "seconds": ledger.clock.seconds,
         "worst": record.worst,
         "failed_in_a_row": record.failed_in_a_row,
@@ -191,9 +190,9 @@ def _read_constraints(
 ) -> None:
     stored = {name.removeprefix("lagrangian/"): kept for name, kept in arrays.items() if name.startswith("lagrangian/")}
     ledger.lagrangian = rule.read_state(stored, shape)
-    ledger.best_violation = entry(header, "best_violation", float)
     if ledger.best_x is not None:
         ledger.best_g = checks.read_only(array(arrays, "best_g", (rule.number,)))
+        ledger.best_violation = rule.violation_of(ledger.best_g)
     if "inner" in arrays:
         ledger.inner = finite_array(arrays, "inner", shape)
 

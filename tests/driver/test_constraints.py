@@ -13,6 +13,9 @@ from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 import esgroup
 from esgroup import Choice, Real, Space
 from esgroup.checks import Array
+from esgroup.driver.constraints import Evaluated, parse_constraints
+from esgroup.driver.restarted import RestartedSearch
+from esgroup.restarts import IPOP
 from esgroup.search.searcher import Searcher
 from esgroup_problems.designs import spring
 from tests.driver.support import Recorder, fail, same, squares, squares_of_rows
@@ -153,10 +156,52 @@ def test_bad_constraints_are_refused_by_name_before_the_function_is_called(const
     assert not recorder.points
 
 
-@pytest.mark.parametrize("tolerance", [-1.0, math.nan, "small"])
-def test_a_bad_tolerance_is_refused(tolerance: Any) -> None:
+@pytest.mark.parametrize("tolerance", [-1.0, math.nan, "small", [], [1e-6, 1e-6], [-1.0], [["small"]]], ids=repr)
+@pytest.mark.parametrize("several", [False, True])
+def test_a_bad_tolerance_is_refused(tolerance: Any, several: bool) -> None:
+    constraint = LinearConstraint(ROW, 3.0)
     with pytest.raises((ValueError, TypeError), match="constraint_tol"):
-        solve(LinearConstraint(ROW, 3.0), constraint_tol=tolerance)
+        solve([constraint] if several else constraint, constraint_tol=tolerance)
+
+
+def test_a_tolerance_is_for_a_constraint_of_the_list_or_for_one_of_its_components() -> None:
+    """Components with a lower bound, an upper bound and both; g at 0 says which is which, and so does the verdict."""
+    one = NonlinearConstraint(lambda x: x, [10.0, -np.inf, 30.0], [np.inf, -20.0, 30.0])
+    parsed = parse_constraints([one, LinearConstraint(ROW, 40.0, 50.0)], np.zeros(3))
+    assert parsed is not None
+    assert parsed.g(np.zeros(3), np.copy) == (-30.0, 20.0, 10.0, -50.0, 40.0)
+    assert parsed.tolerances([[0.1, 0.2, 0.3], 0.4]) == (0.3, 0.2, 0.1, 0.4, 0.4)
+    fixed: dict[str, Any] = {"fun": lambda x: float(x[0]), "x0": np.zeros(3), "max_evals": 20, "sigma0": 1e-6}
+    assert solve(one, constraint_tol=[11, 21, 31], **fixed).feasible
+    assert not solve(one, constraint_tol=[9, 21, 31], **fixed).feasible
+    assert not solve(one, constraint_tol=[11, 21, 29], **fixed).feasible
+
+
+def test_what_is_feasible_depends_on_no_start_and_no_run() -> None:
+    """x^6 <= 1: from far away, and with runs that begin anywhere between wide bounds."""
+    wall = NonlinearConstraint(lambda x: x[0] ** 6, -np.inf, 1.0)
+    far = solve(wall, lambda x: x[1] ** 2 - x[0], [100.0, 100.0], sigma0=1.0, max_evals=5000)
+    assert far.success and far.x[0] == pytest.approx(1.0, abs=1e-6) and 0 <= far.constr_violation <= 1e-6
+
+    def waves(x: Array) -> float:
+        return float(-x[0] + 0.1 * np.sum(1 - np.cos(3 * x)))
+
+    options: dict[str, Any] = {"sigma0": 0.1, "bounds": (-100, 100), "restarts": "ipop", "max_evals": 4000}
+    result = solve(wall, waves, [1.2, 1.2], **options)
+    assert result.restarts > 0 and result.feasible and result.constr_violation <= 1e-6
+    assert result.x[0] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_values_that_arrive_after_their_run_are_judged_by_the_same_tolerance() -> None:
+    first = Searcher(X0, 0.5, bounds=(-5, 5), constraints=1, constraint_tol=0.1, rng=1)
+    search = RestartedSearch(first, IPOP())
+    points = list(search.ask())
+    search.tell([Evaluated(9.0, (1e6,))] * len(points))
+    assert search.begin_next_run({"tolfun": "a reason"}) and not search.feasible
+    search.tell_one(points[0], Evaluated(5.0, (0.2,)), current=False)
+    assert not search.feasible
+    search.tell_one(points[1], Evaluated(6.0, (0.1,)), current=False)
+    assert search.feasible and search.best_f == 6.0
 
 
 def test_contradictory_linear_constraints_are_refused_by_name() -> None:

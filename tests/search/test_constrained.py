@@ -199,14 +199,51 @@ def test_the_best_point_is_the_best_feasible_one_else_that_of_the_least_violatio
     assert search.best_f == 102.0  # however good the others are
 
 
-def test_violations_within_the_tolerance_count_as_fulfilled_from_the_second_generation_on() -> None:
-    search = searcher(constraint_tol=0.01)
+def test_violations_within_the_tolerance_count_as_fulfilled_from_the_first_value_on() -> None:
+    search = searcher(constraint_tol=0.1)
+    X = search.ask()
+    search.tell(X[:3], [3.0, 2.0, 1.0], constraints=[[0.05], [0.1], [0.11]])  # not a generation yet
+    assert search.feasible and search.best_f == 2.0 and search.best_constraints == [0.1]
+    search.tell(X[3:], [0.5] * 6, constraints=[[1e9]] * 5 + [[0.09]])  # however large the others are
+    assert search.best_f == 0.5 and search.best_constraints == [0.09] and search.result.constr_violation == 0.09
     search.ask()
-    search.tell([1.0] * 9, constraints=[[10.0]] * 8 + [[0.09]])
-    assert search.feasible and search.best_constraints == [0.09]  # the median is 10
+    search.tell([0.1] * 9, constraints=[[0.11]] * 9)
+    assert search.best_f == 0.5
+
+
+def test_every_constraint_may_have_a_tolerance_of_its_own(tmp_path: Path) -> None:
+    search = searcher(2, constraint_tol=[1.0, 0.01])
     search.ask()
-    search.tell([0.5] * 9, constraints=[[0.11]] * 8 + [[0.1]])
-    assert search.best_f == 0.5 and search.best_constraints == [0.1]
+    search.tell(np.arange(9.0), constraints=[[0.9, 0.02]] * 4 + [[0.9, 0.01]] * 5)
+    assert search.feasible and search.best_f == 4.0
+    search.save(tmp_path / "search.npz")
+    loaded = Searcher.load(tmp_path / "search.npz")
+    assert loaded.constraints == search.constraints and loaded.feasible and loaded.best_f == 4.0
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 2.0**-40, 1e3, 1e155, 1e200, 1e300])
+def test_the_unit_of_a_constraint_changes_no_point_and_only_the_verdict(unit: float) -> None:
+    """No number overflows, which a warning would say, and the tolerance is in the same unit."""
+    plain, other = (searcher(max_evals=600, constraint_tol=one * 2.0**-20) for one in (1.0, unit))
+    run(plain)
+    run(other, lambda x: [unit * halfspace(x)[0]])
+    assert np.allclose(other.mean, plain.mean, rtol=0, atol=1e-6) and other.feasible
+    assert other.nfev == plain.nfev and other.best_f == pytest.approx(MINIMUM, abs=1e-3)
+    strict = searcher(max_evals=600)
+    run(strict, lambda x: [unit * halfspace(x)[0]])  # 1e-6 of any unit
+    assert strict.result.constr_violation <= 1e-6 or not strict.feasible
+
+
+def test_a_thousand_constraints_of_which_few_become_active_are_solved() -> None:
+    """Tangent planes of a sphere around 0: points outside of all of them are refused."""
+    normals = np.random.default_rng(0).standard_normal((1000, 6))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    search = searcher(1000, max_evals=1500, x0=0.1 * X0)
+    run(search, lambda x: normals @ x - 1.0, lambda x: -float(x[0]))
+    from scipy.optimize import linprog
+
+    wanted = linprog([-1, 0, 0, 0, 0, 0], A_ub=normals, b_ub=np.ones(1000), bounds=(None, None)).fun
+    assert search.feasible and search.best_f == pytest.approx(wanted, abs=0.02)
 
 
 def test_failed_evaluations_are_counted_and_never_the_best() -> None:
@@ -459,7 +496,7 @@ def test_a_generation_computes_its_multipliers_from_every_point_with_its_own_val
         coordinates = search.strategy.model_coordinates(search.state, before.points)
         expected = rule.updated(before, *coordinates, search.popsize)[0]
         search.tell(F, constraints=G)
-        assert np.array_equal(search.multipliers, expected.multipliers)
+        assert np.array_equal(search.multipliers, expected.true_multipliers)
         assert np.array_equal(ledger.lagrangian.penalties, expected.penalties)
     assert search.multipliers[0] > 0
 

@@ -9,7 +9,7 @@ from scipy.optimize import LinearConstraint, minimize
 
 from esgroup.checks import Array
 from esgroup.strategies import lagrangian
-from esgroup.strategies.lagrangian import AugmentedLagrangian, LagrangianState, Models, fitted
+from esgroup.strategies.lagrangian import AugmentedLagrangian, LagrangianState, Models, _by_newton, fitted
 
 NOTHING = np.empty((40, 0))
 
@@ -42,11 +42,11 @@ def settled(rule: AugmentedLagrangian, models: Models, generations: int = 200) -
 
 
 def state_with(
-    rule: AugmentedLagrangian, multipliers: Any, penalties: Any, scales: float = 1.0, margin: float = 0.05
+    rule: AugmentedLagrangian, multipliers: Any, penalties: Any, margin: float = 0.05
 ) -> LagrangianState:
     arrays = (np.array(entries, dtype=float) for entries in (multipliers, penalties))
     first = rule.start((2,))
-    state = first._replace(scales=np.full(rule.number, scales), margin=np.array([margin]))
+    state = first._replace(units=np.ones(1 + rule.number), margin=np.array([margin]))
     return state._replace(**dict(zip(("multipliers", "penalties"), arrays, strict=True)))
 
 
@@ -236,7 +236,7 @@ def test_penalties_begin_anew_in_a_distribution_that_is_far_wider_than_its_point
 
 
 def test_a_search_is_the_same_bit_for_bit_in_other_units_of_f_and_of_each_constraint() -> None:
-    """By powers of two, which lose no digit: lambda has the units of f / g, omega those of f / g^2."""
+    """By powers of two, which lose no digit: lambda has the units of f / g."""
     rule, popsize, n = AugmentedLagrangian(3, (2,)), 8, 4
     f_unit, units = 2.0**9, 2.0 ** np.array([-20, 3, 11])
     factors = np.array([f_unit, *units])
@@ -250,13 +250,12 @@ def test_a_search_is_the_same_bit_for_bit_in_other_units_of_f_and_of_each_constr
         empty = np.empty((len(one.points), 0))
         one, models = rule.updated(one, one.points, empty, popsize)
         other, scaled = rule.updated(other, other.points, empty, popsize)
-        assert np.array_equal(scaled.slopes, models.slopes * factors[:, None])
-        assert np.array_equal(other.multipliers, one.multipliers * f_unit / units)
-        assert np.array_equal(other.penalties, one.penalties * f_unit / units**2)
-        assert np.array_equal(other.trend, one.trend) and np.array_equal(other.travel, one.travel)
+        assert np.array_equal(other.units, one.units * factors)
+        assert all(np.array_equal(*parts) for parts in zip(scaled, models, strict=True))
+        assert np.array_equal(other.true_multipliers, one.true_multipliers * f_unit / units)
+        for name in ("multipliers", "penalties", "trend", "travel"):
+            assert np.array_equal(getattr(other, name), getattr(one, name))
         assert np.array_equal(rule.scores(other, outcomes * factors), rule.scores(one, outcomes) * f_unit)
-        g = outcomes[:, 1:]
-        assert np.array_equal(rule.violation(other, g * units), rule.violation(one, g))
         steps = rule.inner_step(one, models), rule.inner_step(other, scaled)
         assert (steps[0] is None and steps[1] is None) or np.array_equal(*steps)  # type: ignore[arg-type]
     assert (one.multipliers != 0).any()
@@ -274,7 +273,7 @@ def test_the_largest_and_smallest_numbers_leave_everything_finite(f_unit: float,
         state = rule.with_outcomes(state, z, outcomes)
         state, models = rule.updated(state, state.points, np.empty((len(state.points), 0)), popsize)
         assert all(np.isfinite(part).all() for part in state)
-        assert not np.isnan(rule.scores(state, outcomes)).any() and not np.isnan(rule.violation(state, z[:, :2])).any()
+        assert not np.isnan(rule.scores(state, outcomes)).any() and not np.isnan(rule.violation(outcomes[:, 1:])).any()
         step = rule.inner_step(state, models)
         assert step is None or np.isfinite(step).all()
 
@@ -291,7 +290,9 @@ def test_a_constraint_without_a_slope_has_a_penalty_that_grows_while_it_is_viola
     outcomes = np.column_stack([z[:, 0], np.full(40, 2.0), np.full(40, -2.0)])
     state = rule.with_outcomes(rule.start((3,)), z, outcomes)
     first, _ = rule.updated(state, z, NOTHING, 40)
-    assert first.penalties == pytest.approx(np.full(2, z[:, 0].std() / 4)) and (first.multipliers == 0).all()
+    f_unit, g_unit, _ = first.units
+    assert first.penalties * f_unit / g_unit**2 == pytest.approx(np.full(2, z[:, 0].std() / 4))
+    assert (first.multipliers == 0).all()
     assert rule.updated(first, z, NOTHING, 40)[0].penalties == pytest.approx(first.penalties * [2, 1])
 
 
@@ -301,7 +302,7 @@ def test_a_constant_added_to_f_changes_no_multiplier() -> None:
     found = []
     for shift in (0.0, 100.0):
         state = rule.with_outcomes(rule.start((3,)), z, values_of(models, z) + np.array([shift, 0.0]))
-        found.append(rule.updated(state, z, NOTHING, 8)[0].multipliers)
+        found.append(rule.updated(state, z, NOTHING, 8)[0].true_multipliers)
     assert found[0] == pytest.approx(found[1], rel=1e-9) and found[0] != 0
 
 
@@ -359,34 +360,77 @@ def test_failed_rows_have_no_score_and_are_not_remembered() -> None:
 def test_a_state_without_any_evaluation_is_left_as_it_was() -> None:
     rule = AugmentedLagrangian(2)
     state, models = rule.updated(rule.start((3,)), np.empty((0, 3)), np.empty((0, 0)), 8)
-    assert np.isnan(state.scales).all() and (state.multipliers == 0).all() and (state.penalties == 0).all()
+    assert np.isnan(state.units).all() and (state.multipliers == 0).all() and (state.penalties == 0).all()
     assert rule.inner_step(state, models) is None
 
 
 # ---- violations ---------------------------------------------------------------------------------------------------
 
 
-def test_the_violation_is_exactly_0_within_the_tolerance() -> None:
-    rule = AugmentedLagrangian(2, (1,), tolerance=2.0**-20)
-    state, edge = state_with(rule, [0, 0], [0, 0], scales=8.0), 8.0 * 2.0**-20
+def test_the_violation_is_exactly_0_within_the_tolerance_and_else_the_largest() -> None:
+    edge = 2.0**-20
+    rule = AugmentedLagrangian(2, (1,), tolerance=edge)
     rows = [[-5.0, 0.0], [edge, -edge], [np.nextafter(edge, 1), 0.0], [-9.0, -np.nextafter(edge, 1)], [8.0, -16.0]]
-    found = rule.violation(state, np.array(rows))
-    assert found[:2].tolist() == [0.0, 0.0] and (found[2:4] > 0).all() and found[4] == 3.0
+    found = rule.violation(np.array(rows))
+    assert found[:2].tolist() == [0.0, 0.0] and (found[2:4] > 0).all() and found[4] == 16.0
     assert rule.violations(np.array(rows))[4].tolist() == [8.0, 16.0]
 
 
-def test_there_is_no_tolerance_before_the_first_generation_is_complete() -> None:
-    rule = AugmentedLagrangian(1, tolerance=0.5)
-    assert rule.violation(rule.start((2,)), np.array([[0.0], [0.25]])).tolist() == [0.0, 0.25]
+def test_tolerances_of_their_own_decide_for_each_constraint_and_weigh_its_violation() -> None:
+    rule = AugmentedLagrangian(3, (2,), tolerance=(0.5, 100.0, 0.0))
+    rows = [[0.5, 100, 0], [0.6, 0, 0], [0, 101, 0], [0, 0, -1e-300], [0, 0, 1], [1, 0, 0]]
+    found = rule.violation(np.array(rows))
+    assert found[0] == 0.0 and (found[1:] > 0).all()
+    assert found[1] == pytest.approx(0.6 * 200) and found[2] == 101.0  # in units of the largest tolerance
+    assert found[4] == found[5]  # a tolerance of 0 counts as the smallest of the others
 
 
-def test_scales_are_the_medians_of_the_first_generation_for_ever() -> None:
+@pytest.mark.parametrize("tolerance", [(1e-6,), (1e-6,) * 3, (1e-6, -1.0), (1e-6, math.nan), "small", -1.0, None])
+def test_a_tolerance_is_one_number_or_one_for_each_constraint(tolerance: Any) -> None:
+    with pytest.raises(ValueError, match="constraint_tol"):
+        AugmentedLagrangian(2, tolerance=tolerance)
+
+
+def test_units_are_powers_of_two_at_the_medians_of_the_first_generation_for_ever() -> None:
     rule, z = AugmentedLagrangian(2), np.random.default_rng(0).standard_normal((7, 3))
     outcomes = np.column_stack([z[:, 0], 3 * z[:, 1], np.zeros(7)])
     state, _ = rule.updated(rule.with_outcomes(rule.start((3,)), z, outcomes), z, np.empty((7, 0)), 7)
-    assert np.array_equal(state.scales, [np.median(np.abs(3 * z[:, 1])), 1.0])
+    medians = np.median(np.abs(outcomes[:, :2]), axis=0)
+    assert np.array_equal(state.units, [*2.0 ** np.floor(np.log2(medians)), 1.0])
     later, _ = rule.updated(rule.with_outcomes(state, z, 9 * outcomes), np.tile(z, (2, 1)), np.empty((14, 0)), 7)
-    assert np.array_equal(later.scales, state.scales)
+    assert np.array_equal(later.units, state.units)
+
+
+# ---- many constraints ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["generic", "equal", "equalities"])
+@pytest.mark.parametrize("seed", range(3))
+def test_newtons_method_for_many_constraints_finds_what_nnls_finds(seed: int, kind: str) -> None:
+    rng, n, m = np.random.default_rng(seed), 4, 60
+    slopes = np.tile(rng.standard_normal(n), (m, 1)) if kind == "equal" else rng.standard_normal((m, n))
+    weights, wanted = 10.0 ** rng.uniform(-2, 1, m), 10 * (rng.standard_normal(m) - 0.3)
+    rule = AugmentedLagrangian(m, (0, 7, 8) if kind == "equalities" else ())
+    few, many = rule._non_negative(slopes, weights, wanted), _by_newton(slopes, weights, wanted, rule.is_equality)
+    assert few is not None and many is not None
+    assert np.allclose(many[0], few[0], rtol=0, atol=1e-9 * np.abs(few[0]).max())
+    assert np.allclose(many[1], slopes.T @ few[0], rtol=0, atol=1e-9 * np.abs(few[1]).max())
+    assert (few[0] > 0).sum() > 1 and (kind == "equal" or (few[0] == 0).any())
+
+
+def test_newtons_method_fulfils_the_conditions_of_a_minimum_among_a_thousand_constraints() -> None:
+    """gradient = B y + w (w l - wanted) is 0 where l > 0, and not negative where l = 0."""
+    rng, m = np.random.default_rng(5), 1000
+    slopes, weights, wanted = rng.standard_normal((m, 6)), 10.0 ** rng.uniform(-2, 1, m), rng.standard_normal(m)
+    found = AugmentedLagrangian(m)._non_negative(slopes, weights, wanted)
+    assert found is not None
+    multipliers, gradient = found[0], slopes @ found[1] + weights * (weights * found[0] - wanted)
+    assert (multipliers >= 0).all() and (gradient > -1e-9).all() and np.abs(gradient * multipliers).max() < 1e-6
+    assert 10 < (multipliers > 0).sum() < m - 10
+
+
+def test_newtons_method_refuses_numbers_beyond_all_bounds() -> None:
+    assert _by_newton(np.full((200, 2), np.inf), np.ones(200), np.ones(200), np.zeros(200, bool)) is None
 
 
 # ---- inner points -------------------------------------------------------------------------------------------------
