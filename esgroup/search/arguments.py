@@ -100,6 +100,9 @@ def _vector_search(start: Any, sigma0: Any, options: SearchOptions, *, within: b
     options = replace(options.stored(), decoding=bool(decoded) and dim > 1)
     _check_memory(group, options)
     popsize = checks.whole_number("popsize", default_popsize(dim) if popsize is None else popsize, least=2)
+    if popsize == 2 and options.step_size == "tpa":
+        why = "two points of a generation lie on one line and test the step size"
+        raise ValueError(f'popsize must be at least 3 with step_size="tpa", got 2: {why}')
     _check_steps(place.steps)
     return VectorSearch(place.box, group, options, popsize, _vector_start(group, place), note)
 

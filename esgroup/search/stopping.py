@@ -42,7 +42,7 @@ class Record:
     median: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_HISTORY))
     worst: float = math.nan  # of the last generation, failed runs apart
     failed_in_a_row: int = 0
-    varied: bool = False  # whether values have ever differed within a generation
+    varied: bool = False  # whether values have ever differed, within a generation or from one to the next
     looks: dict[str, Look] = field(default_factory=dict)  # expensive criteria are re-checked every few generations
 
     def add(self, ranked: list[float]) -> None:
@@ -51,13 +51,14 @@ class Record:
             self.failed_in_a_row += 1
             return
         self.failed_in_a_row = 0
+        first = self.best[0] if self.best else ranked[0]
         self.best.append(ranked[0])
         median = ranked[len(ranked) // 2]
         self.median.append(median if median == median else math.inf)  # NaN would never compare
         worst = ranked[-1]
         self.worst = worst if worst == worst else max(value for value in ranked if value == value)
         if not self.varied:
-            low, high = ranked[0], self.worst
+            low, high = min(first, ranked[0]), max(first, self.worst)
             size = max(abs(low), abs(high))
             self.varied = low < high and (size == math.inf or high - low > TOL_FUN * size)
 

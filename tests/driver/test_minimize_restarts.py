@@ -8,6 +8,7 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
+from esgroup.driver import restarted
 from esgroup.restarts import BIPOP, IPOP
 from esgroup.search.searcher import Searcher
 from tests.driver.support import X0, Recorder, by_hand, ellipsoid, rastrigin, same
@@ -41,6 +42,19 @@ class TestRestarts:
         assert np.array_equal(result.stds, runs[-1].stds)
         assert "Restarts: 3; xmean and stds are those of the last run" in result.message
         assert "restarts" in result.stop
+
+    @pytest.mark.parametrize("kind", [IPOP(30), BIPOP(30)])
+    @pytest.mark.parametrize("target", [None, -1.0])
+    def test_without_a_budget_they_end_all_the_same(
+        self, kind: Any, target: float | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(restarted, "_WITHOUT_BUDGET", 1000)
+        result, runs, fun = self.runs(kind, target=target)
+        made = 1000 * len(X0)
+        assert sum(run.nfev for run in runs[:-1]) < made <= result.nfev == len(fun.points)
+        assert "max_evals" in result.stop["restarts"] and result.success  # of the last run
+        for budget in ({"max_evals": 9000}, {"max_iters": 500}, {"max_time": 1e-3}):
+            assert "restarts" not in self.runs(kind, **budget)[0].stop
 
     def test_the_best_of_an_earlier_run_is_kept(self) -> None:
         """The first run finds the minimum, later ones see a worse function."""

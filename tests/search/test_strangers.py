@@ -114,6 +114,41 @@ def test_a_name_is_registered_for_one_class() -> None:
         register(other())
 
 
+@dataclass(frozen=True)
+class OnePlusOne(Plain):
+    """The (1+1)-ES with the one-fifth rule (Rechenberg 1973): a generation is one point."""
+
+    popsize: int = 1
+
+    def start(self) -> Any:
+        return State(np.full(self.dim, 3.0), np.array([1.0, np.inf]))  # sigma, and the value of the mean
+
+    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+        return super().sample(state._replace(sigma=state.sigma[0]), n, rng)
+
+    def local(self, state: Any, points: np.ndarray) -> np.ndarray:
+        return (points - state.mean) / state.sigma[0]
+
+    def update(self, state: Any, told: Told, out: Any = None) -> Any:
+        sigma, value = state.sigma
+        if told.best >= value:
+            return state._replace(sigma=np.array([sigma * 1.5**-0.25, value]))
+        return State(state.mean + sigma * told.local[0], np.array([sigma * 1.5, told.best]))
+
+    def stds(self, state: Any) -> np.ndarray:
+        return np.full(self.dim, state.sigma[0])
+
+
+@pytest.mark.parametrize("level", [0.0, 1e3])
+def test_a_search_with_one_point_in_a_generation_is_not_flat_because_its_values_differ_from_one_to_the_next(
+    level: float,
+) -> None:
+    result = esgroup.minimize(lambda x: level + sphere(x), OnePlusOne(), rng=1, max_evals=5000)
+    assert result.fun - level < 1e-9 and "flat" not in result.stop and result.success
+    constant = esgroup.minimize(lambda x: 1.0, OnePlusOne(), rng=1, max_evals=5000)
+    assert "flat" in constant.stop and not constant.success
+
+
 # ---- hooks --------------------------------------------------------------------------------------------------------
 
 

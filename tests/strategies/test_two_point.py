@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import esgroup
 from esgroup import Searcher
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Kronecker, Triangular
 from esgroup.strategies.evolution import Evolution, Generation
@@ -151,3 +152,12 @@ def test_incompatible_options_are_refused() -> None:
         Searcher(np.ones(3), 0.5, step_size="tpa", algorithm="paper")
     with pytest.raises(ValueError, match=r"step_size .*'csa' or 'tpa'.* 'msr'"):
         Searcher(np.ones(3), 0.5, step_size="msr")  # type: ignore[arg-type]
+
+
+def test_the_test_points_are_not_all_there_is() -> None:
+    """With two points a generation would never leave the line of its first move, and end there as a success."""
+    with pytest.raises(ValueError, match=r"popsize must be at least 3 .*tpa.* 2"):
+        Searcher(np.ones(3), 0.5, popsize=2, step_size="tpa")
+    for seed in range(3):
+        result = esgroup.minimize(lambda x: float(x @ x), np.ones(3), 0.5, popsize=3, step_size="tpa", rng=seed)
+        assert result.success and result.fun < 1e-12
