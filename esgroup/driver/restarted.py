@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from esgroup.running.result import SearchResult
 
 _LIMITS = (TARGET, *BUDGETS)
-# Evaluations for each variable after which no further run begins without a budget: a usual budget on bbob. Restarts have
-# no end of their own within reach: BIPOP made 788,157 evaluations and 53 restarts on a function of 12 variables that its
-# first run had solved, and was not at its end.
+# Evaluations for each variable after which no further run begins without a budget: a usual budget on bbob. Restarts
+# have no end of their own within reach: BIPOP made 788,157 evaluations and 53 restarts on a function of 12 variables
+# that its first run had solved, and was not at its end.
 _WITHOUT_BUDGET = 10_000
 _PLACES = 1000  # that are tried for one that fulfils what has keep_feasible=True, before there is no other run
 
