@@ -362,6 +362,7 @@ class AugmentedLagrangian:
         found /= lengths
         return found, slopes.T @ found
 
+    @np.errstate(over="ignore", invalid="ignore")
     def inner_step(self, state: LagrangianState, models: Models) -> Array | None:
         """Return the z (n,) that solves the quadratic program, moved inwards by the margin; None if it is of no use.
 
@@ -369,8 +370,7 @@ class AugmentedLagrangian:
         all linear models with a margin: |z|^2 in the dual is again a problem of non-negative least squares.
         """
         n = models.slopes.shape[1]
-        with np.errstate(over="ignore", invalid="ignore"):
-            steepness, length = np.linalg.norm(models.slopes[1:], axis=1), float(np.linalg.norm(models.slopes[0]))
+        steepness, length = np.linalg.norm(models.slopes[1:], axis=1), float(np.linalg.norm(models.slopes[0]))
         if not (np.isfinite(steepness).all() and math.isfinite(length)):
             return None
         offsets = models.at_mean[1:] / np.maximum(steepness, 1e-300)

@@ -68,7 +68,9 @@ def everything(search: Searcher) -> dict[str, Any]:
         probe = copy.deepcopy(search)
         probe.ledger.last = None  # or else it would not have to recognise points
         for points in out:
-            probe.tell(probe.strategy.to_user(points), list(range(len(points))))
+            rule = probe.constraints
+            g = None if rule is None else np.zeros((len(points), rule.number))
+            probe.tell(probe.strategy.to_user(points), list(range(len(points))), constraints=g)
             if not probe.ledger.asked:
                 break
         parts["equal points"] = frozen(probe.state), frozen(probe.ledger.pool)

@@ -49,6 +49,40 @@ class Case:
     bad: Callable[[Rng], Any]  # a point that must be refused, or of a shape that must be
     best: tuple[Any, float] | None = None  # known before the first value
     fixed: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    rule: Rule | None = None  # with constraints
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Constraints of a search, and how far a point is from fulfilling them."""
+
+    number: int
+    equalities: tuple[int, ...]
+    tolerances: tuple[float, ...]  # one for each
+    unit: float  # of their values
+
+    def options(self, rng: Rng) -> dict[str, Any]:
+        """Arguments of `Searcher`, in different spellings."""
+        alike = len(set(self.tolerances)) == 1
+        forms = [list, tuple, np.array, lambda several: several[0]] if alike else [list, tuple, np.array]
+        tolerance = forms[int(rng.integers(len(forms)))](self.tolerances)
+        return {"constraints": self.number, "equalities": self.equalities, "constraint_tol": tolerance}
+
+    def violation(self, g: list[float]) -> float:
+        """The largest violation, in proportion to the largest tolerance; 0 for a feasible point."""
+        positive, most = [t for t in self.tolerances if t > 0], 0.0
+        for j, tolerance in enumerate(self.tolerances):
+            violated = abs(g[j]) if j in self.equalities else max(g[j], 0.0)
+            if violated > tolerance:
+                most = max(most, violated * (max(positive) / (tolerance or min(positive)) if positive else 1.0))
+        return most
+
+    def values(self, rng: Rng, n: int) -> np.ndarray:
+        """Constraints of n points: numbers of usual sizes, or strange ones."""
+        g = self.unit * rng.normal(size=(n, self.number))
+        strange = rng.random(g.shape) < rng.choice([0.0, 0.0, 0.3])
+        g[strange] = rng.choice([0.0, -0.0, 1e308, -1e308, 5e-324, math.nan, math.inf, -math.inf, 1e-7], strange.sum())
+        return np.zeros_like(g) if rng.random() < 0.1 else g
 
 
 # ---- groups -----------------------------------------------------------------------------------------------------
@@ -137,12 +171,14 @@ def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
     if rng.random() < 0.3:
         options["popsize"] = int(rng.integers(2, 15))
     options |= _devices(rng)
+    if options.get("step_size") == "tpa" and options.get("popsize") == 2:
+        options["popsize"] = 3
     if group.follows:
         options = {name: value for name, value in options.items() if name not in ("noise", "mirrored", "algorithm")}
     if rng.random() < 0.2:
         root = rng.normal(size=(dim, dim))
         options["cov0"] = root @ root.T + np.eye(dim)
-    if rng.random() < 0.5 and _takes(centre, options | {"model": "quadratic"}):
+    if "constraints" not in limits and rng.random() < 0.5 and _takes(centre, options | {"model": "quadratic"}):
         options["model"] = "quadratic"
     sigma0 = [None, 0.5, 10.0, rng.uniform(0.1, 2.0, dim)][int(rng.integers(4))]
     lower, upper = np.where(whole, np.ceil(lower), lower), np.where(whole, np.floor(upper), upper)
@@ -182,7 +218,9 @@ def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
             return Searcher.from_data(*data, rng=seeds(), **options, **limits)
         return Searcher(centre, sigma0, rng=seeds(), **options, **limits)
 
-    best = None if data is None else (data[0][int(data[1].argmin())], float(data[1].min()))
+    best = None
+    if data is not None and "constraints" not in limits:  # of which the data do not tell
+        best = (data[0][int(data[1].argmin())], float(data[1].min()))
     text = f"Searcher({'from data' if data else centre.tolist()}, {sigma0!r}, {options}, {limits})"
     return Case(text, make, good, foreign, bad, best, fixed)
 
@@ -324,7 +362,7 @@ def spaces(rng: Rng, limits: dict[str, Any]) -> Case:
         "logint": Integer(1, 40, log=True),
         "angle": Angle(),
         "choice": Choice("a", "b", "c"),
-        "other": Choice(None, 2.5),
+        "other": Choice(None, 2.5, True, (1, "x")),
     }
     names = [str(name) for name in rng.permutation(list(parameters))[: int(rng.integers(1, len(parameters) + 1))]]
     chosen = {name: parameters[name] for name in names}
@@ -347,7 +385,7 @@ def spaces(rng: Rng, limits: dict[str, Any]) -> Case:
         return wrong[int(rng.integers(len(wrong)))]
 
     options = _popsize(rng, 2)
-    if rng.random() < 0.7 and _takes(space, {"model": "quadratic"}):
+    if "constraints" not in limits and rng.random() < 0.7 and _takes(space, {"model": "quadratic"}):
         options["model"] = "quadratic"
     return _of(space, good, bad, limits, **options)
 
@@ -367,7 +405,7 @@ def _in_domain(name: str, value: Any) -> bool:
         "logint": lambda v: type(v) is int and 1 <= v <= 40,
         "angle": lambda v: type(v) is float and 0 <= v < 2 * math.pi,
         "choice": lambda v: v in ("a", "b", "c"),
-        "other": lambda v: v in (None, 2.5),
+        "other": lambda v: v in (None, 2.5, True, (1, "x")),
     }
     return domains[name](value)
 
@@ -443,5 +481,15 @@ def random_case(rng: Rng) -> Case:
     limits["rng"] = lambda: _generator(bits, seed)
     makers, shares = zip(*KINDS.values(), strict=True)
     maker: Any = makers[int(rng.choice(len(makers), p=shares))]
-    made: Case = maker(rng, limits)
-    return made
+    rule = _rule(rng) if maker in (vectors, spaces) and rng.random() < 0.35 else None
+    made: Case = maker(rng, limits if rule is None else limits | rule.options(rng))
+    return replace(made, rule=rule)
+
+
+def _rule(rng: Rng) -> Rule:
+    number = int(rng.choice([1, 1, 2, 3, 120]))
+    equalities = tuple(np.flatnonzero(rng.random(number) < rng.choice([0.0, 0.3])).tolist())
+    unit = float(rng.choice([1.0, 1e-200, 1e3, 1e200]))
+    several = number if rng.random() < 0.5 else 1
+    tolerances = np.broadcast_to(rng.choice([0.0, 1e-6, 0.5], several), (number,))
+    return Rule(number, equalities, tuple((unit * tolerances).tolist()), unit)

@@ -10,6 +10,8 @@ What a search must do whatever happens:
 - a refused call changes nothing, bit by bit, the generator included;
 - points are feasible, finite and read-only, never change after they were handed out, and begin with injected ones;
 - counts, generations and the best point are those of the values told; arguments are neither changed nor kept;
+- with constraints a point is feasible, or better than another, by the tolerance alone;
+- searches and results can be printed and pickled at any time;
 - copies, pickles and files go on like the original, bit by bit: they live beside it and see the same calls.
 
 Every operation has a generator of its own, of the seed and its number: leaving out others changes it little, so that a
@@ -37,7 +39,7 @@ import numpy as np
 from esgroup import Searcher
 from esgroup.strategies.model_state import COUNTED
 from tests.search.fuzz_bits import compare, everything, forget_descriptions, frozen, keys
-from tests.search.fuzz_cases import Case, Rng, random_case
+from tests.search.fuzz_cases import Case, Rng, Rule, random_case
 
 REFUSED = (ValueError, TypeError)
 TWINS = 2  # copies that live beside a search, at most
@@ -60,16 +62,22 @@ class Books:
     nit: int = 0  # moves of the distribution: generations, or parts of them
     best_f: float = math.nan
     best_x: Any = None
+    violation: float = 0.0  # of the best point,
+    best_g: Any = None  # whose constraints these are
     last: list[Any] | None = None  # keys of the ask to which tell(fitness) belongs
     injected: list[Any] = field(default_factory=list)  # keys
 
-    def told(self, points: Any, values: list[Any]) -> None:
-        """Count valid values."""
-        for point, value in zip(points, map(float, values), strict=True):
+    def told(self, points: Any, values: list[Any], rule: Rule | None, g: Any) -> None:
+        """Count valid values, and with a rule the constraints beside them."""
+        for i, (point, value) in enumerate(zip(points, map(float, values), strict=True)):
             self.nfev += 1
-            self.nfailed += math.isnan(value)
-            if value < self.best_f or (math.isnan(self.best_f) and not math.isnan(value)):
-                self.best_f, self.best_x = value, copy.copy(point)
+            if math.isnan(value) or (rule is not None and not np.isfinite(g[i]).all()):
+                self.nfailed += 1
+                continue
+            violation = 0.0 if rule is None else rule.violation(g[i].tolist())
+            if self.best_x is None or (violation, value) < (self.violation, self.best_f):
+                self.best_f, self.best_x, self.violation = value, copy.copy(point), violation
+                self.best_g = None if rule is None else g[i]
 
 
 # ---- a sequence -----------------------------------------------------------------------------------------------------
@@ -127,8 +135,13 @@ class Sequence:
     def tell(self, text: str, points: Any, values: list[Any], *arguments: Any) -> None:
         """tell(*arguments), which says that the points have these values."""
         batch, pooled, lag = self.batch_size(), self._pooled(), self._lag()
-        self.call(f"tell({text}, {values})", Searcher.tell, *arguments)
-        self.books.told(points, values)
+        rule = self.case.rule
+        g = None if rule is None else rule.values(np.random.default_rng(len(self.log)), len(values))
+        if g is None:
+            self.call(f"tell({text}, {values})", Searcher.tell, *arguments)
+        else:
+            self.call(f"tell({text}, {values}, constraints={_short(g)})", _tell_both, g, *arguments)
+        self.books.told(points, values, rule, g)
         self._end_generation(pooled + len(values) if values else 0, batch, late=lag > 0 or self._lag() > 0)
         told = set(keys(points))
         if self.books.last is not None and not told.isdisjoint(self.books.last):
@@ -168,6 +181,8 @@ class Sequence:
         else:
             assert keys([search.best_x]) == keys([books.best_x]), f"best_x is {search.best_x}, not {books.best_x}"
             assert isinstance(search.best_x, (str, dict)) or not search.best_x.flags.writeable
+        assert search.feasible == (self.case.rule is None or (books.best_x is not None and books.violation == 0.0))
+        assert frozen(search.best_constraints) == frozen(books.best_g), search.best_constraints
         for batch, kept in zip(self.batches[-8:], self.copies[-8:], strict=True):
             assert frozen(batch) == frozen(kept), "points changed after they were handed out"
         first = everything(search)
@@ -311,6 +326,16 @@ class Sequence:
             rows = [*asked[: int(rng.integers(1, n + 1))], *self.case.foreign(rng, 1), self.case.bad(rng)]
             self.call(f"tell(asked points and {rows[-2:]!r})", Searcher.tell, rows, [1.0] * len(rows), expect=expect)
 
+    def tell_constraints_wrongly(self, rng: Rng) -> None:
+        """Good points and values, with constraints that must be refused; or without any where there must be some."""
+        points = self.case.foreign(rng, int(rng.integers(1, 5)))
+        n, m = len(points), 1 if self.case.rule is None else self.case.rule.number
+        wrong: list[Any] = [np.ones((n, m + 1)), np.ones((n + 1, m)), [["a"] * m] * n, [[1j] * m] * n, 5.0, "many"]
+        wrong += [np.ma.masked_array(np.ones((n, m)), True), [[1.0] * m] * n + [[]], {"g": 1.0}]
+        wrong = [np.ones((n, m))] if self.case.rule is None else [*wrong, None]
+        g = wrong[int(rng.integers(len(wrong)))]
+        self.call(f"tell(X, f, constraints={g!r})", _tell_both, g, points, [1.0] * n, expect=REFUSED)
+
     def values(self, rng: Rng, points: Any) -> list[Any]:
         """Values of points: those of a function, or strange ones."""
         n = len(points)
@@ -387,7 +412,7 @@ class Sequence:
         reached = {
             "max_evals": limits.max_evals is not None and books.nfev >= limits.max_evals,
             "max_iters": limits.max_iters is not None and self.search.nit >= limits.max_iters,
-            "target": limits.target is not None and books.best_f <= limits.target,
+            "target": limits.target is not None and books.violation == 0 and books.best_f <= limits.target,
         }
         assert all((name in reasons) == is_reached for name, is_reached in reached.items()), (reasons, reached)
 
@@ -397,6 +422,10 @@ class Sequence:
         assert frozen(got) == frozen((books.nfev, books.nfailed, self.search.nit, books.best_f)), got
         if books.best_x is not None:
             assert keys([found.x]) == keys([books.best_x]), f"result.x is {found.x}, not {books.best_x}"
+        assert str(found) and frozen(pickle.loads(pickle.dumps(found))) == frozen(found)
+        if self.case.rule is not None and books.best_x is not None:
+            assert found.feasible == (books.violation == 0.0) and (found.constr == books.best_g).all()
+            assert found.success <= found.feasible
         for own in (found.x, found.xmean, found.stds):
             if isinstance(own, np.ndarray):
                 own.fill(0.25)  # results belong to the caller
@@ -429,6 +458,7 @@ OPERATIONS: dict[Callable[[Sequence, Rng], None], int] = {
     Sequence.tell_foreign: 5,
     Sequence.tell_mixed: 4,
     Sequence.tell_wrongly: 12,
+    Sequence.tell_constraints_wrongly: 3,
     Sequence.generations: 4,
     Sequence.inject: 4,
     Sequence.inject_wrongly: 3,
@@ -438,6 +468,10 @@ OPERATIONS: dict[Callable[[Sequence, Rng], None], int] = {
     Sequence.result: 3,
     Sequence.look: 4,
 }
+
+
+def _tell_both(search: Searcher, constraints: Any, *told: Any) -> None:
+    search.tell(*told, constraints=constraints)
 
 
 def _rows(points: Any, rows: Any) -> Any:
@@ -450,7 +484,7 @@ def _short(points: Any) -> str:
 
 def _objective(point: Any) -> float:
     if isinstance(point, dict):
-        numbers = [1.0 if isinstance(value, str | type(None)) else abs(value - 0.5) for value in point.values()]
+        numbers = [1.0 if isinstance(value, str | tuple | type(None)) else abs(value - 0.5) for value in point.values()]
         return float(sum(numbers))
     return float(point.count("a")) if isinstance(point, str) else float(np.sum(np.abs(np.clip(point, -1e9, 1e9) - 0.5)))
 

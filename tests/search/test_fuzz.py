@@ -47,8 +47,8 @@ def test_a_sequence_has_operations_of_its_own_and_is_the_same_again() -> None:
 def break_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Searcher.tell
 
-    def tell(search: Searcher, *told: Any) -> None:
-        whole(search, *told)
+    def tell(search: Searcher, *told: Any, **beside: Any) -> None:
+        whole(search, *told, **beside)
         search.ledger.nfev += len(told) == 2
 
     monkeypatch.setattr(Searcher, "tell", tell)
@@ -115,9 +115,9 @@ def test_points_that_are_kept_and_change_later_are_noticed(monkeypatch: pytest.M
 def test_a_refused_call_that_draws_numbers_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Searcher.tell
 
-    def tell(search: Searcher, *told: Any) -> None:
+    def tell(search: Searcher, *told: Any, **beside: Any) -> None:
         try:
-            whole(search, *told)
+            whole(search, *told, **beside)
         except ValueError:
             search.rng.random()
             raise
