@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from scipy.optimize import OptimizeResult
 
 from esgroup.checks import Array
@@ -43,8 +44,46 @@ class Result(OptimizeResult):  # type: ignore[misc]  # SciPy has no types
     structure: str
 
     def __repr__(self) -> str:
-        # SciPy's own cannot print an empty dict: that of the reasons while a search runs
-        return repr(OptimizeResult((k, "none yet" if isinstance(v, dict) and not v else v) for k, v in self.items()))
+        return repr(OptimizeResult((name, _shown(value)) for name, value in self.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not _equal(self, other)
+
+
+def _shown(value: Any) -> Any:
+    """A dict as lines "key: value". SciPy's own cannot print an empty one, nor one whose keys are no texts.
+
+    Keys are options of a choice, which may be anything; where one is no text, or has several lines, all are written as
+    in code, so that 1 and "1" differ.
+    """
+    if not isinstance(value, dict):
+        return value
+    if not value:
+        return "none yet"  # the reasons to stop, while a search runs
+    plain = all(isinstance(key, str) and "\n" not in key for key in value)
+    keys = [key if plain else repr(key) for key in value]
+    width = max(map(len, keys))
+    lines = []
+    # arrays as SciPy prints them
+    with np.printoptions(linewidth=60, edgeitems=2, threshold=12, formatter={"float_kind": "{:10.3e}".format}):
+        for key, one in zip(keys, value.values(), strict=True):
+            text = repr(one) if isinstance(one, str) and "\n" in one else str(_shown(one))
+            lines.append(f"{key:>{width}}: " + text.replace("\n", "\n" + " " * (width + 2)))
+    return "\n".join(lines)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two results, or parts of them, have the same values; a NaN equals a NaN, as in a copy."""
+    one, other = (part.tolist() if isinstance(part, np.ndarray) else part for part in (one, other))
+    if isinstance(one, dict) or isinstance(other, dict):
+        known = isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys()
+        return known and all(_equal(value, other[name]) for name, value in one.items())
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return one is other or bool(one == other) or bool(one != one and other != other)
 
 
 class SearchResult(Result):
