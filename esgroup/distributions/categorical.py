@@ -68,7 +68,8 @@ class Categorical(Distribution):
             q = checks.real_array("probabilities", part, (None,))
             if len(q) < 2 or not (q > 0).all() or abs(q.sum() - 1) > 1e-9:
                 raise ValueError(f"probabilities must be two or more positive numbers with sum 1, got {part!r}")
-            found.append(tuple((q / q.sum()).tolist()))
+            rounded = abs(q.sum() - 1) <= len(q) * np.finfo(np.float64).eps  # dividing again would change the last bits
+            found.append(tuple((q if rounded else q / q.sum()).tolist()))
         self._store("probabilities", tuple(found))
 
     @classmethod

@@ -23,7 +23,7 @@ in `on_values`, which sees every value with its point.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -241,7 +241,10 @@ class ModelSearch(Strategy):
 
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
-        def look(criterion: Criterion, state: ModelState, first: Array) -> dict[str, str]:
-            return criterion.look(self.vector_state(state), first)
+        # methods, because a local function could not be pickled
+        return tuple(one._replace(look=partial(self._reasons, one.look)) for one in self.vector.criteria)
 
-        return tuple(one._replace(look=partial(look, one)) for one in self.vector.criteria)
+    def _reasons(
+        self, look: Callable[[SearchState, Array], dict[str, str]], state: ModelState, first: Array
+    ) -> dict[str, str]:
+        return look(self.vector_state(state), first)
