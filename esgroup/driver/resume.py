@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-import numpy as np
-
 from esgroup.driver.origin import CheckpointFile, origin_difference, origin_of_call, origin_of_file
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.files import npz as files
 from esgroup.files.autosave import Contents, FileKeeper, must_exist
 from esgroup.search import snapshot
-from esgroup.search.models import unassisted
+from esgroup.search.models import has_model, unassisted
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.space import SpaceSearch
@@ -88,21 +86,31 @@ def _constraint_difference(saved: Searcher, given: Searcher) -> str | None:
     return "its equality constraints or their tolerance differ"
 
 
-def _space(strategy: Strategy) -> str:
+def _size(strategy: Strategy) -> str:
+    if isinstance(strategy, SpaceSearch):
+        return f"{len(strategy.space)} named parameters"
     return " x ".join(map(str, strategy.shape)) + (" coordinates" if len(strategy.shape) == 1 else " entries")
 
 
 def _difference(saved: Strategy, given: Strategy) -> str | None:
     """Return what must match for a resume and does not; limits may differ, and origins are compared elsewhere."""
-    if type(saved) is not type(given):
-        return f"it searches over {_space(saved)}, {saved.structure}, not over {_space(given)}, {given.structure}"
-    if saved.shape != given.shape:
-        return f"it has {_space(saved)} and x0 has {_space(given)}"
+    modelled = has_model(saved), has_model(given)
     saved, given = unassisted(saved), unassisted(given)
+    if type(saved) is not type(given):
+        theirs, ours = (f"{_size(one)}, {one.structure}" for one in (saved, given))
+        if theirs == ours:
+            theirs, ours = (f"{_size(one)} as a {type(one).__name__}" for one in (saved, given))
+        return f"it searches over {theirs}, not over {ours}"
+    if saved.shape != given.shape:
+        return f"it has {_size(saved)} and x0 has {_size(given)}"
+    if modelled == (True, False):
+        return "it has a quadratic model: continue it with model='quadratic'"
+    if modelled == (False, True):
+        return "it has no quadratic model: continue it with model=None"
     if isinstance(saved, VectorSearch) and isinstance(given, VectorSearch):
         return _vector_difference(saved, given)
     if isinstance(saved, SpaceSearch) and isinstance(given, SpaceSearch):
-        return saved.difference(given)
+        return _space_difference(saved, given)
     if snapshot.described(saved)[0] == snapshot.described(given)[0]:
         return None
     if saved.structure != given.structure:
@@ -110,14 +118,33 @@ def _difference(saved: Strategy, given: Strategy) -> str | None:
     return f"its {saved.structure} has different parameters, or its popsize is not {given.popsize}"
 
 
+def _space_difference(saved: SpaceSearch, given: SpaceSearch) -> str | None:
+    if saved.space.names != given.space.names:
+        return f"its parameters are {', '.join(saved.space)}, not {', '.join(given.space)}"
+    for name in saved.space:
+        if saved.space[name] != given.space[name]:
+            return f"its parameter {name!r} is {saved.space[name]}, not {given.space[name]}"
+    fixed = zip(saved.free, saved.row, strict=True), zip(given.free, given.row, strict=True)
+    for label, theirs, ours in zip(saved.labels, *fixed, strict=True):
+        if theirs != ours:
+            return f"its fixed parameters differ, in {label!r}"
+    if saved.numbers is None or given.numbers is None:
+        return None
+    return _vector_difference(saved.numbers, given.numbers)
+
+
 def _vector_difference(saved: VectorSearch, given: VectorSearch) -> str | None:
     for name in ("lower", "upper", "fixed", "integer"):
-        if not np.array_equal(getattr(saved.box, name), getattr(given.box, name)):
-            return f"its {name} {'coordinates' if name in ('fixed', 'integer') else 'bounds'} differ"
+        theirs, ours = getattr(saved.box, name), getattr(given.box, name)
+        if (other := theirs != ours).any():
+            j = int(other.argmax())
+            if name in ("fixed", "integer"):
+                return f"coordinate {j} of it is {'not ' * bool(ours[j])}{name}"
+            return f"its {name} bound of coordinate {j} is {theirs[j]}, not {ours[j]}"
     if saved.structure != given.structure:
         return f"its structure is {saved.structure}, not {given.structure}"
     for one in fields(saved.options):
-        theirs, ours = getattr(saved.options, one.name), getattr(given.options, one.name)
-        if one.compare and theirs != ours:
-            return f"its {one.name} is {theirs!r}, not {ours!r}"
+        was, now = getattr(saved.options, one.name), getattr(given.options, one.name)
+        if one.compare and was != now:
+            return f"its {one.name} is {was!r}, not {now!r}"
     return None

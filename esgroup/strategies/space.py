@@ -182,19 +182,6 @@ class SpaceSearch(Strategy):
             choices = choices.restarted(popsize, sigma_factor, rng)
         return replace(self, numbers=numbers, choices=choices)
 
-    def difference(self, other: SpaceSearch) -> str | None:
-        """What another search must have in common with this one to go on with it, and has not."""
-        if self.space != other.space:
-            return "its space is another one"
-        if self.free != other.free or self.row != other.row:
-            return "its fixed parameters differ"
-        if self.numbers is not None and other.numbers is not None:
-            if self.numbers.group != other.numbers.group:
-                return f"its structure is {self.numbers.group}, not {other.numbers.group}"
-            if self.numbers.options != other.numbers.options:
-                return "its options differ"
-        return None
-
     # ---- points -------------------------------------------------------------------------------------------------
 
     def to_user(self, points: Array) -> list[dict[str, Any]]:

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import esgroup
+from esgroup import Choice, Real, Space
+from esgroup.distributions.families import Categorical
 from esgroup.driver.origin import CheckpointFile
 from esgroup.files import npz
 from tests.driver.support import X0, Recorder, ellipsoid, rastrigin
@@ -133,3 +135,34 @@ def test_a_file_without_a_problem_is_accepted_and_gets_one(path: Path) -> None:
 def test_arguments_that_the_user_has_not_given_may_differ(path: Path) -> None:
     file = CheckpointFile(path, not_given=("x0", "sigma0"))
     assert resumed(file, x0=X0 + 1, sigma0=0.1).nit == 6
+
+
+SPACE = Space({"a": Real(0, 1), "b": Real(0, 1)})
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "text"),
+    [
+        ({}, {"model": "quadratic"}, "it has no quadratic model: continue it with model=None"),
+        ({"model": "quadratic"}, {}, "it has a quadratic model: continue it with model='quadratic'"),
+        ({"x0": SPACE}, {"x0": SPACE, "model": "quadratic"}, "it has no quadratic model"),
+        ({"x0": [0.5, 0.5]}, {"x0": SPACE}, r"over 2 coordinates, Full\(dim=2\), not over 2 named parameters, Full"),
+        ({"x0": Categorical.uniform(2, 2)}, {"x0": Space({"a": Choice(1, 2), "b": Choice(1, 2)})}, "not over 2 named"),
+        ({"x0": [0.5, 0.5]}, {"x0": [0.5]}, "it has 2 coordinates and x0 has 1 coordinates"),
+        ({"bounds": (-5, 5)}, {"bounds": [(-5, 5), (-4, 5), (-5, 5)]}, "lower bound of coordinate 1 is -5.0, not -4"),
+        ({}, {"bounds": (None, 5)}, "upper bound of coordinate 0 is inf, not 5.0"),
+        ({}, {"fixed": [2]}, "coordinate 2 of it is not fixed"),
+        ({"integer": [1], "x0": [1.0, 1.0]}, {"x0": [1.0, 1.0]}, "coordinate 1 of it is integer"),
+        ({"x0": SPACE}, {"x0": Space({"a": Real(0, 1), "c": Real(0, 1)})}, "its parameters are a, b, not a, c"),
+        ({"x0": SPACE}, {"x0": SPACE, "step_size": "tpa"}, "its step_size is 'csa', not 'tpa'"),
+    ],
+)
+def test_a_search_of_another_kind_is_refused_with_the_difference(
+    first: dict[str, Any], then: dict[str, Any], text: str, tmp_path: Path
+) -> None:
+    common: dict[str, Any] = {"x0": X0, "rng": 1, "checkpoint": tmp_path / "run.npz"}
+    esgroup.minimize(lambda x: 1.0, **{**common, **first}, max_evals=20)
+    with pytest.raises(ValueError, match=text) as caught:
+        esgroup.minimize(lambda x: 1.0, **{**common, **then}, max_evals=40, resume=True)
+    was, _, now = str(caught.value).partition(", not over ")
+    assert not now or not was.endswith(now)
