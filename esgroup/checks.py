@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 _FLOAT64 = np.dtype(np.float64)  # comparing two dtypes is faster than comparing one with a type
 
@@ -178,3 +181,88 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Mark an array as not writeable, because it is shared, and return it."""
     array.setflags(write=False)
     return array
+
+
+# ---- names of arguments -----------------------------------------------------------------------------------------
+
+# What an argument is called elsewhere. Where a function does not have it, the name of the argument is looked up again.
+_ALSO_CALLED = {
+    "bounds": "domain limits ranges lb ub lower upper lower_bounds upper_bounds",
+    "callback": "callbacks hook on_generation",
+    "constraints": "cons constraint",
+    "executor": "pool client",
+    "fun": "f fn func function objective obj loss target_function",
+    "gtol": "tol ftol xtol atol rtol tolx tolfun xatol fatol",
+    "integer": "integers integrality int_vars discrete",
+    "jac": "grad gradient derivative",
+    "log": "log_scale logscale prior",
+    "logp": "log_prob log_density logpdf fun",
+    "lower": "low lo min minimum",
+    "max_evals": "maxfevals maxfev maxfun max_eval max_nfev max_fevals max_evaluations evaluations budget n_trials n_calls",
+    "max_iters": "maxiter max_iter niter n_iter iterations max_iterations generations max_generations n_generations",
+    "max_time": "timeout time_limit maxtime max_seconds",
+    "popsize": "pop_size population_size population pop lambda_ lam n_pop",
+    "progress": "disp verbose verbosity verb_disp show_progress progress_bar",
+    "rng": "seed random_state random_seed generator",
+    "sigma0": "sigma sigma_0 std stddev initial_step stepsize scale",
+    "start": "x0 default value",
+    "target": "ftarget f_target fmin stop_value goal",
+    "upper": "high hi max maximum",
+    "vectorized": "vectorize batch batched",
+    "width": "sigma0",
+    "workers": "n_jobs n_workers num_workers nproc n_processes processes cores parallel",
+    "x0": "start initial initial_point initial_guess init guess x mean",
+}
+_MEANT = {other: name for name, others in _ALSO_CALLED.items() for other in others.split()} | {
+    **dict.fromkeys(("options", "opts", "inopts"), "pass them as arguments by name, such as max_evals=1000"),
+    **dict.fromkeys(("choices", "categories", "values"), "list the options: Choice('a', 'b')"),
+    "gtol": "a search sets its tolerances itself, target= is a value that is good enough",
+    "n_restarts": "restarts='ipop' or 'bipop' restarts the search, restarts=esgroup.restarts.IPOP(doublings=n) n times",
+}
+_OF_MINIMIZE = (
+    *("fun", "args", "method", "jac", "restarts", "basins", "vectorized", "workers", "executor", "asynchronous"),
+    *("on_error", "eval_timeout", "callback", "progress", "history", "checkpoint", "resume"),
+)
+
+
+def explained(owner: T) -> T:
+    """Let a function or class say which argument may be meant by one that it does not have.
+
+    It is called as before, with the same signature, and its own errors are left as they are.
+    """
+    plain: Any = owner.__init__ if isinstance(owner, type) else owner  # type: ignore[misc]
+    function, parameters = owner.__name__, inspect.signature(plain).parameters  # type: ignore[attr-defined]
+    first = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    kinds = {one.kind for one in parameters.values()}
+    most = len(first) if kinds == {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY} else None
+
+    @wraps(plain)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for given in kwargs:
+            if given not in parameters:
+                raise TypeError(f"{function}() has no argument {given!r}: {_meant(function, given, list(parameters))}")
+        if most is not None and len(args) > most:
+            wanted = ", ".join(name for name in first if name != "self") or "nothing"
+            raise TypeError(f"{function}() takes {wanted} by position, pass the others by name: got {args[most]!r}")
+        return plain(*args, **kwargs)
+
+    if not isinstance(owner, type):
+        return call  # type: ignore[return-value]
+    owner.__init__ = call  # type: ignore[misc]
+    return owner
+
+
+def _meant(function: str, given: str, known: list[str]) -> str:
+    """What to do instead of giving an unknown argument."""
+    from difflib import get_close_matches
+
+    names = [given.lower()]
+    while (meant := _MEANT.get(names[-1])) is not None and meant not in names:
+        names.append(meant)
+    if own := [name for name in names if name in known]:
+        return f"did you mean {own[0]}?"
+    for name in names:
+        if name in _OF_MINIMIZE or " " in name:
+            return name if " " in name else f"esgroup.minimize takes {name}="
+    close = get_close_matches(names[0], known, 1)
+    return f"did you mean {close[0]}?" if close else f"help({function}) lists its arguments"

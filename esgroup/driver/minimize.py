@@ -56,10 +56,10 @@ def _old_newton_arguments(function: Callable[P, R]) -> Callable[P, R]:
             from esgroup.newton.options import NewtonSettings
 
             settings = [field.name for field in fields(NewtonSettings)]
-            for name in more:
-                if name not in settings or kwargs.get("method") != "newton":
-                    hint = " without method='newton'" if name in settings else ""
-                    raise TypeError(f"minimize() has no argument {name!r}{hint}")
+            more = [name for name in more if name in settings]  # of the others `explained` says what they may mean
+        if more:
+            if kwargs.get("method") != "newton":
+                raise TypeError(f"minimize() has no argument {more[0]!r} without method='newton'")
             if kwargs.get("newton") is not None:
                 raise TypeError(f"minimize() got newton= and, by its old spelling, {more[0]}=: put it into newton=")
             spelling = f"newton=NewtonSettings({more[0]}=...)"
@@ -71,6 +71,7 @@ def _old_newton_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @_old_newton_arguments
+@checks.explained
 @documented
 def minimize(
     fun: Callable[..., Any],

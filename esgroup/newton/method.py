@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from esgroup.running.result import NewtonResult
 
 
+@checks.explained
 def minimize_newton(
     fun: Callable[..., Any],
     x0: Any,

@@ -28,6 +28,7 @@ ScheduleName = Literal["constant", "linear", "inverse", "exponential"]
 CLIP = 1.0  # of the largest entry of M: h(M) then lies between a half and 5/2 in one dimension
 
 
+@checks.explained
 @dataclass(frozen=True, kw_only=True)
 class NewtonSettings:
     """What structured Newton can be told beyond the arguments of `esgroup.minimize`.

@@ -31,6 +31,7 @@ _MOST_OUT = 10_000  # points that are remembered while they are out,
 _MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
 
 
+@checks.explained
 @documented
 class Searcher:
     """Search for the minimum of a function by asking for points and telling their values.
@@ -146,6 +147,8 @@ class Searcher:
         """
         from esgroup.search import warm_start
 
+        if "cov0" in options:
+            raise TypeError("from_data() has no argument 'cov0': the points have a covariance, sigma0= rescales it")
         if space is not None:
             search = cls(warm_start.space_from_data(space, X, f), sigma0, **options)
             points, values = warm_start.feasible_named(search.strategy, X, f)

@@ -49,6 +49,7 @@ class Parameter:
         return 1 if self.dimensions is None else math.prod(self.dimensions)
 
 
+@checks.explained
 @dataclass(frozen=True)
 class Real(Parameter):
     """A real number, or an array of them.
@@ -90,6 +91,7 @@ class Real(Parameter):
     noun: ClassVar[str] = "a real number"
 
 
+@checks.explained
 @dataclass(frozen=True)
 class Integer(Parameter):
     """A whole number, or an array of them.
@@ -121,6 +123,7 @@ class Integer(Parameter):
     noun: ClassVar[str] = "a whole number"
 
 
+@checks.explained
 @dataclass(frozen=True)
 class Angle(Parameter):
     """An angle in radians, in [0, 2 pi): the search sees that 0 and 2 pi are the same.
@@ -153,6 +156,7 @@ class Angle(Parameter):
     noun: ClassVar[str] = "an angle"
 
 
+@checks.explained
 @dataclass(frozen=True, init=False)
 class Choice(Parameter):
     """One of several options, which may be any hashable objects.

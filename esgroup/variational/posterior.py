@@ -50,6 +50,7 @@ COLUMNS = 3
 REACH = 4.0  # standard deviations on both sides of the mean that a panel shows
 
 
+@checks.explained
 def fit_posterior(
     logp: Callable[..., Any] | Values,
     x0: Any = None,

@@ -56,7 +56,7 @@ def test_what_newton_does_not_have_is_refused(options: dict[str, Any], kind: typ
     ({"jac": FUNCTION.jac}, ValueError, "jac .*search.*method='newton'"),
     ({"hessp": FUNCTION.hessp}, ValueError, "hessp .*search"),
     ({"gtol": 1e-8}, TypeError, "'gtol'.*method='newton'"),
-    ({"sigam0": 1.0}, TypeError, r"'sigam0'$"),
+    ({"sigam0": 1.0}, TypeError, "'sigam0': did you mean sigma0"),
 ])  # fmt: skip
 def test_what_a_search_does_not_have_is_refused(options: dict[str, Any], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):

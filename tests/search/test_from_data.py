@@ -100,7 +100,7 @@ def test_options_are_those_of_the_search() -> None:
     assert search.structure == Diagonal(3) and search.popsize == 21 and search.ask().shape == (21, 3)
     search.tell(np.arange(21.0))
     assert search.ask().shape == (5, 3)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'popsiz'"):
+    with pytest.raises(TypeError, match="no argument 'popsiz': did you mean popsize"):
         Searcher.from_data(X, F, popsiz=3)
 
 
