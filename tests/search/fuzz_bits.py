@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ def frozen(value: Any) -> Any:
         return type(value).__name__, tuple(frozen(part) for part in value)
     if not hasattr(value, "__dict__"):
         return repr(value)
+    if is_dataclass(value):  # without what it has cached
+        return type(value).__name__, frozen({part.name: getattr(value, part.name) for part in fields(value)})
     public = {name: part for name, part in vars(value).items() if not name.startswith("_") and name != "clock"}
     if isinstance(value, Ledger) and value.last is None:
         public.pop("last_nit", None)  # which says when the last ask was made
