@@ -107,9 +107,10 @@ class LagrangianState(NamedTuple):
     @property
     def true_multipliers(self) -> Array:
         """Multipliers in the units of f over those of each constraint."""
-        with np.errstate(over="ignore"):
-            found: Array = self.multipliers * (self.units[0] / self.units[1:])
-        return np.where(np.isnan(self.units[1:]), self.multipliers, found)
+        units = np.where(np.isnan(self.units), 1.0, self.units)
+        with np.errstate(over="ignore"):  # in this order 0 stays 0
+            found: Array = self.multipliers * units[0] / units[1:]
+        return found
 
 
 @dataclass(frozen=True)
