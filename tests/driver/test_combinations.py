@@ -128,6 +128,8 @@ class Pair:
         self.options = {
             key: made.get(value, value) if isinstance(value, str) else value for key, value in merged.items()
         }
+        if set(names) == {"fixed", "x0=Space"}:  # whose parameters have names, not indices
+            self.options["fixed"] = {"k": "v"}
         if any(name in NEEDS_CREW for name in names) and not any(name in GIVES_WAY for name in names):
             self.options["executor"] = pool
         rows = "vectorized" in names
@@ -170,7 +172,7 @@ class Pair:
         start = self.options.get("x0", X0)
         return {
             "bounds": lambda r, x: (np.abs(x) <= 3).all(),
-            "fixed": lambda r, x: x[0] == X0[0],
+            "fixed": lambda r, x: r.x["k"] == "v" if isinstance(r.x, dict) else x[0] == X0[0],
             "integer": lambda r, x: x[1] == round(x[1]),
             "constraints": lambda r, x: r.constr[0] == pytest.approx([squares(r.x)]) and r.constr_violation < 1e-3,
             "basins": lambda r, x: hasattr(r, "modes"),
