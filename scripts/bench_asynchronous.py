@@ -20,6 +20,7 @@ late values were chosen on the sphere and Rosenbrock's function with seeds 0-8; 
 
 BLAS runs on one thread. Exit code 1 if a goal is missed.
 """
+# extras: compare
 
 from __future__ import annotations
 

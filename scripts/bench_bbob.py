@@ -18,6 +18,7 @@ runs on one thread. Needs ioh and, for the baselines, cma and cmaes.
 With --noise the values are noisy (bbob_noise.py has the models), and a run is judged by the value without noise at the
 mean of the search after 100 d, 400 d and 2000 d evaluations, in files of another kind.
 """
+# extras: bench
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@
 Eight problems, each from random starts until f - f_min <= 1e-8, at most 2000 evaluations per coordinate: the median of
 the searches that get there and, behind a cross, how many do not. Half a minute or so. Without cma installed, only ours.
 """
+# extras: compare
 
 from __future__ import annotations
 

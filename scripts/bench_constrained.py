@@ -23,6 +23,7 @@ by forward differences, both with bounds scaled to [-1, 1], and `de`; `isres` of
 is hit, the budget is spent or the method stops by itself; none is started again. Files are appended to, and runs that
 they hold already are left out. BLAS runs on one thread. Needs coco-experiment and the methods' packages.
 """
+# extras: bench
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ run has a process of its own, with BLAS on one thread. --jobs changes times and 
 run that is cut counts as unsolved with its budget. Needs coco-experiment for suite, and scikit-learn and gymnasium for
 real; typer is not needed, so that an environment for the peers can be small.
 """
+# extras: bench sim
 
 from __future__ import annotations
 

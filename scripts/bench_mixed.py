@@ -24,6 +24,7 @@ search. Seeds 0-19 are for reports, those from 1000 on for tuning. 20 seeds of t
 Files are appended to, and runs that they hold already are left out. BLAS runs on one thread. Needs coco-experiment, and
 cma and cmaes for the baselines; tuning needs scikit-learn and optuna.
 """
+# extras: bench sim optuna
 
 from __future__ import annotations
 

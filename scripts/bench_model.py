@@ -30,6 +30,7 @@ within 400 d and 2000 d evaluations, the ratio of evaluations to them and the ce
 beside the same of the plain search with other seeds. successes: runs to 1e-8, with restarts. batches: what points that
 are evaluated at the same time cost in evaluations, and how many asks they save. cpu: time of the search itself.
 """
+# extras: bench
 
 from __future__ import annotations
 

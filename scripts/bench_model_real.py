@@ -29,6 +29,7 @@ Files are appended to, and runs that they hold already are left out. BLAS runs o
 take about two minutes for a method, and 25 for gp. Needs cma, scikit-learn and gymnasium (extras bench and sim), and
 optuna and torch for gp.
 """
+# extras: bench sim optuna
 
 from __future__ import annotations
 

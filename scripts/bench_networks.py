@@ -8,6 +8,7 @@
 One thread, batches of 50 images, factors refreshed every 5 steps. Methods take turns in short runs, and the fastest run
 of each counts: what else the machine does then disturbs all alike. "stable" needs Fashion-MNIST, as `cnn` does.
 """
+# extras: torch sim
 
 # isort: skip_file
 from __future__ import annotations

@@ -8,6 +8,7 @@ Functions 1, 8 and 10 with 10 parameters from -5 to 5, each sampler with its def
 an instance. A row of the file is a run; runs that are in the file are not run again. Nothing was tuned on instances
 beyond 3. The first trial is random for both samplers, and differs between them.
 """
+# extras: bench optuna
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ on the machine meets all alike. A turn is a whole number of the periods in which
 derives from its matrix. The values told are those of a sphere and are computed off the clock. BLAS runs on one thread.
 Exit code 1 if a goal is missed. Peers that are not installed are left out; memory is read from /proc (Linux).
 """
+# extras: bench
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ Seconds are CPU seconds of the process after compilation, medians over seeds; `c
 one. `ratio` is esgroup's seconds divided by numpyro's. A run counts for the median even if it ends above the gap;
 `done` says how many came to it.
 """
+# extras: torch
 
 from __future__ import annotations
 

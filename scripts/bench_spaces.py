@@ -8,6 +8,7 @@ Every row has what was measured, the goal, and whether it is met. Seeds begin at
 search that stops by itself before its target has failed. Evaluations are counted in whole generations. Times are CPU
 time of the process, with BLAS on one thread. Needs cma (the extra "bench"). The exit status is 1 if a goal is missed.
 """
+# extras: compare
 
 from __future__ import annotations
 

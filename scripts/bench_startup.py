@@ -6,6 +6,7 @@ Each figure is the wall time of a fresh process; the compiled loops go to a temp
 finds nothing. What a process prints is shown as well: the first one says that it compiles, and a small search says how
 much CPU time it took from the start of Python on, the command also at its lines on the way.
 """
+# extras: plot
 
 import os
 import subprocess

@@ -4,6 +4,7 @@
 
 With other seeds the search ends at the same point, but some of them first overshoot the feasible region.
 """
+# extras: plot
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@
 The first generation on a tilted valley, with the update of the package itself: samples, their ranks, the step of the
 mean, and the new shape. The seed was chosen so that all steps can be seen at once; a generation usually changes less.
 """
+# extras: compare
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@
 
 The matrices are random elements of the groups in esgroup.groups, with eight coordinates each.
 """
+# extras: compare
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@
 
 160 coordinates; axes in random directions: two that are a thousand times as long as the others, and two as short.
 """
+# extras: plot
 
 from __future__ import annotations
 

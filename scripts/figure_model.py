@@ -5,6 +5,7 @@
 Medians and quartiles of five random starts, the same for all methods, on three problems of the zoo. The minimum that
 is known of lynx_hare is the best value that any method has found.
 """
+# extras: compare
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
     python scripts/figure_posterior.py [--out posterior.png]        some seconds; needs matplotlib
 """
+# extras: plot
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ On the left three generations of one search in two dimensions. On the right esgr
 in twenty dimensions: medians and quartiles of the best value over fifteen seeds. All begin at 0 with sigma0 = 0.5.
 Beside each line stands how many of these runs reached 1e-8; the others ended at the function's local minimum.
 """
+# extras: compare
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ on large ones. At 1,275 variables it has a diagonal covariance: with a full one,
 instead of 0.8 on the first seed, and on the Cholesky factor to 1.7. Seeds begin at 100, each has a matrix of its own,
 and nothing was tuned on them.
 """
+# extras: compare
 
 from __future__ import annotations
 

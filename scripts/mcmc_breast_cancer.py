@@ -7,6 +7,7 @@ size (Vehtari et al. 2021, without ranks), and writes means, covariance and how 
 
     python scripts/mcmc_breast_cancer.py [out.npz]
 """
+# extras: sim
 
 from __future__ import annotations
 

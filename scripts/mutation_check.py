@@ -8,6 +8,7 @@ control: there the tests must pass.
     python scripts/mutation_check.py --sample 3    three of them, chosen anew every day (or by --seed)
     python scripts/mutation_check.py --only kl     those whose name contains "kl"
 """
+# extras: test
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@
 Each experiment is a file in scripts/reproduction. It writes its numbers to a CSV file; figure and verdicts are made
 from that file only.
 """
+# extras: plot
 
 # A folder of results has the name of the package: with it there, the order of imports would be another.
 # isort: skip_file

@@ -24,6 +24,7 @@ case "$*" in
         [ -e broken ] && { echo "no network"; exit 1; }
         echo "Installing collected packages: esgroup" ;;
     *"-m compileall"*) echo "$*" >> compiled ;;
+    scripts/*) echo "python $*" ;;
     *--version*) echo "Python 3.12.0" ;;
 esac
 """
@@ -43,11 +44,10 @@ def clone(tmp_path: Path) -> Path:
     return root
 
 
-def call(root: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    environment["PATH"] = f"{root.parent / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
-        [root / "scripts" / "run", *words], env=os.environ | environment, capture_output=True, text=True, timeout=60
-    )
+def call(root: Path, *words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | environment | {"PATH": f"{root.parent / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    command = [root / "scripts" / "run", *words]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60)
 
 
 def installed(root: Path) -> list[str]:
@@ -93,6 +93,23 @@ def test_a_command_gets_what_it_needs_and_no_more(clone: Path, words: str, wante
     done = call(clone, *words.split())
     assert done.returncode == 0 and installed(clone) == [wanted], done.stderr
     assert done.stdout.startswith(f"esgroup {words}" if words else "esgroup run rosenbrock --dim 20")
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [("# extras: compare", ".[compare]"), ("# extras: bench sim", ".[bench,sim]"), ("import numpy", ".")],
+)
+def test_a_script_gets_the_extras_that_it_names(clone: Path, line: str, wanted: str) -> None:
+    (clone / "scripts" / "draw.py").write_text(f'"""A figure."""\n{line}\n')
+    done = call(clone, "scripts/draw.py", "--out", "a b.png", cwd=clone)
+    assert (done.returncode, done.stdout) == (0, "python scripts/draw.py --out a b.png\n"), done.stderr
+    assert installed(clone) == [wanted]
+
+
+def test_a_script_that_does_not_exist_is_named_before_anything_is_installed(clone: Path) -> None:
+    done = call(clone, "scripts/draw.py", cwd=clone)
+    assert (done.returncode, done.stderr) == (2, "esgroup: there is no script scripts/draw.py\n")
+    assert not (clone / "installed").exists()
 
 
 def test_what_one_command_has_installed_the_next_one_keeps(clone: Path) -> None:
