@@ -74,7 +74,8 @@ runs = {"by generations": search(False), "asynchronous": search(True)}
 for name, (result, seconds, work) in runs.items():
     busy = sum(stop - start for _, start, stop in work) / (4 * seconds)
     print(
-        f"{name:14} {seconds:4.1f} s, workers busy {busy:3.0%} of the time, best value {result.fun:.2g}"
+        f"{name:14} {seconds:4.1f} s, workers busy {busy:3.0%} of the time, "
+        f"best value {result.fun:.2g}"
     )
 
 # %%

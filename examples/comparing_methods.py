@@ -52,8 +52,8 @@ def misfit(x):
 # -----------
 # In a terminal, this is::
 #
-#     esgroup compare spectrum:misfit --dims 9 --methods esgroup,esgroup-model,cma,nelder-mead,bfgs-fd \
-#         --max-evals 3000 --out peaks
+#     esgroup compare spectrum:misfit --dims 9 --max-evals 3000 --out peaks \
+#         --methods esgroup,esgroup-model,cma,nelder-mead,bfgs-fd
 #
 # Every method makes five runs from random starts, the same five for all. A folder has everything afterwards: a page to
 # look at, a table, and a line for each run.

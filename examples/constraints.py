@@ -35,7 +35,7 @@ def cost(x):
 
 
 def strains(x):
-    """Shear stress, bending stress, deflection and the load at which the beam buckles."""
+    """Shear stress, bending stress, deflection, and the load that buckles the beam."""
     weld, length, depth, thickness = x
     arm = np.sqrt(length**2 / 4 + (weld + depth) ** 2 / 4)
     moment = LOAD * (OVERHANG + length / 2)
@@ -122,7 +122,8 @@ better = esgroup.minimize(
 )
 saving = 1000 * result.multipliers[0][0]
 print(
-    f"cost with the better weld: {result.fun - saving:.4f} predicted, {better.fun:.4f} found"
+    f"cost with the better weld: {result.fun - saving:.4f} predicted, "
+    f"{better.fun:.4f} found"
 )
 
 # %%

@@ -68,7 +68,8 @@ try:
     esgroup.minimize(cost, START, WIDTHS, bounds=BOUNDS, max_evals=300, rng=6)
 except FloatingPointError as error:
     print(
-        f"{error}. Evaluations so far: {error.result.nfev}, the best: {error.result.fun:.4f}"
+        f"{error}. Evaluations so far: {error.result.nfev}, "
+        f"the best: {error.result.fun:.4f}"
     )
 
 # %%
@@ -109,7 +110,8 @@ while not search.stop():
 
 points, failed = np.array(points), np.isnan(values)
 print(
-    f"{failed.sum()} of {len(points)} runs failed, {failed[:100].sum()} of them among the first 100"
+    f"{failed.sum()} of {len(points)} runs failed, "
+    f"{failed[:100].sum()} of them among the first 100"
 )
 print("the same result as before:", np.array_equal(search.result.x, result.x))
 

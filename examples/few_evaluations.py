@@ -35,7 +35,10 @@ TRUE = np.array([-1.0, 15.0, -2.0, 25.0, 1.0, 0.2])
 
 
 def concentration(x):
-    """B at three temperatures over time; log k = log k(320 K) + activation (1 - 320 K / T)."""
+    """B at three temperatures over time.
+
+    log k = log k(320 K) + activation (1 - 320 K / T)
+    """
     log_k1, activation1, log_k2, activation2, log_amount, zero = x
     k1 = np.exp(log_k1 + activation1 * (1 - 320 / KELVIN))
     k2 = np.exp(log_k2 + activation2 * (1 - 320 / KELVIN))
@@ -143,7 +146,8 @@ curves = {
 }
 for title in FUNCTIONS:
     print(
-        f"\n{title}: misfit after 100 and after 250 evaluations, median of three guesses"
+        f"\n{title}: misfit after 100 and after 250 evaluations, "
+        "median of three guesses"
     )
     for method in STYLES:
         print(

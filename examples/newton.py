@@ -47,7 +47,10 @@ class Reached(Exception):
 
 
 class Counted:
-    """Rosenbrock's function with its derivatives: counts calls, notes iterations, ends at the target."""
+    """Rosenbrock's function with its derivatives.
+
+    It counts calls, notes iterations, and ends at the target.
+    """
 
     def __init__(self):
         self.values = self.gradients = self.products = self.diagonals = 0
@@ -86,8 +89,17 @@ def run(method, x0):
     try:
         if method.startswith("esgroup"):
             structure = method.partition(" ")[2]
-            esgroup.minimize(f.fun, x0, method="newton", structure=structure, jac=f.jac, hessp=f.hessp,
-                             hess_diag=f.hess_diag, callback=f.iterated, max_iters=3000)  # fmt: skip
+            esgroup.minimize(
+                f.fun,
+                x0,
+                method="newton",
+                structure=structure,
+                jac=f.jac,
+                hessp=f.hessp,
+                hess_diag=f.hess_diag,
+                callback=f.iterated,
+                max_iters=3000,
+            )
         else:
             more = {"hessp": f.hessp} if method == "Newton-CG" else {}
             options = {"maxiter": 3000} | (
@@ -126,13 +138,15 @@ starts = {"U(0, 2)": x0, "near 0": 0.1 * np.random.default_rng(2).standard_norma
 runs = {}
 for start, point in starts.items():
     print(
-        f"\nfrom {start}: iterations, values, gradients, products, diagonals to {TARGET:g}"
+        f"\nfrom {start}: iterations, values, gradients, products, diagonals "
+        f"to {TARGET:g}"
     )
     for method in METHODS:
         f = runs[start, method] = run(method, point)
         ending = "" if f.best <= TARGET else f"   not reached: {f.best:.2g}"
         print(
-            f"{method:30s}{f.iterations:6d}{f.values:8d}{f.gradients:8d}{f.products:8d}{f.diagonals:8d}{ending}"
+            f"{method:30s}{f.iterations:6d}{f.values:8d}{f.gradients:8d}"
+            f"{f.products:8d}{f.diagonals:8d}{ending}"
         )
 
 # %%
@@ -145,8 +159,9 @@ for row, column in np.ndindex(2, 2):
     axes = panels[row, column]
     for method, (colour, line) in METHODS.items():
         course = np.array(runs[start, method].course)
-        axes.plot(course[:, row], np.maximum(course[:, 2], TARGET), color=colour, linestyle=line, linewidth=1.7,
-                  label=method)  # fmt: skip
+        values = np.maximum(course[:, 2], TARGET)
+        look = {"color": colour, "linestyle": line, "linewidth": 1.7}
+        axes.plot(course[:, row], values, label=method, **look)
     axes.set(yscale="log", xlabel=count, xscale="log" if row else "linear")
     axes.grid(color="#e6e6e6")
     if row == 0:
@@ -175,15 +190,22 @@ def scaled_bfgs(factor):
         if intermediate_result.fun <= TARGET * factor:
             raise StopIteration
 
-    found = scipy.optimize.minimize(lambda x: factor * rosen(x), x0, jac=lambda x: factor * rosen_der(x), method="BFGS",
-                                    callback=at_target, options={"gtol": 0.0})  # fmt: skip
+    found = scipy.optimize.minimize(
+        lambda x: factor * rosen(x),
+        x0,
+        jac=lambda x: factor * rosen_der(x),
+        method="BFGS",
+        callback=at_target,
+        options={"gtol": 0.0},
+    )
     return found.nit, found.fun / factor
 
 
 for factor in (1.0, 1 / DIM):
     iterations, value = scaled_bfgs(factor)
     print(
-        f"BFGS on {factor:g} times Rosenbrock's function: {iterations} iterations to {value:.1e}"
+        f"BFGS on {factor:g} times Rosenbrock's function: "
+        f"{iterations} iterations to {value:.1e}"
     )
 
 # %%

@@ -65,7 +65,8 @@ found = factor * result.x
 
 def described(W):
     short, long = np.sqrt(np.linalg.eigvalsh(W))
-    return f"axes {long:.2f} and {short:.2f}, correlation {W[0, 1] / np.sqrt(W[0, 0] * W[1, 1]):+.2f}"
+    correlation = W[0, 1] / np.sqrt(W[0, 0] * W[1, 1])
+    return f"axes {long:.2f} and {short:.2f}, correlation {correlation:+.2f}"
 
 
 print(f"{result.nfev} evaluations; {result.message}")
@@ -131,7 +132,8 @@ for scale in (1e-4, 1e-2, 1.0, 1e2, 1e4):
         rng=1,
     )
     print(
-        f"start times {scale:<6g} {again.nfev:5d} evaluations to {again.fun - result.fun:+.1e}"
+        f"start times {scale:<6g} {again.nfev:5d} evaluations "
+        f"to {again.fun - result.fun:+.1e}"
     )
 
 # %%

@@ -67,7 +67,8 @@ log_evidence = peak + np.log(np.exp(log_values - peak).sum() * cell)
 density = np.exp(log_values - log_evidence)
 
 print(
-    f"log Z {log_evidence:.3f}, so the Gaussian is {log_evidence - fit.elbo:.2f} nats from the posterior"
+    f"log Z {log_evidence:.3f}, so the Gaussian is "
+    f"{log_evidence - fit.elbo:.2f} nats from the posterior"
 )
 
 # %%
@@ -91,7 +92,8 @@ mixture = esgroup.fit_posterior(
     max_iters=1500,
 )
 print(
-    f"ELBO of five Gaussians {mixture.elbo:.3f} +- {mixture.elbo_stderr:.3f}; {mixture.message}"
+    f"ELBO of five Gaussians {mixture.elbo:.3f} +- {mixture.elbo_stderr:.3f}; "
+    f"{mixture.message}"
 )
 print(f"they are {log_evidence - mixture.elbo:.2f} nats from the posterior")
 
@@ -149,7 +151,8 @@ for name, found in (("Gaussian", fit), ("five Gaussians", mixture)):
         np.quantile(-draws[toxic, 0] / draws[toxic, 1], [0.05, 0.5, 0.95])
     )
     print(
-        f"{name}: lethal dose {middle:.2f} [{low:.2f}, {high:.2f}] g/ml, chance that b <= 0: {1 - toxic.mean():.4f}"
+        f"{name}: lethal dose {middle:.2f} [{low:.2f}, {high:.2f}] g/ml, "
+        f"chance that b <= 0: {1 - toxic.mean():.4f}"
     )
 
 toxic = grid[..., 1] > 0  # the same from the grid, whose points have weights
@@ -160,7 +163,8 @@ low, middle, high = np.exp(
     np.interp(np.array([0.05, 0.5, 0.95]) * shares[-1], shares, log_doses[order])
 )
 print(
-    f"exact: lethal dose {middle:.2f} [{low:.2f}, {high:.2f}] g/ml, chance that b <= 0: {1 - shares[-1]:.4f}"
+    f"exact: lethal dose {middle:.2f} [{low:.2f}, {high:.2f}] g/ml, "
+    f"chance that b <= 0: {1 - shares[-1]:.4f}"
 )
 
 # %%

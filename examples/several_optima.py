@@ -50,11 +50,13 @@ for name, (function, bounds, basins) in landscapes.items():
     )
     results[name] = result
     print(
-        f"{name}: {len(result.modes)} optima with {result.nfev} evaluations; {'; '.join(result.stop.values())}"
+        f"{name}: {len(result.modes)} optima with {result.nfev} evaluations; "
+        f"{'; '.join(result.stop.values())}"
     )
     for mode in result.modes:
         print(
-            f"    {mode.value:9.5f} at {mode.point.round(4)}, {mode.weight:.1%} of the descents"
+            f"    {mode.value:9.5f} at {mode.point.round(4)}, "
+            f"{mode.weight:.1%} of the descents"
         )
 
 # %%
@@ -152,7 +154,8 @@ for name, (function, bounds, basins) in landscapes.items():
             one_by_one(function, bounds, result.nfev, np.random.default_rng(seed))
         )
     print(
-        f"{name}: optima found, five seeds: basins {together}, one search after another {single}"
+        f"{name}: optima found, five seeds: basins {together}, "
+        f"one search after another {single}"
     )
 
 # %%

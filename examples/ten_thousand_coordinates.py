@@ -57,10 +57,12 @@ start = np.ones(N * N)
 search = esgroup.Searcher(start, 0.05, rng=1, max_evals=BUDGET)
 courses = {"frame (default)": follow(search, deviation)}
 print(
-    f"{search.structure}: {search.state.root.size:,} numbers in place of {(N * N) ** 2:,}"
+    f"{search.structure}: {search.state.root.size:,} numbers "
+    f"in place of {(N * N) ** 2:,}"
 )
 print(
-    f"deviation at the start {deviation(start)[0]:.4f}, after {search.nfev} evaluations {search.best_f:.4f}"
+    f"deviation at the start {deviation(start)[0]:.4f}, "
+    f"after {search.nfev} evaluations {search.best_f:.4f}"
 )
 
 # %%

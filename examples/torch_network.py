@@ -120,7 +120,8 @@ for method, settings in SETTINGS.items():
     ]
     chosen[method] = settings[int(np.argmin(losses))]
     print(
-        f"{method}: lr, l2 = {chosen[method]}; NLL on validation points {np.round(losses, 3)}"
+        f"{method}: lr, l2 = {chosen[method]}; "
+        f"NLL on validation points {np.round(losses, 3)}"
     )
 
 # %%
@@ -146,8 +147,11 @@ for seed in (11, 12, 13, 14):
             calibration(answers[method], test[1]),
             calibration(trained[method](training[0]), training[1]),
         )
-        print(f"data {seed}, {method:14s} NLL {found.nll:.3f}  accuracy {found.accuracy:.3f}  ECE {found.ece:.3f}"
-              f"   NLL of training points {fitted.nll:.3f}")  # fmt: skip
+        print(
+            f"data {seed}, {method:14s} NLL {found.nll:.3f}  "
+            f"accuracy {found.accuracy:.3f}  ECE {found.ece:.3f}  "
+            f"training NLL {fitted.nll:.3f}"
+        )
 
 # %%
 # The picture
@@ -185,8 +189,15 @@ for method, colour, marker in (
     right = np.concatenate([(top.indices == labels).numpy() for top, labels in best])
     bins = np.digitize(sure, edges[1:-1])
     used = [k for k in range(len(edges) - 1) if (bins == k).sum() >= 50]
-    panels[2].plot([sure[bins == k].mean() for k in used], [right[bins == k].mean() for k in used], color=colour,
-                   marker=marker, markersize=4, linewidth=1.5, label=method)  # fmt: skip
+    panels[2].plot(
+        [sure[bins == k].mean() for k in used],
+        [right[bins == k].mean() for k in used],
+        color=colour,
+        marker=marker,
+        markersize=4,
+        linewidth=1.5,
+        label=method,
+    )
 panels[2].plot([0.5, 1], [0.5, 1], color="#777777", linestyle="--", linewidth=1)
 panels[2].set(xlabel="how sure", ylabel="how often right", xlim=(0.5, 1), ylim=(0.4, 1))
 panels[2].legend(frameon=False, fontsize=8, loc="upper left")

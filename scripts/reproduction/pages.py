@@ -55,7 +55,7 @@ def how(experiment: Experiment, table: Table) -> str:
     flags = " --quick" * bool(quick) + f" --seed {seed:.0f}" * bool(seed)
     versions = ", ".join(f"{row.series} {row.case}" for row in table.where("version").rows)
     size = "A quick try, not a result" if quick else "Full size"
-    return f"{size}: `python scripts/reproduce.py {experiment.name}{flags}` ({versions})."
+    return f"{size}: `scripts/run scripts/reproduce.py {experiment.name}{flags}` ({versions})."
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------

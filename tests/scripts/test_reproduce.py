@@ -155,7 +155,7 @@ def test_a_bar_in_a_claim_does_not_break_the_table() -> None:
     text = page(made_up("|a|", "holds", "b|c"), Table(plan_rows(Plan())), "x.png")
     assert "| \\|a\\| | **holds** |  |" in text
     assert "| \\|a\\| | holds | b\\|c |" in text
-    assert "Full size: `python scripts/reproduce.py x`" in text
+    assert "Full size: `scripts/run scripts/reproduce.py x`" in text
 
 
 def test_numbers_and_notes_fold_away_with_blank_lines_around_markdown() -> None:
