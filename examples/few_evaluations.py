@@ -61,8 +61,8 @@ def misfit(x):
 # ------------
 # ``model="quadratic"`` learns a quadratic model of the function beside the search, and asks for the points that the
 # model recommends. ``model="auto"`` does the same where the budget is small for the number of coordinates, and says so
-# in the message. The search begins at a guess, with a standard deviation for each of the six numbers: how wrong it may
-# be.
+# in the message. The search begins at a guess, with a standard deviation for each of the six numbers: about a quarter of
+# the width of the region in which you expect the minimum.
 
 WIDTHS = np.array([0.3, 1.5, 0.3, 1.5, 0.3, 0.3])
 
@@ -212,7 +212,7 @@ print(f"least squares: misfit {2 * fit.cost:.1f} after {calls} evaluations")
 # * On rugged functions, where a quadratic does not tell which of two points is better, the search notices it and goes
 #   on as the plain one. You gain nothing there, and lose little.
 # * Constraints and ``noise="adapt"`` do not go together with a model and are refused.
-# * Scale the coordinates: ``sigma0`` with one number for each says how wrong the guess may be in each of them.
+# * Scale the variables: ``sigma0`` with one number for each says how uncertain the guess is in each of them.
 #
 # Read on: ``esgroup.minimize`` (``model``, ``sigma0``, ``max_evals``), ``esgroup.Searcher.ask``, which returns what is
 # worth evaluating next, and ``ask(n)`` for n workers; ``scipy.optimize.least_squares``.

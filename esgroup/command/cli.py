@@ -148,7 +148,14 @@ def run(
     method: Annotated[Literal["search", "newton"], _option(_SEARCH, help="newton uses gradients.")] = "search",
     jac: Annotated[str | None, _option(_SEARCH, help="Gradient for --method newton, as MODULE:FUNCTION.")] = None,
     hessp: Annotated[str | None, _option(_SEARCH, help="Hessian at x times v, as MODULE:FUNCTION of x and v.")] = None,
-    sigma0: Annotated[float | None, _option(_SEARCH, help="Standard deviation of the first points.")] = None,
+    sigma0: Annotated[
+        float | None,
+        _option(
+            _SEARCH,
+            help="Standard deviation of the first points: about a quarter of the width of the region in which you "
+            "expect the minimum.",
+        ),
+    ] = None,
     basins: Annotated[
         int | None, _option(_SEARCH, min=1, help="Search for several optima with this many Gaussians.")
     ] = None,

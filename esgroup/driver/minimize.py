@@ -132,7 +132,9 @@ def minimize(
         The start: a point, a `Space` of named parameters, a distribution, another search or a strategy, as for
         `Searcher`. With a `Space`, fun receives a dict, and points of the result are dicts.
     sigma0 : default None
-        Standard deviation of the first points.
+        Standard deviation of the first points: about a quarter of the width of the region in which you expect the
+        minimum, one number or one for each variable. By default it is a quarter of the range between finite bounds,
+        elsewhere 0.3 max|x0|, or 1 if x0 is 0.
     method : default "search"
         "search" uses values only. "newton" is a different optimiser, structured Newton, for functions with a gradient;
         of the arguments after `newton` it uses structure, rng, the limits, callback and progress.

@@ -50,8 +50,9 @@ class Searcher:
         another Searcher, whose distribution and bounds are taken; or a `Strategy`. Of the options below, distributions
         other than a Gaussian take `popsize` and those that their strategy has as a field.
     sigma0 : default None
-        Standard deviation of the first points, one number or one for each coordinate. By default a quarter of the
-        range between bounds, else 0.3 max|x0|.
+        Standard deviation of the first points: about a quarter of the width of the region in which you expect the
+        minimum, one number or one for each variable. By default it is a quarter of the range between finite bounds,
+        elsewhere 0.3 max|x0|, or 1 if x0 is 0.
     {options}
     constraints : default None
         How many constraints g <= 0 a point has: `tell` then needs their values beside each fitness.
