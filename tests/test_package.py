@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import esgroup
@@ -59,3 +60,11 @@ def test_the_pythons_that_the_package_names_are_those_that_were_tried() -> None:
     if workflow.exists():
         matrix = re.search(r"python: \[(.*)\]", workflow.read_text())
         assert matrix is not None and re.findall(r"[\d.]+", matrix[1]) == named
+
+
+def test_every_package_of_the_core_has_a_lower_bound_that_is_installed_here() -> None:
+    for requirement in PROJECT["project"]["dependencies"]:
+        found = re.fullmatch(r"(\w+)>=(\d+(?:\.\d+)*)", requirement)
+        assert found, requirement
+        wanted = [int(number) for number in found[2].split(".")]
+        assert [int(number) for number in re.findall(r"\d+", version(found[1]))][: len(wanted)] >= wanted
