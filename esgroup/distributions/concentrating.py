@@ -38,7 +38,8 @@ class Normal(Univariate):
     --------
     >>> import esgroup
     >>> from esgroup.distributions.families import Normal
-    >>> res = esgroup.minimize(lambda w: (w[0] - 3.0) ** 2, Normal(mean=0.0, std=1.0), max_evals=400, rng=1)
+    >>> start = Normal(mean=0.0, std=1.0)
+    >>> res = esgroup.minimize(lambda w: (w[0] - 3.0) ** 2, start, max_evals=400, rng=1)
     >>> round(float(res.x[0]), 4)
     3.0
     """
@@ -140,7 +141,8 @@ class Gamma(_Concentrating):
     --------
     >>> import esgroup
     >>> from esgroup.distributions.families import Gamma
-    >>> res = esgroup.minimize(lambda w: (w[0] - 0.5) ** 2, Gamma(shape=2.0, rate=2.0), max_evals=400, rng=1)
+    >>> start = Gamma(shape=2.0, rate=2.0)
+    >>> res = esgroup.minimize(lambda w: (w[0] - 0.5) ** 2, start, max_evals=400, rng=1)
     >>> round(float(res.x[0]), 4)
     0.5
     """
@@ -212,7 +214,8 @@ class Beta(_Concentrating):
     --------
     >>> import esgroup
     >>> from esgroup.distributions.families import Beta
-    >>> res = esgroup.minimize(lambda w: (w[0] - 0.9) ** 2, Beta(a=2.0, b=2.0), max_evals=400, rng=1)
+    >>> start = Beta(a=2.0, b=2.0)
+    >>> res = esgroup.minimize(lambda w: (w[0] - 0.9) ** 2, start, max_evals=400, rng=1)
     >>> round(float(res.x[0]), 4)
     0.9
     """
@@ -309,7 +312,8 @@ class Wald(_Concentrating):
     --------
     >>> import esgroup
     >>> from esgroup.distributions.families import Wald
-    >>> res = esgroup.minimize(lambda w: (w[0] - 0.5) ** 2, Wald(mean=1.0, shape=2.0), max_evals=400, rng=1)
+    >>> start = Wald(mean=1.0, shape=2.0)
+    >>> res = esgroup.minimize(lambda w: (w[0] - 0.5) ** 2, start, max_evals=400, rng=1)
     >>> round(float(res.x[0]), 4)
     0.5
     """

@@ -43,7 +43,8 @@ class Bernoulli(Univariate):
     --------
     >>> import esgroup
     >>> from esgroup.distributions.families import Bernoulli
-    >>> res = esgroup.minimize(lambda w: 1.0 - w[0], Bernoulli(probability=0.5), max_evals=400, rng=1)
+    >>> start = Bernoulli(probability=0.5)
+    >>> res = esgroup.minimize(lambda w: 1.0 - w[0], start, max_evals=400, rng=1)
     >>> int(res.x[0])
     1
     """
@@ -153,7 +154,8 @@ class Poisson(Univariate):
     --------
     >>> import esgroup
     >>> from esgroup.distributions.families import Poisson
-    >>> res = esgroup.minimize(lambda w: abs(w[0] - 5), Poisson(rate=3.0), max_evals=400, rng=1)
+    >>> start = Poisson(rate=3.0)
+    >>> res = esgroup.minimize(lambda w: abs(w[0] - 5), start, max_evals=400, rng=1)
     >>> int(res.x[0])
     5
     """
@@ -243,7 +245,8 @@ class PoissonPower(Univariate):
     --------
     >>> import esgroup
     >>> from esgroup.distributions.families import PoissonPower
-    >>> res = esgroup.minimize(lambda w: abs(w[0] - 5), PoissonPower(rate=3.0), max_evals=400, rng=1)
+    >>> start = PoissonPower(rate=3.0)
+    >>> res = esgroup.minimize(lambda w: abs(w[0] - 5), start, max_evals=400, rng=1)
     >>> int(res.x[0])
     5
     """

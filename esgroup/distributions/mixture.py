@@ -101,7 +101,8 @@ class Mixture(Distribution):
     Examples
     --------
     >>> from esgroup import Gaussian, Mixture
-    >>> mixture = Mixture((Gaussian("full", [0.0, 0.0]), Gaussian("diagonal", [3.0, 1.0])), [0.25, 0.75])
+    >>> parts = (Gaussian("full", [0.0, 0.0]), Gaussian("diagonal", [3.0, 1.0]))
+    >>> mixture = Mixture(parts, [0.25, 0.75])
     >>> mixture.mean(mixture.state()).tolist()
     [2.25, 0.75]
     """

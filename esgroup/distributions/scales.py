@@ -48,7 +48,8 @@ class Exponential(_Rate):
     --------
     >>> import esgroup
     >>> from esgroup.distributions.families import Exponential
-    >>> res = esgroup.minimize(lambda w: w[0], Exponential(rate=1.0), max_evals=400, rng=1)
+    >>> start = Exponential(rate=1.0)
+    >>> res = esgroup.minimize(lambda w: w[0], start, max_evals=400, rng=1)
     >>> bool(res.x[0] < 1e-3)
     True
     """
@@ -102,7 +103,8 @@ class Pareto(_Rate):
     --------
     >>> import esgroup
     >>> from esgroup.distributions.families import Pareto
-    >>> res = esgroup.minimize(lambda w: w[0], Pareto(scale=2.0, alpha=3.0), max_evals=400, rng=1)
+    >>> start = Pareto(scale=2.0, alpha=3.0)
+    >>> res = esgroup.minimize(lambda w: w[0], start, max_evals=400, rng=1)
     >>> round(float(res.x[0]), 2)
     2.0
     """
@@ -165,7 +167,8 @@ class Weibull(_Rate):
     --------
     >>> import esgroup
     >>> from esgroup.distributions.families import Weibull
-    >>> res = esgroup.minimize(lambda w: w[0], Weibull(shape=2.0, scale=1.0), max_evals=400, rng=1)
+    >>> start = Weibull(shape=2.0, scale=1.0)
+    >>> res = esgroup.minimize(lambda w: w[0], start, max_evals=400, rng=1)
     >>> bool(res.x[0] < 0.1)
     True
     """
@@ -237,7 +240,8 @@ class Laplace(_Rate):
     --------
     >>> import esgroup
     >>> from esgroup.distributions.families import Laplace
-    >>> res = esgroup.minimize(lambda w: abs(w[0] - 1.0), Laplace(location=1.0, scale=1.0), max_evals=400, rng=1)
+    >>> start = Laplace(location=1.0, scale=1.0)
+    >>> res = esgroup.minimize(lambda w: abs(w[0] - 1.0), start, max_evals=400, rng=1)
     >>> round(float(res.x[0]), 2)
     1.0
     """

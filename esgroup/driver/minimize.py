@@ -225,7 +225,8 @@ def minimize(
     Examples
     --------
     >>> import esgroup
-    >>> result = esgroup.minimize(lambda x: (x[0] - 1) ** 2 + 100 * x[1] ** 2, [0.0, 1.0], 0.5, target=1e-9, rng=1)
+    >>> f = lambda x: (x[0] - 1) ** 2 + 100 * x[1] ** 2
+    >>> result = esgroup.minimize(f, [0.0, 1.0], 0.5, target=1e-9, rng=1)
     >>> result.success
     True
     """

@@ -62,7 +62,8 @@ def scipy_method(
     >>> import esgroup, scipy.optimize
     >>> options = {"sigma0": 0.5, "target": 1e-9, "rng": 1}
     >>> f = lambda x: (x[0] - 1) ** 2 + 100 * x[1] ** 2
-    >>> scipy.optimize.minimize(f, [0.0, 1.0], method=esgroup.scipy_method, options=options).success
+    >>> method = esgroup.scipy_method
+    >>> scipy.optimize.minimize(f, [0.0, 1.0], method=method, options=options).success
     True
     """
     from esgroup.driver.minimize import minimize
@@ -131,10 +132,11 @@ def newton_method(
 
     Examples
     --------
-    >>> import esgroup, scipy.optimize
-    >>> derivatives = {"jac": scipy.optimize.rosen_der, "hessp": scipy.optimize.rosen_hess_prod}
+    >>> import esgroup
+    >>> from scipy.optimize import minimize, rosen, rosen_der, rosen_hess_prod
+    >>> derivatives = {"jac": rosen_der, "hessp": rosen_hess_prod}
     >>> method = esgroup.newton_method
-    >>> scipy.optimize.minimize(scipy.optimize.rosen, [-1.0, 1.0], method=method, **derivatives).success
+    >>> minimize(rosen, [-1.0, 1.0], method=method, **derivatives).success
     True
     """
     from esgroup.newton.method import minimize_newton

@@ -271,10 +271,10 @@ class Heisenberg(Bordered):
 
         lower  [[A,  0, 0],       upper  [[A, B, C],
                 [B,  D, 0],               [0, D, E],
-                [C,  E, F]]               [0, 0, F]]       A is k1 x k1, D diagonal, F is k2 x k2
+                [C,  E, F]]               [0, 0, F]]
 
-    It holds about (k1 + k2 + 1) dim numbers. k2 = 0 is BlockTriangular(k1) (Lin et al. 2021, section 4 and the appendix
-    on the Heisenberg group).
+    A is k1 x k1, D diagonal, and F k2 x k2. It holds about (k1 + k2 + 1) dim numbers. k2 = 0 is BlockTriangular(k1)
+    (Lin et al. 2021, section 4 and the appendix on the Heisenberg group).
 
     Parameters
     ----------

@@ -33,7 +33,8 @@ class Conjugate(Group):
     Examples
     --------
     >>> from esgroup.groups import BlockTriangular, Conjugate
-    >>> group = Conjugate(BlockTriangular(4, k=1), [2, 0, 1, 3])  # coordinate 2 is the hub
+    >>> hub = BlockTriangular(4, k=1)
+    >>> group = Conjugate(hub, [2, 0, 1, 3])  # coordinate 2 is the hub
     >>> group.dim, group.size
     (4, 7)
     """

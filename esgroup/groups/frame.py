@@ -31,11 +31,12 @@ class Axes(NamedTuple):
 class Frame(Group):
     """Axes of any length in k directions, which turn with the search; all other directions are alike.
 
-        b (I + U^T (diag(s) - I) U)        U is k x dim with orthonormal rows, s and b are positive
+        b (I + U^T (diag(s) - I) U)
 
-    It holds k (dim + 1) + 1 numbers. Of a search distribution with few long and short axes these are all that there is
-    to know; block triangular matrices have dense columns as well, but for coordinates that are chosen beforehand. An
-    element carries its own directions, so that its number of them may be another one than that of the group.
+    U is k x dim with orthonormal rows, s and b are positive. It holds k (dim + 1) + 1 numbers. Of a search distribution
+    with few long and short axes these are all that there is to know; block triangular matrices have dense columns as
+    well, but for coordinates that are chosen beforehand. An element carries its own directions, so that its number of
+    them may be another one than that of the group.
 
     For directions held in place this is a part of a group: in the order long axes (s >= 1), others, short axes (s < 1)
     the matrices

@@ -31,10 +31,11 @@ class Sparse(Group):
     """Matrices that are zero outside a pattern that is a preorder: with (i, j) and (j, k) it contains (i, k).
 
         [[a, 0, 0, 0],
-         [0, b, c, 0],        (1, 2) and (2, 1) are both in the pattern: {1, 2} is a class, with a dense block,
-         [0, d, e, 0],        and (3, 1) requires (3, 2)
+         [0, b, c, 0],
+         [0, d, e, 0],
          [0, f, g, h]]
 
+    Here (1, 2) and (2, 1) are both in the pattern: {1, 2} is a class, with a dense block, and (3, 1) requires (3, 2).
     The pattern contains the diagonal. These matrices are the units of the pattern's incidence algebra; products of
     matrices of any other pattern (a band, for example) leave it, and `close=True` completes it. C is 1/2 where (i, j)
     and (j, i) are in the pattern, 1 where only (i, j) is (Lin et al. 2021, section 4). The pattern of the identity
@@ -55,7 +56,8 @@ class Sparse(Group):
     Examples
     --------
     >>> from esgroup.groups import Sparse
-    >>> group = Sparse.from_edges(4, [(1, 0), (2, 1)], close=True)  # coordinate 1 depends on 0, and 2 on 1, hence on 0
+    >>> # coordinate 1 depends on 0, and 2 on 1, hence on 0
+    >>> group = Sparse.from_edges(4, [(1, 0), (2, 1)], close=True)
     >>> group.size
     7
     """

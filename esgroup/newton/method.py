@@ -62,10 +62,10 @@ def minimize_newton(
 
     S = B B^T estimates the Hessian H, with B in the group `structure` (paper, sections 3.2, 4; at the mean, gamma = 1):
 
-        B <- B h(rate C (.) kappa(B^-1 H B^-T - I)),     x <- x - mean_rate S^-1 g   with the new B
+        B <- B h(rate C (.) kappa(B^-1 H B^-T - I)),     x <- x - mean_rate S^-1 g
 
-    An iteration evaluates one gradient, as many products as the hub of the structure has coordinates (k1 + k2 for
-    Heisenberg) and one diagonal, besides the values of the line search.
+    with the new B. An iteration evaluates one gradient, as many products as the hub of the structure has coordinates
+    (k1 + k2 for Heisenberg) and one diagonal, besides the values of the line search.
 
     Parameters
     ----------
@@ -153,7 +153,8 @@ def minimize_newton(
     --------
     >>> from scipy.optimize import rosen, rosen_der, rosen_hess_prod
     >>> from esgroup.newton import minimize_newton
-    >>> minimize_newton(rosen, [0.5, 1.5, 0.3], jac=rosen_der, hessp=rosen_hess_prod).success
+    >>> derivatives = {"jac": rosen_der, "hessp": rosen_hess_prod}
+    >>> minimize_newton(rosen, [0.5, 1.5, 0.3], **derivatives).success
     True
     """
     start = checks.real_array("x0", x0, (None,)).copy()

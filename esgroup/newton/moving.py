@@ -42,7 +42,8 @@ class Moving:
     >>> from scipy.optimize import rosen, rosen_der, rosen_hess_prod
     >>> import esgroup
     >>> more = {"method": "newton", "jac": rosen_der, "hessp": rosen_hess_prod}
-    >>> res = esgroup.minimize(rosen, [0.0] * 20, **more, structure="moving:k=5", target=1e-6)
+    >>> more |= {"structure": "moving:k=5", "target": 1e-6}
+    >>> res = esgroup.minimize(rosen, [0.0] * 20, **more)
     >>> res.success
     True
     """

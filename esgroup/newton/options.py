@@ -40,9 +40,8 @@ class NewtonSettings:
     >>> import esgroup
     >>> from scipy.optimize import rosen, rosen_der
     >>> from esgroup.newton import NewtonSettings
-    >>> result = esgroup.minimize(
-    ...     rosen, [0.5, 1.5], method="newton", jac=rosen_der, newton=NewtonSettings(gtol=1e-8)
-    ... )
+    >>> more = {"jac": rosen_der, "newton": NewtonSettings(gtol=1e-8)}
+    >>> result = esgroup.minimize(rosen, [0.5, 1.5], method="newton", **more)
     >>> result.success
     True
     """

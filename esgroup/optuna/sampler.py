@@ -78,7 +78,8 @@ class EsgroupSampler(BaseSampler):
     >>> from esgroup.optuna import EsgroupSampler
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
     >>> study = optuna.create_study(sampler=EsgroupSampler(seed=1))
-    >>> study.optimize(lambda trial: (trial.suggest_float("x", -5, 5) - 2) ** 2, n_trials=100)
+    >>> f = lambda trial: (trial.suggest_float("x", -5, 5) - 2) ** 2
+    >>> study.optimize(f, n_trials=100)
     >>> bool(study.best_value < 1e-6)
     True
     """

@@ -75,9 +75,9 @@ class Searcher:
     >>> import esgroup
     >>> search = esgroup.Searcher([1.0, 1.0, 1.0], 0.5, target=1e-9, rng=1)
     >>> while not search.stop():
-    ...     X = search.ask()                               # (popsize, dim), read-only
-    ...     search.tell([x @ x for x in X])                # NaN: that run failed
-    >>> search.result.success                              # a scipy.optimize.OptimizeResult
+    ...     X = search.ask()                 # (popsize, dim), read-only
+    ...     search.tell([x @ x for x in X])  # NaN: that run failed
+    >>> search.result.success                # a scipy.optimize.OptimizeResult
     True
     """
 

@@ -43,7 +43,8 @@ class Space:
     Examples
     --------
     >>> from esgroup import Choice, Integer, Real, Space
-    >>> space = Space({"n": Integer(1, 9), "kind": Choice("a", "b"), "x": Real(0, 1, when={"kind": "b"})})
+    >>> x = Real(0, 1, when={"kind": "b"})
+    >>> space = Space({"n": Integer(1, 9), "kind": Choice("a", "b"), "x": x})
     >>> space.names
     ('n', 'kind', 'x')
     """

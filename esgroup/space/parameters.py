@@ -75,7 +75,8 @@ class Real(Parameter):
     --------
     >>> import esgroup
     >>> from esgroup import Real
-    >>> space = esgroup.Space({"rate": Real(1e-5, 1.0, log=True), "w": Real(-1, 1, shape=3)})
+    >>> rate = Real(1e-5, 1.0, log=True)
+    >>> space = esgroup.Space({"rate": rate, "w": Real(-1, 1, shape=3)})
     >>> esgroup.Searcher(space, rng=1).ask()[0].keys()
     dict_keys(['rate', 'w'])
     """
@@ -143,7 +144,8 @@ class Angle(Parameter):
     >>> import esgroup
     >>> from esgroup import Angle
     >>> space = esgroup.Space({"phi": Angle()})
-    >>> res = esgroup.minimize(lambda p: -math.cos(p["phi"] - 6.0), space, max_evals=200, rng=1)
+    >>> f = lambda p: -math.cos(p["phi"] - 6.0)
+    >>> res = esgroup.minimize(f, space, max_evals=200, rng=1)
     >>> round(res.x["phi"], 3)
     6.0
     """

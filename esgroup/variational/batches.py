@@ -47,11 +47,12 @@ class Likelihood:
     >>> from esgroup import Likelihood, fit_posterior
     >>> rng = np.random.default_rng(0)
     >>> y = 3 + rng.standard_normal(1000)  # with an unknown mean and the variance 1
-    >>> likelihood = Likelihood(lambda x, y: -0.5 * np.sum((y - x) ** 2), jac=lambda x, y: np.sum(y - x, keepdims=True))
+    >>> def fun(x, y):
+    ...     return -0.5 * np.sum((y - x) ** 2)
+    >>> likelihood = Likelihood(fun, jac=lambda x, y: np.sum(y - x, keepdims=True))
     >>> prior = lambda x: -0.5 * x @ x
-    >>> post = fit_posterior(
-    ...     prior, [0.0], jac=lambda x: -x, likelihood=likelihood, data=y, batch_size=100, rng=1
-    ... )
+    >>> batches = {"likelihood": likelihood, "data": y, "batch_size": 100}
+    >>> post = fit_posterior(prior, [0.0], jac=lambda x: -x, **batches, rng=1)
     >>> bool(abs(post.mean[0] - y.sum() / 1001) < 0.1 * post.stds[0])
     True
     """

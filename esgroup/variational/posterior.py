@@ -181,7 +181,8 @@ def fit_posterior(
     >>> import numpy as np
     >>> from esgroup import fit_posterior
     >>> stds = np.array([1.0, 2.0])
-    >>> found = fit_posterior(lambda x: -0.5 * np.sum((x / stds) ** 2), [3.0, 3.0], jac=lambda x: -x / stds**2, rng=0)
+    >>> logp = lambda x: -0.5 * np.sum((x / stds) ** 2)
+    >>> found = fit_posterior(logp, [3.0, 3.0], jac=lambda x: -x / stds**2, rng=0)
     >>> found.converged
     True
     >>> found.stds.round(3).tolist()
@@ -401,8 +402,10 @@ class Posterior:
     >>> def logp(w):  # N(1, I), not normalised
     ...     return -0.5 * float((w - 1.0) @ (w - 1.0))
     >>> post = esgroup.fit_posterior(logp, np.zeros(2), jac=lambda w: 1.0 - w, rng=1)
-    >>> post.converged, bool(np.allclose(post.mean, 1.0, atol=0.05)), bool(np.allclose(post.stds, 1.0, atol=0.05))
-    (True, True, True)
+    >>> post.converged, bool(np.allclose(post.mean, 1.0, atol=0.05))
+    (True, True)
+    >>> bool(np.allclose(post.stds, 1.0, atol=0.05))
+    True
     >>> post.sample(1000, np.random.default_rng(2)).shape
     (1000, 2)
     """

@@ -43,6 +43,12 @@ STICKS_OUT = """
   return wide;
 })()
 """
+# code that has to be scrolled to be read
+SCROLLS = """
+[...document.querySelectorAll("article pre")]
+  .filter((e) => e.scrollWidth > e.clientWidth)
+  .map((e) => e.textContent.split("\\n").sort((a, b) => b.length - a.length)[0])
+"""
 # texts whose contrast with what is behind them is too low (WCAG 2.2, level AA)
 PALE = """
 (() => {
@@ -114,6 +120,8 @@ def test_a_page_fits_can_be_read_and_leads_somewhere(browser, page):
         mobile = width == PHONE
         tab.call("Emulation.setDeviceMetricsOverride", width=width, height=844, deviceScaleFactor=1, mobile=mobile)
         faults += [f"{width} wide: {one}" for one in tab.evaluate(STICKS_OUT.replace("WIDTH", str(width)))]
+        if not mobile:
+            faults += [f"wider than the page: {one}" for one in tab.evaluate(SCROLLS)]
         for dark in (False, True):
             tab.media("screen", dark=dark)
             theme = "dark" if dark else "light"
