@@ -6,13 +6,13 @@ Each process does one run at a time and is killed if it does not finish in time.
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing.connection import Connection, wait
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from esgroup.compare.execution import Settings, execute, failed
 from esgroup.compare.methods import choose
 from esgroup.compare.records import Cell, Ended, RunRecord
-from esgroup.running.child import Child
+from esgroup.running.child import Child, Line, wait_for
 from esgroup.running.progress import duration as duration  # reports use it as well
 
 GRACE = 10.0  # seconds after max_time in which a run may still end by itself
@@ -41,7 +41,7 @@ class Worker:
         with _one_thread():
             # spawn, not fork: BLAS threads do not survive a fork, and their number is read from the environment
             self._child = Child(_serve, self._settings, method="spawn", daemon=True)
-        self.connection = self._child.connection
+        self.line = self._child.line
         self._used = False  # whether the process has completed a run
 
     def send(self, cell: Cell) -> None:
@@ -49,25 +49,29 @@ class Worker:
         self.cell = cell
         self._allow(PREPARATION, "start")
         try:
-            self.connection.send(cell)
+            self.line.send(pickle.dumps(cell))
         except OSError:  # the process has died since its last run
             self._renew()
-            self.connection.send(cell)
+            self.line.send(pickle.dumps(cell))
 
     def _allow(self, seconds: float, what: str) -> None:
         self._deadline, self._late = time.monotonic() + seconds, f"did not {what} within {seconds:g} s"
 
     def receive(self) -> RunRecord | None:
-        """Return the record if the run has ended, or None if the message only says that its clock has started."""
+        """Return the record if the run has ended; None if it has not, or its clock has only just started."""
         assert self.cell is not None
         try:
-            answer: RunRecord | None = self.connection.recv()
+            self.line.flush()
+            message = self.line.receive()
         except (EOFError, OSError):
             if not self._used:
                 return self._given_up(self._child.cause_of_death())
             self._renew()  # an earlier run may have left the process in a bad state: try again in a new one
             self.send(self.cell)
             return None
+        if message is None:
+            return None
+        answer: RunRecord | None = pickle.loads(message)
         if answer is None:
             self._allow(self._settings.max_time + GRACE, "finish")
             return None
@@ -112,17 +116,18 @@ def _one_thread() -> Iterator[None]:
 # ---- in the process -------------------------------------------------------------------------------------------------
 
 
-def _serve(connection: Connection[Any, Any], settings: Settings) -> None:
-    """Do the runs that arrive on the connection until its other end is closed."""
+def _serve(line: Line, settings: Settings) -> None:
+    """Do the runs that arrive on the line until its other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and kills this process
     nowhere = os.open(os.devnull, os.O_WRONLY)  # what methods print would disturb the progress bar
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     try:
-        while True:
-            cell = connection.recv()
+        while (message := line.receive()) is not None:
+            cell = pickle.loads(message)
             _seed_everything(cell.seed)
-            connection.send(execute(cell, settings, ready=lambda: connection.send(None)))
+            record = execute(cell, settings, ready=lambda: line.send(pickle.dumps(None)))
+            line.send(pickle.dumps(record))
     except (EOFError, OSError):
         return
 
@@ -152,10 +157,10 @@ def run_all(cells: Sequence[Cell], settings: Settings, jobs: int) -> Iterator[Ru
 
 
 def _ended(workers: Sequence[Worker]) -> Iterator[RunRecord]:
-    by_connection = {worker.connection: worker for worker in workers if worker.cell is not None}
-    ready = wait(list(by_connection), timeout=0.5)
-    for connection, worker in by_connection.items():
-        run = worker.receive() if connection in ready else worker.overdue()
+    by_line = {worker.line: worker for worker in workers if worker.cell is not None}
+    ready = wait_for(by_line, 0.5)
+    for line, worker in by_line.items():
+        run = worker.receive() if line in ready else worker.overdue()
         if run is not None:
             yield run
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -87,6 +88,10 @@ class Way:
         if self.eval_timeout is not None and crew.slots is None:
             kind = type(self.executor).__name__
             raise ValueError(f"max_pending must be given with eval_timeout, because {kind} has no number of workers")
+        if self.asynchronous and crew.slots is None:
+            text = f"{type(self.executor).__name__} does not say how many workers it has"
+            advice = "pass max_pending=n to keep n of them busy"
+            warnings.warn(f"{text}: as many points are evaluated at a time as popsize says; {advice}", stacklevel=4)
         return stack.enter_context(crew)
 
     def generations(self, stack: ExitStack, *, timed: bool) -> Evaluate:

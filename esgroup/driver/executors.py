@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import secrets
 import sys
 import time
@@ -86,8 +87,7 @@ class OnExecutor:
         if self._cluster is not None:
             size = self._cluster.threads()
         else:
-            known = getattr(self._executor, "_max_workers", None)
-            size = known if isinstance(known, int) else None
+            size = _number_of_workers(self._executor)
         if self._max_pending is None or size is None:
             return size or self._max_pending
         return min(size, self._max_pending)  # time that a point waits for a worker would count as its evaluation's
@@ -196,6 +196,19 @@ class OnExecutor:
         return caused(Unavailable(f"{text} ({error})"), error)
 
 
+def _number_of_workers(executor: Any) -> int | None:
+    """Return what an executor says about its size; None if it says nothing.
+
+    Those of concurrent.futures, and many that are made after them, have `_max_workers`. That of mpi4py has
+    `num_workers`, which waits until they are there.
+    """
+    for name in ("_max_workers", "num_workers", "_num_workers", "max_workers"):
+        with suppress(Exception):  # of a property, as after a shutdown
+            if type(number := getattr(executor, name, None)) is int and number > 0:
+                return number
+    return None
+
+
 # ---- Dask -------------------------------------------------------------------------------------------------------
 
 
@@ -235,10 +248,21 @@ def _lost_cluster() -> Unavailable:
 
 
 def sendable(where: Any, call: Call) -> Call:
-    """Return `call` after checking that it can be sent to the processes of a standard pool (or of its map)."""
-    if is_process_pool(getattr(where, "__self__", where)):
-        pickled(call)
-    return call
+    """Return `call` such that it can be sent to the processes of a standard pool (or of its map), if it is for one."""
+    return _Pickled(call) if is_process_pool(getattr(where, "__self__", where)) else call
+
+
+class _Pickled:
+    """An objective that is pickled once, by cloudpickle if need be; who receives it has the objective itself."""
+
+    def __init__(self, call: Call) -> None:
+        self._call, self._payload = call, pickled(call)
+
+    def __call__(self, x: Any) -> Any:
+        return self._call(x)
+
+    def __reduce__(self) -> Any:
+        return pickle.loads, (self._payload,)
 
 
 def is_process_pool(pool: Any) -> bool:

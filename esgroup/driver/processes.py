@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import pickle
-import sys
 import time
 import traceback
 from collections import deque
 from collections.abc import Hashable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn, Self
 
 from esgroup.driver.crew import (
+    INSTALL,
     TICK,
     TRIES,
     Call,
@@ -25,14 +22,16 @@ from esgroup.driver.crew import (
     Unavailable,
     call_objective,
     caused,
+    cloudpickle_or_none,
+    dumps,
+    flush_output,
     lost_too_often,
     pickled,
     sendable_error,
     too_slow,
 )
-from esgroup.running.child import Child, end_all
+from esgroup.running.child import Child, Line, end_all, wait_for
 
-_SMALL = 2**14  # bytes of a point that fits into a pipe which nobody reads; at least 64 KiB do on Linux
 _READY, _END = b"ready", b"end"  # messages: from a worker that has loaded the objective, and to one that may go
 
 
@@ -47,12 +46,11 @@ class _Job:
 
 @dataclass
 class _Worker:
-    """A process and its points: it evaluates the first one, the others wait in its pipe."""
+    """A process and its points: it evaluates the first one, the others wait in its line."""
 
     child: Child
     jobs: deque[_Job] = field(default_factory=deque)
     ready: bool = False  # whether it has loaded the objective
-    held: bool = False  # whether its point was not sent yet
     since: float = math.inf  # when it began the first point
 
 
@@ -60,8 +58,9 @@ class Processes:
     """Evaluates points in `workers` processes, which start when they are needed and are replaced when they die.
 
     Each process receives the objective once. An evaluation that takes longer than `timeout` seconds is ended together
-    with its process. For each process, `ahead` points may wait in its pipe, so that it need not wait for this process
-    between two points; what waits there cannot be cancelled.
+    with its process and what that has started. For each process, `ahead` points may wait in its line, so that it need
+    not wait for this process between two points; what waits there cannot be cancelled. This process never waits for one
+    that takes nothing, because it is stopped, say.
     """
 
     lost = 0  # a process whose evaluation takes too long is killed, and occupies nothing
@@ -92,13 +91,13 @@ class Processes:
 
     @property
     def free(self) -> int:
-        """How many more points would begin at once, or be the next in the pipe of a process."""
+        """How many more points would begin at once, or be the next in the line of a process."""
         return max(0, self.slots * (1 + self._ahead) - self._unfinished())
 
     def submit(self, key: Hashable, x: Any) -> None:
         """Evaluate a point as soon as a process is free."""
         try:
-            message = pickle.dumps(x)
+            message = dumps(x)
         except Exception as error:
             self._arrived.append((key, caused(RuntimeError(f"the point cannot be sent to a process ({error})"), error)))
             return
@@ -144,30 +143,26 @@ class Processes:
 
     def _serve(self, end: float) -> None:
         """Receive what arrives before `end`, and see to it that every process has work, is in time and is alive."""
-        busy = {worker.child.connection: worker for worker in self._workers if worker.jobs}
+        busy = {worker.child.line: worker for worker in self._workers if worker.jobs}
         if busy:
             due = min(worker.since for worker in busy.values()) + self._timeout
             now = time.monotonic()
             pause = 0.0 if self._arrived else max(0.0, min(TICK, end - now, due - now))
-            for connection in wait(list(busy), pause):
-                self._receive(busy[connection])
+            for line in wait_for(busy, pause):
+                self._receive(busy[line])
             self._end_the_late()
             self._bury_the_dead()
         self._feed()
 
     def _receive(self, worker: _Worker) -> None:
-        connection = worker.child.connection
+        line = worker.child.line
         try:
-            while worker.jobs and connection.poll():
-                message = connection.recv_bytes()
+            line.flush()
+            while worker.jobs and (message := line.receive()) is not None:
                 worker.since = time.monotonic()
                 if worker.ready:
                     self._arrived.append((worker.jobs.popleft().key, _outcome(message)))
-                    continue
                 worker.ready = True
-                if worker.held:
-                    worker.held = False
-                    connection.send_bytes(worker.jobs[0].message)
         except (EOFError, OSError):
             self._bury(worker)
 
@@ -180,7 +175,7 @@ class Processes:
             self._remove(worker)
 
     def _bury_the_dead(self) -> None:
-        """Notice the death of a process whose end of the pipe is kept open by a process that was forked meanwhile."""
+        """Notice the death of a process whose end of the line is kept open by a process that was forked meanwhile."""
         if time.monotonic() > self._checked + TICK:
             for worker in [worker for worker in self._workers if worker.jobs and not worker.child.alive]:
                 self._receive(worker)  # perhaps it had answered before
@@ -203,18 +198,16 @@ class Processes:
 
     def _feed(self) -> None:
         """Send points that wait to processes that can take one."""
-        while self._waiting and (worker := self._next_worker(len(self._waiting[0].message))) is not None:
+        while self._waiting and (worker := self._next_worker()) is not None:
             if not worker.jobs and worker.ready:
                 worker.since = time.monotonic()
             job = self._waiting.popleft()
             worker.jobs.append(job)
-            # to send a large one would take until the process has started: that is done when it is ready
-            worker.held = not worker.ready and len(job.message) > _SMALL
-            if not worker.held and not _send(worker, job.message):
+            if not _send(worker, job.message):
                 self._bury(worker)
 
-    def _next_worker(self, size: int) -> _Worker | None:
-        """Return a process that can take a point of `size` bytes: an idle one, a new one, or one to send it ahead."""
+    def _next_worker(self) -> _Worker | None:
+        """Return a process that can take a point: an idle one, a new one, or one to send it ahead."""
         for worker in [worker for worker in self._workers if not worker.jobs]:
             if worker.child.alive:
                 return worker
@@ -222,9 +215,7 @@ class Processes:
             self._workers.remove(worker)
         if len(self._workers) < self.slots:
             return self._start()
-        if not self._ahead or size > _SMALL:  # sending it would perhaps not end before the evaluation does
-            return None
-        able = [worker for worker in self._workers if len(worker.jobs) <= self._ahead and not worker.held]
+        able = [worker for worker in self._workers if len(worker.jobs) <= self._ahead]
         return min(able, key=lambda worker: len(worker.jobs), default=None)
 
     def _start(self) -> _Worker | None:
@@ -244,7 +235,7 @@ class Processes:
 def _send(worker: _Worker, message: bytes) -> bool:
     """Send a message, and return whether the process could be reached."""
     try:
-        worker.child.connection.send_bytes(message)
+        worker.child.line.send(message)
     except OSError:
         return False
     return True
@@ -268,27 +259,17 @@ def _outcome(message: bytes) -> Any:
 # ---- in the process ---------------------------------------------------------------------------------------------
 
 
-def _work(connection: Connection[Any, Any], payload: bytes) -> None:
-    """Evaluate the points that arrive on the connection."""
+def _work(line: Line, payload: bytes) -> None:
+    """Evaluate the points that arrive on the line."""
     call = _loaded(payload)
     try:
-        connection.send_bytes(_READY)
-        while (message := connection.recv_bytes()) != _END:
+        line.send(_READY)
+        while (message := line.receive()) not in (_END, None):
             answer = _answer(call, message)
-            _flush()
-            connection.send_bytes(answer)
+            flush_output()
+            line.send(answer)
     except (EOFError, OSError):
         return
-
-
-def _flush() -> None:
-    """Write what the objective has printed, also in C: a process that is ended later would lose it."""
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-        with suppress(OSError, ValueError):
-            if stream is not None:
-                stream.flush()
-    if sys.platform != "win32":
-        ctypes.CDLL(None).fflush(None)
 
 
 def _loaded(payload: bytes) -> Call:
@@ -297,6 +278,8 @@ def _loaded(payload: bytes) -> Call:
         call: Call = pickle.loads(payload)
     except (Exception, SystemExit) as error:
         advice = "define it in a module that they can import"
+        if cloudpickle_or_none() is None:
+            advice += f", or install cloudpickle ({INSTALL})"
         return partial(_raise, f"the worker processes cannot load fun ({error}): {advice}")
     return call
 
@@ -310,8 +293,8 @@ def _answer(call: Call, message: bytes) -> bytes:
     try:
         value = call_objective(call, pickle.loads(message))
         try:
-            return pickle.dumps((value, None))
+            return dumps((value, None))
         except Exception as error:
             raise TypeError(f"fun must return a number, got a {type(value).__name__} that cannot be sent") from error
     except BaseException as error:
-        return pickle.dumps((sendable_error(error), "".join(traceback.format_exception(error))))
+        return dumps((sendable_error(error), "".join(traceback.format_exception(error))))

@@ -1,14 +1,19 @@
 """Points in processes of our own: workers that die, hang or have workers themselves, and parents that are killed."""
 
+import contextlib
 import ctypes
 import multiprocessing
 import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
 import textwrap
 import threading
 import time
+from collections.abc import Iterator
+from fcntl import ioctl
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -290,6 +295,122 @@ class Unloadable:
         return _no_licence, ()
 
 
+class TestProgramsThatObjectivesStart:
+    """They end with the worker, however that ends."""
+
+    def left(self, place: Path, crew: Processes, outcome: type[BaseException]) -> None:
+        with crew:
+            crew.submit("key", point(0))
+            assert isinstance(collect_all(crew)["key"], outcome)
+            until(lambda: not any(map(running, pids(place))))
+        assert pids(place)
+
+    def test_when_it_takes_too_long(self, tmp_path: Path) -> None:
+        self.left(tmp_path, Processes(partial(runs, tmp_path, "wait"), 1, timeout=0.3), TimeoutError)
+
+    @pytest.mark.parametrize("how", ["kill", "exit"])
+    def test_when_it_dies(self, how: str, tmp_path: Path) -> None:
+        self.left(tmp_path, Processes(partial(runs, tmp_path, how), 1), RuntimeError)
+
+    def test_when_nobody_needs_it_any_more(self, tmp_path: Path) -> None:
+        with Processes(partial(runs, tmp_path, "return"), 2) as crew:
+            submit_all(crew, {i: point(i) for i in range(4)})
+            assert collect_all(crew) == {i: 10.0 + i for i in range(4)}
+            assert len(pids(tmp_path)) == 4 and all(map(running, pids(tmp_path)))  # the worker may still need them
+        until(lambda: not any(map(running, pids(tmp_path))))
+
+    def test_they_are_asked_first_so_that_they_can_clean_up(self, tmp_path: Path) -> None:
+        script = f"trap 'touch \"{tmp_path}/cleaned\"; exit' TERM; touch \"{tmp_path}/begun\"; sleep 60 & wait"
+        with Processes(partial(runs_a_script, tmp_path, script), 1, timeout=5.0) as crew:
+            crew.submit("key", point(0))
+            until((tmp_path / "begun").exists)
+        until((tmp_path / "cleaned").exists)
+        until(lambda: not any(map(running, pids(tmp_path))))
+
+    def test_those_that_do_not_listen_are_killed(self, tmp_path: Path) -> None:
+        script = f"trap '' TERM; touch \"{tmp_path}/begun\"; sleep 60 & wait"
+        with Processes(partial(runs_a_script, tmp_path, script), 1) as crew:
+            crew.submit("key", point(0))
+            until((tmp_path / "begun").exists)
+        until(lambda: not any(map(running, pids(tmp_path))))
+
+
+def started(place: Path, *command: str) -> "subprocess.Popen[bytes]":
+    """Start a program and take note of it."""
+    program = subprocess.Popen(command)
+    (place / f"pid {program.pid}").touch()
+    return program
+
+
+def runs(place: Path, then: str, x: Array) -> float:
+    program = started(place, "sleep", "60")
+    if then == "wait":
+        program.wait()
+    elif then == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif then == "exit":
+        os._exit(1)
+    return total(x)
+
+
+def runs_a_script(place: Path, script: str, x: Array) -> float:
+    started(place, "sh", "-c", script).wait()
+    return total(x)
+
+
+@contextlib.contextmanager
+def stopped(crew: Processes) -> Iterator[int]:
+    """A worker of the crew that is stopped; it continues if something hangs, so that the test can fail."""
+    crew.submit("who", point(0))
+    ((_, pid),) = crew.collect(PATIENCE)
+    os.kill(pid, signal.SIGSTOP)
+    timer = threading.Timer(PATIENCE / 2, os.kill, (pid, signal.SIGCONT))
+    timer.start()
+    try:
+        yield pid
+    finally:
+        timer.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def who(x: Array) -> int:
+    return os.getpid()
+
+
+class TestWorkersThatAreStopped:
+    """As by SIGSTOP, a debugger or a swapping machine: they take no points."""
+
+    LARGE = np.ones(1_000_000)
+
+    def test_a_large_point_for_one_is_late_as_any_other(self) -> None:
+        with Processes(who, 1, timeout=1.0) as crew, stopped(crew) as pid:
+            begin = time.monotonic()
+            crew.submit("large", self.LARGE)
+            assert isinstance(collect_all(crew)["large"], TimeoutError)
+            crew.submit("next", self.LARGE)
+            assert collect_all(crew)["next"] != pid
+            assert time.monotonic() - begin < PATIENCE / 3
+
+    def test_others_evaluate_meanwhile(self) -> None:
+        with Processes(who, 2) as crew, stopped(crew) as pid:
+            begin = time.monotonic()
+            submit_all(crew, {i: self.LARGE for i in range(5)})
+            outcomes = [outcome for _ in range(4) for outcome in crew.collect(PATIENCE)]
+            assert time.monotonic() - begin < PATIENCE / 3
+            others = {value for _, value in outcomes}
+            assert len(outcomes) == 4 and len(others) == 1 and pid not in others
+            os.kill(pid, signal.SIGCONT)
+            assert list(collect_all(crew).values()) == [pid]  # the rest of the point is sent when there is room
+
+    def test_the_end_of_the_context_does_not_wait_for_one(self) -> None:
+        with Processes(who, 1) as crew, stopped(crew):
+            crew.submit("large", self.LARGE)
+            begin = time.monotonic()
+            crew.close()
+            assert time.monotonic() - begin < PATIENCE / 3
+
+
 class TestNesting:
     def test_a_search_in_a_worker_has_workers_and_an_objective_of_its_own(self) -> None:
         result = esgroup.minimize(inner_minimum, [1.0], 0.5, rng=1, popsize=4, max_iters=2, workers=2)
@@ -357,11 +478,10 @@ class TestSignals:
         ],
     )
     def test_no_worker_outlives_its_parent(self, number: signal.Signals, method: str, tmp_path: Path) -> None:
-        """Neither those that are busy or idle, nor those that workers have."""
+        """Neither those that are busy or idle, nor those that workers have, nor programs that any of them has started."""
         self.killed(number, method, "sleeps", tmp_path)
 
-    def test_ctrl_c_ends_all_workers_and_only_the_parent_reports_it(self, tmp_path: Path) -> None:
-        """It reaches every process in the terminal."""
+    def test_ctrl_c_in_a_terminal_ends_all_workers_and_only_the_parent_reports_it(self, tmp_path: Path) -> None:
         assert self.killed(signal.SIGINT, "fork", "sleeps", tmp_path).count("Traceback") == 1
 
     def test_no_worker_outlives_its_parent_in_a_function_that_lets_no_thread_run(self, tmp_path: Path) -> None:
@@ -387,17 +507,25 @@ class TestSignals:
         script = place / "script.py"
         script.write_text(textwrap.dedent(code))
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        ours, theirs = pty.openpty()
         with (
             (place / "stderr").open("w") as stderr,
             subprocess.Popen(
-                [sys.executable, script, place], env=environment, start_new_session=True, stderr=stderr
+                [sys.executable, script, place],
+                env=environment,
+                start_new_session=True,
+                stdin=theirs,
+                stderr=stderr,
+                # a terminal of its own, which would also end other processes when it is killed
+                preexec_fn=(lambda: ioctl(0, termios.TIOCSCTTY, 0)) if number == signal.SIGINT else None,
             ) as process,
         ):
             try:
-                until(lambda: len(pids(place)) == 5 or process.poll() is not None)
+                expected = 8 if objective == "sleeps" else 6  # workers, and the programs of those that sleep
+                until(lambda: len(pids(place)) == expected or process.poll() is not None)
                 assert process.poll() is None and all(map(running, pids(place)))
                 if number == signal.SIGINT:
-                    os.killpg(process.pid, number)
+                    os.write(ours, b"\x03")
                 else:
                     process.send_signal(number)
                 until(lambda: not any(map(running, pids(place))))
@@ -406,6 +534,8 @@ class TestSignals:
                 process.kill()
                 for pid in filter(running, pids(place)):
                     os.kill(pid, signal.SIGKILL)
+                os.close(ours)
+                os.close(theirs)
         return (place / "stderr").read_text()
 
 
@@ -414,10 +544,10 @@ def pids(place: Path) -> list[int]:
 
 
 def nests(place: Path, objective: str, x: Array) -> float:
-    """One worker is idle, one hangs, and one has two workers that hang."""
+    """One worker is idle, one waits for a program, and one has two workers that hang."""
     (place / f"pid {os.getpid()}").touch()
     if x[0] == 1:
-        time.sleep(60)
+        started(place, "sleep", "60").wait()
     if x[0] == 2:
         with Processes(partial(OBJECTIVES[objective], place), 2) as crew:
             submit_all(crew, {i: point(i) for i in range(2)})
@@ -427,7 +557,7 @@ def nests(place: Path, objective: str, x: Array) -> float:
 
 def sleeps(place: Path, x: Array) -> float:
     (place / f"pid {os.getpid()}").touch()
-    time.sleep(60)
+    started(place, "sleep", "60").wait()
     return 0.0
 
 

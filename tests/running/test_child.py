@@ -1,37 +1,56 @@
-"""A process that is spoken to through a pipe."""
+"""A process that exchanges messages with the one that started it."""
 
 import os
 import signal
+import subprocess
 import time
-from multiprocessing.connection import Connection
-from typing import Any
 
 import pytest
 
-from esgroup.running.child import Child, end_all
+from esgroup.running.child import Child, Line, end_all, wait_for
+from tests.driver.crew_laws import PATIENCE, until
+from tests.driver.test_processes import running
 
 
-def doubles(connection: "Connection[Any, Any]", factor: float) -> None:
-    connection.send(factor * connection.recv())
+def repeats(line: Line, times: int) -> None:
+    while (message := line.receive()) not in (None, b"end"):
+        line.send(times * message)
 
 
-def ends(connection: "Connection[Any, Any]", how: int) -> None:
+def ends(line: Line, how: int) -> None:
     if how > 0:
         os._exit(how)
     os.kill(os.getpid(), -how)
 
 
-def ignores(connection: "Connection[Any, Any]") -> None:
+def ignores(line: Line) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    connection.send("ready")
+    line.send(b"ready")
     time.sleep(60)
+
+
+def received(child: Child) -> bytes:
+    """The next message of the process, while what was not yet sent is sent."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        wait_for([child.line], 1.0)
+        child.line.flush()
+        if (message := child.line.receive()) is not None:
+            return message
+    raise AssertionError("no answer")
 
 
 @pytest.mark.parametrize("method", [None, "spawn"])
 def test_it_answers(method: str | None) -> None:
-    child = Child(doubles, 2.0, method=method)
-    child.connection.send(21.0)
-    assert child.alive and child.connection.recv() == 42.0
+    child = Child(repeats, 2, method=method)
+    assert child.line.receive() is None
+    for message in (b"", b"again ", bytes(range(256)) * 5000):  # the last one is larger than what the line can hold
+        child.line.send(message)
+        assert child.alive and received(child) == 2 * message
+    child.line.send(b"1")
+    child.line.send(b"2")
+    assert (received(child), received(child)) == (b"11", b"22")
+    child.line.send(b"end")
     end_all([child])
     assert not child.alive and child.cause_of_death() == "its process exited with status 0"
 
@@ -43,14 +62,43 @@ def test_it_answers(method: str | None) -> None:
 def test_its_cause_of_death_is_known(how: int, cause: str) -> None:
     child = Child(ends, how)
     with pytest.raises(EOFError):
-        child.connection.recv()
+        received(child)
     assert cause in child.cause_of_death()
     child.kill()
 
 
 def test_one_that_does_not_end_when_it_is_told_to_is_killed() -> None:
     child = Child(ignores)
-    assert child.connection.recv() == "ready"
+    assert received(child) == b"ready"
     child.terminate()
     end_all([child])
     assert child.cause_of_death() == "its process was killed by SIGKILL"
+
+
+def test_one_that_is_stopped_makes_nobody_wait() -> None:
+    child = Child(repeats, 2)
+    try:
+        child.line.send(b"1")
+        assert received(child) == b"11"
+        os.kill(child.pid, signal.SIGSTOP)
+        large = bytes(10_000_000)
+        child.line.send(large)
+        assert child.line.unsent and child.line.receive() is None and wait_for([child.line], 0.01) == []
+        os.kill(child.pid, signal.SIGCONT)
+        assert received(child) == 2 * large and not child.line.unsent
+    finally:
+        child.kill()
+
+
+def starts_a_program(line: Line) -> None:
+    line.send(str(subprocess.Popen(["sleep", "60"]).pid).encode())
+    line.receive()
+
+
+@pytest.mark.parametrize("method", [None, "spawn"])
+def test_a_program_that_it_has_started_ends_with_it(method: str | None) -> None:
+    child = Child(starts_a_program, method=method)
+    program = int(received(child))
+    assert running(program)
+    child.kill()
+    until(lambda: not running(program))
