@@ -23,6 +23,7 @@ from esgroup.driver.crew import TICK, Call, Crew, Outcomes, call_objective, own_
 from esgroup.driver.executors import OnExecutor, sendable
 from esgroup.driver.failures import Failures
 from esgroup.driver.processes import Processes
+from esgroup.files.outage import level_of_the_user
 
 Enough = Callable[[], bool]
 Evaluate = Callable[[Array, dict[int, Any], Enough | None], None]
@@ -91,7 +92,7 @@ class Way:
         if self.asynchronous and crew.slots is None:
             text = f"{type(self.executor).__name__} does not say how many workers it has"
             advice = "pass max_pending=n to keep n of them busy"
-            warnings.warn(f"{text}: as many points are evaluated at a time as popsize says; {advice}", stacklevel=4)
+            warnings.warn(f"{text}: popsize points are pending at a time; {advice}", stacklevel=level_of_the_user())
         return stack.enter_context(crew)
 
     def generations(self, stack: ExitStack, *, timed: bool) -> Evaluate:

@@ -55,10 +55,10 @@ class Outage:
         """Warn that the last write failed, and what follows from that."""
         self._warned = True
         text = f"{self._name} could not be written ({self.cause}): {consequence}"
-        warnings.warn(text, RuntimeWarning, stacklevel=_level_of_the_user())
+        warnings.warn(text, RuntimeWarning, stacklevel=level_of_the_user())
 
 
-def _level_of_the_user() -> int:
+def level_of_the_user() -> int:
     """Return the `stacklevel` that attributes a warning of the caller to the first frame outside this package."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("esgroup."):

@@ -1,5 +1,6 @@
 """Asynchronous evaluation: values come in any order, and the same order gives the same search."""
 
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -153,3 +154,43 @@ class TestAsynchronous:
         assert time.monotonic() - begin < PATIENCE / 2
         assert result.stop.keys() == {"target"} and result.success
         assert (result.nfev, result.nfailed) == (1, 0)
+
+
+class Counting(Executor):
+    """Evaluates when as many points are out as may be, and takes note of how many that were."""
+
+    def __init__(self, workers: int | None) -> None:
+        self.num_workers = workers
+        self.out: list[tuple[Future[Any], partial[Any]]] = []
+        self.most = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.out.append((future, partial(fn, *args)))
+        self.most = max(self.most, len(self.out))
+        threading.Timer(0.05, self.answer).start()
+        return future
+
+    def answer(self) -> None:
+        future, call = self.out.pop(0)
+        future.set_result(call())
+
+
+class TestExecutorsOfUnknownSize:
+    OPTIONS: ClassVar[dict[str, Any]] = {"sigma0": 0.5, "rng": 1, "popsize": 6, "max_evals": 40, "asynchronous": True}
+
+    def test_one_that_says_it_under_another_name_is_used_fully(self) -> None:
+        executor = Counting(12)
+        esgroup.minimize(ellipsoid, X0, **self.OPTIONS, executor=executor)
+        assert executor.most == 12
+
+    def test_of_one_that_does_not_say_it_the_user_is_told(self) -> None:
+        executor = Counting(None)
+        with pytest.warns(UserWarning, match=r"Counting .*how many workers.*popsize.*max_pending=n") as warned:
+            esgroup.minimize(ellipsoid, X0, **self.OPTIONS, executor=executor)
+        assert executor.most == 6 and warned[0].filename == __file__
+
+    def test_max_pending_says_it(self) -> None:
+        executor = Counting(None)
+        esgroup.minimize(ellipsoid, X0, **self.OPTIONS, executor=executor, max_pending=12)
+        assert executor.most == 12

@@ -72,6 +72,26 @@ def test_the_number_of_slots_is_what_the_caller_says_or_what_the_executor_knows(
     assert crew.free == 0 and crew.out == 3
 
 
+@pytest.mark.parametrize("name", ["_max_workers", "num_workers", "_num_workers", "max_workers"])
+def test_an_executor_may_say_under_other_names_how_many_workers_it_has(name: str) -> None:
+    """As that of mpi4py does."""
+    executor = Forgetting()
+    for useless in (None, 0, True, 2.0, "many"):
+        setattr(executor, name, useless)
+        assert OnExecutor(total, executor).slots is None
+    setattr(executor, name, 64)
+    assert OnExecutor(total, executor).slots == 64
+
+
+def test_an_executor_whose_number_of_workers_cannot_be_had_is_one_that_does_not_say_it() -> None:
+    class Closed(Forgetting):
+        @property
+        def num_workers(self) -> int:
+            raise RuntimeError("after shutdown")
+
+    assert OnExecutor(total, Closed()).slots is None
+
+
 def test_values_may_be_there_before_they_are_collected() -> None:
     with OnExecutor(total, AtOnce()) as crew:
         submit_all(crew, {i: point(i) for i in range(3)})

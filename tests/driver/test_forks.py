@@ -1,4 +1,4 @@
-"""Objectives that fork: only the process that was asked answers, and what it has forked ends where the objective ends."""
+"""Objectives that fork: only the process that was asked answers, and a forked one ends where the objective ends."""
 
 import os
 import signal

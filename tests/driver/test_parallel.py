@@ -21,6 +21,7 @@ import pytest
 import esgroup
 from esgroup.checks import Array
 from esgroup.driver.crew import TRIES
+from esgroup.driver.failures import Failures
 from tests.driver.support import evaluator
 
 X = np.arange(12.0).reshape(4, 3)
@@ -288,47 +289,114 @@ class TestObjectivesThatRaise:
         assert arrived == {}
 
 
-class TestUnpicklableObjectives:
-    ADVICE = r"fun and args .*processes .*top level of a module.*ThreadPoolExecutor"
+@pytest.fixture
+def no_cloudpickle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+
+
+class TestObjectivesThatPickleCannotSend:
+    ADVICE = r"fun and args .*processes .*top level of a module.*{}.*ThreadPoolExecutor"
+    INSTALL = r"install cloudpickle.* lambdas .*pip install \"esgroup\[workers\]\""
 
     def refused(self, **where: Any) -> None:
         begin = time.monotonic()
-        with pytest.raises(TypeError, match=self.ADVICE), evaluator(lambda x: 0.0, **where):
+        with pytest.raises(TypeError, match=self.ADVICE.format(self.INSTALL)), evaluator(lambda x: 0.0, **where):
             pytest.fail("it was accepted")
         assert time.monotonic() - begin < 1
 
-    @pytest.mark.usefixtures("no_process_is_left")
-    def test_processes_of_our_own_refuse_at_once(self) -> None:
+    @pytest.mark.usefixtures("no_process_is_left", "no_cloudpickle")
+    def test_processes_of_our_own_refuse_at_once_and_name_what_would_help(self) -> None:
         self.refused(workers=2)
 
+    @pytest.mark.usefixtures("no_cloudpickle")
     def test_pools_of_the_caller_refuse_at_once(self, processes: ProcessPoolExecutor) -> None:
         self.refused(executor=processes)
         self.refused(workers=processes.map)
 
-    def test_arguments_count_as_well(self) -> None:
-        with pytest.raises(TypeError, match=self.ADVICE), evaluator(weighted, (threading.Lock(),), workers=2):
+    @pytest.mark.usefixtures("no_process_is_left")
+    def test_lambdas_and_closures_work_with_cloudpickle(self, processes: ProcessPoolExecutor) -> None:
+        pytest.importorskip("cloudpickle")
+        a, b = 3.0, 1.0
+
+        def closure(x: Array) -> float:
+            return weighted(x, a, b)
+
+        for where in ({"workers": 2}, {"executor": processes}, {"workers": processes.map}):
+            assert evaluate_all(lambda x: weighted(x), **where) == VALUES
+            assert evaluate_all(closure, **where) == OTHERS
+
+    @pytest.mark.usefixtures("no_process_is_left")
+    def test_an_exception_that_is_defined_in_a_function_keeps_its_type(self) -> None:
+        pytest.importorskip("cloudpickle")
+
+        class Local(Exception):
+            pass
+
+        def fails(x: Array) -> float:
+            raise Local("mine")
+
+        caught, _ = arrived_before(Local, fails, workers=2)
+        assert caught.args == ("mine",)
+        with evaluator(fails, workers=2, failures=Failures(Local)) as evaluate:
+            assert np.isnan(evaluate(X)).all()
+
+    def test_what_nobody_can_send_is_refused_and_no_installation_is_advised(self) -> None:
+        pytest.importorskip("cloudpickle")
+        with (
+            pytest.raises(TypeError, match=self.ADVICE.format("")) as caught,
+            evaluator(weighted, (threading.Lock(),), workers=2),
+        ):
             pytest.fail("it was accepted")
+        assert "install" not in str(caught.value)
 
     def test_threads_take_everything(self, threads: ThreadPoolExecutor) -> None:
         assert evaluate_all(lambda x: 1.0, executor=threads) == [1.0] * 4
 
-    def test_a_function_that_workers_cannot_find_is_reported_and_kills_no_worker(self) -> None:
-        """Under spawn a function that was typed at a prompt is pickled by name, but cannot be imported."""
-        code = """
-            import multiprocessing, sys
-            import numpy as np
-            from tests.driver.support import evaluator
-            multiprocessing.set_start_method("spawn")
-            def typed_in(x): return 0.0
-            try:
-                with evaluator(typed_in, workers=2) as evaluate:
-                    evaluate(np.zeros((3, 2)), {})
-            except TypeError as error:
-                print(error)
-        """
-        run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
-        assert "the worker processes cannot load fun" in run.stdout, run.stderr
-        assert "define it in a module that they can import" in run.stdout
+    TYPED_IN = """
+        import multiprocessing, sys
+        import numpy as np
+        from concurrent.futures import ProcessPoolExecutor
+        from esgroup.driver.failures import Failures
+        from tests.driver.support import evaluator
+        multiprocessing.set_start_method("{}")
+        class Mine(Exception): pass
+        def typed_in(x):
+            if x[0] == 2: raise Mine
+            return float(x[0])
+        X = np.arange(4.0)[:, None]
+        try:
+            with evaluator(typed_in, workers=2, failures=Failures(Mine)) as evaluate:
+                print(evaluate(X, {{}}))
+            if sys.modules.get("cloudpickle"):
+                with ProcessPoolExecutor(2) as pool, evaluator(lambda x: typed_in(0 * x), executor=pool) as evaluate:
+                    print(evaluate(X, {{}}))
+        except TypeError as error:
+            print(error)
+    """
+
+    def typed_in(self, method: str, *paths: Path) -> str:
+        """What is printed if a function is typed in, as at a prompt or in a notebook, where no file has it."""
+        code = textwrap.dedent(self.TYPED_IN.format(method))
+        root = Path(__file__).parents[2]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*paths, root]))}
+        command = [sys.executable, "-c", code]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+        assert not run.stderr
+        return run.stdout
+
+    @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+    def test_a_function_that_was_typed_in_works_with_cloudpickle(self, method: str) -> None:
+        pytest.importorskip("cloudpickle")
+        first, *second = self.typed_in(method).splitlines()
+        assert first == "[0.0, 1.0, nan, 3.0]"
+        assert second in ([], ["[0.0, 0.0, 0.0, 0.0]"]) and (second or method == "fork")  # fork needs no cloudpickle
+
+    def test_a_function_that_workers_cannot_find_is_reported_and_kills_no_worker(self, tmp_path: Path) -> None:
+        """Where processes are not forked it is pickled by its name, but cannot be imported."""
+        (tmp_path / "cloudpickle.py").write_text("raise ImportError('as if it were not installed')")
+        told = self.typed_in("spawn", tmp_path)
+        assert "the worker processes cannot load fun" in told
+        assert re.search(r"define it in a module that they can import.*install cloudpickle.*esgroup\[workers\]", told)
 
 
 AFRESH = """

@@ -478,7 +478,7 @@ class TestSignals:
         ],
     )
     def test_no_worker_outlives_its_parent(self, number: signal.Signals, method: str, tmp_path: Path) -> None:
-        """Neither those that are busy or idle, nor those that workers have, nor programs that any of them has started."""
+        """Neither those that are busy or idle, nor those that workers have, nor programs that they have started."""
         self.killed(number, method, "sleeps", tmp_path)
 
     def test_ctrl_c_in_a_terminal_ends_all_workers_and_only_the_parent_reports_it(self, tmp_path: Path) -> None:
