@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 T = TypeVar("T")
 
+_LONG = 200  # characters of what was given in a message
 _FLOAT64 = np.dtype(np.float64)  # comparing two dtypes is faster than comparing one with a type
 
 
@@ -159,6 +160,26 @@ def _described(value: Any) -> str:
     kind = "" if value.flags.writeable else "read-only "
     kind += "" if value.flags.c_contiguous else "non-contiguous "
     return f"a {kind}{value.dtype} array of shape {value.shape}"
+
+
+def shown(value: Any) -> str:
+    """Return a value in a few words for a message: arrays by their shape, anything else by its repr if that is short."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"an array of shape {value.shape}{'' if value.dtype.kind in 'fiub' else f' and dtype {value.dtype}'}"
+    text = repr(value)
+    if len(text) > _LONG and isinstance(value, (list, tuple, dict)):
+        return f"a {type(value).__name__} of {len(value)} entries"
+    return _shortened(text)
+
+
+def at(x: Any) -> str:
+    """Return at which point something happened, for a message."""
+    with np.printoptions(threshold=10, edgeitems=3):
+        return f"at x = {_shortened(str(x))}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG]}..."
 
 
 def covariance(name: str, value: Any, dim: int) -> Array:

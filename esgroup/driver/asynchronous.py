@@ -99,6 +99,6 @@ class Asynchronous:
     def _tell_next(self, restarted: RestartedSearch) -> None:
         key, outcome = self._arrived.popleft()
         x, restart = self._out.pop(key)
-        restarted.tell_one(x, self._failures.value_of(outcome), current=restart == restarted.restart)
+        restarted.tell_one(x, self._failures.value_of(outcome, x), current=restart == restarted.restart)
         self._told += 1
         restarted.other_reasons |= self._failures.reasons()

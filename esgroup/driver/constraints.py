@@ -45,14 +45,12 @@ class Constraint:
     matrix: Array | None = None  # of a linear constraint
 
     def values(self, x: Any) -> Array:
-        """c(x) as an array (k,)."""
-        found = np.atleast_1d(np.asarray(self.function(x, *self.args)))
-        if found.dtype.kind not in "fiub" or found.ndim != 1:
-            raise BadConstraint(f"{self.name} must return real numbers, got {found!r}")
+        """c(x) as an array (k,); the function receives a point of its own."""
+        found = _vector(self.name, self.function(own_point(x), *self.args), x)
         if len(found) != len(self.lower):
-            before = len(self.lower)
-            raise BadConstraint(f"{self.name} must always return as many values: {before} before, now {len(found)}")
-        return found.astype(np.float64)
+            wanted = f"must return as many values at every point as at x0, {len(self.lower)}"
+            raise BadConstraint(f"the function of {self.name} {wanted}, but it returned {len(found)} {checks.at(x)}")
+        return found
 
     @property
     def equal(self) -> NDArray[np.bool_]:
@@ -131,9 +129,9 @@ class Constraints:
             parts.append(np.concatenate([each[one.equal], each[one.above], each[one.below]]))
         return tuple(np.concatenate(parts).tolist())
 
-    def g(self, x: Any, own: Callable[[Any], Any]) -> tuple[float, ...]:
-        """g(x); each function receives a point of its own."""
-        return tuple(float(g) for one in self.all for g in one.g(one.values(own(x))))
+    def g(self, x: Any) -> tuple[float, ...]:
+        """g(x)."""
+        return tuple(float(g) for one in self.all for g in one.g(one.values(x)))
 
     def presented(self, g: Array, multipliers: Array) -> tuple[list[Array], list[Array]]:
         """c and multipliers for each constraint, as in SciPy's results."""
@@ -165,18 +163,36 @@ class WithConstraints:
 
     call: Callable[[Any], Any]
     constraints: Constraints
-    own: Callable[[Any], Any]
     vectorized: bool
 
     def __call__(self, x: Any) -> Any:
         if not self.vectorized:
-            g = self.constraints.g(x, self.own)  # before the call, which may change x
+            g = self.constraints.g(x)  # before the call, which may change x
             return Evaluated(self.call(x), g)
-        rows = [self.constraints.g(point, self.own) for point in x]
+        rows = [self.constraints.g(point) for point in x]
         values = self.call(x)
-        if not hasattr(values, "__len__") or len(values) != len(rows):
+        if not one_each(values, len(rows)):
             return values  # which the caller refuses
         return [Evaluated(value, g) for value, g in zip(values, rows, strict=True)]
+
+
+def one_each(values: Any, n: int) -> bool:
+    """Whether what a vectorized function returned is one value for each of n points."""
+    if isinstance(values, np.ndarray):
+        return values.ndim > 0 and len(values) == values.size == n
+    return hasattr(values, "__len__") and len(values) == n and not isinstance(values, (str, bytes, Mapping, set))
+
+
+def _vector(name: str, returned: Any, x: Any) -> Array:
+    """What the function of a constraint returned at the point x, as an array (k,)."""
+    try:
+        found = np.atleast_1d(np.asarray(returned))
+    except ValueError:  # ragged
+        found = np.empty(0, dtype=object)
+    if found.dtype.kind not in "fiub" or found.ndim != 1 or not len(found):
+        wanted = "must return a number or a vector of real numbers"
+        raise BadConstraint(f"the function of {name} {wanted}, but it returned {checks.shown(returned)} {checks.at(x)}")
+    return found.astype(np.float64)
 
 
 # ---- from a user's arguments ------------------------------------------------------------------------------------
@@ -262,12 +278,11 @@ def _with_bounds(
     if not callable(fun):
         raise TypeError(f"{name} must have a function of a point, got {fun!r}")
     try:
-        first = np.atleast_1d(np.asarray(fun(_own(x0), *args)))
+        returned = fun(_own(x0), *args)
     except Exception as error:
         error.add_note(f"while {name} was evaluated at x0, to learn how many values it has")
         raise
-    if first.dtype.kind not in "fiub" or first.ndim != 1 or not len(first):
-        raise ValueError(f"{name} must return a number or a vector of real numbers, got {first!r}")
+    first = _vector(name, returned, x0)
     low, high = (_side(f"{name}.{side}", value, len(first)) for side, value in (("lb", lower), ("ub", upper)))
     if (bad := ~(low <= high)).any():
         j = int(bad.argmax())

@@ -2,7 +2,8 @@
 
 Every way is a function evaluate(X, arrived, enough) that stores the value of row i in arrived[i] as soon as it is
 known. It begins no evaluation once enough() is true. When the objective raises, the caller therefore has the values
-that had arrived, and receives the exception unchanged.
+that had arrived, and receives the exception unchanged. The points of a generation are read-only: each evaluation gets a
+copy, which the objective may change and keep.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.driver.constraints import one_each
 from esgroup.driver.crew import TICK, Call, Crew, Outcomes, call_objective, own_point
 from esgroup.driver.executors import OnExecutor, sendable
 from esgroup.driver.failures import Failures
@@ -110,15 +112,7 @@ class Way:
             evaluate = partial(_by_a_crew, crew, failures, self.eval_timeout, most_out)
         else:
             evaluate = partial(_in_one_call if self.vectorized else _in_a_loop, self.call, failures)
-        # a generation is read-only, but objectives may change their x and keep it
-        return lambda X, arrived, enough: evaluate(_own(X), arrived, enough)
-
-
-def _own(X: Any) -> Any:
-    """Points that an objective may change: arrays, dicts with arrays in them, or what its strategy makes of them."""
-    if not isinstance(X, list):
-        return X.copy()
-    return [own_point(x) for x in X]
+        return evaluate
 
 
 def objective(fun: Any, args: Any) -> Call:
@@ -164,26 +158,23 @@ def _in_a_loop(call: Call, failures: Failures, X: Array, arrived: dict[int, Any]
         if enough is not None and enough():
             return
         try:
-            value = call_objective(call, x)
+            value = call_objective(call, own_point(x))
         except Exception as error:
             value = error
-        arrived[i] = failures.value_of(value)
+        arrived[i] = failures.value_of(value, x)
 
 
 def _in_one_call(call: Call, failures: Failures, X: Array, arrived: dict[int, Any], enough: Enough | None) -> None:
-    n = len(X)  # before the call, which may change X
+    n = len(X)
     try:
-        values = call_objective(call, X)
+        values = call_objective(call, [own_point(x) for x in X] if isinstance(X, list) else X.copy())
     except Exception as error:
         arrived.update((i, failures.value_of(error)) for i in range(n))
         return
-    try:
-        got: Any = len(values)
-    except TypeError:
-        got = repr(values)
-    if got != n:
-        raise ValueError(f"fun must return one value for each of the {n} rows when vectorized=True, got {got}")
-    arrived.update((i, failures.value_of(value)) for i, value in enumerate(values))
+    if not one_each(values, n):
+        wanted = f"with vectorized=True it must return {n} numbers, one for each row of x: an array of shape ({n},)"
+        raise ValueError(f"the function returned {checks.shown(values)}, but {wanted}")
+    arrived.update((i, failures.value_of(value, X[i])) for i, value in enumerate(values))
 
 
 def _through_map(
@@ -194,10 +185,10 @@ def _through_map(
     arrived: dict[int, Any],
     enough: Enough | None,
 ) -> None:
-    outcomes = mapper(failures.guarded(call), list(X))
+    outcomes = mapper(failures.guarded(call), [own_point(x) for x in X])
     lazy = isinstance(outcomes, map)  # it evaluates a point when it is asked for it; others have begun with all of them
     for i, outcome in enumerate(outcomes):
-        arrived[i] = failures.value_of(outcome)
+        arrived[i] = failures.value_of(outcome, X[i] if i < len(X) else None)
         if lazy and i + 1 < len(X) and enough is not None and enough():
             return
     if len(arrived) != len(X):
@@ -233,11 +224,11 @@ def _by_a_crew(
                 crew.cancel()
             while waiting and (most_out is None or (crew.free > 0 and crew.out < most_out)):
                 begun[waiting[-1]] = time.monotonic()
-                crew.submit(waiting[-1], X[waiting.pop()])
+                crew.submit(waiting[-1], own_point(X[waiting.pop()]))
             for i, outcome in collected(crew, eval_timeout, wanted=bool(waiting)):
                 longest = max(longest, time.monotonic() - begun[i])
                 try:
-                    arrived[i] = failures.value_of(outcome)
+                    arrived[i] = failures.value_of(outcome, X[i])
                 except Exception as error:
                     failure, waiting = failure or error, []
                     until = min(until, time.monotonic() + longest)

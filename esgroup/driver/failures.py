@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from esgroup import checks
 from esgroup.driver.constraints import Evaluated
 from esgroup.driver.crew import Call, NotEvaluated, TooSlow, call_objective
+from esgroup.search.tell_input import number
 
 OnError = Literal["raise", "nan"] | type[Exception] | tuple[type[Exception], ...]
 
@@ -40,8 +39,11 @@ class Failures:
         self.last = ""  # what the last one said
         self._too_many = ""  # why the search ends: a value that arrives later does not change this
 
-    def value_of(self, outcome: Any) -> Any:
-        """Return the value of an evaluation; raise the exception that it raised, unless it counts as a failed run."""
+    def value_of(self, outcome: Any, x: Any = None) -> Any:
+        """Return the value of an evaluation; raise the exception that it raised, unless it counts as a failed run.
+
+        ValueError if the function returned something else than one number at the point x.
+        """
         if isinstance(outcome, Failed):
             return self._failed(outcome.text)
         if isinstance(outcome, BaseException):
@@ -49,15 +51,14 @@ class Failures:
             if isinstance(outcome, NotEvaluated) or not isinstance(outcome, (TooSlow, *self.caught)):
                 raise outcome
             return self._failed(_text(outcome))
-        if isinstance(outcome, Evaluated):
-            if any(not math.isfinite(g) for g in outcome.constraints):
-                return self._failed("a constraint was NaN or infinite")
-            if _is_nan(outcome.value):
-                return self._failed("the value was NaN")
-        elif _is_nan(outcome):
+        constrained = isinstance(outcome, Evaluated)
+        value = one_number(outcome.value if constrained else outcome, x)
+        if constrained and any(not math.isfinite(g) for g in outcome.constraints):
+            return self._failed("a constraint was NaN or infinite")
+        if value != value:
             return self._failed("the value was NaN")
         self.in_a_row = 0
-        return outcome
+        return Evaluated(value, outcome.constraints) if constrained else value
 
     def _failed(self, text: str) -> float:
         self.in_a_row += 1
@@ -94,15 +95,14 @@ class Guarded:
             return Failed(_text(error))
 
 
-def _is_nan(value: Any) -> bool:
-    """Return whether a value is NaN, in any of the kinds of numbers that `tell` accepts."""
-    if isinstance(value, (float, int)):
-        return value != value
-    try:
-        array = np.asarray(value)
-    except ValueError:  # ragged: no number at all, which `tell` will say
-        return False
-    return array.dtype.kind == "f" and array.size == 1 and bool(np.isnan(array).all())
+def one_number(value: Any, x: Any) -> float:
+    """Return the value of a function at the point x as a float, or raise ValueError that says what it returned."""
+    found = value if type(value) is float else number(value)
+    if found is None:
+        wanted = "it must return one real number, NaN if the evaluation failed"
+        missing = ": is a return missing?" if value is None else ""
+        raise ValueError(f"the function returned {checks.shown(value)} {checks.at(x)}, but {wanted}{missing}")
+    return found
 
 
 def _text(error: BaseException) -> str:

@@ -16,7 +16,6 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.driver.asynchronous import Asynchronous
 from esgroup.driver.constraints import Constraints, WithConstraints, parse_constraints
-from esgroup.driver.crew import own_point
 from esgroup.driver.evaluate import Enough, Evaluate, Way, objective
 from esgroup.driver.failures import Failures, OnError
 from esgroup.driver.restarted import RestartedSearch
@@ -245,7 +244,7 @@ def minimize(
     constrained = _constraints(constraints, x0, bounds)
     call = objective(fun, args)
     way = Way(
-        call if constrained is None else WithConstraints(call, constrained, own_point, vectorized),
+        call if constrained is None else WithConstraints(call, constrained, vectorized),
         Failures(on_error, max_failures),
         vectorized,
         workers,

@@ -46,12 +46,23 @@ def _numbers(fitness: Any, n: int) -> Array:
 
 
 def _number(value: Any, i: int) -> float:
+    found = number(value)
+    if found is None:
+        raise ValueError(f"fitness[{i}] must be a real number (NaN if that run failed), got {value!r}")
+    return found
+
+
+def number(value: Any) -> float | None:
+    """Return what stands for one real number as a float: also an array of one element; None for anything else."""
     if isinstance(value, numbers.Real):
         with contextlib.suppress(OverflowError):  # an int that is too large
             return float(value)
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # ragged
+        return None
     if array.dtype.kind not in "fiub" or array.size != 1 or isinstance(value, np.ma.MaskedArray):
-        raise ValueError(f"fitness[{i}] must be a real number (NaN if that run failed), got {value!r}")
+        return None
     return float(array.reshape(()))
 
 

@@ -343,7 +343,7 @@ def test_the_first_look_solves_rosenbrock_and_names_its_figure(here: Path) -> No
         ("rig:bowl", r"rig:bowl .*--dim.*--x0"),
         ("rig:bowls --dim 2", r"'rig' .*'bowls' .*'bowl'"),
         ("rug:bowl --dim 2", r"module 'rug'"),
-        ("rig:words --dim 2", r"fitness\[0\] .*'text'"),
+        ("rig:words --dim 2", "function returned 'text'.* number"),
         ("sphere --x0 1,a", r"--x0 .*commas.* '1,a'"),
         ("sphere --dim 3 --x0 1,2", r"x0 .*\(3,\).*\(2,\)"),
         ("sphere --bounds 1", r"--bounds .*LOW,HIGH.* '1'"),

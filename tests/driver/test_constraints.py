@@ -169,7 +169,7 @@ def test_a_tolerance_is_for_a_constraint_of_the_list_or_for_one_of_its_component
     one = NonlinearConstraint(lambda x: x, [10.0, -np.inf, 30.0], [np.inf, -20.0, 30.0])
     parsed = parse_constraints([one, LinearConstraint(ROW, 40.0, 50.0)], np.zeros(3))
     assert parsed is not None
-    assert parsed.g(np.zeros(3), np.copy) == (-30.0, 20.0, 10.0, -50.0, 40.0)
+    assert parsed.g(np.zeros(3)) == (-30.0, 20.0, 10.0, -50.0, 40.0)
     assert parsed.tolerances([[0.1, 0.2, 0.3], 0.4]) == (0.3, 0.2, 0.1, 0.4, 0.4)
     fixed: dict[str, Any] = {"fun": lambda x: float(x[0]), "x0": np.zeros(3), "max_evals": 20, "sigma0": 1e-6}
     assert solve(one, constraint_tol=[11, 21, 31], **fixed).feasible
@@ -245,7 +245,7 @@ class Changes:
 def test_a_constraint_of_changing_length_is_an_error_that_names_it(on_error: Any, where: str) -> None:
     given: dict[str, Any] = {"on_error": on_error, "vectorized": where == "vectorized"}
     constraints = [LinearConstraint(ROW, 3.0), NonlinearConstraint(Changes(20), [3.0, -np.inf], np.inf)]
-    with ThreadPoolExecutor(2) as pool, pytest.raises(ValueError, match=r"constraints\[1\].*2 before, now 3"):
+    with ThreadPoolExecutor(2) as pool, pytest.raises(ValueError, match=r"constraints\[1\].* 2, .* 3 at"):
         if where in ("threads", "asynchronous"):
             given |= {"executor": pool, "asynchronous": where == "asynchronous"}
         solve(constraints, squares_of_rows if given["vectorized"] else squares, **given)
@@ -257,7 +257,7 @@ def three_after_the_start(x: Array) -> Array:
 
 @pytest.mark.parametrize("on_error", ["raise", "nan"])
 def test_so_it_is_in_other_processes(on_error: Any) -> None:
-    with pytest.raises(ValueError, match=r"constraints .*2 before, now 3"):
+    with pytest.raises(ValueError, match=r"constraints .* 2, .* 3 at"):
         solve(NonlinearConstraint(three_after_the_start, 0.0, 9.0), workers=2, on_error=on_error)
 
 

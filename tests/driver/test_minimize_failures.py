@@ -51,16 +51,16 @@ class TestFailures:
             esgroup.minimize(fails, X0, 0.5, rng=1, popsize=7, checkpoint=path, executor=pool)
         assert Searcher.load(path).nfev == 20
 
-    def test_values_beside_one_that_is_no_number_are_saved(self, tmp_path: Path) -> None:
+    def test_values_before_one_that_is_no_number_are_saved(self, tmp_path: Path) -> None:
         path, calls = tmp_path / "run.npz", []
 
         def forgets(x: Array) -> float | None:
             calls.append(1)
             return None if len(calls) == 10 else ellipsoid(x)
 
-        with pytest.raises(ValueError, match=r"fitness\[2\]"):
+        with pytest.raises(ValueError, match="the function returned None"):
             esgroup.minimize(forgets, X0, 0.5, rng=1, popsize=7, checkpoint=path)
-        assert Searcher.load(path).nfev == 13
+        assert Searcher.load(path).nfev == 9
         esgroup.minimize(ellipsoid, X0, 0.5, rng=1, popsize=7, checkpoint=path, resume=True, max_iters=2)
         assert Searcher.load(path).nfev == 14
 

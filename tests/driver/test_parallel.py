@@ -282,10 +282,13 @@ class TestObjectivesThatRaise:
             assert re.search(rf"workers .* 4 .* {count}$", str(caught))
             assert arrived == {}
 
-    @pytest.mark.parametrize(("answer", "got"), [([1.0] * 3, "3"), ([], "0"), (1.5, "1.5"), (None, "None")])
+    @pytest.mark.parametrize(
+        ("answer", "got"),
+        [([1.0] * 3, "[1.0, 1.0, 1.0]"), ([], "[]"), (1.5, "1.5"), (None, "None"), (np.ones((4, 2)), "shape (4, 2)")],
+    )
     def test_a_vectorized_objective_must_return_a_value_per_row(self, answer: Any, got: str) -> None:
         caught, arrived = arrived_before(ValueError, lambda X: answer, vectorized=True)
-        assert re.search(rf"fun .* 4 .*vectorized=True.* {re.escape(got)}$", str(caught))
+        assert re.search(rf"function returned .*{re.escape(got)}, .*vectorized=True .* shape \(4,\)", str(caught))
         assert arrived == {}
 
 
