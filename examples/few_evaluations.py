@@ -61,8 +61,8 @@ def misfit(x):
 # ------------
 # ``model="quadratic"`` learns a quadratic model of the function beside the search, and asks for the points that the
 # model recommends. ``model="auto"`` does the same where the budget is small for the number of coordinates, and says so
-# in the message. The search begins at a guess, with a standard deviation for each of the six numbers: about a quarter of
-# the width of the region in which you expect the minimum.
+# in the message. The search begins at a guess, with a standard deviation for each of the six numbers: about a quarter
+# of the width of the region in which you expect the minimum.
 
 WIDTHS = np.array([0.3, 1.5, 0.3, 1.5, 0.3, 0.3])
 
@@ -146,8 +146,7 @@ curves = {
 }
 for title in FUNCTIONS:
     print(
-        f"\n{title}: misfit after 100 and after 250 evaluations, "
-        "median of three guesses"
+        f"\n{title}: median misfit of three guesses after 100 and after 250 evaluations"
     )
     for method in STYLES:
         print(

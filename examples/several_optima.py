@@ -50,8 +50,8 @@ for name, (function, bounds, basins) in landscapes.items():
     )
     results[name] = result
     print(
-        f"{name}: {len(result.modes)} optima with {result.nfev} evaluations; "
-        f"{'; '.join(result.stop.values())}"
+        f"{name}: {len(result.modes)} optima with {result.nfev} evaluations\n"
+        f"    {'; '.join(result.stop.values())}"
     )
     for mode in result.modes:
         print(
@@ -154,8 +154,7 @@ for name, (function, bounds, basins) in landscapes.items():
             one_by_one(function, bounds, result.nfev, np.random.default_rng(seed))
         )
     print(
-        f"{name}: optima found, five seeds: basins {together}, "
-        f"one search after another {single}"
+        f"{name}, optima found with five seeds: basins {together}, one by one {single}"
     )
 
 # %%

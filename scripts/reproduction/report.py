@@ -16,9 +16,9 @@ of its run, and a sentence. "Holds, under conditions" means that it depends on s
 paper gives few of them. "Undecided" means that the runs do not tell. The numbers, and how they came about, are in the
 folds below each table.
 
-`scripts/run scripts/reproduce.py NAME` runs an experiment, and `scripts/run scripts/reproduce.py report` writes this page
-from the files of the runs. The network needs more packages: `ESGROUP_EXTRAS="torch sim" scripts/run scripts/reproduce.py
-cnn`.
+`scripts/run scripts/reproduce.py NAME` runs an experiment, and `scripts/run scripts/reproduce.py report` writes
+this page from the files of the runs. The network needs more packages: `ESGROUP_EXTRAS="torch sim" scripts/run
+scripts/reproduce.py cnn`.
 """
 
 

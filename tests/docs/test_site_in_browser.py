@@ -43,10 +43,10 @@ STICKS_OUT = """
   return wide;
 })()
 """
-# code that has to be scrolled to be read
+# code that has to be scrolled to be read; what tutorials print may be wider
 SCROLLS = """
 [...document.querySelectorAll("article pre")]
-  .filter((e) => e.scrollWidth > e.clientWidth)
+  .filter((e) => e.scrollWidth > e.clientWidth && !e.closest(".sphx-glr-script-out"))
   .map((e) => e.textContent.split("\\n").sort((a, b) => b.length - a.length)[0])
 """
 # texts whose contrast with what is behind them is too low (WCAG 2.2, level AA)
