@@ -58,7 +58,7 @@ def _as_float64(name: str, value: Any) -> Array:
     except ValueError as error:
         raise ValueError(f"{name} must be an array of real numbers, got rows of unequal length") from error
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must be an array of real numbers, got dtype {array.dtype}")
+        raise ValueError(f"{name} must be an array of real numbers, got dtype {array.dtype}: {shown(value)}")
     return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
 
 
@@ -285,5 +285,8 @@ def _meant(function: str, given: str, known: list[str]) -> str:
     for name in names:
         if name in _OF_MINIMIZE or " " in name:
             return name if " " in name else f"esgroup.minimize takes {name}="
-    close = get_close_matches(names[0], known, 1)
-    return f"did you mean {close[0]}?" if close else f"help({function}) lists its arguments"
+    if close := get_close_matches(names[0], known, 1):
+        return f"did you mean {close[0]}?"
+    if function == "Space":
+        return f"name parameters in a dict, Space({{{given!r}: Real(0, 1)}})"
+    return f"help({function}) lists its arguments"

@@ -118,7 +118,8 @@ class Way:
 def objective(fun: Any, args: Any) -> Call:
     """Return fun as a function of the point alone."""
     if not callable(fun):
-        raise TypeError(f"fun must be a function of a point, got {fun!r}")
+        called = ": pass the function itself, not its value" if isinstance(fun, (int, float)) else ""
+        raise TypeError(f"fun must be a function of a point, got {checks.shown(fun)}{called}")
     args = args if isinstance(args, tuple) else (args,)
     return Objective(fun, args) if args else fun
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import fields
 from functools import partial, wraps
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from warnings import warn
 
@@ -29,7 +30,7 @@ from esgroup.options import NAMES as OPTION_NAMES
 from esgroup.restarts import Restarts, as_restarts
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.limits import parse_limits
-from esgroup.search.arguments import generator
+from esgroup.search.arguments import generator, refuse_start
 from esgroup.search.searcher import Searcher
 from esgroup.space import Space
 from esgroup.strategies.base import Strategy
@@ -230,13 +231,21 @@ def minimize(
     True
     """
     given = locals()
+    if not callable(fun) and callable(x0):
+        raise TypeError(f"fun must be a function of a point, got {checks.shown(fun)}: fun comes first, then x0")
+    refuse_start(x0, bounds, matrices=True)
+    for name in ("history", "checkpoint"):
+        if not isinstance(given[name], str | PathLike | None):
+            raise TypeError(f"{name} must be a path, got {given[name]!r}")
+    if method == "newton" and isinstance(x0, Space):
+        raise ValueError("method='newton' is for vectors, got a Space: leave method out to search it")
     if method == "newton":
         from esgroup.newton.method import minimize_newton, newton_arguments
 
         others = {name: value for name, value in given.items() if name not in ("fun", "x0", "method", "newton")}
         return minimize_newton(fun, x0, **newton_arguments(minimize, others, newton))
     if method != "search":
-        raise ValueError(f"method must be 'search' or 'newton', got {method!r}")
+        raise ValueError(f"method must be 'search' (a relative of CMA-ES) or 'newton', got {method!r}")
     for name in ("jac", "hessp", "hess", "hess_diag", "newton"):
         if given[name] is not None:
             raise ValueError(f"{name} is not used by a search: leave it out, or choose method='newton'")

@@ -9,6 +9,7 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import Group, Kronecker
+from esgroup.space import Space
 
 SpaceName = Literal["vector", "spd", "matrix"]
 
@@ -44,7 +45,8 @@ def distribution_over(space: str, x0: Any, sigma0: Any = None, structure: Group 
         return _wishart(x0, sigma0, structure)
     if space == "matrix":
         return _matrix_gaussian(x0, sigma0, structure)
-    raise ValueError(f"space must be 'vector', 'spd' or 'matrix', got {space!r}")
+    named = ": a Space of named parameters is given as x0" if isinstance(space, Space) else ""
+    raise ValueError(f"space must be 'vector', 'spd' or 'matrix', got {checks.shown(space)}{named}")
 
 
 def mixture_over(
@@ -59,6 +61,8 @@ def mixture_over(
 
     if space != "vector":
         raise ValueError(f"basins are for searches over vectors, got space={space!r}")
+    if isinstance(x0, Space):
+        raise ValueError("basins are for searches over vectors, got a Space: leave basins out, or try restarts='bipop'")
     point = checks.real_array("x0", x0, (None,))
     basins = checks.whole_number("basins", basins, least=1)
     if len(point) == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from esgroup.options import SearchOptions
 from esgroup.running.limits import Limits
 from esgroup.search.models import assisted
 from esgroup.space import Space
+from esgroup.space.parameters import Parameter, spelled
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.box import Box, make_box
 from esgroup.strategies.categorical import CategoricalSearch
@@ -70,6 +72,7 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         return assisted(named, options, limits.max_evals, constrained=constrained)
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
+        refuse_start(start, options.bounds)
         vectors = _vector_search(start, sigma0, options)
         return assisted(vectors, options, limits.max_evals, constrained=constrained)
     popsize = given.pop("popsize", None)
@@ -79,6 +82,44 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
     made: Any = kind
     strategy: Strategy = made(start, popsize, **given)
     return strategy
+
+
+def refuse_start(start: Any, bounds: Any = None, *, matrices: bool = False) -> None:
+    """Raise ValueError for what may be given in the place of x0 by mistake, with what to write instead."""
+    shape: tuple[int, ...] = ()
+    wanted = "x0 must be a point, such as [0.0, 0.0], or a Space of named parameters"
+    if start is None:
+        raise ValueError(f"{wanted}, got None{_middle(bounds)}")
+    if isinstance(start, Mapping):
+        names = ", ".join(f"{name!r}: {spelled(value)}" for name, value in start.items()) or "'x': Real(0, 1)"
+        raise ValueError(f"{wanted}, got a dict: wrap it, esgroup.Space({{{names}}})")
+    if isinstance(start, (str, bytes)):
+        raise ValueError(f"{wanted}, got {start!r}")
+    if isinstance(start, (list, tuple)) and any(isinstance(one, Parameter) for one in start):
+        start = next(one for one in start if isinstance(one, Parameter))
+    if isinstance(start, Parameter):
+        raise ValueError(f"{wanted}, got a parameter without a name: write esgroup.Space({{'x': {spelled(start)}}})")
+    if callable(start) and strategy_class(start) is None:
+        raise ValueError(f"{wanted}, got {start!r}: a function is fun, the first argument of minimize")
+    if isinstance(start, (int, float)):
+        raise ValueError(f"x0 must have shape (n,), got (), the number {start!r}: write [{start!r}]")
+    if not matrices and isinstance(start, (np.ndarray, list, tuple)):
+        with suppress(ValueError):  # rows of unequal length
+            shape = np.shape(start)
+    if len(shape) > 1:
+        advice = "flatten it, or give space='matrix' to esgroup.minimize"
+        raise ValueError(f"x0 must have shape (n,), got {shape}: {advice}")
+
+
+def _middle(bounds: Any) -> str:
+    """The advice to start in the middle of bounds, if there are some for every coordinate."""
+    try:
+        pairs = np.column_stack([bounds.lb, bounds.ub]) if hasattr(bounds, "lb") else np.array(bounds, dtype=np.float64)
+    except (TypeError, ValueError):
+        return ""
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.isfinite(pairs).all():
+        return ""
+    return f": the middle of the bounds is {checks.shown(pairs.mean(axis=1).tolist())}"
 
 
 def _refuse(given: dict[str, Any], own: set[str], start: Any) -> None:

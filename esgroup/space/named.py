@@ -26,6 +26,7 @@ class Condition(NamedTuple):
     values: Array  # as a row has them
 
 
+@checks.explained
 @dataclass(frozen=True)
 class Space:
     """Named parameters. It is the start of a `Searcher` or of `minimize`, whose points are then dicts.
@@ -55,8 +56,9 @@ class Space:
         given = self.parameters
         if isinstance(given, Mapping):
             given = given.items()
-        elif not isinstance(given, (tuple, list)):
-            raise TypeError(f"parameters must be a mapping of names to parameters, got {given!r}")
+        elif not isinstance(given, (tuple, list)) or not all(isinstance(p, tuple) and len(p) == 2 for p in given):
+            wanted = "a dict of names and parameters, such as {'x': Real(0, 1)}"
+            raise TypeError(f"parameters must be {wanted}, got {checks.shown(given)}")
         object.__setattr__(self, "parameters", tuple((name, parameter) for name, parameter in given))
         if not self.parameters:
             raise ValueError("parameters must have at least one parameter, got none")

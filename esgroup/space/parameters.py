@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -281,6 +281,26 @@ def described(parameter: Any) -> str:
     return f"{parameter.noun}{'' if parameter.dimensions is None else ' with a shape'}"
 
 
+def spelled(given: Any) -> str:
+    """How to write a parameter: one that is given, or what is given in the place of one."""
+    if isinstance(given, Parameter):
+        named = {one.name: getattr(given, one.name) for one in fields(given) if one.name != "options"}
+        defaults = {one.name: one.default for one in fields(given)}
+        written = [f"{name}={value!r}" for name, value in named.items() if value is not defaults[name]]
+        return f"{type(given).__name__}({', '.join([*map(repr, getattr(given, 'options', ())), *written])})"
+    if isinstance(given, bool):
+        return "Choice(True, False)"
+    if isinstance(given, (int, float)):
+        return f"Real(start={given!r})"
+    if isinstance(given, range) and len(given) > 1 and given.step == 1:
+        return f"Integer({given[0]}, {given[-1]})"
+    options = list(given) if isinstance(given, (list, tuple, set, frozenset, range)) else []
+    numbers = all(isinstance(option, (int, float)) and not isinstance(option, bool) for option in options)
+    if len(options) == 2 and numbers and options[0] < options[1]:
+        return f"Real({options[0]!r}, {options[1]!r})"
+    return f"Choice({', '.join(map(repr, options))})" if options else "Real(0, 1)"
+
+
 def place_of(choice: Choice, value: Any) -> int | None:
     """The place of an option; None if there is no such option."""
     try:
@@ -292,8 +312,8 @@ def place_of(choice: Choice, value: Any) -> int | None:
 def check(name: str, parameter: Any) -> None:
     """Refuse a parameter that is not valid; numbers are checked further in `columns_of`."""
     if not isinstance(parameter, KINDS):
-        kinds = "a Real, Integer, Choice or Angle"
-        raise TypeError(f"the parameter {name!r} must be {kinds}, got {parameter!r}")
+        wanted = "a Real, Integer, Choice or Angle"
+        raise TypeError(f"the parameter {name!r} must be {wanted}, got {parameter!r}: write {spelled(parameter)}")
     shape = parameter.dimensions
     if shape is not None:
         sizes = shape if isinstance(shape, tuple) else (None,)
@@ -312,7 +332,9 @@ def _check_options(name: str, choice: Choice) -> None:
         try:
             again = option in seen
         except TypeError:
-            raise TypeError(f"the options of {name!r} must be hashable, got {option!r}") from None
+            only = len(choice.options) == 1 and isinstance(option, (list, set, dict)) and option
+            advice = f": write {spelled(list(option))}" if only else ""
+            raise TypeError(f"the options of {name!r} must be hashable, got {option!r}{advice}") from None
         if again or option != option:
             wanted = "differ from each other" if again else "be equal to themselves"
             raise ValueError(f"the options of {name!r} must {wanted}, got {option!r}{' twice' * again}")

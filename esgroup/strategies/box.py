@@ -142,7 +142,7 @@ class Box:
         lower, upper, x0 = self.lower, self.upper, self.x0
         if (at := _first((x < lower) | (x > upper))) is not None:
             j = at[-1]
-            raise ValueError(f"{_name(name, at)} must be from {lower[j]} to {upper[j]}, got {x[at]}")
+            raise ValueError(f"{_name(name, at)} must be within its bounds, from {lower[j]} to {upper[j]}, got {x[at]}")
         if (at := _first(self.integer & (x != np.rint(x)))) is not None:
             raise ValueError(f"{_name(name, at)} must be an integer, got {x[at]}: round it")
         if (at := _first(self.fixed & (x != x0))) is not None:
@@ -341,7 +341,7 @@ def _parse_index(name: str, value: Any, dim: int) -> int:
 def _parse_steps(sigma0: Any, fixed: Mask) -> Array:
     if not isinstance(sigma0, (list, tuple)) and np.ndim(sigma0) == 0:
         return np.full(len(fixed), checks.real_number("sigma0", sigma0, positive=True))
-    steps = np.array(checks.real_array("sigma0", sigma0, (len(fixed),)))
+    steps = np.array(checks.real_array("sigma0 (one number, or one for each coordinate)", sigma0, (len(fixed),)))
     if (at := _first((steps <= 0) & ~fixed)) is not None:
         raise ValueError(f"sigma0 must be positive, got {steps[at]} at index {at[0]}")
     return steps
@@ -445,13 +445,16 @@ def _read_bounds(bounds: Any, dim: int) -> tuple[Array, Array, str]:
         lower = _parse_side([pair[0] for pair in parts], dim, -math.inf)
         upper = _parse_side([pair[1] for pair in parts], dim, math.inf)
         return lower, upper, _two_spellings(lower, upper) if dim == 2 else ""
-    if len(parts) == 2:
+    if len(parts) == 2 and not pairs:
         return _parse_side(parts[0], dim, -math.inf), _parse_side(parts[1], dim, math.inf), ""
-    raise ValueError(f"bounds must be {_KINDS}: got {len(parts)} entries for {dim} coordinates")
+    got = f"{len(parts)} {'pairs' if pairs and parts else 'entries'}"
+    raise ValueError(f"bounds must be {_KINDS}: got {got} for {dim} coordinates")
 
 
 def _two_spellings(lower: Array, upper: Array) -> str:
     (a, b), (c, d) = zip(lower.tolist(), upper.tolist(), strict=True)
+    if not (a < c and b < d):  # the other reading leaves no room
+        return ""
     return (
         f"; bounds=[({a:g}, {b:g}), ({c:g}, {d:g})] is read as a pair (lower, upper) for each of two coordinates: if "
         f"({a:g}, {b:g}) are lower and ({c:g}, {d:g}) upper bounds, write bounds=[({a:g}, {c:g}), ({b:g}, {d:g})]"

@@ -332,7 +332,7 @@ def test_options_of_vectors_are_refused() -> None:
     for name, value in options.items():
         with pytest.raises(ValueError, match=f"{name} .*Wishart"):
             Searcher(start, **{name: value})
-    with pytest.raises(TypeError, match="unexpected keyword argument 'popsiz'"):
+    with pytest.raises(TypeError, match="no argument 'popsiz': did you mean popsize"):
         Searcher(start, popsiz=4)
     with pytest.raises(ValueError, match=r"restarts .*vectors.* Wishart"):
         esgroup.minimize(lambda w: 0.0, start, restarts="bipop")
