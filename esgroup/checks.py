@@ -163,7 +163,7 @@ def _described(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value in a few words for a message: arrays by their shape, anything else by its repr if that is short."""
+    """Return a value in a few words for a message: an array by its shape, anything else by its repr if it is short."""
     if isinstance(value, np.ndarray) and value.ndim:
         return f"an array of shape {value.shape}{'' if value.dtype.kind in 'fiub' else f' and dtype {value.dtype}'}"
     text = repr(value)
@@ -219,7 +219,7 @@ _ALSO_CALLED = {
     "log": "log_scale logscale prior",
     "logp": "log_prob log_density logpdf fun",
     "lower": "low lo min minimum",
-    "max_evals": "maxfevals maxfev maxfun max_eval max_nfev max_fevals max_evaluations evaluations budget n_trials n_calls",
+    "max_evals": "maxfevals maxfev maxfun max_eval max_nfev max_fevals max_evaluations budget n_trials n_calls",
     "max_iters": "maxiter max_iter niter n_iter iterations max_iterations generations max_generations n_generations",
     "max_time": "timeout time_limit maxtime max_seconds",
     "popsize": "pop_size population_size population pop lambda_ lam n_pop",

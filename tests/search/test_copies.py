@@ -86,9 +86,12 @@ def test_a_search_is_copied_before_within_and_after_generations(name: str) -> No
             assert continued(first, points) == continued(second, points) == expected
 
 
+LIMIT = {"type": "ineq", "fun": value}
+
+
 @pytest.mark.parametrize("restarts", [None, "bipop"])
 @pytest.mark.parametrize("x0", [X0, REALS, MIXED], ids=["vectors", "reals", "mixed"])
-@pytest.mark.parametrize("more", [{}, {"model": "quadratic"}, {"constraints": {"type": "ineq", "fun": value}}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"model": "quadratic"}, {"constraints": LIMIT}], ids=list)
 def test_a_callback_copies_the_search(x0: Any, more: dict[str, Any], restarts: Any) -> None:
     def callback(search: Searcher) -> None:
         search.stop()
