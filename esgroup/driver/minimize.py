@@ -172,7 +172,7 @@ def minimize(
         Whether fun receives a whole generation, an array of shape (n, dim), and returns n values.
     workers : default None
         A number of processes (-1: one per core), or a function like `map`, which returns values in the order of the
-        points. Processes need a function that is defined at the top level of a module.
+        points. Processes need a function that is defined at the top level of a module, or cloudpickle.
     executor : default None
         Anything with a method `submit`: a pool of threads or processes of concurrent.futures, or a Dask Client. The
         result does not depend on the order in which values arrive, unless `asynchronous` is set.
@@ -191,8 +191,8 @@ def minimize(
         How many evaluations that fail in a row end the search.
     eval_timeout : default None
         Seconds for one evaluation, with `workers` or `executor`; one that takes longer has failed, whatever `on_error`
-        says. A process of `workers` is ended and replaced. An evaluation on an executor goes on; its value is ignored,
-        and its place counts as lost until it ends.
+        says. A process of `workers` is ended with what it has started, and replaced. An evaluation on an executor goes
+        on; its value is ignored, and its place counts as lost until it ends.
     callback : default None
         callback(search) receives the current Searcher after every generation. The run ends if it returns a true value
         or raises StopIteration.
