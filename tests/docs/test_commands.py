@@ -46,7 +46,7 @@ FILE = re.compile(r"[\w/.-]+\.(?:csv|jsonl|npz)")
 MADE = re.compile(rf"""(?:--(?:out|history|checkpoint)[ =]|\b(?:history|checkpoint)=")({FILE.pattern})""")
 
 # what a script imports and no extra has: pages say how to install it, or the script leaves it out
-BY_HAND = {"pymoo", "jax", "numpyro", "singd", "pytorch_optimizer", "ivon"}
+BY_HAND = {"pymoo", "jax", "numpyro", "singd", "pytorch_optimizer", "ivon", "loky", "pebble"}
 # one experiment of several needs these, and its command says so
 OF_A_COMMAND = {("reproduce", "cnn"): ("torch", "sim")}
 # modules whose packages have other names, and parts of this package that import others
