@@ -140,7 +140,7 @@ def _vector_difference(saved: VectorSearch, given: VectorSearch) -> str | None:
             j = int(other.argmax())
             if name in ("fixed", "integer"):
                 return f"coordinate {j} of it is {'not ' * bool(ours[j])}{name}"
-            return f"its {name} bound of coordinate {j} is {theirs[j]}, not {ours[j]}"
+            return f"its {name} bounds differ: that of coordinate {j} is {theirs[j]}, not {ours[j]}"
     if saved.structure != given.structure:
         return f"its structure is {saved.structure}, not {given.structure}"
     for one in fields(saved.options):

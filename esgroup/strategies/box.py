@@ -142,7 +142,7 @@ class Box:
         lower, upper, x0 = self.lower, self.upper, self.x0
         if (at := _first((x < lower) | (x > upper))) is not None:
             j = at[-1]
-            raise ValueError(f"{_name(name, at)} must be within its bounds, from {lower[j]} to {upper[j]}, got {x[at]}")
+            raise ValueError(f"{_name(name, at)} must be from {lower[j]} to {upper[j]}, got {x[at]}")
         if (at := _first(self.integer & (x != np.rint(x)))) is not None:
             raise ValueError(f"{_name(name, at)} must be an integer, got {x[at]}: round it")
         if (at := _first(self.fixed & (x != x0))) is not None:
