@@ -218,9 +218,11 @@ def _input_errors() -> Iterator[None]:
 
 def _checked_task(job: Job) -> Task:
     """Return the problem, after checking everything that can be checked before the search."""
+    from esgroup.files.autosave import must_differ
     from esgroup.plots.style import check_out
     from esgroup.problem_registry import find, load_function
 
+    must_differ({"--history": job.history, "--checkpoint": job.checkpoint, "--plot": job.plot})
     if job.plot is not None:
         check_out(job.plot)
     path = job.checkpoint

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from esgroup.command.watch_page import MARK, Moment, State, page
+from esgroup.files.outage import naming
 from esgroup.running.follow import Followed
 
 QUIET = 30.0  # seconds without a line, at least, before the page says that there is no news
@@ -163,8 +164,9 @@ def _replace(path: Path, text: str) -> None:
     target = path.resolve()  # a link stays one
     new = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        new.write_text(text, encoding="utf-8", newline="")
-        os.replace(new, target)
+        with naming(path):
+            new.write_text(text, encoding="utf-8", newline="")
+            os.replace(new, target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             new.unlink()

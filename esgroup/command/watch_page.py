@@ -6,11 +6,9 @@ phone, colours follow the theme, and there is no need for a library that draws.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Iterable, Sequence
-from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any, Literal, NamedTuple
@@ -18,6 +16,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from esgroup.checks import Array
+from esgroup.files.markup import Html, content_policy, data_block, html, joined
+from esgroup.plots.axes import drawable
 from esgroup.running.follow import Followed, Generation
 
 MARK = '<meta name="generator" content="esgroup watch">'  # by which a page is recognised as one of ours
@@ -31,6 +31,8 @@ MOST_RULES = 40  # vertical lines at restarts
 NEAR = 1e-12  # a target is drawn if it is no less than this part of the best value: otherwise the rest would be flat
 LATER = 30  # seconds after which a page that is no longer written looks for another one
 WIDTH, HEIGHT = 4000, 2000  # units of a panel's drawing
+
+ENDS = {"interrupted": ("interrupted", "Interrupted"), "failed": ("failed", "Failed")}  # class and words of a state
 
 State = Literal["waiting", "running", "quiet", "ended", "left"]
 
@@ -47,19 +49,20 @@ class Moment(NamedTuple):
 
 def page(run: Followed, moment: Moment) -> str:
     """The page as text."""
-    template = Template(files("esgroup.command").joinpath("watch.html").read_text(encoding="utf-8"))
+    template = files("esgroup.command").joinpath("watch.html").read_text(encoding="utf-8")
     live = moment.state in ("waiting", "running", "quiet")
     name = run.header.get("problem") or moment.history
     best = f"{number(run.generations[-1].best_f)} · " if run.generations else ""
-    refresh = f'<noscript><meta http-equiv="refresh" content="{max(1, round(moment.every))}"></noscript>\n'
-    return template.substitute(
-        refresh=refresh if live else "",
-        title=escape(f"{'' if live else '■ '}{best}{name}"),
-        content="\n".join(_content(run, moment, name, live)),
+    refresh = '<noscript><meta http-equiv="refresh" content="{}"></noscript>\n'
+    return Template(template).substitute(
+        policy=content_policy(template, "; frame-src 'self' file:"),
+        refresh=html(refresh, max(1, round(moment.every))) if live else "",
+        title=html("{}{}{}", "" if live else "■ ", best, name),
+        content=joined(_content(run, moment, name, live), "\n"),
     )
 
 
-def _content(run: Followed, moment: Moment, name: str, live: bool) -> Iterable[str]:
+def _content(run: Followed, moment: Moment, name: str, live: bool) -> Iterable[Html]:
     yield _head(run, moment, name)
     pointed: dict[str, Any] = {"x": [], "label": [], "shows": {}}
     if run.generations:
@@ -72,40 +75,40 @@ def _content(run: Followed, moment: Moment, name: str, live: bool) -> Iterable[s
             for key, values in panel.shows.items():
                 pointed["shows"][key] = [number(v, panel.digits) for v in values[rows]]
         yield _tiles(run, live)
-        yield '<div class="panels">'
-        yield from (_figure(panel, course) for panel in panels)
-        yield f"{_events(run)}{_last_generations(run.generations[-8:], _best_digits(run))}</div>"
+        figures = joined((_figure(panel, course) for panel in panels), "\n")
+        last = _last_generations(run.generations[-8:], _best_digits(run))
+        yield html('<div class="panels">\n{}\n{}{}</div>', figures, _events(run), last)
     elif live:
-        yield '<p class="message">There is no generation yet. The first one will appear here.</p>'
+        yield html('<p class="message">There is no generation yet. The first one will appear here.</p>')
     yield _foot(moment, live)
-    data = json.dumps(pointed, separators=(",", ":")).replace("<", "\\u003c")
-    yield f'<script type="application/json">{data}</script>'
+    yield data_block(pointed)
 
 
 # ---- head, numbers, events, foot ------------------------------------------------------------------------------------
 
 
-def _head(run: Followed, moment: Moment, name: str) -> str:
-    how = run.end.get("how", "left")
+def _head(run: Followed, moment: Moment, name: str) -> Html:
+    how = run.end.get("how", "")
     state, words = {
         "waiting": ("waiting", "Waiting for the first generation"),
         "running": ("running", "Searching"),
         "quiet": ("quietly", "No news"),
-        "ended": (how, {"interrupted": "Interrupted", "failed": "Failed"}.get(how, "Ended")),
+        "ended": ENDS.get(how, ("ended", "Ended")),
         "left": ("quietly", "No longer watched"),
     }[moment.state]
-    state = "ended" if state in ("stopped", "left") else state
     parts = [_size(run.header), run.header.get("structure"), moment.history if name != moment.history else ""]
-    about = " · ".join(escape(str(part)) for part in parts if part)
-    message = ""
+    about = " · ".join(str(part) for part in parts if part)
+    message = html("")
     if run.end:
-        message = f'<p class="message {escape(how)}">{escape(run.end.get("message", ""))}</p>'
+        message = html('<p class="message {}">{}</p>', how if how in ENDS else "", run.end["message"])
     elif moment.state == "left":
-        message = '<p class="message">The search may go on: esgroup watch was ended before it.</p>'
-    news = "" if moment.changed is None else f'<p class="about">last generation {_ago(moment.changed)}</p>'
-    return (
-        f'<header><div><h1>{escape(name)}</h1><p class="about">{about}</p></div>'
-        f'<div><p class="state {state}">{words}</p>{news}</div></header>{message}'
+        message = html('<p class="message">The search may go on: esgroup watch was ended before it.</p>')
+    news = html("")
+    if moment.changed is not None:
+        news = html('<p class="about">last generation {}</p>', _ago(moment.changed))
+    return html(
+        '<header><div><h1>{}</h1><p class="about">{}</p></div><div><p class="state {}">{}</p>{}</div></header>{}',
+        *(name, about, state, words, news, message),
     )
 
 
@@ -116,7 +119,7 @@ def _size(header: dict[str, Any]) -> str:
     return _counted(header["dim"], "variable") if header else ""
 
 
-def _tiles(run: Followed, live: bool) -> str:
+def _tiles(run: Followed, live: bool) -> Html:
     last, limits = run.generations[-1], run.limits
     target, most, longest = (limits.get(name) for name in ("target", "max_evals", "max_time"))
     best = [] if target is None else [f"target {number(target)}"]
@@ -137,7 +140,7 @@ def _tiles(run: Followed, live: bool) -> str:
     if math.isfinite(last.sigma):
         ratio = f"axis ratio {number(last.axis_ratio, 3)}" if math.isfinite(last.axis_ratio) else ""
         tiles.append(_tile("Step size", number(last.sigma, 3), ratio))
-    return f'<dl class="tiles">{"".join(tiles)}</dl>'
+    return html('<dl class="tiles">{}</dl>', joined(tiles))
 
 
 def _best_digits(run: Followed) -> int:
@@ -145,13 +148,15 @@ def _best_digits(run: Followed) -> int:
     return 8 if _shift(np.array([g.best_f for g in run.generations]))[0] else 4
 
 
-def _tile(name: str, value: str, more: str, share: float | None = None) -> str:
-    bar = ""
+def _tile(name: str, value: str, more: str, share: float | None = None) -> Html:
+    bar = html("")
     if share is not None:
-        percent = f"{100 * share:.0f}"
-        label = f'role="progressbar" aria-label="{name}, share of the limit" aria-valuenow="{percent}"'
-        bar = f'<div class="bar" {label}><i style="width:{percent}%"></i></div>'
-    return f'<div><dt>{name}</dt><dd>{value}</dd><dd class="more">{bar}{escape(more)}</dd></div>'
+        bar = html(
+            '<div class="bar" role="progressbar" aria-label="{}, share of the limit" aria-valuenow="{:.0f}">'
+            '<i style="width:{:.0f}%"></i></div>',
+            *(name, 100 * share, 100 * share),
+        )
+    return html('<div><dt>{}</dt><dd>{}</dd><dd class="more">{}{}</dd></div>', name, value, bar, more)
 
 
 def _share(value: float, most: float | None) -> float | None:
@@ -177,60 +182,65 @@ def _time_left(run: Followed) -> str:
         left.append(limits["max_time"] - last.elapsed)
     if limits.get("max_evals") is not None and speed > 0:
         left.append((limits["max_evals"] - last.nfev) / speed)
-    if limits.get("max_iters") is not None and last.elapsed > 0:
+    if limits.get("max_iters") is not None and last.elapsed > 0 and last.nit > 0:
         left.append((limits["max_iters"] - last.nit) * last.elapsed / last.nit)
     return "" if math.isinf(min(left)) else f"at most about {duration(max(0.0, min(left)))} left"
 
 
-def _events(run: Followed) -> str:
+def _events(run: Followed) -> Html:
     last = run.generations[-1]
     known = [(event.nfev, event.elapsed, event.text) for event in run.events]
     how = run.end.get("how", "last generation so far")
     known.append((last.nfev, last.elapsed, {"stopped": "ended", "left": "closed"}.get(how, how)))
     items = [
-        f"<li>{escape(text)}<span>{nfev:,.0f} evaluations, {duration(elapsed)}</span></li>"
+        html("<li>{}<span>{:,.0f} evaluations, {}</span></li>", text, nfev, duration(elapsed))
         for nfev, elapsed, text in known[: -MOST_EVENTS - 1 : -1]
     ]
     more = len(known) - len(items)
-    items += [f"<li>{_counted(more, 'event')} before</li>"] if more else []
-    return f'<section><h2>What happened, last first</h2><ol class="events">{"".join(items)}</ol></section>'
+    items += [html("<li>{} before</li>", _counted(more, "event"))] if more else []
+    return html('<section><h2>What happened, last first</h2><ol class="events">{}</ol></section>', joined(items))
 
 
-def _last_generations(generations: Sequence[Generation], digits: int) -> str:
+def _last_generations(generations: Sequence[Generation], digits: int) -> Html:
     title = "The last generations" if len(generations) > 1 else "The first generation"
     names = ("Evaluations", "Best value", "Best of generation", "Step size", "Seconds")
-    head = "".join(f'<th scope="col">{name}</th>' for name in names)
     rows = []
     for g in reversed(generations):
         values = number(g.best_f, digits), number(g.gen_best, digits), number(g.sigma, 3)
         cells = f"{g.nfev:,.0f}", *values, f"{g.elapsed:,.2f}"
-        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    region = f'<div class="scroll" tabindex="0" role="region" aria-labelledby="last">{table}</div>'
-    return f'<section><h2 id="last">{title}</h2>{region}</section>'
+        rows.append(html("<tr>{}</tr>", joined(html("<td>{}</td>", cell) for cell in cells)))
+    return html(
+        '<section><h2 id="last">{}</h2><div class="scroll" tabindex="0" role="region" aria-labelledby="last">'
+        "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></section>",
+        *(title, joined(html('<th scope="col">{}</th>', name) for name in names), joined(rows)),
+    )
 
 
-def _foot(moment: Moment, live: bool) -> str:
+def _foot(moment: Moment, live: bool) -> Html:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment.now))
     every = f"{moment.every:g}" if live else LATER
     again = f", and again every {every} s; the page follows by itself" if live else " for the last time"
     stale = "The page has not been written for some time: esgroup watch seems to have ended."
-    return (
-        f'<footer data-every="{every}" data-live="{"yes" if live else "no"}" data-written="{moment.now:.1f}">'
-        f"<p>Written by esgroup watch at {at}{again}. Nothing is sent anywhere.</p>"
-        f'<p class="stale" hidden>{stale}</p></footer>'
+    return html(
+        '<footer data-every="{}" data-live="{}" data-written="{:.1f}">'
+        "<p>Written by esgroup watch at {}{}. Nothing is sent anywhere.</p>"
+        '<p class="stale" hidden>{}</p></footer>',
+        *(every, "yes" if live else "no", moment.now, at, again, stale),
     )
 
 
-def _ago(at: float) -> str:
-    return f'<time data-at="{at:.1f}">at {time.strftime("%H:%M:%S", time.localtime(at))}</time>'
+def _ago(at: float) -> Html:
+    return html('<time data-at="{:.1f}">at {}</time>', at, time.strftime("%H:%M:%S", time.localtime(at)))
 
 
 # ---- what is drawn --------------------------------------------------------------------------------------------------
 
 
 class Course:
-    """The generations as arrays: places on the axis of evaluations, and any entry by its name."""
+    """The generations as arrays: places on the axis of evaluations, and any entry by its name.
+
+    `drawn` has an entry as it is drawn: without values that are too large for any axis.
+    """
 
     def __init__(self, generations: Sequence[Generation]) -> None:
         self._generations = generations
@@ -239,6 +249,9 @@ class Course:
 
     def __getitem__(self, name: str) -> Array:
         return np.array([getattr(g, name) for g in self._generations], dtype=np.float64)
+
+    def drawn(self, name: str) -> Array:
+        return drawable(self[name])
 
 
 class Line(NamedTuple):
@@ -274,22 +287,25 @@ class Panel(NamedTuple):
 
 
 def _panels(run: Followed, course: Course) -> list[Panel]:
-    sigma, ratio, violation = course["sigma"], course["axis_ratio"], course["violation"]
     found = [
         _best_value(run, course),
-        Panel("Step size", [Line("curve", sigma)], {"sigma": sigma}),
-        Panel("Axis ratio", [Line("curve", ratio)], {"ratio": ratio}),
+        _one_line(course, "Step size", "sigma"),
+        _one_line(course, "Axis ratio", "axis_ratio"),
         _coordinates(run, course, "Mean", "mean", log=False),
         _coordinates(run, course, "Standard deviations", "stds", log=True),
         _speeds(course),
-        Panel("Largest violation at the best point", [Line("unfeasible", violation)], {"violation": violation}),
+        _one_line(course, "Largest violation at the best point", "violation", kind="unfeasible"),
     ]
     # of a space without steps, or before there are two times, there is nothing to draw
     return [panel for panel in found if panel.wide or any(np.isfinite(line.y).any() for line in panel.lines)]
 
 
+def _one_line(course: Course, title: str, name: str, *, kind: str = "curve") -> Panel:
+    return Panel(title, [Line(kind, course.drawn(name))], {name: course[name]})
+
+
 def _best_value(run: Followed, course: Course) -> Panel:
-    best, of_generation, feasible = course["best_f"], course["gen_best"], course["feasible"] > 0
+    best, of_generation, feasible = course.drawn("best_f"), course.drawn("gen_best"), course["feasible"] > 0
     target = run.limits.get("target")
     shift, title = _shift(best)
     shown, lines, legend = best - shift, [], []
@@ -298,7 +314,7 @@ def _best_value(run: Followed, course: Course) -> Panel:
     if np.isfinite(of_generation).any():
         lines.append(Line("of-generation", of_generation - shift))
         how = "of the generation" + ", by the Lagrangian" * bool(np.isfinite(course["violation"]).any())
-        legend.append(Key("of-generation", how, of_generation[-1], "gen_best"))
+        legend.append(Key("of-generation", how, course["gen_best"][-1], "gen_best"))
     if not feasible.all():
         lines.append(Line("unfeasible", np.where(feasible, np.nan, shown)))
         legend.append(Key("unfeasible", "so far, not feasible"))
@@ -307,11 +323,11 @@ def _best_value(run: Followed, course: Course) -> Panel:
         legend.append(Key("curve", "so far"))
     known = shown[shown > 0]
     if target is not None and len(known) and target - shift >= NEAR * known.min():
-        lines.append(Line("target", np.full(2, target - shift), np.array([0.0, 1.0])))
+        lines.append(Line("target", drawable(np.full(2, target - shift)), np.array([0.0, 1.0])))
         legend.append(Key("target", "target", target))
     if run.events and course.restart[-1] > 0:
         legend.append(Key("restarts", "restarts"))
-    shows = {"best": best, "gen_best": of_generation}
+    shows = {name: course[name] for name in ("best_f", "gen_best")}
     return Panel(title, lines, shows, legend, wide=True, digits=_best_digits(run))
 
 
@@ -325,14 +341,14 @@ def _shift(values: Array) -> tuple[float, str]:
 
 
 def _coordinates(run: Followed, course: Course, title: str, name: str, *, log: bool) -> Panel:
-    values = course[name]
+    values, drawn = course[name], course.drawn(name)
     count, dim = values.shape[1], run.header["dim"]
     width = 1.75 if count <= 10 else 1.1 if count <= 40 else 0.7
     style = [f"--i:{j / max(1, count - 1):.3f};--w:{width}" for j in range(count)]
     named = _picked(count, MOST_NAMED).tolist()
     names = _names(run.header, count)
     legend = [Key("coordinate", names[j], values[-1, j], f"{name}{j}", style[j]) for j in named]
-    lines = [Line("coordinate", values[:, j], style=style[j]) for j in range(count)]
+    lines = [Line("coordinate", drawn[:, j], style=style[j]) for j in range(count)]
     title += "" if count == dim else f", first {count} of {dim:,}"
     return Panel(title, lines, {f"{name}{j}": values[:, j] for j in named}, legend, log)
 
@@ -340,7 +356,7 @@ def _coordinates(run: Followed, course: Course, title: str, name: str, *, log: b
 def _names(header: dict[str, Any], count: int) -> list[str]:
     """Names of coordinates: those of parameters, row and column of matrices, or x₁, x₂, ..."""
     if header.get("names"):
-        return [str(name) for name in header["names"]]
+        return list(header["names"])
     shape = header.get("shape", ())
     if len(shape) == 2:
         return [f"[{j // shape[1] + 1}, {j % shape[1] + 1}]" for j in range(count)]
@@ -351,13 +367,13 @@ def _speeds(course: Course) -> Panel:
     """Evaluations per second in equal parts of the generations."""
     nfev, elapsed = course.nfev, course["elapsed"]
     ends = _picked(len(nfev), SPEEDS + 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         speed = np.diff(nfev[ends]) / np.diff(elapsed[ends])
     speed[~np.isfinite(speed) | (speed < 0)] = np.nan
     everywhere = np.full(len(nfev), np.nan)
     for begin, end, value in zip(ends[:-1], ends[1:], speed, strict=True):
         everywhere[begin : end + 1] = value
-    line = Line("curve", speed, course.x[ends[1:]])
+    line = Line("curve", drawable(speed), course.x[ends[1:]])
     return Panel("Evaluations per second", [line], {"speed": everywhere}, log=False, zero=True)
 
 
@@ -379,53 +395,61 @@ class Axis(NamedTuple):
         return (values - self.low) / (self.high - self.low)
 
 
-def _figure(panel: Panel, course: Course) -> str:
+def _figure(panel: Panel, course: Course) -> Html:
     axis = _axis(panel)
     breaks: Any = np.flatnonzero(np.diff(course.restart)) + 1
     ends = course.nfev[breaks - 1] / course.nfev[-1]
     columns = [(x / course.nfev[-1], label) for x, label in _evaluation_ticks(float(course.nfev[-1]))]
     grid = "".join(f"M0 {_down(y)}H{WIDTH}" for y, _ in axis.ticks)
     grid += "".join(f"M{_right(x)} 0V{HEIGHT}" for x, _ in columns) + f"M0 0V{HEIGHT}H{WIDTH}"
-    paths = [f'<path class="grid" d="{grid}"/>']
+    paths = [_drawn("grid", grid)]
     if 0 < len(ends) <= MOST_RULES:
-        paths.append(f'<path class="restarts" d="{"".join(f"M{_right(x)} 0V{HEIGHT}" for x in ends)}"/>')
+        paths.append(_drawn("restarts", "".join(f"M{_right(x)} 0V{HEIGHT}" for x in ends)))
     most = min(MOST_POINTS, max(60, MOST_NUMBERS // max(1, len(panel.lines))))
     for line in panel.lines:
         x = course.x if line.x is None else line.x
         where = _path(x, axis.heights(line.y), breaks if line.x is None else [], most)
         if where:
-            style = f' style="{line.style}"' if line.style else ""
-            paths.append(f'<path class="{line.kind}"{style} d="{where}"/>')
-    labels = [f'<span class="y" style="top:{100 * (1 - y):.1f}%">{label}</span>' for y, label in axis.ticks]
+            paths.append(_drawn(line.kind, where, line.style))
+    labels = [html('<span class="y" style="top:{:.1f}%">{}</span>', 100 * (1 - y), label) for y, label in axis.ticks]
     for x, label in columns:
         edge = " last" if x > 0.94 else ""
-        labels.append(f'<span class="x{edge}" style="left:{100 * x:.1f}%">{label}</span>')
+        labels.append(html('<span class="x{}" style="left:{:.1f}%">{}</span>', edge, 100 * x, label))
     if not any(np.isfinite(line.y).any() for line in panel.lines):
-        labels.append('<span class="none">no finite value so far</span>')
+        labels.append(html('<span class="none">no finite value so far</span>'))
     shown, values = next(iter(panel.shows.items()))
-    now = ""
+    now = html("")
     if panel.wide or not panel.legend:
-        now = f'<span data-shows="{shown}">{number(_last_known(values), panel.digits)}</span>'
-    return (
-        f'<figure class="{"wide" if panel.wide else "narrow"}"><figcaption><h2>{escape(panel.title)}</h2>'
-        f'<span class="now"><span data-at-row></span>{now}</span></figcaption>'
-        f'<div class="plot" role="img" aria-label="{escape(_described(panel, course))}">'
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true">{"".join(paths)}</svg>'
-        f'{"".join(labels)}<div class="cursor" hidden></div></div>{_legend(panel)}</figure>'
+        now = html('<span data-shows="{}">{}</span>', shown, number(_last_known(values), panel.digits))
+    return html(
+        '<figure class="{}"><figcaption><h2>{}</h2>'
+        '<span class="now"><span data-at-row></span>{}</span></figcaption>'
+        '<div class="plot" role="img" aria-label="{}">'
+        '<svg viewBox="0 0 {} {}" preserveAspectRatio="none" aria-hidden="true">{}</svg>'
+        '{}<div class="cursor" hidden></div></div>{}</figure>',
+        *("wide" if panel.wide else "narrow", panel.title, now, _described(panel, course)),
+        *(WIDTH, HEIGHT, joined(paths), joined(labels), _legend(panel)),
     )
 
 
-def _legend(panel: Panel) -> str:
+def _drawn(kind: str, where: str, style: str = "") -> Html:
+    return html('<path class="{}"{} d="{}"/>', kind, _style(style), where)
+
+
+def _style(style: str) -> Html:
+    return html(' style="{}"', style) if style else html("")
+
+
+def _legend(panel: Panel) -> Html:
     items = []
     for key in panel.legend:
-        value = ""
+        value = html("")
         if key.shows:
-            value = f' <b data-shows="{key.shows}">{number(key.value, panel.digits)}</b>'
+            value = html(' <b data-shows="{}">{}</b>', key.shows, number(key.value, panel.digits))
         elif math.isfinite(key.value):
-            value = f" <b>{number(key.value)}</b>"
-        style = f' style="{key.style}"' if key.style else ""
-        items.append(f'<li class="{key.kind}"{style}><span>{escape(key.name)}{value}</span></li>')
-    return f'<ul class="legend">{"".join(items)}</ul>' if items else ""
+            value = html(" <b>{}</b>", number(key.value))
+        items.append(html('<li class="{}"{}><span>{}{}</span></li>', key.kind, _style(key.style), key.name, value))
+    return html('<ul class="legend">{}</ul>', joined(items)) if items else html("")
 
 
 def _described(panel: Panel, course: Course) -> str:
@@ -542,7 +566,9 @@ def number(value: float, digits: int = 4, least: int = -3, most: int = 6) -> str
 
 
 def duration(seconds: float) -> str:
-    """A time to read: 0.04 s, 0.4 s, 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    """A time to read: 0.04 s, 0.4 s, 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h, but 3×10¹⁰ d."""
+    if seconds >= 1e12:
+        return f"{number(seconds / 86400, 2)} d"
     if seconds < 0.095:
         return f"{seconds:.2f} s"
     if seconds < 59.5:

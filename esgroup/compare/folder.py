@@ -11,6 +11,7 @@ from typing import Any
 from esgroup.compare.execution import Settings
 from esgroup.compare.plan import ComparisonPlan
 from esgroup.compare.records import Cell, RunRecord, append, mend, read
+from esgroup.files.outage import naming
 
 _EXTENSIBLE = {"problems", "methods", "seeds", "reference"}  # what can change while runs that are done stay valid
 
@@ -32,7 +33,7 @@ class Folder:
     Raises
     ------
     ValueError
-        If the folder has something else in it, or another comparison is running there.
+        If the folder has something else in it, its runs are damaged, or another comparison is running there.
     """
 
     def __init__(self, path: Path, plan: ComparisonPlan, command: str, *, extend: bool = False) -> None:
@@ -40,12 +41,19 @@ class Folder:
         self.plan = _agreed(path, plan, extend)
         path.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(path)
-        replace_text(path / "command.json", json.dumps({"command": command, "plan": self.plan.to_json()}, indent=1))
         self._runs = path / "runs.csv"
-        self._by_cell: dict[Cell, RunRecord] = {}
-        if self._runs.exists():
-            mend(self._runs)
-            self._by_cell = {run.cell: run for run in read(self._runs)}
+        try:
+            replace_text(path / "command.json", json.dumps({"command": command, "plan": self.plan.to_json()}, indent=1))
+            self._by_cell = self._earlier_runs()
+        except BaseException:
+            self.close()
+            raise
+
+    def _earlier_runs(self) -> dict[Cell, RunRecord]:
+        if not self._runs.exists():
+            return {}
+        mend(self._runs)
+        return {run.cell: run for run in read(self._runs)}
 
     def close(self) -> None:
         """Release the lock of the folder."""
@@ -110,7 +118,7 @@ def _stored(path: Path) -> ComparisonPlan:
         raise ValueError(f"{path} is not empty and contains no comparison: choose another --out")
     try:
         return _from_json(json.loads(file.read_text(encoding="utf-8"))["plan"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{file} cannot be read ({error}): choose another --out") from error
 
 
@@ -140,5 +148,6 @@ def _short(value: Any) -> str:
 def replace_text(path: Path, text: str) -> None:
     """Replace the text of a file at once: an interrupted write leaves the old text."""
     temporary = path.with_name(path.name + ".new")
-    temporary.write_text(text + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    with naming(path):
+        temporary.write_text(text + "\n", encoding="utf-8")
+        os.replace(temporary, path)

@@ -10,9 +10,13 @@ import shutil
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from esgroup.files.markup import printable
+from esgroup.files.outage import naming
 
 LONGEST = 500  # characters of a message that are stored
+MOST = 2**53  # of a count: up to here they are exact as floats
 
 
 class Ended(StrEnum):
@@ -142,41 +146,57 @@ def to_line(run: RunRecord) -> list[str]:
 
 def from_line(line: Sequence[str]) -> RunRecord:
     """Return the run that `to_line` wrote."""
-    fields = dict(zip(COLUMNS, line, strict=True))
+    if len(line) != len(COLUMNS):
+        raise ValueError(f"it must have {len(COLUMNS)} fields, got {len(line)}")
+    fields = dict(zip(COLUMNS, map(printable, line), strict=True))
     return RunRecord(
         problem=fields["problem"],
-        dim=int(fields["dim"]),
+        dim=_whole("dim", fields["dim"], least=1),
         method=fields["method"],
-        seed=int(fields["seed"]),
+        seed=_whole("seed", fields["seed"]),
         ended=Ended(fields["ended"]),
         message=fields["message"],
-        evals=int(fields["evals"]),
-        gradients=int(fields["gradients"]),
-        size=int(fields["size"]),
+        evals=_whole("evals", fields["evals"]),
+        gradients=_whole("gradients", fields["gradients"]),
+        size=_whole("size", fields["size"], least=1),
         best=float(fields["best"]),
         minimum=float(fields["minimum"]),
         cost=Cost(fields["cost"]),
         cpu=float(fields["cpu"]),
         cpu_fun=float(fields["cpu_fun"]),
         versions=fields["versions"],
-        targets=_numbers(fields["targets"]),
-        hits=_numbers(fields["hits"]),
+        **_hits(fields["targets"], fields["hits"]),
         trajectory=tuple(_point(word) for word in fields["trajectory"].split()),
     )
 
 
-def _numbers(text: str) -> tuple[float, ...]:
-    return tuple(float(word) for word in text.split())
+def _whole(name: str, text: str, least: int = 0) -> int:
+    number = int(text)
+    if not least <= number <= MOST:
+        raise ValueError(f"{name} must be an integer from {least} to {MOST}, got {text}")
+    return number
+
+
+def _hits(targets: str, hits: str) -> dict[str, Any]:
+    gaps, costs = (tuple(float(word) for word in text.split()) for text in (targets, hits))
+    if len(costs) != len(gaps):
+        raise ValueError(f"it must have a hit for each target, got {len(costs)} for {len(gaps)}")
+    if not (all(map(math.isfinite, gaps)) and all(cost > 0 for cost in costs)):
+        raise ValueError(f"targets must be finite, and hits positive or inf, got {targets} and {hits}")
+    return {"targets": gaps, "hits": costs}
 
 
 def _point(word: str) -> Improvement:
     evals, gradients, gap = word.split(":")
-    return Improvement(int(evals), int(gradients), float(gap))
+    point = Improvement(_whole("evals", evals), _whole("gradients", gradients), float(gap))
+    if not (point.cost > 0 and math.isfinite(point.gap)):
+        raise ValueError(f"an improvement must be a finite gap after some evaluations, got {word}")
+    return point
 
 
 def append(path: Path, run: RunRecord) -> None:
     """Append a run to the file, after the header if it is the first one, and flush it."""
-    with path.open("a", newline="", encoding="utf-8", errors="backslashreplace") as file:
+    with naming(path), path.open("a", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file, lineterminator="\n")
         if file.tell() == 0:
             writer.writerow(COLUMNS)
@@ -186,17 +206,25 @@ def append(path: Path, run: RunRecord) -> None:
 def read(path: Path) -> list[RunRecord]:
     """Read the runs of a file in the order in which they ended, ignoring an incomplete last line."""
     text = _complete_lines(path)
-    header, *lines = csv.reader(io.StringIO(text, newline="")) if text else [list(COLUMNS)]
+    reader = csv.reader(io.StringIO(text, newline=""))
+    try:
+        header, *lines = list(reader) if text else [list(COLUMNS)]
+    except csv.Error as error:
+        raise _no_run(path, reader.line_num, error) from error
     if tuple(header) != COLUMNS:
-        raise ValueError(f"{path} must have the columns {', '.join(COLUMNS)}, got {', '.join(header)}")
+        raise ValueError(f"{path} must have the columns {', '.join(COLUMNS)}, got {', '.join(header)[:LONGEST]}")
     return [_read_line(path, number, line) for number, line in enumerate(lines, start=2)]
 
 
 def _read_line(path: Path, number: int, line: list[str]) -> RunRecord:
     try:
         return from_line(line)
-    except (ValueError, KeyError) as error:
-        raise ValueError(f"line {number} of {path} is not a run: {error}") from error
+    except ValueError as error:
+        raise _no_run(path, number, error) from error
+
+
+def _no_run(path: Path, number: int, error: Exception) -> ValueError:
+    return ValueError(f"line {number} of {path} is not a run: {str(error)[:LONGEST]}")
 
 
 def _complete_lines(path: Path) -> str:

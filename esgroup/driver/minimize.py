@@ -22,7 +22,7 @@ from esgroup.driver.failures import Failures, OnError
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.driver.resume import Keeper
 from esgroup.driver.spaces import SpaceName, distribution_over, mixture_over
-from esgroup.files.autosave import must_be_new
+from esgroup.files.autosave import must_be_new, must_differ
 from esgroup.files.npz import Path
 from esgroup.groups import Group
 from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, documented
@@ -249,6 +249,7 @@ def minimize(
     for name in ("jac", "hessp", "hess", "hess_diag", "newton"):
         if given[name] is not None:
             raise ValueError(f"{name} is not used by a search: leave it out, or choose method='newton'")
+    must_differ({"history": history, "checkpoint": checkpoint})
     limits = parse_limits(max_evals, max_iters, max_time, target)
     constrained = _constraints(constraints, x0, bounds)
     call = objective(fun, args)

@@ -10,6 +10,8 @@ import errno
 import os
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from itertools import combinations
 from typing import Any, Generic, TypeVar
 
 from esgroup.files import npz as files
@@ -74,6 +76,25 @@ class FileKeeper(ABC, Generic[Kept]):
         if self._outage is None:
             self._outage = Outage(self._path, "checkpoint")
         self._outage.succeeded()
+
+
+def must_differ(paths: Mapping[str, files.Path | None]) -> None:
+    """Raise ValueError if two of these files, by the names of their arguments, are one: one would destroy the other."""
+    given = [(name, os.fsdecode(path)) for name, path in paths.items() if path is not None]
+    for (first, one), (second, other) in combinations(given, 2):
+        if _is_same(one, other):
+            both = f"{one!r} for both" if one == other else f"{one!r} and {other!r}, which are the same"
+            raise ValueError(f"{first} and {second} must be different files, got {both}: choose another name for one")
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two paths lead to one file, which need not exist yet: through links, folders or another name of it."""
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them does not exist
+        return False
 
 
 def must_be_new(path: files.Path | None) -> None:

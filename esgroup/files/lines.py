@@ -7,7 +7,7 @@ import errno
 import os
 import time
 
-from esgroup.files.outage import Outage
+from esgroup.files.outage import Outage, naming
 
 
 class LineFile:
@@ -23,7 +23,7 @@ class LineFile:
 
     def __init__(self, path: str | os.PathLike[str], append: bool) -> None:
         self._file = open(path, "ab" if append else "wb", buffering=0)  # noqa: SIM115  (`close` closes it)
-        self._outage = Outage(path, "history")
+        self._path, self._outage = path, Outage(path, "history")
         self._whole: int | None = None  # the length to which the file must be cut, if it ends with a part of a line
 
     def write(self, lines: str) -> bool:
@@ -49,11 +49,12 @@ class LineFile:
         self._cut()
         written = 0
         try:
-            while written < len(data):  # a disk that is almost full takes a part
-                count = self._file.write(data[written:])
-                if count is None:
-                    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-                written += count
+            with naming(self._path):
+                while written < len(data):  # a disk that is almost full takes a part
+                    count = self._file.write(data[written:])
+                    if count is None:
+                        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+                    written += count
         except OSError:
             if written:
                 with contextlib.suppress(OSError):  # a pipe has no place

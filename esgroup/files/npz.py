@@ -36,6 +36,7 @@ from esgroup.files.checked import entry as entry
 from esgroup.files.checked import generator_from_json as generator_from_json
 from esgroup.files.checked import generator_to_json as generator_to_json
 from esgroup.files.checked import optional_entry as optional_entry
+from esgroup.files.outage import naming
 
 Path = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
@@ -80,7 +81,7 @@ def write(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str,
     _remove_remnants(target, int(time.monotonic() // REMNANTS_EVERY))
     file = _new_file(target, mode)
     try:
-        with file:
+        with naming(path), file:
             _write_members(file, members)
             file.flush()
             os.fsync(file.fileno())

@@ -5,10 +5,12 @@ Such a file must not cost the run: one warning says which file and why, and late
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 
 PAUSE = 1.0  # seconds after a failed write, at least, before the next one is tried
 SHARE = 0.1  # share of the time that failing writes may take: those of a file server may fail after minutes
@@ -56,6 +58,17 @@ class Outage:
         self._warned = True
         text = f"{self._name} could not be written ({self.cause}): {consequence}"
         warnings.warn(text, RuntimeWarning, stacklevel=level_of_the_user())
+
+
+@contextlib.contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Add the file to an OSError that does not name one: only those of opening do, not those of writing."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = os.fspath(path)
+        raise
 
 
 def level_of_the_user() -> int:

@@ -11,11 +11,17 @@ from esgroup.checks import Array
 from esgroup.plots.style import GRID
 
 MOST_POINTS = 2000  # per line: more cannot be seen, and make files large
+FURTHEST = 1e150  # values are drawn as if they were at most this, and this small: sums, margins and squares are finite
 
 
 def thinned(count: int) -> Array:
     """Indices of the points of a line that are drawn, with both ends."""
     return np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int))
+
+
+def drawable(values: Array) -> Array:
+    """Move values that are too large or too small for an axis to where it may end; zeros and NaN stay."""
+    return np.where(values == 0, 0.0, np.copysign(np.clip(np.abs(values), 1 / FURTHEST, FURTHEST), values))
 
 
 def shift(values: Array) -> tuple[float, str]:
@@ -73,6 +79,11 @@ def notebook(axes: Any, evaluations: float, *, named: bool) -> None:
 def size(dim: int, shape: Sequence[int]) -> str:
     """Name the number of variables, or the shape of matrices."""
     return f"{dim:,} variable{'s' * (dim != 1)}" if len(shape) < 2 else " x ".join(map(str, shape))
+
+
+def short(text: str, most: int) -> str:
+    """Cut a text that would leave no room for the panels."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def minus(number: str) -> str:

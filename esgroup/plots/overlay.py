@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from esgroup.plots.axes import log_scale, notebook, positive, shift, size, thinned
+from esgroup.files.autosave import must_differ
+from esgroup.files.outage import naming
+from esgroup.plots.axes import drawable, log_scale, notebook, positive, shift, short, size, thinned
 from esgroup.plots.style import LINES, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
 STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))  # where there are more runs than colours
 MOST_INSIDE = 8  # names in a legend inside the panel; more are beside it
+LONGEST_NAME, LONGEST_TITLE = 60, 90  # letters
 
 
 def overlay(histories: Sequence[str | PathLike[str]], out: str | PathLike[str]) -> Path:
@@ -38,18 +41,21 @@ def overlay(histories: Sequence[str | PathLike[str]], out: str | PathLike[str]) 
     Raises
     ------
     ValueError
-        If there is no history, one of them is not a history, or `out` has another suffix or is in a folder that does
-        not exist.
+        If there is no history, one of them is not a history, or `out` is one of them, has another suffix or is in a
+        folder that does not exist.
     ImportError
         If matplotlib is not installed.
     """
     path = check_out(out)
     if not histories:
         raise ValueError("histories must be at least one file, got none")
+    for history in histories:
+        must_differ({"histories": history, "out": out})
     runs = [read(history) for history in histories]
     figure = new_figure(9.0, 5.4)
     draw(figure, runs, names([Path(history) for history in histories]))
-    figure.savefig(path, dpi=150)
+    with naming(path):
+        figure.savefig(path, dpi=150)
     return path
 
 
@@ -69,19 +75,22 @@ def names(paths: Sequence[Path]) -> list[str]:
 def draw(figure: Any, runs: Sequence[Recorded], labels: Sequence[str]) -> None:
     """Draw the runs into an empty figure."""
     axes = figure.add_subplot()
-    everything = np.concatenate([run.best_f for run in runs])
+    everything = drawable(np.concatenate([run.best_f for run in runs]))
     zero, name = shift(everything)
     for i, (run, label) in enumerate(zip(runs, labels, strict=True)):
         style = {"color": LINES[i % len(LINES)], "linestyle": STYLES[i // len(LINES) % len(STYLES)]}
-        _line(axes, run, positive(run.best_f - zero), label, style)
+        _line(axes, run, positive(drawable(run.best_f) - zero), short(label, LONGEST_NAME), style)
     log_scale(axes, everything - zero)
     axes.set_ylabel(name)
     notebook(axes, 1.02 * max(run.nfev[-1] for run in runs), named=True)
     place = {"loc": "best"} if len(runs) <= MOST_INSIDE else {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-    axes.legend(framealpha=0.85, edgecolor="none", fontsize=9, labelcolor="#333333", **place)
+    legend = axes.legend(framealpha=0.85, edgecolor="none", fontsize=9, labelcolor="#333333", **place)
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # the name of a file may have dollar signs
     if not np.isfinite(everything).any():
         axes.text(0.5, 0.5, "no finite value so far", transform=axes.transAxes, ha="center", color="#777777")
-    figure.suptitle(_title(runs), x=0.012, ha="left", fontsize=13, fontweight="bold", color="#222222")
+    look = {"fontsize": 13, "fontweight": "bold", "color": "#222222"}
+    figure.suptitle(_title(runs), x=0.012, ha="left", parse_math=False, **look)
 
 
 def _line(axes: Any, run: Recorded, values: Any, label: str, style: dict[str, Any]) -> None:
@@ -105,4 +114,4 @@ def _title(runs: Sequence[Recorded]) -> str:
         {header.get("structure") for header in headers},
     )
     common = [str(one) for values in parts if len(values) == 1 and (one := next(iter(values)))]
-    return "  ·  ".join(common) or f"{len(runs)} runs"
+    return short("  ·  ".join(common), LONGEST_TITLE) or f"{len(runs)} runs"

@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.plots.axes import log_scale, minus, notebook, positive, shift, size, thinned
+from esgroup.files.autosave import must_differ
+from esgroup.files.outage import naming
+from esgroup.plots.axes import drawable, log_scale, minus, notebook, positive, shift, short, size, thinned
 from esgroup.plots.style import INK, PALE, RULE, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
 MOST_LABELS = 6  # names of coordinates beside a panel
+LONGEST_NAME, LONGEST_TITLE = 40, 110  # letters
+DRAWN = ("best_f", "gen_best", "sigma", "axis_ratio", "mean", "stds")
 
 
 def plot(history: str | PathLike[str], out: str | PathLike[str]) -> Path:
@@ -38,19 +42,24 @@ def plot(history: str | PathLike[str], out: str | PathLike[str]) -> Path:
     Raises
     ------
     ValueError
-        If `history` is not a history, or `out` has another suffix or is in a folder that does not exist.
+        If `history` is not a history, or `out` is the same file, has another suffix or is in a folder that does not
+        exist.
     ImportError
         If matplotlib is not installed.
     """
     path = check_out(out)
+    must_differ({"history": history, "out": out})
     run = read(history)
     figure = new_figure(11.0, 7.0)
     _draw(figure, run)
-    figure.savefig(path, dpi=150)
+    with naming(path):
+        figure.savefig(path, dpi=150)
     return path
 
 
-def _draw(figure: Any, run: Recorded) -> None:
+def _draw(figure: Any, recorded: Recorded) -> None:
+    shown: dict[str, Any] = {name: drawable(getattr(recorded, name)) for name in DRAWN}
+    run = recorded._replace(**shown)
     grid = figure.add_gridspec(4, 2, width_ratios=(1.0, 1.05))
     value = figure.add_subplot(grid[:2, 0])
     mean, stds = (figure.add_subplot(grid[rows, 1], sharex=value) for rows in (slice(0, 2), slice(2, 4)))
@@ -66,8 +75,9 @@ def _draw(figure: Any, run: Recorded) -> None:
     _name_restarts(value, run)
     figure.align_ylabels([value, sigma, ratio])
     figure.align_ylabels([mean, stds])
-    figure.suptitle(_title(run.header), x=0.012, ha="left", fontsize=13, fontweight="bold", color="#222222")
-    value.set_title(_summary(run), loc="left", fontsize=9.5, color="#444444")
+    style = {"fontsize": 13, "fontweight": "bold", "color": "#222222"}
+    figure.suptitle(_title(run.header), x=0.012, ha="left", parse_math=False, **style)
+    value.set_title(_summary(recorded), loc="left", fontsize=9.5, color="#444444")
 
 
 # ---- panels ---------------------------------------------------------------------------------------------------------
@@ -142,7 +152,8 @@ def _name_lines(axes: Any, ends: Array, colours: Array, names: Sequence[str]) ->
     order = sorted(at, key=lambda j: (round(at[j], 2), -j))
     for j, y in zip(order, _apart([at[j] for j in order], gap=0.07), strict=True):
         axes.plot([1.0, 1.03], [at[j], y], transform=axes.transAxes, color=colours[j], linewidth=0.7, clip_on=False)
-        axes.text(1.035, y, names[j], transform=axes.transAxes, va="center", fontsize=8.5, color=colours[j])
+        place = {"transform": axes.transAxes, "va": "center", "parse_math": False}  # a name may have dollar signs
+        axes.text(1.035, y, short(names[j], LONGEST_NAME), fontsize=8.5, color=colours[j], **place)
 
 
 def _height(axes: Any, value: float) -> float:
@@ -200,7 +211,7 @@ def _name_restarts(axes: Any, run: Recorded) -> None:
 
 def _title(header: dict[str, Any]) -> str:
     parts = (header.get("problem"), size(header["dim"], header.get("shape", ())), header.get("structure"))
-    return "  ·  ".join(str(part) for part in parts if part)
+    return short("  ·  ".join(str(part) for part in parts if part), LONGEST_TITLE)
 
 
 def _summary(run: Recorded) -> str:

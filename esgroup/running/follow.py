@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.running.history import may_begin_history, parse_line, parse_scalars
+from esgroup.running.history_lines import LONGEST, complete_lines, parse_generation, parse_header, parse_scalars
 
 MOST_KEPT = 1000  # generations at most, twice as many for a moment: more cannot be seen
 
@@ -31,6 +31,9 @@ class Generation(NamedTuple):
     stds: Array
     violation: float
     feasible: bool
+
+
+_NUMBERS = ("nit", "nfev", "best_f", "gen_best", "sigma", "axis_ratio", "elapsed", "violation")  # floats, or NaN
 
 
 class Event(NamedTuple):
@@ -94,12 +97,8 @@ class Followed:
             news = self._line_again(file)
             if news is None:
                 return False
-            for line in file:
-                if not line.endswith(b"\n"):
-                    if self._number == 0 and not may_begin_history(line):
-                        raise ValueError(f"{self.path} is not a history of esgroup: its first line is not a header")
-                    break
-                self._take(line)
+            for number, line in complete_lines(file, self.path, self._number + 1):
+                self._take(line, number)
                 news = True
         if news and self._last:
             last = self._whole()
@@ -115,24 +114,24 @@ class Followed:
             return False
         if os.fstat(file.fileno()).st_size > self._place:
             file.seek(self._place)
-            again, before = file.readline(), self._line.removesuffix(b"}\n")
+            again, before = file.readline(LONGEST), self._line.removesuffix(b"}\n")
             if again == self._line:
                 return False
-            if again.startswith(before) and again.endswith(b"\n"):
-                self._line = again
-                self.end = parse_line(again, self.path, self._number).get("end", {})
-                return True
-            if before.startswith(again) or again.startswith(before):
-                return None
+            if self._number > 1:  # nothing is ever added to a header
+                if again.startswith(before) and again.endswith(b"\n"):
+                    self._line = again
+                    self.end = self._parsed_line().get("end", {})
+                    return True
+                if before.startswith(again) or again.startswith(before):
+                    return None
         self._forget()
         file.seek(0)
         return True
 
-    def _take(self, line: bytes) -> None:
-        parse = parse_line if self._number == 0 else parse_scalars
-        entry = parse(line, self.path, self._number + 1)
-        self._number, self._place, self._line = self._number + 1, self._place + len(self._line), line
-        if self._number == 1:
+    def _take(self, line: bytes, number: int) -> None:
+        entry = parse_header(line, self.path) if number == 1 else parse_scalars(line, self.path, number)
+        self._number, self._place, self._line = number, self._place + len(self._line), line
+        if number == 1:
             self.header, self.limits = entry, entry.get("limits") or {}
             return
         last = self._last
@@ -151,7 +150,7 @@ class Followed:
         self._count += 1
 
     def _note_events(self, last: dict[str, Any], entry: dict[str, Any]) -> None:
-        if "limits" in entry:
+        if entry.get("limits") is not None:
             self.limits = entry["limits"]
             self.events.append(Event(entry["nfev"], entry["elapsed"], "continued from a checkpoint"))
         if last and entry["restart"] > last["restart"]:
@@ -161,8 +160,12 @@ class Followed:
 
     def _whole(self) -> Generation:
         """The last generation with its mean and standard deviations."""
-        entry = parse_line(self._line, self.path, self._number)
+        entry = self._parsed_line()
         known: dict[str, Any] = {name: self._last.get(name) for name in Generation._fields}
-        known |= {name: math.nan for name, value in known.items() if value is None}
+        known = {name: math.nan if value is None else value for name, value in known.items()}
+        known |= {name: float(known[name]) for name in _NUMBERS}
         known |= {name: np.array(entry[name], dtype=np.float64) for name in ("mean", "stds")}
         return Generation(**(known | {"feasible": self._last.get("feasible", True)}))
+
+    def _parsed_line(self) -> dict[str, Any]:
+        return parse_generation(self._line, self.path, self._number, self.header)

@@ -9,7 +9,6 @@ last line of every run that was not killed says how it ended.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import platform
@@ -23,15 +22,20 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 from esgroup.files.lines import LineFile
+from esgroup.running.history_lines import (
+    FORMAT,
+    MOST_COORDINATES,
+    complete_lines,
+    may_begin_history,
+    parse_generation,
+    parse_header,
+)
 from esgroup.running.shown import Shown
 
 if TYPE_CHECKING:
     from esgroup.groups import Group
 
-FORMAT = 1
-MOST_COORDINATES = 100
 MOST_LETTERS = 500  # of a message
-_BEGIN = b'{"esgroup_history":'  # start of every header
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,7 @@ def _is_history(path: Path) -> bool:
     with path.open("rb") as file:
         first = file.readline()
     if first.endswith(b"\n"):
-        _checked_header(_parsed(first, path, 1), path)
+        parse_header(first, path)
     elif not may_begin_history(first):
         raise ValueError(f"{path} exists and is not a history of esgroup")
     return bool(first)
@@ -244,14 +248,11 @@ def _header_and_generations(path: Path) -> tuple[dict[str, Any], list[dict[str, 
     header: dict[str, Any] = {}
     kept: list[dict[str, Any]] = []
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                break
-            entry = parse_line(line, path, number)
+        for number, line in complete_lines(file, path):
             if number == 1:
-                header = entry
+                header = parse_header(line, path)
             else:
-                _keep(kept, entry)
+                _keep(kept, parse_generation(line, path, number, header))
     if not kept:
         raise ValueError(f"{path} contains no generation" if header else f"{path} is empty, not a history of esgroup")
     return header, kept
@@ -261,51 +262,3 @@ def _keep(kept: list[dict[str, Any]], generation: dict[str, Any]) -> None:
     while kept and kept[-1]["nfev"] >= generation["nfev"]:
         kept.pop()
     kept.append(generation)
-
-
-def parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
-    """Read one complete line: the header if its number is 1, otherwise a generation; ValueError if it is neither."""
-    parsed = _parsed(line, path, number)
-    return _checked_header(parsed, path) if number == 1 else _checked_generation(parsed, path, number)
-
-
-def parse_scalars(line: bytes, path: Path, number: int) -> dict[str, Any]:
-    """Read one complete line of a generation but for its mean and stds, which may be most of it, and are left empty."""
-    begin = line.find(b', "mean": [')
-    end = line.find(b"]", line.find(b', "stds": [', begin))
-    if 0 < begin < end:
-        with contextlib.suppress(ValueError):  # written otherwise than by us: read as a whole below
-            entry: dict[str, Any] = json.loads(line[:begin] + line[end + 1 :])
-            return _checked_generation(entry | {"mean": [], "stds": []}, path, number)
-    return parse_line(line, path, number)
-
-
-def may_begin_history(start: bytes) -> bool:
-    """Whether a history may begin with these bytes, of which there may be few so far."""
-    return start[: len(_BEGIN)] == _BEGIN[: len(start)]
-
-
-def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
-    try:
-        parsed = json.loads(line)
-    except ValueError:
-        parsed = None
-    if not isinstance(parsed, dict):
-        raise ValueError(f"{path} is not a history of esgroup: line {number} is not a JSON object")
-    return parsed
-
-
-def _checked_generation(generation: dict[str, Any], path: Path, number: int) -> dict[str, Any]:
-    missing = [name for name in Recorded._fields[1:] if name not in generation and name not in _MAY_LACK]
-    if missing:
-        raise ValueError(f"{path} is not a history of esgroup: line {number} lacks {missing[0]!r}")
-    return generation
-
-
-def _checked_header(header: dict[str, Any], path: Path) -> dict[str, Any]:
-    if "esgroup_history" not in header or "dim" not in header:
-        raise ValueError(f"{path} is not a history of esgroup: its first line is not a header")
-    if header["esgroup_history"] != FORMAT:
-        wanted, got = FORMAT, header["esgroup_history"]
-        raise ValueError(f"{path} has history format {got!r}, this version of esgroup reads {wanted}")
-    return header

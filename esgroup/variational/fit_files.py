@@ -204,8 +204,12 @@ class FitHistory:
         elif self.path.exists() and self.path.stat().st_size and not _is_history(self.path):
             raise ValueError(f"history must be a new file or a history of a fit, but {self.path} is not a history")
         self._file = LineFile(self.path, append=not fresh)
-        if fresh:
-            self._file.append(json.dumps({"esgroup_posterior": HISTORY_FORMAT}) + "\n")
+        try:
+            if fresh:
+                self._file.append(json.dumps({"esgroup_posterior": HISTORY_FORMAT}) + "\n")
+        except OSError:
+            self._file.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -251,6 +255,7 @@ def _cut_after(path: Path, nit: int) -> None:
 def _is_kept(text: bytes, nit: int) -> bool:
     """Whether a line is complete and of an iteration up to `nit`."""
     try:
-        return text.endswith(b"\n") and int(json.loads(text)["nit"]) <= nit
-    except (ValueError, KeyError, TypeError):  # written in part
+        line = json.loads(text) if text.endswith(b"\n") else None
+    except (ValueError, RecursionError):  # written in part, or damaged
         return False
+    return isinstance(line, dict) and type(line.get("nit")) is int and line["nit"] <= nit

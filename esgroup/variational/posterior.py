@@ -18,7 +18,7 @@ from esgroup.distributions.base import State
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState
 from esgroup.files import npz as files
-from esgroup.files.autosave import must_be_new
+from esgroup.files.autosave import must_be_new, must_differ
 from esgroup.gradients.estimators import Estimator, Pathwise, Reinforce, Stein
 from esgroup.gradients.function import Counts, Gradients, Products, Values
 from esgroup.gradients.rows import RowFunction
@@ -207,6 +207,7 @@ def fit_posterior(
     elbo_samples = checks.whole_number("elbo_samples", elbo_samples, least=2)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function of a Fit, got {callback!r}")
+    must_differ({"history": history, "checkpoint": checkpoint})
     fit = Fit.at_start(objective, schedule, np.random.default_rng(rng))
     if checks.flag("resume", resume):
         resume_from(checkpoint, fit)

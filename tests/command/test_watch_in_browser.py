@@ -10,6 +10,7 @@ from esgroup.command import watch
 from tests.command.histories import KINDS, without_end
 from tests.compare.browser import Browser, Tab, installed
 from tests.compare.test_page_in_browser import CONTRAST
+from tests.running.damaged_histories import GENERATIONS, HEADER, text
 
 pytestmark = [
     pytest.mark.browser,
@@ -119,6 +120,45 @@ def test_a_page_that_is_no_longer_written_says_so(browser, pages, tmp_path, monk
     assert browser.open(written(history, every=60)).evaluate(stale) is False
     monkeypatch.setattr(watch.time, "time", lambda: 1e9)
     assert browser.open(written(history, every=60)).evaluate(stale) is True
+
+
+ATTACK = "window.owned = (window.owned || 0) + 1"
+HOSTILE = f"""x"' onmouseover="{ATTACK}"><script>{ATTACK}</script><img src=x onerror="{ATTACK}"><!--</title>"""
+OWN_SCRIPT_RAN = "document.querySelector('time').textContent.endsWith(' ago')"
+
+
+def test_no_script_of_a_hostile_history_runs_and_its_words_are_shown_as_they_are(browser, tmp_path):
+    header = HEADER | {"problem": HOSTILE, "structure": HOSTILE, "names": [HOSTILE, "</script><script>" + ATTACK]}
+    running, ended = GENERATIONS[0], GENERATIONS[0] | {"end": {"how": HOSTILE, "message": HOSTILE}}
+    history = tmp_path / "run.jsonl"
+    history.write_bytes(text(header, running))
+    tab = browser.open(written(history))
+    history.write_bytes(text(header, ended))
+    written(history)
+    until(tab, STATE, "Ended")  # handed over by the frame, as markup
+    for one in (tab, browser.open(history.with_suffix(".html"))):
+        assert one.evaluate("window.owned === undefined") is True
+        assert one.evaluate("[document.images.length, document.scripts.length]") == [0, 2]
+        assert one.evaluate("document.querySelector('h1').textContent") == HOSTILE
+        assert one.evaluate("document.querySelector('.message').textContent") == HOSTILE
+        assert one.evaluate(OWN_SCRIPT_RAN) is True
+        assert one.complaints() == []
+
+
+def test_even_where_markup_comes_in_the_policy_lets_no_script_run_but_our_own(browser, tmp_path):
+    history = tmp_path / "run.jsonl"
+    history.write_bytes(text(HEADER, *GENERATIONS))
+    page = written(history)
+    attacks = f"""<script>{ATTACK}</script><img src="data:," onerror="{ATTACK}"><a href="javascript:{ATTACK}">x</a>
+        <script src="data:text/javascript,{ATTACK}"></script><iframe srcdoc="<script>parent.{ATTACK}</script>"></iframe>
+        <base href="https://example.org/">"""
+    page.write_text(page.read_text(encoding="utf-8").replace("<header>", attacks + "<header>", 1), encoding="utf-8")
+    tab = browser.open(page)
+    tab.click("a")
+    assert tab.evaluate("document.scripts.length") == 4 and tab.evaluate(OWN_SCRIPT_RAN) is True
+    assert tab.evaluate("window.owned === undefined") is True
+    refused = [entry["entry"]["text"] for entry in tab.happened("Log.entryAdded")]
+    assert sum("script-src" in text for text in refused) >= 4 and any("base-uri" in text for text in refused)
 
 
 def test_without_scripts_everything_is_there_and_the_page_is_loaded_again(browser, pages, tmp_path):

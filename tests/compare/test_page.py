@@ -1,5 +1,7 @@
 """The page as it is written: its structure, what is in it, and what must not be."""
 
+import base64
+import hashlib
 import itertools
 import math
 import re
@@ -107,6 +109,15 @@ def test_nothing_is_fetched_from_anywhere():
         assert element.name not in ("iframe", "object", "embed", "base", "img")
     assert "@import" not in text
     assert re.findall(r"url\((?!#)", text) == []
+
+
+def test_the_policy_allows_the_script_of_the_page_and_no_other():
+    tree = read(sample())
+    (script,) = tree.all("script")
+    (policy,) = (e for e in tree.all("meta") if e.attributes.get("http-equiv") == "Content-Security-Policy")
+    digest = base64.b64encode(hashlib.sha256(script.text.encode()).digest()).decode()
+    directives = dict(part.split(" ", 1) for part in policy.attributes["content"].split("; "))
+    assert directives["script-src"] == f"'sha256-{digest}'" and directives["default-src"] == "'none'"
 
 
 def test_names_within_figures_are_used_once_and_still_found():

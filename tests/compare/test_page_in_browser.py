@@ -2,6 +2,7 @@
 
 import pytest
 
+from esgroup.compare import records
 from esgroup.compare.report import drawing, figures
 from esgroup.compare.report.page import Picture
 from esgroup.compare.report.summary import Ratio, overall, summarise
@@ -212,6 +213,28 @@ def drawn(tmp_path_factory):
     rows, totals = summarise(runs, "theirs"), overall(runs, "theirs")
     path.write_text(sample(rows=rows, overall=totals, pictures=pictures, reference="theirs"), encoding="utf-8")
     return path
+
+
+ATTACK = "window.owned = 1"
+HOSTILE = f"""x"'><script>{ATTACK}</script><img src=x onerror="{ATTACK}">"""
+
+
+def test_no_script_of_a_file_of_runs_runs_neither_by_names_nor_as_markup(browser, tmp_path):
+    """Names reach the page through tables, figures and the data of figures; markup comes in if one were forgotten."""
+    for seed in range(5):
+        for method in (HOSTILE, "theirs"):
+            records.append(tmp_path / "runs.csv", a_run(method, seed=seed, problem=HOSTILE, message=HOSTILE))
+    runs = records.read(tmp_path / "runs.csv")
+    found = [*figures.convergence(runs), figures.profile(runs)]
+    pictures = [Picture(HOSTILE, HOSTILE, drawing.to_svg(one), drawing.panels(one)) for one in found]
+    rows, totals = summarise(runs, "theirs"), overall(runs, "theirs")
+    text = sample(title=HOSTILE, rows=rows, overall=totals, pictures=pictures, reference="theirs")
+    for name, page in (("names", text), ("markup", text.replace("<main", HOSTILE.partition(">")[2] + "<main", 1))):
+        (tmp_path / f"{name}.html").write_text(page, encoding="utf-8")
+        tab = browser.open(tmp_path / f"{name}.html")
+        assert tab.evaluate("[window.owned === undefined, document.querySelector('h1').textContent]") == [True, HOSTILE]
+        assert tab.evaluate("document.querySelectorAll('th button').length") > 0  # made by our own script
+        assert bool(tab.complaints()) is (name == "markup")
 
 
 def point_at(tab, figure, x):

@@ -8,7 +8,8 @@ import pytest
 
 from esgroup.compare.folder import Folder
 from esgroup.compare.plan import ComparisonPlan, plan
-from esgroup.compare.records import Cell
+from esgroup.compare.records import COLUMNS, Cell
+from esgroup.compare.report import outputs
 from tests.compare.samples import run
 
 
@@ -113,6 +114,25 @@ def test_an_interrupted_write_is_mended(tmp_path: Path) -> None:
     again.add(run(seed=1))
     again.close()
     assert [one.seed for one in Folder(tmp_path / "out", small(), "c").runs] == [0, 1]
+
+
+def test_a_folder_whose_runs_are_empty_goes_on_and_has_no_report_before(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "out", small(), "c")
+    folder.close()
+    for content in ("", ",".join(COLUMNS) + "\n", "problem,di"):
+        (tmp_path / "out" / "runs.csv").write_text(content)
+        with closing(Folder(tmp_path / "out", small(), "c")) as again:
+            assert again.runs == [] and len(again.missing) == 8
+            with pytest.raises(ValueError, match=r"out.runs\.csv: .*got"):
+                outputs.write(again, "title", "c")
+
+
+def test_a_folder_with_runs_that_cannot_be_is_refused_with_their_file_and_line(tmp_path: Path) -> None:
+    with closing(Folder(tmp_path / "out", small(), "c")) as folder:
+        folder.add(run(size=0))  # by which costs would be divided
+    for _ in range(2):  # the folder is not locked by a failure
+        with pytest.raises(ValueError, match=r"line 2 of .*runs\.csv is not a run: size"):
+            Folder(tmp_path / "out", small(), "c")
 
 
 def test_runs_are_in_the_order_of_the_plan_whenever_they_ended(tmp_path: Path) -> None:

@@ -1,13 +1,17 @@
 """What is read of a file of runs is what was written to it."""
 
+import csv
 import errno
 import math
 import os
+import random
+import re
 from pathlib import Path
 
 import pytest
 
 from esgroup.compare.records import COLUMNS, Cell, Ended, append, from_line, mend, read, to_line
+from esgroup.compare.report.summary import overall, summarise
 from tests.compare.samples import failure, run
 
 
@@ -108,9 +112,74 @@ def test_a_line_that_is_no_text_is_named(tmp_path: Path) -> None:
         read(path)
 
 
-def test_an_empty_file_has_no_runs(tmp_path: Path) -> None:
-    (tmp_path / "runs.csv").write_text("")
+@pytest.mark.parametrize("content", ["", ",".join(COLUMNS) + "\n", "problem,di"])
+def test_a_file_of_a_comparison_that_was_killed_at_its_start_has_no_runs(tmp_path: Path, content: str) -> None:
+    (tmp_path / "runs.csv").write_text(content)
     assert read(tmp_path / "runs.csv") == []
+
+
+def changed(tmp_path: Path, **fields: str) -> Path:
+    """A file of two runs, the second of which has other fields."""
+    path = tmp_path / "runs.csv"
+    append(path, run())
+    line = dict(zip(COLUMNS, to_line(run(seed=1)), strict=True)) | fields
+    with path.open("a", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerow(line.values())
+    return path
+
+
+@pytest.mark.parametrize(
+    "fields, fault",
+    [
+        ({"size": "0"}, "size must be an integer from 1 "),  # by which costs are divided
+        ({"dim": "0"}, "dim must be an integer from 1 "),
+        ({"evals": "-1"}, "evals must be an integer from 0 "),
+        ({"gradients": "9" * 400}, "gradients must be an integer from 0 "),
+        ({"seed": "9" * 5000}, ""),
+        ({"ended": "tired"}, "tired"),
+        ({"cost": "g"}, "'g'"),
+        ({"best": "low"}, "low"),
+        ({"hits": "1"}, "a hit for each target"),
+        ({"hits": "0 0"}, "hits positive"),
+        ({"hits": "nan nan"}, "hits positive"),
+        ({"targets": "nan nan"}, "targets must be finite"),
+        ({"trajectory": "1:2"}, ""),
+        ({"trajectory": "0:0:1"}, "after some evaluations"),
+        ({"trajectory": "1:0:nan"}, "a finite gap"),
+        ({"message": "x" * 200_000}, "field larger"),
+        ({"more": "1"}, "must have 18 fields, got 19"),
+    ],
+)
+def test_a_run_that_cannot_be_is_named_with_its_place(tmp_path: Path, fields: dict[str, str], fault: str) -> None:
+    path = changed(tmp_path, **fields)
+    with pytest.raises(ValueError, match=rf"line 3 of .*runs\.csv is not a run: .*{fault}") as caught:
+        read(path)
+    assert len(str(caught.value)) < 1000
+
+
+def test_any_one_other_field_is_read_or_refused_with_its_place(tmp_path: Path) -> None:
+    rng, path, read_well = random.Random(1), tmp_path / "runs.csv", 0
+    words = ["", "0", "-1", "1", "x", "nan", "inf", "-inf", "1e308", "9" * 400, "1.5", "\0", "1 2", "2:0:1", ":", "f"]
+    append(path, run())
+    append(path, run(seed=1))
+    whole = path.read_text().splitlines()
+    for _ in range(300):
+        lines = [next(csv.reader([line])) for line in whole]
+        lines[rng.choice((1, 2))][rng.randrange(len(COLUMNS))] = rng.choice(words)
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows(lines)
+        try:
+            runs = read(path)
+            summarise(runs, runs[0].method)
+            overall(runs, runs[0].method)
+            read_well += 1
+        except ValueError as error:
+            assert re.search(r"line [23] of .*runs\.csv is not a run|targets must be the same", str(error))
+    assert read_well > 50
+
+
+def test_texts_of_a_file_do_not_steer_the_terminal(tmp_path: Path) -> None:
+    assert read(changed(tmp_path, message="\x1b[2Jdone"))[1].message == "�[2Jdone"
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

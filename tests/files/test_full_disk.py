@@ -4,19 +4,25 @@ import errno
 import itertools
 import json
 import os
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import esgroup
+from esgroup.command import cli, watch
+from esgroup.compare import folder, records
 from esgroup.files import lines, npz, outage
 from esgroup.files.lines import LineFile
+from esgroup.plots.run import plot
 from esgroup.running.history import read
+from tests.compare.samples import run as sample
 
 X0 = np.array([1.0, -0.5, 2.0])
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -32,6 +38,14 @@ def logp(x: np.ndarray) -> float:
 
 def search(**options: Any) -> Any:
     return esgroup.minimize(bowl, X0, 0.5, **{"rng": 1, "max_iters": 8, **options})
+
+
+def fit(**options: Any) -> Any:
+    return esgroup.fit_posterior(logp, np.zeros(2), **{"rng": 1, "max_iters": 5, **options})
+
+
+def fails(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.fixture(autouse=True)
@@ -106,6 +120,26 @@ def test_the_first_checkpoint_must_succeed(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(OSError, match="No space left"):
         esgroup.minimize(lambda x: calls.append(x) or bowl(x), X0, 0.5, checkpoint=tmp_path / "run.npz")
     assert not calls
+
+
+@pytest.mark.parametrize("run", [search, fit])
+def test_a_disk_that_is_full_at_the_first_checkpoint_is_an_error_with_the_file(
+    tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.npz"
+    with file_size(100), pytest.raises(OSError, match=r"too large.*: '.*/run\.npz'"):
+        run(checkpoint=path)
+    monkeypatch.setattr(os, "fsync", fails)  # some file systems say so late
+    with pytest.raises(OSError, match=r"No space left on device: '.*/run\.npz'") as caught:
+        run(checkpoint=path)
+    assert caught.value.errno == errno.ENOSPC and os.listdir(tmp_path) == []
+
+
+def test_the_command_names_the_checkpoint_for_which_there_is_no_room(tmp_path: Path) -> None:
+    with file_size(100):
+        result = CliRunner().invoke(cli.app, ["run", "sphere", "--checkpoint", str(tmp_path / "run.npz")])
+    assert result.exit_code == 2
+    assert re.fullmatch(r"error: File too large: .*/run\.npz\n", result.stderr)
 
 
 def test_an_exception_of_the_objective_is_not_hidden_by_a_full_disk(
@@ -205,7 +239,7 @@ class Disk:
 
     def write(self, data: bytes) -> int:
         if Disk.free <= 0:
-            raise FULL
+            fails()
         count = self._file.write(data[: Disk.free])
         Disk.free -= count
         return count
@@ -320,8 +354,32 @@ def test_the_history_of_a_fit_survives_a_full_disk(tmp_path: Path, disk: type[Di
         esgroup.fit_posterior(logp, np.zeros(2), rng=1, max_iters=5, history=path, callback=fill_and_free)
     assert [json.loads(line)["nit"] for line in path.read_text().splitlines()[1:]] == [1, 2, 4, 5]
     disk.free = 0
-    with pytest.raises(OSError, match="No space left"):  # its header is the first write
+    with pytest.raises(OSError, match=r"No space left.*fit\.jsonl"):  # its header is the first write
         esgroup.fit_posterior(logp, np.zeros(2), rng=1, max_iters=5, history=path)
+
+
+# ---- files that are written once ------------------------------------------------------------------------------------
+
+
+def page(history: Path, out: Path) -> None:
+    watch.watch(history, out, once=True, say=lambda line: None)
+
+
+def runs(history: Path, out: Path) -> None:
+    records.append(out, sample())
+
+
+def plan(history: Path, out: Path) -> None:
+    folder.replace_text(out, "{}")
+
+
+@pytest.mark.parametrize(
+    "write, name", [(page, "p.html"), (plot, "p.png"), (plot, "p.svg"), (runs, "r.csv"), (plan, "p.json")]
+)
+def test_a_file_for_which_there_is_no_room_is_named(tmp_path: Path, write: Callable[..., Any], name: str) -> None:
+    search(history=tmp_path / "h.jsonl")
+    with file_size(1), pytest.raises(OSError, match=f"too large.*: .*/{name}"):
+        write(tmp_path / "h.jsonl", tmp_path / name)
 
 
 def test_lines_go_to_a_pipe(tmp_path: Path) -> None:

@@ -204,3 +204,22 @@ def test_pyplot_is_not_loaded(tmp_path: Path) -> None:
     )
     root = Path(run.__file__).parents[2]
     subprocess.run([sys.executable, "-c", code, path, tmp_path / "x.png"], check=True, cwd=root)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("low, high", [(1e-300, 1e300), (-1.7e308, 1.7e308), (5e-324, 5e-324)])
+def test_the_largest_and_the_smallest_values_are_drawn(tmp_path: Path, low: float, high: float) -> None:
+    figure = drawn(write_history(tmp_path / "run.jsonl", [high, high, low]))
+    figure.savefig(tmp_path / "run.png", dpi=30)
+    assert f"best value {low:.4g}".replace("-", "−") in panel(figure, "best value").get_title(loc="left")
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_may_have_signs_of_formulas_and_any_length(tmp_path: Path) -> None:
+    names = ["cost in $", "$\\frac{$", "x" * 3000]
+    path = write_history(tmp_path / "run.jsonl", [3.0, 2.0, 1.0], names=names, problem="$\\alpha_{$" + "y" * 3000)
+    figure = drawn(path)
+    figure.savefig(tmp_path / "run.svg")
+    texts = [text.get_text() for text in panel(figure, "mean").texts]
+    assert sorted(texts) == sorted(["cost in $", "$\\frac{$", "x" * 39 + "…"])
+    assert figure.get_suptitle().startswith("$\\alpha_{$yy") and len(figure.get_suptitle()) <= 110

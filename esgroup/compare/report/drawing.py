@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from esgroup.checks import Array
 from esgroup.compare.report.words import gap
+from esgroup.files.outage import naming
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -138,10 +139,10 @@ def save(figure: Figure, path: str | PathLike[str]) -> Path:
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"the figure's file must end in {' or '.join(SUFFIXES)}, got {str(path)!r}")
-    if path.suffix.lower() == ".svg":
-        path.write_text(_svg(figure, transparent=False), encoding="utf-8", newline="")
-    else:
-        with plain():
+    with naming(path), plain():
+        if path.suffix.lower() == ".svg":
+            path.write_text(_svg(figure, transparent=False), encoding="utf-8", newline="")
+        else:
             figure.savefig(path, dpi=160)
     return path
 

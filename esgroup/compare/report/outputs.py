@@ -36,10 +36,18 @@ def write(folder: Folder, title: str, command: str) -> str:
         Heading of the table and the page.
     command
         The command line that made the comparison.
+
+    Raises
+    ------
+    ValueError
+        If the folder has no runs of its reference, or runs that do not belong together.
     """
     about = _about(folder, command)
     runs, reference, here = measured(folder.runs), folder.plan.reference, folder.path
-    rows, totals = summary.summarise(runs, reference), summary.overall(runs, reference)
+    try:
+        rows, totals = summary.summarise(runs, reference), summary.overall(runs, reference)
+    except ValueError as error:  # of runs that are missing, or do not belong together
+        raise ValueError(f"{here / 'runs.csv'}: {error}") from error
     scaled = {case: _scaled(*case) for case in summary.blocks(runs)}
     rows = [row._replace(scaled=scaled[row.problem, row.dim]) for row in rows]
     versions = ", ".join(f"{name} {version}" for name, version in about.versions.items())

@@ -13,6 +13,7 @@ from esgroup.compare.records import Cost
 from esgroup.compare.report import words
 from esgroup.compare.report.drawing import Panel
 from esgroup.compare.report.summary import Overall, Ratio, Row
+from esgroup.files.markup import content_policy
 
 _PIXELS = {"pt": 96 / 72, "in": 96.0}  # CSS pixels per unit
 _DEFAULT_WIDTH = 960.0  # CSS pixels, for a figure that does not state its width
@@ -74,7 +75,9 @@ def page(
     """Return the whole page; the same arguments give the same text. Needs Jinja2, from the extra "compare"."""
     first, *others = words.answer(rows, overall, reference)
     reach = _reach(rows, overall)
-    text: str = _template().render(
+    source = files("esgroup.compare.report").joinpath("page.html.j2").read_text(encoding="utf-8")
+    text: str = _template(source).render(
+        policy=content_policy(source),
         title=title,
         answer=first,
         others=others,
@@ -110,7 +113,7 @@ def page(
     return text
 
 
-def _template() -> Any:
+def _template(source: str) -> Any:
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
@@ -119,7 +122,7 @@ def _template() -> Any:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     environment.filters |= {"breakable": breakable, "printable": printable}
-    return environment.from_string(files("esgroup.compare.report").joinpath("page.html.j2").read_text(encoding="utf-8"))
+    return environment.from_string(source)
 
 
 # ---- text -----------------------------------------------------------------------------------------------------------
