@@ -115,6 +115,11 @@ class Way:
         return evaluate
 
 
+def _own(X: Any) -> Any:
+    """Points that an objective may change: arrays, dicts with arrays in them, or what its strategy makes of them."""
+    return [own_point(x) for x in X] if isinstance(X, list) else X.copy()
+
+
 def objective(fun: Any, args: Any) -> Call:
     """Return fun as a function of the point alone."""
     if not callable(fun):
@@ -155,11 +160,11 @@ def _number_of_workers(workers: Any) -> int:
 
 
 def _in_a_loop(call: Call, failures: Failures, X: Array, arrived: dict[int, Any], enough: Enough | None) -> None:
-    for i, x in enumerate(X):
+    for i, (x, own) in enumerate(zip(X, _own(X), strict=True)):
         if enough is not None and enough():
             return
         try:
-            value = call_objective(call, own_point(x))
+            value = call_objective(call, own)
         except Exception as error:
             value = error
         arrived[i] = failures.value_of(value, x)
@@ -168,7 +173,7 @@ def _in_a_loop(call: Call, failures: Failures, X: Array, arrived: dict[int, Any]
 def _in_one_call(call: Call, failures: Failures, X: Array, arrived: dict[int, Any], enough: Enough | None) -> None:
     n = len(X)
     try:
-        values = call_objective(call, [own_point(x) for x in X] if isinstance(X, list) else X.copy())
+        values = call_objective(call, _own(X))
     except Exception as error:
         arrived.update((i, failures.value_of(error)) for i in range(n))
         return
@@ -186,7 +191,7 @@ def _through_map(
     arrived: dict[int, Any],
     enough: Enough | None,
 ) -> None:
-    outcomes = mapper(failures.guarded(call), [own_point(x) for x in X])
+    outcomes = mapper(failures.guarded(call), list(_own(X)))
     lazy = isinstance(outcomes, map)  # it evaluates a point when it is asked for it; others have begun with all of them
     for i, outcome in enumerate(outcomes):
         arrived[i] = failures.value_of(outcome, X[i] if i < len(X) else None)

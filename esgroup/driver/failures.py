@@ -97,7 +97,7 @@ class Guarded:
 
 def one_number(value: Any, x: Any) -> float:
     """Return the value of a function at the point x as a float, or raise ValueError that says what it returned."""
-    found = value if type(value) is float else number(value)
+    found = value if isinstance(value, float) else number(value)
     if found is None:
         wanted = "it must return one real number, NaN if the evaluation failed"
         missing = ": is a return missing?" if value is None else ""
