@@ -83,7 +83,9 @@ def _constraint_difference(saved: Searcher, given: Searcher) -> str | None:
     if (theirs and theirs.number) != (ours and ours.number):
         has = f"has {theirs.number} constraints" if theirs else "has no constraints"
         return f"it {has}, not {ours.number if ours else 'none'}"
-    return "its equality constraints or their tolerance differ"
+    if theirs and ours and theirs.tolerance != ours.tolerance:
+        return f"its constraint_tol is the tolerance {theirs.tolerance}, not {ours.tolerance}"
+    return "other constraints of it are equalities"
 
 
 def _size(strategy: Strategy) -> str:
