@@ -85,7 +85,7 @@ class Way:
     def crew(self, stack: ExitStack, *, ahead: int = 0) -> Crew:
         """Return those who evaluate in parallel, until the stack is closed."""
         if self.executor is None:
-            number = _number_of_workers(self.workers)
+            number = number_of_workers(self.workers)
             return stack.enter_context(Processes(self.call, number, timeout=self.eval_timeout, ahead=ahead))
         crew = OnExecutor(self.call, self.executor, timeout=self.eval_timeout, max_pending=self.max_pending)
         if self.eval_timeout is not None and crew.slots is None:
@@ -106,7 +106,7 @@ class Way:
         limited = timed or self.eval_timeout is not None or self.max_pending is not None or failures.most is not None
         if self.executor is None and callable(self.workers):
             evaluate: Evaluate = partial(_through_map, self.workers, sendable(self.workers, self.call), failures)
-        elif self.executor is not None or _number_of_workers(self.workers) > 1 or self.eval_timeout is not None:
+        elif self.executor is not None or number_of_workers(self.workers) > 1 or self.eval_timeout is not None:
             crew = self.crew(stack, ahead=0 if limited else 1)
             most_out = (self.max_pending or math.inf) if limited else None
             evaluate = partial(_by_a_crew, crew, failures, self.eval_timeout, most_out)
@@ -139,7 +139,7 @@ def _check_one_way(vectorized: bool, workers: Any, executor: Any) -> None:
         raise ValueError("vectorized=True evaluates the whole generation in one call: leave out workers and executor")
 
 
-def _number_of_workers(workers: Any) -> int:
+def number_of_workers(workers: Any) -> int:
     """Return the number of processes that `workers` means; -1 is one per core."""
     if workers is None:
         return 1

@@ -17,7 +17,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.driver.asynchronous import Asynchronous
 from esgroup.driver.constraints import Constraints, WithConstraints, parse_constraints
-from esgroup.driver.evaluate import Enough, Evaluate, Way, objective
+from esgroup.driver.evaluate import Enough, Evaluate, Way, number_of_workers, objective
 from esgroup.driver.failures import Failures, OnError
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.driver.resume import Keeper
@@ -283,8 +283,8 @@ def minimize(
     if repeated is not None and not can_restart:
         raise ValueError(f"restarts are for searches over vectors from a point, got {type(x0).__name__}")
     restarted = RestartedSearch(first, repeated)
-    if isinstance(workers, int) and not asynchronous:
-        restarted.least_batch = workers
+    if not (callable(workers) or asynchronous):
+        restarted.least_batch = number_of_workers(workers)
     keeper = Keeper(checkpoint, given)
     if checks.flag("resume", resume):
         keeper.resume(restarted)

@@ -174,6 +174,15 @@ class TestValues:
         assert len({args[2:] for args in tasks}) == 6
 
 
+def test_one_process_for_each_core_gets_as_many_points_of_a_model_as_that_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    options: dict[str, Any] = {"sigma0": 0.5, "model": "quadratic", "max_evals": 60, "rng": 1}
+    three, all_cores, alone = (esgroup.minimize(weighted, np.ones(3), workers=n, **options) for n in (3, -1, None))
+    assert np.array_equal(all_cores.x, three.x) and not np.array_equal(alone.x, three.x)
+
+
 def process_id(x: Array) -> int:
     return os.getpid()
 
