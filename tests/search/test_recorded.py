@@ -1,37 +1,82 @@
-"""Searches with fixed seeds take the evaluations that they took before: see `recorded.py`."""
+"""Searches with fixed seeds do what they did before: see `recorded.py`."""
 
 import pytest
 
-from tests.search.recorded import SEARCHES, evaluations
+from tests.search.recorded import SEARCHES, Recorded, rounding
 
-EVALUATIONS = {
-    "ellipsoid full": 980,
-    "ellipsoid triangular": 980,
-    "ellipsoid block_triangular:k=3": 1580,
-    "ellipsoid heisenberg:k1=1,k2=1": 1580,
-    "ellipsoid diagonal": 580,
-    "ellipsoid full, popsize 60": 3060,
-    "ellipsoid full without decoding": 1610,
-    "ellipsoid mirrored": 940,
-    "ellipsoid paper": 10020,
-    "ellipsoid of 70": 4480,
-    "ellipsoid bounded": 290,
-    "ellipsoid with cov0": 950,
-    "ellipsoid with noise adaptation": 680,
-    "rosenbrock": 1323,
-    "integers": 216,
-    "rastrigin with ipop": 9814,
-    "rastrigin with bipop": 4508,
-    "spd": 534,
-    "matrix": 999,
-    "basins": 828,
+ROUNDING = "6f3cc1d9b1f8"  # of the machine on which the table was recorded
+RECORDED = {
+    "ellipsoid full": Recorded(980, "0", "5f9483de7579"),
+    "ellipsoid triangular": Recorded(980, "0", "c08ae5d012c2"),
+    "ellipsoid block_triangular:k=3": Recorded(1580, "0", "f7368de2bc5b"),
+    "ellipsoid heisenberg:k1=1,k2=1": Recorded(1580, "0", "779291204ca7"),
+    "ellipsoid diagonal": Recorded(580, "0.00907873", "44f0b4dd73a6"),
+    "ellipsoid full, popsize 60": Recorded(3060, "0", "71f9bc8aa111"),
+    "ellipsoid full without decoding": Recorded(1610, "0", "45f428ddcfc3"),
+    "ellipsoid mirrored": Recorded(940, "0", "8bd4b3c17f3f"),
+    "ellipsoid paper": Recorded(10020, "0", "ec0b082dd425"),
+    "ellipsoid of 70": Recorded(4480, "0.00907089", "fa36d7cc0696"),
+    "ellipsoid bounded": Recorded(290, "10.4212", "b460545ee8ca"),
+    "ellipsoid with cov0": Recorded(950, "0", "6438a0f4ca20"),
+    "ellipsoid with noise adaptation": Recorded(680, "0.000827991", "e76ab369c540"),
+    "ellipsoid with tpa": Recorded(930, "0", "e21ce3d31edc"),
+    "ellipsoid with fixed, integer and bounds": Recorded(1500, "3.89635", "392b9a1d2589"),
+    "corner of a box": Recorded(36, "0", "8fc218c70595"),
+    "rosenbrock": Recorded(1323, "0", "a729e6b0a457"),
+    "integers": Recorded(216, "0.6", "4fe6311d0d3f"),
+    "rastrigin with ipop": Recorded(9814, "0", "9ea695f20524"),
+    "rastrigin with bipop": Recorded(4508, "0", "2a2a2959cfc6"),
+    "frame": Recorded(1056, "0", "0f711f76bec8"),
+    "frame of 4 axes, bounded": Recorded(759, "0.0914371", "166b782dd5b9"),
+    "frame of 100": Recorded(3000, "0.000234818", "0975c5d4cd18"),
+    "model": Recorded(443, "0", "53f0c562823b"),
+    "model, diagonal": Recorded(120, "0.55741", "98790f56ac82"),
+    "model, bounded and fixed": Recorded(120, "122", "e117d81197e0"),
+    "model, rastrigin": Recorded(120, "36.7417", "210257d5dcc7"),
+    "model, Space": Recorded(34, "0.000763892", "e2fdf4266efa"),
+    "model, late": Recorded(150, "12.4121", "7087b2dc5836"),
+    "model, foreign": Recorded(150, "0.711577", "4cfae2df0a3b"),
+    "model, data": Recorded(100, "3.65154", "39d2501e113e"),
+    "constraints": Recorded(2500, "31.5396", "5536a992e202"),
+    "constraints kept": Recorded(1500, "0.0990894", "73d358690c29"),
+    "constraints, integers": Recorded(1000, "89.6232", "659ae0948b55"),
+    "constraints, restarts": Recorded(4000, "0.997479", "1db2f8423bb9"),
+    "constraints, told": Recorded(1500, "0", "f05653dd9526"),
+    "Space": Recorded(408, "0", "be9e6d5fd6a5"),
+    "Space with choices": Recorded(1500, "0.04", "e4fa90f51eee"),
+    "Space with choices and constraints": Recorded(1500, "0.460223", "361f5e47b266"),
+    "Space with choices and restarts": Recorded(4000, "0.04", "d7d5d7894896"),
+    "late": Recorded(1510, "0", "00348854fb57"),
+    "late, bounded": Recorded(3220, "0", "404add3442dc"),
+    "late, tpa": Recorded(2300, "0", "55e6c8d6f426"),
+    "foreign": Recorded(2871, "0", "4fe8d2bce588"),
+    "data": Recorded(1184, "0", "45eeae3bbaca"),
+    "Gaussian": Recorded(819, "0", "ee2bd8e6ff26"),
+    "Normal": Recorded(114, "0", "67a485942a95"),
+    "spd": Recorded(534, "0", "a8fe4f41715a"),
+    "matrix": Recorded(999, "0", "b49337605344"),
+    "basins": Recorded(828, "0", "4917a86415ce"),
+    "basins bounded": Recorded(3000, "0.561947", "67f872b5858f"),
+}
+# Two models that tell equally well are told apart by their last digits
+DEPEND_ON_ROUNDING = {
+    "model",
+    "model, diagonal",
+    "model, bounded and fixed",
+    "model, rastrigin",
+    "model, Space",
+    "model, late",
+    "model, foreign",
+    "model, data",
 }
 
 
 def test_every_search_of_the_table_is_recorded() -> None:
-    assert SEARCHES.keys() == EVALUATIONS.keys()
+    assert SEARCHES.keys() == RECORDED.keys() >= DEPEND_ON_ROUNDING
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_a_search_takes_as_many_evaluations_as_recorded(name: str) -> None:
-    assert evaluations(name) == EVALUATIONS[name]
+def test_a_search_does_what_was_recorded(name: str) -> None:
+    if name in DEPEND_ON_ROUNDING and rounding() != ROUNDING:
+        pytest.skip("this machine rounds differently")
+    assert SEARCHES[name](1.0) == RECORDED[name]
