@@ -81,13 +81,13 @@ def stored(path: Path) -> tuple[Any, Any]:
     """What a checkpoint holds, without what depends on the time."""
     header, arrays = npz.read(path, "searcher")
     header = {name: value for name, value in header.items() if name != "seconds"}
-    past = {name: value for name, value in header["campaign"]["past"].items() if name != "seconds"}
-    return header | {"campaign": header["campaign"] | {"past": past}}, arrays
+    past = {name: value for name, value in header["run"]["past"].items() if name != "seconds"}
+    return header | {"run": header["run"] | {"past": past}}, arrays
 
 
 def evaluations(header: dict[str, Any]) -> int:
     """The evaluations of all restarts in the header of a checkpoint."""
-    return int(header["campaign"]["past"]["nfev"] + header["nfev"])
+    return int(header["run"]["past"]["nfev"] + header["nfev"])
 
 
 def same(first: Any, second: Any) -> bool:

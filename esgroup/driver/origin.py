@@ -2,7 +2,8 @@
 
 A search that is resumed continues from its own state. Another start or seed would have no effect, and another problem
 would mix values of two functions; so they are refused rather than ignored. The file has numbers as they were given, and
-digests of arrays. What cannot be compared is left out: generators, distributions as x0, and files of older versions.
+digests of arrays. What cannot be compared is left out: generators, distributions as x0, and files that
+`Searcher.save` wrote.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def origin_of_call(path: str | PathLike[str] | None, given: Mapping[str, Any]) -
 
 
 def origin_of_file(header: Mapping[str, Any]) -> Origin:
-    """Return the origin that the header of a checkpoint has; one of an older version has none."""
+    """Return the origin that the header of a checkpoint has; one of `Searcher.save` has none."""
     if "origin" not in header:
         return Origin(None, {})
     stored = entry(header, "origin", dict)

@@ -1,8 +1,4 @@
-"""One search after another under common limits.
-
-A checkpoint stores the names that this class had when the format was fixed: "campaign" for the whole, "torn" for
-`partial` and "untold" for `undo`. They stay, so that every saved file can still be loaded.
-"""
+"""One search after another under common limits."""
 
 from __future__ import annotations
 
@@ -316,8 +312,8 @@ class RestartedSearch:
             "schedule": self.schedule._asdict(),
             "plan": self.plan._asdict(),
             "rng": None if self.rng is None else checked.generator_to_json(self.rng),
-            "torn": None if self.partial is None else list(self.partial.items()),
-            "untold": None if undo is None else _as_json(undo),
+            "partial": None if self.partial is None else list(self.partial.items()),
+            "undo": None if undo is None else _as_json(undo),
         }
 
     def restore(self, search: Searcher, saved: Any) -> None:
@@ -326,14 +322,12 @@ class RestartedSearch:
         limits = search.limits
         if saved is not None:  # otherwise Searcher.save wrote the file
             limits = parse_limits(**saved["limits"])
-            past: Past = _from_json(Past, saved["past"], search.shape)
-            rule = search.constraints  # in older files violations are relative
-            self.past = past if rule is None else past._replace(best_violation=rule.violation_of(past.best_g))
+            self.past = _from_json(Past, saved["past"], search.shape)
             self.schedule = _from_json(Schedule, saved["schedule"])
             self.plan = _from_json(Plan, saved["plan"])
             if (state := checked.optional_entry(saved, "rng", dict)) is not None and self.rng is not None:
                 self.rng = checked.generator_from_json(state)
-            self._restore_partial(checked.optional_entry(saved, "torn", list), saved["untold"])
+            self._restore_partial(checked.optional_entry(saved, "partial", list), saved["undo"])
         self.limits = limits._replace(**{name: new for name, new in self.limits._asdict().items() if new is not None})
         search.limits = _remaining(self.limits, self.past)
 
@@ -393,8 +387,6 @@ def _from_json(kind: Any, saved: dict[str, Any], shape: tuple[int, ...] = ()) ->
     """Rebuild a named tuple from JSON and check it; `shape` is that of a point."""
     values: dict[str, Any] = {}
     for name in kind._fields:
-        if name not in saved and name in kind._field_defaults:  # files of older versions
-            continue
         get: Any = checked.optional_entry if name in _OPTIONAL else checked.entry
         values[name] = get(saved, name, _KINDS.get(name, int))
     if values.get("best_x") is not None:

@@ -20,7 +20,7 @@ from esgroup.strategies.vector import VectorSearch
 
 
 class Keeper(FileKeeper[RestartedSearch]):
-    """Writes the checkpoint of a search; the header key "campaign" keeps its name, so that old files still load.
+    """Writes the checkpoint of a search.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Keeper(FileKeeper[RestartedSearch]):
     def contents(self, kept: RestartedSearch) -> Contents:
         """Return the parts of the current search, with the state of restarts and the origin in the header."""
         header, arrays = snapshot.parts_to_file(kept.search.parts)
-        return snapshot.KIND, {**header, "campaign": kept.to_json(), "origin": self._origin.to_json()}, arrays
+        return snapshot.KIND, {**header, "run": kept.to_json(), "origin": self._origin.to_json()}, arrays
 
     def resume(self, restarted: RestartedSearch) -> None:
         """Set a search that has not begun to the state in the file."""
@@ -55,7 +55,7 @@ class Keeper(FileKeeper[RestartedSearch]):
                 or origin_difference(origin, self._origin, not_given)
             )
             if difference is None:
-                restarted.restore(search, header.get("campaign"))
+                restarted.restore(search, header.get("run"))
         if difference is not None:
             raise ValueError(f"the checkpoint {os.fspath(path)!r} must be that of the same search, but {difference}")
         problem = self._origin.problem if origin.problem is None else origin.problem
@@ -71,8 +71,8 @@ class Keeper(FileKeeper[RestartedSearch]):
         """Compare the popsize of the first run, if it is given: restarts choose those of later runs."""
         if self._given.get("popsize") is None:
             return None
-        campaign = header.get("campaign")
-        first = saved.popsize if campaign is None else files.entry(campaign["schedule"], "popsize", int)
+        run = header.get("run")
+        first = saved.popsize if run is None else files.entry(run["schedule"], "popsize", int)
         return None if first == given.popsize else f"its popsize is {first}, not {given.popsize}"
 
 

@@ -1,6 +1,6 @@
 """Checkpoints: one .npz file of numbers and JSON, always replaced as a whole; reading it never executes code.
 
-The member "header" is JSON text as bytes, {"format": "esgroup", "version": 2, "kind": ..., "esgroup": ..., "arrays":
+The member "header" is JSON text as bytes, {"format": "esgroup", "version": 3, "kind": ..., "esgroup": ..., "arrays":
 [names], "content": ...}; the others are the arrays. All are stored uncompressed, so that no file can unpack to more
 than its own size.
 """
@@ -41,8 +41,7 @@ from esgroup.files.outage import naming
 Path = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
 
-FORMAT, VERSION = "esgroup", 2
-READABLE = (1, 2)  # versions
+FORMAT, VERSION = "esgroup", 3
 REMNANTS_EVERY = 60.0  # seconds between two looks for files of killed processes: directories may be large
 
 
@@ -327,10 +326,10 @@ def _decoded(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], kind
         raise CheckpointError("is not a checkpoint: its header is not JSON") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT or type(header.get("version")) is not int:
         raise CheckpointError(f"is not a checkpoint: its header does not name the format {FORMAT!r} and a version")
-    if header["version"] not in READABLE:
+    if header["version"] != VERSION:
         theirs = f"format version {reprlib.repr(header['version'])} (of esgroup {reprlib.repr(header.get('esgroup'))})"
-        ours = f"esgroup {_esgroup_version()!r} reads versions {READABLE[0]} to {READABLE[-1]}"
-        raise CheckpointError(f"has {theirs}, but {ours}")
+        ours = f"esgroup {_esgroup_version()!r} reads version {VERSION}"
+        raise CheckpointError(f"has {theirs}, but {ours}: finish it with the esgroup that wrote it, or start again")
     if header.get("kind") != kind:
         raise CheckpointError(f"holds a {reprlib.repr(header.get('kind'))}, not a {kind!r}")
     if header.get("arrays") != list(members):  # a zip archive does not protect the list of its members

@@ -44,7 +44,7 @@ class Box:
     """Bounds, fixed and integer coordinates of the user's x, and the map from the search's y, which has none of them.
 
     y has the coordinates that are not fixed. Bounds are met by a bend (`Bend`): x = y except within a margin of
-    min(margin range, max(sigma0, |x0 - bound|) / 2) at a bound. Samples reach a bound in the limit only, so that a
+    min(0.02 range, max(sigma0, |x0 - bound|) / 2) at a bound. Samples reach a bound in the limit only, so that a
     search also tries points that are exactly on the bounds near its mean (`onto_bounds`). Integers are rounded, with
     mirrors at their bounds, so that each integer has an interval of length 1 in y.
     """
@@ -55,8 +55,6 @@ class Box:
     fixed: Mask  # (dim,): these stay at x0
     integer: Mask
     steps0: Array  # (dim,), default of the first standard deviations of x
-    margin: float = 0.1  # largest bent part of the range at a bound; the defaults are those of files of older versions
-    draws_again: bool = False  # whether samples behind a mirror are drawn again
 
     def __post_init__(self) -> None:
         for name in ("x0", "lower", "upper", "fixed", "integer", "steps0"):
@@ -241,7 +239,7 @@ class Box:
     @cached_property
     def _bend(self) -> Bend:
         lower, upper, x0, free = self.lower, self.upper, self.x0, self.free
-        most = np.where(self.integer, 0.0, self.margin * (upper - lower))
+        most = np.where(self.integer, 0.0, _MARGIN * (upper - lower))
         steps = np.minimum(self.steps0, _WIDEST * (upper - lower))
         low, high = (np.minimum(most, 0.5 * np.maximum(steps, gap)) for gap in (x0 - lower, upper - x0))
         low, high = np.where(np.isfinite(lower), low, 0.0), np.where(np.isfinite(upper), high, 0.0)
@@ -300,7 +298,7 @@ def make_box(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None
         stays |= lower == upper
         if steps is None:
             steps = _default_steps(point, lower, upper, stays, whole)
-        return Box(point, lower, upper, stays, whole, steps, _MARGIN, draws_again=True)
+        return Box(point, lower, upper, stays, whole, steps)
     except ValueError as error:
         raise ValueError(f"{error}{hint}") from None
 

@@ -67,10 +67,6 @@ class Widening:
         """
         return 0.0, 0.0, -1.0, 0.0, 0.0, 0.0
 
-    def over(self) -> tuple[float, ...]:
-        """The memory of a search that is never widened."""
-        return 0.0, 0.0, -1.0, -_LARGEST, 1.0, float(self.fruitless)
-
     def due(self, memory: Array, value: float, widest: float) -> float:
         """Return the share of the first standard deviations to begin with again, 0 to go on as it is.
 

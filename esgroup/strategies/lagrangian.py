@@ -173,12 +173,9 @@ class AugmentedLagrangian:
         """Return the state whose fields are stored in `arrays`, by name; ValueError if they are not one."""
         m = self.number
         points = finite_array(arrays, "points", (None, *shape))
-        if "units" in arrays:
-            units = stored_array(arrays, "units", (1 + m,))
-            if not (np.isnan(units).all() or (np.isfinite(units) & (units > 0)).all()):
-                raise ValueError(f"units must be positive numbers, got {units}")
-        else:  # older files: multipliers and penalties are those of values and constraints as they were told
-            units = np.full(1 + m, math.nan if np.isnan(stored_array(arrays, "scales", (m,))).any() else 1.0)
+        units = stored_array(arrays, "units", (1 + m,))
+        if not (np.isnan(units).all() or (np.isfinite(units) & (units > 0)).all()):
+            raise ValueError(f"units must be positive numbers, got {units}")
         return LagrangianState(
             finite_array(arrays, "multipliers", (m,)),
             finite_array(arrays, "penalties", (m,)),

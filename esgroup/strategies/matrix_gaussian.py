@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
@@ -107,10 +105,6 @@ class MatrixGaussianSearch(Strategy):
         state.root[:] = first.root
         self.evolution.refresh(state)
         return state
-
-    def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
-        newer = {name: np.empty(0) for name in ("rest", "probes", "course")}  # older files do not have them
-        return super().read_state({**newer, **arrays})
 
     def mean(self, state: SearchState) -> Array:
         return state.mean.reshape(self.shape).copy()

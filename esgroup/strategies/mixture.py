@@ -177,10 +177,6 @@ class MixtureSearch(Strategy):
         variances = [c.evolution.variances(s) for c, s in zip(descents.components, searches, strict=True)]
         return self._mixed_stds(means, np.array(variances))
 
-    def component_shapes(self) -> list[dict[str, int]]:
-        """Return how the state of each component is packed: the lengths of its arrays, by name and in order."""
-        return [component.evolution.shapes() for component in self._descents.components]
-
     def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> MixtureSearchState:
         """Return the state whose fields are stored in `arrays`; the list of optima may have grown."""
         descents, length = self._descents, len(stored_array(arrays, "hits", (None,)))
@@ -189,11 +185,7 @@ class MixtureSearch(Strategy):
                 f"the array 'hits' must have at most {descents.niches.capacity} entries, the optima kept, got {length}"
             )
         shapes = {name: kept.shape for name, kept in descents.resized(self.start(), length)._asdict().items()}
-        state = MixtureSearchState(**{name: stored_array(arrays, name, shape) for name, shape in shapes.items()})
-        if length < descents.niches.capacity:
-            # in files of versions whose lists did not grow, a component may be in a duel for a slot: now there are more
-            state = state._replace(phase=np.where(state.phase == DUEL, SEARCH, state.phase))
-        return state
+        return MixtureSearchState(**{name: stored_array(arrays, name, shape) for name, shape in shapes.items()})
 
     # ---- samples ------------------------------------------------------------------------------------------------
 

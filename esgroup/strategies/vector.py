@@ -32,7 +32,7 @@ from esgroup.strategies.base import (
 from esgroup.strategies.box import Box, unresolved
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
-from esgroup.strategies.frames import BEGIN, Follow, FrameEvolution
+from esgroup.strategies.frames import Follow, FrameEvolution
 from esgroup.strategies.integers import WIDENED, Widening
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
 from esgroup.strategies.sampling import Sampling, shortened
@@ -187,15 +187,7 @@ class VectorSearch(Strategy):
         return state
 
     def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> SearchState:
-        shapes, adaptation = self.evolution.shapes(), self.evolution.adaptation
-        if adaptation is not None and "rates" in arrays and arrays["rates"].shape == (4,):  # older files do not have q
-            arrays = {**arrays, "rates": np.append(arrays["rates"], adaptation.start)}
-        if "rest" not in arrays:  # older searches go on as they were
-            arrays = {**arrays, "rest": np.array([] if self._widening is None else self._widening.over())}
-        arrays = {"probes": np.empty(0), "course": np.empty(0), **arrays}
-        if arrays["course"].shape == (3,):  # older files do not have the medians
-            arrays["course"] = np.append(arrays["course"], BEGIN[3:])
-        lengths: dict[str, int | None] = {**shapes}
+        lengths: dict[str, int | None] = {**self.evolution.shapes()}
         if self.group.follows:
             lengths["root"] = None
         state = SearchState(**{name: finite_array(arrays, name, (lengths[name],)) for name in SearchState._fields})
@@ -240,7 +232,7 @@ class VectorSearch(Strategy):
 
     @cached_property
     def _may_draw_again(self) -> bool:
-        return self.box.draws_again and self.options.algorithm != "paper" and not self.options.mirrored
+        return self.options.algorithm != "paper" and not self.options.mirrored
 
     def _draw_again(self, state: SearchState, generation: Generation, y: Array, rng: np.random.Generator) -> bool:
         """Draw samples that are behind a mirror, and their y, again; returns whether there were any.

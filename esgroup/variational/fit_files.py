@@ -137,9 +137,8 @@ def _restore(fit: Fit, header: dict[str, Any], arrays: files.Arrays) -> None:
     fit.last = None if last is None else WindowSummary(*map(float, last))
     fit.elbo, fit.elbo_stderr = map(float, entry(header, "smoothed", list))
     fit.converged, fit.message = entry(header, "converged", bool), entry(header, "message", str)
-    parts = {"window/part": fit.window.part} | arrays  # files of earlier versions have none: a block was an iteration
-    fit.window = Window(*(array(parts, f"window/{name}", np.shape(v)) for name, v in fit.window._asdict().items()))
-    fit.batch_seed = entry(header, "batch seed", int) if "batch seed" in header else 0
+    fit.window = Window(*(array(arrays, f"window/{name}", np.shape(v)) for name, v in fit.window._asdict().items()))
+    fit.batch_seed = entry(header, "batch seed", int)
     fit.rng = generator_from_json(header.get("rng"))
     for name, count in zip(_COUNTS, entry(header, "counts", list), strict=True):
         setattr(fit.objective.target.counts, name, int(count))

@@ -149,25 +149,47 @@ class TestCheckpoints:
         path = tmp_path / "run.npz"
         esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, max_iters=3, restarts="bipop")
         header, arrays = files.read(path, "searcher")
-        for name in ("limits", "past", "schedule", "plan", "rng", "torn", "untold"):
-            campaign = {key: value for key, value in header["campaign"].items() if key != name}
-            files.write(path, "searcher", {**header, "campaign": campaign}, arrays)
+        for name in ("limits", "past", "schedule", "plan", "rng", "partial", "undo"):
+            run = {key: value for key, value in header["run"].items() if key != name}
+            files.write(path, "searcher", {**header, "run": run}, arrays)
             with pytest.raises(esgroup.CheckpointError, match=r"run\.npz"):
                 esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True, restarts="bipop")
-        wrong: dict[str, Any] = {"torn": [[99, 1.0]], "past": {**header["campaign"]["past"], "nfev": "many"}}
+        for name in ("past", "schedule", "plan"):
+            for field in header["run"][name]:
+                part = {key: value for key, value in header["run"][name].items() if key != field}
+                files.write(path, "searcher", {**header, "run": {**header["run"], name: part}}, arrays)
+                with pytest.raises(esgroup.CheckpointError, match=rf"run\.npz .*{field}"):
+                    esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True, restarts="bipop")
+        wrong: dict[str, Any] = {"partial": [[99, 1.0]], "past": {**header["run"]["past"], "nfev": "many"}}
         for name, value in wrong.items():
-            files.write(path, "searcher", {**header, "campaign": {**header["campaign"], name: value}}, arrays)
+            files.write(path, "searcher", {**header, "run": {**header["run"], name: value}}, arrays)
             with pytest.raises(esgroup.CheckpointError, match=r"run\.npz"):
                 esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True, restarts="bipop")
+
+    @pytest.mark.parametrize("version", [1, 2])
+    def test_a_file_of_an_earlier_format_is_refused_and_nothing_else_happens(
+        self, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path, fun = tmp_path / "run.npz", Recorder(ellipsoid)
+        with monkeypatch.context() as before:
+            before.setattr(files, "VERSION", version)
+            esgroup.minimize(ellipsoid, X0, 0.5, rng=1, checkpoint=path, max_iters=3)
+        written = path.read_bytes()
+        text = rf"run\.npz has format version {version} .* reads version 3: finish it with .* or start again"
+        with pytest.raises(esgroup.CheckpointError, match=text):
+            esgroup.minimize(fun, X0, 0.5, rng=1, checkpoint=path, max_iters=6, resume=True)
+        with pytest.raises(esgroup.CheckpointError, match=text):
+            Searcher.load(path)
+        assert not fun.points and path.read_bytes() == written and list(tmp_path.iterdir()) == [path]
 
     def test_a_damaged_partial_generation_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "run.npz"
         with pytest.raises(RuntimeError, match="broken off"):
             esgroup.minimize(Recorder(ellipsoid, 3, fail(RuntimeError("broken off"))), X0, 0.5, checkpoint=path)
         header, arrays = files.read(path, "searcher")
-        assert [row for row, _ in header["campaign"]["torn"]] == [0, 1, 2]
-        for name, value in (("torn", [[7, 1.0]]), ("torn", [[0, "low"]]), ("untold", None), ("untold", {"nfev": 0})):
-            files.write(path, "searcher", {**header, "campaign": {**header["campaign"], name: value}}, arrays)
+        assert [row for row, _ in header["run"]["partial"]] == [0, 1, 2]
+        for name, value in (("partial", [[7, 1.0]]), ("partial", [[0, "low"]]), ("undo", None), ("undo", {"nfev": 0})):
+            files.write(path, "searcher", {**header, "run": {**header["run"], name: value}}, arrays)
             with pytest.raises(esgroup.CheckpointError, match=r"run\.npz"):
                 esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True)
 
@@ -220,7 +242,7 @@ class TestCheckpoints:
             child.kill()
             child.join()
             header, _ = files.read(path, "searcher")
-            nfev = Searcher.load(path).nfev + header["campaign"]["past"]["nfev"]
+            nfev = Searcher.load(path).nfev + header["run"]["past"]["nfev"]
             assert nfev >= known + 7
             known = nfev
         result = esgroup.minimize(rastrigin, X0, **options, checkpoint=path, resume=True)

@@ -12,7 +12,7 @@ import scipy.optimize
 import esgroup
 from esgroup import Choice, Integer, Real, Searcher, Space
 from esgroup.distributions.families import Normal
-from esgroup.search import constrained, snapshot
+from esgroup.search import constrained
 from tests.search.support import STRUCTURES, Array, everything, unchanged
 
 X0 = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 1.0])
@@ -220,25 +220,6 @@ def test_every_constraint_may_have_a_tolerance_of_its_own(tmp_path: Path) -> Non
     search.save(tmp_path / "search.npz")
     loaded = Searcher.load(tmp_path / "search.npz")
     assert loaded.constraints == search.constraints and loaded.feasible and loaded.best_f == 4.0
-
-
-def test_an_older_file_is_judged_by_the_absolute_tolerance_and_continues() -> None:
-    """It has sizes of constraints in place of units, and multipliers of values as they were told."""
-    search = searcher(2)
-    for _ in range(40):
-        generation(search, two)
-    header, arrays = snapshot.parts_to_file(search.parts)
-    units = arrays.pop("lagrangian/units")
-    assert (units != 1).all() and search.multipliers is not None and search.multipliers.any()
-    arrays["lagrangian/scales"] = np.array([100.0, 1.0])
-    arrays["lagrangian/multipliers"] = arrays["lagrangian/multipliers"] * units[0] / units[1:]
-    arrays["lagrangian/penalties"] = arrays["lagrangian/penalties"] * units[0] / units[1:] ** 2
-    arrays["best_g"] = np.array([1e-5, -1.0])  # within a millionth of the size
-    older = Searcher.from_parts(snapshot.parts_from_file(header | {"best_violation": 0.0}, arrays))
-    assert np.array_equal(older.multipliers, search.multipliers) and not older.feasible  # type: ignore[arg-type]
-    for one in (search, older):
-        generation(one, two)
-    assert np.array_equal(older.mean, search.mean) and np.array_equal(older.stds, search.stds)  # powers of two
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-160, 2.0**-40, 1e3, 1e155, 1e200, 1e300])

@@ -130,7 +130,7 @@ def test_a_copy_of_a_box_has_all_its_fields(where) -> None:
         assert np.array_equal(other.decode(y), where.decode(y))
     names = ("x0", "lower", "upper", "fixed", "integer", "steps0")
     arrays = {name: getattr(where, name).copy() for name in names}
-    rebuilt = Box(**arrays, margin=where.margin, draws_again=where.draws_again)
+    rebuilt = Box(**arrays)
     assert np.array_equal(rebuilt.decode(y), where.decode(y))
 
 

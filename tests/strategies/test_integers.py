@@ -83,12 +83,6 @@ def test_a_value_of_minus_infinity_leaves_the_memory_finite() -> None:
         assert np.isfinite(memory).all()
 
 
-def test_older_searches_are_never_widened() -> None:
-    memory = np.array(WIDENING.over())
-    assert np.isfinite(memory).all()
-    assert not any(WIDENING.due(memory, value, 0.1) for value in [9.0, *30 * [-5.0], *30 * [-1e300]])
-
-
 # ---- in a search --------------------------------------------------------------------------------------------------
 
 
