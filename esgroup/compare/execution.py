@@ -19,9 +19,9 @@ from esgroup.compare.charts import Chart, Flat, Identity, chart
 from esgroup.compare.methods import Chosen, Method, choose, known
 from esgroup.compare.records import Cell, Cost, Ended, RunRecord
 from esgroup.compare.trial import Over, Recorder, Trial
+from esgroup.domains.box import make_box
 from esgroup.problem_registry import Task, find
 from esgroup.search import tell_input
-from esgroup.strategies.box import make_box
 from esgroup.version import __version__
 
 Starts = Literal["random", "default"]

@@ -310,7 +310,7 @@ def _refuse_contradictions(constraints: Sequence[Constraint], bounds: Any) -> No
         return
     from scipy.optimize import linprog
 
-    from esgroup.strategies.box import parse_bounds
+    from esgroup.domains.box import parse_bounds
 
     dim = linear[0].matrix.shape[1]  # type: ignore[union-attr]
     lower, upper, _ = parse_bounds(bounds, dim)

@@ -33,7 +33,7 @@ from esgroup.running.limits import parse_limits
 from esgroup.search.arguments import generator, refuse_start
 from esgroup.search.searcher import Searcher
 from esgroup.space import Space
-from esgroup.strategies.base import Strategy
+from esgroup.strategies.in_domain import can_begin_elsewhere
 from esgroup.strategies.lagrangian import AugmentedLagrangian
 
 if TYPE_CHECKING:
@@ -279,9 +279,8 @@ def minimize(
         tolerance = constrained.tolerances(constraint_tol)
         rule = AugmentedLagrangian(constrained.number, constrained.equalities, tolerance)
     first = Searcher(x0, sigma0, constraints=rule, rng=rng, **limits._asdict(), **options)
-    can_restart = isinstance(x0, Space) or np.ndim(x0) == 1 or (isinstance(x0, Strategy) and x0.can_restart)
-    if repeated is not None and not can_restart:
-        raise ValueError(f"restarts are for searches over vectors from a point, got {type(x0).__name__}")
+    if repeated is not None and not can_begin_elsewhere(first.strategy):
+        raise ValueError(f"restarts are for searches over vectors and spaces, got {type(x0).__name__}")
     restarted = RestartedSearch(first, repeated)
     if not (callable(workers) or asynchronous):
         restarted.least_batch = number_of_workers(workers)

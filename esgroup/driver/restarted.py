@@ -18,6 +18,7 @@ from esgroup.search import tell_input
 from esgroup.search.ledger import Mark
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Strategy
+from esgroup.strategies.in_domain import elsewhere
 
 if TYPE_CHECKING:
     from esgroup.running.result import SearchResult
@@ -106,7 +107,7 @@ class RestartedSearch:
     def best_x(self) -> Any:
         """Best point of all runs, as users see it; None before the first value."""
         best = self._best_point
-        return None if best is None else self.search.strategy.to_user(best[None])[0]
+        return None if best is None else self.search.strategy.domain.to_user(best[None])[0]
 
     @property
     def _best_point(self) -> Array | None:
@@ -181,7 +182,7 @@ class RestartedSearch:
         schedule, plan = planned
         accepts, rule, note = self.search.accepts, self.search.constraints, self.search.model_note
         for _ in range(_PLACES):
-            strategy = self._first.restarted(plan.popsize, plan.sigma_factor, self.rng)
+            strategy = elsewhere(self._first, plan.popsize, plan.sigma_factor, self.rng)
             if strategy is None or accepts is None or accepts(_start_of(strategy)):
                 break
         else:
@@ -216,7 +217,7 @@ class RestartedSearch:
 
     def _points(self, rows: list[int]) -> Any:
         """Return points of the last ask, as users see them."""
-        return self.search.strategy.to_user(_outstanding_points(self.search)[rows])
+        return self.search.strategy.domain.to_user(_outstanding_points(self.search)[rows])
 
     def tell(self, values: Any) -> None:
         """Pass on the values of all points that `ask` returned last."""
@@ -276,7 +277,7 @@ class RestartedSearch:
         self.tell_partial()
         self.partial = self.undo = None
         search = self.search
-        return [search.strategy.to_user(place.point[None])[0] for place in search.ledger.out]
+        return [search.strategy.domain.to_user(place.point[None])[0] for place in search.ledger.out]
 
     def tell_one(self, x: Any, value: Any, *, current: bool) -> None:
         """Pass on the value of a point; that of an earlier run counts, but does not move the present one."""
@@ -292,7 +293,7 @@ class RestartedSearch:
         failed = math.isnan(number)
         past = past._replace(nfev=past.nfev + 1, nfailed=past.nfailed + failed)
         if not failed and (past.best_x is None or (violation, number) < (past.best_violation, past.best_f)):
-            best_x = self.search.strategy.from_user("x", [x])[0]
+            best_x = self.search.strategy.domain.from_user("x", [x])[0]
             past = past._replace(best_f=number, best_x=best_x, best_g=constraints, best_violation=violation)
         self.past = past
         self.search.limits = _remaining(self.limits, past)
@@ -352,7 +353,7 @@ def _outstanding_points(search: Searcher) -> Array:
 
 def _start_of(strategy: Strategy) -> Any:
     """Return the point at which a strategy begins, as users see it."""
-    return strategy.to_user(strategy.mean(strategy.start())[None])[0]
+    return strategy.domain.to_user(strategy.mean(strategy.start())[None])[0]
 
 
 def _columns(rows: list[Any]) -> tuple[list[float], list[list[float]]]:

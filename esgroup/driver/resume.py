@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
+from esgroup.domains import Box, Named
 from esgroup.driver.origin import CheckpointFile, origin_difference, origin_of_call, origin_of_file
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.files import npz as files
@@ -15,7 +19,8 @@ from esgroup.search import snapshot
 from esgroup.search.models import has_model, unassisted
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Strategy
-from esgroup.strategies.space import SpaceSearch
+from esgroup.strategies.in_domain import innermost
+from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.vector import VectorSearch
 
 
@@ -89,8 +94,8 @@ def _constraint_difference(saved: Searcher, given: Searcher) -> str | None:
 
 
 def _size(strategy: Strategy) -> str:
-    if isinstance(strategy, SpaceSearch):
-        return f"{len(strategy.space)} named parameters"
+    if isinstance(strategy.domain, Named):
+        return f"{len(strategy.domain.space)} named parameters"
     return " x ".join(map(str, strategy.shape)) + (" coordinates" if len(strategy.shape) == 1 else " entries")
 
 
@@ -98,10 +103,10 @@ def _difference(saved: Strategy, given: Strategy) -> str | None:
     """Return what must match for a resume and does not; limits may differ, and origins are compared elsewhere."""
     modelled = has_model(saved), has_model(given)
     saved, given = unassisted(saved), unassisted(given)
-    if type(saved) is not type(given):
+    if _kind(saved) != _kind(given):
         theirs, ours = (f"{_size(one)}, {one.structure}" for one in (saved, given))
         if theirs == ours:
-            theirs, ours = (f"{_size(one)} as a {type(one).__name__}" for one in (saved, given))
+            theirs, ours = (f"{_size(one)} as a {type(innermost(one)).__name__}" for one in (saved, given))
         return f"it searches over {theirs}, not over {ours}"
     if saved.shape != given.shape:
         return f"it has {_size(saved)} and x0 has {_size(given)}"
@@ -109,10 +114,15 @@ def _difference(saved: Strategy, given: Strategy) -> str | None:
         return "it has a quadratic model: continue it with model='quadratic'"
     if modelled == (False, True):
         return "it has no quadratic model: continue it with model=None"
-    if isinstance(saved, VectorSearch) and isinstance(given, VectorSearch):
-        return _vector_difference(saved, given)
-    if isinstance(saved, SpaceSearch) and isinstance(given, SpaceSearch):
-        return _space_difference(saved, given)
+    if isinstance(saved.domain, Named) and isinstance(given.domain, Named):
+        difference = _space_difference(saved.domain, given.domain)
+    else:
+        difference = _box_difference(_box(saved), _box(given))
+    if difference is not None:
+        return difference
+    vectors = _vectors(saved), _vectors(given)
+    if vectors[0] is not None and vectors[1] is not None:
+        return _vector_difference(vectors[0], vectors[1])
     if snapshot.described(saved)[0] == snapshot.described(given)[0]:
         return None
     if saved.structure != given.structure:
@@ -120,7 +130,21 @@ def _difference(saved: Strategy, given: Strategy) -> str | None:
     return f"its {saved.structure} has different parameters, or its popsize is not {given.popsize}"
 
 
-def _space_difference(saved: SpaceSearch, given: SpaceSearch) -> str | None:
+def _kind(strategy: Strategy) -> tuple[bool, type[Strategy]]:
+    """What a search is over, and by what; a search of numbers with choices or without is the same kind."""
+    inner = innermost(strategy)
+    named = isinstance(strategy.domain, Named)
+    return named, VectorSearch if named else type(inner)
+
+
+def _vectors(strategy: Strategy) -> VectorSearch | None:
+    """The search over vectors in a strategy, None if there is none."""
+    inner = innermost(strategy)
+    inner = innermost(inner.numbers) if isinstance(inner, ProductSearch) else inner
+    return inner if isinstance(inner, VectorSearch) else None
+
+
+def _space_difference(saved: Named, given: Named) -> str | None:
     if saved.space.names != given.space.names:
         return f"its parameters are {', '.join(saved.space)}, not {', '.join(given.space)}"
     for name in saved.space:
@@ -130,19 +154,27 @@ def _space_difference(saved: SpaceSearch, given: SpaceSearch) -> str | None:
     for label, theirs, ours in zip(saved.labels, *fixed, strict=True):
         if theirs != ours:
             return f"its fixed parameters differ, in {label!r}"
-    if saved.numbers is None or given.numbers is None:
-        return None
-    return _vector_difference(saved.numbers, given.numbers)
+    return None
 
 
-def _vector_difference(saved: VectorSearch, given: VectorSearch) -> str | None:
-    for name in ("lower", "upper", "fixed", "integer"):
-        theirs, ours = getattr(saved.box, name), getattr(given.box, name)
+def _box(strategy: Strategy) -> Box | None:
+    return strategy.domain if isinstance(strategy.domain, Box) else None
+
+
+def _box_difference(saved: Box | None, given: Box | None) -> str | None:
+    """How two boxes differ, the coordinate included; None stands for one without bounds."""
+    dim = next((len(box.x0) for box in (saved, given) if box is not None), 0)
+    for name, none in (("lower", -math.inf), ("upper", math.inf), ("fixed", False), ("integer", False)):
+        theirs, ours = (np.full(dim, none) if box is None else getattr(box, name) for box in (saved, given))
         if (other := theirs != ours).any():
             j = int(other.argmax())
             if name in ("fixed", "integer"):
                 return f"coordinate {j} of it is {'not ' * bool(ours[j])}{name}"
             return f"its {name} bounds differ: that of coordinate {j} is {theirs[j]}, not {ours[j]}"
+    return None
+
+
+def _vector_difference(saved: VectorSearch, given: VectorSearch) -> str | None:
     if saved.structure != given.structure:
         return f"its structure is {saved.structure}, not {given.structure}"
     for one in fields(saved.options):

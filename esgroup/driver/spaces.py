@@ -57,7 +57,7 @@ def mixture_over(
     With bounds, x0 only gives the number of coordinates. Every Gaussian has the given structure ("auto": full).
     """
     from esgroup.distributions.mixture import Mixture
-    from esgroup.strategies.box import parse_bounds
+    from esgroup.domains.box import parse_bounds
 
     if space != "vector":
         raise ValueError(f"basins are for searches over vectors, got space={space!r}")

@@ -115,7 +115,7 @@ class Following:
         self.own.add(trial)
         local, tag = drawn.local[0].tolist(), int(tags[0])
         sample = Sample(self.translation.checksum, run.number, run.seed, ledger.nit, tag, local)
-        return self.translation.params(strategy.to_user(drawn.points)[0]), sample
+        return self.translation.params(strategy.domain.to_user(drawn.points)[0]), sample
 
     def follow(self, trials: Sequence[FrozenTrial]) -> None:
         """Tell what has finished since the last call; begin another search if another worker has done so."""
@@ -201,7 +201,7 @@ class Following:
     def _adopt(self, point: dict[str, Any], sample: Sample) -> None:
         """Take a point that another worker has asked for, or this one before it was stopped, as one of this search."""
         ledger = self.search.ledger
-        row = self.search.strategy.from_user("X", [point])
+        row = self.search.strategy.domain.from_user("X", [point])
         drawn = Drawn(row, np.array([sample.local]), np.array([sample.tag], dtype=np.int64))
         ledger.asked.append(Asked(drawn, min(sample.generation, ledger.nit), {0}))
 

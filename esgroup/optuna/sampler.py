@@ -20,6 +20,7 @@ from esgroup.optuna.following import ASKED, CONSTRAINTS, Following, Run
 from esgroup.optuna.translation import Translation, searchable
 from esgroup.search.searcher import Searcher
 from esgroup.space import Space
+from esgroup.strategies.in_domain import elsewhere
 from esgroup.strategies.lagrangian import AugmentedLagrangian
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ class _Maker:
         if run.number == 0:
             return first
         popsize = first.popsize << min(run.number, _MOST_DOUBLINGS)
-        again = first.strategy.restarted(popsize, 1.0, np.random.default_rng(run.seed))
+        again = elsewhere(first.strategy, popsize, 1.0, np.random.default_rng(run.seed))
         return first if again is None else Searcher(again, constraints=rule)
 
 

@@ -15,6 +15,9 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
+from esgroup.domains.base import Fixed
+from esgroup.domains.box import Box, make_box
+from esgroup.domains.named import Named, free_domain
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
 from esgroup.running.limits import Limits
@@ -22,15 +25,15 @@ from esgroup.search.models import assisted
 from esgroup.space import Space
 from esgroup.space.parameters import Parameter, spelled
 from esgroup.strategies.base import Strategy
-from esgroup.strategies.box import Box, make_box
 from esgroup.strategies.categorical import CategoricalSearch
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.frames import FULL_UP_TO
+from esgroup.strategies.in_domain import Within, innermost, within
 from esgroup.strategies.lagrangian import AugmentedLagrangian
 from esgroup.strategies.model import ModelSearch
+from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.registry import strategy_class
-from esgroup.strategies.space import SpaceSearch
-from esgroup.strategies.vector import Start, VectorSearch
+from esgroup.strategies.vector import VectorSearch
 
 FRAME_FROM = 80  # coordinates from which on "auto" is a frame; below, the full matrix is learnt as fast
 STEPS = 1e-100, 1e100  # smallest and largest initial standard deviation: squares and products stay finite
@@ -64,8 +67,7 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
     if options.model in (None, "auto"):  # which leave the choice to the search
         given.pop("model", None)
     if isinstance(start, Strategy):
-        _refuse(given, set(), start)
-        return start
+        return _within_bounds(start, given, options)
     if isinstance(start, Space | SpaceData):
         space, data = (start, None) if isinstance(start, Space) else (start.space, start)
         named = _space_search(space, data, given, options)
@@ -130,11 +132,28 @@ def _refuse(given: dict[str, Any], own: set[str], start: Any) -> None:
             raise ValueError(f"{name} cannot be given here: leave it out, {type(start).__name__} {why}")
 
 
-def _vector_search(start: Any, sigma0: Any, options: SearchOptions, *, within: bool = False) -> VectorSearch:
-    """Check all arguments and return a search over vectors, or one `within` another search, over named parameters."""
+def _within_bounds(strategy: Strategy, given: dict[str, Any], options: SearchOptions) -> Strategy:
+    """Return a strategy of somebody's own, which begins by itself, within bounds, with fixed and integer variables."""
+    own: set[str] = {name for name in ("bounds", "fixed", "integer") if name in given}
+    if len(strategy.shape) != 1 or isinstance(strategy, Within):
+        own = set()
+    _refuse(given, own, strategy)
+    if not own:
+        return strategy
+    state = strategy.start()
+    box = make_box(strategy.mean(state), options.bounds, options.fixed, options.integer, strategy.stds(state))
+    if not box.fixed.any():
+        return within(strategy, box)
+    lower, upper = np.where(box.fixed, -math.inf, box.lower), np.where(box.fixed, math.inf, box.upper)
+    free = replace(box, lower=lower, upper=upper, fixed=np.zeros_like(box.fixed), integer=box.integer & ~box.fixed)
+    return Within(Fixed(box.x0, box.fixed), within(strategy, free))
+
+
+def _vector_search(start: Any, sigma0: Any, options: SearchOptions, named: Named | None = None) -> Strategy:
+    """Check all arguments and return a search over vectors, or over the numbers of a space of named parameters."""
     place = _place(start, sigma0, options.bounds, options.fixed, options.integer, options.cov0)
     dim, popsize = len(place.mean), options.popsize
-    group, note = _structure(options, dim, place, within=within)
+    group, note = _structure(options, dim, place, within=named is not None)
     decoded = options.decoding
     if decoded == "auto":
         decoded = options.algorithm != "paper" and isinstance(group, Frame | Full | Triangular)
@@ -145,7 +164,12 @@ def _vector_search(start: Any, sigma0: Any, options: SearchOptions, *, within: b
         why = "two points of a generation lie on one line and test the step size"
         raise ValueError(f'popsize must be at least 3 with step_size="tpa", got 2: {why}')
     _check_steps(place.steps)
-    return VectorSearch(place.box, group, options, popsize, _vector_start(group, place), note)
+    limits = place.box.limits(popsize)
+    steps, correlation, root = _first_covariance(group, place)
+    search = VectorSearch(
+        group, place.mean, steps, limits.least, limits.most, options, popsize, correlation, root, note
+    )
+    return search if place.box.plain else Within(place.box, search)
 
 
 def constraint_rule(
@@ -241,17 +265,17 @@ def machine_memory() -> float:
         return memory
 
 
-def _vector_start(group: Group, place: Place) -> Start:
-    """Return the start in the given group; another group's root is kept as far as this group can hold it."""
-    mean, steps, correlation = place.mean, place.steps, place.correlation
+def _first_covariance(group: Group, place: Place) -> tuple[Array, Array | None, Array | None]:
+    """Return steps, and a correlation or a root in the given group: another one is kept as far as it can hold it."""
+    steps, correlation = place.steps, place.correlation
     if place.root is None or place.group is None:
-        return Start(mean, steps, correlation)
+        return steps, correlation, None
     if place.group == group:
-        return Start(mean, steps, None, place.root)
+        return steps, None, place.root
     if group.dim > FULL_UP_TO:  # the matrices would be large: only standard deviations are kept
-        return Start(mean, steps * np.sqrt(place.group._squared_row_norms(place.root)), correlation)
+        return steps * np.sqrt(place.group._squared_row_norms(place.root)), correlation, None
     dense = place.group._dense(place.root)  # another structure: the nearest element
-    return Start(mean, steps, dense @ dense.T)
+    return steps, dense @ dense.T, None
 
 
 # ---- named parameters --------------------------------------------------------------------------------------------
@@ -273,63 +297,38 @@ class SpaceData(NamedTuple):
     probabilities: tuple[tuple[float, ...], ...]  # of every choice
 
 
-def _space_search(
-    space: Space, data: SpaceData | None, given: dict[str, Any], options: SearchOptions
-) -> SpaceSearch:
+def _space_search(space: Space, data: SpaceData | None, given: dict[str, Any], options: SearchOptions) -> Strategy:
     """Check all arguments and return a search over named parameters."""
     for name, instead in _OF_PARAMETERS.items():
         if name in given:
             raise ValueError(f"{name} cannot be given with a Space: {instead}")
-    row, free = _fixed_by_name(space, options.fixed)
-    numbers, choices = free & ~space.is_choice, free & space.is_choice
-    popsize = default_popsize(max(1, int(free.sum()))) if options.popsize is None else options.popsize
+    named = free_domain(space, options.fixed)
+    searched, among = len(named.numbers) + len(named.choices), np.array(named.free)[~space.is_choice]
+    popsize = default_popsize(searched) if options.popsize is None else options.popsize
     popsize = checks.whole_number("popsize", popsize, least=2)
-    vectors = None
-    if numbers.any():
-        among = free[~space.is_choice]
-        columns = space.columns.taken(among)
-        inner = replace(
-            options,
-            popsize=popsize,
-            fixed=None,
-            bounds=np.column_stack([columns.lower, columns.upper]),
-            integer=columns.integer,
-        )
+    numbers = choices = None
+    if len(named.numbers):
+        columns = named.columns
+        bounds = np.column_stack([columns.lower, columns.upper])
+        inner = replace(options, popsize=popsize, fixed=None, bounds=bounds, integer=columns.integer)
         if data is None:
-            vectors = _vector_search(columns.start, columns.width, inner, within=True)
+            numbers = _vector_search(columns.start, columns.width, inner, named)
         else:
             inner = replace(inner, cov0=data.covariance[np.ix_(among, among)])
-            vectors = _vector_search(data.mean[among], None, inner, within=True)
+            numbers = _vector_search(data.mean[among], None, inner, named)
     else:
         for name in given:
             if name not in ("popsize", "fixed", "algorithm", "model"):
                 why = "it is for numbers, and there are only choices to search"
                 raise ValueError(f"{name} cannot be given here: {why}")
-    chosen = None
-    if choices.any():
+    if len(named.choices):
         all_first = space.probabilities if data is None else data.probabilities
-        first = [q for q, one in zip(all_first, free[space.is_choice], strict=True) if one]
-        chosen = CategoricalSearch(Categorical(first), popsize, options.algorithm)
-    return SpaceSearch(space, tuple(row.tolist()), tuple(free.tolist()), vectors, chosen)
-
-
-def _fixed_by_name(space: Space, fixed: Any) -> tuple[Array, Any]:
-    """Return the row of values that do not change, and which entries are searched.
-
-    Parameters that have one possible value only, or can never be active, are not searched either.
-    """
-    row, free = space.start.copy(), np.ones(space.dim, dtype=bool)
-    if fixed is not None:
-        if not isinstance(fixed, Mapping):
-            raise TypeError(f"fixed must be a mapping of names to values with a Space, got {fixed!r}")
-        for name, value in fixed.items():
-            part = space.place("fixed", name)
-            row[part], free[part] = space.entries("fixed", name, value), False
-    free &= space.varies
-    free &= space.reachable(row, free)
-    if not free.any():
-        raise ValueError("fixed must leave a parameter to search, but all have only one possible value")
-    return row, free
+        chosen = np.array(named.free)[space.is_choice]
+        first = [q for q, one in zip(all_first, chosen, strict=True) if one]
+        choices = CategoricalSearch(Categorical(first), popsize, options.algorithm)
+    if numbers is None or choices is None:
+        return Within(named, choices if numbers is None else numbers)  # type: ignore[arg-type]  # one is there
+    return Within(named, ProductSearch(numbers, choices))
 
 
 # ---- where to start ---------------------------------------------------------------------------------------------
@@ -339,14 +338,19 @@ def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
     """Return the start at a point, at a distribution, or at the distribution of another search."""
     if isinstance(start, Inherited):
         if isinstance(start.strategy, ModelSearch):
-            start = Inherited(start.strategy.vector, start.strategy.vector_state(start.state))
-        if not isinstance(start.strategy, VectorSearch):
+            start = Inherited(start.strategy.plain, start.state.vector)
+        if not _is_over_vectors(start.strategy):
             text = f"a search that is the start must be one over vectors, got one over {start.strategy.about}"
             raise ValueError(f"{text}: start from a distribution, or save and load the search")
         return _at_search(start.strategy, start.state, sigma0, bounds, fixed, integer, cov0)
     if isinstance(start, Gaussian):
         return _at_gaussian(start, sigma0, bounds, fixed, integer, cov0)
     return _at_point(start, sigma0, bounds, fixed, integer, cov0)
+
+
+def _is_over_vectors(strategy: Strategy) -> bool:
+    domain = strategy.domain
+    return isinstance(innermost(strategy), VectorSearch) and not isinstance(domain, Named)
 
 
 class Inherited(NamedTuple):
@@ -357,17 +361,18 @@ class Inherited(NamedTuple):
 
 
 def _at_search(
-    search: VectorSearch, state: SearchState, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any
+    search: Strategy, state: SearchState, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any
 ) -> Place:
     """Return a start at the distribution of another search, in its box unless bounds are given; sigma0 rescales it."""
     if fixed is not None or integer is not None or cov0 is not None:
         raise ValueError("fixed, integer and cov0 are those of the search that is the start: leave them out")
-    mean = search.mean(state)
-    where = search.box if bounds is None else search.box.with_bounds(mean, bounds)
+    mean, vectors = search.mean(state), innermost(search)
+    box = search.domain if isinstance(search.domain, Box) else make_box(mean, sigma0=search.stds(state))
+    where = box if bounds is None else box.with_bounds(mean, bounds)
     scale = state.sigma * state.scale
     if sigma0 is not None:
         scale = scale * where.initial_steps(sigma0) / search.spread(state)
-    return Place(where, where.encode(mean[None])[0], scale, None, search.group, state.root.copy())
+    return Place(where, where.encode(mean[None])[0], scale, None, vectors.structure, state.root.copy())
 
 
 def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:

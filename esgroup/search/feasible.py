@@ -28,7 +28,7 @@ def accepted(
     moved along the straight line to the mean until it is accepted, and if the mean itself is not, to the best point so
     far: the mean of accepted points may lie outside. Local coordinates are those of the points as they are.
     """
-    points = strategy.to_user(drawn.points)
+    points = strategy.domain.to_user(drawn.points)
     bad = [i for i in range(len(drawn.points)) if not accepts(points[i])]
     if not bad:
         return drawn
@@ -36,7 +36,7 @@ def accepted(
     tags = None if drawn.tags is None else drawn.tags.copy()
     for _ in range(_TRIES):
         more = strategy.sample(state, max(len(bad), 2), rng)
-        shown = strategy.to_user(more.points)
+        shown = strategy.domain.to_user(more.points)
         for j in range(len(more.points)):
             if bad and (more.tags is None or more.tags[j] == 0) and accepts(shown[j]):
                 i = bad.pop()
@@ -62,9 +62,9 @@ def _moved(strategy: Strategy, state: Any, z: Array, accepts: Callable[[Any], bo
     for end in ends:
         for halving in range(_HALVINGS + 1):
             moved = strategy.at(state, end + (z - end) * (0.5**halving if halving < _HALVINGS else 0.0))
-            if moved is not None and accepts(strategy.to_user(moved[None])[0]):
+            if moved is not None and accepts(strategy.domain.to_user(moved[None])[0]):
                 return moved
-    if best is not None and accepts(strategy.to_user(best[None])[0]):  # which `at` may miss by rounding
+    if best is not None and accepts(strategy.domain.to_user(best[None])[0]):  # which `at` may miss by rounding
         return best
     raise RuntimeError(
         "no point near the mean of the search fulfils the constraints with keep_feasible=True: choose a smaller "

@@ -6,7 +6,7 @@ its age when its value is told. Two things would go wrong with many points out.
 First, old points would deform the distribution. In the coordinates of a distribution that has become narrower, points
 of a wider one are long, whatever their values are, and as samples they would widen it again. Late points therefore keep
 the direction that they have now, but are no longer than they were when they were drawn: lateness alone makes no sample
-long (`Strategy.belated`).
+long (`Strategy.shortened`).
 
 Second, the distribution would move on in one direction long before the first result of that direction is there. Larger
 generations are fewer, so that values are younger: with n = popsize lag^2, the equation lag = P / n has the solution
@@ -65,7 +65,7 @@ def samples(
     foreign = [i for i, place in enumerate(found) if place is None]
     if late:
         then = np.array([local[i] for i in late])
-        local |= zip(late, strategy.belated(strategy.local(state, points[late]), then), strict=True)
+        local |= zip(late, strategy.shortened(strategy.local(state, points[late]), then), strict=True)
     if foreign:
         local |= zip(foreign, strategy.shortened(strategy.local(state, points[foreign])), strict=True)
     tags = [0 if place is None or place.asked.nit < nit else place.tag for place in found]

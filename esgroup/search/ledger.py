@@ -59,6 +59,12 @@ class Found(NamedTuple):
         tags = self.asked.drawn.tags
         return 0 if tags is None else int(tags[self.row])
 
+    @property
+    def id(self) -> int:
+        """Its id, -1 if it has none."""
+        ids = self.asked.drawn.ids
+        return -1 if ids is None else int(ids[self.row])
+
 
 class Mark(NamedTuple):
     """The books before part of a generation was told, to go back to."""
@@ -179,12 +185,16 @@ class Ledger:
         parts, missing = [], n
         while missing:
             drawn = draw(max(batch, missing)) if self.reserve is None else self.reserve
-            parts.append(Drawn(drawn.points[:missing].copy(), drawn.local[:missing].copy(), tags_of(drawn)[:missing]))
-            rest = Drawn(drawn.points[missing:], drawn.local[missing:], tags_of(drawn)[missing:])
+            tags, ids = tags_of(drawn), ids_of(drawn)
+            first, rest = (
+                Drawn(drawn.points[some].copy(), drawn.local[some].copy(), tags[some], ids[some])
+                for some in (slice(None, missing), slice(missing, None))
+            )
+            parts.append(first)
             self.reserve = rest if len(rest.points) else None
             missing -= len(parts[-1].points)
-        points, local, tags = (np.concatenate(arrays) for arrays in zip(*(part[:3] for part in parts), strict=True))
-        return Drawn(points, local, tags)
+        points, local, tags, ids = (np.concatenate(arrays) for arrays in zip(*(p[:4] for p in parts), strict=True))
+        return Drawn(points, local, tags, ids)
 
     def recognised(self, points: Array) -> list[Found | None]:
         """Where each point was asked for, None if it is not out; of points asked for twice, the older ask is first."""
@@ -319,6 +329,11 @@ class Ledger:
 def tags_of(drawn: Drawn) -> Indices:
     """The tags of points, 0 where there are none."""
     return np.zeros(len(drawn.points), dtype=np.int64) if drawn.tags is None else drawn.tags
+
+
+def ids_of(drawn: Drawn) -> Indices:
+    """The ids of points, -1 where there are none."""
+    return np.full(len(drawn.points), -1) if drawn.ids is None else drawn.ids
 
 
 def _keys(points: Array) -> list[bytes]:

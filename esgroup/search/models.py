@@ -11,9 +11,9 @@ from typing import Any
 from esgroup.groups import Full
 from esgroup.options import Model, SearchOptions
 from esgroup.strategies.base import Strategy
-from esgroup.strategies.model import ModelSearch, refuse_without_model
-from esgroup.strategies.space import SpaceSearch
-from esgroup.strategies.space_model import ModelSpaceSearch
+from esgroup.strategies.in_domain import innermost
+from esgroup.strategies.model import ModelSearch, all_real, refuse_without_model
+from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.vector import VectorSearch
 
 # Evaluations for each coordinate that count as few. On the ten bbob functions of the README's table, with up to 20
@@ -32,7 +32,7 @@ LEFT_OUT = "The quadratic model was left out: integers, choices and conditional 
 
 
 def assisted(
-    plain: VectorSearch | SpaceSearch, options: SearchOptions, max_evals: int | None, *, constrained: bool
+    plain: Strategy, options: SearchOptions, max_evals: int | None, *, constrained: bool
 ) -> Strategy:
     """Return the search with a model, if that was asked for or "auto" decides so, else the search as it is.
 
@@ -47,31 +47,23 @@ def assisted(
     if options.model == "auto":
         few = max_evals is not None and max_evals <= FEW * plain.size
         use = few and not constrained and isinstance(plain.structure, Full) and _can_be_assisted(plain)
-        return _with_model(plain) if use else plain
+        return ModelSearch(plain) if use else plain
     if constrained:
         raise ValueError("constraints cannot be combined with model='quadratic': leave one of them out")
-    numbers = plain if isinstance(plain, VectorSearch) else plain.numbers
-    refuse_without_model(options, None if numbers is None else numbers.group)
-    return _with_model(plain) if plain.all_real else plain
-
-
-def _with_model(plain: VectorSearch | SpaceSearch) -> Strategy:
-    """Return the search with a model, or raise ValueError where there is none for it."""
-    if isinstance(plain, VectorSearch):
-        return ModelSearch(plain)
-    return ModelSpaceSearch(plain.space, plain.row, plain.free, plain.numbers, plain.choices)
+    inner = innermost(plain)
+    numbers = innermost(inner.numbers) if isinstance(inner, ProductSearch) else inner
+    refuse_without_model(options, numbers.group if isinstance(numbers, VectorSearch) else None)
+    return ModelSearch(plain) if all_real(plain) else plain
 
 
 def unassisted(strategy: Strategy) -> Strategy:
     """Return the search without its model."""
-    if isinstance(strategy, ModelSpaceSearch):
-        return strategy.plain
-    return strategy.vector if isinstance(strategy, ModelSearch) else strategy
+    return strategy.plain if isinstance(strategy, ModelSearch) else strategy
 
 
 def has_model(strategy: Strategy) -> bool:
     """Whether a search has a model."""
-    return isinstance(strategy, ModelSearch | ModelSpaceSearch)
+    return isinstance(strategy, ModelSearch)
 
 
 def note(model: Model | None, strategy: Strategy) -> str:
@@ -99,10 +91,8 @@ def _can_be_assisted(strategy: Strategy) -> bool:
     """Whether model="quadratic" would be accepted, and what is searched is not too large for it."""
     if has_model(strategy) or strategy.size > MOST_COORDINATES:
         return False
-    if not isinstance(strategy, VectorSearch | SpaceSearch):
-        return False
     try:
-        _with_model(strategy)
+        ModelSearch(strategy)
     except ValueError:
         return False
     return True

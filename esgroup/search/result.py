@@ -18,8 +18,8 @@ def result(search: Any) -> SearchResult:
     reasons = search.stop()
     status = status_of(reasons)
     strategy, mean = search.strategy, search.mean
-    if strategy.converts_points:
-        mean = strategy.to_user(mean[None])[0]
+    if strategy.domain.converts:
+        mean = strategy.domain.to_user(mean[None])[0]
     best, noisy = search.best_x, search.noisy if reasons else False  # too expensive for every generation of a search
     return SearchResult(
         x=copy.copy(mean if best is None else best),
@@ -30,7 +30,7 @@ def result(search: Any) -> SearchResult:
         status=status,
         message=message(search, reasons, noisy),
         xmean=mean,
-        stds=strategy.stds_to_user(search.stds),
+        stds=strategy.domain.stds_to_user(search.stds),
         stop=reasons,
         nfailed=search.nfailed,
         noisy=noisy,

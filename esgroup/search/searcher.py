@@ -15,9 +15,9 @@ from esgroup.groups import Group
 from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
 from esgroup.running.limits import budget_reasons, parse_limits
 from esgroup.search import arguments, constrained, feasible, late, models, tell_input
-from esgroup.search.ledger import Found, Ledger
+from esgroup.search.ledger import Found, Ledger, ids_of
 from esgroup.search.stopping import looks_noisy, still_improving, value_reasons
-from esgroup.strategies.base import Drawn, Strategy, Told, on_plateau
+from esgroup.strategies.base import Drawn, Indices, Strategy, Told, on_plateau
 from esgroup.strategies.lagrangian import AugmentedLagrangian
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ class Searcher:
         self.rng = arguments.generator(rng)
         rule = arguments.constraint_rule(constraints, equalities, constraint_tol)
         strategy = arguments.strategy_for(start, sigma0, chosen(given), self.limits, rule)
-        self.strategy: Strategy = strategy.seeded(self.rng)
-        self.state: Any = self.strategy.start()
+        self.strategy: Strategy = strategy
+        self.state: Any = strategy.start(self.rng)
         self.ledger = Ledger(self.strategy.shape, rule)
         self.accepts: Callable[[Any], bool] | None = None  # of a point as users see it: all others are not handed out
         self.structure_note = self.strategy.note
@@ -195,10 +195,10 @@ class Searcher:
         points.setflags(write=False)
         ledger.hand_out(drawn)
         if strategy.notes_asks:
-            self.state = strategy.on_asked(self.state, points)
+            self.state = strategy.asked(self.state, ids_of(drawn))
         ledger.clock.hand_over(since)
         shown = points[:]  # a view, which cannot be made writeable again
-        return strategy.to_user(shown) if strategy.converts_points else shown
+        return strategy.domain.to_user(shown) if strategy.domain.converts else shown
 
     def _draw(self, n: int, spare: Drawn | None = None) -> Drawn:
         """n points of the present distribution; in a constrained search one of them may be an inner point."""
@@ -230,8 +230,8 @@ class Searcher:
         ValueError
             If a point is not feasible.
         """
-        points = self.strategy.from_user("X", X)
-        self.strategy.check(points)
+        points = self.strategy.domain.from_user("X", X)
+        self.strategy.domain.check("X", points)
         self.ledger.injected = np.concatenate([self.ledger.injected, points])
 
     def _with_injected(self, drawn: Drawn) -> Drawn:
@@ -239,7 +239,8 @@ class Searcher:
         taken, ledger.injected = ledger.injected[:n], ledger.injected[n:]
         drawn.points[: len(taken)], drawn.local[: len(taken)] = taken, self._local(taken)
         tags = None if drawn.tags is None else np.where(np.arange(n) < len(taken), 0, drawn.tags)
-        return drawn._replace(tags=tags, memo=None)
+        ids = None if drawn.ids is None else np.where(np.arange(n) < len(taken), -1, drawn.ids)
+        return drawn._replace(tags=tags, ids=ids, memo=None)
 
     def _local(self, points: Array) -> Array:
         """Local coordinates of points that were not drawn from the present distribution."""
@@ -278,12 +279,12 @@ class Searcher:
         one = told[0] if len(told) == 1 else None
         if constraints is None and self.ledger.rule is not None and tell_input.are_triples(self.strategy, one):
             X, fitness, constraints = tell_input.from_triples(one)
-            self._tell_points(self.strategy.from_user("X", X), fitness, constraints)
-        elif len(told) == 1 and (type(one) is np.ndarray or not self.strategy.are_pairs(one)):
+            self._tell_points(self.strategy.domain.from_user("X", X), fitness, constraints)
+        elif len(told) == 1 and (type(one) is np.ndarray or not self.strategy.domain.are_pairs(one)):
             self._tell_last(one, constraints)
         elif len(told) in (1, 2):
             X, fitness = told if len(told) == 2 else tell_input.from_pairs(one)
-            self._tell_points(self.strategy.from_user("X", X), fitness, constraints)
+            self._tell_points(self.strategy.domain.from_user("X", X), fitness, constraints)
         else:
             raise TypeError(f"tell() takes fitness, or X and fitness, got {len(told)} arguments")
 
@@ -311,7 +312,7 @@ class Searcher:
             strategy = self.strategy
             if ledger.lag:
                 _, ledger.lag = late.judged(ledger.lag, [0] * len(values), self.batch_size)
-            self._move(drawn.points, drawn.local, drawn.tags, values, values, drawn.memo)
+            self._move(drawn.points, drawn.local, drawn.tags, values, values, drawn.ids, drawn.memo)
             self._spare = drawn if self.strategy is strategy else None
 
     def _tell_points(self, points: Array, fitness: Any, constraints: Any) -> None:
@@ -325,7 +326,7 @@ class Searcher:
             return
         found = ledger.recognised(points)
         if None in found:
-            self.strategy.check(points)
+            self.strategy.domain.check("X", points)
         ledger.take_back(found)
         self._add(points, values, found)
 
@@ -338,27 +339,36 @@ class Searcher:
         moving, ledger.lag = late.judged(ledger.lag, [ledger.age(place) for place in found], batch)
         if not all(moving):
             ledger.note_first_best(points, values)  # before the order changes
-            self._keep(points[np.logical_not(moving)], values[np.logical_not(moving)])
+            still = np.logical_not(moving)
+            self._keep(points[still], values[still], [place for place in itertools.compress(found, still)])
             points, values, found = points[moving], values[moving], list(itertools.compress(found, moving))
         if not len(points):
             return
         samples = late.samples(self.strategy, self.state, ledger.nit, points, values, found)
         pool = [*ledger.pool, samples]
         if sum(len(part.values) for part in pool) < late.generation_size(batch, ledger.lag):
-            self._keep(points, values)
+            self._keep(points, values, found)
             ledger.pool = pool
             return
         local, tags, pooled = (np.concatenate(parts) for parts in zip(*pool, strict=True))
-        self._move(points, local, tags, pooled, samples.values, None)
+        self._move(points, local, tags, pooled, samples.values, _ids(found), None)
         ledger.pool = []
 
-    def _keep(self, points: Array, values: Array) -> None:
+    def _keep(self, points: Array, values: Array, found: Sequence[Found | None]) -> None:
         """Count values that do not move the distribution, or not yet."""
         self.ledger.count(points, values)
-        if self.strategy.remembers_values:
-            self.state = self.strategy.on_values(self.state, points, values)
+        if self.strategy.every_value:
+            self._tell_values(points, values, _ids(found))
 
-    def _move(self, points: Array, local: Array, tags: Any, values: Array, new: Array, memo: Any) -> None:
+    def _tell_values(self, points: Array, values: Array, ids: Any) -> None:
+        """Pass on values that end no generation."""
+        none = np.empty((0, 0)), np.empty(0, dtype=np.int64)
+        told = Told(*none, first=self._first_spread, points=points, values=values, ids=ids)
+        self.state = self.strategy.update(self.state, told)
+
+    def _move(
+        self, points: Array, local: Array, tags: Any, values: Array, new: Array, ids: Any, memo: Any
+    ) -> None:
         """One generation, of which the `points` with their `new` values were told last; failed ones move nothing."""
         strategy, ledger = self.strategy, self.ledger
         scores = values
@@ -373,7 +383,11 @@ class Searcher:
             best = ranked[0] if ledger.rule is None else constrained.best_value(ledger, values)
             first, median = self._first_spread, ranked[len(ranked) // 2]
             told = Told(local, order, plateau, tags, memo, first, failed, best, ledger.best_x, median)
+            if strategy.every_value:
+                told = told._replace(points=points, values=new, ids=ids)
             self.state = strategy.update(self.state, told, self.state)
+        elif strategy.every_value:
+            self._tell_values(points, new, ids)
         ledger.end_generation(ranked, max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // len(local[0]))))
         if ledger.rule is not None:
             return
@@ -382,8 +396,6 @@ class Searcher:
             ledger.note_best(points, order[0], ranked[0])
         else:
             ledger.count(points, new)
-        if strategy.remembers_values:
-            self.state = strategy.on_values(self.state, points, new)
         if strategy.hands_over and (successor := strategy.successor(self.state)) is not None:
             self._hand_over(*successor)
 
@@ -440,7 +452,7 @@ class Searcher:
     @property
     def labels(self) -> list[str] | None:
         """Names of the entries of `mean` and `stds`, if they have any."""
-        return self.strategy.labels
+        return self.strategy.domain.labels
 
     @property
     def sigma(self) -> float:
@@ -471,7 +483,7 @@ class Searcher:
     def best_x(self) -> Any:
         """The best point told, None before there is one."""
         best, strategy = self.ledger.best_x, self.strategy
-        return strategy.to_user(best[None])[0] if strategy.converts_points and best is not None else best
+        return strategy.domain.to_user(best[None])[0] if strategy.domain.converts and best is not None else best
 
     @property
     def best_f(self) -> float:
@@ -615,3 +627,8 @@ class Searcher:
         search._first_spread, search.structure_note, search.model_note = parts[5:]
         search.accepts = search._spare = None
         return search
+
+
+def _ids(found: Sequence[Found | None]) -> Indices:
+    """The ids of points, -1 for those that were not asked for."""
+    return np.array([-1 if place is None else place.id for place in found], dtype=np.int64)

@@ -21,8 +21,9 @@ from esgroup.files.checked import (
     generator_to_json,
     optional_entry,
 )
+from esgroup.files.states import flattened, rebuilt
 from esgroup.running.limits import Limits, parse_limits
-from esgroup.search.ledger import Asked, Clock, Ledger, PooledSamples, tags_of
+from esgroup.search.ledger import Asked, Clock, Ledger, PooledSamples, ids_of, tags_of
 from esgroup.search.stopping import Look
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.lagrangian import AugmentedLagrangian
@@ -54,7 +55,7 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
     """The header and the arrays of a search, the points that are out included."""
     ledger, record = parts.ledger, parts.ledger.record
     strategy, arrays = described(parts.strategy)
-    arrays |= {f"state/{name}": value for name, value in parts.state._asdict().items()}
+    arrays |= flattened("state", parts.state)
     arrays |= {"first_spread": parts.first_spread, "injected": ledger.injected}
     arrays |= {"record/best": np.array(record.best), "record/median": np.array(record.median)}
     if ledger.best_x is not None:
@@ -106,7 +107,8 @@ def _rule_to_json(rule: AugmentedLagrangian) -> Header:
 
 
 def _drawn_arrays(name: str, drawn: Drawn) -> Arrays:
-    return {f"{name}/points": drawn.points, f"{name}/local": drawn.local, f"{name}/tags": tags_of(drawn)}
+    parts = {"points": drawn.points, "local": drawn.local, "tags": tags_of(drawn), "ids": ids_of(drawn)}
+    return {f"{name}/{part}": array for part, array in parts.items()}
 
 
 # ---- and back ---------------------------------------------------------------------------------------------------
@@ -118,8 +120,7 @@ def parts_from_file(header: Header, arrays: Arrays) -> Parts:
     strategy = objects.build(entry(header, "strategy", dict), arrays)
     if not isinstance(strategy, Strategy):
         raise CheckpointError(f"the header's strategy must be one, got {type(strategy).__name__}")
-    stored = {name.removeprefix("state/"): kept for name, kept in arrays.items() if name.startswith("state/")}
-    state = strategy.read_state(stored)
+    state = strategy.checked(rebuilt("state", arrays, strategy.start()))
     first = finite_array(arrays, "first_spread", strategy.spread(state).shape)
     limits = entry(header, "limits", dict)
     if set(limits) != set(Limits._fields):
@@ -185,7 +186,7 @@ def _drawn(shape: tuple[int, ...], width: int, name: str, arrays: Arrays) -> Dra
     points = checks.read_only(array(arrays, f"{name}/points", (None, *shape)))
     local = finite_array(arrays, f"{name}/local", (len(points), width))
     tags = array(arrays, f"{name}/tags", (len(points),), np.int64)
-    return Drawn(points, local, tags)
+    return Drawn(points, local, tags, array(arrays, f"{name}/ids", (len(points),), np.int64))
 
 
 def _look(name: str, kept: Any) -> Look:

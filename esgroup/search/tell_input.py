@@ -110,7 +110,7 @@ def are_triples(strategy: Any, told: Any) -> bool:
     first = told[0]
     if not isinstance(first, (list, tuple)) or len(first) != 3:
         return False
-    return bool(strategy.are_pairs([(first[0], first[1])]))
+    return bool(strategy.domain.are_pairs([(first[0], first[1])]))
 
 
 def from_triples(triples: Any) -> tuple[list[Any], list[Any], list[Any]]:

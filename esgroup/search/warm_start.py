@@ -9,11 +9,11 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.domains.box import make_box, parse_bounds, whole_bounds
 from esgroup.groups.linalg import geometric_mean
 from esgroup.search import tell_input
 from esgroup.search.arguments import SpaceData
 from esgroup.space import Space
-from esgroup.strategies.box import make_box, parse_bounds, whole_bounds
 
 _ALPHA = 0.1  # a standard deviation is at least this share of the spread of all points; Nomura et al.'s, in [0, 1]^d
 _DENSE = 2000  # up to this many coordinates correlations are estimated, too: a matrix of 32 MB
@@ -113,9 +113,9 @@ def best_of(points: Array, values: Array) -> tuple[Array | None, float]:
 
 
 def feasible_rows(strategy: Any, X: Any, f: Any) -> tuple[Array, Array]:
-    """Return the points within the box of a search over vectors that have a value, and these values."""
+    """Return the points within the domain of a search over vectors that have a value, and these values."""
     points, values = usable(X, f)
-    inside = (strategy.box.feasible(points) == points).all(axis=1)
+    inside = strategy.domain.inside(points)
     return points[inside], values[inside]
 
 
@@ -164,6 +164,6 @@ def _usable_rows(space: Space, X: Any, f: Any) -> tuple[Array, Array]:
 
 def feasible_named(strategy: Any, X: Any, f: Any) -> tuple[Array, Array]:
     """Return the rows of points that have the fixed values of a search over a space, and their values."""
-    rows, values = _usable_rows(strategy.space, X, f)
-    inside = np.array([strategy.is_feasible(row) for row in rows])
+    rows, values = _usable_rows(strategy.domain.space, X, f)
+    inside = strategy.domain.inside(rows)
     return rows[inside], values[inside]

@@ -4,6 +4,7 @@
 """
 
 from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
+from esgroup.strategies.in_domain import Within, within
 from esgroup.strategies.registry import register
 
-__all__ = ["Criterion", "Drawn", "Strategy", "Told", "register"]
+__all__ = ["Criterion", "Drawn", "Strategy", "Told", "Within", "register", "within"]

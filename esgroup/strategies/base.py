@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from esgroup import checks
 from esgroup.checks import Array
-from esgroup.files.checked import array as stored_array
+from esgroup.domains.base import Arrays, Domain, Limits, Place
+from esgroup.files import states
 
 Indices = NDArray[np.int64]
 
@@ -32,12 +33,19 @@ class Drawn(NamedTuple):
 
     points: Array  # (n, *shape)
     local: Array  # (n, m): local coordinates, from which the update is computed
-    tags: Indices | None = None  # (n,): what a device recognises its samples by, 0 for all others; None: all are 0
+    tags: Indices | None = None  # (n,): what a device recognizes its samples by, 0 for all others; None: all are 0
+    ids: Indices | None = None  # (n,): what the strategy knows a point by when its value comes, -1: by nothing
     memo: Any = None  # handed back by `Told` if these points are told together while the state is the same; not stored
+    paired: bool = False  # whether samples belong together, so that none of them may be drawn again
 
 
 class Told(NamedTuple):
-    """A generation of any number of points whose values are known. More fields may follow, with defaults."""
+    """What is told to a strategy: the values of some points, and the generation that they complete, if they do.
+
+    `local` to `median` are those of a generation of any number of points, some of which may have been told before. For
+    strategies that see `every_value` there are the new points and values besides; where these do not end a generation,
+    `order` is empty. More fields may follow, with defaults.
+    """
 
     local: Array  # (n, m)
     order: Indices  # (n,): from best to worst, failed ones last
@@ -49,6 +57,10 @@ class Told(NamedTuple):
     best: float = math.nan  # the least value, with constraints that of feasible points: infinite if there are none
     record: Array | None = None  # the best point so far
     median: float = math.nan  # by which points were ranked; of an even number the upper one
+    active: NDArray[np.bool_] | None = None  # (n, size): which numbers have a part in the values; None: all
+    points: Array | None = None  # (k, *shape): of the values that are new
+    values: Array | None = None  # (k,), NaN for failed ones
+    ids: Indices | None = None  # (k,): as they were drawn, -1 for points that were not
 
 
 class Criterion(NamedTuple):
@@ -74,34 +86,25 @@ class Strategy(ABC):
     `esgroup.strategies.register`.
     """
 
+    #: Whether `update` is told every value at once, and not only those that complete a generation.
+    every_value: ClassVar[bool] = False
+    #: Whether local coordinates of points remain what they are when it hands over to its successor.
+    keeps_coordinates: ClassVar[bool] = False
     # Which of these hooks a class fills. A search looks here once in a generation rather than make calls that do
     # nothing: in small dimensions they are a tenth of its time.
     varies_batches: ClassVar[bool] = False
-    converts_points: ClassVar[bool] = False
-    remembers_values: ClassVar[bool] = False
     notes_asks: ClassVar[bool] = False
     hands_over: ClassVar[bool] = False
-    can_restart: ClassVar[bool] = False
     takes_constraints: ClassVar[bool] = False
-    #: Whether local coordinates of points remain what they are when it hands over to its successor.
-    keeps_coordinates: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.varies_batches = cls.batch_size is not Strategy.batch_size
-        cls.converts_points = cls.to_user is not Strategy.to_user
-        cls.remembers_values = cls.on_values is not Strategy.on_values
-        cls.notes_asks = cls.on_asked is not Strategy.on_asked
+        cls.notes_asks = cls.asked is not Strategy.asked
         cls.hands_over = cls.successor is not Strategy.successor
-        cls.can_restart = cls.restarted is not Strategy.restarted
         cls.takes_constraints = cls.model_coordinates is not Strategy.model_coordinates
 
     # ---- must ---------------------------------------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
 
     @property
     @abstractmethod
@@ -119,8 +122,8 @@ class Strategy(ABC):
         """The distribution and its structure in a few words, for results and figures."""
 
     @abstractmethod
-    def start(self) -> Any:
-        """Return the first state."""
+    def start(self, rng: np.random.Generator | None = None) -> Any:
+        """Return the first state; `rng` is for strategies that draw samples apart from `sample`."""
 
     @abstractmethod
     def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
@@ -144,61 +147,29 @@ class Strategy(ABC):
 
     # ---- may: points --------------------------------------------------------------------------------------------
 
+    @cached_property
+    def domain(self) -> Domain:
+        """What a point is: a vector of `size` numbers, unless this says otherwise."""
+        return Arrays((self.size,))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+        shape: tuple[int, ...] = self.domain.shape
+        return shape
+
     def batch_size(self, state: Any) -> int:
         """How many points to ask for next, and after how many values to update: `popsize`, or what the state says."""
         return self.popsize
 
-    def check(self, points: Array) -> None:
-        """Refuse points outside the space with a ValueError that names X."""
-        checks.real_array("X", points, (None, *self.shape))
+    def shortened(self, local: Array, then: Array | None = None) -> Array:
+        """Limit local coordinates of points that were not drawn from the present state.
 
-    def shortened(self, local: Array) -> Array:
-        """Limit local coordinates of points that were not asked for to the length of a long sample's."""
+        Those of points that were not asked for are limited to the length of a long sample. Points that were drawn from
+        an earlier state, in which their coordinates were `then`, should not be longer than `then` where lengths mean
+        spread: lateness alone must not widen or narrow the distribution.
+        """
         return local
-
-    def belated(self, local: Array, then: Array) -> Array:
-        """Limit local coordinates of points that were drawn from an earlier state, in which they were `then`.
-
-        Where lengths mean spread, they should not be longer than `then`: lateness alone must not widen or narrow the
-        distribution.
-        """
-        return self.shortened(local)
-
-    def to_user(self, points: Array) -> Any:
-        """Return points (n, *shape) as users see them: as they are, or, say, as a list of dicts."""
-        return points
-
-    def from_user(self, name: str, points: Any) -> Array:
-        """Return points as `to_user` gives them, or a single one, as an array (n, *shape); `name` is for errors.
-
-        The array must be the one that `to_user` was given, bit for bit: by it a search recognises its own points.
-        """
-        array = np.asarray(points) if len(self.shape) != 1 else None
-        if array is None:
-            return checks.points(name, points, self.shape[0]).reshape(-1, *self.shape)
-        single = array.shape == self.shape
-        return checks.real_array(name, array[None] if single else points, (None, *self.shape))
-
-    def stds_to_user(self, stds: Array) -> Any:
-        """Return standard deviations of the entries of a point as users see them: as they are, or by name."""
-        return stds
-
-    @property
-    def labels(self) -> list[str] | None:
-        """Names of the entries of a point, for histories and figures; None if they have none."""
-        return None
-
-    def are_pairs(self, told: Any) -> bool:
-        """Whether the one argument of `tell` is [(point, value), ...] and not a list of values."""
-        if not isinstance(told, (list, tuple)) or not told:
-            return False
-        first = told[0]
-        if not isinstance(first, (list, tuple)) or len(first) != 2:
-            return False
-        point, value = first
-        if len(self.shape) > 1:
-            return np.ndim(point) == len(self.shape) and np.size(value) == 1
-        return _is_row(point) and (not _is_row(value) or len(value) == 1)
 
     # ---- may: constraints ---------------------------------------------------------------------------------------
 
@@ -216,23 +187,15 @@ class Strategy(ABC):
 
     # ---- may: states --------------------------------------------------------------------------------------------
 
-    def seeded(self, rng: np.random.Generator) -> Strategy:
-        """Return the same strategy with a seed of its own, for one that draws samples apart from `sample`."""
-        return self
-
     def on_data(self, state: Any, points: Array, values: Array) -> Any:
         """Return a first state that knows evaluations from before the search, for strategies that remember values."""
         return state
 
-    def on_asked(self, state: Any, points: Array) -> Any:
-        """Return the state after these points were handed out, for strategies that hand out each point once.
+    def asked(self, state: Any, ids: Indices) -> Any:
+        """Return the state after the points with these ids were handed out, for strategies that hand out each once.
 
         A search then keeps no reserve of points: `sample` is asked for as many as are handed out.
         """
-        return state
-
-    def on_values(self, state: Any, points: Array, values: Array) -> Any:
-        """Return the state after these values were told, for strategies that remember values; NaN is a failed one."""
         return state
 
     def successor(self, state: Any) -> tuple[Strategy, Any] | None:
@@ -240,16 +203,36 @@ class Strategy(ABC):
         return None
 
     def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> Strategy | None:
-        """Return the same search from elsewhere, as wide as the first one times a factor; None if there is no way."""
+        """Return the same search from elsewhere, as wide as the first one times a factor; None if it knows no place.
+
+        A search over vectors without limits that knows none begins at a sample of its first distribution: see
+        `within.elsewhere`.
+        """
         return None
 
-    def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
-        """Return the state whose fields are stored in `arrays`, by name; ValueError if they are not one.
+    def begun(self, place: Place, popsize: int, limits: Limits) -> Strategy | None:
+        """Return the same search from a place over the vectors that it searches, with limits of standard deviations.
+
+        None if it does not know how: an affine map then moves it (`within.begun`).
+        """
+        return None
+
+    def limited(self, state: Any, limits: Limits) -> Any:
+        """Return the state with its mean and its standard deviations within limits; it may be written to."""
+        return state
+
+    def checked(self, state: Any) -> Any:
+        """Return a state of arrays from a file if it can be one of this strategy, else raise ValueError.
 
         As it stands, every array must have the shape that it has in the first state.
         """
-        first = self.start()
-        return type(first)(**{name: stored_array(arrays, name, kept.shape) for name, kept in first._asdict().items()})
+        states.same_shapes(state, self.start())
+        return state
+
+    @property
+    def recalls(self) -> bool:
+        """Whether `Told.record` is of use."""
+        return False
 
     # ---- may: what is known -------------------------------------------------------------------------------------
 
@@ -262,6 +245,10 @@ class Strategy(ABC):
     def note(self) -> str:
         """What was decided for the user, for the message of a result."""
         return ""
+
+    def age(self, state: Any) -> float:
+        """Return how many generations have ended since devices began to count them; NaN if none counts."""
+        return math.nan
 
     def generations(self, state: Any, moves: int) -> int:
         """Return how many generations have ended after so many moves: as many, unless a move is a part of one."""
@@ -328,9 +315,3 @@ def relative_spread(relative: Array) -> dict[str, str]:
     if relative.max() < TOL_X:
         return {"tolx": f"the standard deviations fell to {relative.max():.1g} times the first ones"}
     return {}
-
-
-def _is_row(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return not value or not isinstance(value[0], (list, tuple, np.ndarray))
-    return np.ndim(value) == 1

@@ -20,23 +20,20 @@ The floor leaves every other category a chance: no category is lost for good.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.categorical import Categorical, CategoricalState
-from esgroup.files.checked import finite_array
+from esgroup.domains.base import Arrays
+from esgroup.files import states
 from esgroup.options import Algorithm
 from esgroup.strategies import rates
 from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
-
-UNKNOWN = -1.0  # in place of a category that has no part in the values
 
 # Tuned on a sphere with choices that cost 1 each (sphere) or 1, 0.1, 0.01, ... (wcom), and a sphere whose centre
 # depends on the choices (dep): 10 numbers, 10 choices of 5 categories, evaluations to 1e-8 by success, seeds 0-23. Slow
@@ -95,9 +92,15 @@ class CategoricalSearch(Strategy):
 
     # ---- sizes --------------------------------------------------------------------------------------------------
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self.distribution.dim,)
+    @cached_property
+    def domain(self) -> Arrays:
+        return Arrays((self.distribution.dim,), self._check)
+
+    def _check(self, name: str, points: Array) -> None:
+        try:
+            self.distribution.places(points)
+        except ValueError as error:
+            raise ValueError(str(error).replace("points", name, 1)) from None
 
     @property
     def size(self) -> int:
@@ -135,19 +138,19 @@ class CategoricalSearch(Strategy):
 
     # ---- states -------------------------------------------------------------------------------------------------
 
-    def start(self) -> CategoricalSearchState:
+    def start(self, rng: np.random.Generator | None = None) -> CategoricalSearchState:
         chosen = self.distribution
         first = chosen.move(chosen.state(), np.zeros(len(chosen.owners)), self.floor).probabilities
         rate = np.full(chosen.dim, self.first_rate)
         return CategoricalSearchState(first, np.zeros(len(first)), rate, np.zeros(chosen.dim), np.zeros(1))
 
-    def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> CategoricalSearchState:
-        first = self.start()
-        found = {name: finite_array(arrays, name, kept.shape) for name, kept in first._asdict().items()}
-        q = found["probabilities"]
+    def checked(self, state: CategoricalSearchState) -> CategoricalSearchState:
+        state = super().checked(state)
+        states.all_finite(state)
+        q = state.probabilities
         if (q <= 0).any() or not np.allclose(self.distribution.sums(q), 1.0):
             raise ValueError("the probabilities of every choice must be positive with sum 1")
-        return CategoricalSearchState(**found)
+        return state
 
     def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> CategoricalSearch:
         """Begin with the first probabilities again: what differs is chance and popsize."""
@@ -164,12 +167,6 @@ class CategoricalSearch(Strategy):
     def local(self, state: CategoricalSearchState, points: Array) -> Array:
         """The categories themselves: their scores are those of the present distribution."""
         return points.copy()
-
-    def check(self, points: Array) -> None:
-        try:
-            self.distribution.places(points)
-        except ValueError as error:
-            raise ValueError(str(error).replace("points", "X", 1)) from None
 
     def gradient(self, state: CategoricalSearchState, told: Told) -> tuple[Array, float]:
         """g of every category, and sum_i w_i^2; `UNKNOWN` in place of a category contributes nothing."""

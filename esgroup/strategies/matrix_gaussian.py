@@ -12,6 +12,7 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.matrix_gaussian import MatrixGaussian
+from esgroup.domains.base import Arrays
 from esgroup.groups import Full, Group, Kronecker, Triangular, described
 from esgroup.groups.linalg import SingularElementError
 from esgroup.strategies.base import CONDITION, Drawn, Strategy, Told
@@ -67,9 +68,9 @@ class MatrixGaussianSearch(Strategy):
         if self.algorithm not in ("default", "paper"):
             raise ValueError(f"algorithm must be 'default' or 'paper', got {self.algorithm!r}")
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.distribution.shape
+    @cached_property
+    def domain(self) -> Arrays:
+        return Arrays(self.distribution.shape)
 
     @property
     def size(self) -> int:
@@ -97,7 +98,7 @@ class MatrixGaussianSearch(Strategy):
 
     # ---- state --------------------------------------------------------------------------------------------------
 
-    def start(self) -> SearchState:
+    def start(self, rng: np.random.Generator | None = None) -> SearchState:
         distribution, first = self.distribution, self.distribution.state()
         if distribution.form == "precision":
             distribution, first = distribution.converted(first)
@@ -132,11 +133,8 @@ class MatrixGaussianSearch(Strategy):
             self.evolution.leave_plateau(moved, len(told.order))
         return moved
 
-    def shortened(self, local: Array) -> Array:
-        return shortened(local)
-
-    def belated(self, local: Array, then: Array) -> Array:
-        return shortened(local, np.linalg.norm(then, axis=1))
+    def shortened(self, local: Array, then: Array | None = None) -> Array:
+        return shortened(local, None if then is None else np.linalg.norm(then, axis=1))
 
     # ---- ends ---------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,6 @@ The components and their phases are in `mixture_descents.py`, the list of optima
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -36,11 +35,12 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture, box_of
+from esgroup.domains.base import Arrays
+from esgroup.domains.box import parse_bounds
+from esgroup.files import states
 from esgroup.files.checked import CheckpointError
-from esgroup.files.checked import array as stored_array
 from esgroup.groups import described
 from esgroup.strategies.base import Drawn, Strategy, Told
-from esgroup.strategies.box import parse_bounds
 from esgroup.strategies.mixture_descents import DUEL, PROBE, SCOUT, SEARCH, Component, Descents, MixtureSearchState
 from esgroup.strategies.mixture_optima import Mode, Niches, best_near, folded
 from esgroup.strategies.mixture_scouts import scouts
@@ -70,6 +70,8 @@ class MixtureSearch(Strategy):
     TypeError, ValueError
         If an argument is of the wrong kind or out of its range.
     """
+
+    every_value = True
 
     distribution: Mixture
     popsize_wanted: int | None = None
@@ -102,9 +104,18 @@ class MixtureSearch(Strategy):
     def size(self) -> int:
         return self.distribution.dim
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self.size,)
+    @cached_property
+    def domain(self) -> Arrays:
+        return Arrays((self.size,), self._check)
+
+    def _check(self, name: str, points: Array) -> None:
+        if self._box is None:
+            return
+        outside = (points < self._box[:, 0]) | (points > self._box[:, 1])
+        if outside.any():
+            i, j = np.argwhere(outside)[0].tolist()
+            low, high = self._box[j]
+            raise ValueError(f"{name}[{i}, {j}] must be from {low} to {high}, got {points[i, j]}")
 
     @property
     def popsize(self) -> int:
@@ -133,7 +144,7 @@ class MixtureSearch(Strategy):
     def _descents(self) -> Descents:
         first, most = self.distribution.state(), None
         if self._box is not None:
-            # a third of the range, as in `Box.most_steps`: wider samples are nearly uniform whatever their width is
+            # a third of the range, as in `Box.limits`: wider samples are nearly uniform whatever their width is
             most = (self._box[:, 1] - self._box[:, 0]) / 3
         pairs = zip(self.distribution.components, self.distribution.component_states(first), strict=True)
         components = [Component(gaussian, state, most) for gaussian, state in pairs]
@@ -162,7 +173,7 @@ class MixtureSearch(Strategy):
 
     # ---- state --------------------------------------------------------------------------------------------------
 
-    def start(self) -> MixtureSearchState:
+    def start(self, rng: np.random.Generator | None = None) -> MixtureSearchState:
         return self._descents.start()
 
     def mean(self, state: MixtureSearchState) -> Array:
@@ -177,15 +188,15 @@ class MixtureSearch(Strategy):
         variances = [c.evolution.variances(s) for c, s in zip(descents.components, searches, strict=True)]
         return self._mixed_stds(means, np.array(variances))
 
-    def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> MixtureSearchState:
-        """Return the state whose fields are stored in `arrays`; the list of optima may have grown."""
-        descents, length = self._descents, len(stored_array(arrays, "hits", (None,)))
+    def checked(self, state: MixtureSearchState) -> MixtureSearchState:
+        """Return the state from a file; the list of optima may have grown."""
+        descents, length = self._descents, len(state.hits)
         if length > descents.niches.capacity:
             raise CheckpointError(
                 f"the array 'hits' must have at most {descents.niches.capacity} entries, the optima kept, got {length}"
             )
-        shapes = {name: kept.shape for name, kept in descents.resized(self.start(), length)._asdict().items()}
-        return MixtureSearchState(**{name: stored_array(arrays, name, shape) for name, shape in shapes.items()})
+        states.same_shapes(state, descents.resized(self.start(), length))
+        return state
 
     # ---- samples ------------------------------------------------------------------------------------------------
 
@@ -275,13 +286,20 @@ class MixtureSearch(Strategy):
             labels[found], tags[found] = k, fractions[same.argmax(axis=1)[found]]
         return np.column_stack([labels, tags, zs[labels, np.arange(len(points))]])
 
-    def shortened(self, local: Array) -> Array:
+    def shortened(self, local: Array, then: Array | None = None) -> Array:
         return np.column_stack([local[:, :2], shortened(local[:, 2:])])
 
     # ---- update -------------------------------------------------------------------------------------------------
 
     def update(self, state: MixtureSearchState, told: Told, out: Any = None) -> MixtureSearchState:
-        local, order = told.local, told.order
+        """Move by ranks, then keep the values for `modes`: the search itself does not use them."""
+        if len(told.order):
+            state = self._moved(state, told.local, told.order)
+        if told.values is None or told.points is None or np.isnan(told.values).all():
+            return state
+        return self._descents.with_values(state, told.points, told.values)
+
+    def _moved(self, state: MixtureSearchState, local: Array, order: NDArray[np.int64]) -> MixtureSearchState:
         new, labels = self._descents.with_room(state.copied()), local[:, 0].astype(np.int64)
         searching = np.flatnonzero(state.phase[labels[order]] == SEARCH)
         if len(searching):
@@ -292,21 +310,7 @@ class MixtureSearch(Strategy):
             self._descents.advance(new, k, local[labels == k, 1:], _ranked_among(order, labels == k))
         return new
 
-    def check(self, points: Array) -> None:
-        super().check(points)
-        if self._box is None:
-            return
-        outside = (points < self._box[:, 0]) | (points > self._box[:, 1])
-        if outside.any():
-            i, j = np.argwhere(outside)[0].tolist()
-            low, high = self._box[j]
-            raise ValueError(f"X[{i}, {j}] must be from {low} to {high}, got {points[i, j]}")
-
     # ---- results ------------------------------------------------------------------------------------------------
-
-    def on_values(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
-        """Keep the values for `modes`; the search itself uses ranks only."""
-        return state if np.isnan(values).all() else self._descents.on_values(state, points, values)
 
     def modes(self, state: MixtureSearchState) -> list[Mode]:
         """Return the optima found, and those that unfinished descents are close to, the best first.

@@ -257,7 +257,7 @@ class Descents:
         at = state.points[np.asarray(known, dtype=np.int64)]
         return Neighbourhoods(np.vstack([at, centres]), np.vstack([near, widths]), self.niches.scale)
 
-    def on_values(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
+    def with_values(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
         """Return the state with the best of these values near every optimum, near every component, and overall.
 
         Optima are added and components move: what was the best near one place may now be near another. A point that is

@@ -16,31 +16,32 @@ model takes for the best. Then,
   as if there were no model.
 
 Values at points of earlier generations, and of points that were never asked for, are in the archive like all others,
-and in the ranks of the present generation with their local coordinates, as in any search. All that moves the search is
-in `on_values`, which sees every value with its point.
+and in the ranks of the present generation with their local coordinates, as in any search. The search sees every value
+with its point, and the id by which it knows a point of the present generation.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.files.checked import array as stored_array
+from esgroup.domains.base import Domain
+from esgroup.domains.named import Named
+from esgroup.files import states
 from esgroup.groups import Group
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
-from esgroup.strategies.box import Box
+from esgroup.strategies.base import Criterion, Drawn, Indices, Strategy, Told
 from esgroup.strategies.evolution import SearchState
+from esgroup.strategies.in_domain import Within, elsewhere
 from esgroup.strategies.model_course import Course
-from esgroup.strategies.model_state import ABSENT, ASKED, NEW, ModelState, Numbers, Plan, models_of
+from esgroup.strategies.model_state import ASKED, NEW, ModelState, Numbers, Plan, models_of
 from esgroup.strategies.quadratic import Support
 from esgroup.strategies.vector import VectorSearch
 
@@ -57,91 +58,79 @@ def refuse_without_model(options: SearchOptions, group: Group | None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ModelSearch(Strategy):
-    """A search over vectors that is assisted by quadratic models.
+    """A search over vectors, in any domain, that is assisted by quadratic models.
 
     Parameters
     ----------
-    vector : VectorSearch
-        The search without a model, in one of the structures full, diagonal, block triangular, Heisenberg.
-    seed : int
-        Where the samples come from. It is in the state as well.
+    plain : Strategy
+        The search without a model: a `VectorSearch` in one of the structures full, diagonal, block triangular,
+        Heisenberg, or one within a domain of real numbers.
     """
 
-    vector: VectorSearch
-    seed: int = field(default=0, repr=False, metadata={"stored": False})
+    every_value = True
+
+    plain: Strategy
 
     def __post_init__(self) -> None:
-        checks.instance("vector", self.vector, VectorSearch)
-        checks.store_whole_number(self, "seed", most=2**53 - 1)
-        refuse_without_model(self.vector.options, self.vector.group)
-        if not self.vector.all_real:
-            raise ValueError("vector must search real coordinates for model='quadratic', but some are whole numbers")
+        checks.instance("plain", self.plain, Strategy)
+        vector = self.plan.vector  # a search over vectors, or a ValueError
+        refuse_without_model(vector.options, vector.group)
+        if not all_real(self.plain):
+            raise ValueError("plain must search real numbers for model='quadratic', but some are integers")
 
     # ---- sizes --------------------------------------------------------------------------------------------------
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.vector.shape
+    def domain(self) -> Domain:
+        return self.plain.domain
 
     @property
     def size(self) -> int:
-        return self.vector.size
+        return self.plain.size
 
     @property
     def popsize(self) -> int:
-        return self.vector.popsize
+        return self.plain.popsize
 
     @property
     def about(self) -> str:
-        return f"{self.vector.about} with a quadratic model"
+        return f"{self.plain.about} with a quadratic model"
 
     @property
-    def structure(self) -> Group:
-        return self.vector.structure
+    def structure(self) -> Any:
+        return self.plain.structure
 
     @property
     def note(self) -> str:
-        return self.vector.note
-
-    @property
-    def box(self) -> Box:
-        """Bounds and fixed coordinates."""
-        return self.vector.box
+        return self.plain.note
 
     @cached_property
     def plan(self) -> Plan:
         """The sizes of what is kept."""
-        return Plan(self.vector)
+        return Plan(self.plain)
 
     # ---- states -------------------------------------------------------------------------------------------------
 
-    def seeded(self, rng: np.random.Generator) -> ModelSearch:
-        return replace(self, seed=int(rng.integers(2**53)))
-
-    def start(self) -> ModelState:
-        course = Course(self.plan, self.plan.empty(self.seed))
+    def start(self, rng: np.random.Generator | None = None) -> ModelState:
+        seed = 0 if rng is None else int(rng.integers(2**53))
+        course = Course(self.plan, self.plan.empty(seed))
         course.begin()
         return course.state()
 
-    def vector_state(self, state: ModelState) -> SearchState:
-        """The state of the search over vectors: views."""
-        return SearchState(*(state.vector[place] for place in self.plan.places))
-
-    def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> ModelState:
-        first = self.start()
-        state = ModelState(**{name: stored_array(arrays, name, kept.shape) for name, kept in first._asdict().items()})
-        self.vector.read_state(self.vector_state(state)._asdict())
+    def checked(self, state: ModelState) -> ModelState:
+        states.same_shapes(state, self.start(), besides=("vector",))
+        self.plain.checked(state.vector)
         for name, kept in state._asdict().items():
-            if name not in ("numbers", "outcomes", "other_values") and not np.isfinite(kept).all():
-                raise ValueError(f"{name} must be finite")
+            if name not in ("numbers", "outcomes", "other_values"):
+                states.all_finite(kept, name)
         numbers = Numbers(*state.numbers.tolist())
         if not np.isfinite(np.array(numbers._replace(record=0.0))).all():  # there may be no best value near the mean
             raise ValueError("numbers must be finite")
         return state
 
     def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> ModelSearch | None:
-        vector = self.vector.restarted(popsize, sigma_factor, rng)
-        return None if vector is None else ModelSearch(vector)
+        plain = elsewhere(self.plain, popsize, sigma_factor, rng)
+        return None if plain is None else ModelSearch(plain)
 
     # ---- points -------------------------------------------------------------------------------------------------
 
@@ -158,54 +147,49 @@ class ModelSearch(Strategy):
             rows = rows[predicted.argsort(kind="stable")]
         rows = rows[:n]
         points, local = state.points[rows], state.samples[rows]
+        ids = rows + int(numbers.generation) * self.plan.rows
         if len(rows) < n:
-            more = self.vector.sample(self.vector_state(state), n - len(rows), rng)
+            more = self.plain.sample(state.vector, n - len(rows), rng)
             points, local = np.concatenate([points, more.points]), np.concatenate([local, more.local])
-        return Drawn(points, local)
+            ids = np.concatenate([ids, np.full(len(more.points), -1)])
+        return Drawn(points, local, ids=ids)
 
     def on_data(self, state: ModelState, points: Array, values: Array) -> ModelState:
         course = Course(self.plan, state)
         course.begin_with(points, values)
         return course.state()
 
-    def on_asked(self, state: ModelState, points: Array) -> ModelState:
+    def asked(self, state: ModelState, ids: Indices) -> ModelState:
         stages = state.stages.copy()
-        for row in self.found(state, points):
-            if row >= 0 and stages[row] == NEW:
-                stages[row] = ASKED
+        rows = self._rows(state, ids)
+        rows = rows[rows >= 0]
+        stages[rows[stages[rows] == NEW]] = ASKED
         return state._replace(stages=stages)
 
-    def found(self, state: ModelState, points: Array) -> list[int]:
-        """The row of the generation that every point is, -1 if it is none."""
-        rows = dict(zip((point.tobytes() for point in state.points), range(len(state.points)), strict=True))
-        found = (rows.get(point.tobytes(), -1) for point in points)
-        return [row if row >= 0 and state.stages[row] != ABSENT else -1 for row in found]
+    def _rows(self, state: ModelState, ids: Indices) -> Indices:
+        """The row of the present generation that every point is, -1 if it is none."""
+        rows = ids - int(Numbers(*state.numbers.tolist()).generation) * self.plan.rows
+        known = (ids >= 0) & (rows >= 0) & (rows < self.plan.rows)
+        return np.where(known, rows, -1)
 
     def local(self, state: ModelState, points: Array) -> Array:
-        return self.vector.local(self.vector_state(state), points)
+        return self.plain.local(state.vector, points)
 
-    def shortened(self, local: Array) -> Array:
-        return self.vector.shortened(local)
-
-    def belated(self, local: Array, then: Array) -> Array:
-        return self.vector.belated(local, then)
-
-    def check(self, points: Array) -> None:
-        self.vector.check(points)
+    def shortened(self, local: Array, then: Array | None = None) -> Array:
+        return self.plain.shortened(local, then)
 
     # ---- values -------------------------------------------------------------------------------------------------
 
     def update(self, state: ModelState, told: Told, out: ModelState | None = None) -> ModelState:
-        """Return the state as it is: see `on_values`."""
-        return state
-
-    def on_values(self, state: ModelState, points: Array, values: Array) -> ModelState:
         """Keep values until there are as many as `batch_size` says, then go on.
 
         Points of the generation are used in its order, whatever the order in which they were told.
         """
+        if told.points is None or told.values is None:
+            return state
+        ids = np.full(len(told.values), -1) if told.ids is None else told.ids
         course = Course(self.plan, state)
-        course.take(points, values, self.found(state, points))
+        course.take(told.points, told.values, self._rows(state, ids).tolist())
         if course.waiting >= max(1, course.batch):
             course.go_on()
         return course.state()
@@ -217,19 +201,19 @@ class ModelSearch(Strategy):
         return int(numbers.generation - numbers.skipped)
 
     def mean(self, state: ModelState) -> Array:
-        return self.vector.mean(self.vector_state(state))
+        return self.plain.mean(state.vector)
 
     def stds(self, state: ModelState) -> Array:
-        return self.vector.stds(self.vector_state(state))
+        return self.plain.stds(state.vector)
 
     def spread(self, state: ModelState) -> Array:
-        return self.vector.spread(self.vector_state(state))
+        return self.plain.spread(state.vector)
 
     def sigma(self, state: ModelState) -> float:
-        return self.vector.sigma(self.vector_state(state))
+        return self.plain.sigma(state.vector)
 
     def axis_ratio(self, state: ModelState) -> float:
-        return self.vector.axis_ratio(self.vector_state(state))
+        return self.plain.axis_ratio(state.vector)
 
     @property
     def least_batch(self) -> int:
@@ -237,14 +221,23 @@ class ModelSearch(Strategy):
 
     @property
     def patience(self) -> float:
-        return self.vector.patience
+        return self.plain.patience
 
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
         # methods, because a local function could not be pickled
-        return tuple(one._replace(look=partial(self._reasons, one.look)) for one in self.vector.criteria)
+        return tuple(one._replace(look=partial(self._reasons, one.look)) for one in self.plain.criteria)
 
     def _reasons(
         self, look: Callable[[SearchState, Array], dict[str, str]], state: ModelState, first: Array
     ) -> dict[str, str]:
-        return look(self.vector_state(state), first)
+        return look(state.vector, first)
+
+
+def all_real(strategy: Strategy) -> bool:
+    """Whether all that a search over vectors searches are real numbers: no integers, and no choices."""
+    while isinstance(strategy, Within):
+        if isinstance(strategy.within, Named) and not strategy.within.all_real:
+            return False
+        strategy = strategy.inner
+    return isinstance(strategy, VectorSearch) and (strategy.least is None or not strategy.least.any())

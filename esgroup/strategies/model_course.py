@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esgroup.checks import Array
+from esgroup.files.states import copied
 from esgroup.groups import Full, Group
 from esgroup.kernels import quadratic as kernels
-from esgroup.strategies.base import AT_BOUNDS, Indices, Told, on_plateau
+from esgroup.strategies.base import AT_BOUNDS, Indices, Strategy, Told, on_plateau
 from esgroup.strategies.evolution import SearchState
+from esgroup.strategies.in_domain import Within, to_points, to_search
 from esgroup.strategies.model_state import (
     ABSENT,
     ASKED,
@@ -72,7 +74,7 @@ class Course:
     def __init__(self, plan: Plan, state: ModelState) -> None:
         self.plan, self.before = plan, state
         self.n, self.support, self.evolution = plan.size, plan.support, plan.vector.evolution
-        self.vector = SearchState(*(state.vector[place].copy() for place in plan.places))
+        self.vector: SearchState = copied(state.vector)
         self.archive, self.values = state.archive, state.values  # never written to
         self._known: tuple[Array, Array] | None = None  # what is in the archive, in local coordinates
         self.models = Quadratics(*(array.copy() for array in models_of(state)))
@@ -98,7 +100,7 @@ class Course:
             self.worth, self.failures, self.skipped,
         )  # fmt: skip
         return ModelState(
-            np.concatenate(self.vector), self.before.first, np.array(numbers, dtype=np.float64), self.archive,
+            self.vector, self.before.first, np.array(numbers, dtype=np.float64), self.archive,
             self.values, *self.models, self.judged, self.points, self.samples, self.tags, self.stages, self.outcomes,
             self.others, self.other_values,
         )  # fmt: skip
@@ -166,8 +168,7 @@ class Course:
 
     def _placed(self, points: Array) -> Array:
         """Points in search coordinates."""
-        box = self.plan.vector.box
-        return points if box.plain else box.encode(points, self.vector.mean)
+        return to_search(self.plan.plain, self.vector, points)
 
     def _local(self, y: Array) -> Array:
         vector = self.vector
@@ -326,22 +327,22 @@ class Course:
 
     def begin(self) -> None:
         """Draw the next generation; one of its points may be the minimiser of the model."""
-        plan, vector = self.plan, self.plan.vector
+        plan, plain = self.plan, self.plan.plain
         self.generation += 1
         rng = np.random.Generator(np.random.Philox(key=[self.seed, self.generation]))
         number = plan.rows if self.generation == 0 else plan.popsize
-        drawn = vector.sample(self.vector, number, rng)
+        drawn = plain.sample(self.vector, number, rng)
         tags = np.zeros(number) if drawn.tags is None else drawn.tags.astype(np.float64)
         points, samples = drawn.points.copy(), drawn.local.copy()
         self.trial, self.kept, self.batch = -1, -1.0, number
         if self.generation == 0:
-            samples[0], points[0], tags[0] = 0.0, vector.mean(self.vector), AT_BOUNDS
+            samples[0], points[0], tags[0] = 0.0, plain.mean(self.vector), AT_BOUNDS
         elif self._worth_a_trial(rng):
             z = self._minimiser()
             row = int((tags == 0).argmax())
             samples[row], self.trial, self.batch = z, row, plan.part
             image = self.evolution.group._apply(self.vector.root, z[None])
-            points[row] = vector.box.decode(self.vector.mean + self.vector.sigma * self.vector.scale * image)[0]
+            points[row] = to_points(plain, self.vector.mean + self.vector.sigma * self.vector.scale * image)[0]
         self.points, self.samples, self.tags = (_padded(part, plan.rows) for part in (points, samples, tags))
         self.stages = np.where(np.arange(plan.rows) < number, float(NEW), float(ABSENT))
         self.outcomes = np.zeros(plan.rows)
@@ -392,6 +393,7 @@ class Course:
         self.vector.sigma[0] *= self._sigma_factor() ** min(1.0, 3.0 * evaluated / n)
         self.evolution._refresh_if_due(self.vector)
         self.plan.vector.keep_limits(self.vector, self.before.first)
+        self._keep_widths()
         self._end(old)
 
     def _sigma_factor(self) -> float:
@@ -429,8 +431,16 @@ class Course:
             widens = on_plateau(ranked, vector, self.vector, self.before.first)
             failed = int(np.isnan(values).sum())
             told = Told(local, order, widens, tags if tags.any() else None, None, self.before.first, failed, ranked[0])
-            self.vector = vector.update(self.vector, told)
+            self.vector = self.plan.unnamed.update(self.vector, told)
+            self._keep_widths()
         self._end(old)
+
+    def _keep_widths(self) -> None:
+        """Bring standard deviations to the limits of the domain; an angle is not turned: the archive would have to."""
+        plain: Strategy = self.plan.plain
+        while isinstance(plain, Within):
+            self.vector = plain.kept(self.vector, turned=False)
+            plain = plain.inner
 
     def _end(self, old: SearchState) -> None:
         """Take all models to the new frame, and begin the next generation."""

@@ -10,6 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from esgroup.checks import Array
+from esgroup.domains.named import Named
+from esgroup.strategies.base import Strategy
+from esgroup.strategies.evolution import SearchState
+from esgroup.strategies.in_domain import Within, innermost
 from esgroup.strategies.quadratic import Quadratics, Support
 from esgroup.strategies.vector import VectorSearch
 
@@ -51,7 +55,7 @@ class Numbers(NamedTuple):
 class ModelState(NamedTuple):
     """All that the next step needs."""
 
-    vector: Array  # a `SearchState`, all its arrays in one
+    vector: SearchState  # of the search without a model
     first: Array  # (n,): the first spread
     numbers: Array  # `Numbers`
     archive: Array  # (points, n): the last points in search coordinates, the newest at the end
@@ -60,7 +64,7 @@ class ModelState(NamedTuple):
     slopes: Array  # (4, n): b,
     curvatures: Array  # (4, ...): G
     judged: Array  # (4, 3): agreeing less other pairs, all pairs, the mean squared error
-    points: Array  # (rows, dim): the generation, as users see it
+    points: Array  # (rows, dim): the generation
     samples: Array  # (rows, n): in local coordinates
     tags: Array  # (rows,)
     stages: Array  # (rows,)
@@ -71,9 +75,25 @@ class ModelState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The sizes of a search with models."""
+    """The sizes of a search with models; `plain` is the one without."""
 
-    vector: VectorSearch
+    plain: Strategy
+
+    @cached_property
+    def vector(self) -> VectorSearch:
+        """The search over vectors, inside all domains."""
+        found = innermost(self.plain)
+        if not isinstance(found, VectorSearch):
+            raise ValueError(f"plain must search vectors for model='quadratic', got {found.about}")
+        return found
+
+    @cached_property
+    def unnamed(self) -> Strategy:
+        """The search without a model below the names of parameters."""
+        plain = self.plain
+        while isinstance(plain, Within) and isinstance(plain.within, Named):
+            plain = plain.inner
+        return plain
 
     @property
     def size(self) -> int:
@@ -121,12 +141,6 @@ class Plan:
         """
         return min(2 + self.size // 10, max(2, self.popsize // 2))
 
-    @cached_property
-    def places(self) -> list[slice]:
-        """Where the arrays of a `SearchState` are in the one that has them all."""
-        ends = np.cumsum(list(self.vector.evolution.shapes().values())).tolist()
-        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
-
     def empty(self, seed: int) -> ModelState:
         """The state before the first generation is drawn."""
         n, rows, capacity = self.size, self.rows, self.windows[LONG]
@@ -134,7 +148,7 @@ class Plan:
         judged = np.zeros((4, 3))
         judged[:, 2] = 1.0
         return ModelState(
-            vector=np.concatenate(vector),
+            vector=vector,
             first=self.vector.spread(vector),
             numbers=np.array(Numbers(float(seed))),
             archive=np.zeros((capacity, n)),
@@ -143,7 +157,7 @@ class Plan:
             slopes=np.zeros((4, n)),
             curvatures=np.zeros((4, *self.support.shape)),
             judged=judged,
-            points=np.zeros((rows, *self.vector.shape)),
+            points=np.zeros((rows, *self.plain.shape)),
             samples=np.zeros((rows, n)),
             tags=np.zeros(rows),
             stages=np.full(rows, float(ABSENT)),

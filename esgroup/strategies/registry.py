@@ -66,14 +66,13 @@ def register_all() -> None:
     """Let all strategies and distributions be stored."""
     from esgroup import options
     from esgroup.distributions import families, gaussian
+    from esgroup.domains import Affine, Box, Fixed, Named
     from esgroup.space import Angle, Choice, Integer, Real, Space
-    from esgroup.strategies import box, model, vector
-    from esgroup.strategies.space import SpaceSearch
-    from esgroup.strategies.space_model import ModelSpaceSearch
+    from esgroup.strategies import in_domain, model, product, vector
 
     classes = {_loaded(name) for pair in _OURS.items() for name in pair}
-    classes |= {gaussian.Gaussian, box.Box, options.SearchOptions, vector.VectorSearch, model.ModelSearch}
-    classes |= {SpaceSearch, ModelSpaceSearch, Space, Real, Integer, Angle}
+    classes |= {gaussian.Gaussian, options.SearchOptions, vector.VectorSearch, in_domain.Within, model.ModelSearch}
+    classes |= {product.ProductSearch, Affine, Box, Fixed, Named, Space, Real, Integer, Angle}
     univariate = _loaded("esgroup.distributions.univariate:Univariate")
     classes |= {value for value in vars(families).values() if isinstance(value, type) and issubclass(value, univariate)}
     for cls in classes - {univariate}:  # which is abstract

@@ -36,6 +36,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.product import Product
 from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
+from esgroup.domains.base import Arrays
 from esgroup.strategies import rates
 from esgroup.strategies.base import Criterion, Drawn, Strategy, Told, relative_spread
 from esgroup.strategies.recombination import Constants, Cumulative
@@ -88,9 +89,9 @@ class UnivariateSearch(Strategy):
         """The distribution as a product, even if it has one factor only."""
         return self.distribution if isinstance(self.distribution, Product) else Product((self.distribution,))
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self.product.dim,)
+    @cached_property
+    def domain(self) -> Arrays:
+        return Arrays((self.product.dim,), self.product.check_points)
 
     @property
     def size(self) -> int:
@@ -125,7 +126,7 @@ class UnivariateSearch(Strategy):
 
     # ---- a generation ------------------------------------------------------------------------------------------
 
-    def start(self) -> UnivariateSearchState:
+    def start(self, rng: np.random.Generator | None = None) -> UnivariateSearchState:
         count = int(self._sharp.sum())
         tau = self._confined(self.product.natural(self.product.state()), self.popsize)
         first = self.product.state_of(tau).unconstrained
@@ -197,7 +198,7 @@ class UnivariateSearch(Strategy):
         parts = zip(self.product.families, self.product.slices, strict=True)
         return np.concatenate([family._confined(tau[part], margin) for family, part in parts])
 
-    def shortened(self, local: Array) -> Array:
+    def shortened(self, local: Array, then: Array | None = None) -> Array:
         """Limit z to the length of a long sample, and y to the square of it."""
         z, y = np.split(np.clip(local, -FARTHEST, FARTHEST), 2, axis=1)
         return np.column_stack([shortened(z), np.clip(y, -(longest(self.size) ** 2), longest(self.size) ** 2)])
@@ -269,9 +270,6 @@ class UnivariateSearch(Strategy):
     def _is_rounding(self, state: UnivariateSearchState) -> bool:
         middles = self._middles(state)[self._sharp]
         return len(middles) > 0 and bool((middles[:, 1] <= 2e-15 * np.abs(middles[:, 0])).all())
-
-    def check(self, points: Array) -> None:
-        self.product.check_points("X", points)
 
     def result_fields(self, state: UnivariateSearchState) -> dict[str, Product | Univariate]:
         """Return distribution, the one that was reached, with its usual parameters."""

@@ -1,19 +1,20 @@
-"""Search over vectors: a Gaussian whose square root lies in a group, within bounds, with fixed and whole numbers."""
+"""Search over vectors: a Gaussian whose square root lies in a group."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.files.checked import finite_array
+from esgroup.domains.base import Limits, Place
+from esgroup.domains.box import unresolved
+from esgroup.files import states
 from esgroup.groups import Full, Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
@@ -22,14 +23,12 @@ from esgroup.strategies.base import (
     AT_BOUNDS,
     CONDITION,
     DIVERGENCE,
-    PLATEAU,
     Criterion,
     Drawn,
     Indices,
     Strategy,
     Told,
 )
-from esgroup.strategies.box import Box, unresolved
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.frames import Follow, FrameEvolution
@@ -53,19 +52,6 @@ NARROWEST = 1e-10
 _DRIFTED = 0.1  # largest row of A, of usual size 1, below which A is brought back to it
 _NARROW = 1e-7  # of the first standard deviation in one coordinate, by sigma D alone: then all of them are looked at
 _FAR = 1e150  # points further out are taken to be there, so that nothing overflows
-
-
-# A point on the bounds comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3,
-# 4, 5 generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a
-# corner 60, 60, 80, 100, 520; a linear function 100, 90, 120, 150, 990; a sphere half of whose coordinates end at
-# bounds 920, 930, 920, 900, 930.
-_BOUNDS_EVERY, _BOUNDS_SHARE = 4, 40
-# Samples behind a mirror are drawn again three times at most, if they are not more than half of a generation. Of 24
-# searches of bbob's f10 with 10 coordinates within -5 and 5 (instances 1-3, sigma0 = 5/3, 2000 evaluations) the median
-# gap is 7.2 instead of 20.7; a share of 0.3 leads to 12.6, of 0.7 to 7.6, of 1 to 6.5. A sphere half of whose
-# coordinates end at bounds takes 1,180 evaluations instead of 1,140; with a share of 0.7 it is 1,220, of 1 1,300.
-_AGAIN, _AGAIN_SHARE = 3, 0.5
-
 _AT_REST = 1.0  # standard deviation of an integer below which models of constraints do not count on its moves
 
 STEP_SIZES: dict[str, Callable[[], StepSize]] = {
@@ -74,49 +60,56 @@ STEP_SIZES: dict[str, Callable[[], StepSize]] = {
 }
 
 
-class Start(NamedTuple):
-    """Where a search begins, in the coordinates that are searched: diag(steps) times a correlation or a root."""
-
-    mean: Array
-    steps: Array
-    correlation: Array | None = None
-    root: Array | None = None  # an element of the search's group
-
-
 _NO_DEVICES = SearchOptions(decoding=False)
 
 
 @dataclass(frozen=True, eq=False)
 class VectorSearch(Strategy):
-    """The update of `Evolution` between the user's points and the coordinates that are searched.
+    """The update of `Evolution` for vectors without bounds. The state is a `SearchState`.
 
-    `Box` translates between both: bounds, fixed and integer coordinates. It also limits the standard deviations, from
-    below for integers and from above between two bounds. Now and then one of the points is the mean, moved onto the
-    bounds that are near it, so that corners are hit exactly; it has no part in the update if it is told in time. The
-    state is a `SearchState`.
+    Parameters
+    ----------
+    group : Group
+        Where the square root A of the covariance lies.
+    mean0, steps0 : array (dim,)
+        The first mean, and the first standard deviations: those of diag(steps0) C diag(steps0), with C = I unless there
+        is a `correlation` or a `root`.
+    least, most : array (dim,), optional
+        Limits of standard deviations. Those with a least one above 0 are integers, which need not become narrow.
+    options : SearchOptions
+        Those that are stored; `decoding` is decided.
+    popsize : int
+        Values in a generation.
+    correlation, root : array, optional
+        C, or an element of the group with C = A A^T.
+    note : str
+        What was decided for the user.
     """
 
     keeps_coordinates = True
 
-    box: Box
     group: Group
-    options: SearchOptions = _NO_DEVICES  # those that are stored; `decoding` is decided
+    mean0: Array
+    steps0: Array
+    least: Array | None = None
+    most: Array | None = None
+    options: SearchOptions = _NO_DEVICES
     popsize: int = 10
-    begin: Start | None = field(default=None, repr=False, metadata={"stored": False})  # None: at x0, uncorrelated
+    correlation: Array | None = field(default=None, repr=False, metadata={"stored": False})
+    root: Array | None = field(default=None, repr=False, metadata={"stored": False})
     note: str = field(default="", repr=False, metadata={"stored": False})
 
     def __post_init__(self) -> None:
-        for name, kind in (("box", Box), ("group", Group), ("options", SearchOptions)):
+        for name, kind in (("group", Group), ("options", SearchOptions)):
             checks.instance(name, getattr(self, name), kind)
         checks.flag("decoding", self.options.decoding)
         checks.store_whole_number(self, "popsize", least=2)
-        if self.group.dim != self.box.free_dim:
-            free = f"{self.box.free_dim} coordinates are free"
-            raise ValueError(f"group must have the dimension of what is searched: it has {self.group.dim}, but {free}")
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self.box.dim,)
+        for name in ("mean0", "steps0", "least", "most"):
+            vector = getattr(self, name)
+            if vector is not None and np.shape(vector) != (self.group.dim,):
+                raise ValueError(f"{name} must have {self.group.dim} numbers, as {self.group}, got {np.shape(vector)}")
+        if not (np.isfinite(self.mean0).all() and (self.steps0 > 0).all()):
+            raise ValueError(f"mean0 must be finite and steps0 positive, got {self.mean0} and {self.steps0}")
 
     @property
     def size(self) -> int:
@@ -125,11 +118,6 @@ class VectorSearch(Strategy):
     @property
     def about(self) -> str:
         return str(self.group)
-
-    @property
-    def all_real(self) -> bool:
-        """Whether none of the coordinates that are searched is a whole number."""
-        return not self.box.integer[self.box.free].any()
 
     @property
     def structure(self) -> Group:
@@ -158,39 +146,22 @@ class VectorSearch(Strategy):
     @cached_property
     def _widening(self) -> Widening | None:
         """How a search among integers goes on; where values are noisy they do not tell that it is at rest."""
-        if self._least_steps is None or self.options.algorithm == "paper" or self.options.noise == "adapt":
+        if self.least is None or self.options.algorithm == "paper" or self.options.noise == "adapt":
             return None
         return Widening.of(self.size, self.popsize)
 
-    @cached_property
-    def _least_steps(self) -> Array | None:
-        return self.box.least_steps(self.popsize)
-
-    @cached_property
-    def _first_mean(self) -> Array:
-        mean: Array = self.box.encode(self.box.x0[None])[0] if self.begin is None else self.begin.mean
-        return mean
-
-    @cached_property
-    def _limited(self) -> bool:
-        return self._least_steps is not None or self.box.most_steps() is not None
-
     # ---- states -------------------------------------------------------------------------------------------------
 
-    def start(self) -> SearchState:
-        box = self.box
-        begin = Start(box.encode(box.x0[None])[0], box.initial_steps()) if self.begin is None else self.begin
-        state = self.evolution.start(begin.mean, begin.steps, begin.correlation)
-        if begin.root is not None:
-            state = state._replace(root=begin.root.copy())
+    def start(self, rng: np.random.Generator | None = None) -> SearchState:
+        state = self.evolution.start(self.mean0, self.steps0, self.correlation)
+        if self.root is not None:
+            state = state._replace(root=self.root.copy())
             self.evolution.refresh(state)
         return state
 
-    def read_state(self, arrays: Mapping[str, NDArray[Any]]) -> SearchState:
-        lengths: dict[str, int | None] = {**self.evolution.shapes()}
-        if self.group.follows:
-            lengths["root"] = None
-        state = SearchState(**{name: finite_array(arrays, name, (lengths[name],)) for name in SearchState._fields})
+    def checked(self, state: SearchState) -> SearchState:
+        states.same_shapes(state, self.start(), besides=("root",) if self.group.follows else ())
+        states.all_finite(state)
         self.group._element("root", state.root)
         return state
 
@@ -200,20 +171,22 @@ class VectorSearch(Strategy):
         if not isinstance(evolution, FrameEvolution) or (why := evolution.outgrown(state)) is None:
             return None
         note = f"Structure 'frame' {why} after {state.course.item(1):,.0f} evaluations: 'full' took its place"
-        full = replace(self, group=Full(self.size), begin=None, note=note)
+        full = replace(self, group=Full(self.size), root=None, note=note)
         return full, evolution.as_full(state, full.evolution)
 
-    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> VectorSearch | None:
-        """Begin at a random point, with the same correlations; a search from a distribution has no other place."""
-        begin = self.begin
-        if begin is not None and begin.root is not None:
-            return None
-        x0 = self.box.random_point(rng, self.stds(self.start()))
-        steps0 = np.maximum(self.box.steps0 * sigma_factor, 10 * np.spacing(np.abs(x0)))  # x0 may be elsewhere
-        box = replace(self.box, x0=x0, steps0=steps0)
-        if begin is not None:
-            begin = Start(box.encode(x0[None])[0], box.initial_steps(), begin.correlation)
-        return replace(self, box=box, popsize=popsize, begin=begin)
+    def begun(self, place: Place, popsize: int, limits: Limits) -> VectorSearch:
+        """Begin at a place with the same correlations."""
+        steps = place.steps if self.root is None else self.steps0 * place.steps / self.stds(self.start())
+        return replace(
+            self, mean0=place.mean, steps0=steps, least=limits.least, most=limits.most, popsize=popsize
+        )
+
+    def limited(self, state: SearchState, limits: Limits) -> SearchState:
+        if limits.mean is not None:
+            state.mean[:] = limits.mean
+        if limits.least is not None or limits.most is not None:
+            self.evolution.limit_steps(state, limits.least, limits.most)
+        return state
 
     # ---- generations --------------------------------------------------------------------------------------------
 
@@ -223,62 +196,15 @@ class VectorSearch(Strategy):
             generation = Generation.empty(n, dim)
         y = np.empty((n, dim))
         tags = self.evolution.sample(state, n, rng, generation, y)
-        if self.box.plain:
-            return Drawn(y, generation.samples, tags, generation)
-        again = self._may_draw_again and tags is None and self._draw_again(state, generation, y, rng)
-        if n >= self.popsize and (state.age.item() + 1) % self._bounds_every == 0:
-            tags = self._try_bounds(state, y, tags)
-        return Drawn(self.box.decode(y), generation.samples, tags, None if again else generation)
+        return Drawn(y, generation.samples, tags, memo=generation, paired=self._is_paired)
 
     @cached_property
-    def _may_draw_again(self) -> bool:
-        return self.options.algorithm != "paper" and not self.options.mirrored
-
-    def _draw_again(self, state: SearchState, generation: Generation, y: Array, rng: np.random.Generator) -> bool:
-        """Draw samples that are behind a mirror, and their y, again; returns whether there were any.
-
-        Seen from the mean, the function behind a mirror is folded, and correlations would be learnt wrongly from it. At
-        a minimum on many bounds hardly a sample is on this side of all mirrors: there the folded ones are taken.
-        """
-        behind = self.box.behind(y, state.mean)
-        if not 0 < behind.mean() <= _AGAIN_SHARE:
-            return False
-        for _ in range(_AGAIN):
-            other, place = Generation.empty(*y.shape), np.empty_like(y)
-            self.evolution.sample(state, len(y), rng, other, place)
-            good, bad = np.flatnonzero(~self.box.behind(place, state.mean)), np.flatnonzero(behind)
-            number = min(len(good), len(bad))
-            y[bad[:number]], generation.samples[bad[:number]] = place[good[:number]], other.samples[good[:number]]
-            behind[bad[:number]] = False
-            if not behind.any():
-                break
-        return True
-
-    @cached_property
-    def _bounds_every(self) -> float:
-        """Generations from one point on the bounds to the next; less than four samples cannot spare one."""
-        if self.options.algorithm == "paper" or self.popsize < 4:
-            return math.inf
-        return min(_BOUNDS_EVERY, math.ceil(_BOUNDS_SHARE / self.popsize))
-
-    def _try_bounds(self, state: SearchState, y: Array, tags: Indices | None) -> Indices | None:
-        """Put the mean, moved onto the bounds near it, in place of a point; returns the tags of all.
-
-        Samples hit a face of the box in the limit only; this point is exactly on it, or in a corner. It counts as one
-        that was evaluated, but not in the update: see `_ranked`. The local coordinates stay those of the sample. It is
-        the last point that no other device has marked. If its value comes late, it is a point like any other.
-        """
-        point = self.box.onto_bounds(state.mean, self.spread(state))
-        tags = np.zeros(len(y), dtype=np.int64) if tags is None else tags
-        unmarked = np.flatnonzero(tags == 0)
-        if point is not None and unmarked.size:
-            y[unmarked[-1]], tags[unmarked[-1]] = point, AT_BOUNDS
-        return tags if tags.any() else None
+    def _is_paired(self) -> bool:
+        return self.options.mirrored or self.options.algorithm == "paper"
 
     def local(self, state: SearchState, points: Array) -> Array:
         mean = state.mean
-        y = points if self.box.plain else self.box.encode(points, mean)
-        return self.evolution.local(state, y.clip(mean - _FAR, mean + _FAR))
+        return self.evolution.local(state, points.clip(mean - _FAR, mean + _FAR))
 
     def model_coordinates(self, state: SearchState, points: Array) -> tuple[Array, Array]:
         """Local coordinates; with integers that rest, those of points moved to them, and the moves apart.
@@ -291,7 +217,7 @@ class VectorSearch(Strategy):
         if not resting.size:
             return self.local(state, points), np.empty((len(points), 0))
         mean = state.mean
-        y = self.box.encode(points, mean).clip(mean - _FAR, mean + _FAR)
+        y = points.clip(mean - _FAR, mean + _FAR)
         others = y[:, resting] - np.rint(mean[resting])
         y[:, resting] = mean[resting]
         return self.evolution.local(state, y) @ self._beside(state, resting), others
@@ -299,14 +225,15 @@ class VectorSearch(Strategy):
     def at(self, state: SearchState, z: Array) -> Array:
         resting = self._resting(state)
         z = self._beside(state, resting) @ z if resting.size else z
-        image = self.evolution.group._apply(state.root, z[None])
-        point: Array = self.box.decode(state.mean + state.sigma * state.scale * image)[0]
+        image = self.evolution.group._apply(state.root, z[None])[0]
+        point: Array = state.mean + state.sigma * state.scale * image
         return point
 
     def _resting(self, state: SearchState) -> Indices:
         """The integers, among the coordinates that are searched, that hardly change any more."""
-        whole = self.box.integer[self.box.free]
-        return np.flatnonzero(whole & (self.spread(state) < _AT_REST)) if whole.any() else np.empty(0, dtype=np.int64)
+        if self.least is None:
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero((self.least > 0) & (self.spread(state) < _AT_REST))
 
     def _beside(self, state: SearchState, resting: Indices) -> Array:
         """N (n, n - k): an orthonormal basis of the directions in which k coordinates rest."""
@@ -314,26 +241,21 @@ class VectorSearch(Strategy):
         basis: Array = np.linalg.qr(rows.T, mode="complete")[0][:, len(resting) :]
         return basis
 
-    def shortened(self, local: Array) -> Array:
-        return shortened(local)
-
-    def belated(self, local: Array, then: Array) -> Array:
-        return shortened(local, np.linalg.norm(then, axis=1))
-
-    def check(self, points: Array) -> None:
-        self.box.check_feasible("X", points)
+    def shortened(self, local: Array, then: Array | None = None) -> Array:
+        return shortened(local, None if then is None else np.linalg.norm(then, axis=1))
 
     def update(self, state: SearchState, told: Told, out: SearchState | None = None) -> SearchState:
-        if _only_at_bounds(told):
-            return state
         if out is not state:
             state = SearchState(*(array.copy() for array in state))
+        if _only_at_bounds(told):
+            return state
+        before = None if told.active is None or told.active.all() else (state.mean.copy(), self.spread(state))
         evolution, generation = self.evolution, told.memo
         if generation is None:
             generation = Generation.empty(len(told.local), self.size)
             generation.z[:-1] = told.local
             evolution.place(state, generation, np.empty((0, self.size)))  # images only
-        widens = told.plateau and self.options.algorithm != "paper" and not self._at_one_point(state, generation, told)
+        widens = told.plateau and self.options.algorithm != "paper"
         evolution.update(state, generation, _ranked(told), told.tags)
         if isinstance(evolution, FrameEvolution):
             evolution.note_median(state, told.median)
@@ -343,12 +265,28 @@ class VectorSearch(Strategy):
         if evolution.widening is not None and told.first is not None:
             self._widen_at_rest(state, told, told.first, evolution.widening)
         self.keep_limits(state, told.first)
+        if before is not None and told.active is not None:
+            self._move_by_shares(state, *before, told.active.mean(axis=0))
         return state
 
+    def _move_by_shares(self, state: SearchState, mean: Array, stds: Array, shares: Array) -> None:
+        """Where only a share a of the points has a number active, it moves by this share.
+
+        The z of inactive numbers stay as they were drawn: values do not depend on them, so that they are noise without
+        a direction. But the step size follows the other numbers, and would make an inactive one narrow without having
+        searched. With mean m and standard deviation s before, m' and s' after the update,
+
+            m <- m + a (m' - m),   log s <- log s + a (log s' - log s).
+        """
+        partly = shares < 1.0
+        a, new = shares[partly], self.spread(state)[partly]
+        state.mean[partly] = mean[partly] + a * (state.mean[partly] - mean[partly])
+        state.scale[partly] *= (stds[partly] / new) ** (1 - a)
+
     def keep_limits(self, state: SearchState, first: Array | None) -> None:
-        """Bring standard deviations back to the limits of the box, and to what is of use relative to the first ones."""
-        if self._limited:
-            self.evolution.limit_steps(state, self._least_steps, self.box.most_steps())
+        """Bring standard deviations back to their limits, and to what is of use relative to the first ones."""
+        if self.least is not None or self.most is not None:
+            self.evolution.limit_steps(state, self.least, self.most)
         j = self._shrinking_one
         if first is not None and j is not None and state.sigma.item() * state.scale.item(j) < _NARROW * first.item(j):
             self._keep_width(state, first)
@@ -361,7 +299,7 @@ class VectorSearch(Strategy):
         stds = self.spread(state)
         share = widening.due(state.rest, told.best, float(stds[~self._shrinking].max()))
         if share > 0.0:
-            mean = state.mean if told.record is None else self.box.encode(told.record[None], state.mean)[0]
+            mean = state.mean if told.record is None else told.record
             wide = self.evolution.start(mean, np.where(np.isfinite(first), share * first, stds))
             wide = wide._replace(rest=state.rest)
             for array, new in zip(state, wide, strict=True):
@@ -384,30 +322,20 @@ class VectorSearch(Strategy):
             if isinstance(self.evolution, FrameEvolution):
                 self.evolution.note_held(state)
 
-    def _at_one_point(self, state: SearchState, generation: Generation, told: Told) -> bool:
-        """Whether the values of a plateau are equal because most samples are rounded to one point, as in a corner.
-
-        Wider steps would keep a search that has found its corner from ending. Among integers they are right: there they
-        are the way to other points.
-        """
-        if self.box.plain or self._least_steps is not None:
-            return False
-        best = told.order[: int(PLATEAU * len(told.order)) + 1]
-        points = self.box.decode(state.mean + state.sigma * state.scale * generation.y[best])
-        return bool((points == points[0]).all())
-
     # ---- what is known ------------------------------------------------------------------------------------------
 
     def mean(self, state: SearchState) -> Array:
-        mean: Array = self.box.decode(state.mean[None])[0].copy()  # decode may return what it was given
-        return mean
+        return state.mean.copy()
 
     def stds(self, state: SearchState) -> Array:
-        """Standard deviation of every coordinate, 0 where it is fixed."""
-        return self.box.to_user_stds(state.mean, self.spread(state))
-
-    def spread(self, state: SearchState) -> Array:
         return np.sqrt(self.evolution.variances(state))
+
+    def age(self, state: SearchState) -> float:
+        return math.nan if self.options.algorithm == "paper" else state.age.item()
+
+    @property
+    def recalls(self) -> bool:
+        return self._widening is not None
 
     def sigma(self, state: SearchState) -> float:
         return math.exp(0.5 * float(np.log(self.evolution.variances(state)).mean()))
@@ -445,8 +373,7 @@ class VectorSearch(Strategy):
     @cached_property
     def _shrinking(self) -> NDArray[np.bool_]:
         """The coordinates whose standard deviations may become as small as they like: not the integers."""
-        least = self._least_steps
-        return np.ones(self.size, dtype=bool) if least is None else least == 0.0
+        return np.ones(self.size, dtype=bool) if self.least is None else self.least == 0.0
 
     @cached_property
     def _shrinking_one(self) -> int | None:
@@ -460,7 +387,7 @@ class VectorSearch(Strategy):
         a search can start from the distribution of another one that has ended.
         """
         reasons: dict[str, str] = {}
-        at_first = unresolved(self._first_mean, first)
+        at_first = unresolved(self.mean0, first)
         if at_first.any():
             where = f"in {at_first.sum()} of {len(first)} coordinates"
             return {"resolution": f"the first standard deviations were no more than the rounding of the mean {where}"}
@@ -479,7 +406,7 @@ class VectorSearch(Strategy):
         """Whether the distribution is as narrow as it may become (`_keep_width`)."""
         relative = (self.spread(state) / first)[self._shrinking]
         narrow = relative.size > 0 and relative.max() <= 1.001 * NARROWEST  # rounding apart
-        return _shrunk(relative, precise=False) if narrow and not unresolved(self._first_mean, first).any() else {}
+        return _shrunk(relative, precise=False) if narrow and not unresolved(self.mean0, first).any() else {}
 
     def _axis_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
         """Whether the distribution is so thin somewhere that the mean cannot follow: most of its axes are rounding.
@@ -492,7 +419,7 @@ class VectorSearch(Strategy):
             rounding = self.evolution.rounding(state, self._shrinking)
         except SingularElementError:  # "condition" says so
             return {}
-        if rounding < TOO_THIN or unresolved(self._first_mean, first).any():
+        if rounding < TOO_THIN or unresolved(self.mean0, first).any():
             return {}
         return _precise((self.spread(state) / first)[self._shrinking], "a step along most axes")
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.wishart import Wishart, bartlett, check_symmetric, gram, positive_roots, symmetric_part
+from esgroup.domains.base import Arrays
 from esgroup.groups import Group, described
 from esgroup.strategies import rates
 from esgroup.strategies.base import Drawn, Strategy, Told
@@ -118,9 +119,9 @@ class WishartSearch(Strategy):
         """Number p of rows of a point."""
         return self.distribution.dim
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.distribution.shape
+    @cached_property
+    def domain(self) -> Arrays:
+        return Arrays(self.distribution.shape, _check)
 
     @property
     def size(self) -> int:
@@ -151,7 +152,7 @@ class WishartSearch(Strategy):
 
     # ---- state --------------------------------------------------------------------------------------------------
 
-    def start(self) -> WishartSearchState:
+    def start(self, rng: np.random.Generator | None = None) -> WishartSearchState:
         dof = np.clip(self.distribution.first_dof(), self.least_dof, MOST_DOF)
         return WishartSearchState(np.array(dof), self.distribution.first_outward(), np.zeros(self.group.size))
 
@@ -215,12 +216,7 @@ class WishartSearch(Strategy):
         wider = float(state.dof) * math.exp(-0.4 - wishart_rates(n, self.group.dof).drive)
         return state._replace(dof=np.array(max(wider, self.least_dof)))
 
-    # ---- checks and ends ----------------------------------------------------------------------------------------
-
-    def check(self, points: Array) -> None:
-        points = checks.real_array("X", points, (None, *self.shape))
-        check_symmetric("X", points)
-        positive_roots("X", symmetric_part(points))
+    # ---- ends -------------------------------------------------------------------------------------------------
 
     def stop_reasons(self, state: WishartSearchState) -> dict[str, str]:
         text = f"the degrees of freedom are {MOST_DOF:g}: samples cannot come closer to the mean"
@@ -229,3 +225,9 @@ class WishartSearch(Strategy):
     def result_fields(self, state: WishartSearchState) -> dict[str, Any]:
         """Return dof, the degrees of freedom."""
         return {"dof": float(state.dof)}
+
+
+def _check(name: str, points: Array) -> None:
+    """Refuse matrices that are not symmetric and positive definite."""
+    check_symmetric(name, points)
+    positive_roots(name, symmetric_part(points))

@@ -1,4 +1,4 @@
-"""Bounds, fixed and integer coordinates: the way from the coordinates that are searched to the points users see.
+"""Bounds, fixed and integer variables: a box as a domain.
 
 `Box` holds them and translates points and standard deviations; `make_box` builds one from a user's arguments, and
 `parse_bounds` reads bounds as users write them: SciPy's Bounds, a pair for all coordinates, or a pair for each. How a
@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.strategies.bend import Bend
-
-Mask = NDArray[np.bool_]
+from esgroup.domains.base import Domain, Limits, Mask, Place
+from esgroup.domains.bend import Bend
 
 # Largest bent part of the range at a bound. Of 24 searches of bbob's f10 with 10 coordinates within -5 and 5 (instances
 # 1-3, 2000 evaluations) the median gap is 26 with 0.1, 16 with 0.05, 6.5 with 0.02 and 5.2 with 0.01: a function that
@@ -40,12 +39,12 @@ _KINDS = "None, scipy.optimize.Bounds, a pair (lower, upper), or one such pair f
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class Box(Domain):
     """Bounds, fixed and integer coordinates of the user's x, and the map from the search's y, which has none of them.
 
     y has the coordinates that are not fixed. Bounds are met by a bend (`Bend`): x = y except within a margin of
     min(0.02 range, max(sigma0, |x0 - bound|) / 2) at a bound. Samples reach a bound in the limit only, so that a
-    search also tries points that are exactly on the bounds near its mean (`onto_bounds`). Integers are rounded, with
+    search also tries points that are exactly on the bounds near its mean (`tried`). Integers are rounded, with
     mirrors at their bounds, so that each integer has an interval of length 1 in y.
     """
 
@@ -66,14 +65,13 @@ class Box:
             raise ValueError(f"x0 must be finite and steps0 positive, got {self.x0} and {self.steps0}")
         if self.fixed.all():
             raise ValueError("fixed and bounds must leave a coordinate to search, but all are fixed")
-        self.check_feasible("x0", self.x0)
+        self.check("x0", self.x0)
 
     # ---- sizes --------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def dim(self) -> int:
-        """Number of coordinates of x."""
-        return len(self.x0)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.x0.shape
 
     @cached_property
     def free(self) -> NDArray[np.int64]:
@@ -81,8 +79,7 @@ class Box:
         return np.flatnonzero(~self.fixed)
 
     @cached_property
-    def free_dim(self) -> int:
-        """Number of coordinates that are searched."""
+    def size(self) -> int:
         return len(self.free)
 
     @cached_property
@@ -94,27 +91,26 @@ class Box:
     # ---- points -------------------------------------------------------------------------------------------------
 
     def decode(self, y: Array) -> Array:
-        """Return the feasible points x (n, dim) of any finite y (n, free_dim), as a new array."""
         x = self._bend.out(y)
         if self._whole.size:
             x[:, self._whole] = np.rint(x[:, self._whole])
-        if self.free_dim == self.dim:
+        if self.size == len(self.x0):
             return x
         full = np.tile(self.x0, (len(x), 1))
         full[:, self.free] = x
         return full
 
-    def encode(self, x: Array, near: Array | None = None) -> Array:
-        """Return y (n, free_dim) with decode(y) = x for feasible x (n, dim); other x are first moved to feasible ones.
+    def encode(self, points: Array, near: Array | None = None) -> Array:
+        """Return y (n, size) with decode(y) = x for feasible x (n, dim); other x are first moved to feasible ones.
 
-        Of all mirror images this is the y between the mirrors, or the one nearest to the point `near` (free_dim,), for
+        Of all mirror images this is the y between the mirrors, or the one nearest to the point `near` (size,), for
         example the mean of the search. Integers become the middle of their interval; fixed coordinates are ignored.
         """
-        y = self._bend.back(self.feasible(x)[:, self.free])
+        y = self._bend.back(self.feasible(points)[:, self.free])
         return y if near is None else self._bend.nearest_image(y, near)
 
-    def onto_bounds(self, mean: Array, stds: Array) -> Array | None:
-        """Return the y (free_dim,) of the mean moved onto all bounds within three standard deviations, None if none is.
+    def tried(self, mean: Array, stds: Array) -> Array | None:
+        """Return the y (size,) of the mean moved onto all bounds within three standard deviations, None if none is.
 
         Integers are left as they are.
         """
@@ -123,7 +119,7 @@ class Box:
         return np.where(near, mirror, mean) if near.any() else None
 
     def behind(self, y: Array, mean: Array) -> Mask:
-        """Return which points y (n, free_dim) are on the other side of a mirror than the point `mean` (free_dim,)."""
+        """Return which points y (n, size) are on the other side of a mirror than the point `mean` (size,)."""
         low, high = self._mirrors
         here = (mean >= low) & (mean <= high)  # else it is behind a mirror itself, from where its image is searched
         beyond: Mask = np.any(((y < low) | (y > high)) & here, axis=1)
@@ -135,9 +131,13 @@ class Box:
         inside: Array = np.clip(whole, self.lower, self.upper)
         return np.where(self.fixed, self.x0, inside)
 
-    def check_feasible(self, name: str, x: Array) -> None:
+    def inside(self, points: Array) -> Mask:
+        inside: Mask = (self.feasible(points) == points).all(axis=1)
+        return inside
+
+    def check(self, name: str, points: Array) -> None:
         """Refuse points, (dim,) or (n, dim), that are out of bounds, not integer, or not at a fixed value."""
-        lower, upper, x0 = self.lower, self.upper, self.x0
+        lower, upper, x0, x = self.lower, self.upper, self.x0, points
         if (at := _first((x < lower) | (x > upper))) is not None:
             j = at[-1]
             raise ValueError(f"{_name(name, at)} must be from {lower[j]} to {upper[j]}, got {x[at]}")
@@ -146,15 +146,25 @@ class Box:
         if (at := _first(self.fixed & (x != x0))) is not None:
             raise ValueError(f"{_name(name, at)} must be {x0[at[-1]]}, where it is fixed, got {x[at]}")
 
+    def begin(self) -> Place:
+        return Place(self.encode(self.x0[None])[0], self.initial_steps())
+
+    def elsewhere(self, factor: float, rng: np.random.Generator, first: Place) -> tuple[Box, Place]:
+        """Begin at a random point: uniform between two finite bounds, elsewhere x0 + spread N(0, I), mirrored."""
+        x0 = self.random_point(rng, self.stds(*first))
+        steps0 = np.maximum(self.steps0 * factor, 10 * np.spacing(np.abs(x0)))  # x0 may be far from the first one
+        box = replace(self, x0=x0, steps0=steps0)
+        return box, box.begin()
+
     def random_point(self, rng: np.random.Generator, spread: Any) -> Array:
         """Return a feasible point (dim,) for a restart.
 
         It is uniform between two finite bounds, elsewhere x0 + spread N(0, I), mirrored; `spread` is a number or an
         array (dim,).
         """
-        normal = self.x0 + spread * rng.standard_normal(self.dim)
+        normal = self.x0 + spread * rng.standard_normal(len(self.x0))
         point = self.decode(normal[None, self.free])[0]
-        share, ranged = rng.random(self.dim), _ranged(self.lower, self.upper)
+        share, ranged = rng.random(len(self.x0)), _ranged(self.lower, self.upper)
         grown = self.integer[ranged] * 0.5  # every integer has the same chance
         low, high = self.lower[ranged] - grown, self.upper[ranged] + grown
         point[ranged] = low + share[ranged] * (high - low)
@@ -163,7 +173,7 @@ class Box:
 
     def with_bounds(self, x0: Array, bounds: Any) -> Box:
         """Return a box with other bounds and the same fixed and integer coordinates; x0 is moved to within them."""
-        lower, upper, hint = parse_bounds(bounds, self.dim)
+        lower, upper, hint = parse_bounds(bounds, len(self.x0))
         lower, upper = whole_bounds(lower, upper, self.integer)
         if (same := (lower == upper) & ~self.fixed).any():
             raise ValueError(f"bounds must leave room, got lower = upper for coordinate {int(same.argmax())}{hint}")
@@ -173,10 +183,10 @@ class Box:
     # ---- standard deviations ------------------------------------------------------------------------------------
 
     def initial_steps(self, sigma0: Any = None) -> Array:
-        """Return the first standard deviations of y (free_dim,): sigma0, a positive number or (dim,), or `steps0`.
+        """Return the first standard deviations of y (size,): sigma0, a positive number or (dim,), or `steps0`.
 
-        They are at most `most_steps`, and larger than sigma0 where x0 lies in the margin of a bound, so that the points
-        still spread by sigma0. Steps that are no more than the rounding of x0 are refused with a ValueError.
+        They are at most the largest of `limits`, and larger than sigma0 where x0 lies in the margin of a bound, so that
+        the points still spread by sigma0. Steps that are no more than the rounding of x0 are refused with a ValueError.
         """
         wanted = (self.steps0 if sigma0 is None else _parse_steps(sigma0, self.fixed))[self.free]
         steps, x0 = np.minimum(wanted, self._most_steps), self.x0[self.free]
@@ -191,33 +201,32 @@ class Box:
             raise ValueError(f"sigma0 must be large enough to change x0, got {wanted[at]:.3g}: {where}")
         return self._bend.steps(x0, steps)
 
-    def least_steps(self, popsize: int) -> Array | None:
-        """Return the least standard deviations of y (free_dim,), 0 where not integer; None if there are no integers.
+    @property
+    def folds(self) -> bool:
+        """Where integers are, equal points are no corner: wider steps are the way to others."""
+        return not (self.plain or self._whole.size)
+
+    def limits(self, popsize: int) -> Limits:
+        """Limits of standard deviations: the least ones of integers, 0 elsewhere; the largest useful ones, inf if open.
 
         A sample leaves the interval of the present integer, from its middle at worst, with probability
-        P(|N(0, s^2)| > 1/2) >= alpha = 1 / (free_dim popsize), so that a generation changes about one coordinate when
+        P(|N(0, s^2)| > 1/2) >= alpha = 1 / (size popsize), so that a generation changes about one coordinate when
         all are at their smallest (the margin of Hamano et al. 2022, CMA-ES with margin): s = 1 / (2 q) with the
         (1 - alpha / 2)-quantile q of the normal distribution; alpha is at most 0.3, s below 1/2.
+
+        The largest ones are a third of the range (1/2 for integers if that is more). Samples of wider distributions are
+        nearly uniform: a search between mirrors would not notice that its step size grows without bound.
         """
-        if not self._whole.size:
-            return None
-        alpha = min(0.3, 1 / (self.free_dim * popsize))
-        least = 0.5 / NormalDist().inv_cdf(1 - alpha / 2)
-        return np.where(self.integer[self.free], least, 0.0)
+        least = None
+        if self._whole.size:
+            least = np.where(self.integer[self.free], margin(self.size, popsize), 0.0)
+        return Limits(None, least, None if np.isinf(self._most_steps).all() else self._most_steps)
 
-    def most_steps(self) -> Array | None:
-        """Return the largest useful standard deviations of y (free_dim,), inf where open; None if all are open.
-
-        They are a third of the range (1/2 for integers if that is more). Samples of wider distributions are nearly
-        uniform: a search between mirrors would not notice that its step size grows without bound.
-        """
-        return None if np.isinf(self._most_steps).all() else self._most_steps
-
-    def to_user_stds(self, mean_y: Array, stds_y: Array) -> Array:
+    def stds(self, mean: Array, stds: Array) -> Array:
         """Return the standard deviations (dim,) of x, of integers before rounding, 0 where fixed."""
-        stds = np.zeros(self.dim)
-        stds[self.free] = self._bend.stds(mean_y, stds_y)
-        return stds
+        found = np.zeros(len(self.x0))
+        found[self.free] = self._bend.stds(mean, stds)
+        return found
 
     # ---- derived ------------------------------------------------------------------------------------------------
 
@@ -227,7 +236,7 @@ class Box:
 
     @cached_property
     def _mirrors(self) -> tuple[Array, Array]:
-        """The least and the largest y (free_dim,) before points repeat; half an integer is rounded to its bound."""
+        """The least and the largest y (size,) before points repeat; half an integer is rounded to its bound."""
         bend, half = self._bend, 0.5 * self.integer[self.free]
         return bend.lower - bend.lower_margin - half, bend.upper + bend.upper_margin + half
 
@@ -244,6 +253,12 @@ class Box:
         low, high = (np.minimum(most, 0.5 * np.maximum(steps, gap)) for gap in (x0 - lower, upper - x0))
         low, high = np.where(np.isfinite(lower), low, 0.0), np.where(np.isfinite(upper), high, 0.0)
         return Bend(lower[free], upper[free], low[free], high[free])
+
+
+def margin(size: int, popsize: int) -> float:
+    """The least standard deviation of an integer among `size` numbers: see `Box.limits`."""
+    alpha = min(0.3, 1 / (size * popsize))
+    return 0.5 / NormalDist().inv_cdf(1 - alpha / 2)
 
 
 # ---- from a user's arguments ------------------------------------------------------------------------------------
@@ -281,7 +296,7 @@ def make_box(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None
     Examples
     --------
     >>> box = make_box([1.0, 2.0, 3.0], bounds=(0, 5), fixed=[1])
-    >>> box.free_dim
+    >>> box.size
     2
     """
     point: Array = np.array(checks.real_array("x0", x0, (None,)))

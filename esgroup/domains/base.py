@@ -1,0 +1,266 @@
+"""What a point is: the way from the vectors y that a strategy searches to the points that users see, and back."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esgroup import checks
+from esgroup.checks import Array
+
+Mask = NDArray[np.bool_]
+UNKNOWN = -1.0  # in place of the category of a choice that has no part in the value of a point
+
+
+class Place(NamedTuple):
+    """Where a search begins, in the vectors y: the mean, and standard deviations."""
+
+    mean: Array
+    steps: Array
+
+
+class Limits(NamedTuple):
+    """What a domain demands of a distribution over y; None: nothing."""
+
+    mean: Array | None = None  # where the mean belongs: a turn less, for an angle
+    least: Array | None = None  # standard deviations; 0 where they may be as small as they like
+    most: Array | None = None
+
+
+class Domain(ABC):
+    """What a point is. Points are arrays (n, *shape); y are vectors (n, size), any of which is a point.
+
+    A strategy over vectors of `size` numbers searches a domain inside `esgroup.strategies.Within`. What must be said
+    is how points are made from y, and y from points; everything else has a default. A domain is frozen, and its methods
+    are pure.
+    """
+
+    #: Whether users see points as something else than arrays (`to_user`).
+    converts: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.converts = cls.to_user is not Domain.to_user
+
+    # ---- must ---------------------------------------------------------------------------------------------------
+
+    shape: Any  # of one point, a tuple of integers
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many numbers y has."""
+
+    @abstractmethod
+    def decode(self, y: Array) -> Array:
+        """Return the points (n, *shape) of any finite y (n, size), as a new array."""
+
+    @abstractmethod
+    def encode(self, points: Array, near: Array | None = None) -> Array:
+        """Return y (n, size) with decode(y) = points; of several that one nearest to the vector `near`."""
+
+    # ---- may: points --------------------------------------------------------------------------------------------
+
+    def check(self, name: str, points: Array) -> None:
+        """Refuse points (n, *shape) outside the domain with a ValueError that names them."""
+        checks.real_array(name, points, (None, *self.shape))
+
+    def inside(self, points: Array) -> Mask:
+        """Return which points are in the domain."""
+        inside: Mask = (self.decode(self.encode(points)) == points).reshape(len(points), -1).all(axis=1)
+        return inside
+
+    def stds(self, mean: Array, stds: Array) -> Array:
+        """Return standard deviations of the entries of a point, for those of y about a mean (size,)."""
+        return stds.reshape(self.shape)
+
+    def begin(self) -> Place | None:
+        """Return where a search begins; None where the strategy begins by itself."""
+        return None
+
+    def elsewhere(self, factor: float, rng: np.random.Generator, first: Place) -> tuple[Domain, Place] | None:
+        """Return the domain of a search that begins elsewhere, with steps times a factor, and where it begins.
+
+        `first` is where this one has begun. None: in this domain, where the strategy would begin elsewhere by itself.
+        """
+        return None
+
+    # ---- may: how users see points ------------------------------------------------------------------------------
+
+    def to_user(self, points: Array) -> Any:
+        """Return points (n, *shape) as users see them: as they are, or, say, as a list of dicts."""
+        return points
+
+    def from_user(self, name: str, points: Any) -> Array:
+        """Return points as `to_user` gives them, or a single one, as an array (n, *shape); `name` is for errors.
+
+        The array must be the one that `to_user` was given, bit for bit: by it a search recognizes its own points.
+        """
+        shape = self.shape
+        if len(shape) == 1:
+            return checks.points(name, points, shape[0]).reshape(-1, shape[0])
+        array = np.asarray(points)
+        return checks.real_array(name, array[None] if array.shape == shape else points, (None, *shape))
+
+    def stds_to_user(self, stds: Array) -> Any:
+        """Return standard deviations of the entries of a point as users see them: as they are, or by name."""
+        return stds
+
+    def fields(self, found: dict[str, Any]) -> dict[str, Any]:
+        """Return what a result has besides, as users see it, from what the strategy inside has found."""
+        return found
+
+    @property
+    def labels(self) -> list[str] | None:
+        """Names of the entries of a point, for histories and figures; None if they have none."""
+        return None
+
+    def are_pairs(self, told: Any) -> bool:
+        """Whether the one argument of `tell` is [(point, value), ...] and not a list of values."""
+        if not isinstance(told, (list, tuple)) or not told:
+            return False
+        first = told[0]
+        if not isinstance(first, (list, tuple)) or len(first) != 2:
+            return False
+        point, value = first
+        if len(self.shape) > 1:
+            return np.ndim(point) == len(self.shape) and np.size(value) == 1
+        return _is_row(point) and (not _is_row(value) or len(value) == 1)
+
+    # ---- may: what helps a search -------------------------------------------------------------------------------
+
+    @property
+    def folds(self) -> bool:
+        """Whether samples about one mean can all be one point, as in the corner of a box."""
+        return False
+
+    def limits(self, popsize: int) -> Limits:
+        """Return limits of standard deviations that hold everywhere; least ones are those of integers."""
+        return Limits()
+
+    def limits_at(self, mean: Array, popsize: int) -> Limits | None:
+        """Return what holds about a mean (size,) besides; None if there is nothing."""
+        return None
+
+    def idle(self, mean: Array) -> Mask | None:
+        """Return which entries of y do not become narrow at an optimum with this mean (size,); None if all do."""
+        return None
+
+    def tried(self, mean: Array, stds: Array) -> Array | None:
+        """Return a y (size,) near the mean that samples do not reach and that is worth an evaluation, if any."""
+        return None
+
+    def behind(self, y: Array, mean: Array) -> Mask | None:
+        """Return which y are images of points that are nearer to the mean; None if there is never any."""
+        return None
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether entries of y may have no part in the value of a point."""
+        return False
+
+    def active(self, points: Array) -> Mask:
+        """Return which entries of y (n, size) have a part in the values of points, in a conditional domain."""
+        return np.ones((len(points), self.size), dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays(Domain):
+    """Arrays of one shape, as they are: y is a point read row by row. `rule` raises ValueError for points outside."""
+
+    shape: tuple[int, ...]
+    rule: Callable[[str, Array], Any] | None = None
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def decode(self, y: Array) -> Array:
+        return y.reshape(-1, *self.shape).copy()
+
+    def encode(self, points: Array, near: Array | None = None) -> Array:
+        return points.reshape(len(points), -1)
+
+    def check(self, name: str, points: Array) -> None:
+        super().check(name, points)
+        if self.rule is not None:
+            self.rule(name, points)
+
+
+@dataclass(frozen=True, eq=False)
+class Affine(Domain):
+    """Points x = shift + scale y: a strategy that begins at a place of its own begins at another one."""
+
+    shift: Array
+    scale: Array
+
+    @classmethod
+    def between(cls, one: Place, other: Place) -> Affine:
+        """The map that takes one place to another."""
+        scale = other.steps / one.steps
+        return cls(other.mean - scale * one.mean, scale)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.shift.shape
+
+    @property
+    def size(self) -> int:
+        return len(self.shift)
+
+    def decode(self, y: Array) -> Array:
+        points: Array = self.shift + self.scale * y
+        return points
+
+    def encode(self, points: Array, near: Array | None = None) -> Array:
+        y: Array = (points - self.shift) / self.scale
+        return y
+
+    def stds(self, mean: Array, stds: Array) -> Array:
+        return self.scale * stds
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed(Domain):
+    """Points some of whose entries are fixed, while y has them all: for a strategy that searches all variables.
+
+    The entries of y that are fixed change nothing. (A `Box` has no such entries in its y.)
+    """
+
+    values: Array
+    fixed: Mask
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    def decode(self, y: Array) -> Array:
+        return np.where(self.fixed, self.values, y)
+
+    def encode(self, points: Array, near: Array | None = None) -> Array:
+        return np.where(self.fixed, self.values if near is None else near, points)
+
+    def check(self, name: str, points: Array) -> None:
+        wrong = self.fixed & (points != self.values)
+        if wrong.any():
+            i, j = np.argwhere(wrong)[0].tolist()
+            raise ValueError(f"{name}[{i}, {j}] must be {self.values[j]}, where it is fixed, got {points[i, j]}")
+
+    def stds(self, mean: Array, stds: Array) -> Array:
+        return np.where(self.fixed, 0.0, stds)
+
+
+def _is_row(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return not value or not isinstance(value[0], (list, tuple, np.ndarray))
+    return np.ndim(value) == 1

@@ -1,0 +1,219 @@
+"""Search over numbers and choices at once: a strategy for each, moved by the ranks of the same values.
+
+A point has the numbers first and then, for each choice, the place of a category. Its local coordinates are those of the
+numbers, z, and the categories, `UNKNOWN` where a category says nothing about the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.domains.base import UNKNOWN, Arrays, Limits
+from esgroup.strategies.base import Criterion, Drawn, Indices, Strategy, Told
+from esgroup.strategies.categorical import CategoricalSearch, CategoricalSearchState
+from esgroup.strategies.in_domain import elsewhere
+
+_RARE = 2.0  # times the least probability: up to it a category is rare
+
+
+class ProductState(NamedTuple):
+    """The states of both parts."""
+
+    numbers: Any
+    choices: CategoricalSearchState
+
+
+@dataclass(frozen=True, eq=False)
+class ProductSearch(Strategy):
+    """A search over vectors beside one over choices.
+
+    Parameters
+    ----------
+    numbers : Strategy
+        The search over numbers, with local coordinates of its own.
+    choices : CategoricalSearch
+        The search over choices, with as many points in a generation.
+    """
+
+    numbers: Strategy
+    choices: CategoricalSearch
+
+    def __post_init__(self) -> None:
+        checks.instance("numbers", self.numbers, Strategy)
+        checks.instance("choices", self.choices, CategoricalSearch)
+        if len(self.numbers.shape) != 1:
+            raise ValueError(f"numbers must search vectors, got points of shape {self.numbers.shape}")
+
+    # ---- what it is ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _width(self) -> int:
+        """How many entries of a point, and of its local coordinates, are those of numbers."""
+        return self.numbers.shape[0]
+
+    @property
+    def size(self) -> int:
+        return self.numbers.size + self.choices.size
+
+    @cached_property
+    def domain(self) -> Arrays:
+        return Arrays((self._width + self.choices.shape[0],))
+
+    @property
+    def popsize(self) -> int:
+        return self.numbers.popsize
+
+    @property
+    def about(self) -> str:
+        return f"{self.numbers.about}, {self.choices.about}"
+
+    @property
+    def note(self) -> str:
+        return self.numbers.note
+
+    @property
+    def recalls(self) -> bool:
+        return self.numbers.recalls
+
+    # ---- states -------------------------------------------------------------------------------------------------
+
+    def start(self, rng: np.random.Generator | None = None) -> ProductState:
+        return ProductState(self.numbers.start(rng), self.choices.start(rng))
+
+    def checked(self, state: ProductState) -> ProductState:
+        return ProductState(self.numbers.checked(state.numbers), self.choices.checked(state.choices))
+
+    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> ProductSearch | None:
+        """Begin with numbers elsewhere, and with the first probabilities of choices."""
+        numbers = elsewhere(self.numbers, popsize, sigma_factor, rng)
+        if numbers is None:
+            return None
+        return replace(self, numbers=numbers, choices=self.choices.restarted(popsize, sigma_factor, rng))
+
+    def limited(self, state: ProductState, limits: Limits) -> ProductState:
+        """Those of the numbers."""
+        return state._replace(numbers=self.numbers.limited(state.numbers, limits))
+
+    # ---- generations --------------------------------------------------------------------------------------------
+
+    def sample(self, state: ProductState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+        drawn = self.numbers.sample(state.numbers, n, rng, out)
+        categories = self.choices.sample(state.choices, n, rng).points
+        known = categories.copy()
+        if drawn.tags is not None:  # such points are compared with each other or with the mean: only z may differ
+            categories[drawn.tags != 0] = self.choices.mean(state.choices)
+            known[drawn.tags != 0] = UNKNOWN
+        points, local = np.column_stack([drawn.points, categories]), np.column_stack([drawn.local, known])
+        return drawn._replace(points=points, local=local)
+
+    def local(self, state: ProductState, points: Array) -> Array:
+        numbers, categories = self._split(points)
+        return np.column_stack([self.numbers.local(state.numbers, numbers), categories])
+
+    def _split(self, rows: Array) -> tuple[Array, Array]:
+        return np.ascontiguousarray(rows[:, : self._width]), rows[:, self._width :]
+
+    def shortened(self, local: Array, then: Array | None = None) -> Array:
+        z, categories = self._split(local)
+        short = self.numbers.shortened(z, None if then is None else then[:, : self._width])
+        return np.column_stack([short, categories])
+
+    def model_coordinates(self, state: ProductState, points: Array) -> tuple[Array, Array]:
+        """Those of the numbers; for every category but the likeliest of its choice whether a point has it."""
+        numbers, categories = self._split(points)
+        z, others = self.numbers.model_coordinates(state.numbers, numbers)
+        likeliest = self.choices.mean(state.choices).astype(np.int64).tolist()
+        has = [others]
+        for column, size, first in zip(categories.T, self.choices.distribution.sizes.tolist(), likeliest, strict=True):
+            has.append((column[:, None] == np.delete(np.arange(size), first)).astype(np.float64))
+        return z, np.concatenate(has, axis=1)
+
+    def at(self, state: ProductState, z: Array) -> Array | None:
+        numbers = self.numbers.at(state.numbers, z)
+        return None if numbers is None else np.append(numbers, self.choices.mean(state.choices))
+
+    def update(self, state: ProductState, told: Told, out: ProductState | None = None) -> ProductState:
+        z, categories = self._split(told.local)
+        if told.active is not None:
+            categories = np.where(told.active[:, self._width :], categories, UNKNOWN)
+        of_numbers = told._replace(
+            local=z,
+            order=self._order_of_numbers(state, told, categories),
+            record=None if told.record is None else told.record[: self._width],
+            active=None if told.active is None else told.active[:, : self._width],
+        )
+        numbers = self.numbers.update(state.numbers, of_numbers, None if out is None else out.numbers)
+        return ProductState(numbers, self.choices.update(state.choices, told._replace(local=categories)))
+
+    def _order_of_numbers(self, state: ProductState, told: Told, categories: Array) -> Indices:
+        """The order of a generation in which points that try a rare category, and are bad, have the middle ranks.
+
+        It is the category that makes them bad: their z say nothing. With their own ranks the mean would move away from
+        them, and the root would learn from them. Evaluations with this order over those without it, geometric means
+        over seven functions of 5 and 10 numbers and as many choices of 5, 12 seeds: 1.00 with one sample of a rare
+        category in a generation, 0.90 with two.
+        """
+        order, choices = told.order, self.choices
+        q = state.choices.probabilities
+        places = np.where(categories >= 0, categories, 0).astype(np.int64) + choices.distribution.offsets
+        rare = ((q <= _RARE * choices.floor)[places] & (categories >= 0)).any(axis=1)[order]
+        rare[: (len(order) + 1) // 2] = False
+        if not rare.any():
+            return order
+        others = order[~rare]
+        middle = (len(others) + 1) // 2
+        return np.concatenate([others[:middle], order[rare], others[middle:]])
+
+    # ---- what is known ------------------------------------------------------------------------------------------
+
+    def mean(self, state: ProductState) -> Array:
+        """Return the mean of the numbers and the likeliest categories."""
+        return np.append(self.numbers.mean(state.numbers), self.choices.mean(state.choices))
+
+    def stds(self, state: ProductState) -> Array:
+        """Return standard deviations; of choices the chance of another category."""
+        return np.append(self.numbers.stds(state.numbers), self.choices.stds(state.choices))
+
+    def spread(self, state: ProductState) -> Array:
+        """Return the standard deviations of the numbers."""
+        return self.numbers.spread(state.numbers)
+
+    def sigma(self, state: ProductState) -> float:
+        return self.numbers.sigma(state.numbers)
+
+    def axis_ratio(self, state: ProductState) -> float:
+        return self.numbers.axis_ratio(state.numbers)
+
+    def result_fields(self, state: ProductState) -> dict[str, Any]:
+        return self.numbers.result_fields(state.numbers) | self.choices.result_fields(state.choices)
+
+    # ---- when to stop -------------------------------------------------------------------------------------------
+
+    @property
+    def may_adapt(self) -> bool:
+        return self.numbers.may_adapt
+
+    @property
+    def patience(self) -> float:
+        return self.numbers.patience
+
+    @cached_property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """Those of the numbers, and where none becomes narrow at an optimum, those of the choices."""
+        of_numbers = [one._replace(look=partial(self._number_reasons, one.look)) for one in self.numbers.criteria]
+        return (*of_numbers, Criterion("choices", 0, self._choice_reasons))
+
+    def _number_reasons(
+        self, look: Callable[[Any, Array], dict[str, str]], state: ProductState, first: Array
+    ) -> dict[str, str]:
+        return look(state.numbers, first) if np.isfinite(first).any() else {}
+
+    def _choice_reasons(self, state: ProductState, first: Array) -> dict[str, str]:
+        return {} if np.isfinite(first).any() else self.choices.stop_reasons(state.choices)
