@@ -13,8 +13,8 @@ from esgroup.files.checked import CheckpointError
 
 def flattened(name: str, state: Any) -> dict[str, NDArray[Any]]:
     """Return the arrays of a state, those of its field mean as name/mean, those of a state in it as name/field/mean."""
-    if isinstance(state, np.ndarray):
-        return {name: state}
+    if not hasattr(state, "_asdict"):  # an array, or a single number
+        return {name: np.asarray(state)}
     found: dict[str, NDArray[Any]] = {}
     for field, part in state._asdict().items():
         found |= flattened(f"{name}/{field}", part)
@@ -23,12 +23,12 @@ def flattened(name: str, state: Any) -> dict[str, NDArray[Any]]:
 
 def rebuilt(name: str, arrays: Mapping[str, NDArray[Any]], model: Any) -> Any:
     """Return the state that was stored under a name, with the fields of a model of it; shapes may differ."""
-    if isinstance(model, np.ndarray):
+    if not hasattr(model, "_asdict"):
         if name not in arrays:
             raise CheckpointError(f"the array {name!r} is missing")
         found = arrays[name]
-        if found.dtype != np.float64 or found.ndim != model.ndim:
-            wanted = f"float64 with {model.ndim} axes"
+        if found.dtype != np.float64 or found.ndim != np.ndim(model):
+            wanted = f"float64 with {np.ndim(model)} axes"
             raise CheckpointError(f"the array {name!r} must be {wanted}, got {found.dtype} of shape {found.shape}")
         return found
     return type(model)(*(rebuilt(f"{name}/{field}", arrays, part) for field, part in model._asdict().items()))
@@ -36,9 +36,9 @@ def rebuilt(name: str, arrays: Mapping[str, NDArray[Any]], model: Any) -> Any:
 
 def same_shapes(state: Any, model: Any, *, besides: tuple[str, ...] = (), name: str = "state") -> None:
     """Raise ValueError if an array of a state has another shape than that of a model, but for some fields."""
-    if isinstance(state, np.ndarray):
-        if state.shape != model.shape:
-            raise CheckpointError(f"the array {name!r} must be of shape {model.shape}, got {state.shape}")
+    if not hasattr(state, "_asdict"):
+        if np.shape(state) != np.shape(model):
+            raise CheckpointError(f"the array {name!r} must be of shape {np.shape(model)}, got {np.shape(state)}")
         return
     for field, part in state._asdict().items():
         if field not in besides:
@@ -54,8 +54,8 @@ def all_finite(state: Any, name: str = "state") -> None:
 
 def copied(state: Any) -> Any:
     """Return a copy of a state."""
-    if isinstance(state, np.ndarray):
-        return state.copy()
+    if not hasattr(state, "_asdict"):
+        return np.array(state)
     return type(state)(*map(copied, state))
 
 

@@ -296,9 +296,17 @@ class Strategy(ABC):
     def criteria(self) -> tuple[Criterion, ...]:
         """Reasons to stop beside limits and values: the spread, relative to the first, and `stop_reasons`."""
         return (
-            Criterion("spread", 0, lambda state, first: relative_spread(self.spread(state) / first)),
-            Criterion("own", 0, lambda state, first: self.stop_reasons(state)),
+            Criterion("spread", 0, self._spread_reasons),
+            Criterion("own", 0, self._own_reasons),
         )
+
+    # methods, because a local function could not be pickled
+
+    def _spread_reasons(self, state: Any, first: Array) -> dict[str, str]:
+        return relative_spread(self.spread(state) / first)
+
+    def _own_reasons(self, state: Any, first: Array) -> dict[str, str]:
+        return self.stop_reasons(state)
 
 
 def on_plateau(ranked: list[float], strategy: Strategy, state: Any, first: Array) -> bool:

@@ -212,6 +212,13 @@ class CategoricalSearch(Strategy):
         most = np.maximum.reduceat(probabilities, chosen.offsets)
         return bool((1 - most <= 2 * chosen.sums(self.floor) * (1 - 1 / chosen.sizes)).all())
 
+    def model_coordinates(self, state: CategoricalSearchState, points: Array) -> tuple[Array, Array]:
+        """No numbers; for every category but the likeliest of its choice whether a point has it."""
+        likeliest = self.mean(state).astype(np.int64).tolist()
+        columns = zip(points.T, self.distribution.sizes.tolist(), likeliest, strict=True)
+        has = [column[:, None] == np.delete(np.arange(size), first) for column, size, first in columns]
+        return np.empty((len(points), 0)), np.concatenate(has, axis=1).astype(np.float64)
+
     # ---- what is known ------------------------------------------------------------------------------------------
 
     def mean(self, state: CategoricalSearchState) -> Array:
@@ -234,7 +241,7 @@ class CategoricalSearch(Strategy):
 
     @property
     def criteria(self) -> tuple[Criterion, ...]:
-        return (Criterion("own", 0, lambda state, first: self.stop_reasons(state)),)
+        return (Criterion("own", 0, self._own_reasons),)
 
     def stop_reasons(self, state: CategoricalSearchState) -> dict[str, str]:
         """Stop when the likeliest categories have stayed the same while all others were tried again and again.

@@ -126,14 +126,10 @@ class ProductSearch(Strategy):
         return np.column_stack([short, categories])
 
     def model_coordinates(self, state: ProductState, points: Array) -> tuple[Array, Array]:
-        """Those of the numbers; for every category but the likeliest of its choice whether a point has it."""
+        """Those of the numbers; the choices explain values besides."""
         numbers, categories = self._split(points)
         z, others = self.numbers.model_coordinates(state.numbers, numbers)
-        likeliest = self.choices.mean(state.choices).astype(np.int64).tolist()
-        has = [others]
-        for column, size, first in zip(categories.T, self.choices.distribution.sizes.tolist(), likeliest, strict=True):
-            has.append((column[:, None] == np.delete(np.arange(size), first)).astype(np.float64))
-        return z, np.concatenate(has, axis=1)
+        return z, np.column_stack([others, self.choices.model_coordinates(state.choices, categories)[1]])
 
     def at(self, state: ProductState, z: Array) -> Array | None:
         numbers = self.numbers.at(state.numbers, z)

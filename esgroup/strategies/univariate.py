@@ -228,7 +228,7 @@ class UnivariateSearch(Strategy):
     def criteria(self) -> tuple[Criterion, ...]:
         return (
             Criterion("spread", 0, self._spread_reasons),
-            Criterion("own", 0, lambda state, first: self.stop_reasons(state)),
+            Criterion("own", 0, self._own_reasons),
         )
 
     def _spread_reasons(self, state: UnivariateSearchState, first: Array) -> dict[str, str]:

@@ -117,7 +117,7 @@ class TestRestarts:
         points = np.array(fun.points)
         assert (points[:, 0] == 0.25).all()
         assert (points[:, 2] == np.rint(points[:, 2])).all()
-        assert len({run.strategy.box.x0[2] for run in runs}) > 1
+        assert len({run.strategy.domain.x0[2] for run in runs}) > 1
 
     def test_small_runs_have_their_share_and_a_smaller_step(self) -> None:
         _, runs, _ = self.runs(BIPOP(5), max_evals=40_000)
@@ -145,10 +145,14 @@ class TestRestarts:
         assert same(a, b)
         assert not same(a[: len(c)], c)
 
-    def test_they_need_a_point(self) -> None:
-        search = Searcher(X0, 0.5)
-        with pytest.raises(ValueError, match=r"restarts.* Searcher"):
-            esgroup.minimize(ellipsoid, search, restarts="ipop")
+    def test_a_search_or_a_distribution_may_be_the_start_and_others_begin_at_its_samples(self) -> None:
+        for start in (Searcher(X0, 0.5), esgroup.Gaussian(mean=X0, covariance=0.25 * np.eye(len(X0)))):
+            result = esgroup.minimize(lambda x: 1.0, start, restarts="ipop", rng=1, max_evals=3000)
+            assert result.restarts >= 1
+
+    def test_they_need_vectors(self) -> None:
+        with pytest.raises(ValueError, match=r"restarts are for searches over vectors and spaces, got .*"):
+            esgroup.minimize(lambda x: 1.0, np.eye(2), space="spd", restarts="ipop")
 
     def test_a_search_may_be_the_start_of_a_single_run(self) -> None:
         search = by_hand(ellipsoid, rng=1, max_iters=10)

@@ -18,6 +18,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState  # noqa: E402
 
 import esgroup  # noqa: E402
+from esgroup.files.states import flattened  # noqa: E402
 from esgroup.optuna import EsgroupSampler  # noqa: E402
 from esgroup.optuna.following import ASKED, Following, Run, constraints_of  # noqa: E402
 from esgroup.optuna.translation import Number, Translation, searchable  # noqa: E402
@@ -76,7 +77,7 @@ def search_of(study: Any, low: float = -5, high: float = 5) -> esgroup.Searcher:
 
 
 def numbers(search: esgroup.Searcher) -> list[np.ndarray]:
-    return [np.asarray(part) for part in search.state]
+    return [*flattened("state", search.state).values()]
 
 
 def assert_same(mine: esgroup.Searcher, other: esgroup.Searcher) -> None:
@@ -178,7 +179,7 @@ def test_a_study_is_ask_and_tell_by_hand() -> None:
         block, row = divmod(trial.number - at, search.popsize)
         rng = np.random.default_rng([1, search.nit, at, block])
         drawn = search.strategy.sample(search.state, search.popsize, rng)
-        assert search.strategy.to_user(drawn.points)[row] == trial.params
+        assert search.strategy.domain.to_user(drawn.points)[row] == trial.params
         part = slice(row, row + 1)
         tags = None if drawn.tags is None else drawn.tags[part]
         search.ledger.hand_out(Drawn(drawn.points[part].copy(), drawn.local[part].copy(), tags))
@@ -574,7 +575,7 @@ def test_a_study_with_constraints_is_ask_and_tell_by_hand() -> None:
         if trial.number:
             _, _, _, generation, tag, local = trial.system_attrs[ASKED]
             assert generation == search.nit
-            point = search.strategy.from_user("X", [trial.params])
+            point = search.strategy.domain.from_user("X", [trial.params])
             search.ledger.hand_out(Drawn(point, np.array([local]), np.array([tag])))
         x, y = trial.params.values()
         search.tell([trial.params], [x + y], constraints=[[4 - x * y]])

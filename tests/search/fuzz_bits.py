@@ -73,7 +73,7 @@ def everything(search: Searcher) -> dict[str, Any]:
         for points in out:
             rule = probe.constraints
             g = None if rule is None else np.zeros((len(points), rule.number))
-            probe.tell(probe.strategy.to_user(points), list(range(len(points))), constraints=g)
+            probe.tell(probe.strategy.domain.to_user(points), list(range(len(points))), constraints=g)
             if not probe.ledger.asked:
                 break
         parts["equal points"] = frozen(probe.state), frozen(probe.ledger.pool)

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
+from esgroup.domains.base import Domain
 from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Full, Group, Kronecker, Sparse, Triangular
 from esgroup.search import snapshot
-from esgroup.search.ledger import Asked, Ledger, tags_of
+from esgroup.search.ledger import Asked, Ledger, ids_of, tags_of
 from esgroup.search.stopping import Record
 from esgroup.strategies.base import Drawn, Strategy
-from esgroup.strategies.box import Box
 
 Array = np.ndarray
 Function = Callable[[Array], float]
@@ -139,12 +139,12 @@ def anatomy(part: Any) -> Any:
     if isinstance(part, np.random.Generator):
         return repr(part.bit_generator.state)
     if isinstance(part, Drawn):
-        return [anatomy(one) for one in (part.points, part.local, tags_of(part))]
+        return [anatomy(one) for one in (part.points, part.local, tags_of(part), ids_of(part))]
     if isinstance(part, (list, tuple, deque)):
         return [anatomy(one) for one in part]
-    if isinstance(part, (Searcher, Ledger, Asked, Record, Strategy, Box)):
+    if isinstance(part, (Searcher, Ledger, Asked, Record, Strategy, Domain)):
         derived = {name for name, what in vars(type(part)).items() if isinstance(what, cached_property)}
-        skipped = derived | {"clock", "looks", "begin", "note", "_spare", "_by_point", "_indexed"}
+        skipped = derived | {"clock", "looks", "correlation", "root", "note", "_spare", "_by_point", "_indexed"}
         return {name: anatomy(one) for name, one in vars(part).items() if name not in skipped}
     return repr(part)
 

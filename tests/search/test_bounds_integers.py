@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
+from esgroup.strategies.in_domain import innermost
 from tests.search.support import evaluations, generation, local_coordinates, run, searcher, sphere, valley
 
 DIM = 5
@@ -44,7 +45,7 @@ SPACES: dict[str, dict[str, Any]] = {
 
 
 def assert_feasible(search: Searcher, X: np.ndarray) -> None:
-    space = search.strategy.box
+    space = search.strategy.domain
     assert np.isfinite(X).all() and np.array_equal(X, X.clip(space.lower, space.upper))
     assert (X[:, space.integer] == np.rint(X[:, space.integer])).all()
     assert (X[:, space.fixed] == space.x0[space.fixed]).all()
@@ -60,7 +61,7 @@ def test_every_asked_point_is_feasible(options: dict[str, Any], sigma0: float) -
             assert_feasible(search, generation(search, f))
             assert_feasible(search, search.mean[None])
             assert_feasible(search, search.ask(3))
-        assert (search.stds[~search.strategy.box.fixed] > 0).all() and np.isfinite(search.stds).all()
+        assert (search.stds[~search.strategy.domain.fixed] > 0).all() and np.isfinite(search.stds).all()
 
 
 def test_points_told_at_the_bounds_are_taken_in() -> None:
@@ -176,12 +177,12 @@ def test_one_integer_step_is_still_tried_after_the_rest_has_converged() -> None:
 @pytest.mark.parametrize("options", [{}, {"bounds": (-3, 9)}, {"noise": "adapt"}, {"algorithm": "paper"}], ids=str)
 def test_steps_never_collapse_below_the_grid(options: dict[str, Any]) -> None:
     search = searcher(integer=[0, 2], **options)
-    least = search.strategy.box.least_steps(search.popsize)
+    least = search.strategy.domain.limits(search.popsize).least
     assert least is not None and least[1] == 0.0
     narrowest = np.full(3, np.inf)
     for _ in range(300):
         generation(search)
-        narrowest = np.minimum(narrowest, np.sqrt(search.strategy.evolution.variances(search.state)))
+        narrowest = np.minimum(narrowest, np.sqrt(innermost(search.strategy).evolution.variances(search.state)))
     assert (narrowest[[0, 2]] >= 0.999 * least[[0, 2]]).all() and narrowest[1] < 1e-4
     X = search.ask(2000)
     assert (X[:, 0] != search.mean[0]).mean() > 1 / (4 * 3 * search.popsize)
@@ -189,7 +190,7 @@ def test_steps_never_collapse_below_the_grid(options: dict[str, Any]) -> None:
 
 def test_the_smallest_step_changes_one_coordinate_in_a_generation() -> None:
     """P(|N(0, s^2)| > 1/2) = 1 / (n popsize), so that about one of n popsize integers differs from the middle."""
-    least = searcher(integer=True, popsize=10).strategy.box.least_steps(10)
+    least = searcher(integer=True, popsize=10).strategy.domain.limits(10).least
     assert least is not None
     tail = math.erfc(0.5 / least[0] / math.sqrt(2))
     assert tail == pytest.approx(1 / 30)

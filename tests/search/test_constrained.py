@@ -549,7 +549,7 @@ def test_a_search_among_integers_comes_to_rest_at_its_best_feasible_point_and_le
         best_x = search.ledger.best_x
         generation(search, wall, vessel)
         assert search.nfev < 3000
-    np.testing.assert_array_equal(search.state.mean, search.strategy.box.encode(best_x[None], search.state.mean)[0])
+    np.testing.assert_array_equal(search.state.mean, search.strategy.domain.encode(best_x[None], search.state.mean)[0])
     np.testing.assert_allclose(best_x, [2.0, 3.0], atol=1e-3)
     assert search.state.rest[3] == search.best_f  # the record of rests: f, not a Lagrangian
     run(search, wall, vessel)
@@ -559,10 +559,10 @@ def test_a_search_among_integers_comes_to_rest_at_its_best_feasible_point_and_le
 def test_named_integers_leave_from_their_best_feasible_point_too() -> None:
     space = Space({"k": Integer(1, 9, start=5), "r": Real(0, 9, start=3.5), "c": Choice("a", "b")})
     search = Searcher(space, constraints=2, rng=2)
-    numbers = search.strategy.numbers
+    numbers = search.strategy.inner.numbers
 
     def state() -> Any:
-        return search.strategy._number_state(search.state)
+        return search.state.numbers
 
     def cost(point: dict[str, Any]) -> float:
         return vessel(np.array([point["k"], point["r"]])) + (point["c"] == "b")

@@ -114,6 +114,6 @@ def test_a_full_matrix_that_took_over_is_no_longer_given_up() -> None:
 
 def test_a_state_that_is_no_frame_is_refused() -> None:
     search = Searcher(np.ones(6), 1.0, structure="frame", rng=1)
-    arrays = search.state._asdict() | {"root": np.ones(9)}
+    state = search.state._replace(root=np.ones(9))
     with pytest.raises(ValueError, match=r"root must have 1 \+ 7 k numbers"):
-        search.strategy.read_state(arrays)
+        search.strategy.checked(state)

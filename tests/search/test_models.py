@@ -13,7 +13,6 @@ from esgroup import Angle, Choice, Integer, Real, Searcher, Space, minimize
 from esgroup.search import ledger
 from esgroup.search.models import FEW, LEFT_OUT, MOST_COORDINATES, USED
 from esgroup.strategies.model import ModelSearch
-from esgroup.strategies.space_model import ModelSpaceSearch
 
 Array = np.ndarray
 
@@ -23,7 +22,7 @@ def valley(x: Array) -> float:
 
 
 def has_model(search: Searcher) -> bool:
-    return isinstance(search.strategy, ModelSearch | ModelSpaceSearch)
+    return isinstance(search.strategy, ModelSearch)
 
 
 # ---- auto ---------------------------------------------------------------------------------------------------------

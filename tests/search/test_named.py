@@ -11,11 +11,12 @@ import pytest
 
 import esgroup
 from esgroup import Angle, Choice, Integer, Real, Searcher, Space, minimize
+from esgroup.files.states import flattened
 from esgroup.strategies.base import Told
+from esgroup.strategies.in_domain import innermost
+from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.model_state import Numbers
-from esgroup.strategies.space import SpaceSearch
-from esgroup.strategies.space_model import ModelSpaceSearch
-from esgroup.strategies.vector import VectorSearch
+from esgroup.strategies.product import ProductSearch
 
 SPACE = Space(
     {
@@ -88,7 +89,8 @@ def told(search: Searcher, fun: Any, generations: int) -> Searcher:
 
 
 def same_state(a: Searcher, b: Searcher) -> bool:
-    return all(np.array_equal(x, y) for x, y in zip(a.state, b.state, strict=True))
+    first, second = flattened("state", a.state), flattened("state", b.state)
+    return all(np.array_equal(array, second[name], equal_nan=True) for name, array in first.items())
 
 
 # ---- points ---------------------------------------------------------------------------------------------------------
@@ -120,9 +122,9 @@ def test_a_choice_gives_the_object_itself() -> None:
 def test_rows_and_dicts_determine_each_other_bit_by_bit(kind: Kind) -> None:
     search = told(kind.searcher(rng=3), kind.fun, 10)
     drawn = search.strategy.sample(search.state, 200, np.random.default_rng(1))
-    points = search.strategy.to_user(drawn.points)
-    assert np.array_equal(search.strategy.from_user("X", points), drawn.points)
-    assert np.array_equal(search.strategy.from_user("X", points[7]), drawn.points[7:8])
+    points = search.strategy.domain.to_user(drawn.points)
+    assert np.array_equal(search.strategy.domain.from_user("X", points), drawn.points)
+    assert np.array_equal(search.strategy.domain.from_user("X", points[7]), drawn.points[7:8])
 
 
 def test_points_may_be_told_in_any_order_and_form(kind: Kind) -> None:
@@ -136,8 +138,9 @@ def test_points_may_be_told_in_any_order_and_form(kind: Kind) -> None:
         searches[3].tell(asked[3][i], values[i])
     for other in searches[1:]:
         assert other.nit == 1
-        for a, b in zip(searches[0].state, other.state, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+        first, second = (flattened("state", one.state) for one in (searches[0], other))
+        for name, array in first.items():
+            np.testing.assert_allclose(array, second[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
 
 def test_points_of_ones_own_are_injected_and_told() -> None:
@@ -185,7 +188,7 @@ def test_numbers_alone_are_searched_as_a_vector_step_by_step(kind_of_n: Any, opt
     if options:
         assert same_state(plain, named) and plain.nit == named.nit
     else:
-        assert np.array_equal(np.concatenate(plain.state), named.state.numbers)
+        assert np.array_equal(np.concatenate(plain.state), np.concatenate(named.state))
     assert plain.stop() == named.stop() and plain.sigma == named.sigma
     assert str(plain.structure) == str(named.structure)
 
@@ -201,10 +204,10 @@ def test_a_logarithm_is_the_plain_search_over_logarithms(model: Any) -> None:
         plain.tell(values)
         named.tell(values)
     if model is None:
-        assert isinstance(named.strategy, SpaceSearch)
-        assert np.array_equal(plain.state.mean, named.strategy._number_state(named.state).mean)
-    else:  # whose points of the generation are recognised as rows, and have their u to the last bit
-        assert same_state(plain, named) and plain.nit == named.nit
+        assert np.array_equal(plain.state.mean, named.state.mean)
+    else:
+        np.testing.assert_allclose(named.state.vector.mean, plain.state.vector.mean, rtol=1e-9)
+        assert plain.nit == named.nit
 
 
 def test_choices_alone_find_the_best_options_and_end() -> None:
@@ -276,32 +279,47 @@ def test_inactive_parameters_have_one_value_in_a_row_and_keep_their_samples_in_l
     off = drawn.points[:, 0] == 0
     assert off.any() and not off.all()
     assert (drawn.points[off, 2] == gated.start[2]).all() and (drawn.points[off, 3] == gated.start[3]).all()
-    assert (drawn.local[off, 3] == -1).all() and (drawn.local[~off, 3] >= 0).all()
     assert len(np.unique(drawn.local[off, 1])) == off.sum()  # z as it was drawn
     foreign = strategy.local(state, drawn.points)
     assert np.abs(foreign[off, 1]).max() < 1e-12  # at the mean
-    assert np.array_equal(drawn.local[:, 4], ~off)
+    on = np.ones(10, dtype=bool)
+    assert np.array_equal(drawn.local[:, 4:], np.column_stack([on, ~off, on, ~off]))  # whether x, y, a and b are active
+    assert (foreign[off, 3] == -1).all()
     np.testing.assert_allclose(foreign[~off], drawn.local[~off], atol=1e-9)
+
+
+def test_an_inactive_choice_has_no_part_in_the_update() -> None:
+    """Whatever category was drawn for it."""
+    space = Space({"a": Choice(0, 1), "x": Real(-2, 2), "b": Choice(0, 1, 2, when={"a": 1})})
+    search = Searcher(space, rng=2)
+    state, strategy = search.state, search.strategy
+    local = strategy.sample(state, 10, np.random.default_rng(1)).local
+    other = local.copy()
+    other[local[:, 5] == 0, 2] = 2.0
+    assert not np.array_equal(local, other)
+    found = [strategy.update(state, Told(each, np.arange(10))).choices.probabilities for each in (local, other)]
+    assert np.array_equal(*found)
 
 
 def test_numbers_that_are_inactive_move_by_the_share_of_points_in_which_they_are_active() -> None:
     space = Space({"a": Choice(0, 1), "x": Real(-2, 2), "y": Real(-2, 2, when={"a": 1}), "z": Real(-1, 1)})
     search = told(Searcher(space, rng=2), lambda p: p["x"] ** 2 + p.get("y", 0.5) ** 2 + p["a"] + p["z"] ** 2, 3)
     strategy, state = search.strategy, search.state
-    assert isinstance(strategy, SpaceSearch) and strategy.numbers is not None
-    before = strategy._number_state(state)
-    mean, std = before.mean[1].copy(), strategy.numbers.spread(before)[1]
+    product = innermost(strategy)
+    assert isinstance(product, ProductSearch)
+    numbers, before = product.numbers, state.numbers
+    mean, std = before.mean[1].copy(), numbers.spread(before)[1]
     drawn = strategy.sample(state, 10, np.random.default_rng(1))
     local = drawn.local.copy()
     order = np.argsort(drawn.points[:, 1] ** 2)
     for active in (0, 3, 10):
-        local[:, 4] = np.arange(10) < active
-        plain = VectorSearch.update(strategy.numbers, before, Told(local[:, :3].copy(), order))
-        found = strategy._number_state(strategy.update(state, Told(local, order)))
+        local[:, 5] = np.arange(10) < active  # after x, y, z and a: whether x, y, z and a are active
+        plain = numbers.update(before, Told(local[:, :3].copy(), order))
+        found = strategy.update(state, Told(local, order)).numbers
         share = active / 10
-        moved = strategy.numbers.spread(plain)[1]
+        moved = numbers.spread(plain)[1]
         assert found.mean[1] == pytest.approx(mean + share * (plain.mean[1] - mean))
-        assert strategy.numbers.spread(found)[1] == pytest.approx(std * (moved / std) ** share)
+        assert numbers.spread(found)[1] == pytest.approx(std * (moved / std) ** share)
         np.testing.assert_array_equal(found.mean[[0, 2]], plain.mean[[0, 2]])
 
 
@@ -309,12 +327,13 @@ def test_bad_points_with_a_rare_option_have_the_middle_ranks_of_the_numbers() ->
     space = Space({"a": Choice(0, 1, start=0, width=0.001), "x": Real(-2, 2, shape=2)})
     search = Searcher(space, rng=2, popsize=8)
     strategy, state = search.strategy, search.state
-    assert isinstance(strategy, SpaceSearch)
+    product = innermost(strategy)
+    assert isinstance(product, ProductSearch)
     categories = np.array([0, 1, 0, 1, 0, 0, 0, 1], dtype=float)[:, None]
     told_ = Told(np.zeros((8, 3)), np.array([1, 0, 2, 4, 3, 5, 7, 6]))
-    found = strategy._order_of_numbers(state, told_, categories)
+    found = product._order_of_numbers(state, told_, categories)
     assert found.tolist() == [1, 0, 2, 3, 7, 4, 5, 6]  # the good one, 1, keeps its rank
-    common = strategy._order_of_numbers(state, told_, np.zeros((8, 1)))
+    common = product._order_of_numbers(state, told_, np.zeros((8, 1)))
     assert common.tolist() == told_.order.tolist()
 
 
@@ -343,8 +362,8 @@ def test_conditions_are_transitive() -> None:
 def test_parameters_that_can_never_be_active_are_not_searched() -> None:
     search = Searcher(SPACE, fixed={"kernel": "linear", "depth": 4}, rng=1)
     assert all(p["kernel"] == "linear" and p["depth"] == 4 for p in search.ask())
-    assert isinstance(search.strategy, SpaceSearch) and isinstance(search.strategy.numbers, VectorSearch)
-    assert search.strategy.numbers.size == 1 + 4 + 1
+    product = innermost(search.strategy)
+    assert isinstance(product, ProductSearch) and product.numbers.size == 1 + 4 + 1
     with pytest.raises(ValueError, match=r"X\[0\]\['depth'\] must be 4, where it is fixed"):
         search.tell([{**search.ask()[0], "depth": 5}], [1.0])
 
@@ -414,7 +433,7 @@ def test_a_saved_search_goes_on_bit_by_bit(kind: Kind, tmp_path: Path) -> None:
         told(one, kind.fun, 5)
     for other in others:
         assert same_state(search, other) and (search.best_f, search.nit) == (other.best_f, other.nit)
-        assert other.strategy.space == kind.space
+        assert other.strategy.domain.space == kind.space
     following = [repr(one.ask()) for one in (search, *others)]
     assert following[0] == following[1] == following[2]
 
@@ -488,10 +507,8 @@ def test_evaluated_points_of_a_space_are_in_the_archive_of_its_model() -> None:
 def test_constraints_and_a_model_over_names_are_refused() -> None:
     with pytest.raises(ValueError, match="constraints cannot be combined with model='quadratic'"):
         Searcher(REAL, model="quadratic", constraints=1)
-    with pytest.raises(ValueError, match="choices None for model='quadratic'"):
-        strategy = Searcher(SPACE).strategy
-        assert isinstance(strategy, SpaceSearch)
-        ModelSpaceSearch(strategy.space, strategy.row, strategy.free, strategy.numbers, strategy.choices)
+    with pytest.raises(ValueError, match="must search vectors for model='quadratic'"):
+        ModelSearch(Searcher(SPACE).strategy)
 
 
 def test_histories_have_the_names(tmp_path: Path) -> None:

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher, Wishart, minimize
-from esgroup.files import npz
-from esgroup.search import snapshot
 from esgroup.search.stopping import Record, looks_noisy
-from esgroup.strategies.adaptation import RateAdaptation
-from tests.groups.laws import close
 
 
 def start(noise: str | None, seed: int, max_evals: int) -> Searcher:
@@ -43,19 +39,6 @@ def test_rastrigin_is_solved_with_the_default_population() -> None:
             search.tell(100 + (x**2 - 10 * np.cos(2 * np.pi * x)).sum(axis=1))
         solved += "target" in search.stop()
     assert solved >= 4
-
-
-def test_a_checkpoint_without_q_loads_and_begins_with_that_of_a_new_search(tmp_path: Path) -> None:
-    search = start("adapt", 1, 1000)
-    for _ in range(3):
-        search.tell((search.ask() ** 2).sum(axis=1))
-    header, arrays = snapshot.parts_to_file(search.parts)
-    assert arrays["state/rates"][4] != RateAdaptation().start
-    arrays["state/rates"] = arrays["state/rates"][:4]
-    npz.write(tmp_path / "old.npz", snapshot.KIND, header, arrays)
-    loaded = Searcher.load(tmp_path / "old.npz")
-    close(loaded.state.rates, [*search.state.rates[:4], RateAdaptation().start])
-    loaded.tell((loaded.ask() ** 2).sum(axis=1))
 
 
 # ---- what the message says

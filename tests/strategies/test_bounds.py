@@ -11,12 +11,12 @@ from scipy.integrate import quad
 from scipy.optimize import Bounds
 from scipy.stats import norm
 
+from esgroup.domains.bend import Bend
+from esgroup.domains.box import parse_bounds, whole_bounds
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Drawn
-from esgroup.strategies.bend import Bend
-from esgroup.strategies.box import parse_bounds, whole_bounds
 from esgroup.strategies.evolution import SearchState
-from esgroup.strategies.vector import VectorSearch
+from esgroup.strategies.in_domain import Within
 
 INF = math.inf
 
@@ -485,9 +485,9 @@ def test_a_step_size_far_beyond_the_range_does_not_get_lost_between_the_mirrors(
 # ---- samples behind mirrors ---------------------------------------------------------------------------------------
 
 
-def drawn_in_a_box(n: int, sigma0: float, seed: int = 3) -> tuple[VectorSearch, SearchState, Drawn]:
+def drawn_in_a_box(n: int, sigma0: float, seed: int = 3) -> tuple[Within, SearchState, Drawn]:
     strategy = Searcher(np.zeros(4), sigma0, bounds=(-1, 1), popsize=n).strategy
-    assert isinstance(strategy, VectorSearch)
+    assert isinstance(strategy, Within)
     state = strategy.start()
     return strategy, state, strategy.sample(state, n, np.random.default_rng(seed))
 
@@ -495,9 +495,9 @@ def drawn_in_a_box(n: int, sigma0: float, seed: int = 3) -> tuple[VectorSearch, 
 def test_samples_behind_a_mirror_are_drawn_again_and_keep_their_own_coordinates() -> None:
     strategy, state, drawn = drawn_in_a_box(200, 0.33)  # of the first draw a seventh or so is behind one
     assert drawn.memo is None
-    y = state.mean + state.sigma * state.scale * (drawn.local @ strategy.group._dense(state.root).T)
-    assert not strategy.box.behind(y, state.mean).any()
-    np.testing.assert_allclose(strategy.box.decode(y), drawn.points, atol=1e-12)
+    y = state.mean + state.sigma * state.scale * (drawn.local @ strategy.inner.structure._dense(state.root).T)
+    assert not strategy.domain.behind(y, state.mean).any()
+    np.testing.assert_allclose(strategy.domain.decode(y), drawn.points, atol=1e-12)
     assert len(np.unique(drawn.local, axis=0)) == 200
 
 

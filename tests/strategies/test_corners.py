@@ -9,9 +9,10 @@ import pytest
 
 from esgroup import Searcher
 from esgroup.strategies import adaptation, two_point, vector
-from esgroup.strategies.base import Told
+from esgroup.strategies.base import AT_BOUNDS, Told
 from esgroup.strategies.evolution import SearchState
-from esgroup.strategies.vector import AT_BOUNDS, VectorSearch, _ranked
+from esgroup.strategies.in_domain import Within, innermost
+from esgroup.strategies.vector import _ranked
 
 DIM = 10
 
@@ -46,10 +47,10 @@ def test_the_last_point_is_the_mean_with_its_coordinates_near_bounds_on_them_exa
     bounds = [(0, 9), (0, None), (None, 4), (-50, 50), (None, None), (0, 9)]
     search = asked_at_bounds(bounds=bounds, fixed=[5], **options)
     strategy, state = search.strategy, search.state
-    assert isinstance(strategy, VectorSearch)
+    assert isinstance(strategy, Within)
     drawn = search.ledger.asked[-1].drawn
     assert tried(search).tolist() == [len(drawn.points) - 1]
-    y, stds, bend = state.mean, strategy.spread(state), strategy.box._bend
+    y, stds, bend = state.mean, strategy.spread(state), strategy.domain._bend
     expected = search.mean
     for j in range(5):  # mirrors behind the bounds
         if abs(y[j] - (bend.lower[j] - bend.lower_margin[j])) < 3 * stds[j]:
@@ -64,8 +65,8 @@ def test_all_other_points_are_those_of_a_search_that_never_tries_bounds() -> Non
     search = asked_at_bounds()
     state, strategy = search.state, search.strategy
     drawn = search.ledger.asked[-1].drawn
-    y = state.mean + state.sigma * state.scale * (drawn.local @ strategy.group.dense(state.root).T)
-    points = strategy.box.decode(y)
+    y = state.mean + state.sigma * state.scale * (drawn.local @ strategy.structure.dense(state.root).T)
+    points = strategy.domain.decode(y)
     np.testing.assert_allclose(drawn.points[:-1], points[:-1], rtol=0, atol=1e-12)
     assert np.abs(drawn.points[-1] - points[-1]).max() > 0.01
 
@@ -195,7 +196,7 @@ def widened(mean: float, std: float, **options: Any) -> float:
     """Return by which factor a plateau widens the steps of a search at a mean."""
     search = Searcher(np.full(4, 2.0), 1.0, **{"bounds": (0, 9), "rng": 1} | options)
     strategy, rng = search.strategy, np.random.default_rng(2)
-    state = strategy.evolution.start(strategy.box.encode(np.full((1, 4), mean))[0], np.full(4, std))
+    state = innermost(strategy).evolution.start(strategy.domain.encode(np.full((1, 4), mean))[0], np.full(4, std))
     z, order = rng.standard_normal((search.popsize, 4)), np.arange(search.popsize)
     told = Told(z, order, True)
     sigma = [strategy.update(state, told._replace(plateau=plateau)).sigma.item() for plateau in (False, True)]
@@ -204,7 +205,7 @@ def widened(mean: float, std: float, **options: Any) -> float:
 
 def test_equal_values_widen_the_steps_unless_they_are_those_of_one_point() -> None:
     search = Searcher(np.full(4, 2.0), 1.0, bounds=(0, 9), rng=1)
-    full = math.exp(0.2 + search.strategy.evolution.constants(search.popsize).drive)
+    full = math.exp(0.2 + innermost(search.strategy).evolution.constants(search.popsize).drive)
     assert widened(9.0, 1e-9) == 1.0  # s^2 / (4 a) is below the rounding of 9
     assert widened(9.0, 1e-3) == pytest.approx(full)
     assert widened(2.0, 1e-9) == pytest.approx(full)

@@ -440,14 +440,6 @@ def test_in_noise_the_full_matrix_takes_over_and_without_it_the_frame_stays() ->
         assert ("nothing better" in search.result.message) == bool(noise)
 
 
-def test_a_file_without_medians_is_read() -> None:
-    search = Searcher(np.ones(30), 1.0, structure="frame", rng=2)
-    search.tell((search.ask() ** 2).sum(axis=1))
-    arrays = dict(search.state._asdict())
-    state = search.strategy.read_state({**arrays, "course": arrays["course"][:3]})
-    assert state.course[:3].tolist() == arrays["course"][:3].tolist()
-    assert state.course[3:].tolist() == [np.finfo(float).max, 0.0]
-
 
 def test_a_rotated_ellipsoid_ends_with_the_full_matrix_and_the_message_says_so() -> None:
     rng = np.random.default_rng(8)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
+from esgroup.strategies.in_domain import innermost
 from esgroup.strategies.integers import Widening
 from tests.search.support import generation, searcher, sphere
 
@@ -97,8 +98,8 @@ def test_a_widened_search_is_one_that_begins_at_its_best_point(structure: str, o
         generation(search, sphere)
         assert search.nfev < 3000
     assert narrow < 1e-3
-    best = search.strategy.box.encode(best_x[None], search.state.mean)[0]
-    begun = search.strategy.evolution.start(best, first)
+    best = search.strategy.domain.encode(best_x[None], search.state.mean)[0]
+    begun = innermost(search.strategy).evolution.start(best, first)
     for name, array in search.state._asdict().items():
         if name not in ("rest", "age"):
             np.testing.assert_array_equal(array, getattr(begun, name), err_msg=name)

@@ -216,9 +216,9 @@ def test_sizes_and_the_default_population_are_those_of_the_entries() -> None:
     assert (strategy.shape, strategy.size, strategy.popsize) == ((5, 7), 35, 4 + int(3 * np.log(35)))
     assert replace(strategy, popsize_wanted=np.int64(6)).popsize == 6
     assert pickle.loads(pickle.dumps(strategy)) == strategy
-    strategy.check(np.zeros((2, 5, 7)))
+    strategy.domain.check("X", np.zeros((2, 5, 7)))
     with pytest.raises(ValueError, match=r"X .*\(n, 5, 7\).* \(2, 35\)"):
-        strategy.check(np.zeros((2, 35)))
+        strategy.domain.check("X", np.zeros((2, 35)))
 
 
 def test_an_ill_conditioned_covariance_ends_the_search() -> None:

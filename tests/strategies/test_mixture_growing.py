@@ -47,11 +47,11 @@ def test_a_search_whose_list_has_grown_is_stored_and_continues_exactly(tmp_path:
 
 def test_lists_of_other_lengths_than_their_state_are_refused() -> None:
     strategy = pair()
-    stored = strategy.start()._asdict()
+    stored = strategy.start()
     with pytest.raises(ValueError, match=r"'hits' .*at most 23 .*24"):
-        pair(most_modes=23).read_state(stored)
-    with pytest.raises(ValueError, match=r"'best_values' .*27.*26"):
-        strategy.read_state(stored | {"best_values": np.zeros(26)})
+        pair(most_modes=23).checked(stored)
+    with pytest.raises(ValueError, match=r"best_values' .*27.*26"):
+        strategy.checked(stored._replace(best_values=np.zeros(26)))
 
 
 def vincent(x: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Search with mixtures: one component is the search of a Gaussian, and several optima are found and reported."""
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,12 @@ BOX = np.array([(-6.0, 6.0), (-6.0, 6.0)])
 HIMMELBLAU = np.array(
     [(3.0, 2.0), (-2.805118087, 3.131312518), (-3.779310253, -3.283185991), (3.584428340, -1.848126527)]
 )
+
+
+def valued(strategy: MixtureSearch, state: Any, points: np.ndarray, values: np.ndarray) -> Any:
+    """The state after values that end no generation."""
+    return strategy.update(state, Told(np.empty((0, 0)), np.empty(0, dtype=np.int64), points=points, values=values))
+
 
 
 def himmelblau(x: np.ndarray) -> np.ndarray:
@@ -543,15 +550,15 @@ def test_the_value_of_an_optimum_is_the_best_one_evaluated_near_it() -> None:
     state = at_age(strategy, 3, [[5.0, 0.0], [5.0, 1.0]])
     near = 0.9 * strategy._descents.niches.resolution
     told = np.array([[5.0 + near, 0.0], [5.0, 1.0], [5.0 + 9 * near, 0.0], [5.0, -0.3 * near], [5.0, 0.0]])
-    state = strategy.on_values(state, told, np.array([3.0, 7.0, 2.5, 2.0, np.nan]))
+    state = valued(strategy, state, told, np.array([3.0, 7.0, 2.5, 2.0, np.nan]))
     modes = strategy.modes(state)
     assert [mode.value for mode in modes] == [2.0, 7.0]  # the best first
     close([mode.point for mode in modes], [[5.0, -0.3 * near], [5.0, 1.0]])
     state.points[0, 0] += 1.0  # another optimum replaces the first
-    later = strategy.modes(strategy.on_values(state, np.array([[6.0, 0.0], [5.0, 1.0]]), np.array([1.0, 8.0])))
+    later = strategy.modes(valued(strategy, state, np.array([[6.0, 0.0], [5.0, 1.0]]), np.array([1.0, 8.0])))
     assert [mode.value for mode in later] == [1.0, 7.0]
     state.points[1, 0] += 1.0
-    nowhere = strategy.modes(strategy.on_values(state, told[1:2], np.array([8.0])))
+    nowhere = strategy.modes(valued(strategy, state, told[1:2], np.array([8.0])))
     assert nowhere[0].value == 2.0 and np.isnan([mode.value for mode in nowhere[1:]]).all()
     close([mode.point for mode in nowhere[1:]], [[6.0, 0.0], [6.0, 1.0]])
 
@@ -562,19 +569,19 @@ def test_the_value_of_a_descent_is_the_best_one_within_ten_deviations() -> None:
     search = strategy._descents.search(state, 1)
     search.mean[:], search.sigma[0] = [1.0, 0.0], 1e-5
     told = np.array([[1.0 + 9e-5, 0.0], [1.0 + 11e-5, 0.0], [1.0, 5e-5]])
-    modes = strategy.modes(strategy.on_values(state, told, np.array([4.0, 1.0, 5.0])))
+    modes = strategy.modes(valued(strategy, state, told, np.array([4.0, 1.0, 5.0])))
     assert [mode.value for mode in modes[:2]] == [1.0, 4.0] and np.array_equal(modes[1].point, told[0])
 
 
 def test_the_best_point_overall_is_listed_although_no_optimum_is_near() -> None:
     strategy = pair()
     state = at_age(strategy, 3, [[5.0, 0.0]])
-    state = strategy.on_values(state, np.array([[0.5, 0.5], [5.0, 0.0]]), np.array([1.0, 2.0]))
-    state = strategy.on_values(state, np.array([[0.7, 0.5], [5.0, 0.0]]), np.array([1.0, 3.0]))
+    state = valued(strategy, state, np.array([[0.5, 0.5], [5.0, 0.0]]), np.array([1.0, 2.0]))
+    state = valued(strategy, state, np.array([[0.7, 0.5], [5.0, 0.0]]), np.array([1.0, 3.0]))
     modes = strategy.modes(state)
     assert [(mode.value, mode.weight) for mode in modes] == [(1.0, 0.0), (2.0, 1.0)]
     assert np.array_equal(modes[0].point, [0.5, 0.5])
-    modes = strategy.modes(strategy.on_values(state, np.array([[5.0, 0.0]]), np.array([-1.0])))
+    modes = strategy.modes(valued(strategy, state, np.array([[5.0, 0.0]]), np.array([-1.0])))
     assert [(mode.value, mode.weight) for mode in modes] == [(-1.0, 1.0)]
 
 
@@ -586,7 +593,7 @@ def test_two_components_in_one_place_are_one_mode_with_the_better_value() -> Non
         search.mean[0], search.sigma[0] = mean, 1e-5
     told = np.array([[1.0, 0.0], [1.0 + 1e-5, 0.0]])
     for values in ([1.0, 2.0], [2.0, 1.0]):
-        modes = strategy.modes(strategy.on_values(state, told, np.array(values)))
+        modes = strategy.modes(valued(strategy, state, told, np.array(values)))
         assert [mode.value for mode in modes] == [1.0]
 
 
@@ -663,7 +670,7 @@ def test_no_array_of_a_mixture_of_diagonal_gaussians_is_as_large_as_a_matrix(bou
         drawn = strategy.sample(state, strategy.popsize, rng)
         values = (drawn.points**2).sum(axis=1)
         state.hits[:] = 1  # a full list
-        state = strategy.on_values(strategy.update(state, Told(drawn.local, np.argsort(values))), drawn.points, values)
+        state = strategy.update(state, Told(drawn.local, np.argsort(values), points=drawn.points, values=values))
         assert strategy.modes(state)[0].value == values.min()
         assert tracemalloc.get_traced_memory()[1] < 8 * dim**2
     finally:

@@ -9,6 +9,7 @@ import pytest
 
 from esgroup import Searcher
 from esgroup.checks import Array
+from esgroup.files.states import copied, flattened
 from esgroup.strategies.model_state import Numbers
 
 
@@ -42,8 +43,8 @@ def test_a_search_goes_on_with_finite_numbers_and_without_warnings(
             points = search.ask(batch) if batch else search.ask()
             search.tell(points, [FUNCTIONS[function](x) for x in points])
     assert np.isfinite(search.mean).all() and np.isfinite(search.stds).all()
-    for name, array in search.state._asdict().items():
-        if name not in ("numbers", "outcomes", "other_values"):
+    for name, array in flattened("state", search.state).items():
+        if name not in ("state/numbers", "state/outcomes", "state/other_values"):
             assert np.isfinite(array).all(), name
     if function in ("huge", "tiny") and batch != 1:
         best = search.best_x
@@ -86,11 +87,11 @@ def test_earlier_evaluations_of_any_size_are_no_obstacle() -> None:
 def test_stored_numbers_that_are_none_are_refused() -> None:
     search = Searcher([1.0, 2.0], model="quadratic", rng=1)
     for place in range(len(search.state.numbers)):
-        arrays = {name: array.copy() for name, array in search.state._asdict().items()}
+        state = copied(search.state)
         is_record = place == Numbers._fields.index("record")
-        arrays["numbers"][place] = math.inf if is_record else math.nan
+        state.numbers[place] = math.inf if is_record else math.nan
         if is_record:  # infinite as long as no point near the mean has a value
-            search.strategy.read_state(arrays)
+            search.strategy.checked(state)
             continue
         with pytest.raises(ValueError, match="numbers must be finite"):
-            search.strategy.read_state(arrays)
+            search.strategy.checked(state)

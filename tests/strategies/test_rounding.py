@@ -11,6 +11,7 @@ import pytest
 from esgroup import Searcher
 from esgroup.groups import Full
 from esgroup.strategies.evolution import Evolution
+from esgroup.strategies.in_domain import innermost
 from tests.groups.elements import element
 from tests.search.support import STRUCTURES, X0, dense_root, run
 
@@ -19,7 +20,7 @@ from tests.search.support import STRUCTURES, X0, dense_root, run
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_rounding_is_that_of_the_dense_covariance(name: str, decoding: bool) -> None:
     search, rng = Searcher(X0, 1.0, structure=STRUCTURES[name], decoding=decoding, rng=1), np.random.default_rng(1)
-    evolution, state = search.strategy.evolution, search.state
+    evolution, state = innermost(search.strategy).evolution, search.state
     state.root[:], state.scale[:] = element(search.structure, rng), rng.uniform(0.5, 5.0, 6)
     evolution.refresh(state)
     state.mean[:] = 10.0 ** rng.uniform(-3, 3, 6) * rng.choice([-1, 1], 6)
@@ -34,7 +35,7 @@ def test_steps_within_rounding_leave_the_mean_and_are_as_long_as_it_says() -> No
     """Over all signs, the mean square of their local lengths is n times the square of the number."""
     rng = np.random.default_rng(1)
     search = Searcher(rng.uniform(1, 9, 6), 1e-13, structure="full", rng=1)
-    state, evolution = search.state, search.strategy.evolution
+    state, evolution = search.state, innermost(search.strategy).evolution
     state.root[:] = (np.eye(6) + 0.5 * rng.standard_normal((6, 6))).ravel()
     evolution.refresh(state)
     steps = np.array(list(itertools.product((-1.0, 1.0), repeat=6))) * np.spacing(state.mean) / 2
@@ -69,7 +70,7 @@ def thin(short: float, sigma0: float = 0.5, **options: Any) -> Searcher:
     along = np.full((3, 3), 1 / 3)
     search.state.sigma[:], search.state.scale[:] = 1.0, 1.0
     search.state.root[:] = (1e-9 * along + short * (np.eye(3) - along)).ravel()
-    search.strategy.evolution.refresh(search.state)
+    innermost(search.strategy).evolution.refresh(search.state)
     search.ledger.nit = 100
     return search
 
@@ -99,7 +100,7 @@ def test_rounding_of_integer_coordinates_does_not_count() -> None:
         search = thin(1e-10, integer=integer)
         search.state.root[:] = np.array([[4e-10, 0, 0], [4e-10, 1.5e-16, 0], [0, 0, 4e-10]]).ravel()
         search.state.sigma[:] = search.state.scale[:] = 1.0
-        search.strategy.evolution.refresh(search.state)
+        innermost(search.strategy).evolution.refresh(search.state)
         assert list(search.stop()) == reasons
 
 

@@ -193,7 +193,7 @@ def test_points_from_far_away_move_the_search_but_do_not_break_it() -> None:
         state = strategy.update(state, Told(local, np.arange(4)))
         assert all(np.isfinite(array).all() for array in state)
         assert np.isfinite(strategy.stds(state)).all()
-        strategy.check(strategy.sample(state, 20, np.random.default_rng(0)).points)
+        strategy.domain.check("X", strategy.sample(state, 20, np.random.default_rng(0)).points)
 
 
 @pytest.mark.parametrize("family", ALL, ids=lambda family: type(family).__name__)
@@ -202,7 +202,7 @@ def test_an_optimum_at_the_end_of_the_domain_is_approached_with_finite_numbers(f
     strategy = UnivariateSearch(family)
     _, best, state = searched(strategy, lambda x: sign * x[:, 0], 2, 3000, -math.inf)
     assert all(np.isfinite(array).all() for array in state)
-    strategy.check(strategy.mean(state)[None])
+    strategy.domain.check("X", strategy.mean(state)[None])
     ends = {
         Gamma: 0,
         Beta: 0,
@@ -253,7 +253,7 @@ def test_sizes_and_descriptions() -> None:
     close(single.stds(single.start()), [1.0])
     assert isinstance(single.result_fields(single.start())["distribution"], Gamma)
     assert isinstance(several.result_fields(several.start())["distribution"], Product)
-    several.check(several.mean(several.start())[None])  # the middle is a point of the space
+    several.domain.check("X", several.mean(several.start())[None])  # the middle is a point of the space
     heavy = UnivariateSearch(Pareto(1.0, 3.0))
     assert np.isfinite([heavy.mean(heavy.start()), heavy.stds(heavy.start())]).all()
     close(heavy.mean(heavy.start()), [6.0])  # the median
@@ -266,11 +266,11 @@ def test_bad_input_is_refused() -> None:
         UnivariateSearch(Gamma(), 1)
     strategy = UnivariateSearch(Product((Gamma(), Bernoulli())))
     with pytest.raises(ValueError, match=r"X\[:, 1\] .*0 or 1.* Bernoulli.* 0.5 at index 1"):
-        strategy.check(np.array([[1.0, 0.0], [1.0, 0.5]]))
+        strategy.domain.check("X", np.array([[1.0, 0.0], [1.0, 0.5]]))
     with pytest.raises(ValueError, match=r"X .*\(n, 2\).* \(1, 3\)"):
-        strategy.check(np.ones((1, 3)))
+        strategy.domain.check("X", np.ones((1, 3)))
     with pytest.raises(ValueError, match=r"X .*finite"):
-        strategy.check(np.array([[math.nan, 0.0]]))
+        strategy.domain.check("X", np.array([[math.nan, 0.0]]))
 
 
 # ---- optima -------------------------------------------------------------------------------------------------------

@@ -267,7 +267,7 @@ def test_an_ill_conditioned_start_gives_positive_definite_samples() -> None:
     drawn = strategy.sample(strategy.start(), 50, np.random.default_rng(12))
     assert np.linalg.eigvalsh(drawn.points).min() > 0
     assert np.abs(strategy.local(strategy.start(), drawn.points) - drawn.local).max() < 1e-2
-    strategy.check(drawn.points)
+    strategy.domain.check("X", drawn.points)
 
 
 BAD = [
@@ -283,10 +283,10 @@ BAD = [
 @pytest.mark.parametrize(("points", "message"), BAD, ids=[m for _, m in BAD])
 def test_points_outside_the_space_are_refused(points: np.ndarray, message: str) -> None:
     strategy = WishartSearch(Wishart(np.eye(2)))
-    strategy.check(np.array([np.eye(2), [[2.0, 1.0], [1.0, 2.0]]]))
-    strategy.check(np.zeros((0, 2, 2)))
+    strategy.domain.check("X", np.array([np.eye(2), [[2.0, 1.0], [1.0, 2.0]]]))
+    strategy.domain.check("X", np.zeros((0, 2, 2)))
     with pytest.raises(ValueError, match=message):
-        strategy.check(points)
+        strategy.domain.check("X", points)
 
 
 def test_bad_options_are_named() -> None:

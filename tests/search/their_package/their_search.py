@@ -1,10 +1,12 @@
 """A package of somebody else's: a distribution over words, and a strategy that searches with it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from esgroup.domains import Domain
 from esgroup.strategies import Drawn, Strategy, Told
 
 
@@ -20,6 +22,36 @@ class WordsState(NamedTuple):
     logits: np.ndarray  # (length, number of letters)
 
 
+@dataclass(frozen=True, eq=False)
+class AsWords(Domain):
+    """Points as users see them: words. A point holds the places of letters."""
+
+    shape: tuple[int, ...]
+    words: Words
+
+    @property
+    def size(self) -> int:
+        return self.shape[0]
+
+    def decode(self, y: np.ndarray) -> np.ndarray:
+        return y.copy()
+
+    def encode(self, points: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
+        return points
+
+    def to_user(self, points: np.ndarray) -> list[str]:
+        return ["".join(self.words.letters[int(i)] for i in point) for point in points]
+
+    def from_user(self, name: str, points: Any) -> np.ndarray:
+        words = [points] if isinstance(points, str) else list(points)
+        if not all(isinstance(word, str) and len(word) == self.words.length for word in words):
+            raise ValueError(f"{name} must be words of {self.words.length} letters, got {points!r}")
+        return np.array([[self.words.letters.index(letter) for letter in word] for word in words], dtype=float)
+
+    def are_pairs(self, told: Any) -> bool:
+        return isinstance(told, list) and bool(told) and isinstance(told[0], tuple)
+
+
 @dataclass(frozen=True)
 class WordSearch(Strategy):
     """Cross-entropy steps on independent letters; users see words, and a point holds the places of letters."""
@@ -29,9 +61,9 @@ class WordSearch(Strategy):
 
     distribution_class: ClassVar[type] = Words
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self.words.length,)
+    @cached_property
+    def domain(self) -> "AsWords":
+        return AsWords((self.words.length,), self.words)
 
     @property
     def size(self) -> int:
@@ -45,7 +77,7 @@ class WordSearch(Strategy):
     def about(self) -> str:
         return f"words of {self.words.length} letters"
 
-    def start(self) -> WordsState:
+    def start(self, rng: Any = None) -> WordsState:
         return WordsState(np.zeros((self.words.length, len(self.words.letters))))
 
     def _probabilities(self, state: WordsState) -> np.ndarray:
@@ -70,15 +102,3 @@ class WordSearch(Strategy):
 
     def stds(self, state: WordsState) -> np.ndarray:
         return np.sqrt(1 - self._probabilities(state).max(axis=1)) + 1e-3
-
-    def to_user(self, points: np.ndarray) -> list[str]:
-        return ["".join(self.words.letters[int(i)] for i in point) for point in points]
-
-    def from_user(self, name: str, points: Any) -> np.ndarray:
-        words = [points] if isinstance(points, str) else list(points)
-        if not all(isinstance(word, str) and len(word) == self.words.length for word in words):
-            raise ValueError(f"{name} must be words of {self.words.length} letters, got {points!r}")
-        return np.array([[self.words.letters.index(letter) for letter in word] for word in words], dtype=float)
-
-    def are_pairs(self, told: Any) -> bool:
-        return isinstance(told, list) and bool(told) and isinstance(told[0], tuple)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from esgroup.domains.box import Box, make_box
 from esgroup.search.searcher import Searcher
-from esgroup.strategies.box import Box, make_box
 
 INF = math.inf
 
@@ -40,7 +40,7 @@ def spaces(draw) -> Box:
 def searched(where: Box, rng: np.random.Generator, n: int = 300) -> np.ndarray:
     """Return points y from far inside to far beyond the bounds."""
     sizes = where.initial_steps() * 10.0 ** rng.uniform(-3, 3, (n, 1))
-    return where.encode(where.x0[None]) + sizes * rng.standard_normal((n, where.free_dim))
+    return where.encode(where.x0[None]) + sizes * rng.standard_normal((n, where.size))
 
 
 def assert_feasible(where: Box, x: np.ndarray) -> None:
@@ -62,13 +62,13 @@ def size(where: Box) -> np.ndarray:
 @given(spaces(), st.integers(0, 2**32 - 1))
 def test_whatever_is_searched_every_point_is_feasible(where, seed) -> None:
     y = searched(where, np.random.default_rng(seed))
-    far = 10.0 ** np.arange(-300.0, 301.0, 20.0)[:, None] * np.ones(where.free_dim)
+    far = 10.0 ** np.arange(-300.0, 301.0, 20.0)[:, None] * np.ones(where.size)
     for rows in (y, far, -far):
         before = rows.copy()
         x = where.decode(rows)
-        assert x.shape == (len(rows), where.dim)
+        assert x.shape == (len(rows), len(where.x0))
         assert_feasible(where, x)
-        where.check_feasible("x", x)
+        where.check("x", x)
         assert np.array_equal(rows, before) and not np.shares_memory(x, rows)
 
 
@@ -79,7 +79,7 @@ def test_feasible_points_come_back_from_the_search_unchanged(where, seed) -> Non
     x = np.where(np.isfinite(where.lower) & (rng.random(x.shape) < 0.1) & ~where.fixed, where.lower, x)
     x = x[(np.abs(x) <= 100 * size(where)).all(axis=1)]
     for y in (where.encode(x), where.encode(x, searched(where, rng, 1)[0])):
-        assert y.shape == (len(x), where.free_dim)
+        assert y.shape == (len(x), where.size)
         again = where.decode(y)
         assert (np.abs(again - x) <= 1e-12 * size(where)).all()
         exact = where.integer | where.fixed
@@ -90,8 +90,8 @@ def test_feasible_points_come_back_from_the_search_unchanged(where, seed) -> Non
 def test_points_far_from_all_bounds_are_searched_as_they_are(where, seed) -> None:
     continuous = ~where.integer[where.free]
     lower, upper = where.lower[where.free], where.upper[where.free]
-    y = np.random.default_rng(seed).uniform(0.11, 0.89, (50, where.free_dim))
-    for j in range(where.free_dim):
+    y = np.random.default_rng(seed).uniform(0.11, 0.89, (50, where.size))
+    for j in range(where.size):
         if math.isfinite(upper[j] - lower[j]):
             y[:, j] = lower[j] + y[:, j] * (upper[j] - lower[j])
         elif math.isfinite(lower[j]):
@@ -105,7 +105,7 @@ def test_points_far_from_all_bounds_are_searched_as_they_are(where, seed) -> Non
 @given(spaces(), st.integers(0, 2**32 - 1))
 def test_a_foreign_point_is_moved_to_the_nearest_feasible_one(where, seed) -> None:
     rng = np.random.default_rng(seed)
-    x = where.x0 + 50 * size(where) * rng.standard_normal((100, where.dim))
+    x = where.x0 + 50 * size(where) * rng.standard_normal((100, len(where.x0)))
     near = where.feasible(x)
     assert_feasible(where, near)
     others = where.decode(searched(where, rng))
@@ -157,7 +157,7 @@ def test_margins_are_as_documented() -> None:
 def test_fixed_coordinates_are_indices_a_mask_or_values() -> None:
     for fixed in ([0, 2], [-3, -1], (0, 2, 2), np.array([0, 2]), {0, 2}, [True, False, True], np.array([1, 0, 1]) > 0):
         where = make_box([1.0, 2.0, 3.0], fixed=fixed)
-        assert where.free.tolist() == [1] and where.free_dim == 1 and where.dim == 3
+        assert where.free.tolist() == [1] and where.size == 1 and len(where.x0) == 3
         assert where.decode(np.array([[7.0], [8.0]])).tolist() == [[1, 7, 3], [1, 8, 3]]
         assert where.encode(np.array([[4.0, 5.0, 6.0]])).tolist() == [[5.0]]
     where = make_box([1.0, 2.0, 3.0], fixed={0: 5, -1: 7.5})
@@ -203,11 +203,11 @@ def test_the_mean_moves_onto_the_bounds_within_three_standard_deviations() -> No
     bounds = [(0, 10), (0, 10), (0, 10), (None, 9), (0, 10), (None, None), (0, 10)]  # mirrors at -0.2 and 10.2
     where = make_box([5.0] * 7, bounds, fixed=[6], integer=[4], sigma0=2.0)
     mean = np.array([2.7, 2.9, 9.0, 8.5, 0.0, 3.0])
-    y = where.onto_bounds(mean, np.ones(6))
+    y = where.tried(mean, np.ones(6))
     np.testing.assert_allclose(y, [-0.2, 2.9, 10.2, 11.0, 0.0, 3.0], rtol=1e-14)
     assert where.decode(y[None]).tolist() == [[0.0, 2.9, 10.0, 9.0, 0.0, 3.0, 5.0]]
-    assert where.onto_bounds(mean, np.full(6, 0.1)) is None
-    assert make_box([5.0, 5.0]).onto_bounds(np.zeros(2), np.ones(2)) is None
+    assert where.tried(mean, np.full(6, 0.1)) is None
+    assert make_box([5.0, 5.0]).tried(np.zeros(2), np.ones(2)) is None
 
 
 def test_points_behind_a_mirror_are_seen_from_the_mean() -> None:
@@ -271,7 +271,7 @@ def test_bad_arguments_are_refused_with_what_is_wrong(x0, options, kind, message
 
 def test_infeasible_points_are_refused_with_where_they_are() -> None:
     where = make_box([0.0, 1.0, 2.0], (-3, 3), fixed=[0], integer=[1])
-    where.check_feasible("x", np.array([0.0, -3.0, 3.0]))
+    where.check("x", np.array([0.0, -3.0, 3.0]))
     good = [0.0, 1.0, 2.5]
     for bad, message in [
         ([0.0, 1.0, 3.5], r"^X\[1, 2\].* -3.0 to 3.0.* 3.5$"),
@@ -280,7 +280,7 @@ def test_infeasible_points_are_refused_with_where_they_are() -> None:
         ([0.1, 1.0, 3.0], r"^X\[1, 0\].* 0.0.* fixed.* 0.1$"),
     ]:
         with pytest.raises(ValueError, match=message):
-            where.check_feasible("X", np.array([good, bad, bad]))
+            where.check("X", np.array([good, bad, bad]))
 
 
 def test_arrays_that_do_not_describe_a_box_are_refused() -> None:
@@ -353,7 +353,7 @@ def test_points_spread_by_sigma0_from_a_start_at_a_bound_as_well() -> None:
 @pytest.mark.parametrize("dim", [1, 8, 300])
 def test_integers_keep_the_documented_probability_to_change(popsize, dim) -> None:
     where = make_box(np.zeros(dim + 1), integer=range(dim))
-    least = where.least_steps(popsize)
+    least = where.limits(popsize).least
     assert least.shape == (dim + 1,) and least[-1] == 0.0 and len(set(least[:-1])) == 1
     leaves = 2 * norm.sf(0.5 / least[0])
     assert leaves == pytest.approx(min(0.3, 1 / ((dim + 1) * popsize)), rel=1e-9)
@@ -361,24 +361,24 @@ def test_integers_keep_the_documented_probability_to_change(popsize, dim) -> Non
 
 
 def test_even_the_smallest_search_has_a_least_step_below_one_half() -> None:
-    assert 2 * norm.sf(0.5 / make_box([0.0], integer=True).least_steps(2).item()) == pytest.approx(0.3)
+    assert 2 * norm.sf(0.5 / make_box([0.0], integer=True).limits(2).least.item()) == pytest.approx(0.3)
 
 
 def test_only_free_integers_have_least_and_only_ranges_have_most_steps() -> None:
-    assert make_box([1.0, 2.0]).least_steps(10) is None and make_box([1.0, 2.0]).most_steps() is None
-    assert make_box([1.0, 2.0], (0, None), fixed=[0], integer=[0]).least_steps(10) is None
-    assert make_box([1.0, 2.0], (0, None)).most_steps() is None
+    assert make_box([1.0, 2.0]).limits(10).least is None and make_box([1.0, 2.0]).limits(2).most is None
+    assert make_box([1.0, 2.0], (0, None), fixed=[0], integer=[0]).limits(10).least is None
+    assert make_box([1.0, 2.0], (0, None)).limits(2).most is None
     bounds = [(0, 9), (0, 1), (0, None), (0, 60), (0, 9)]
     where = make_box([1.0] * 5, bounds, fixed=[4], integer=[1, 3])
-    assert where.most_steps().tolist() == [3.0, 0.5, INF, 20.0]
-    assert (where.least_steps(2) <= where.most_steps()).all()
+    assert where.limits(2).most.tolist() == [3.0, 0.5, INF, 20.0]
+    assert (where.limits(2).least <= where.limits(2).most).all()
 
 
 def test_standard_deviations_are_reported_in_the_users_coordinates() -> None:
     where = make_box([1.0, 5.0, 3.0, 0.0], [(0, 10), (0, 10), (None, None), (0, 4)], fixed=[0], integer=[3])
-    shown = where.to_user_stds(np.array([5.0, 2.0, 1.0]), np.array([0.25, 40.0, 0.1]))
+    shown = where.stds(np.array([5.0, 2.0, 1.0]), np.array([0.25, 40.0, 0.1]))
     assert shown.tolist() == [0.0, 0.25, 40.0, 0.1]
-    at_bound = where.to_user_stds(where.encode(np.array([[1.0, 10.0, 3.0, 0.0]]))[0], np.array([0.1, 1.0, 0.1]))
+    at_bound = where.stds(where.encode(np.array([[1.0, 10.0, 3.0, 0.0]]))[0], np.array([0.1, 1.0, 0.1]))
     assert at_bound[1] == pytest.approx(math.sqrt(2) * 0.1**2 / (4 * 0.2))  # that of t^2 / (4 a), margin a = 0.2
 
 
@@ -463,7 +463,7 @@ def test_integer_steps_do_not_collapse_while_others_converge() -> None:
     while not (search.stds[2:] < 1e-8).all():  # at the last: a search at rest is widened a few times before
         search.tell((search.ask() ** 2).sum(axis=1))
         assert search.nit < 2000
-    least = search.strategy.box.least_steps(search.popsize)[0]
+    least = search.strategy.domain.limits(search.popsize).least[0]
     assert (search.stds[:2] >= 0.999 * least).all() and (search.stds[2:] < 1e-8).all()
     changed = [np.abs(search.ask()[:, :2]).max() for _ in range(50)]
     assert 0 < np.count_nonzero(changed) < 50
