@@ -21,7 +21,7 @@ PACKAGE = ROOT / "esgroup"
 PICTURE = ROOT / "docs" / "architecture.svg"
 
 LAYERS = (
-    "version", "checks", "lazy", "space", "kernels", "groups", "options", "files", "running", "plots", "distributions",
+    "version", "checks", "lazy", "space", "kernels", "groups", "options", "files", "stopping", "running", "plots", "distributions",
     "gradients", "strategies", "search", "newton", "variational", "torch", "restarts", "optuna", "driver",
     "problem_registry", "compare", "command", "__main__", "__init__",
 )  # fmt: skip

@@ -17,10 +17,10 @@ from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
-from esgroup.running.limits import Limits
 from esgroup.search.models import assisted
 from esgroup.space import Space
 from esgroup.space.parameters import Parameter, spelled
+from esgroup.stopping.budgets import Limits
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.box import Box, make_box
 from esgroup.strategies.categorical import CategoricalSearch

@@ -21,9 +21,9 @@ from esgroup.files.checked import (
     generator_to_json,
     optional_entry,
 )
-from esgroup.running.limits import Limits, parse_limits
 from esgroup.search.ledger import Asked, Clock, Ledger, PooledSamples, tags_of
-from esgroup.search.stopping import Look
+from esgroup.stopping.budgets import Limits, parse_limits
+from esgroup.stopping.values import Look
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.lagrangian import AugmentedLagrangian
 from esgroup.strategies.registry import register_all
