@@ -60,14 +60,14 @@ class Rule(ABC):
     --------
     >>> import esgroup
     >>> from esgroup.stopping import Rule
-    >>> class Isotropic(Rule):
-    ...     name = "isotropic"
+    >>> class Long(Rule):
+    ...     name = "long"
     ...
     ...     def look(self, view):
-    ...         return "all axes are alike" if view.axis_ratio < 1.5 else None
-    >>> f = lambda x: x @ x + 99 * x[0] ** 2
-    >>> esgroup.minimize(f, [3.0, 1.0], 0.5, cov0=[9, 1], stop=Isotropic(), rng=1).stop
-    {'isotropic': 'all axes are alike'}
+    ...         return "one axis is five times as long as another" if view.axis_ratio > 5 else None
+    >>> f = lambda x: x[0] ** 2 + 100 * x[1] ** 2
+    >>> esgroup.minimize(f, [3.0, 1.0], 0.5, stop=Long(), rng=1).stop
+    {'long': 'one axis is five times as long as another'}
     """
 
     @property

@@ -16,8 +16,8 @@ from esgroup.stopping.values import TOL_FUN, moves, short_span
 class TolX(Rule):
     """Holds where all standard deviations, `search.stds`, are below a number, in the units of x.
 
-    It is absolute, not relative to sigma0. Whole numbers keep a standard deviation, so that it does not end a search
-    over some. In a `Space` it is that of the logarithm where log=True, and of a choice the chance of another option.
+    It is absolute, not relative to sigma0; in a `Space` it is that of the logarithm where log=True. Whole numbers and
+    choices keep some spread, so that it does not end a search over some of them: a function of the search can.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class TolX(Rule):
     status = TOLERANCE
 
     def __post_init__(self) -> None:
-        checks.real_number("tolerance", self.tolerance, positive=True)
+        _check(self.tolerance)
 
     def look(self, view: Any) -> str | None:
         widest = view.stds.max()
@@ -75,8 +75,7 @@ class TolFun(Rule):
     status = TOLERANCE
 
     def __post_init__(self) -> None:
-        if checks.real_number("tolerance", self.tolerance) < 0:
-            raise ValueError(f"tolerance must be at least 0, got {self.tolerance!r}")
+        _check(self.tolerance)
         if self.generations is not None:
             checks.whole_number("generations", self.generations, least=1)
 
@@ -98,3 +97,8 @@ class TolFun(Rule):
         if not record.varied:
             found["flat"] = "no two values differed by more than rounding: there was nothing to go by"
         return found
+
+
+def _check(tolerance: float) -> None:
+    if checks.real_number("tolerance", tolerance) < 0:
+        raise ValueError(f"tolerance must be at least 0, got {tolerance!r}")

@@ -14,7 +14,7 @@ from esgroup import Searcher
 from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Full, Group, Kronecker, Sparse, Triangular
 from esgroup.search import snapshot
 from esgroup.search.ledger import Asked, Ledger, tags_of
-from esgroup.search.stopping import Record
+from esgroup.stopping.values import Record
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.box import Box
 
@@ -144,7 +144,7 @@ def anatomy(part: Any) -> Any:
         return [anatomy(one) for one in part]
     if isinstance(part, (Searcher, Ledger, Asked, Record, Strategy, Box)):
         derived = {name for name, what in vars(type(part)).items() if isinstance(what, cached_property)}
-        skipped = derived | {"clock", "looks", "begin", "note", "_spare", "_by_point", "_indexed"}
+        skipped = derived | {"clock", "looks", "begin", "note", "_spare", "_looked", "_by_point", "_indexed"}
         return {name: anatomy(one) for name, one in vars(part).items() if name not in skipped}
     return repr(part)
 
