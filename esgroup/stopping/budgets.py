@@ -83,6 +83,9 @@ class Target(Rule):
     name = TARGET
     status = REACHED
 
+    def __post_init__(self) -> None:
+        parse_limits(None, None, None, self.value)
+
     def look(self, view: Any) -> str | None:
         if view.best_f <= self.value and view.feasible:
             return f"the best value {view.best_f:.6g} is at or below the target {self.value:.6g}"
@@ -97,6 +100,9 @@ class MaxEvals(Rule):
     name = "max_evals"
     status = BUDGET
 
+    def __post_init__(self) -> None:
+        parse_limits(self.most, None, None, None)
+
     def look(self, view: Any) -> str | None:
         made = view.nfev
         return f"{made:,} evaluations were made, max_evals is {self.most:,}" if made >= self.most else None
@@ -110,6 +116,9 @@ class MaxIters(Rule):
     name = "max_iters"
     status = BUDGET
 
+    def __post_init__(self) -> None:
+        parse_limits(None, self.most, None, None)
+
     def look(self, view: Any) -> str | None:
         made = view.nit
         return f"{made:,} generations were made, max_iters is {self.most:,}" if made >= self.most else None
@@ -122,6 +131,9 @@ class MaxTime(Rule):
     most: float
     name = "max_time"
     status = BUDGET
+
+    def __post_init__(self) -> None:
+        parse_limits(None, None, self.most, None)
 
     def look(self, view: Any) -> str | None:
         passed = view.seconds

@@ -71,6 +71,17 @@ def test_the_worst_value_of_the_last_generation_alone_keeps_tolfun_waiting() -> 
     assert list(search.stop()) == ["tolfun"]
 
 
+def test_the_worst_value_is_compared_with_the_best_of_all_these_generations() -> None:
+    search = searcher(stop=TolFun(0.1, generations=3))
+    for best, worst in ((0.0, 0.05), (0.04, 0.05), (0.08, 0.15)):
+        search.ask()
+        search.tell([best] * 6 + [worst])
+    assert search.stop() == {}
+    search.ask()
+    search.tell([0.08] * 6 + [0.14])  # 0.1 above 0.04
+    assert list(search.stop()) == ["tolfun"]
+
+
 def test_a_tolerance_of_zero_leaves_rounding() -> None:
     strict, plain = (run(searcher(**given), lambda x: 1e6 + sphere(x)) for given in ({"stop": TolFun(0)}, {}))
     assert strict.nit == plain.nit and strict.stop() == plain.stop() and "rounding" in plain.stop()["tolfun"]
@@ -114,6 +125,10 @@ def test_the_automatic_stagnation_keeps_its_own_answer_beside_that_of_a_user() -
         (lambda: TolFun(float("nan")), r"tolerance must be a finite number, got nan"),
         (lambda: TolFun(1.0, generations=0), r"generations .* 0"),
         (lambda: Stagnation(1), r"generations .* 1"),
+        (lambda: MaxEvals(0), r"max_evals .* 0"),
+        (lambda: MaxIters(-1), r"max_iters .* -1"),
+        (lambda: MaxTime(0.0), r"max_time .* 0.0"),
+        (lambda: Target(float("nan")), r"target .* nan"),
     ],
 )
 def test_what_a_tolerance_must_be_is_said_where_it_is_made(make: Any, text: str) -> None:

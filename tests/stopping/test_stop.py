@@ -63,6 +63,16 @@ def test_a_flat_first_generation_does_not_end_the_search() -> None:
     assert search.stop() == {}
 
 
+def test_a_search_that_is_handed_over_has_the_rules_of_its_new_strategy() -> None:
+    search = searcher()
+    for _ in range(12):
+        assert search.stop() == {}
+        search.ask()
+        search.tell([1.0] * 7)
+    search.strategy = searcher(popsize=90).strategy  # whose values are compared for 11 generations, not for 23
+    assert "of 11 generations" in search.stop()["tolfun"]
+
+
 def test_one_value_that_differs_keeps_the_search_going() -> None:
     search = searcher()
     for i in range(60):

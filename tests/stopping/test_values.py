@@ -24,6 +24,13 @@ def test_values_that_get_no_better_are_no_stagnation_before_500_generations(pops
         assert (Stagnation().look(seen(record, 2, popsize)) is not None) == (nit == 500)
 
 
+def test_values_have_varied_if_one_generation_differs_from_another() -> None:
+    record = Record()
+    for value, varied in ((1.0, False), (1.0 + 1e-15, False), (0.5, True), (0.5, True)):
+        record.add([value] * 3)
+        assert record.varied == varied
+
+
 # ---- narrow searches
 
 
