@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from esgroup import checks
-from esgroup.stopping.base import TOLERANCE, Answer, Rule
+from esgroup.stopping.base import TOLERANCE, Answer, Rule, View
 from esgroup.stopping.values import TOL_FUN, moves, short_span
 
 
@@ -40,7 +39,7 @@ class TolX(Rule):
     def __post_init__(self) -> None:
         _check(self.tolerance)
 
-    def look(self, view: Any) -> str | None:
+    def look(self, view: View) -> str | None:
         widest = view.stds.max()
         if widest < self.tolerance:
             return f"the largest standard deviation is {widest:.3g}, below {self.tolerance:g}"
@@ -79,7 +78,7 @@ class TolFun(Rule):
         if self.generations is not None:
             checks.whole_number("generations", self.generations, least=1)
 
-    def look(self, view: Any) -> Answer:
+    def look(self, view: View) -> Answer:
         record = view.record
         best, worst = record.best, record.worst
         span = self.generations or short_span(view.strategy)

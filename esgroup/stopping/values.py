@@ -12,7 +12,7 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.stopping.base import Rule
+from esgroup.stopping.base import Rule, View
 
 TOL_FUN = 1e-13  # of the values: a thousand times their resolution
 FAILED = 10  # generations in a row without a value
@@ -70,7 +70,7 @@ class Failed(Rule):
 
     name = "failed"
 
-    def look(self, view: Any) -> str | None:
+    def look(self, view: View) -> str | None:
         number = view.record.failed_in_a_row
         return None if number < FAILED else f"no evaluation of the last {number} {moves(view.strategy)} gave a value"
 
@@ -94,7 +94,7 @@ class Stagnation(Rule):
         if self.generations is not None:
             checks.whole_number("generations", self.generations, least=2)
 
-    def look(self, view: Any) -> str | None:
+    def look(self, view: View) -> str | None:
         record, strategy = view.record, view.strategy
         least = span = self.generations or 0
         if not span:
