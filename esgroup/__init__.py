@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from esgroup import newton as newton
     from esgroup import optuna as optuna
     from esgroup import restarts as restarts
+    from esgroup import stopping as stopping
     from esgroup import strategies as strategies
     from esgroup import variational as variational
     from esgroup.distributions import Gaussian as Gaussian
@@ -54,7 +55,9 @@ _HOMES = {
     "newton_method": "esgroup.driver.scipy_methods",
     "scipy_method": "esgroup.driver.scipy_methods",
 }
-_MODULES = ("distributions", "gradients", "groups", "newton", "optuna", "restarts", "strategies", "variational")
+_MODULES = (
+    "distributions", "gradients", "groups", "newton", "optuna", "restarts", "stopping", "strategies", "variational",
+)  # fmt: skip
 
 __all__ = [
     "Angle",
@@ -80,6 +83,7 @@ __all__ = [
     "newton_method",
     "restarts",
     "scipy_method",
+    "stopping",
     "strategies",
     "variational",
 ]

@@ -21,9 +21,9 @@ PACKAGE = ROOT / "esgroup"
 PICTURE = ROOT / "docs" / "architecture.svg"
 
 LAYERS = (
-    "version", "checks", "lazy", "space", "domains", "kernels", "groups", "options", "files", "running", "plots", "distributions",
-    "gradients", "strategies", "search", "newton", "variational", "torch", "restarts", "optuna", "driver",
-    "problem_registry", "compare", "command", "__main__", "__init__",
+    "version", "checks", "lazy", "space", "domains", "kernels", "groups", "options", "files", "stopping", "running",
+    "plots", "distributions", "gradients", "strategies", "search", "newton", "variational", "torch", "restarts",
+    "optuna", "driver", "problem_registry", "compare", "command", "__main__", "__init__",
 )  # fmt: skip
 
 # the stations of one generation, in order: a layer and what happens there

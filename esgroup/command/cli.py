@@ -181,6 +181,8 @@ def run(
     max_iters: Annotated[int | None, _option(_END, min=1, help="Maximum number of generations.")] = None,
     max_time: Annotated[float | None, _option(_END, help="Maximum number of seconds.")] = None,
     target: Annotated[float | None, _option(_END, help="Value at which to stop.")] = None,
+    tolx: Annotated[float | None, _option(_END, help="Stop when all standard deviations are below this.")] = None,
+    tolfun: Annotated[float | None, _option(_END, help="Stop when values differ by no more than this.")] = None,
     checkpoint: Annotated[Path | None, _option(_FILES, help="File for the state of the search (.npz).")] = None,
     resume: Annotated[bool, _option(_FILES, "--resume", help="Continue from the checkpoint.")] = False,
     history: Annotated[Path | None, _option(_FILES, help="File for one line of JSON per generation.")] = None,
@@ -190,7 +192,12 @@ def run(
 ) -> None:
     """Minimize a function. Ctrl-C prints the best point so far and keeps the checkpoint, if there is one."""
     from esgroup.command.run import Job
+    from esgroup.stopping import TolFun, TolX
 
+    try:
+        stop = [rule(value) for rule, value in ((TolX, tolx), (TolFun, tolfun)) if value is not None]
+    except ValueError as error:
+        _fail(error)
     limits = {"max_evals": max_evals, "max_iters": max_iters, "max_time": max_time, "target": target}
     evaluations = {"asynchronous": asynchronous, "max_pending": max_pending, "max_failures": max_failures}
     job = Job(
@@ -212,7 +219,7 @@ def run(
         plot=plot,
         on_error=on_error,
         eval_timeout=eval_timeout,
-        options={**search_options, "restarts": restarts, "rng": seed, **limits, **evaluations},
+        options={**search_options, "restarts": restarts, "rng": seed, "stop": tuple(stop), **limits, **evaluations},
     )
     _run(job, as_json)
 

@@ -12,7 +12,7 @@ from esgroup.driver.evaluate import collected
 from esgroup.driver.failures import Failures
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.running.interrupts import Interrupts
-from esgroup.running.limits import BUDGETS
+from esgroup.stopping.budgets import BUDGETS
 
 
 class Out(NamedTuple):

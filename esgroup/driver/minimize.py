@@ -29,10 +29,11 @@ from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSi
 from esgroup.options import NAMES as OPTION_NAMES
 from esgroup.restarts import Restarts, as_restarts
 from esgroup.running.interrupts import Interrupts
-from esgroup.running.limits import parse_limits
 from esgroup.search.arguments import generator, refuse_start
 from esgroup.search.searcher import Searcher
 from esgroup.space import Space
+from esgroup.stopping.base import Stop
+from esgroup.stopping.budgets import parse_limits
 from esgroup.strategies.in_domain import can_begin_elsewhere
 from esgroup.strategies.lagrangian import AugmentedLagrangian
 
@@ -106,6 +107,7 @@ def minimize(
     max_iters: int | None = None,
     max_time: float | None = None,
     target: float | None = None,
+    stop: Stop = (),
     restarts: Literal["ipop", "bipop"] | Restarts | None = None,
     vectorized: bool = False,
     workers: int | Callable[..., Iterable[Any]] | None = None,
@@ -165,6 +167,10 @@ def minimize(
     max_evals, max_iters, max_time, target : default None
         When to stop: evaluations, generations, seconds, a value that is good enough. They apply to all restarts
         together. There are never more than `max_evals` evaluations, and none begins after `max_time`.
+    stop : default ()
+        Further reasons to stop, one or a list: rules of `esgroup.stopping`, such as TolX(1e-6), or functions of the
+        Searcher that return a text or True to end it. They are looked at after the first generation. With restarts
+        they look at the present run and end that one. A resumed run needs them again.
     restarts : default None
         "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: when a search ends short of the target and
         of its budgets, another one begins elsewhere. `xmean` and `stds` of the result are those of the last one.
@@ -278,7 +284,7 @@ def minimize(
     if constrained is not None:
         tolerance = constrained.tolerances(constraint_tol)
         rule = AugmentedLagrangian(constrained.number, constrained.equalities, tolerance)
-    first = Searcher(x0, sigma0, constraints=rule, rng=rng, **limits._asdict(), **options)
+    first = Searcher(x0, sigma0, constraints=rule, rng=rng, stop=stop, **limits._asdict(), **options)
     if repeated is not None and not can_begin_elsewhere(first.strategy):
         raise ValueError(f"restarts are for searches over vectors and spaces, got {type(x0).__name__}")
     restarted = RestartedSearch(first, repeated)

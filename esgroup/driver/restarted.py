@@ -13,17 +13,17 @@ from esgroup.checks import Array
 from esgroup.driver.constraints import Evaluated
 from esgroup.files import checked
 from esgroup.restarts import Plan, Restarts, Schedule
-from esgroup.running.limits import BUDGETS, TARGET, Limits, budget_reasons, parse_limits
 from esgroup.search import tell_input
 from esgroup.search.ledger import Mark
 from esgroup.search.searcher import Searcher
+from esgroup.stopping.budgets import BUDGETS, Limits, budget_reasons, parse_limits
+from esgroup.stopping.looking import look_at
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.in_domain import elsewhere
 
 if TYPE_CHECKING:
     from esgroup.running.result import SearchResult
 
-_LIMITS = (TARGET, *BUDGETS)
 # Evaluations for each variable after which no further run begins without a budget: a usual budget on bbob. Restarts
 # have no end of their own within reach: BIPOP made 788,157 evaluations and 53 restarts on a function of 12 variables
 # that its first run had solved, and was not at its end.
@@ -155,18 +155,16 @@ class RestartedSearch:
 
     def stop(self) -> dict[str, str]:
         """Return the reasons to end the current run: limits of all runs together and criteria of the search."""
-        best_f = self.best_f if self.feasible else math.nan
-        reasons = budget_reasons(self.limits, self.nfev, self.nit, self.seconds, best_f)
-        reasons |= {name: text for name, text in self.search.stop().items() if name not in _LIMITS}
+        found = look_at(self.search, self)
         if self.plan.max_evals is not None and self.search.nfev >= self.plan.max_evals:
-            reasons["small_run"] = f"a run with a small population has used its {self.plan.max_evals:,} evaluations"
-        return reasons | self.other_reasons
+            found["small_run"] = f"a run with a small population has used its {self.plan.max_evals:,} evaluations"
+        return found | self.other_reasons
 
     def begin_next_run(self, reasons: dict[str, str]) -> bool:
         """Begin the next run after one that stopped for these reasons; return False if there is none."""
         if self._restarts is None or self.rng is None:
             return False
-        if not reasons.keys().isdisjoint((*_LIMITS, *self.other_reasons)):
+        if not reasons.keys().isdisjoint(self.other_reasons) or budget_reasons(self.limits, self):
             return False
         unlimited = all(getattr(self.limits, name) is None for name in BUDGETS)
         if unlimited and self.nfev >= _WITHOUT_BUDGET * self._first.size:
@@ -181,6 +179,7 @@ class RestartedSearch:
         past = Past(self.restart + 1, self.nfev, self.nit, self.nfailed, self.seconds, *best)
         schedule, plan = planned
         accepts, rule, note = self.search.accepts, self.search.constraints, self.search.model_note
+        stop = self.search.rules
         for _ in range(_PLACES):
             strategy = elsewhere(self._first, plan.popsize, plan.sigma_factor, self.rng)
             if strategy is None or accepts is None or accepts(_start_of(strategy)):
@@ -192,7 +191,7 @@ class RestartedSearch:
             self.other_reasons["restarts"] = "the strategy knows no other place to begin at"
             return False
         limits = _remaining(self.limits, past)
-        self.search = Searcher(strategy, constraints=rule, rng=self.rng.spawn(1)[0], **limits._asdict())
+        self.search = Searcher(strategy, constraints=rule, rng=self.rng.spawn(1)[0], stop=stop, **limits._asdict())
         self.search.accepts, self.search.model_note = accepts, note
         self.past, self.schedule, self.plan = past, schedule, plan
         return True
@@ -319,7 +318,7 @@ class RestartedSearch:
 
     def restore(self, search: Searcher, saved: Any) -> None:
         """Continue from a saved search and the output of `to_json`; limits that are set replace the saved ones."""
-        self.search = search
+        search.rules, self.search = self.search.rules, search
         limits = search.limits
         if saved is not None:  # otherwise Searcher.save wrote the file
             limits = parse_limits(**saved["limits"])

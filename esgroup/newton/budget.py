@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from esgroup.newton.precision import Breakdown
-from esgroup.running.limits import Limits, budget_reasons
+from esgroup.stopping.budgets import Limits, Totals, budget_reasons
 
 
 @dataclass(eq=False)
@@ -52,7 +52,8 @@ class CallBudget:
         limits = self.limits._replace(target=None, max_iters=None)
         if not counts:
             limits = limits._replace(max_evals=None)
-        for reason in budget_reasons(limits, self.calls, 0, time.monotonic() - self._started, 0.0).items():
+        totals = Totals(self.calls, 0, time.monotonic() - self._started, 0.0)
+        for reason in budget_reasons(limits, totals).items():
             raise Breakdown(*reason)
 
     @contextmanager

@@ -19,7 +19,7 @@ from esgroup.newton.moving import Moving
 from esgroup.newton.options import CLIP, NewtonSettings, parse_options
 from esgroup.newton.run import begin_run, observer, run_to_end
 from esgroup.newton.steps import DECAY, RateSchedule
-from esgroup.running.limits import parse_limits
+from esgroup.stopping.budgets import parse_limits
 
 if TYPE_CHECKING:
     from esgroup.running.result import NewtonResult

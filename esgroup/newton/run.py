@@ -28,9 +28,9 @@ from esgroup.newton.precision import (
     largest_curvature,
 )
 from esgroup.newton.steps import LinePoint
-from esgroup.running.limits import Limits, budget_reasons, status_of
 from esgroup.running.progress import Progress
 from esgroup.running.result import NewtonResult
+from esgroup.stopping.budgets import Limits, Totals, budget_reasons, status_of
 
 UNBOUNDED = -1e50  # times the size of f(x0): a function with a minimum does not have values below this
 FAR = 1e10  # times the size of x0: no minimum is that far away
@@ -79,6 +79,11 @@ class NewtonRun:
     def seconds(self) -> float:
         """Seconds since the start of the run."""
         return time.monotonic() - self._started
+
+    @property
+    def totals(self) -> Totals:
+        """What budgets look at."""
+        return Totals(self.nfev, self.nit, self.seconds, self.best.fun)
 
     def iterate(self) -> None:
         """Perform one iteration; if it cannot be completed, even with a new estimate, that is the reason to stop.
@@ -168,7 +173,7 @@ class NewtonRun:
     def _value_in_budget(self, x: Array) -> float:
         """Return f(x); end the run instead if a budget is spent."""
         limits = self.limits._replace(target=None)
-        reasons = budget_reasons(limits, self.nfev, self.nit, self.seconds, self.best.fun)
+        reasons = budget_reasons(limits, self.totals)
         if reasons:
             raise Breakdown(*next(iter(reasons.items())))
         return self.function.value(x)
@@ -230,7 +235,7 @@ def begin_run(
 def _stop_reasons(run: NewtonRun) -> dict[str, str]:
     """All reasons to stop at the current point, by name; tolerances count only if there is no other reason."""
     reasons = _failures(run)
-    reasons |= budget_reasons(run.limits, run.nfev, run.nit, run.seconds, run.best.fun)
+    reasons |= budget_reasons(run.limits, run.totals)
     if "max_iters" in reasons:
         reasons["max_iters"] = f"{run.nit:,} iterations were made, max_iters is {run.limits.max_iters:,}"
     return reasons or _convergence(run)

@@ -12,7 +12,7 @@ from esgroup.running.shown import Shown
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from esgroup.running.limits import Limits
+    from esgroup.stopping.budgets import Limits
 
 INTERVAL = 0.1  # seconds between two updates: nobody reads faster
 BAR = 10, 30  # columns of the bar, at least and at most

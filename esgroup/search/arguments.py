@@ -20,10 +20,10 @@ from esgroup.domains.box import Box, make_box
 from esgroup.domains.named import Named, free_domain
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
-from esgroup.running.limits import Limits
 from esgroup.search.models import assisted
 from esgroup.space import Space
 from esgroup.space.parameters import Parameter, spelled
+from esgroup.stopping.budgets import Limits
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.categorical import CategoricalSearch
 from esgroup.strategies.evolution import SearchState

@@ -13,7 +13,7 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.kernels import jit
-from esgroup.search.stopping import Record
+from esgroup.stopping.values import Record
 from esgroup.strategies.base import Drawn, Indices
 from esgroup.strategies.lagrangian import AugmentedLagrangian, LagrangianState
 

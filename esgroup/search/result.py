@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from esgroup.running.limits import status_of
 from esgroup.running.result import SearchResult
 from esgroup.search import models
+from esgroup.stopping.budgets import status_of
 
 
 def result(search: Any) -> SearchResult:
     """Best point, value, counts and why it stopped, of a Searcher or of what shows the same."""
     reasons = search.stop()
-    status = status_of(reasons)
+    status = status_of(reasons, {rule.name: rule.status for rule in search.rules})
     strategy, mean = search.strategy, search.mean
     if strategy.domain.converts:
         mean = strategy.domain.to_user(mean[None])[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,10 +14,12 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
-from esgroup.running.limits import budget_reasons, parse_limits
 from esgroup.search import arguments, constrained, feasible, late, models, tell_input
 from esgroup.search.ledger import Found, Ledger, ids_of
-from esgroup.search.stopping import looks_noisy, still_improving, value_reasons
+from esgroup.stopping.base import Rule, Stop, as_rules
+from esgroup.stopping.budgets import parse_limits
+from esgroup.stopping.looking import look_at
+from esgroup.stopping.values import looks_noisy
 from esgroup.strategies.base import Drawn, Indices, Strategy, Told, on_plateau
 from esgroup.strategies.lagrangian import AugmentedLagrangian
 
@@ -64,6 +67,9 @@ class Searcher:
         A seed or a generator.
     max_evals, max_iters, max_time, target
         When to stop: evaluations, generations, seconds, a value that is good enough.
+    stop : default ()
+        Further reasons to stop, one or a list: rules of `esgroup.stopping`, such as TolX(1e-6), or functions of the
+        search that return a text or True to end it. They are looked at after the first generation.
 
     Raises
     ------
@@ -106,8 +112,10 @@ class Searcher:
         max_iters: int | None = None,
         max_time: float | None = None,
         target: float | None = None,
+        stop: Stop = (),
     ) -> None:
         given = locals()
+        self.rules: tuple[Rule, ...] = as_rules(stop)
         self.limits = parse_limits(max_evals, max_iters, max_time, target)
         if isinstance(start, Searcher):
             start = arguments.Inherited(start.strategy, start.state)
@@ -122,6 +130,7 @@ class Searcher:
         self.model_note = "" if strategy is start else models.note(model, strategy)
         self._first_spread = self.strategy.spread(self.state)
         self._spare: Drawn | None = None  # whose arrays may be used again
+        self._looked: tuple[Strategy | None, Any] = None, ()  # the rules that it has besides, and for which strategy
 
     @classmethod
     def from_data(cls, X: Any, f: Any, sigma0: Any = None, *, space: Space | None = None, **options: Any) -> Self:
@@ -532,19 +541,11 @@ class Searcher:
         """What the result of a search over this space has besides, by name: nothing over vectors."""
         return self.strategy.result_fields(self.state)
 
+    record = property(attrgetter("ledger.record"), doc="Best and median values of the generations so far.")
+
     def stop(self) -> dict[str, str]:
         """Return why the search should end, by name: empty while it runs. Asking and telling still work afterwards."""
-        strategy, ledger = self.strategy, self.ledger
-        nit, record = ledger.nit, ledger.record
-        reasons = budget_reasons(self.limits, ledger.nfev, self.nit, ledger.clock.seconds, ledger.feasible_f)
-        batch = strategy.least_batch
-        moves = "generations" if batch == strategy.popsize else "parts of generations"
-        reasons |= value_reasons(record, nit, strategy.size, batch, patience=strategy.patience, moves=moves)
-        for name, every, look, waits_at in strategy.criteria:
-            found = record.look(name, every, nit, look, self.state, self._first_spread)
-            if not (found and waits_at and still_improving(record, strategy.size, batch, waits_at)):
-                reasons |= found
-        return reasons
+        return look_at(self, self)
 
     @property
     def result(self) -> SearchResult:
@@ -581,7 +582,7 @@ class Searcher:
         npz.write(path, snapshot.KIND, *snapshot.parts_to_file(self.parts))
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
+    def load(cls, path: str | PathLike[str], *, stop: Stop = ()) -> Self:
         """Return the search that was saved; it continues as if it had not been interrupted, bit by bit.
 
         That holds with the same versions, machine and number of BLAS threads: with dense matrices of some hundred
@@ -591,6 +592,8 @@ class Searcher:
         ----------
         path
             A file of `save`, or a checkpoint of `minimize`.
+        stop : default ()
+            Rules, which the file does not have: they are given again.
 
         Returns
         -------
@@ -606,10 +609,12 @@ class Searcher:
         from esgroup.search import snapshot
 
         with npz.reading(path, snapshot.KIND) as (header, arrays):
-            return cls.from_parts(snapshot.parts_from_file(header, arrays))
+            search = cls.from_parts(snapshot.parts_from_file(header, arrays))
+        search.rules = as_rules(stop)
+        return search
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_spare": None}
+        return self.__dict__ | {"_spare": None, "_looked": (None, ())}
 
     @property
     def parts(self) -> Parts:
@@ -626,6 +631,7 @@ class Searcher:
         search.strategy, search.state, search.ledger, search.limits, search.rng = parts[:5]
         search._first_spread, search.structure_note, search.model_note = parts[5:]
         search.accepts = search._spare = None
+        search.rules, search._looked = (), (None, ())
         return search
 
 

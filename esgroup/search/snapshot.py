@@ -22,9 +22,9 @@ from esgroup.files.checked import (
     optional_entry,
 )
 from esgroup.files.states import flattened, rebuilt
-from esgroup.running.limits import Limits, parse_limits
 from esgroup.search.ledger import Asked, Clock, Ledger, PooledSamples, ids_of, tags_of
-from esgroup.search.stopping import Look
+from esgroup.stopping.budgets import Limits, parse_limits
+from esgroup.stopping.values import Look
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.lagrangian import AugmentedLagrangian
 from esgroup.strategies.registry import register_all

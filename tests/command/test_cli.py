@@ -21,6 +21,7 @@ from esgroup.driver.origin import CheckpointFile
 from esgroup.problem_registry import families, known
 from esgroup.running.history import read
 from esgroup.running.progress import Progress
+from esgroup.stopping import TolFun, TolX
 
 ROOT = Path(__file__).parents[2]
 MODULE = """
@@ -160,7 +161,7 @@ def test_the_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("esgroup.driver.minimize.minimize", minimize)
     words = "--x0 1,-2 --sigma0 0.3 --bounds -5,5 --structure triangular --popsize 9 --algorithm paper --mirrored"
     words += " --noise adapt --restarts bipop --seed 3 --workers 2 --max-evals 10 --max-iters 11 --max-time 12"
-    words += " --target -1.5 --checkpoint c.npz --integer 0 --fixed 1=3"
+    words += " --target -1.5 --tolx 1e-6 --tolfun 1e-9 --checkpoint c.npz --integer 0 --fixed 1=3"
     command("run", "rosenbrock", *words.split(), code=2)
     expected = {
         "x0": [1, -2],
@@ -179,6 +180,7 @@ def test_the_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
         "max_iters": 11,
         "max_time": 12,
         "target": -1.5,
+        "stop": (TolX(1e-6), TolFun(1e-9)),
         "integer": [0],
         "fixed": {1: 3.0},
         "checkpoint": CheckpointFile(Path("c.npz"), "rosenbrock with 2 variables", ()),
@@ -374,6 +376,13 @@ def test_wrong_input_is_one_line_and_status_2(here: Path, words: str, message: s
     stderr = said(result.stderr)
     assert re.match(f"error: .*{message}", stderr) and stderr.count("\n") == 1
     assert (here / "rig.py").read_text() == MODULE
+
+
+def test_a_tolerance_ends_a_search_and_is_named_if_it_is_none() -> None:
+    found = run("sphere", "--dim", "3", "--seed", "1", "--tolx", "1e-3")
+    assert list(found["stop"]) == ["tolx"] and found["success"]
+    for name in ("--tolx", "--tolfun"):
+        assert "error: tolerance must be at least 0, got -1" in command("run", "sphere", name, "-1", code=2).stderr
 
 
 @pytest.mark.parametrize("words", ["sphere --dim 0", "sphere --dim x", "sphere --restarts no", "sphere --seed -1"])

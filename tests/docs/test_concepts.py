@@ -11,7 +11,7 @@ import pytest
 import esgroup
 from esgroup.distributions import Gaussian
 from esgroup.groups import SPELLINGS, Diagonal, Full, Group, Triangular
-from esgroup.running import limits
+from esgroup.stopping import budgets
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted([*(DOCS / "concepts").glob("*.md"), *(DOCS / "paper").glob("*.md")])
@@ -105,7 +105,7 @@ def test_ranks_and_weights_are_as_printed(capsys: pytest.CaptureFixture[str]) ->
 
 def test_the_reasons_to_stop_are_those_that_the_page_names() -> None:
     text = text_of("concepts/stopping.md")
-    for name in (limits.TARGET, *limits.TOLERANCES, *limits.CONTRADICTIONS, *limits.BUDGETS):
+    for name in (budgets.TARGET, *budgets.TOLERANCES, *budgets.CONTRADICTIONS, *budgets.BUDGETS):
         assert f"`{name}`" in text
 
 

@@ -24,6 +24,7 @@ PUBLIC = (
     "esgroup.optuna",
     "esgroup.restarts",
     "esgroup.space",
+    "esgroup.stopping",
     "esgroup.strategies",
     "esgroup.torch",
     "esgroup.variational",

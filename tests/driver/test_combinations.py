@@ -62,6 +62,10 @@ def rows_fail_sometimes(X: Array) -> Array:
     return squares_of_rows(X)
 
 
+def rule_that_never_holds(search: Any) -> bool:
+    return bool(search.nfev < 0)
+
+
 def twice(x: Array) -> Array:
     return 2 * x
 
@@ -105,6 +109,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "max_iters": {"max_iters": 2},
     "max_time": {"max_time": 60.0},
     "target": {"target": 1e6},
+    "stop": {"stop": [esgroup.stopping.TolX(1e-9), rule_that_never_holds]},
     "callback": {"callback": "callback"},
     "history": {"history": "history"},
     "checkpoint, resume": {"checkpoint": "checkpoint"},

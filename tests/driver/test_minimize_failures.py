@@ -19,6 +19,7 @@ import pytest
 import esgroup
 from esgroup.checks import Array
 from esgroup.driver import minimize as minimize_module
+from esgroup.driver.restarted import RestartedSearch
 from esgroup.files import npz as files
 from esgroup.search.searcher import Searcher
 from tests.driver.crew_laws import until
@@ -196,14 +197,14 @@ class TestInterrupts:
         assert same(parts.points, whole.points)
 
     def test_an_interrupt_in_the_last_moment_is_not_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        original = Searcher.stop
+        original = RestartedSearch.stop
 
-        def interrupted(self: Searcher) -> dict[str, str]:
+        def interrupted(self: RestartedSearch) -> dict[str, str]:
             if reasons := original(self):
                 signal.raise_signal(signal.SIGINT)
             return reasons
 
-        monkeypatch.setattr(Searcher, "stop", interrupted)
+        monkeypatch.setattr(RestartedSearch, "stop", interrupted)
         with pytest.raises(KeyboardInterrupt) as caught:
             esgroup.minimize(ellipsoid, X0, 0.5, rng=1, max_iters=3)
         monkeypatch.undo()

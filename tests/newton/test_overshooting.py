@@ -13,7 +13,7 @@ from esgroup.newton import minimize_newton
 from esgroup.newton.options import parse_options
 from esgroup.newton.precision import GroupPrecision, UpdateData, group_precision
 from esgroup.newton.run import begin_run, run_to_end
-from esgroup.running.limits import parse_limits
+from esgroup.stopping.budgets import parse_limits
 
 DIM = 20
 BORDERED = ("heisenberg", "heisenberg:k1=0,k2=4", "block_triangular:k=4,upper")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from esgroup.running import progress
-from esgroup.running.limits import Limits
 from esgroup.running.progress import Progress, Speed, duration, line, seconds_left, used
+from esgroup.stopping.budgets import Limits
 
 
 class Terminal(io.StringIO):

@@ -15,7 +15,7 @@ from esgroup.domains.base import Domain
 from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Full, Group, Kronecker, Sparse, Triangular
 from esgroup.search import snapshot
 from esgroup.search.ledger import Asked, Ledger, ids_of, tags_of
-from esgroup.search.stopping import Record
+from esgroup.stopping.values import Record
 from esgroup.strategies.base import Drawn, Strategy
 
 Array = np.ndarray
@@ -144,7 +144,8 @@ def anatomy(part: Any) -> Any:
         return [anatomy(one) for one in part]
     if isinstance(part, (Searcher, Ledger, Asked, Record, Strategy, Domain)):
         derived = {name for name, what in vars(type(part)).items() if isinstance(what, cached_property)}
-        skipped = derived | {"clock", "looks", "correlation", "root", "note", "_spare", "_by_point", "_indexed"}
+        not_stored = {"correlation", "root", "note"}
+        skipped = derived | not_stored | {"clock", "looks", "_spare", "_looked", "_by_point", "_indexed"}
         return {name: anatomy(one) for name, one in vars(part).items() if name not in skipped}
     return repr(part)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher, Wishart, minimize
-from esgroup.search.stopping import Record, looks_noisy
 
 
 def start(noise: str | None, seed: int, max_evals: int) -> Searcher:
@@ -42,50 +41,6 @@ def test_rastrigin_is_solved_with_the_default_population() -> None:
 
 
 # ---- what the message says
-
-
-def record_of(best: np.ndarray, spread: float = 1.0) -> Record:
-    record = Record()
-    for value in best:
-        record.add([value, value + spread, value + 2 * spread])
-    return record
-
-
-def test_the_ratio_of_bartels_decides() -> None:
-    """Squared differences of successive ranks, over squared differences from their mean 74.5, against 1.5."""
-    rng = np.random.default_rng(1)
-    found = []
-    for weight in np.linspace(0, 1, 21):  # from a trend to independent values
-        best = (1 - weight) * np.linspace(0, 3, 150) + weight * rng.standard_normal(150)
-        ranks = best.argsort().argsort()
-        ratio = sum((ranks[t + 1] - ranks[t]) ** 2 for t in range(149)) / sum((r - 74.5) ** 2 for r in ranks)
-        found.append(looks_noisy(record_of(best)))
-        assert found[-1] == (ratio > 1.5)
-    assert True in found and False in found
-
-
-def test_half_of_all_generations_count_and_150_at_least() -> None:
-    rng = np.random.default_rng(2)
-    trend, noise = np.linspace(1e3, 10, 200), rng.standard_normal(200)
-    assert looks_noisy(record_of(noise[:150])) and not looks_noisy(record_of(noise[:149]))
-    assert looks_noisy(record_of([*trend, *noise])) and not looks_noisy(record_of([*noise, *trend]))
-    assert not looks_noisy(record_of([*trend, *trend - 990, *noise[:150]]))
-
-
-def test_rounding_is_no_noise_and_infinite_values_are_no_evidence() -> None:
-    noise = np.random.default_rng(3).standard_normal(200)
-    assert not looks_noisy(record_of(100 + 1e-13 * noise, 1e-13)) and looks_noisy(record_of(100 + 1e-6 * noise, 1e-6))
-    noise[70] = np.inf
-    assert not looks_noisy(record_of(noise))
-
-
-def test_values_as_large_as_numbers_can_be_are_judged_like_others() -> None:
-    noise = np.random.default_rng(3).uniform(-1e308, 0.5e308, 200)
-    assert looks_noisy(record_of(noise, 5e307)) and not looks_noisy(record_of(np.sort(noise), 5e307))
-
-
-def test_equal_values_are_no_noise() -> None:
-    assert not looks_noisy(record_of(np.ones(200)))
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
-from esgroup.search.stopping import Record, still_improving
 from esgroup.strategies.base import Told
 from esgroup.strategies.vector import NARROWEST
 from tests.groups.laws import close
@@ -60,35 +59,6 @@ def test_the_floor_holds_in_long_runs(options: dict) -> None:
         search.tell(np.sqrt(((X * scales) ** 2).sum(axis=1)))
         narrowest = min(narrowest, (search.strategy.spread(search.state) / first)[of].max())
     assert narrowest == pytest.approx(NARROWEST, rel=1e-6)
-
-
-def recorded(best: np.ndarray, differences: np.ndarray) -> Record:
-    record = Record()
-    for value, difference in zip(best, differences, strict=True):
-        record.add([value, value + difference, value + 2 * difference])
-    return record
-
-
-def test_sharp_functions_wait_for_values_that_get_better_and_smooth_ones_do_not() -> None:
-    """With n = lambda = 10 the last 80 generations are compared with the 80 before."""
-    n, s = 400, 1e-4
-    falling, level = np.linspace(5.0, 4.0, n), np.full(n, 5.0)
-    sharp, smooth = np.geomspace(1.0, s, n), np.geomspace(1.0, s**2, n)
-    assert still_improving(recorded(falling, sharp), 10, 10, s)
-    assert not still_improving(recorded(falling, smooth), 10, 10, s)
-    assert not still_improving(recorded(level, sharp), 10, 10, s)
-    assert not still_improving(recorded(-falling, sharp), 10, 10, s)
-    long_ago = np.where(np.arange(n) < n - 160, falling, 4.0)
-    assert not still_improving(recorded(long_ago, sharp), 10, 10, s)
-    assert still_improving(recorded(np.where(np.arange(n) < n - 80, 5.0, 4.9), sharp), 10, 10, s)
-    assert not still_improving(recorded(np.where(np.arange(n) < n - 30, 5.0, 4.9), sharp), 10, 10, s)
-    assert still_improving(recorded(level[:100], sharp[:100]), 10, 10, 1e-12)  # too few to say
-    assert not still_improving(Record(), 10, 10, s)
-
-
-def test_infinite_values_are_no_sign_of_a_smooth_function() -> None:
-    record = recorded(np.linspace(5.0, 4.0, 400), np.full(400, np.inf))
-    assert still_improving(record, 10, 10, 1e-4)
 
 
 def test_a_smooth_minimum_of_zero_ends_on_tolx_as_soon_as_the_distribution_is_narrow() -> None:

@@ -12,6 +12,7 @@ import esgroup
 from esgroup import Choice, Integer, Real
 from esgroup.newton import NewtonSettings
 from esgroup.running.result import SearchResult
+from esgroup.stopping import MaxEvals, TolFun, TolX
 
 
 def sphere(x: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
@@ -22,6 +23,10 @@ def loss(parameters: dict[str, Any]) -> float:
     return float(parameters["rate"] * parameters["depth"])
 
 
+def narrow(search: esgroup.Searcher) -> bool:
+    return bool(search.stds.max() < 1e-3)
+
+
 def right() -> None:
     search = esgroup.Searcher(np.zeros(3), 0.5, structure="full", noise="adapt", decoding=False, rng=1)
     assert_type(search.result, SearchResult)
@@ -29,6 +34,8 @@ def right() -> None:
     assert_type(search.result.stop, dict[str, str])
     result = esgroup.minimize(sphere, np.zeros(3), 0.5, restarts="bipop", step_size="tpa")
     assert_type(result.nfev, int)
+    esgroup.minimize(sphere, np.zeros(3), 0.5, stop=[TolX(1e-3), narrow, TolFun(1e-3) & narrow | MaxEvals(100)])
+    esgroup.Searcher(np.zeros(3), 0.5, stop=narrow)
     limit = NonlinearConstraint(lambda x: x[0] * x[1], 1.0, np.inf)
     limited = esgroup.minimize(sphere, np.ones(3), 0.5, bounds=(0, 9), constraints=[limit], constraint_tol=1e-8)
     if isinstance(limited, SearchResult):
@@ -52,6 +59,7 @@ def wrong() -> None:
     esgroup.minimize(sphere, np.zeros(3), method="newtn")  # type: ignore[arg-type]
     esgroup.minimize(sphere, np.zeros(3), constraint_tol="small")  # type: ignore[arg-type]
     esgroup.Searcher(np.zeros(3), constraints="two")  # type: ignore[arg-type]
+    esgroup.minimize(sphere, np.zeros(3), stop=1e-3)  # type: ignore[arg-type]
     esgroup.minimize(sphere, np.zeros(3), restarts="ipo")  # type: ignore[arg-type]
     NewtonSettings(line_serch="none")  # type: ignore[call-arg]
     NewtonSettings(line_search="armjo")  # type: ignore[arg-type]

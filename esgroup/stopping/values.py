@@ -1,17 +1,18 @@
-"""Signs that going on is of no use: what the values of a search say, and when to look at its distribution."""
+"""What the values of a search say: there are none, they get better no more, they look noisy."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from esgroup import checks
 from esgroup.checks import Array
+from esgroup.stopping.base import Rule, View
 
 TOL_FUN = 1e-13  # of the values: a thousand times their resolution
 FAILED = 10  # generations in a row without a value
@@ -62,42 +63,62 @@ class Record:
             size = max(abs(low), abs(high))
             self.varied = low < high and (size == math.inf or high - low > TOL_FUN * size)
 
-    def look(self, name: str, every: int, nit: int, answer: Callable[..., dict[str, str]], *of: Any) -> dict[str, str]:
-        """The reasons that answer(*of) gives, or gave at the last look if the next one is not due."""
-        if every == 0:
-            return answer(*of)
-        last = self.looks.get(name)
-        if nit - (0 if last is None else last.nit) >= every:
-            last = self.looks[name] = Look(answer(*of), nit)
-        return {} if last is None else last.reasons
+
+@dataclass(frozen=True)
+class Failed(Rule):
+    """Holds where no evaluation of ten generations in a row gave a value."""
+
+    name = "failed"
+
+    def look(self, view: View) -> str | None:
+        number = view.record.failed_in_a_row
+        return None if number < FAILED else f"no evaluation of the last {number} {moves(view.strategy)} gave a value"
 
 
-def value_reasons(
-    record: Record, nit: int, dim: int, popsize: int, *, patience: float, moves: str = "generations"
-) -> dict[str, str]:
-    """What the values say: they differ no more, get better no more, or there are none.
+@dataclass(frozen=True)
+class Stagnation(Rule):
+    """Holds where neither the best nor the median value got better: medians of the first and last 30 per cent.
 
-    `patience` is how much longer than usual values may stand still; `moves` is what the record counts.
+    Parameters
+    ----------
+    generations : default None
+        How many of the last generations are compared. By default the tutorial's Stagnation: 100 + 100 n^1.5 / lambda or
+        a fifth of all, as in pycma, and so is the age of a search at which it counts, 500 generations: on rugged
+        functions values stand still, and the distribution wanders, until it finds a valley.
     """
-    reasons = {}
-    if record.failed_in_a_row >= FAILED:
-        reasons["failed"] = f"no evaluation of the last {record.failed_in_a_row} {moves} gave a value"
-    span = _short_span(dim, popsize)
-    if nit >= span and len(record.best) >= span:
-        recent = [*itertools.islice(reversed(record.best), span), record.worst]
-        low, high = min(recent), max(recent)
-        gap = 0.0 if low == high else high - low  # also of infinite ones
-        if gap == 0.0 or gap <= TOL_FUN * max(abs(low), abs(high)) < math.inf:
-            reasons["tolfun"] = f"the values of {span} {moves} differ by {gap:.3g}, no more than rounding"
-            if not record.varied:
-                reasons["flat"] = "no two values differed by more than rounding: there was nothing to go by"
-    if patience < math.inf:  # sorting a long history in every generation would be expensive
-        reasons |= record.look("stagnation", 10, nit, _stagnation, record, dim, popsize, patience, moves)
-    return reasons
+
+    generations: int | None = None
+    name = "stagnation"
+
+    def __post_init__(self) -> None:
+        if self.generations is not None:
+            checks.whole_number("generations", self.generations, least=2)
+
+    def look(self, view: View) -> str | None:
+        record, strategy = view.record, view.strategy
+        least = span = self.generations or 0
+        if not span:
+            usual = 100 + 100 * strategy.size**1.5 / strategy.least_batch
+            span = max(math.ceil(strategy.patience * usual), len(record.best) // 5)
+            least = max(span, LEAST_AGE)
+        if len(record.best) < least:
+            return None
+        if not all(_no_better(values, span) for values in (record.best, record.median)):
+            return None
+        return f"neither best nor median value got better in {span} {moves(strategy)}"
+
+
+def moves(strategy: Any) -> str:
+    """What a record of the values of a strategy counts."""
+    return "generations" if strategy.least_batch == strategy.popsize else "parts of generations"
+
+
+def short_span(strategy: Any) -> int:
+    """Generations of the tutorial's TolHistFun, 10 + 30 n / lambda."""
+    return _short_span(strategy.size, strategy.least_batch)
 
 
 def _short_span(dim: int, popsize: int) -> int:
-    """Generations of the tutorial's TolHistFun, 10 + 30 n / lambda."""
     return 10 + math.ceil(30 * dim / popsize)
 
 
@@ -125,21 +146,6 @@ def still_improving(record: Record, dim: int, popsize: int, narrowness: float) -
 def _difference(best: float, median: float) -> float:
     """Median less best value, infinite where one of them is."""
     return median - best if math.isfinite(median - best) else math.inf
-
-
-def _stagnation(record: Record, dim: int, popsize: int, patience: float, moves: str) -> dict[str, str]:
-    """The tutorial's Stagnation: medians of the first and last 30 per cent of a long history.
-
-    Its length, 100 + 100 n^1.5 / lambda generations or a fifth of all, is that of pycma, and so is the age of a search
-    at which it counts, 500 generations: on rugged functions values stand still, and the distribution wanders, until it
-    finds a valley.
-    """
-    span = max(math.ceil(patience * (100 + 100 * dim**1.5 / popsize)), len(record.best) // 5)
-    if len(record.best) < max(span, LEAST_AGE):
-        return {}
-    if not all(_no_better(values, span) for values in (record.best, record.median)):
-        return {}
-    return {"stagnation": f"neither best nor median value got better in {span} {moves}"}
 
 
 def _no_better(values: deque[float], span: int) -> bool:

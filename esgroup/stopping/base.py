@@ -1,0 +1,180 @@
+"""What a reason to stop is: a rule that looks at a search, and what rules are composed of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from esgroup import checks
+from esgroup.checks import Array
+
+if TYPE_CHECKING:
+    from esgroup.stopping.values import Record
+
+TOLERANCE, REACHED, BUDGET, OTHER = range(4)  # status of a result that has ended for a reason of that kind
+
+Answer = str | dict[str, str] | None
+
+
+class View(Protocol):
+    """A search as a rule sees it: a Searcher, or all runs of a search with restarts together."""
+
+    @property
+    def nfev(self) -> int: ...
+    @property
+    def nit(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def best_f(self) -> float: ...
+    @property
+    def generation_best(self) -> float: ...
+    @property
+    def feasible(self) -> bool: ...
+    @property
+    def sigma(self) -> float: ...
+    @property
+    def axis_ratio(self) -> float: ...
+    @property
+    def mean(self) -> Array: ...
+    @property
+    def stds(self) -> Array: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def record(self) -> Record: ...
+    @property
+    def strategy(self) -> Any: ...
+
+
+class Rule(ABC):
+    """A reason to stop, as an object: it looks at a search, and keeps nothing.
+
+    Two rules make one: `first & second` holds where both do, `first | second` where one does; either may be a function.
+
+    Examples
+    --------
+    >>> import esgroup
+    >>> from esgroup.stopping import Rule
+    >>> class Long(Rule):
+    ...     name = "long"
+    ...
+    ...     def look(self, view):
+    ...         return "one axis is five times as long as another" if view.axis_ratio > 5 else None
+    >>> f = lambda x: x[0] ** 2 + 100 * x[1] ** 2
+    >>> esgroup.minimize(f, [3.0, 1.0], 0.5, stop=Long(), rng=1).stop
+    {'long': 'one axis is five times as long as another'}
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The key of its reason in `result.stop`; in a class of one's own mostly a line `name = "..."`."""
+
+    @property
+    def status(self) -> int:
+        """The status of a result that it ends: 0 a tolerance or 1 a target, both a success; 2 a budget; else 3."""
+        return OTHER
+
+    @abstractmethod
+    def look(self, view: Any) -> Answer:
+        """Return the reason to stop as a text, several by name, or None to go on. `view` is the search."""
+
+    def __and__(self, other: Rule | Callable[[Any], str | bool | None]) -> Rule:
+        return Both(self, as_rule(other))
+
+    def __rand__(self, other: Callable[[Any], str | bool | None]) -> Rule:
+        return Both(as_rule(other), self)
+
+    def __or__(self, other: Rule | Callable[[Any], str | bool | None]) -> Rule:
+        return Either(self, as_rule(other))
+
+    def __ror__(self, other: Callable[[Any], str | bool | None]) -> Rule:
+        return Either(as_rule(other), self)
+
+
+@dataclass(frozen=True)
+class Both(Rule):
+    """Holds where both rules do; a success if one of them is."""
+
+    first: Rule
+    second: Rule
+
+    @property
+    def name(self) -> str:
+        return f"{self.first.name} & {self.second.name}"
+
+    @property
+    def status(self) -> int:
+        return min(self.first.status, self.second.status)
+
+    def look(self, view: Any) -> str | None:
+        first = _text(self.first.look(view))
+        second = _text(self.second.look(view)) if first else ""
+        return f"{first} and {second}" if second else None
+
+
+@dataclass(frozen=True)
+class Either(Rule):
+    """Holds where one of two rules does; a success if both of them are."""
+
+    first: Rule
+    second: Rule
+
+    @property
+    def name(self) -> str:
+        return f"{self.first.name} | {self.second.name}"
+
+    @property
+    def status(self) -> int:
+        return max(self.first.status, self.second.status)
+
+    def look(self, view: Any) -> str | None:
+        texts = [_text(self.first.look(view)), _text(self.second.look(view))]
+        return ", ".join(filter(None, texts)) or None
+
+
+def _text(answer: Answer) -> str:
+    return ", ".join(answer.values()) if isinstance(answer, dict) else answer or ""
+
+
+@dataclass(frozen=True)
+class ByFunction(Rule):
+    """A function of a search as a rule: it returns a text or True to stop, None or False to go on."""
+
+    function: Callable[[Any], str | bool | None]
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def look(self, view: Any) -> str | None:
+        answer = self.function(view)
+        if isinstance(answer, (bool, np.bool_)):
+            return f"{self.name}() says so" if answer else None
+        if answer is None or isinstance(answer, str):
+            return answer
+        raise TypeError(f"{self.name}(), a rule of stop, must return a text, True, False or None, got {answer!r}")
+
+
+OwnRule = Rule | Callable[[Any], str | bool | None]
+Stop = OwnRule | Sequence[OwnRule]  # what an argument `stop` may be
+
+
+def as_rule(given: Any) -> Rule:
+    """Return a rule, or a function with a name as one; TypeError if it is neither."""
+    if isinstance(given, Rule):
+        return given
+    if callable(given) and not isinstance(given, type) and getattr(given, "__name__", "<").isidentifier():
+        return ByFunction(given)
+    what = "a rule of esgroup.stopping, a function of the search that has a name, or a list of them"
+    raise TypeError(f"stop must be {what}, got {checks.shown(given)}")
+
+
+def as_rules(stop: Any) -> tuple[Rule, ...]:
+    """Return what a caller gave as `stop`: one rule or function, or a list of them."""
+    return tuple(as_rule(one) for one in (stop if isinstance(stop, (list, tuple)) else [stop]))

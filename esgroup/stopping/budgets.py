@@ -1,0 +1,167 @@
+"""Limits that a caller sets, and the status of a result for the reasons to stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from esgroup import checks
+from esgroup.stopping.base import BUDGET, OTHER, REACHED, TOLERANCE, Rule
+
+TARGET = "target"
+TOLERANCES = ("tolx", "tolfun", "gtol", "dof", "limit", "modes", "width")
+CONTRADICTIONS = ("resolution", "divergence", "failed", "flat")  # where one of these holds, no tolerance means anything
+BUDGETS = ("max_evals", "max_iters", "max_time")
+_STATUS = dict.fromkeys(TOLERANCES, TOLERANCE) | {TARGET: REACHED} | dict.fromkeys(BUDGETS, BUDGET)
+
+
+class Limits(NamedTuple):
+    """Budgets and the value to reach; None means no limit."""
+
+    max_evals: int | None = None
+    max_iters: int | None = None
+    max_time: float | None = None
+    target: float | None = None
+
+
+def parse_limits(max_evals: Any, max_iters: Any, max_time: Any, target: Any) -> Limits:
+    """Check the limits that a caller has set.
+
+    Parameters
+    ----------
+    max_evals, max_iters
+        Whole numbers of evaluations and iterations (1e4 is accepted), or None or inf for no limit.
+    max_time
+        Seconds, or None or inf for no limit.
+    target
+        Value to reach, or None or -inf for no target.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If one of them is not such a number.
+    """
+    return Limits(
+        _whole("max_evals", max_evals),
+        _whole("max_iters", max_iters),
+        None if _is(math.inf, max_time) else checks.real_number("max_time", max_time, positive=True),
+        None if _is(-math.inf, target) else checks.real_number("target", target),
+    )
+
+
+def _whole(name: str, value: Any) -> int | None:
+    """Check a budget; 1e4 counts as a whole number."""
+    if _is(math.inf, value):
+        return None
+    value = int(value) if isinstance(value, float) and value.is_integer() else value
+    return checks.whole_number(name, value, least=1)
+
+
+def _is(unlimited: float, value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value == unlimited)
+
+
+class Totals(NamedTuple):
+    """What budgets look at, for computations that are no search."""
+
+    nfev: int
+    nit: int
+    seconds: float
+    best_f: float
+    feasible: bool = True
+
+
+@dataclass(frozen=True)
+class Target(Rule):
+    """Holds as soon as the best value, of a feasible point, is at or below this one."""
+
+    value: float
+    name = TARGET
+    status = REACHED
+
+    def __post_init__(self) -> None:
+        parse_limits(None, None, None, self.value)
+
+    def look(self, view: Any) -> str | None:
+        if view.best_f <= self.value and view.feasible:
+            return f"the best value {view.best_f:.6g} is at or below the target {self.value:.6g}"
+        return None
+
+
+@dataclass(frozen=True)
+class MaxEvals(Rule):
+    """Holds after so many evaluations."""
+
+    most: int
+    name = "max_evals"
+    status = BUDGET
+
+    def __post_init__(self) -> None:
+        parse_limits(self.most, None, None, None)
+
+    def look(self, view: Any) -> str | None:
+        made = view.nfev
+        return f"{made:,} evaluations were made, max_evals is {self.most:,}" if made >= self.most else None
+
+
+@dataclass(frozen=True)
+class MaxIters(Rule):
+    """Holds after so many generations."""
+
+    most: int
+    name = "max_iters"
+    status = BUDGET
+
+    def __post_init__(self) -> None:
+        parse_limits(None, self.most, None, None)
+
+    def look(self, view: Any) -> str | None:
+        made = view.nit
+        return f"{made:,} generations were made, max_iters is {self.most:,}" if made >= self.most else None
+
+
+@dataclass(frozen=True)
+class MaxTime(Rule):
+    """Holds after so many seconds."""
+
+    most: float
+    name = "max_time"
+    status = BUDGET
+
+    def __post_init__(self) -> None:
+        parse_limits(None, None, self.most, None)
+
+    def look(self, view: Any) -> str | None:
+        passed = view.seconds
+        return f"{passed:.3g} s have passed, max_time is {self.most:.3g}" if passed >= self.most else None
+
+
+@lru_cache(maxsize=64)
+def budget_rules(limits: Limits) -> tuple[Rule, ...]:
+    """Return the rules of the limits that are set."""
+    known: tuple[Callable[[Any], Rule], ...] = Target, MaxEvals, MaxIters, MaxTime
+    given = zip(known, (limits.target, *limits[:3]), strict=True)
+    return tuple(rule(value) for rule, value in given if value is not None)
+
+
+def budget_reasons(limits: Limits, totals: Any) -> dict[str, str]:
+    """Return the limits that are reached, with an explanation of each; `totals` are `Totals`, or a search."""
+    looks = [(rule.name, rule.look(totals)) for rule in budget_rules(limits)]
+    return {name: text for name, text in looks if isinstance(text, str)}
+
+
+def status_of(reasons: Collection[str], others: Mapping[str, int] = MappingProxyType({})) -> int:
+    """Return the status of a result: -1 still running, 0 a tolerance, 1 the target, 2 a budget, 3 anything else.
+
+    `others` has the status of rules that a user has set, by name.
+    """
+    if not reasons:
+        return -1
+    found = {others.get(name, _STATUS.get(name, OTHER)) for name in reasons}
+    if any(name in reasons for name in CONTRADICTIONS):
+        found.discard(TOLERANCE)
+    return next((status for status in (REACHED, TOLERANCE, BUDGET) if status in found), OTHER)

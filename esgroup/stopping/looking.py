@@ -1,0 +1,64 @@
+"""Looking at all rules of a search: limits, those of every search, those of its strategy, and those of its user."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from esgroup.stopping.base import Answer
+from esgroup.stopping.budgets import budget_rules
+from esgroup.stopping.tolerances import TolFun
+from esgroup.stopping.values import Failed, Look, Stagnation, short_span, still_improving
+
+
+class Looked(NamedTuple):
+    """A rule as it is looked at."""
+
+    name: str
+    every: int  # moves between two looks, after which the answer stands until the next; 0: always look
+    look: Callable[..., Answer]
+    of_state: bool = False  # whether it looks at the state and the first spread, as a `Criterion` does
+    waits_at: float = 0.0  # size of the distribution at which its reasons wait as long as values get better
+
+
+def rules_of(strategy: Any) -> tuple[Looked, ...]:
+    """Return the rules that every search with this strategy has: what depends on sizes only is computed here, once."""
+    values = [Looked("failed", 0, Failed().look), Looked("tolfun", 0, TolFun(0.0, short_span(strategy)).look)]
+    if strategy.patience < math.inf:  # sorting a long history in every generation would be expensive
+        values.append(Looked("stagnation", 10, Stagnation().look))
+    criteria = (Looked(name, every, look, True, waits_at) for name, every, look, waits_at in strategy.criteria)
+    return (*values, *criteria)
+
+
+def look_at(search: Any, totals: Any) -> dict[str, str]:
+    """Return why a Searcher should end, by name: limits by `totals`, those of all runs, all else by its own state.
+
+    Rules of a user are looked at after the first generation: with restarts, one that always holds would never end.
+    """
+    found: dict[str, str] = {}
+    for rule in budget_rules(totals.limits):
+        if answer := rule.look(totals):
+            found |= _by_name(rule.name, answer)
+    strategy, ledger, state, first = search.strategy, search.ledger, search.state, search._first_spread
+    nit, looks = ledger.nit, ledger.record.looks
+    if search._looked[0] is not strategy:
+        search._looked = strategy, rules_of(strategy)
+    for name, every, look, of_state, waits_at in search._looked[1]:
+        last = looks.get(name) if every else None
+        if every and nit - (0 if last is None else last.nit) < every:
+            answer = None if last is None else last.reasons
+        else:
+            answer = look(state, first) if of_state else look(search)
+            if every:
+                looks[name] = Look(_by_name(name, answer) if answer else {}, nit)
+        if answer and not (waits_at and still_improving(ledger.record, strategy.size, strategy.least_batch, waits_at)):
+            found |= _by_name(name, answer)
+    for rule in search.rules if nit else ():
+        if answer := rule.look(search):
+            found |= _by_name(rule.name, answer)
+    return found
+
+
+def _by_name(name: str, answer: str | dict[str, str]) -> dict[str, str]:
+    return answer if isinstance(answer, dict) else {name: answer}
