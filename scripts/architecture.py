@@ -22,7 +22,7 @@ PICTURE = ROOT / "docs" / "architecture.svg"
 
 LAYERS = (
     "version", "checks", "lazy", "space", "kernels", "groups", "options", "files", "running", "plots", "distributions",
-    "gradients", "strategies", "search", "newton", "variational", "torch", "restarts", "optuna", "driver",
+    "gradients", "strategies", "rankings", "search", "newton", "variational", "torch", "restarts", "optuna", "driver",
     "problem_registry", "compare", "command", "__main__", "__init__",
 )  # fmt: skip
 

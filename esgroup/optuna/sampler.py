@@ -18,9 +18,9 @@ from optuna.trial import FrozenTrial, TrialState
 from esgroup import checks
 from esgroup.optuna.following import ASKED, CONSTRAINTS, Following, Run
 from esgroup.optuna.translation import Translation, searchable
+from esgroup.rankings import AugmentedLagrangian
 from esgroup.search.searcher import Searcher
 from esgroup.space import Space
-from esgroup.strategies.lagrangian import AugmentedLagrangian
 
 if TYPE_CHECKING:
     from esgroup.groups import Group

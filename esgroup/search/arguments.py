@@ -17,8 +17,9 @@ from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
+from esgroup.rankings import AugmentedLagrangian, Plain, Ranking
 from esgroup.running.limits import Limits
-from esgroup.search.models import assisted
+from esgroup.search.models import assisted, has_model
 from esgroup.space import Space
 from esgroup.space.parameters import Parameter, spelled
 from esgroup.strategies.base import Strategy
@@ -26,7 +27,6 @@ from esgroup.strategies.box import Box, make_box
 from esgroup.strategies.categorical import CategoricalSearch
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.frames import FULL_UP_TO
-from esgroup.strategies.lagrangian import AugmentedLagrangian
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.registry import strategy_class
 from esgroup.strategies.space import SpaceSearch
@@ -49,13 +49,12 @@ class Place(NamedTuple):
 
 
 def strategy_for(
-    start: Any, sigma0: Any, options: SearchOptions, limits: Limits, rule: AugmentedLagrangian | None
+    start: Any, sigma0: Any, options: SearchOptions, limits: Limits, ranking: Ranking
 ) -> Strategy:
     """Return the strategy for a start: a point, a distribution, a strategy, or another search as `Inherited`."""
-    strategy = _strategy(start, sigma0, options, limits, constrained=rule is not None)
-    if rule is not None and not strategy.takes_constraints:
-        text = "constraints are for searches over vectors and over spaces of named parameters"
-        raise ValueError(f"{text}, not over {strategy.about}")
+    strategy = _strategy(start, sigma0, options, limits, constrained=not ranking.by_values)
+    if not ranking.by_values and (has_model(strategy) or options.model == "quadratic"):  # a model of values
+        raise ValueError("constraints cannot be combined with model='quadratic': leave one of them out")
     return strategy
 
 
@@ -148,19 +147,15 @@ def _vector_search(start: Any, sigma0: Any, options: SearchOptions, *, within: b
     return VectorSearch(place.box, group, options, popsize, _vector_start(group, place), note)
 
 
-def constraint_rule(
-    constraints: int | AugmentedLagrangian | None, equalities: Any, tolerance: Any
-) -> AugmentedLagrangian | None:
-    """Return how a search treats its constraints, None if it has none."""
-    if isinstance(constraints, AugmentedLagrangian):
+def ranking_for(constraints: int | Ranking | None, equalities: Any, tolerance: Any) -> Ranking:
+    """Return what is better: by values, by constraints too, or by a ranking that was given."""
+    if isinstance(constraints, Ranking):
         return constraints
     number = 0 if constraints is None else checks.whole_number("constraints", constraints)
-    if number == 0:
-        if constraints is None and not _is_empty(equalities):
-            text = "equalities are indices of constraints, whose number must be given, too"
-            raise ValueError(f"{text}: got {equalities!r}")
-        return None
-    return AugmentedLagrangian(number, equalities, tolerance)
+    if constraints is None and not _is_empty(equalities):
+        text = "equalities are indices of constraints, whose number must be given, too"
+        raise ValueError(f"{text}: got {equalities!r}")
+    return AugmentedLagrangian(number, equalities, tolerance) if number else Plain()
 
 
 def _is_empty(value: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups.linalg import geometric_mean
-from esgroup.search import tell_input
+from esgroup.rankings import outcomes
 from esgroup.search.arguments import SpaceData
 from esgroup.space import Space
 from esgroup.strategies.box import make_box, parse_bounds, whole_bounds
@@ -89,7 +89,7 @@ def usable(X: Any, f: Any) -> tuple[Array, Array]:
     points = checks.real_array("X", X, (None, None))
     if not points.shape[1]:
         raise ValueError("X must have at least one coordinate, got none")
-    values = tell_input.values(f, len(points))
+    values = outcomes.values(f, len(points))
     good = values < math.inf
     if good.sum() < 2:
         raise ValueError(f"X and f must hold at least 2 points with a value below infinity, got {good.sum()}")
@@ -155,7 +155,7 @@ def space_from_data(space: Space, X: Any, f: Any, quantile: float = 0.25) -> Spa
 
 def _usable_rows(space: Space, X: Any, f: Any) -> tuple[Array, Array]:
     rows = space.rows("X", X)
-    values = tell_input.values(f, len(rows))
+    values = outcomes.values(f, len(rows))
     good = values < math.inf
     if good.sum() < 2:
         raise ValueError(f"X and f must hold at least 2 points with a value below infinity, got {good.sum()}")

@@ -82,7 +82,6 @@ class Strategy(ABC):
     notes_asks: ClassVar[bool] = False
     hands_over: ClassVar[bool] = False
     can_restart: ClassVar[bool] = False
-    takes_constraints: ClassVar[bool] = False
     #: Whether local coordinates of points remain what they are when it hands over to its successor.
     keeps_coordinates: ClassVar[bool] = False
 
@@ -94,7 +93,6 @@ class Strategy(ABC):
         cls.notes_asks = cls.on_asked is not Strategy.on_asked
         cls.hands_over = cls.successor is not Strategy.successor
         cls.can_restart = cls.restarted is not Strategy.restarted
-        cls.takes_constraints = cls.model_coordinates is not Strategy.model_coordinates
 
     # ---- must ---------------------------------------------------------------------------------------------------
 
@@ -206,13 +204,24 @@ class Strategy(ABC):
         """Return coordinates of points in which models of values and constraints are fitted: z (n, k), others (n, l).
 
         z ~ N(0, I) for samples; a step in z can be taken by `at`. The others, 0 at the mean, may explain values
-        besides. A strategy that has this takes constraints.
+        besides. As it stands, z = (x - mean) / stds for every entry that varies, and there are no others.
         """
-        raise NotImplementedError
+        mean, stds = self.mean(state).ravel(), self.stds(state).ravel()
+        varies = stds > 0
+        z = (points.reshape(len(points), -1) - mean)[:, varies] / stds[varies]
+        return z, np.empty((len(points), 0))
 
     def at(self, state: Any, z: Array) -> Array | None:
         """Return the point with the coordinates z (k,) of `model_coordinates`, the others 0; None if there is none."""
-        return None
+        point, stds = self.mean(state).ravel().copy(), self.stds(state).ravel()
+        varies = stds > 0
+        point[varies] += stds[varies] * z
+        point = point.reshape(self.shape)
+        try:
+            self.check(point[None])
+        except ValueError:
+            return None
+        return point
 
     # ---- may: states --------------------------------------------------------------------------------------------
 

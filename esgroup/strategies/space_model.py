@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esgroup.checks import Array
-from esgroup.strategies.base import Drawn, Strategy, Told
+from esgroup.strategies.base import Drawn, Told
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.model_state import ModelState
@@ -38,8 +38,6 @@ class ModelSpaceSearch(SpaceSearch):
     """
 
     seed: int = field(default=0, repr=False, metadata={"stored": False})
-
-    model_coordinates = Strategy.model_coordinates  # none: constraints would need models of their own
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,7 +13,8 @@ from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 import esgroup
 from esgroup import Choice, Real, Space
 from esgroup.checks import Array
-from esgroup.driver.constraints import Evaluated, parse_constraints
+from esgroup.driver.constraints import parse_constraints
+from esgroup.rankings import Evaluated
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.restarts import IPOP
 from esgroup.search.searcher import Searcher

@@ -3,7 +3,7 @@
 import pytest
 
 from esgroup.search.ledger import Ledger
-from esgroup.strategies.lagrangian import AugmentedLagrangian
+from esgroup.rankings import AugmentedLagrangian
 from tests.driver import run_fuzzer
 
 

@@ -12,7 +12,6 @@ import scipy.optimize
 import esgroup
 from esgroup import Choice, Integer, Real, Searcher, Space
 from esgroup.distributions.families import Normal
-from esgroup.search import constrained
 from tests.search.support import STRUCTURES, Array, everything, unchanged
 
 X0 = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 1.0])
@@ -276,7 +275,7 @@ def test_failed_evaluations_are_counted_and_never_the_best() -> None:
     search.ask()
     search.tell([math.nan] * 9, constraints=[[0.0]] * 9)
     assert search.nfailed == 12 and search.nit == 2 and search.best_f == 1.0
-    assert search.ledger.lagrangian is not None and np.isfinite(search.ledger.lagrangian.outcomes).all()
+    assert np.isfinite(search.ledger.standing.outcomes).all()
 
 
 def test_a_search_whose_first_generations_fail_recovers() -> None:
@@ -511,13 +510,13 @@ def test_a_generation_computes_its_multipliers_from_every_point_with_its_own_val
         X = search.ask()
         F, G = [x @ x + x[0] for x in X], np.array([[1.5 - x[0] - 0.5 * x[1]] for x in X])
         ledger, rule = search.ledger, search.constraints
-        assert ledger.lagrangian is not None and rule is not None
-        before = rule.with_outcomes(ledger.lagrangian, np.array(X), np.column_stack([F, G]))
+        assert rule is not None
+        before = rule.counted(ledger.standing, np.array(X), np.column_stack([F, G]))
         coordinates = search.strategy.model_coordinates(search.state, before.points)
         expected = rule.updated(before, *coordinates, search.popsize)[0]
         search.tell(F, constraints=G)
         assert np.array_equal(search.multipliers, expected.true_multipliers)
-        assert np.array_equal(ledger.lagrangian.penalties, expected.penalties)
+        assert np.array_equal(ledger.standing.penalties, expected.penalties)
     assert search.multipliers[0] > 0
 
 
