@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.driver.crew import NotEvaluated, own_point
-from esgroup.rankings import AugmentedLagrangian, Evaluated, Plain, Ranking
+from esgroup.rankings import AugmentedLagrangian, ByValue, Evaluated, Ranking
 
 _KINDS = "scipy.optimize.NonlinearConstraint, LinearConstraint, or a dict with 'type' and 'fun'"
 
@@ -93,7 +93,7 @@ class Constraints:
 
     all: tuple[Constraint, ...] = ()
     single: bool = False  # whether it was given by itself, not in a list
-    given: Ranking = field(default_factory=Plain)  # without constraints
+    given: Ranking = field(default_factory=ByValue)  # without constraints
 
     def ranking(self, tolerance: Any) -> Ranking:
         """What is better, with this tolerance as a user gives it."""

@@ -3,6 +3,6 @@
 from esgroup.rankings.base import Ranking, Scored, register
 from esgroup.rankings.lagrangian import AugmentedLagrangian
 from esgroup.rankings.outcomes import Evaluated
-from esgroup.rankings.plain import Plain
+from esgroup.rankings.plain import ByValue
 
-__all__ = ["AugmentedLagrangian", "Evaluated", "Plain", "Ranking", "Scored", "register"]
+__all__ = ["AugmentedLagrangian", "ByValue", "Evaluated", "Ranking", "Scored", "register"]

@@ -14,7 +14,7 @@ from esgroup.strategies.base import Indices, Strategy
 
 @register
 @dataclass(frozen=True)
-class Plain(Ranking):
+class ByValue(Ranking):
     """Nothing is told beside a value, and points are ranked by their values."""
 
     by_values: ClassVar[bool] = True

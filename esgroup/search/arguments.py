@@ -17,7 +17,7 @@ from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
-from esgroup.rankings import AugmentedLagrangian, Plain, Ranking
+from esgroup.rankings import AugmentedLagrangian, ByValue, Ranking
 from esgroup.running.limits import Limits
 from esgroup.search.models import assisted, has_model
 from esgroup.space import Space
@@ -155,7 +155,7 @@ def ranking_for(constraints: int | Ranking | None, equalities: Any, tolerance: A
     if constraints is None and not _is_empty(equalities):
         text = "equalities are indices of constraints, whose number must be given, too"
         raise ValueError(f"{text}: got {equalities!r}")
-    return AugmentedLagrangian(number, equalities, tolerance) if number else Plain()
+    return AugmentedLagrangian(number, equalities, tolerance) if number else ByValue()
 
 
 def _is_empty(value: Any) -> bool:

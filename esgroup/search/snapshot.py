@@ -131,7 +131,7 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
     ledger.nfev, ledger.nit, ledger.nfailed = (_count(header, name) for name in ("nfev", "nit", "nfailed"))
     ledger.clock = Clock(_not_negative(header, "seconds"))
     ledger.injected = finite_array(arrays, "injected", (None, *shape))
-    if "best_x" in arrays:
+    if "best_x" in arrays or "best" in arrays:
         ledger.set_best(array(arrays, "best_x", shape), array(arrays, "best", (row,)))
     record = ledger.record
     record.best = deque(array(arrays, "record/best", (None,)).tolist(), maxlen=record.best.maxlen)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from esgroup.search.ledger import Ledger
 from esgroup.rankings import AugmentedLagrangian
+from esgroup.search.ledger import Ledger
 from tests.driver import run_fuzzer
 
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-import esgroup
 from esgroup import Choice, Integer, Real, Searcher, Space
-from esgroup.distributions.families import Normal
+from esgroup.rankings import Scored
 from tests.search.support import STRUCTURES, Array, everything, unchanged
 
 X0 = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 1.0])
@@ -160,20 +159,6 @@ def test_no_constraints_are_a_search_without_constraints(zero: Any) -> None:
 def test_bad_arguments_are_refused_by_name(options: dict[str, Any], text: str) -> None:
     with pytest.raises((ValueError, TypeError), match=text):
         Searcher(X0, 0.5, **options)
-
-
-@pytest.mark.parametrize(
-    "start",
-    [
-        esgroup.Wishart(mean=np.eye(2)),
-        Normal(mean=2.0, std=1.0),
-        esgroup.MatrixGaussian(mean=np.ones((2, 3)), sigma0=1.0),
-    ],
-    ids=lambda start: type(start).__name__,
-)
-def test_other_distributions_refuse_constraints(start: Any) -> None:
-    with pytest.raises(ValueError, match="constraints"):
-        Searcher(start, constraints=1)
 
 
 # ---- the best point -----------------------------------------------------------------------------------------------
@@ -527,9 +512,15 @@ def test_a_generation_is_as_good_as_its_best_feasible_point() -> None:
     """Its score may be anything; points without a value or with unknown constraints are not feasible."""
     search = searcher(2)
     generation(search, two)
-    values = np.array([[1.0, 5.0, -1.0], [3.0, -1.0, -1.0], [2.0, 0.0, -9.0], [math.nan, -1.0, -1.0]])
-    assert constrained.best_value(search.ledger, values) == 2.0
-    assert constrained.best_value(search.ledger, values[:1]) == math.inf
+    outcomes = np.array([[1.0, 5.0, -1.0], [3.0, -1.0, -1.0], [2.0, 0.0, -9.0], [math.nan, -1.0, -1.0]])
+    now = search.ledger.standing, search.strategy, search.state
+
+    def scored(outcomes: Array) -> Scored:
+        standing, *searched = now
+        return search.ranking.scores(standing, outcomes, None, *searched)
+
+    assert scored(outcomes).best == 2.0
+    assert scored(outcomes[:1]).best == math.inf
 
 
 def vessel(x: Array) -> float:

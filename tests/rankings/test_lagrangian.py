@@ -274,7 +274,8 @@ def test_the_largest_and_smallest_numbers_leave_everything_finite(f_unit: float,
         state = rule.counted(state, z, outcomes)
         state, models = rule.updated(state, state.points, np.empty((len(state.points), 0)), popsize)
         assert all(np.isfinite(part).all() for part in state)
-        assert not np.isnan(rule.lagrangian(state, outcomes)).any() and not np.isnan(rule.violation(outcomes[:, 1:])).any()
+        scores = rule.lagrangian(state, outcomes)
+        assert not np.isnan(scores).any() and not np.isnan(rule.violation(outcomes[:, 1:])).any()
         step = rule.inner_step(state, models)
         assert step is None or np.isfinite(step).all()
 
@@ -412,7 +413,7 @@ def test_newtons_method_for_many_constraints_finds_what_nnls_finds(seed: int, ki
     slopes = np.tile(rng.standard_normal(n), (m, 1)) if kind == "equal" else rng.standard_normal((m, n))
     weights, wanted = 10.0 ** rng.uniform(-2, 1, m), 10 * (rng.standard_normal(m) - 0.3)
     rule = AugmentedLagrangian(m, (0, 7, 8) if kind == "equalities" else ())
-    few, many = non_negative(slopes, weights, wanted, rule.is_equality), by_newton(slopes, weights, wanted, rule.is_equality)
+    few, many = (solve(slopes, weights, wanted, rule.is_equality) for solve in (non_negative, by_newton))
     assert few is not None and many is not None
     assert np.allclose(many[0], few[0], rtol=0, atol=1e-9 * np.abs(few[0]).max())
     assert np.allclose(many[1], slopes.T @ few[0], rtol=0, atol=1e-9 * np.abs(few[1]).max())
