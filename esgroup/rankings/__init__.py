@@ -1,4 +1,8 @@
-"""What is better: values as they are, with constraints an augmented Lagrangian, or a ranking of your own."""
+"""Rankings: what is told beside a value and which points are better.
+
+`ByValue` takes values as they are, `AugmentedLagrangian` has constraints beside them; `Ranking` is what both are, and
+`register` makes one of your own known to files.
+"""
 
 from esgroup.rankings.base import Ranking, Scored, register
 from esgroup.rankings.lagrangian import AugmentedLagrangian

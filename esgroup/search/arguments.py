@@ -53,8 +53,9 @@ def strategy_for(
 ) -> Strategy:
     """Return the strategy for a start: a point, a distribution, a strategy, or another search as `Inherited`."""
     strategy = _strategy(start, sigma0, options, limits, constrained=not ranking.by_values)
-    if not ranking.by_values and (has_model(strategy) or options.model == "quadratic"):  # a model of values
-        raise ValueError("constraints cannot be combined with model='quadratic': leave one of them out")
+    modelled = has_model(strategy) or options.model == "quadratic"
+    if not ranking.by_values and (needs := "model='quadratic'" if modelled else strategy.needs_values):
+        raise ValueError(f"constraints cannot be combined with {needs}: leave one of them out")
     return strategy
 
 

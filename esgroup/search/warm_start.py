@@ -104,14 +104,6 @@ def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
     return inside
 
 
-def best_of(points: Array, values: Array) -> tuple[Array | None, float]:
-    """Return the best of evaluated points and its value; None and NaN if there is none."""
-    if not len(points):
-        return None, math.nan
-    best = values.argmin()
-    return checks.read_only(points[best].copy()), float(values[best])
-
-
 def feasible_rows(strategy: Any, X: Any, f: Any) -> tuple[Array, Array]:
     """Return the points within the box of a search over vectors that have a value, and these values."""
     points, values = usable(X, f)

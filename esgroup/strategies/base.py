@@ -82,6 +82,8 @@ class Strategy(ABC):
     notes_asks: ClassVar[bool] = False
     hands_over: ClassVar[bool] = False
     can_restart: ClassVar[bool] = False
+    #: What it is, in words for an error, if points must be ranked by their values and not by the scores of constraints.
+    needs_values: ClassVar[str] = ""
     #: Whether local coordinates of points remain what they are when it hands over to its successor.
     keeps_coordinates: ClassVar[bool] = False
 

@@ -165,6 +165,13 @@ class CategoricalSearch(Strategy):
         """The categories themselves: their scores are those of the present distribution."""
         return points.copy()
 
+    def model_coordinates(self, state: CategoricalSearchState, points: Array) -> tuple[Array, Array]:
+        """No z; for every category but the likeliest of its choice whether a point has it."""
+        likeliest, sizes = self.mean(state).astype(np.int64).tolist(), self.distribution.sizes.tolist()
+        choices = zip(points.T, sizes, likeliest, strict=True)
+        hot = [column[:, None] == np.delete(np.arange(size), first) for column, size, first in choices]
+        return np.empty((len(points), 0)), np.concatenate(hot, axis=1).astype(np.float64)
+
     def check(self, points: Array) -> None:
         try:
             self.distribution.places(points)

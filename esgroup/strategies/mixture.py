@@ -28,7 +28,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,9 @@ class MixtureSearch(Strategy):
     TypeError, ValueError
         If an argument is of the wrong kind or out of its range.
     """
+
+    # Multipliers are those of one optimum. With constraints active at several, descents ended short of all of them.
+    needs_values: ClassVar[str] = "basins, each of which would need multipliers of its own"
 
     distribution: Mixture
     popsize_wanted: int | None = None
