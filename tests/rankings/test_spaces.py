@@ -13,7 +13,7 @@ from esgroup.checks import Array
 from esgroup.distributions.categorical import Categorical
 from esgroup.distributions.families import Gamma, Normal
 from esgroup.distributions.product import Product
-from tests.search.test_strangers import OnePlusOne, Plain, Remembering
+from tests.search.test_strangers import First, OnePlusOne, Plain, Remembering
 
 
 def squares(x: Array) -> float:
@@ -170,3 +170,8 @@ def test_basins_and_models_of_values_are_refused() -> None:
 def test_a_linear_constraint_is_for_vectors() -> None:
     with pytest.raises(ValueError, match=r"constraints must be a function of a point.* LinearConstraint"):
         esgroup.minimize(squares, np.eye(2), space="spd", constraints=LinearConstraint([[1.0, 0.0]], 0.0, 1.0))
+
+
+def test_a_strategy_hands_over_with_constraints_as_well() -> None:
+    search = run(Searcher(First(popsize=12), constraints=1, rng=1), squares, lambda x: 1.0 - x.sum(), 1500)
+    assert type(search.strategy) is Plain and search.best_f == pytest.approx(0.5, abs=1e-2)
