@@ -286,6 +286,7 @@ FAULTS = [
     Fault("ranking: the best of a run is that of the last", "driver/restarted.py", "ranking.best(ledger.best[None], past.best) == 0", "ranking.best(ledger.best[None]) == 0"),
     Fault("ranking: ties are for the newest", "rankings/plain.py", "values[i] < than[0]", "values[i] <= than[0]"),
     Fault("ranking: what is not feasible is remembered as it is", "search/searcher.py", "np.where(counts, values, math.inf)", "values"),
+    Fault("ranking: tried points have a sample's coordinates", "rankings/lagrangian.py", "if not strategy.knows_inner:", "if False:"),
     Fault("ranking: steps of the variance", "strategies/base.py", "point[varies] += stds[varies] * z", "point[varies] += stds[varies] ** 2 * z"),
     Fault("ranking: all categories but the first", "strategies/categorical.py", "np.delete(np.arange(size), first) for", "np.delete(np.arange(size), 0) for"),
     Fault("constraints: lower bounds the other way round", "driver/constraints.py", "(self.lower - c)[below]", "(c - self.lower)[below]"),

@@ -105,7 +105,7 @@ class Following:
         if self._drawn is None or self._drawn_for != key:
             drawn = strategy.sample(search.state, size, np.random.default_rng(key))
             if block == 0:
-                drawn = ledger.ranking.placed(ledger.standing, drawn)
+                drawn = ledger.ranking.placed(ledger.standing, drawn, strategy, search.state)
             self._drawn, self._drawn_for = drawn, key
         one = slice(row, row + 1)
         tags = tags_of(self._drawn)[one]

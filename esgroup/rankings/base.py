@@ -118,8 +118,11 @@ class Ranking(ABC):
         """Return the state without what was counted since the mark; no generation was ranked since."""
         return state
 
-    def placed(self, state: Any, drawn: Drawn) -> Drawn:
-        """Return the samples of a generation with points of one's own in place of some."""
+    def placed(self, state: Any, drawn: Drawn, strategy: Strategy, distribution: Any) -> Drawn:
+        """Return the samples of a generation, drawn by a strategy in this state, with points of one's own among them.
+
+        Samples with tags are what a device of the strategy has marked, and should stay.
+        """
         return drawn
 
     def read_state(self, arrays: Mapping[str, NDArray[Any]], shape: tuple[int, ...]) -> Any:

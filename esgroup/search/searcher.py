@@ -206,7 +206,7 @@ class Searcher:
         strategy, ledger = self.strategy, self.ledger
         drawn = strategy.sample(self.state, n, self.rng, spare)
         if ledger.ranking.places:
-            drawn = ledger.ranking.placed(ledger.standing, drawn)
+            drawn = ledger.ranking.placed(ledger.standing, drawn, strategy, self.state)
         if self.accepts is None:
             return drawn
         return feasible.accepted(strategy, self.state, self.rng, drawn, self.accepts, ledger.best_x)

@@ -82,6 +82,8 @@ class Strategy(ABC):
     notes_asks: ClassVar[bool] = False
     hands_over: ClassVar[bool] = False
     can_restart: ClassVar[bool] = False
+    #: Whether points with the tag INNER have middle ranks: a class with an `at` of its own has to see to it.
+    knows_inner: ClassVar[bool] = False
     #: What it is, in words for an error, if points must be ranked by their values and not by the scores of constraints.
     needs_values: ClassVar[str] = ""
     #: Whether local coordinates of points remain what they are when it hands over to its successor.
@@ -95,6 +97,7 @@ class Strategy(ABC):
         cls.notes_asks = cls.on_asked is not Strategy.on_asked
         cls.hands_over = cls.successor is not Strategy.successor
         cls.can_restart = cls.restarted is not Strategy.restarted
+        cls.knows_inner = cls.at is not Strategy.at
 
     # ---- must ---------------------------------------------------------------------------------------------------
 

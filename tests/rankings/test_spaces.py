@@ -13,6 +13,7 @@ from esgroup.checks import Array
 from esgroup.distributions.categorical import Categorical
 from esgroup.distributions.families import Gamma, Normal
 from esgroup.distributions.product import Product
+from esgroup.strategies.base import INNER
 from tests.search.test_strangers import First, OnePlusOne, Plain, Remembering
 
 
@@ -175,3 +176,15 @@ def test_a_linear_constraint_is_for_vectors() -> None:
 def test_a_strategy_hands_over_with_constraints_as_well() -> None:
     search = run(Searcher(First(popsize=12), constraints=1, rng=1), squares, lambda x: 1.0 - x.sum(), 1500)
     assert type(search.strategy) is Plain and search.best_f == pytest.approx(0.5, abs=1e-2)
+
+
+def test_a_point_tried_beside_samples_has_coordinates_of_its_own_where_its_tag_is_not_known() -> None:
+    search = Searcher(Plain(popsize=8), constraints=1, rng=1)
+    tried = 0
+    while not tried:
+        X = search.ask()
+        drawn = search.ledger.asked[-1].drawn
+        assert np.allclose(drawn.local, search.strategy.local(search.state, X), rtol=0, atol=1e-12)
+        tried = 0 if drawn.tags is None else int((drawn.tags == INNER).sum())
+        search.tell([squares(x) for x in X], constraints=[[7.0 - x.sum()] for x in X])
+    assert tried == 1 and not search.strategy.knows_inner and Searcher([3.0, 3.0]).strategy.knows_inner
