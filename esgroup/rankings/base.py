@@ -35,7 +35,7 @@ class Scored(NamedTuple):
 
     state: Any  # of the ranking
     scores: Array  # (n,): the least is the best, NaN for those that failed
-    best: float  # the least value of feasible points, infinite if there are none
+    best: float | None = None  # the least value of feasible points, infinite if there are none; None: the least score
 
 
 class Ranking(ABC):

@@ -26,17 +26,16 @@ class ByValue(Ranking):
     def scores(
         self, state: Any, outcomes: Array, tags: Indices | None, strategy: Strategy, distribution: Any
     ) -> Scored:
-        values = outcomes[:, 0]
-        return Scored(state, values, float(np.fmin.reduce(values)))
+        return Scored(state, outcomes[:, 0])
 
     def best(self, outcomes: Array, than: Array | None = None) -> int | None:
         values = outcomes[:, 0]
         if not values.size:
             return None
-        i = int(values.argmin())
+        i = values.argmin()
         if values[i] != values[i]:  # NaN comes first
             good = np.flatnonzero(values == values)
             if not good.size:
                 return None
-            i = int(good[values[good].argmin()])
-        return i if than is None or values[i] < than[0] else None
+            i = good[values[good].argmin()]
+        return int(i) if than is None or values[i] < than[0] else None

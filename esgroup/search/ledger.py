@@ -208,8 +208,9 @@ class Ledger:
 
     def count(self, points: Array, outcomes: Array) -> None:
         """Count outcomes, some of which may have failed, and keep the best point."""
-        self.nfev += len(outcomes)
-        self.nfailed += int(np.count_nonzero(np.isnan(outcomes[:, 0])))
+        values = outcomes[:, 0]
+        self.nfev += len(values)
+        self.nfailed += int(np.count_nonzero(values != values))
         if self.ranking.remembers:
             self.standing = self.ranking.counted(self.standing, points, outcomes)
         if (i := self.ranking.best(outcomes, self.best)) is not None:

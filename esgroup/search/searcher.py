@@ -369,7 +369,8 @@ class Searcher:
             plateau = on_plateau(ranked, strategy, self.state, self._first_spread)
             failed = 0 if ranked[-1] == ranked[-1] else sum(value != value for value in ranked)
             first, median = self._first_spread, ranked[len(ranked) // 2]
-            told = Told(local, order, plateau, tags, memo, first, failed, best, record, median)
+            least = ranked[0] if best is None else best
+            told = Told(local, order, plateau, tags, memo, first, failed, least, record, median)
             self.state = strategy.update(self.state, told, self.state)
         ledger.end_generation(ranked, max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // len(local[0]))))
         if strategy.remembers_values:

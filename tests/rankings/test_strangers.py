@@ -38,7 +38,7 @@ class Domination(Ranking):
             gaps[1:-1] = np.abs(outcomes[first[2:]] - outcomes[first[:-2]]).sum(axis=1)
             scores[first] = front + 1 / (2 + gaps)
             left, front = np.setdiff1d(left, first), front + 1
-        return Scored(state, scores, float(np.fmin.reduce(outcomes[:, 0])))
+        return Scored(state, scores)
 
     def sums(self, outcomes: Array) -> Array:
         return outcomes[:, 0] + self.weight * outcomes[:, 1]
