@@ -22,8 +22,8 @@ PICTURE = ROOT / "docs" / "architecture.svg"
 
 LAYERS = (
     "version", "checks", "lazy", "space", "domains", "kernels", "groups", "options", "files", "stopping", "running",
-    "plots", "distributions", "gradients", "strategies", "search", "newton", "variational", "torch", "restarts",
-    "optuna", "driver", "problem_registry", "compare", "command", "__main__", "__init__",
+    "plots", "distributions", "gradients", "strategies", "rankings", "search", "newton", "variational", "torch",
+    "restarts", "optuna", "driver", "problem_registry", "compare", "command", "__main__", "__init__",
 )  # fmt: skip
 
 # the stations of one generation, in order: a layer and what happens there
@@ -32,7 +32,8 @@ GENERATION = (
     ("strategies", "sample: z, tags"),
     ("groups", "x = mean + sigma D A z"),
     ("driver", "evaluate f(x), anywhere"),
-    ("search", "tell(): ledger, ranks"),
+    ("search", "tell(): ledger"),
+    ("rankings", "scores"),
     ("strategies", "update: delta, M, sigma"),
     ("groups", "A <- A h(M)"),
     ("kernels", "compiled loops"),

@@ -21,7 +21,7 @@ from esgroup.compare.records import Cell, Cost, Ended, RunRecord
 from esgroup.compare.trial import Over, Recorder, Trial
 from esgroup.domains.box import make_box
 from esgroup.problem_registry import Task, find
-from esgroup.search import tell_input
+from esgroup.rankings import outcomes
 from esgroup.version import __version__
 
 Starts = Literal["random", "default"]
@@ -177,7 +177,7 @@ def _of_vectors(values: Callable[[Array], Array], chart: Chart) -> Callable[[Arr
 
 def _values(task: Task, points: Array) -> Array:
     values = [task.fun(point) for point in points] if task.batch is None else task.batch(points)
-    return tell_input.values(values, len(points))  # accepts what a search accepts
+    return outcomes.values(values, len(points))  # accepts what a search accepts
 
 
 def _gradient(gradient: Callable[[Array], Array], chart: Chart, vector: Array) -> Array:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,9 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.driver.crew import NotEvaluated, own_point
+from esgroup.rankings import AugmentedLagrangian, ByValue, Evaluated, Ranking
 
 _KINDS = "scipy.optimize.NonlinearConstraint, LinearConstraint, or a dict with 'type' and 'fun'"
-
-
-class Evaluated(NamedTuple):
-    """The outcome of an evaluation: a value, and the constraints g of the point."""
-
-    value: Any
-    constraints: tuple[float, ...]
 
 
 class BadConstraint(NotEvaluated, ValueError):
@@ -97,8 +91,19 @@ class Constraint:
 class Constraints:
     """All constraints of a call of `minimize`."""
 
-    all: tuple[Constraint, ...]
+    all: tuple[Constraint, ...] = ()
     single: bool = False  # whether it was given by itself, not in a list
+    given: Ranking = field(default_factory=ByValue)  # without constraints
+
+    def ranking(self, tolerance: Any) -> Ranking:
+        """What is better, with this tolerance as a user gives it."""
+        if not self.all:
+            return self.given
+        return AugmentedLagrangian(self.number, self.equalities, self.tolerances(tolerance))
+
+    def beside(self, call: Callable[[Any], Any], *, vectorized: bool) -> Callable[[Any], Any]:
+        """The function of a point whose outcome has the constraints beside the value."""
+        return WithConstraints(call, self, vectorized) if self.all else call
 
     @property
     def number(self) -> int:
@@ -133,12 +138,13 @@ class Constraints:
         """g(x)."""
         return tuple(float(g) for one in self.all for g in one.g(one.values(x)))
 
-    def presented(self, g: Array, multipliers: Array) -> tuple[list[Array], list[Array]]:
-        """c and multipliers for each constraint, as in SciPy's results."""
-        cuts = np.cumsum([sum(one.sizes) for one in self.all])[:-1]
-        parts = zip(self.all, np.split(g, cuts), np.split(multipliers, cuts), strict=True)
-        both = [one.presented(*part) for one, *part in parts]
-        return [c for c, _ in both], [multiplier for _, multiplier in both]
+    def present(self, result: Any) -> None:
+        """Show c and multipliers for each constraint in a result, as SciPy does."""
+        if self.all:
+            cuts = np.cumsum([sum(one.sizes) for one in self.all])[:-1]
+            parts = zip(self.all, np.split(result.constr, cuts), np.split(result.multipliers, cuts), strict=True)
+            both = [one.presented(*part) for one, *part in parts]
+            result.constr, result.multipliers = [c for c, _ in both], [multiplier for _, multiplier in both]
 
     @property
     def kept(self) -> KeptFeasible | None:
@@ -198,14 +204,15 @@ def _vector(name: str, returned: Any, x: Any) -> Array:
 # ---- from a user's arguments ------------------------------------------------------------------------------------
 
 
-def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None, linear: bool = True) -> Constraints | None:
+def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None, linear: bool = True) -> Constraints:
     """Read constraints: one of SciPy's objects or dicts, or several; their functions are called once, at x0.
 
-    `linear` says whether points are vectors, to which a matrix can be applied.
+    `linear` says whether points are vectors, to which a matrix can be applied. With a `Ranking` in their place, the
+    function of a point returns an `Evaluated`.
     """
-    given = [constraints] if _is_single(constraints) else constraints
-    if given is None:
-        return None
+    if isinstance(constraints, Ranking):
+        return Constraints(given=constraints)
+    given = [constraints] if _is_single(constraints) else () if constraints is None else constraints
     if not isinstance(given, Sequence):
         raise TypeError(f"constraints must be {_KINDS}, or a list of them, got {constraints!r}")
     several = not _is_single(constraints)
@@ -213,12 +220,12 @@ def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None, linear: 
     for i, one in enumerate(given):
         name = f"constraints[{i}]" if several else "constraints"
         if not linear and hasattr(one, "A"):
-            wanted = "a function of a point, because a LinearConstraint means nothing for named parameters"
+            wanted = "a function of a point, because a LinearConstraint is for vectors"
             raise ValueError(f"{name} must be {wanted}")
         found.append(_parse_one(name, one, x0))
     whole = Constraints(tuple(found), single=not several)
     if whole.number == 0:
-        return None
+        return Constraints()
     if linear:
         _refuse_contradictions(whole.all, bounds)
     if (kept := whole.kept) is not None and not kept(_own(x0)):
@@ -338,4 +345,4 @@ def _refuse_contradictions(constraints: Sequence[Constraint], bounds: Any) -> No
 
 def _own(x: Any) -> Any:
     """A point that a function may change."""
-    return own_point(x if isinstance(x, dict) else np.array(x, dtype=np.float64))
+    return np.array(x, dtype=np.float64) if isinstance(x, (list, tuple, np.ndarray)) else own_point(x)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from esgroup import checks
-from esgroup.driver.constraints import Evaluated
 from esgroup.driver.crew import Call, NotEvaluated, TooSlow, call_objective
-from esgroup.search.tell_input import number
+from esgroup.rankings.outcomes import Evaluated, number
 
 OnError = Literal["raise", "nan"] | type[Exception] | tuple[type[Exception], ...]
 
@@ -53,12 +52,12 @@ class Failures:
             return self._failed(_text(outcome))
         constrained = isinstance(outcome, Evaluated)
         value = one_number(outcome.value if constrained else outcome, x)
-        if constrained and any(not math.isfinite(g) for g in outcome.constraints):
+        if constrained and any(not math.isfinite(g) for g in outcome.beside):
             return self._failed("a constraint was NaN or infinite")
         if value != value:
             return self._failed("the value was NaN")
         self.in_a_row = 0
-        return Evaluated(value, outcome.constraints) if constrained else value
+        return Evaluated(value, outcome.beside) if constrained else value
 
     def _failed(self, text: str) -> float:
         self.in_a_row += 1

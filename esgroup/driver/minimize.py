@@ -16,7 +16,7 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.driver.asynchronous import Asynchronous
-from esgroup.driver.constraints import Constraints, WithConstraints, parse_constraints
+from esgroup.driver.constraints import Constraints, parse_constraints
 from esgroup.driver.evaluate import Enough, Evaluate, Way, number_of_workers, objective
 from esgroup.driver.failures import Failures, OnError
 from esgroup.driver.restarted import RestartedSearch
@@ -35,7 +35,6 @@ from esgroup.space import Space
 from esgroup.stopping.base import Stop
 from esgroup.stopping.budgets import parse_limits
 from esgroup.strategies.in_domain import can_begin_elsewhere
-from esgroup.strategies.lagrangian import AugmentedLagrangian
 
 if TYPE_CHECKING:
     from esgroup.newton.options import NewtonSettings
@@ -258,9 +257,8 @@ def minimize(
     must_differ({"history": history, "checkpoint": checkpoint})
     limits = parse_limits(max_evals, max_iters, max_time, target)
     constrained = _constraints(constraints, x0, bounds)
-    call = objective(fun, args)
     way = Way(
-        call if constrained is None else WithConstraints(call, constrained, vectorized),
+        constrained.beside(objective(fun, args), vectorized=vectorized),
         Failures(on_error, max_failures),
         vectorized,
         workers,
@@ -280,11 +278,8 @@ def minimize(
         else:
             x0 = mixture_over(basins, space, x0, sigma0, structure, bounds, rng)
         sigma0, options["structure"] = None, "auto"
-    rule = None
-    if constrained is not None:
-        tolerance = constrained.tolerances(constraint_tol)
-        rule = AugmentedLagrangian(constrained.number, constrained.equalities, tolerance)
-    first = Searcher(x0, sigma0, constraints=rule, rng=rng, stop=stop, **limits._asdict(), **options)
+    ranking = constrained.ranking(constraint_tol)
+    first = Searcher(x0, sigma0, constraints=ranking, rng=rng, stop=stop, **limits._asdict(), **options)
     if repeated is not None and not can_begin_elsewhere(first.strategy):
         raise ValueError(f"restarts are for searches over vectors and spaces, got {type(x0).__name__}")
     restarted = RestartedSearch(first, repeated)
@@ -295,24 +290,22 @@ def minimize(
         keeper.resume(restarted)
     else:
         must_be_new(checkpoint)
-    if constrained is not None:
-        restarted.search.accepts = constrained.kept
+    restarted.search.accepts = constrained.kept
     with ExitStack() as stack:
         observe = _observer(stack, callback, checks.flag("progress", progress), history, resume)
         shown = partial(_result, restarted, way.failures, constrained)
         return _run(restarted, _searching(way, restarted, stack), observe, keeper, shown)
 
 
-def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints | None:
-    """Read constraints, which are for vectors and for spaces of named parameters."""
+def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints:
+    """Read constraints on the points of a search that begins at x0."""
     if constraints is None or (isinstance(constraints, (list, tuple)) and not constraints):
-        return None
+        return Constraints()
     if isinstance(x0, Space):
         return parse_constraints(constraints, Searcher(x0).result.xmean, linear=False)
-    start = Searcher(x0).mean if not isinstance(x0, (list, tuple, np.ndarray)) else x0
-    if np.ndim(start) != 1:
-        raise ValueError(f"constraints are for searches over vectors and spaces of named parameters, got x0 = {x0!r}")
-    return parse_constraints(constraints, start, bounds=bounds)
+    start = x0 if isinstance(x0, (list, tuple, np.ndarray)) else Searcher(x0).result.xmean
+    vectors = np.ndim(start) == 1
+    return parse_constraints(constraints, start, bounds=bounds if vectors else None, linear=vectors)
 
 
 # ---- the run ----------------------------------------------------------------------------------------------------
@@ -352,10 +345,9 @@ def _run(
     return found
 
 
-def _result(restarted: RestartedSearch, failures: Failures, constrained: Constraints | None) -> SearchResult:
+def _result(restarted: RestartedSearch, failures: Failures, constrained: Constraints) -> SearchResult:
     result = restarted.result
-    if constrained is not None:
-        result.constr, result.multipliers = constrained.presented(result.constr, result.multipliers)
+    constrained.present(result)
     if failures.last and "failures" not in result.stop:
         result.message += f". The last failure: {failures.last}"
     return result

@@ -10,11 +10,9 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.driver.constraints import Evaluated
 from esgroup.files import checked
 from esgroup.restarts import Plan, Restarts, Schedule
-from esgroup.search import tell_input
-from esgroup.search.ledger import Mark
+from esgroup.search.ledger import Ledger, Mark
 from esgroup.search.searcher import Searcher
 from esgroup.stopping.budgets import BUDGETS, Limits, budget_reasons, parse_limits
 from esgroup.stopping.looking import look_at
@@ -39,11 +37,15 @@ class Past(NamedTuple):
     nit: int = 0
     nfailed: int = 0
     seconds: float = 0.0
-    best_f: float = math.nan
     best_x: Array | None = None
-    best_g: Array | None = None  # constraints of the best point
-    best_violation: float = 0.0
+    best: Array | None = None  # its value, with what was told beside it
+    feasible: bool = True
     multipliers: Array | None = None  # at the end of the run that has found it
+
+    @property
+    def best_f(self) -> float:
+        """The value of the best point."""
+        return math.nan if self.best is None else float(self.best[0])
 
 
 class RestartedSearch:
@@ -60,7 +62,7 @@ class RestartedSearch:
         self.plan = Plan(first.popsize)
         self.rng = None if restarts is None else first.rng.spawn(1)[0]
         self.other_reasons: dict[str, str] = {}  # why to stop, apart from limits and the search's own criteria
-        self.partial: dict[int, Any] | None = None  # after an exception: known values of the last ask, by row
+        self.partial: dict[int, list[float]] | None = None  # after an exception: known outcomes of the last ask, by row
         self.undo: Mark | None = None  # the ledger before it received them
         self.least_batch = 1  # workers that wait for points, where the search says how many are worth evaluating
         self._restarts, self._first = restarts, first.strategy
@@ -101,44 +103,43 @@ class RestartedSearch:
     @property
     def best_f(self) -> float:
         """Best value of all runs."""
-        return self.past.best_f if self._past_is_better else self.search.best_f
+        return self._books.best_f
 
     @property
     def best_x(self) -> Any:
         """Best point of all runs, as users see it; None before the first value."""
-        best = self._best_point
+        best = self._books.best_x
         return None if best is None else self.search.strategy.domain.to_user(best[None])[0]
 
     @property
-    def _best_point(self) -> Array | None:
-        return self.past.best_x if self._past_is_better else self.search.ledger.best_x
+    def best_outcome(self) -> Array | None:
+        """Best value of all runs with what was told beside it, None before the first value."""
+        return self._books.best
 
     @property
-    def _past_is_better(self) -> bool:
+    def _books(self) -> Past | Ledger:
+        """Those of the runs that have found the best point: the past ones, or the present one."""
         past, ledger = self.past, self.search.ledger
-        if past.best_x is None:
-            return False
-        return ledger.best_x is None or not (ledger.best_violation, ledger.best_f) < (past.best_violation, past.best_f)
+        if past.best is None or (ledger.best is not None and ledger.ranking.best(ledger.best[None], past.best) == 0):
+            return ledger
+        return past
 
     @property
     def best_constraints(self) -> Array | None:
         """Constraints of the best point of all runs, None if there are none."""
-        return self.past.best_g if self._past_is_better else self.search.ledger.best_g
+        best = self.best_outcome
+        return None if best is None or len(best) == 1 else best[1:]
 
     @property
     def multipliers(self) -> Array | None:
         """Lagrange multipliers of the run that has found the best point, None without constraints."""
-        past = self.past.multipliers if self._past_is_better else None
+        past = self.past.multipliers if self._books is self.past else None
         return self.search.multipliers if past is None else past
-
-    @property
-    def _best_violation(self) -> float:
-        return self.past.best_violation if self._past_is_better else self.search.ledger.best_violation
 
     @property
     def feasible(self) -> bool:
         """Whether the best point of all runs fulfils all constraints."""
-        return self.search.constraints is None or (self._best_point is not None and self._best_violation == 0.0)
+        return self._books.feasible
 
     @property
     def result(self) -> SearchResult:
@@ -175,10 +176,10 @@ class RestartedSearch:
         if planned is None:
             self.other_reasons["restarts"] = f"the restart strategy ended the search after {self.restart} restarts"
             return False
-        best = self.best_f, self._best_point, self.best_constraints, self._best_violation, self.multipliers
-        past = Past(self.restart + 1, self.nfev, self.nit, self.nfailed, self.seconds, *best)
+        books, totals = self._books, (self.nfev, self.nit, self.nfailed, self.seconds)
+        past = Past(self.restart + 1, *totals, books.best_x, books.best, books.feasible, self.multipliers)
         schedule, plan = planned
-        accepts, rule, note = self.search.accepts, self.search.constraints, self.search.model_note
+        accepts, ranking, note = self.search.accepts, self.search.ranking, self.search.model_note
         stop = self.search.rules
         for _ in range(_PLACES):
             strategy = elsewhere(self._first, plan.popsize, plan.sigma_factor, self.rng)
@@ -191,7 +192,7 @@ class RestartedSearch:
             self.other_reasons["restarts"] = "the strategy knows no other place to begin at"
             return False
         limits = _remaining(self.limits, past)
-        self.search = Searcher(strategy, constraints=rule, rng=self.rng.spawn(1)[0], stop=stop, **limits._asdict())
+        self.search = Searcher(strategy, constraints=ranking, rng=self.rng.spawn(1)[0], stop=stop, **limits._asdict())
         self.search.accepts, self.search.model_note = accepts, note
         self.past, self.schedule, self.plan = past, schedule, plan
         return True
@@ -220,44 +221,21 @@ class RestartedSearch:
 
     def tell(self, values: Any) -> None:
         """Pass on the values of all points that `ask` returned last."""
-        if self.partial is not None:
-            rows = self._missing()
-            whole = self.partial | dict(zip(rows, self._numbers(values, len(rows)), strict=True))
-            values = [whole[row] for row in sorted(whole)]
-        if self.search.constraints is not None:
-            values, constraints = _columns(self._numbers(values, len(values)))
-            self.search.tell(values, constraints=constraints)
-        else:
+        if self.partial is None:
             self.search.tell(values)
-        self.partial = self.undo = None
-
-    def _numbers(self, values: Any, n: int) -> list[Any]:
-        """Return n outcomes as numbers, or, with constraints, as lists of a value and its constraints."""
-        rule = self.search.constraints
-        if rule is None:
-            numbers: list[Any] = tell_input.values(values, n).tolist()
-            return numbers
-        rows = []
-        for value in values:
-            if isinstance(value, Evaluated):
-                value = [float(tell_input.values([value.value], 1)[0]), *value.constraints]
-            rows.append(value if isinstance(value, list) else [math.nan] * (1 + rule.number))
-        return rows
-
-    def _tell(self, points: Any, values: list[Any]) -> None:
-        """Pass on values of any points of the current run."""
-        if self.search.constraints is None:
-            self.search.tell(points, values)
             return
-        fitness, constraints = _columns(values)
-        self.search.tell(points, fitness, constraints=constraints)
+        missing = self._missing()
+        rows = self.search.ranking.outcomes(values, None, len(missing)).tolist()
+        told = _in_order(self.partial | dict(zip(missing, rows, strict=True)))
+        self.search.tell(told[:, 0], constraints=told[:, 1:])
+        self.partial = self.undo = None
 
     def salvage(self, arrived: dict[int, Any]) -> None:
         """After an exception, pass on the values that are numbers; `arrived` has them by row of the last `ask`."""
         rows, values = self._missing(), dict(self.partial or {})
         for i, value in arrived.items():
             with suppress(ValueError, TypeError):
-                values[rows[i]] = self._numbers([value], 1)[0]
+                values[rows[i]] = self.search.ranking.outcomes([value], None, 1)[0].tolist()
         self.partial = values
         self.tell_partial()
 
@@ -265,10 +243,10 @@ class RestartedSearch:
         """Pass on the values of a partial generation; `restore` undoes this, so that it can be completed."""
         if not self.partial or self.undo is not None:
             return
-        search, rows = self.search, sorted(self.partial)
-        self.undo, nit = search.ledger.mark(), search.ledger.nit
-        self._tell(self._points(rows), [self.partial[row] for row in rows])
-        if search.ledger.nit > nit:  # the generation was complete
+        ledger, told = self.search.ledger, _in_order(self.partial)
+        self.undo, nit = ledger.mark(), ledger.nit
+        self.search.tell(self._points(sorted(self.partial)), told[:, 0], constraints=told[:, 1:])
+        if ledger.nit > nit:  # the generation was complete
             self.partial = self.undo = None
 
     def points_out(self) -> list[Any]:
@@ -280,20 +258,15 @@ class RestartedSearch:
 
     def tell_one(self, x: Any, value: Any, *, current: bool) -> None:
         """Pass on the value of a point; that of an earlier run counts, but does not move the present one."""
-        told = self._numbers([value], 1)
         if current:
-            self._tell([x], told)
+            self.search.tell([x], [value])
             return
-        past, rule = self.past, self.search.constraints
-        number, violation, constraints = told[0], 0.0, None
-        if rule is not None:
-            number, constraints = told[0][0], np.array(told[0][1:])
-            violation = rule.violation_of(constraints)
-        failed = math.isnan(number)
-        past = past._replace(nfev=past.nfev + 1, nfailed=past.nfailed + failed)
-        if not failed and (past.best_x is None or (violation, number) < (past.best_violation, past.best_f)):
-            best_x = self.search.strategy.domain.from_user("x", [x])[0]
-            past = past._replace(best_f=number, best_x=best_x, best_g=constraints, best_violation=violation)
+        past, ranking = self.past, self.search.ranking
+        told = ranking.outcomes([value], None, 1)
+        past = past._replace(nfev=past.nfev + 1, nfailed=past.nfailed + int(np.isnan(told[0, 0])))
+        if ranking.best(told, past.best) is not None:
+            best_x, feasible = self.search.strategy.domain.from_user("x", [x])[0], bool(ranking.feasible(told)[0])
+            past = past._replace(best_x=best_x, best=told[0], feasible=feasible)
         self.past = past
         self.search.limits = _remaining(self.limits, past)
 
@@ -337,8 +310,9 @@ class RestartedSearch:
         points, ledger = _outstanding_points(self.search), self.search.ledger
         ledger.last = ledger.asked[-1]
         ledger.last.nit, ledger.last.out = ledger.nit, set(range(len(points)))  # its points are not late
-        most = len(points) - 1
-        self.partial = {checks.whole_number("row", row, most=most): _as_numbers(value) for row, value in partial}
+        most, wide = len(points) - 1, 1 + self.search.ranking.columns
+        rows = [(checks.whole_number("row", row, most=most), _row(outcome, wide)) for row, outcome in partial]
+        self.partial = dict(rows)
         if self.partial:
             ledger.rewind(_from_json(Mark, undo, self.search.shape))
 
@@ -355,13 +329,16 @@ def _start_of(strategy: Strategy) -> Any:
     return strategy.domain.to_user(strategy.mean(strategy.start())[None])[0]
 
 
-def _columns(rows: list[Any]) -> tuple[list[float], list[list[float]]]:
-    """Return the values and the constraints of rows that have both."""
-    return [row[0] for row in rows], [row[1:] for row in rows]
+def _in_order(partial: dict[int, list[float]]) -> Array:
+    """The outcomes of rows, in the order of these."""
+    return np.array([partial[row] for row in sorted(partial)])
 
 
-def _as_numbers(value: Any) -> Any:
-    return [float(number) for number in value] if isinstance(value, list) else float(value)
+def _row(outcome: list[float], wide: int) -> list[float]:
+    """Check a stored outcome: a value and what was told beside it."""
+    if len(outcome) != wide:
+        raise ValueError(f"an outcome must have {wide} numbers, got {len(outcome)}")
+    return [float(number) for number in outcome]
 
 
 def _as_json(kept: Past | Mark) -> dict[str, Any]:
@@ -372,15 +349,14 @@ def _as_json(kept: Past | Mark) -> dict[str, Any]:
 # types of the stored fields; those that are not listed are int
 _KINDS = {
     "seconds": float,
-    "best_f": float,
-    "best_violation": float,
     "sigma_factor": float,
     "small": bool,
+    "feasible": bool,
     "best_x": list,
-    "best_g": list,
+    "best": list,
     "multipliers": list,
 }
-_OPTIONAL = ("best_x", "best_g", "multipliers", "max_evals")
+_OPTIONAL = ("best_x", "best", "multipliers", "max_evals")
 
 
 def _from_json(kind: Any, saved: dict[str, Any], shape: tuple[int, ...] = ()) -> Any:
@@ -391,7 +367,7 @@ def _from_json(kind: Any, saved: dict[str, Any], shape: tuple[int, ...] = ()) ->
         values[name] = get(saved, name, _KINDS.get(name, int))
     if values.get("best_x") is not None:
         values["best_x"] = checks.real_array("best_x", values["best_x"], shape)
-    for name in ("best_g", "multipliers"):
+    for name in ("best", "multipliers"):
         if values.get(name) is not None:
             values[name] = checks.real_array(name, values[name], (None,))
     return kind(**values)

@@ -55,7 +55,7 @@ class Keeper(FileKeeper[RestartedSearch]):
             difference = (
                 origin_difference(origin._replace(arguments={}), self._origin)  # the problem first
                 or self._difference(search.strategy, restarted.search.strategy)
-                or _constraint_difference(search, restarted.search)
+                or restarted.ranking.difference(search.ranking)
                 or self._popsize_difference(search, header, restarted.search)
                 or origin_difference(origin, self._origin, not_given)
             )
@@ -79,18 +79,6 @@ class Keeper(FileKeeper[RestartedSearch]):
         run = header.get("run")
         first = saved.popsize if run is None else files.entry(run["schedule"], "popsize", int)
         return None if first == given.popsize else f"its popsize is {first}, not {given.popsize}"
-
-
-def _constraint_difference(saved: Searcher, given: Searcher) -> str | None:
-    theirs, ours = saved.constraints, given.constraints
-    if theirs == ours:
-        return None
-    if (theirs and theirs.number) != (ours and ours.number):
-        has = f"has {theirs.number} constraints" if theirs else "has no constraints"
-        return f"it {has}, not {ours.number if ours else 'none'}"
-    if theirs and ours and theirs.tolerance != ours.tolerance:
-        return f"its constraint_tol is the tolerance {theirs.tolerance}, not {ours.tolerance}"
-    return "other constraints of it are equalities"
 
 
 def _size(strategy: Strategy) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from esgroup.optuna.translation import Translation
-from esgroup.search import constrained
 from esgroup.search.ledger import Asked, tags_of
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Drawn
@@ -106,7 +105,7 @@ class Following:
         if self._drawn is None or self._drawn_for != key:
             drawn = strategy.sample(search.state, size, np.random.default_rng(key))
             if block == 0:
-                drawn = constrained.with_inner_point(drawn, ledger.inner)
+                drawn = ledger.ranking.placed(ledger.standing, drawn, strategy, search.state)
             self._drawn, self._drawn_for = drawn, key
         one = slice(row, row + 1)
         tags = tags_of(self._drawn)[one]

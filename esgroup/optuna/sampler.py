@@ -21,7 +21,6 @@ from esgroup.optuna.translation import Translation, searchable
 from esgroup.search.searcher import Searcher
 from esgroup.space import Space
 from esgroup.strategies.in_domain import elsewhere
-from esgroup.strategies.lagrangian import AugmentedLagrangian
 
 if TYPE_CHECKING:
     from esgroup.groups import Group
@@ -241,13 +240,13 @@ class _Maker:
 
     def __call__(self, run: Run, constraints: int) -> Searcher:
         sampler = self.sampler
-        rule = AugmentedLagrangian(constraints, tolerance=0.0) if constraints else None  # Optuna tolerates nothing
-        first = Searcher(self.space, popsize=sampler._popsize, structure=sampler._structure, constraints=rule)
+        limits: dict[str, Any] = {"constraints": constraints, "constraint_tol": 0.0}  # Optuna tolerates nothing
+        first = Searcher(self.space, popsize=sampler._popsize, structure=sampler._structure, **limits)
         if run.number == 0:
             return first
         popsize = first.popsize << min(run.number, _MOST_DOUBLINGS)
         again = elsewhere(first.strategy, popsize, 1.0, np.random.default_rng(run.seed))
-        return first if again is None else Searcher(again, constraints=rule)
+        return first if again is None else Searcher(again, **limits)
 
 
 def _entropy() -> int:

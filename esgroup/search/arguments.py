@@ -20,7 +20,8 @@ from esgroup.domains.box import Box, make_box
 from esgroup.domains.named import Named, free_domain
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
-from esgroup.search.models import assisted
+from esgroup.rankings import AugmentedLagrangian, ByValue, Ranking
+from esgroup.search.models import assisted, has_model
 from esgroup.space import Space
 from esgroup.space.parameters import Parameter, spelled
 from esgroup.stopping.budgets import Limits
@@ -29,7 +30,6 @@ from esgroup.strategies.categorical import CategoricalSearch
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.frames import FULL_UP_TO
 from esgroup.strategies.in_domain import Within, innermost, within
-from esgroup.strategies.lagrangian import AugmentedLagrangian
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.registry import strategy_class
@@ -52,13 +52,13 @@ class Place(NamedTuple):
 
 
 def strategy_for(
-    start: Any, sigma0: Any, options: SearchOptions, limits: Limits, rule: AugmentedLagrangian | None
+    start: Any, sigma0: Any, options: SearchOptions, limits: Limits, ranking: Ranking
 ) -> Strategy:
     """Return the strategy for a start: a point, a distribution, a strategy, or another search as `Inherited`."""
-    strategy = _strategy(start, sigma0, options, limits, constrained=rule is not None)
-    if rule is not None and not strategy.takes_constraints:
-        text = "constraints are for searches over vectors and over spaces of named parameters"
-        raise ValueError(f"{text}, not over {strategy.about}")
+    strategy = _strategy(start, sigma0, options, limits, constrained=not ranking.by_values)
+    modelled = has_model(strategy) or options.model == "quadratic"
+    if not ranking.by_values and (needs := "model='quadratic'" if modelled else strategy.needs_values):
+        raise ValueError(f"constraints cannot be combined with {needs}: leave one of them out")
     return strategy
 
 
@@ -172,19 +172,15 @@ def _vector_search(start: Any, sigma0: Any, options: SearchOptions, named: Named
     return search if place.box.plain else Within(place.box, search)
 
 
-def constraint_rule(
-    constraints: int | AugmentedLagrangian | None, equalities: Any, tolerance: Any
-) -> AugmentedLagrangian | None:
-    """Return how a search treats its constraints, None if it has none."""
-    if isinstance(constraints, AugmentedLagrangian):
+def ranking_for(constraints: int | Ranking | None, equalities: Any, tolerance: Any) -> Ranking:
+    """Return what is better: by values, by constraints too, or by a ranking that was given."""
+    if isinstance(constraints, Ranking):
         return constraints
     number = 0 if constraints is None else checks.whole_number("constraints", constraints)
-    if number == 0:
-        if constraints is None and not _is_empty(equalities):
-            text = "equalities are indices of constraints, whose number must be given, too"
-            raise ValueError(f"{text}: got {equalities!r}")
-        return None
-    return AugmentedLagrangian(number, equalities, tolerance)
+    if constraints is None and not _is_empty(equalities):
+        text = "equalities are indices of constraints, whose number must be given, too"
+        raise ValueError(f"{text}: got {equalities!r}")
+    return AugmentedLagrangian(number, equalities, tolerance) if number else ByValue()
 
 
 def _is_empty(value: Any) -> bool:

@@ -54,7 +54,7 @@ def generation_size(batch: int, lag: float) -> float:
 
 
 def samples(
-    strategy: Strategy, state: Any, nit: int, points: Array, values: Array, found: Sequence[Found | None]
+    strategy: Strategy, state: Any, nit: int, points: Array, outcomes: Array, found: Sequence[Found | None]
 ) -> PooledSamples:
     """Points of the present distribution, generation `nit`, as they were drawn; others as they are in it now.
 
@@ -70,4 +70,4 @@ def samples(
         local |= zip(foreign, strategy.shortened(strategy.local(state, points[foreign])), strict=True)
     tags = [0 if place is None or place.asked.nit < nit else place.tag for place in found]
     rows = [local[i] for i in range(len(points))]
-    return PooledSamples(np.array(rows), np.array(tags, dtype=np.int64), values.copy())
+    return PooledSamples(np.array(rows), np.array(tags, dtype=np.int64), outcomes.copy())

@@ -10,20 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from esgroup import checks
 from esgroup.checks import Array
 from esgroup.kernels import jit
+from esgroup.rankings import Ranking
 from esgroup.stopping.values import Record
 from esgroup.strategies.base import Drawn, Indices
-from esgroup.strategies.lagrangian import AugmentedLagrangian, LagrangianState
 
 
 class PooledSamples(NamedTuple):
-    """Local coordinates, tags and values of points: less than a generation of them waits in the pool."""
+    """Local coordinates, tags and outcomes of points: less than a generation of them waits in the pool."""
 
     local: Array
     tags: Indices
-    values: Array  # (n,); with constraints (n, 1 + m)
+    outcomes: Array  # (n, 1 + columns)
 
 
 @dataclass(eq=False)
@@ -72,10 +71,9 @@ class Mark(NamedTuple):
     nfev: int
     nfailed: int
     pool: int
-    best_f: float
     best_x: Array | None
-    best_g: Array | None = None
-    remembered: int = 0  # evaluations from which the models of constraints are fitted
+    best: Array | None  # the outcome of the best point
+    ranked: int  # the mark of the ranking
 
 
 class Clock:
@@ -129,20 +127,14 @@ class Clock:
 class Ledger:
     """Counts, the best point, the points that are out, and values that do not make a generation yet.
 
-    With constraints, values are rows of a value and its constraints, and the best point is the best feasible one, or
-    that of the least violation.
+    What is told of points are rows of outcomes (n, 1 + columns); `ranking` says which is the best of them.
     """
 
-    def __init__(self, shape: tuple[int, ...], rule: AugmentedLagrangian | None = None) -> None:
-        self.rule = rule
-        self.lagrangian: LagrangianState | None = None if rule is None else rule.start(shape)
-        self.inner: Array | None = None  # a point to try in the next generation of a search with constraints
-        self.best_g: Array | None = None
-        self.best_violation = 0.0
+    def __init__(self, shape: tuple[int, ...], ranking: Ranking) -> None:
+        self.ranking, self.standing = ranking, ranking.start(shape)  # what it remembers
         self.nfev = self.nfailed = 0
         self.nit = 0  # moves of the distribution: generations, or parts of them (`Strategy.generations` counts)
-        self.best_x: Array | None = None
-        self.best_f = math.nan
+        self.set_best(None, None)
         self.record = Record()
         self.clock = Clock()
         self.asked: list[Asked] = []  # with points that are out, oldest first
@@ -162,8 +154,7 @@ class Ledger:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if self.best_x is not None:
-            checks.read_only(self.best_x)  # which copies of arrays are not
+        self.set_best(self.best_x, self.best)  # read-only, which copies of arrays are not
 
     # ---- asks ---------------------------------------------------------------------------------------------------
 
@@ -219,58 +210,37 @@ class Ledger:
                 if place.asked is self.last:
                     self.last = None
 
-    def take_back_last(self) -> None:
-        """The last ask is no longer out."""
-        if self.last is not None:
-            self.last.out.clear()
-            self.last = None
-
     def age(self, place: Found | None) -> int:
         """How many generations have ended since a point was asked for; 0 if it was not."""
         return 0 if place is None else self.nit - place.asked.nit
 
     # ---- values -------------------------------------------------------------------------------------------------
 
-    def count(self, points: Array, values: Array) -> None:
-        """Count values, some of which may be NaN, and keep the best point."""
+    def count(self, points: Array, outcomes: Array) -> None:
+        """Count outcomes, some of which may have failed, and keep the best point."""
+        values = outcomes[:, 0]
         self.nfev += len(values)
-        if self.rule is not None and self.lagrangian is not None:
-            self.nfailed += int(np.isnan(values[:, 0]).sum())
-            self.lagrangian = self.rule.with_outcomes(self.lagrangian, points, values)
-        else:
-            self.nfailed += int(np.isnan(values).sum())
-        self.note_first_best(points, values)
+        self.nfailed += int(np.count_nonzero(values != values))
+        if self.ranking.remembers:
+            self.standing = self.ranking.counted(self.standing, points, outcomes)
+        if (i := self.ranking.best(outcomes, self.best)) is not None:
+            self.set_best(points[i].copy(), outcomes[i].copy())
 
-    def note_first_best(self, points: Array, values: Array) -> None:
-        """Keep the point with the best value, of equal ones the first, if it is the best so far."""
-        if self.rule is not None:
-            self._note_first_feasible(self.rule.violation(values[:, 1:]), points, values)
-            return
-        good = np.flatnonzero(~np.isnan(values))
-        if len(good):
-            i = good[values[good].argmin()]
-            self.note_best(points, i, values[i].item())
+    def note_best(self, points: Array, outcomes: Array) -> None:
+        """Keep the best of these points, of equal ones the first, if it is the best so far; they count elsewhere."""
+        if (i := self.ranking.best(outcomes, self.best)) is not None:
+            self.set_best(points[i].copy(), outcomes[i].copy())
 
-    def _note_first_feasible(self, violation: Array, points: Array, values: Array) -> None:
-        """The same with constraints: the least violation comes first, which is 0 for all feasible points."""
-        good = np.flatnonzero(~np.isnan(values[:, 0]))
-        if not len(good):
-            return
-        i = good[np.lexsort((values[good, 0], violation[good]))[0]]
-        found = violation[i].item(), values[i, 0].item()
-        if self.best_x is None or found < (self.best_violation, self.best_f):
-            self.best_x, self.best_g = checks.read_only(points[i].copy()), checks.read_only(values[i, 1:].copy())
-            self.best_violation, self.best_f = found
-
-    @property
-    def feasible_f(self) -> float:
-        """The best value of a feasible point, NaN if there is none."""
-        return self.best_f if self.best_violation == 0.0 else math.nan
-
-    def note_best(self, points: Array, i: Any, value: float) -> None:
-        """Keep point i if its value is the best so far."""
-        if not value >= self.best_f:  # which may be NaN
-            self.best_x, self.best_f = checks.read_only(points[i].copy()), value
+    def set_best(self, x: Array | None, outcome: Array | None) -> None:
+        """Make a point with its outcome the best one, which may both be None."""
+        self.best_x, self.best = x, outcome
+        row = np.full(1 + self.ranking.columns, math.nan) if outcome is None else outcome
+        if x is not None and outcome is not None:
+            x.setflags(write=False)
+            outcome.setflags(write=False)
+        self.best_f: float = row[0].item()
+        self.feasible = bool(self.ranking.feasible(row[None])[0])
+        self.feasible_f = self.best_f if self.feasible else math.nan  # of a feasible point, NaN if there is none
 
     def end_generation(self, ranked: list[float], most_out: int) -> None:
         """Count a generation, or a part of one: points that are out belong to an older distribution from now on.
@@ -311,18 +281,14 @@ class Ledger:
 
     def mark(self) -> Mark:
         """The present books."""
-        remembered = 0 if self.lagrangian is None else len(self.lagrangian.points)
-        best = self.best_f, self.best_x, self.best_g
-        return Mark(self.nfev, self.nfailed, len(self.pool), *best, remembered)
+        ranked = self.ranking.mark(self.standing)
+        return Mark(self.nfev, self.nfailed, len(self.pool), self.best_x, self.best, ranked)
 
     def rewind(self, mark: Mark) -> None:
         """Forget values that were told since the mark; no generation may have ended since."""
-        self.nfev, self.nfailed, self.best_f, self.best_x = mark.nfev, mark.nfailed, mark.best_f, mark.best_x
-        self.best_g = mark.best_g
-        self.best_violation = 0.0 if self.rule is None else self.rule.violation_of(mark.best_g)
-        if self.lagrangian is not None:
-            points, outcomes = self.lagrangian.points[: mark.remembered], self.lagrangian.outcomes[: mark.remembered]
-            self.lagrangian = self.lagrangian._replace(points=points, outcomes=outcomes)
+        self.nfev, self.nfailed = mark.nfev, mark.nfailed
+        self.set_best(mark.best_x, mark.best)
+        self.standing = self.ranking.rewound(self.standing, mark.ranked)
         del self.pool[mark.pool :]
 
 

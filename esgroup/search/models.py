@@ -48,8 +48,6 @@ def assisted(
         few = max_evals is not None and max_evals <= FEW * plain.size
         use = few and not constrained and isinstance(plain.structure, Full) and _can_be_assisted(plain)
         return ModelSearch(plain) if use else plain
-    if constrained:
-        raise ValueError("constraints cannot be combined with model='quadratic': leave one of them out")
     inner = innermost(plain)
     numbers = innermost(inner.numbers) if isinstance(inner, ProductSearch) else inner
     refuse_without_model(options, numbers.group if isinstance(numbers, VectorSearch) else None)
@@ -81,7 +79,7 @@ def remark(search: Any, *, ended: bool, noisy: bool) -> str:
     interval = search.ledger.clock.interval
     if search.model_note or not ended or noisy or interval is None or interval <= SLOW:
         return str(search.model_note)
-    if search.constraints is not None or not _can_be_assisted(search.strategy):
+    if not search.ranking.by_values or not _can_be_assisted(search.strategy):
         return ""
     time = f"{1e3 * interval:.0f} ms" if interval < 1.0 else f"{interval:,.1f} s"
     return f'A value came every {time}: model="quadratic" takes about a third of the evaluations on smooth functions'

@@ -6,8 +6,6 @@ import copy
 import math
 from typing import Any
 
-import numpy as np
-
 from esgroup.running.result import SearchResult
 from esgroup.search import models
 from esgroup.stopping.budgets import status_of
@@ -36,19 +34,8 @@ def result(search: Any) -> SearchResult:
         noisy=noisy,
         structure=str(search.structure),
         **search.result_fields,
-        **constraint_fields(search),
+        **search.ranking.fields(search.best_outcome, search.multipliers),
     )
-
-
-def constraint_fields(search: Any) -> dict[str, Any]:
-    """What the result of a search with constraints has besides, by name."""
-    rule, at_best = search.constraints, search.best_constraints
-    if rule is None:
-        return {}
-    constr = np.full(rule.number, math.nan) if at_best is None else at_best.copy()
-    violation = float(rule.violations(constr).max())
-    feasible = at_best is not None and search.feasible
-    return {"feasible": feasible, "constr": constr, "constr_violation": violation, "multipliers": search.multipliers}
 
 
 def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:
@@ -60,9 +47,8 @@ def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:
         parts.append(f"All {search.nfailed:,} evaluations failed: x is the mean of the search distribution")
     elif search.nfailed:
         parts.append(f"{search.nfailed:,} of {search.nfev:,} evaluations failed (NaN)")
-    if search.constraints is not None and search.best_x is not None and not search.feasible:
-        violated = constraint_fields(search)["constr_violation"]
-        parts.append(f"No feasible point was found: x has the least violation, {violated:.3g}, beyond constraint_tol")
+    if search.best_outcome is not None and (remark := search.ranking.note(search.best_outcome)):
+        parts.append(remark)
     if noisy:
         advice = ', and try noise="adapt"' * search.strategy.may_adapt
         parts.append(f"The values look noisy, or rugged. If there is noise, the best value is luck: take xmean{advice}")

@@ -14,14 +14,14 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
-from esgroup.search import arguments, constrained, feasible, late, models, tell_input
+from esgroup.rankings import AugmentedLagrangian, Ranking, feasible
+from esgroup.search import arguments, late, models, tell_input
 from esgroup.search.ledger import Found, Ledger, ids_of
 from esgroup.stopping.base import Rule, Stop, as_rules
 from esgroup.stopping.budgets import parse_limits
 from esgroup.stopping.looking import look_at
 from esgroup.stopping.values import looks_noisy
 from esgroup.strategies.base import Drawn, Indices, Strategy, Told, on_plateau
-from esgroup.strategies.lagrangian import AugmentedLagrangian
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -58,7 +58,8 @@ class Searcher:
         elsewhere 0.3 max|x0|, or 1 if x0 is 0.
     {options}
     constraints : default None
-        How many constraints g <= 0 a point has: `tell` then needs their values beside each fitness.
+        How many constraints g <= 0 a point has: `tell` then needs their values beside each fitness. Or another
+        `esgroup.rankings.Ranking` that says what is told beside values, and which points are better.
     equalities : default ()
         Indices of the constraints that must be 0, not only at most 0.
     constraint_tol : default 1e-6
@@ -104,7 +105,7 @@ class Searcher:
         cov0: Any = None,
         fixed: Any = None,
         integer: Any = None,
-        constraints: int | AugmentedLagrangian | None = None,
+        constraints: int | Ranking | None = None,
         equalities: Any = (),
         constraint_tol: float | list[float] | tuple[float, ...] | Array = 1e-6,
         rng: Any = None,
@@ -120,11 +121,11 @@ class Searcher:
         if isinstance(start, Searcher):
             start = arguments.Inherited(start.strategy, start.state)
         self.rng = arguments.generator(rng)
-        rule = arguments.constraint_rule(constraints, equalities, constraint_tol)
-        strategy = arguments.strategy_for(start, sigma0, chosen(given), self.limits, rule)
+        ranking = arguments.ranking_for(constraints, equalities, constraint_tol)
+        strategy = arguments.strategy_for(start, sigma0, chosen(given), self.limits, ranking)
         self.strategy: Strategy = strategy
         self.state: Any = strategy.start(self.rng)
-        self.ledger = Ledger(self.strategy.shape, rule)
+        self.ledger = Ledger(self.strategy.shape, ranking)
         self.accepts: Callable[[Any], bool] | None = None  # of a point as users see it: all others are not handed out
         self.structure_note = self.strategy.note
         self.model_note = "" if strategy is start else models.note(model, strategy)
@@ -167,8 +168,8 @@ class Searcher:
             x0 = warm_start.moved_inside(x0, options.get("bounds"), options.get("integer"))
             search = cls(x0, sigma0, cov0=cov0, **options)
             points, values = warm_start.feasible_rows(search.strategy, X, f)
-        if search.ledger.rule is None:  # of constraints the data do not tell
-            search.ledger.best_x, search.ledger.best_f = warm_start.best_of(points, values)
+        if not search.ledger.ranking.columns:  # of which the data do not tell
+            search.ledger.note_best(points, values[:, None])
         search.state = search.strategy.on_data(search.state, points, values)
         return search
 
@@ -210,10 +211,11 @@ class Searcher:
         return strategy.domain.to_user(shown) if strategy.domain.converts else shown
 
     def _draw(self, n: int, spare: Drawn | None = None) -> Drawn:
-        """n points of the present distribution; in a constrained search one of them may be an inner point."""
+        """n points of the present distribution, some of which the ranking may have chosen."""
         strategy, ledger = self.strategy, self.ledger
         drawn = strategy.sample(self.state, n, self.rng, spare)
-        drawn = constrained.with_inner_point(drawn, ledger.inner)
+        if ledger.ranking.places:
+            drawn = ledger.ranking.placed(ledger.standing, drawn, strategy, self.state)
         if self.accepts is None:
             return drawn
         return feasible.accepted(strategy, self.state, self.rng, drawn, self.accepts, ledger.best_x)
@@ -286,7 +288,7 @@ class Searcher:
 
     def _tell(self, told: tuple[Any, ...], constraints: Any) -> None:
         one = told[0] if len(told) == 1 else None
-        if constraints is None and self.ledger.rule is not None and tell_input.are_triples(self.strategy, one):
+        if constraints is None and self.ledger.ranking.columns and tell_input.are_triples(self.strategy, one):
             X, fitness, constraints = tell_input.from_triples(one)
             self._tell_points(self.strategy.domain.from_user("X", X), fitness, constraints)
         elif len(told) == 1 and (type(one) is np.ndarray or not self.strategy.domain.are_pairs(one)):
@@ -297,31 +299,22 @@ class Searcher:
         else:
             raise TypeError(f"tell() takes fitness, or X and fitness, got {len(told)} arguments")
 
-    def _outcomes(self, fitness: Any, constraints: Any, n: int) -> Array:
-        """Values (n,); in a search with m constraints values and constraints (n, 1 + m), all NaN where a run failed."""
-        rule = self.ledger.rule
-        values = tell_input.values(fitness, n)
-        if rule is None:
-            if constraints is not None:
-                raise ValueError("constraints were told, but the search has none: pass their number to Searcher")
-            return values
-        return tell_input.outcomes(values, constraints, rule.number)
-
     def _tell_last(self, fitness: Any, constraints: Any) -> None:
         ledger, last = self.ledger, self.ledger.last
         if last is None:
             again = "tell(fitness) was called twice for one ask(), or without one: ask() again, or tell(X, fitness)"
             raise RuntimeError(again if ledger.nfev else "tell() was called before ask()")
         drawn = last.drawn
-        values = self._outcomes(fitness, constraints, len(drawn.points))
-        ledger.take_back_last()
-        if ledger.pool or ledger.lag > 1 or last.nit != ledger.nit or len(values) < self.batch_size:
-            self._add(drawn.points, values, [Found(last, row) for row in range(len(values))])
+        outcomes = ledger.ranking.outcomes(fitness, constraints, len(drawn.points))
+        last.out.clear()
+        ledger.last = None
+        if ledger.pool or ledger.lag > 1 or last.nit != ledger.nit or len(outcomes) < self.batch_size:
+            self._add(drawn.points, outcomes, [Found(last, row) for row in range(len(outcomes))])
         else:
             strategy = self.strategy
             if ledger.lag:
-                _, ledger.lag = late.judged(ledger.lag, [0] * len(values), self.batch_size)
-            self._move(drawn.points, drawn.local, drawn.tags, values, values, drawn.ids, drawn.memo)
+                _, ledger.lag = late.judged(ledger.lag, [0] * len(outcomes), self.batch_size)
+            self._move(drawn.points, drawn.local, drawn.tags, outcomes, outcomes, drawn.ids, drawn.memo)
             self._spare = drawn if self.strategy is strategy else None
 
     def _tell_points(self, points: Array, fitness: Any, constraints: Any) -> None:
@@ -330,16 +323,16 @@ class Searcher:
         if last is not None and len(ledger.asked) <= 1 and np.array_equal(last.drawn.points, points):
             self._tell_last(fitness, constraints)
             return
-        values = self._outcomes(fitness, constraints, len(points))
+        outcomes = ledger.ranking.outcomes(fitness, constraints, len(points))
         if not len(points):
             return
         found = ledger.recognised(points)
         if None in found:
             self.strategy.domain.check("X", points)
         ledger.take_back(found)
-        self._add(points, values, found)
+        self._add(points, outcomes, found)
 
-    def _add(self, points: Array, values: Array, found: Sequence[Found | None]) -> None:
+    def _add(self, points: Array, outcomes: Array, found: Sequence[Found | None]) -> None:
         """Add points that were asked for, some in earlier generations, and points that were not (None).
 
         Less than a generation is kept; once there is one, the distribution moves with all that is there.
@@ -347,64 +340,62 @@ class Searcher:
         ledger, batch = self.ledger, self.batch_size
         moving, ledger.lag = late.judged(ledger.lag, [ledger.age(place) for place in found], batch)
         if not all(moving):
-            ledger.note_first_best(points, values)  # before the order changes
+            ledger.note_best(points, outcomes)  # before the order changes
             still = np.logical_not(moving)
-            self._keep(points[still], values[still], [place for place in itertools.compress(found, still)])
-            points, values, found = points[moving], values[moving], list(itertools.compress(found, moving))
+            self._keep(points[still], outcomes[still], list(itertools.compress(found, still)))
+            points, outcomes, found = points[moving], outcomes[moving], list(itertools.compress(found, moving))
         if not len(points):
             return
-        samples = late.samples(self.strategy, self.state, ledger.nit, points, values, found)
+        samples = late.samples(self.strategy, self.state, ledger.nit, points, outcomes, found)
         pool = [*ledger.pool, samples]
-        if sum(len(part.values) for part in pool) < late.generation_size(batch, ledger.lag):
-            self._keep(points, values, found)
+        if sum(len(part.outcomes) for part in pool) < late.generation_size(batch, ledger.lag):
+            self._keep(points, outcomes, found)
             ledger.pool = pool
             return
         local, tags, pooled = (np.concatenate(parts) for parts in zip(*pool, strict=True))
-        self._move(points, local, tags, pooled, samples.values, _ids(found), None)
+        self._move(points, local, tags, pooled, samples.outcomes, _ids(found), None)
         ledger.pool = []
 
-    def _keep(self, points: Array, values: Array, found: Sequence[Found | None]) -> None:
-        """Count values that do not move the distribution, or not yet."""
-        self.ledger.count(points, values)
+    def _keep(self, points: Array, outcomes: Array, found: Sequence[Found | None]) -> None:
+        """Count outcomes that do not move the distribution, or not yet."""
+        self.ledger.count(points, outcomes)
         if self.strategy.every_value:
-            self._tell_values(points, values, _ids(found))
+            self._tell_values(points, outcomes, _ids(found))
 
-    def _tell_values(self, points: Array, values: Array, ids: Any) -> None:
-        """Pass on values that end no generation."""
+    def _tell_values(self, points: Array, outcomes: Array, ids: Any) -> None:
+        """Tell the strategy values that end no generation."""
         none = np.empty((0, 0)), np.empty(0, dtype=np.int64)
-        told = Told(*none, first=self._first_spread, points=points, values=values, ids=ids)
+        told = self._with_values(Told(*none, first=self._first_spread), points, outcomes, ids)
         self.state = self.strategy.update(self.state, told)
 
+    def _with_values(self, told: Told, points: Array, outcomes: Array, ids: Any) -> Told:
+        """Tell the strategy values besides, infinite where a point is not feasible."""
+        values = outcomes[:, 0]
+        counts = self.ledger.ranking.feasible(outcomes) | np.isnan(values)
+        return told._replace(points=points, values=np.where(counts, values, math.inf), ids=ids)
+
     def _move(
-        self, points: Array, local: Array, tags: Any, values: Array, new: Array, ids: Any, memo: Any
+        self, points: Array, local: Array, tags: Any, outcomes: Array, new: Array, ids: Any, memo: Any
     ) -> None:
-        """One generation, of which the `points` with their `new` values were told last; failed ones move nothing."""
+        """One generation, of which the `points` with their `new` outcomes were told last; failed ones move nothing."""
         strategy, ledger = self.strategy, self.ledger
-        scores = values
-        if ledger.rule is not None:
-            ledger.count(points, new)
-            scores = constrained.scores(ledger, strategy, self.state, values, tags)
+        record = ledger.best_x
+        ledger.count(points, new)
+        ledger.standing, scores, best = ledger.ranking.scores(ledger.standing, outcomes, tags, strategy, self.state)
         order = scores.argsort(kind="stable")  # NaN last
         ranked = scores[order].tolist()  # a list is quicker to look into
         if ranked[0] == ranked[0]:
             plateau = on_plateau(ranked, strategy, self.state, self._first_spread)
             failed = 0 if ranked[-1] == ranked[-1] else sum(value != value for value in ranked)
-            best = ranked[0] if ledger.rule is None else constrained.best_value(ledger, values)
             first, median = self._first_spread, ranked[len(ranked) // 2]
-            told = Told(local, order, plateau, tags, memo, first, failed, best, ledger.best_x, median)
+            least = ranked[0] if best is None else best
+            told = Told(local, order, plateau, tags, memo, first, failed, least, record, median)
             if strategy.every_value:
-                told = told._replace(points=points, values=new, ids=ids)
+                told = self._with_values(told, points, new, ids)
             self.state = strategy.update(self.state, told, self.state)
         elif strategy.every_value:
             self._tell_values(points, new, ids)
         ledger.end_generation(ranked, max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // len(local[0]))))
-        if ledger.rule is not None:
-            return
-        if new is values and ranked[-1] == ranked[-1]:
-            ledger.nfev += len(ranked)
-            ledger.note_best(points, order[0], ranked[0])
-        else:
-            ledger.count(points, new)
         if strategy.hands_over and (successor := strategy.successor(self.state)) is not None:
             self._hand_over(*successor)
 
@@ -500,25 +491,35 @@ class Searcher:
         return self.ledger.best_f
 
     @property
+    def ranking(self) -> Ranking:
+        """What is told beside values, and which points are better."""
+        return self.ledger.ranking
+
+    @property
+    def best_outcome(self) -> Array | None:
+        """The best value with what was told beside it, None before there is one."""
+        return self.ledger.best
+
+    @property
     def constraints(self) -> AugmentedLagrangian | None:
         """What the search knows of its constraints in general: their number, equalities and tolerance."""
-        return self.ledger.rule
+        return self.ledger.ranking.constraints
 
     @property
     def best_constraints(self) -> Array | None:
         """The constraints of the best point, None without constraints or values."""
-        return self.ledger.best_g
+        best = self.ledger.best
+        return None if best is None or len(best) == 1 else best[1:]
 
     @property
     def feasible(self) -> bool:
         """Whether the best point fulfils all constraints within their tolerance."""
-        ledger = self.ledger
-        return ledger.rule is None or (ledger.best_x is not None and ledger.best_violation == 0.0)
+        return self.ledger.feasible
 
     @property
     def multipliers(self) -> Array | None:
         """Lagrange multipliers of the constraints, positive where active; of equalities with either sign."""
-        return None if self.ledger.lagrangian is None else self.ledger.lagrangian.true_multipliers
+        return self.ledger.ranking.multipliers(self.ledger.standing)
 
     @property
     def generation_best(self) -> float:

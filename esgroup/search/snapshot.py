@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -22,11 +21,11 @@ from esgroup.files.checked import (
     optional_entry,
 )
 from esgroup.files.states import flattened, rebuilt
+from esgroup.rankings import Ranking
 from esgroup.search.ledger import Asked, Clock, Ledger, PooledSamples, ids_of, tags_of
 from esgroup.stopping.budgets import Limits, parse_limits
 from esgroup.stopping.values import Look
 from esgroup.strategies.base import Drawn, Strategy
-from esgroup.strategies.lagrangian import AugmentedLagrangian
 from esgroup.strategies.registry import register_all
 
 KIND = "searcher"  # of the file
@@ -58,14 +57,10 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
     arrays |= flattened("state", parts.state)
     arrays |= {"first_spread": parts.first_spread, "injected": ledger.injected}
     arrays |= {"record/best": np.array(record.best), "record/median": np.array(record.median)}
-    if ledger.best_x is not None:
-        arrays["best_x"] = ledger.best_x
-    if ledger.best_g is not None:
-        arrays["best_g"] = ledger.best_g
-    if ledger.lagrangian is not None:
-        arrays |= {f"lagrangian/{name}": value for name, value in ledger.lagrangian._asdict().items()}
-    if ledger.inner is not None:
-        arrays["inner"] = ledger.inner
+    if ledger.best_x is not None and ledger.best is not None:
+        arrays |= {"best_x": ledger.best_x, "best": ledger.best}
+    ranking, sizes = objects.describe(ledger.ranking, "ranking")
+    arrays |= sizes | {f"standing/{name}": value for name, value in ledger.standing._asdict().items()}
     for i, asked in enumerate(ledger.asked):
         arrays |= _drawn_arrays(f"asked/{i}", asked.drawn) | {f"asked/{i}/out": np.array(sorted(asked.out), np.int64)}
     if ledger.reserve is not None:
@@ -80,8 +75,7 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
         "nfev": ledger.nfev,
         "nit": ledger.nit,
         "nfailed": ledger.nfailed,
-        "best_f": ledger.best_f,
-        "constraints": None if ledger.rule is None else _rule_to_json(ledger.rule),
+        "ranking": ranking,
         "seconds": ledger.clock.seconds,
         "worst": record.worst,
         "failed_in_a_row": record.failed_in_a_row,
@@ -100,10 +94,6 @@ def described(strategy: Strategy) -> tuple[Header, Arrays]:
     """A strategy as JSON and arrays; equal ones have equal descriptions."""
     register_all()
     return objects.describe(strategy, "strategy")
-
-
-def _rule_to_json(rule: AugmentedLagrangian) -> Header:
-    return {"number": rule.number, "equalities": list(rule.equalities), "tolerance": rule.tolerance}
 
 
 def _drawn_arrays(name: str, drawn: Drawn) -> Arrays:
@@ -133,17 +123,17 @@ def parts_from_file(header: Header, arrays: Arrays) -> Parts:
 
 
 def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) -> Ledger:
-    constraints = optional_entry(header, "constraints", dict)
-    rule = None if constraints is None else AugmentedLagrangian(**constraints)
-    ledger = Ledger(shape, rule)
+    ranking = objects.build(entry(header, "ranking", dict), arrays)
+    if not isinstance(ranking, Ranking):
+        raise CheckpointError(f"the header's ranking must be one, got {type(ranking).__name__}")
+    ledger, row = Ledger(shape, ranking), 1 + ranking.columns
+    standing = {name.removeprefix("standing/"): kept for name, kept in arrays.items() if name.startswith("standing/")}
+    ledger.standing = ranking.read_state(standing, shape)
     ledger.nfev, ledger.nit, ledger.nfailed = (_count(header, name) for name in ("nfev", "nit", "nfailed"))
     ledger.clock = Clock(_not_negative(header, "seconds"))
     ledger.injected = finite_array(arrays, "injected", (None, *shape))
-    ledger.best_f = entry(header, "best_f", float)
-    if not math.isnan(ledger.best_f):
-        ledger.best_x = checks.read_only(array(arrays, "best_x", shape))
-    if rule is not None:
-        _read_constraints(ledger, rule, shape, header, arrays)
+    if "best_x" in arrays or "best" in arrays:
+        ledger.set_best(array(arrays, "best_x", shape), array(arrays, "best", (row,)))
     record = ledger.record
     record.best = deque(array(arrays, "record/best", (None,)).tolist(), maxlen=record.best.maxlen)
     record.median = deque(array(arrays, "record/median", (len(record.best),)).tolist(), maxlen=record.median.maxlen)
@@ -165,21 +155,8 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
     for i in range(_count(header, "pool")):
         local = finite_array(arrays, f"pool/{i}/local", (None, width))
         tags = array(arrays, f"pool/{i}/tags", (len(local),), np.int64)
-        columns = () if rule is None else (1 + rule.number,)
-        ledger.pool.append(PooledSamples(local, tags, array(arrays, f"pool/{i}/values", (len(local), *columns))))
+        ledger.pool.append(PooledSamples(local, tags, array(arrays, f"pool/{i}/outcomes", (len(local), row))))
     return ledger
-
-
-def _read_constraints(
-    ledger: Ledger, rule: AugmentedLagrangian, shape: tuple[int, ...], header: Header, arrays: Arrays
-) -> None:
-    stored = {name.removeprefix("lagrangian/"): kept for name, kept in arrays.items() if name.startswith("lagrangian/")}
-    ledger.lagrangian = rule.read_state(stored, shape)
-    if ledger.best_x is not None:
-        ledger.best_g = checks.read_only(array(arrays, "best_g", (rule.number,)))
-        ledger.best_violation = rule.violation_of(ledger.best_g)
-    if "inner" in arrays:
-        ledger.inner = finite_array(arrays, "inner", shape)
 
 
 def _drawn(shape: tuple[int, ...], width: int, name: str, arrays: Arrays) -> Drawn:

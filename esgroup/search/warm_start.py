@@ -11,7 +11,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.domains.box import make_box, parse_bounds, whole_bounds
 from esgroup.groups.linalg import geometric_mean
-from esgroup.search import tell_input
+from esgroup.rankings import outcomes
 from esgroup.search.arguments import SpaceData
 from esgroup.space import Space
 
@@ -89,7 +89,7 @@ def usable(X: Any, f: Any) -> tuple[Array, Array]:
     points = checks.real_array("X", X, (None, None))
     if not points.shape[1]:
         raise ValueError("X must have at least one coordinate, got none")
-    values = tell_input.values(f, len(points))
+    values = outcomes.values(f, len(points))
     good = values < math.inf
     if good.sum() < 2:
         raise ValueError(f"X and f must hold at least 2 points with a value below infinity, got {good.sum()}")
@@ -102,14 +102,6 @@ def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
     lower, upper, _ = parse_bounds(bounds, len(x))
     inside: Array = np.clip(np.where(whole, np.rint(x), x), *whole_bounds(lower, upper, whole))
     return inside
-
-
-def best_of(points: Array, values: Array) -> tuple[Array | None, float]:
-    """Return the best of evaluated points and its value; None and NaN if there is none."""
-    if not len(points):
-        return None, math.nan
-    best = values.argmin()
-    return checks.read_only(points[best].copy()), float(values[best])
 
 
 def feasible_rows(strategy: Any, X: Any, f: Any) -> tuple[Array, Array]:
@@ -155,7 +147,7 @@ def space_from_data(space: Space, X: Any, f: Any, quantile: float = 0.25) -> Spa
 
 def _usable_rows(space: Space, X: Any, f: Any) -> tuple[Array, Array]:
     rows = space.rows("X", X)
-    values = tell_input.values(f, len(rows))
+    values = outcomes.values(f, len(rows))
     good = values < math.inf
     if good.sum() < 2:
         raise ValueError(f"X and f must hold at least 2 points with a value below infinity, got {good.sum()}")

@@ -95,14 +95,17 @@ class Strategy(ABC):
     varies_batches: ClassVar[bool] = False
     notes_asks: ClassVar[bool] = False
     hands_over: ClassVar[bool] = False
-    takes_constraints: ClassVar[bool] = False
+    #: Whether points with the tag INNER have middle ranks: a class with an `at` of its own has to see to it.
+    knows_inner: ClassVar[bool] = False
+    #: What it is, in words for an error, if points must be ranked by their values and not by the scores of constraints.
+    needs_values: ClassVar[str] = ""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.varies_batches = cls.batch_size is not Strategy.batch_size
         cls.notes_asks = cls.asked is not Strategy.asked
         cls.hands_over = cls.successor is not Strategy.successor
-        cls.takes_constraints = cls.model_coordinates is not Strategy.model_coordinates
+        cls.knows_inner = cls.at is not Strategy.at
 
     # ---- must ---------------------------------------------------------------------------------------------------
 
@@ -177,13 +180,24 @@ class Strategy(ABC):
         """Return coordinates of points in which models of values and constraints are fitted: z (n, k), others (n, l).
 
         z ~ N(0, I) for samples; a step in z can be taken by `at`. The others, 0 at the mean, may explain values
-        besides. A strategy that has this takes constraints.
+        besides. As it stands, z = (x - mean) / stds for every entry that varies, and there are no others.
         """
-        raise NotImplementedError
+        mean, stds = self.mean(state).ravel(), self.stds(state).ravel()
+        varies = stds > 0
+        z = (points.reshape(len(points), -1) - mean)[:, varies] / stds[varies]
+        return z, np.empty((len(points), 0))
 
     def at(self, state: Any, z: Array) -> Array | None:
         """Return the point with the coordinates z (k,) of `model_coordinates`, the others 0; None if there is none."""
-        return None
+        point, stds = self.mean(state).ravel().copy(), self.stds(state).ravel()
+        varies = stds > 0
+        point[varies] += stds[varies] * z
+        point = point.reshape(self.shape)
+        try:
+            self.domain.check("x", point[None])
+        except ValueError:
+            return None
+        return point
 
     # ---- may: states --------------------------------------------------------------------------------------------
 

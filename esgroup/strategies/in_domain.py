@@ -60,8 +60,8 @@ class Within(Strategy):
         if self.inner.shape != (self.within.size,):
             wanted = f"vectors of {self.within.size} numbers, as many as the domain has"
             raise ValueError(f"inner must search {wanted}, got one over points of shape {self.inner.shape}")
-        hooks = "every_value", "keeps_coordinates", "notes_asks", "varies_batches", "hands_over", "takes_constraints"
-        for name in hooks:
+        hooks = "every_value", "keeps_coordinates", "notes_asks", "varies_batches", "hands_over"
+        for name in (*hooks, "knows_inner", "needs_values"):
             object.__setattr__(self, name, getattr(self.inner, name))
 
     # ---- what it is ---------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,8 @@ class MixtureSearch(Strategy):
     """
 
     every_value = True
+    # Multipliers are those of one optimum. With constraints active at several, descents ended short of all of them.
+    needs_values: ClassVar[str] = "basins, each of which would need multipliers of its own"
 
     distribution: Mixture
     popsize_wanted: int | None = None

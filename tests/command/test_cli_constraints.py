@@ -149,7 +149,7 @@ def test_workers_give_the_same_result() -> None:
         ("limits_rig:bowl --dim 2 --constraints limits_rig:space", "limits_rig:space must be a function"),
         ("limits_rig:bowl --dim 2 --constraints outside", "MODULE:FUNCTION"),
         ("limits_rig:bowl --dim 2 --constraints limits_rig:words", "constraints must return a number or a vector"),
-        ("metric_nearness --constraints limits_rig:never", "constraints are for searches over vectors"),
+        ("metric_nearness --constraints limits_rig:never", "constraints must return a number or a vector"),
         ("rosenbrock --method newton --constraints limits_rig:never", "--method newton takes no constraints"),
     ],
 )

@@ -13,8 +13,9 @@ from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 import esgroup
 from esgroup import Choice, Real, Space
 from esgroup.checks import Array
-from esgroup.driver.constraints import Evaluated, parse_constraints
+from esgroup.driver.constraints import parse_constraints
 from esgroup.driver.restarted import RestartedSearch
+from esgroup.rankings import Evaluated
 from esgroup.restarts import IPOP
 from esgroup.search.searcher import Searcher
 from esgroup_problems.designs import spring

@@ -2,8 +2,8 @@
 
 import pytest
 
+from esgroup.rankings import AugmentedLagrangian
 from esgroup.search.ledger import Ledger
-from esgroup.strategies.lagrangian import AugmentedLagrangian
 from tests.driver import run_fuzzer
 
 

@@ -50,7 +50,7 @@ def digest(study: Any) -> str:
     following.follow(study.get_trials(deepcopy=False))
     search = following.search
     found = hashlib.sha256()
-    for part in [*search.state, *(search.ledger.lagrangian or ())]:
+    for part in [*search.state, *search.ledger.standing]:
         found.update(np.ascontiguousarray(part).tobytes())
     return f"{search.nfev} {search.nit} {found.hexdigest()}"
 

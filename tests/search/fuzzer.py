@@ -162,7 +162,7 @@ class Sequence:
 
     def _pooled(self) -> int:
         """Values that wait for a generation."""
-        return sum(len(part.values) for part in self.search.ledger.pool)
+        return sum(len(part.outcomes) for part in self.search.ledger.pool)
 
     def _lag(self) -> float:
         """How late values usually are, if the search knows."""

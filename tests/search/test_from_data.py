@@ -9,7 +9,7 @@ import pytest
 
 from esgroup import Searcher
 from esgroup.groups import Diagonal
-from esgroup.search.warm_start import best_of, feasible_rows, moved_inside, start_from_data
+from esgroup.search.warm_start import feasible_rows, moved_inside, start_from_data
 from tests.search.support import everything, generation, run, sphere
 
 RNG = np.random.default_rng(11)
@@ -137,12 +137,12 @@ def test_fixed_coordinates_that_are_the_same_everywhere_stay_exactly() -> None:
     assert free.mean[1] == 0.1 and free.stds[1] > 0
 
 
-def test_nearest_points_and_best_points_by_themselves() -> None:
+def test_nearest_points_and_feasible_points_by_themselves() -> None:
     assert moved_inside(np.array([5.0, 0.4]), (0, 3), None).tolist() == [3.0, 0.4]
     assert moved_inside(np.array([5.0, 0.6]), (0.5, 3.5), True).tolist() == [3.0, 1.0]
     strategy = Searcher([1.0, 1.0], 0.5, bounds=(0, 2)).strategy
-    x, f = best_of(*feasible_rows(strategy, [[5.0, 1.0], [1.0, 1.5], [0.5, 0.5]], [1.0, 3.0, 2.0]))
-    assert x is not None and x.tolist() == [0.5, 0.5] and f == 2.0
+    points, values = feasible_rows(strategy, [[5.0, 1.0], [1.0, 1.5], [0.5, 0.5]], [1.0, 3.0, 2.0])
+    assert points.tolist() == [[1.0, 1.5], [0.5, 0.5]] and values.tolist() == [3.0, 2.0]
 
 
 # ---- worth --------------------------------------------------------------------------------------------------------

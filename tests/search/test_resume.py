@@ -373,7 +373,8 @@ FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
     (lambda h, a: h.update(nfev="7"), "'nfev' in the header must be of type int, got '7'"),
     (lambda h, a: h.update(nfev=-1), "nfev must be an integer >= 0, got -1"),
     (lambda h, a: h["strategy"]["fields"].update(popsize=0), "popsize must be an integer >= 2, got 0"),
-    (lambda h, a: h.update(best_f=None), "'best_f' in the header must be of type float, got None"),
+    (lambda h, a: h.update(ranking=h["strategy"]), "the header's ranking must be one, got VectorSearch"),
+    (lambda h, a: a.update(best=np.ones(2)), r"'best' must be float64 of shape \(1,\)"),
     (lambda h, a: h.update(rng={}), "the stored generator is not valid"),
     (lambda h, a: h.pop("asked"), "the header lacks 'asked'"),
     (lambda h, a: h.update(asked=-1), "'asked' in the header must be of type list, got -1"),
@@ -429,7 +430,7 @@ FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
     (lambda h, a: a.pop("reserve/local"), "the array 'reserve/local' is missing"),
     (lambda h, a: a.update({"reserve/local": np.ones((2, 6))}), r"'reserve/local' must be float64 of shape \(5, 6\)"),
     (lambda h, a: a.update({"reserve/tags": np.zeros(2, int)}), r"'reserve/tags' must be int64 of shape \(5,\)"),
-    (lambda h, a: a.update({"pool/0/values": np.ones(9)}), r"'pool/0/values' must be float64 of shape"),
+    (lambda h, a: a.update({"pool/0/outcomes": np.ones(9)}), r"'pool/0/outcomes' must be float64 of shape"),
     (lambda h, a: h.update(varied="yes"), "'varied' in the header must be of type bool, got 'yes'"),
     (lambda h, a: a.update({"injected": np.ones(6)}), r"'injected' must be float64 of shape \(n, 6\)"),
 ]

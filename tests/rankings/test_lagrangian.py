@@ -8,8 +8,9 @@ import pytest
 from scipy.optimize import LinearConstraint, minimize
 
 from esgroup.checks import Array
-from esgroup.strategies import lagrangian
-from esgroup.strategies.lagrangian import AugmentedLagrangian, LagrangianState, Models, _by_newton, fitted
+from esgroup.rankings import least_squares
+from esgroup.rankings.lagrangian import AugmentedLagrangian, LagrangianState
+from esgroup.rankings.least_squares import Models, by_newton, fitted, non_negative
 
 NOTHING = np.empty((40, 0))
 
@@ -55,7 +56,7 @@ def state_with(
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_an_exact_model_is_recovered_without_the_ridge(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lagrangian, "_RIDGE", 1e-13)
+    monkeypatch.setattr(least_squares, "_RIDGE", 1e-13)
     models, z = exact_models(n, 2, n), np.random.default_rng(1).standard_normal((40, n))
     for wanted, found in zip(models, fitted(z, NOTHING, values_of(models, z)), strict=True):
         assert np.allclose(found, wanted, rtol=0, atol=1e-9)
@@ -245,8 +246,8 @@ def test_a_search_is_the_same_bit_for_bit_in_other_units_of_f_and_of_each_constr
     for _ in range(12):
         points = rng.standard_normal((popsize, n))
         outcomes = values_of(exact_models(n, 3, 7), points) + 0.1 * rng.standard_normal((popsize, 4))
-        one = rule.with_outcomes(one, points, outcomes)
-        other = rule.with_outcomes(other, points, outcomes * factors)
+        one = rule.counted(one, points, outcomes)
+        other = rule.counted(other, points, outcomes * factors)
         empty = np.empty((len(one.points), 0))
         one, models = rule.updated(one, one.points, empty, popsize)
         other, scaled = rule.updated(other, other.points, empty, popsize)
@@ -255,7 +256,7 @@ def test_a_search_is_the_same_bit_for_bit_in_other_units_of_f_and_of_each_constr
         assert np.array_equal(other.true_multipliers, one.true_multipliers * f_unit / units)
         for name in ("multipliers", "penalties", "trend", "travel"):
             assert np.array_equal(getattr(other, name), getattr(one, name))
-        assert np.array_equal(rule.scores(other, outcomes * factors), rule.scores(one, outcomes) * f_unit)
+        assert np.array_equal(rule.lagrangian(other, outcomes * factors), rule.lagrangian(one, outcomes) * f_unit)
         steps = rule.inner_step(one, models), rule.inner_step(other, scaled)
         assert (steps[0] is None and steps[1] is None) or np.array_equal(*steps)  # type: ignore[arg-type]
     assert (one.multipliers != 0).any()
@@ -270,10 +271,11 @@ def test_the_largest_and_smallest_numbers_leave_everything_finite(f_unit: float,
     for _ in range(6):
         z = rng.standard_normal((popsize, 3))
         outcomes = np.column_stack([f_unit * (z**2).sum(axis=1), unit * (1 - z[:, 0]), unit * z[:, 1]])
-        state = rule.with_outcomes(state, z, outcomes)
+        state = rule.counted(state, z, outcomes)
         state, models = rule.updated(state, state.points, np.empty((len(state.points), 0)), popsize)
         assert all(np.isfinite(part).all() for part in state)
-        assert not np.isnan(rule.scores(state, outcomes)).any() and not np.isnan(rule.violation(outcomes[:, 1:])).any()
+        scores = rule.lagrangian(state, outcomes)
+        assert not np.isnan(scores).any() and not np.isnan(rule.violation(outcomes[:, 1:])).any()
         step = rule.inner_step(state, models)
         assert step is None or np.isfinite(step).all()
 
@@ -288,7 +290,7 @@ def test_a_constraint_without_a_slope_has_a_penalty_that_grows_while_it_is_viola
     """One that only choices and integers change: omega = std(f) / mean(g^2) at first."""
     rule, z = AugmentedLagrangian(2), np.random.default_rng(0).standard_normal((40, 3))
     outcomes = np.column_stack([z[:, 0], np.full(40, 2.0), np.full(40, -2.0)])
-    state = rule.with_outcomes(rule.start((3,)), z, outcomes)
+    state = rule.counted(rule.start((3,)), z, outcomes)
     first, _ = rule.updated(state, z, NOTHING, 40)
     f_unit, g_unit, _ = first.units
     assert first.penalties * f_unit / g_unit**2 == pytest.approx(np.full(2, z[:, 0].std() / 4))
@@ -301,14 +303,14 @@ def test_a_constant_added_to_f_changes_no_multiplier() -> None:
     models = exact_models(3, 1, 1)._replace(at_mean=np.array([3.0, 1.0]))
     found = []
     for shift in (0.0, 100.0):
-        state = rule.with_outcomes(rule.start((3,)), z, values_of(models, z) + np.array([shift, 0.0]))
+        state = rule.counted(rule.start((3,)), z, values_of(models, z) + np.array([shift, 0.0]))
         found.append(rule.updated(state, z, NOTHING, 8)[0].true_multipliers)
     assert found[0] == pytest.approx(found[1], rel=1e-9) and found[0] != 0
 
 
 def test_as_many_evaluations_are_remembered_as_three_times_the_numbers_of_a_model() -> None:
     rule, z = AugmentedLagrangian(1), np.random.default_rng(0).standard_normal((40, 3))
-    state = rule.with_outcomes(rule.start((3,)), z, values_of(exact_models(3, 1, 1), z))
+    state = rule.counted(rule.start((3,)), z, values_of(exact_models(3, 1, 1), z))
     assert np.array_equal(rule.updated(state, z, NOTHING, 8)[0].points, z[-15:])
     assert np.array_equal(rule.updated(state, z, NOTHING, 20)[0].points, z[-20:])
 
@@ -318,7 +320,7 @@ def test_as_many_evaluations_are_remembered_as_three_times_the_numbers_of_a_mode
 
 def psi(rule: AugmentedLagrangian, state: LagrangianState, g: Any) -> Array:
     g = np.asarray(g, dtype=float)
-    return rule.scores(state, np.column_stack([np.zeros(len(g)), g]))
+    return rule.lagrangian(state, np.column_stack([np.zeros(len(g)), g]))
 
 
 def test_psi_and_its_slope_are_continuous_at_the_kink() -> None:
@@ -344,16 +346,16 @@ def test_psi_of_an_equality_is_a_parabola_on_both_sides() -> None:
 def test_constraints_add_up() -> None:
     rule = AugmentedLagrangian(2)
     state = state_with(rule, [1.0, 2.0], [3.0, 4.0])
-    assert rule.scores(state, np.array([[10.0, 1.0, 0.5]])) == pytest.approx([10 + 2.5 + 1.5])
+    assert rule.lagrangian(state, np.array([[10.0, 1.0, 0.5]])) == pytest.approx([10 + 2.5 + 1.5])
 
 
 def test_failed_rows_have_no_score_and_are_not_remembered() -> None:
     rule = AugmentedLagrangian(2, (1,))
     state = state_with(rule, [1.0, -2.0], [3.0, 4.0])
     outcomes = np.array([[1.0, 2.0, 3.0], [np.nan] * 3, [np.inf, 0.0, 0.0], [1.0, 1e200, -1e200]])
-    scores = rule.scores(state, outcomes)
+    scores = rule.lagrangian(state, outcomes)
     assert np.array_equal(np.isnan(scores), [False, True, False, False]) and np.isinf(scores[2:]).all()
-    kept = rule.with_outcomes(state, np.arange(8.0).reshape(4, 2), outcomes)
+    kept = rule.counted(state, np.arange(8.0).reshape(4, 2), outcomes)
     assert kept.points.tolist() == [[0, 1], [6, 7]] and np.array_equal(kept.outcomes, outcomes[[0, 3]])
 
 
@@ -394,10 +396,10 @@ def test_a_tolerance_is_one_number_or_one_for_each_constraint(tolerance: Any) ->
 def test_units_are_powers_of_two_at_the_medians_of_the_first_generation_for_ever() -> None:
     rule, z = AugmentedLagrangian(2), np.random.default_rng(0).standard_normal((7, 3))
     outcomes = np.column_stack([z[:, 0], 3 * z[:, 1], np.zeros(7)])
-    state, _ = rule.updated(rule.with_outcomes(rule.start((3,)), z, outcomes), z, np.empty((7, 0)), 7)
+    state, _ = rule.updated(rule.counted(rule.start((3,)), z, outcomes), z, np.empty((7, 0)), 7)
     medians = np.median(np.abs(outcomes[:, :2]), axis=0)
     assert np.array_equal(state.units, [*2.0 ** np.floor(np.log2(medians)), 1.0])
-    later, _ = rule.updated(rule.with_outcomes(state, z, 9 * outcomes), np.tile(z, (2, 1)), np.empty((14, 0)), 7)
+    later, _ = rule.updated(rule.counted(state, z, 9 * outcomes), np.tile(z, (2, 1)), np.empty((14, 0)), 7)
     assert np.array_equal(later.units, state.units)
 
 
@@ -411,7 +413,7 @@ def test_newtons_method_for_many_constraints_finds_what_nnls_finds(seed: int, ki
     slopes = np.tile(rng.standard_normal(n), (m, 1)) if kind == "equal" else rng.standard_normal((m, n))
     weights, wanted = 10.0 ** rng.uniform(-2, 1, m), 10 * (rng.standard_normal(m) - 0.3)
     rule = AugmentedLagrangian(m, (0, 7, 8) if kind == "equalities" else ())
-    few, many = rule._non_negative(slopes, weights, wanted), _by_newton(slopes, weights, wanted, rule.is_equality)
+    few, many = (solve(slopes, weights, wanted, rule.is_equality) for solve in (non_negative, by_newton))
     assert few is not None and many is not None
     assert np.allclose(many[0], few[0], rtol=0, atol=1e-9 * np.abs(few[0]).max())
     assert np.allclose(many[1], slopes.T @ few[0], rtol=0, atol=1e-9 * np.abs(few[1]).max())
@@ -422,7 +424,7 @@ def test_newtons_method_fulfils_the_conditions_of_a_minimum_among_a_thousand_con
     """gradient = B y + w (w l - wanted) is 0 where l > 0, and not negative where l = 0."""
     rng, m = np.random.default_rng(5), 1000
     slopes, weights, wanted = rng.standard_normal((m, 6)), 10.0 ** rng.uniform(-2, 1, m), rng.standard_normal(m)
-    found = AugmentedLagrangian(m)._non_negative(slopes, weights, wanted)
+    found = non_negative(slopes, weights, wanted, np.zeros(m, bool))
     assert found is not None
     multipliers, gradient = found[0], slopes @ found[1] + weights * (weights * found[0] - wanted)
     assert (multipliers >= 0).all() and (gradient > -1e-9).all() and np.abs(gradient * multipliers).max() < 1e-6
@@ -430,7 +432,7 @@ def test_newtons_method_fulfils_the_conditions_of_a_minimum_among_a_thousand_con
 
 
 def test_newtons_method_refuses_numbers_beyond_all_bounds() -> None:
-    assert _by_newton(np.full((200, 2), np.inf), np.ones(200), np.ones(200), np.zeros(200, bool)) is None
+    assert by_newton(np.full((200, 2), np.inf), np.ones(200), np.ones(200), np.zeros(200, bool)) is None
 
 
 # ---- inner points -------------------------------------------------------------------------------------------------
@@ -507,7 +509,7 @@ def test_bad_arguments_are_refused_by_name(arguments: dict[str, Any], text: str)
 
 def test_a_stored_state_is_read_again_and_a_damaged_one_refused() -> None:
     rule, z = AugmentedLagrangian(1), np.random.default_rng(0).standard_normal((40, 3))
-    state = rule.with_outcomes(rule.start((3,)), z, values_of(exact_models(3, 1, 1), z))
+    state = rule.counted(rule.start((3,)), z, values_of(exact_models(3, 1, 1), z))
     stored = rule.updated(state, z, NOTHING, 8)[0]._asdict()
     again = rule.read_state(stored, (3,))
     assert all(np.array_equal(array, stored[name]) for name, array in again._asdict().items())

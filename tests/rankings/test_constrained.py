@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-import esgroup
 from esgroup import Choice, Integer, Real, Searcher, Space
-from esgroup.distributions.families import Normal
-from esgroup.search import constrained
+from esgroup.rankings import Scored
 from tests.search.support import STRUCTURES, Array, everything, unchanged
 
 X0 = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 1.0])
@@ -163,20 +161,6 @@ def test_bad_arguments_are_refused_by_name(options: dict[str, Any], text: str) -
         Searcher(X0, 0.5, **options)
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        esgroup.Wishart(mean=np.eye(2)),
-        Normal(mean=2.0, std=1.0),
-        esgroup.MatrixGaussian(mean=np.ones((2, 3)), sigma0=1.0),
-    ],
-    ids=lambda start: type(start).__name__,
-)
-def test_other_distributions_refuse_constraints(start: Any) -> None:
-    with pytest.raises(ValueError, match="constraints"):
-        Searcher(start, constraints=1)
-
-
 # ---- the best point -----------------------------------------------------------------------------------------------
 
 
@@ -276,7 +260,7 @@ def test_failed_evaluations_are_counted_and_never_the_best() -> None:
     search.ask()
     search.tell([math.nan] * 9, constraints=[[0.0]] * 9)
     assert search.nfailed == 12 and search.nit == 2 and search.best_f == 1.0
-    assert search.ledger.lagrangian is not None and np.isfinite(search.ledger.lagrangian.outcomes).all()
+    assert np.isfinite(search.ledger.standing.outcomes).all()
 
 
 def test_a_search_whose_first_generations_fail_recovers() -> None:
@@ -511,13 +495,13 @@ def test_a_generation_computes_its_multipliers_from_every_point_with_its_own_val
         X = search.ask()
         F, G = [x @ x + x[0] for x in X], np.array([[1.5 - x[0] - 0.5 * x[1]] for x in X])
         ledger, rule = search.ledger, search.constraints
-        assert ledger.lagrangian is not None and rule is not None
-        before = rule.with_outcomes(ledger.lagrangian, np.array(X), np.column_stack([F, G]))
+        assert rule is not None
+        before = rule.counted(ledger.standing, np.array(X), np.column_stack([F, G]))
         coordinates = search.strategy.model_coordinates(search.state, before.points)
         expected = rule.updated(before, *coordinates, search.popsize)[0]
         search.tell(F, constraints=G)
         assert np.array_equal(search.multipliers, expected.true_multipliers)
-        assert np.array_equal(ledger.lagrangian.penalties, expected.penalties)
+        assert np.array_equal(ledger.standing.penalties, expected.penalties)
     assert search.multipliers[0] > 0
 
 
@@ -528,9 +512,15 @@ def test_a_generation_is_as_good_as_its_best_feasible_point() -> None:
     """Its score may be anything; points without a value or with unknown constraints are not feasible."""
     search = searcher(2)
     generation(search, two)
-    values = np.array([[1.0, 5.0, -1.0], [3.0, -1.0, -1.0], [2.0, 0.0, -9.0], [math.nan, -1.0, -1.0]])
-    assert constrained.best_value(search.ledger, values) == 2.0
-    assert constrained.best_value(search.ledger, values[:1]) == math.inf
+    outcomes = np.array([[1.0, 5.0, -1.0], [3.0, -1.0, -1.0], [2.0, 0.0, -9.0], [math.nan, -1.0, -1.0]])
+    now = search.ledger.standing, search.strategy, search.state
+
+    def scored(outcomes: Array) -> Scored:
+        standing, *searched = now
+        return search.ranking.scores(standing, outcomes, None, *searched)
+
+    assert scored(outcomes).best == 2.0
+    assert scored(outcomes[:1]).best == math.inf
 
 
 def vessel(x: Array) -> float:

@@ -1,0 +1,121 @@
+"""Rows of outcomes from what is told: values of any kind, and what is told beside them, become one float64 array."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from esgroup.checks import Array
+
+_FLOAT64 = np.dtype(np.float64)
+
+
+def values(fitness: Any, n: int) -> Array:
+    """Return n values as an array, NaN if failed; accepts arrays of one element as values, and a number if n = 1."""
+    if type(fitness) is not np.ndarray or fitness.dtype is not _FLOAT64:
+        fitness = _numbers(fitness, n)
+    if fitness.ndim != 1:
+        if fitness.size != (len(fitness) if fitness.ndim else n):
+            raise ValueError(f"{_WANTED}, got an array of shape {fitness.shape}")
+        fitness = fitness.reshape(-1)
+    if len(fitness) != n:
+        raise ValueError(f"fitness must have {n} values, one for each point, got {len(fitness)}")
+    array: Array = fitness
+    return array
+
+
+_WANTED = "fitness must be a list of numbers, one for each point"
+
+
+def _numbers(fitness: Any, n: int) -> Array:
+    try:
+        array = np.asarray(fitness)
+    except ValueError:  # ragged: numbers mixed with arrays of one element
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind in "fiu" and not isinstance(fitness, np.ma.MaskedArray):
+        return array.astype(np.float64)
+    if array.ndim == 0:
+        if n != 1:
+            raise ValueError(f"{_WANTED}, got {fitness!r}")
+        fitness = [fitness]
+    return np.array([_number(value, i) for i, value in enumerate(fitness)], dtype=np.float64)
+
+
+def _number(value: Any, i: int) -> float:
+    found = number(value)
+    if found is None:
+        raise ValueError(f"fitness[{i}] must be a real number (NaN if that run failed), got {value!r}")
+    return found
+
+
+def number(value: Any) -> float | None:
+    """Return what stands for one real number as a float: also an array of one element; None for anything else."""
+    if isinstance(value, numbers.Real):
+        with contextlib.suppress(OverflowError):  # an int that is too large
+            return float(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # ragged
+        return None
+    if array.dtype.kind not in "fiub" or array.size != 1 or isinstance(value, np.ma.MaskedArray):
+        return None
+    return float(array.reshape(()))
+
+
+# ---- beside values ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The outcome of one evaluation: a value, and what is told beside it."""
+
+    value: Any
+    beside: tuple[float, ...]
+
+
+def rows(fitness: Any, beside: Any, n: int, m: int) -> Array:
+    """Return rows (n, 1 + m) of values and what is told beside them, m numbers for each.
+
+    A row is all NaN where one of its numbers is, or one beside the value is infinite. Without `beside`, values may be
+    `Evaluated`, or NaN. With m = 1 a list of n numbers is accepted, too.
+    """
+    if beside is None:
+        fitness, beside = _taken_apart(fitness, n, m)
+    numbers_told = values(fitness, n)
+    try:
+        array = np.asarray(beside)
+    except ValueError:  # ragged
+        array = np.empty(0, dtype=object)
+    real = array.dtype.kind in "fiub" or (array.size and all(isinstance(g, numbers.Real) for g in array.flat))
+    if not m and array.shape != (n, 0):
+        raise ValueError("constraints were told, but the search has none: pass their number to Searcher")
+    if not real or isinstance(beside, np.ma.MaskedArray):
+        wanted = f"an array of real numbers of shape ({n}, {m})"
+        raise ValueError(f"constraints must be {wanted}, got {beside!r}")
+    array = array.astype(np.float64)
+    if array.shape == (n,) and m == 1:
+        array = array[:, None]
+    if array.shape != (n, m):
+        raise ValueError(f"constraints must have shape ({n}, {m}), a row for each point, got {array.shape}")
+    told = np.column_stack([numbers_told, array])
+    told[np.isnan(numbers_told) | ~np.isfinite(array).all(axis=1)] = math.nan
+    return told
+
+
+def _taken_apart(fitness: Any, n: int, m: int) -> tuple[list[Any], list[tuple[float, ...]]]:
+    """Values and what is told beside them, from `Evaluated`; what has no value has nothing beside it."""
+    told = list(fitness) if isinstance(fitness, (list, tuple, np.ndarray)) else [fitness]
+    whole = [one if isinstance(one, Evaluated) else Evaluated(one, (math.nan,) * m) for one in told]
+    if any(not isinstance(one, Evaluated) and not _failed(one) for one in told):
+        raise ValueError(f"constraints must be told beside values, as an array of shape ({n}, {m}), got None")
+    return [one.value for one in whole], [one.beside for one in whole]
+
+
+def _failed(value: Any) -> bool:
+    found = number(value)
+    return found is not None and math.isnan(found)

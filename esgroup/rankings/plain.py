@@ -1,0 +1,41 @@
+"""Values as they are: the least is the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from esgroup.checks import Array
+from esgroup.rankings.base import Ranking, Scored, register
+from esgroup.strategies.base import Indices, Strategy
+
+
+@register
+@dataclass(frozen=True)
+class ByValue(Ranking):
+    """Nothing is told beside a value, and points are ranked by their values."""
+
+    by_values: ClassVar[bool] = True
+
+    @property
+    def about(self) -> str:
+        return "no constraints"
+
+    def scores(
+        self, state: Any, outcomes: Array, tags: Indices | None, strategy: Strategy, distribution: Any
+    ) -> Scored:
+        return Scored(state, outcomes[:, 0])
+
+    def best(self, outcomes: Array, than: Array | None = None) -> int | None:
+        values = outcomes[:, 0]
+        if not values.size:
+            return None
+        i = values.argmin()
+        if values[i] != values[i]:  # NaN comes first
+            good = np.flatnonzero(values == values)
+            if not good.size:
+                return None
+            i = good[values[good].argmin()]
+        return int(i) if than is None or values[i] < than[0] else None
