@@ -7,10 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from esgroup.driver.crew import Crew, own_point
 from esgroup.driver.evaluate import collected
 from esgroup.driver.failures import Failures
 from esgroup.driver.restarted import RestartedSearch
+from esgroup.driver.worker_pool import WorkerPool, own_point
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.limits import BUDGETS
 
@@ -23,10 +23,10 @@ class Out(NamedTuple):
 
 
 class Asynchronous:
-    """Keeps a crew busy: at most `max_pending` points are out, and never more than the budget allows.
+    """Keeps a worker pool busy: at most `max_pending` points are out, and never more than the budget allows.
 
     If `max_pending` is None, it is the number of slots, which is asked again and again, because the workers of a
-    cluster join and leave; if the crew does not know it, a generation is out.
+    cluster join and leave; if the worker pool does not know it, a generation is out.
 
     Values are passed on one by one, each before the next point is asked for, so that the same values in the same order
     give the same search. Those that a run left out when it ended count, but move nothing. What is out when the search
@@ -34,9 +34,9 @@ class Asynchronous:
     """
 
     def __init__(
-        self, crew: Crew, failures: Failures, max_pending: int | None = None, eval_timeout: float | None = None
+        self, pool: WorkerPool, failures: Failures, max_pending: int | None = None, eval_timeout: float | None = None
     ) -> None:
-        self._crew, self._failures, self._max_pending, self._eval_timeout = crew, failures, max_pending, eval_timeout
+        self._pool, self._failures, self._max_pending, self._eval_timeout = pool, failures, max_pending, eval_timeout
         self._out: dict[int, Out] = {}  # submitted and not yet told
         self._arrived: deque[tuple[Any, Any]] = deque()  # keys and outcomes that were not yet told
         self._number = 0
@@ -63,7 +63,7 @@ class Asynchronous:
             wanted = self._submit(restarted, waiting)
             self._receive(restarted, after_generation, interrupts, wanted)
         if self._out and not reasons.keys().isdisjoint(BUDGETS):
-            for key in self._crew.cancel():
+            for key in self._pool.cancel():
                 del self._out[key]  # type: ignore[arg-type]
             while self._out:
                 self._receive(restarted, after_generation, interrupts, False)
@@ -72,15 +72,15 @@ class Asynchronous:
 
     def _submit(self, restarted: RestartedSearch, waiting: list[Any]) -> bool:
         """Submit points while there is room; return whether there would be more of them."""
-        crew, budget = self._crew, restarted.limits.max_evals
-        most = self._max_pending or crew.slots or restarted.popsize
+        pool, budget = self._pool, restarted.limits.max_evals
+        most = self._max_pending or pool.slots or restarted.popsize
         while budget is None or restarted.nfev + len(self._out) < budget:
-            if len(self._out) + crew.lost >= most:
+            if len(self._out) + pool.lost >= most:
                 return True
             x = waiting.pop(0) if waiting else restarted.search.ask(1)[0]
             self._number += 1
             self._out[self._number] = Out(x, restarted.restart)
-            crew.submit(self._number, own_point(x))
+            pool.submit(self._number, own_point(x))
         return False
 
     def _receive(
@@ -89,7 +89,7 @@ class Asynchronous:
         """Pass on the next value, if there is one within a short while."""
         if not self._arrived:
             with interrupts.allowed():
-                self._arrived.extend(collected(self._crew, self._eval_timeout, wanted=wanted))
+                self._arrived.extend(collected(self._pool, self._eval_timeout, wanted=wanted))
         if self._arrived:
             self._tell_next(restarted)
             if self._told >= restarted.popsize:

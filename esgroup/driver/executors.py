@@ -15,7 +15,7 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
-from esgroup.driver.crew import (
+from esgroup.driver.worker_pool import (
     TICK,
     TRIES,
     Call,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from esgroup import checks
 from esgroup.driver.constraints import Evaluated
-from esgroup.driver.crew import Call, NotEvaluated, TooSlow, call_objective
+from esgroup.driver.worker_pool import Call, NotEvaluated, TooSlow, call_objective
 from esgroup.search.tell_input import number
 
 OnError = Literal["raise", "nan"] | type[Exception] | tuple[type[Exception], ...]

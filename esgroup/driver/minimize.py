@@ -17,7 +17,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.driver.asynchronous import Asynchronous
 from esgroup.driver.constraints import Constraints, WithConstraints, parse_constraints
-from esgroup.driver.evaluate import Enough, Evaluate, Way, number_of_workers, objective
+from esgroup.driver.evaluate import Evaluate, Evaluation, ShouldStop, number_of_workers, objective
 from esgroup.driver.failures import Failures, OnError
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.driver.resume import Keeper
@@ -253,7 +253,7 @@ def minimize(
     limits = parse_limits(max_evals, max_iters, max_time, target)
     constrained = _constraints(constraints, x0, bounds)
     call = objective(fun, args)
-    way = Way(
+    evaluation = Evaluation(
         call if constrained is None else WithConstraints(call, constrained, vectorized),
         Failures(on_error, max_failures),
         vectorized,
@@ -294,8 +294,8 @@ def minimize(
         restarted.search.accepts = constrained.kept
     with ExitStack() as stack:
         observe = _observer(stack, callback, checks.flag("progress", progress), history, resume)
-        shown = partial(_result, restarted, way.failures, constrained)
-        return _run(restarted, _searching(way, restarted, stack), observe, keeper, shown)
+        shown = partial(_result, restarted, evaluation.failures, constrained)
+        return _run(restarted, _searching(evaluation, restarted, stack), observe, keeper, shown)
 
 
 def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints | None:
@@ -356,24 +356,26 @@ def _result(restarted: RestartedSearch, failures: Failures, constrained: Constra
     return result
 
 
-def _searching(way: Way, restarted: RestartedSearch, stack: ExitStack) -> Searching:
+def _searching(evaluation: Evaluation, restarted: RestartedSearch, stack: ExitStack) -> Searching:
     """Return the function that searches to the end: by generations, or without them."""
-    if way.asynchronous:
-        max_pending = way.max_pending if way.executor is None else None  # an executor's slots are limited by it
-        return Asynchronous(way.crew(stack), way.failures, max_pending, way.eval_timeout).search
-    limits, failures = restarted.limits, way.failures
-    evaluate = way.generations(stack, timed=limits.max_time is not None)
+    if evaluation.asynchronous:
+        max_pending = (
+            evaluation.max_pending if evaluation.executor is None else None
+        )  # an executor's slots are limited by it
+        return Asynchronous(evaluation.pool(stack), evaluation.failures, max_pending, evaluation.eval_timeout).search
+    limits, failures = restarted.limits, evaluation.failures
+    evaluate = evaluation.generations(stack, timed=limits.max_time is not None)
 
-    def enough() -> bool:
+    def should_stop() -> bool:
         return failures.too_many or (limits.max_time is not None and restarted.seconds >= limits.max_time)
 
     may_be_enough = limits.max_time is not None or failures.most is not None
-    return partial(_by_generations, evaluate, enough if may_be_enough else None, failures)
+    return partial(_by_generations, evaluate, should_stop if may_be_enough else None, failures)
 
 
 def _by_generations(
     evaluate: Evaluate,
-    enough: Enough | None,
+    should_stop: ShouldStop | None,
     failures: Failures,
     restarted: RestartedSearch,
     after_generation: Callable[[], None],
@@ -381,7 +383,7 @@ def _by_generations(
 ) -> None:
     while True:
         while not (reasons := restarted.stop()):
-            _generation(restarted, evaluate, enough, interrupts)
+            _generation(restarted, evaluate, should_stop, interrupts)
             restarted.other_reasons |= failures.reasons()
             after_generation()
         if not restarted.begin_next_run(reasons):
@@ -389,7 +391,7 @@ def _by_generations(
 
 
 def _generation(
-    restarted: RestartedSearch, evaluate: Evaluate, enough: Enough | None, interrupts: Interrupts
+    restarted: RestartedSearch, evaluate: Evaluate, should_stop: ShouldStop | None, interrupts: Interrupts
 ) -> None:
     """Evaluate a generation, or the part of it that limits allow."""
     X = restarted.ask()
@@ -399,7 +401,7 @@ def _generation(
     arrived: dict[int, Any] = {}
     try:
         with interrupts.allowed():
-            evaluate(X, arrived, enough)
+            evaluate(X, arrived, should_stop)
         if len(arrived) == whole:
             restarted.tell([arrived[i] for i in range(whole)])
         else:

@@ -30,7 +30,7 @@ from esgroup.running.history_lines import (
     parse_generation,
     parse_header,
 )
-from esgroup.running.shown import Shown
+from esgroup.running.view import RunView
 
 if TYPE_CHECKING:
     from esgroup.groups import Group
@@ -72,7 +72,7 @@ class History:
         self._problem = path.problem if isinstance(path, HistoryFile) else None
         self._needs_header = not (_is_history(self.path) and append and _cut_partial_line(self.path))
         self._file = LineFile(self.path, append)
-        self._latest: Shown | None = None  # of what is on file
+        self._latest: RunView | None = None  # of what is on file
 
     def __enter__(self) -> Self:
         return self
@@ -86,7 +86,7 @@ class History:
         """Close the file; unlike the end of a `with` block, this does not say how the run has ended."""
         self._file.close()
 
-    def record(self, search: Shown) -> None:
+    def record(self, search: RunView) -> None:
         """Write the generation that a search, or a run with restarts, has just completed."""
         generation = _generation(search)
         if self._latest is None and not self._needs_header:
@@ -103,7 +103,7 @@ def _line(entry: dict[str, Any]) -> str:
     return json.dumps(entry, allow_nan=False) + "\n"
 
 
-def _generation(search: Shown) -> dict[str, Any]:
+def _generation(search: RunView) -> dict[str, Any]:
     count = min(search.dim, MOST_COORDINATES)
     return {
         "nit": search.nit,
@@ -120,7 +120,7 @@ def _generation(search: Shown) -> dict[str, Any]:
     }
 
 
-def _end(search: Shown, error: BaseException | None) -> dict[str, str]:
+def _end(search: RunView, error: BaseException | None) -> dict[str, str]:
     """How a run has ended: "stopped" for a reason of the search's, "interrupted", "failed", or "left" by the caller."""
     if isinstance(error, KeyboardInterrupt):
         return {"how": "interrupted", "message": "interrupted"}
@@ -133,7 +133,7 @@ def _end(search: Shown, error: BaseException | None) -> dict[str, str]:
     return {"how": "stopped", "message": str(result.message)[:MOST_LETTERS]}
 
 
-def _feasibility(search: Shown) -> dict[str, Any]:
+def _feasibility(search: RunView) -> dict[str, Any]:
     """In searches with constraints: the largest violation at the best point, and whether that is within tolerances."""
     best = search.best_constraints
     if search.constraints is None:
@@ -143,12 +143,12 @@ def _feasibility(search: Shown) -> dict[str, Any]:
     return {"violation": _number(search.constraints.violations(best).max()), "feasible": search.feasible}
 
 
-def _is_due(search: Shown) -> bool:
+def _is_due(search: RunView) -> bool:
     """Whether to compute the axis ratio: singular values cost O(d^3), a generation about O(d^2)."""
     return search.nit % max(1, min(search.dim, 100) // 10) == 0 or search.nit <= 1
 
 
-def _header(search: Shown, problem: str | None) -> dict[str, Any]:
+def _header(search: RunView, problem: str | None) -> dict[str, Any]:
     from esgroup.version import __version__
 
     return {

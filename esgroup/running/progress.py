@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from esgroup.running.shown import Shown
+from esgroup.running.view import RunView
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -52,7 +52,7 @@ class Progress:
             self._live.stop()
             self._live = None
 
-    def update(self, search: Shown, limits: Limits) -> None:
+    def update(self, search: RunView, limits: Limits) -> None:
         """Show the progress of the search within its limits."""
         if self._live is None:
             return
@@ -75,7 +75,7 @@ class Progress:
         self._live.update(line, refresh=True)
 
 
-def line(search: Shown, speed: Speed | None, limits: Limits, width: int, *, ascii_only: bool = False) -> Text:
+def line(search: RunView, speed: Speed | None, limits: Limits, width: int, *, ascii_only: bool = False) -> Text:
     """Return the line: a bar if there is a budget, and of the rest as much as fits into `width` columns."""
     from rich.text import Text
 
@@ -96,7 +96,7 @@ def line(search: Shown, speed: Speed | None, limits: Limits, width: int, *, asci
     return begin.append(shown)
 
 
-def parts(search: Shown, speed: Speed | None, limits: Limits) -> list[str]:
+def parts(search: RunView, speed: Speed | None, limits: Limits) -> list[str]:
     """What there is to say, the most important first; `speed` is None if it is not known yet."""
     restart = getattr(search, "restart", 0)  # a plain Searcher has none
     left = seconds_left(search, speed, limits)
@@ -113,7 +113,7 @@ def parts(search: Shown, speed: Speed | None, limits: Limits) -> list[str]:
     ]
 
 
-def used(search: Shown, limits: Limits) -> float | None:
+def used(search: RunView, limits: Limits) -> float | None:
     """The share of a budget that is used up, of several that of the one which ends first; None without a budget."""
     budgets = (
         (search.nfev, limits.max_evals),
@@ -123,7 +123,7 @@ def used(search: Shown, limits: Limits) -> float | None:
     return max((min(1.0, spent / most) for spent, most in budgets if most), default=None)
 
 
-def seconds_left(search: Shown, speed: Speed | None, limits: Limits) -> float | None:
+def seconds_left(search: RunView, speed: Speed | None, limits: Limits) -> float | None:
     """Seconds until a budget ends, at the speed so far; None if that is not known. The search may end before."""
     left = [] if limits.max_time is None else [limits.max_time - search.seconds]
     if speed is not None:

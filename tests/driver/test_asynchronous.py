@@ -15,9 +15,9 @@ import esgroup
 from esgroup.checks import Array
 from esgroup.restarts import IPOP
 from esgroup.search.searcher import Searcher
-from tests.driver.crew_laws import PATIENCE
 from tests.driver.support import X0, Recorder, ellipsoid, same
 from tests.driver.test_failures import POPSIZE, hangs_at
+from tests.driver.worker_pool_laws import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("no_process_is_left")
 

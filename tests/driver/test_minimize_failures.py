@@ -21,8 +21,8 @@ from esgroup.checks import Array
 from esgroup.driver import minimize as minimize_module
 from esgroup.files import npz as files
 from esgroup.search.searcher import Searcher
-from tests.driver.crew_laws import until
 from tests.driver.support import X0, Recorder, ellipsoid, fail, same, wait_for
+from tests.driver.worker_pool_laws import until
 
 
 class TestFailures:

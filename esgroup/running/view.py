@@ -8,7 +8,7 @@ from esgroup.checks import Array
 from esgroup.running.limits import Limits
 
 
-class Shown(Protocol):
+class RunView(Protocol):
     """A search, or a run of several; `restart`, the number of restarts so far, may be missing."""
 
     @property
