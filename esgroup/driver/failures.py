@@ -37,13 +37,16 @@ class Failures:
         self.most = checks.whole_number("max_failures", max_failures, least=1) if max_failures is not None else None
         self.in_a_row = 0
         self.last = ""  # what the last one said
-        self._too_many = ""  # why the search ends: a value that arrives later does not change this
+        self.too_many = ""  # why the failures end the search: a value that arrives later does not change this
 
     def value_of(self, outcome: Any, x: Any = None) -> Any:
         """Return the value of an evaluation; raise the exception that it raised, unless it counts as a failed run.
 
         ValueError if the function returned something else than one number at the point x.
         """
+        if isinstance(outcome, float) and outcome == outcome:  # mostly
+            self.in_a_row = 0
+            return outcome
         if isinstance(outcome, Failed):
             return self._failed(outcome.text)
         if isinstance(outcome, BaseException):
@@ -64,21 +67,12 @@ class Failures:
         self.in_a_row += 1
         self.last = text
         if self.most is not None and self.in_a_row >= self.most:
-            self._too_many = f"{self.in_a_row:,} evaluations in a row failed, the last one with: {text}"
+            self.too_many = f"{self.in_a_row:,} evaluations in a row failed, the last one with: {text}"
         return math.nan
 
     def guarded(self, call: Call) -> Call:
         """Return the objective such that what counts as a failed run is returned, not raised; it can be pickled."""
         return Guarded(call, self.caught)
-
-    @property
-    def too_many(self) -> bool:
-        """Whether the failures in a row end the search."""
-        return bool(self._too_many)
-
-    def reasons(self) -> dict[str, str]:
-        """Return why the failures end the search, by name: nothing while they do not."""
-        return {"failures": self._too_many} if self._too_many else {}
 
 
 @dataclass(frozen=True)

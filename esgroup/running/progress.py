@@ -7,6 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from esgroup.running.observers import Observer
 from esgroup.running.view import RunView
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Speed(NamedTuple):
     generations: float
 
 
-class Progress:
+class Progress(Observer):
     """A line on stderr while the context is open, updated at most ten times a second; silent without a terminal.
 
     Parameters
@@ -52,20 +53,32 @@ class Progress:
             self._live.stop()
             self._live = None
 
-    def update(self, search: RunView, limits: Limits) -> None:
-        """Show the progress of the search within its limits."""
+    def begins(self, run: Any) -> None:
+        """Show the line."""
+        self.__enter__()
+
+    def generation(self, run: Any) -> None:
+        """Show how far the run is."""
         if self._live is None:
             return
         now = time.monotonic()
         if self._since is None:  # excludes earlier sessions, and compilation before the first generation
-            self._since = now, search.nfev, search.nit
+            self._since = now, run.nfev, run.nit
         if now >= self._shown + INTERVAL:
             self._shown = now
-            then, nfev, nit = self._since
-            passed = now - then
-            speed = Speed((search.nfev - nfev) / passed, (search.nit - nit) / passed) if passed > 0 else None
-            options = self._live.console.options
-            self._show(line(search, speed, limits, options.max_width, ascii_only=options.ascii_only))
+            self._show(self.text(run, now))
+
+    def ends(self, run: Any, error: BaseException | None) -> None:
+        """Remove the line."""
+        self.__exit__()
+
+    def text(self, run: Any, now: float) -> str | Text:
+        """Return the line."""
+        then, nfev, nit = self._since or (now, 0, 0)
+        passed = now - then
+        speed = Speed((run.nfev - nfev) / passed, (run.nit - nit) / passed) if passed > 0 else None
+        options = self._live.console.options
+        return line(run, speed, run.limits, options.max_width, ascii_only=options.ascii_only)
 
     def _show(self, text: str | Text) -> None:
         from rich.text import Text

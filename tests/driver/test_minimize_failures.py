@@ -18,7 +18,7 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
-from esgroup.driver import minimize as minimize_module
+from esgroup.driver.generations import SearchRun
 from esgroup.files import npz as files
 from esgroup.search.searcher import Searcher
 from tests.driver.support import X0, Recorder, ellipsoid, fail, same, wait_for
@@ -211,7 +211,7 @@ class TestInterrupts:
 
     def test_an_interrupt_while_the_result_is_made_brings_it_along(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """That is when SciPy is imported, for as long as half a second."""
-        original, calls = minimize_module._result, []
+        original, calls = SearchRun.result, []
 
         def interrupted(*arguments: Any) -> Any:
             calls.append(1)
@@ -219,7 +219,7 @@ class TestInterrupts:
                 signal.raise_signal(signal.SIGINT)
             return original(*arguments)
 
-        monkeypatch.setattr(minimize_module, "_result", interrupted)
+        monkeypatch.setattr(SearchRun, "result", interrupted)
         with pytest.raises(KeyboardInterrupt) as caught:
             esgroup.minimize(ellipsoid, X0, 0.5, rng=1, max_iters=3)
         assert caught.value.result.nit == 3  # type: ignore[attr-defined]
