@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -12,14 +13,15 @@ from esgroup.driver.failures import Failures
 from esgroup.driver.generations import SearchRun
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.driver.worker_pool import WorkerPool, own_point
-from esgroup.running.limits import BUDGETS
+from esgroup.running.limits import BUDGETS, budget_reasons
+from esgroup.search.searcher import Searcher
 
 
 class Out(NamedTuple):
-    """A point that is being evaluated: it, and the run that asked for it."""
+    """A point that is being evaluated: it, and the search that asked for it."""
 
     x: Any
-    restart: int
+    search: Searcher
 
 
 class Asynchronous(SearchRun):
@@ -51,13 +53,15 @@ class Asynchronous(SearchRun):
         self._number = 0
         self._told = 0  # since the last generation
         self._over = False  # whether only what is out is awaited
+        self._judged: Any = None  # the state of the search that was last asked whether it stops, and its age
+        self._judged_nit = -1
 
     def goes_on(self) -> bool:
         """Return whether there is no reason to stop, or something out that is awaited nevertheless."""
         if self._over:
             return bool(self._out or self._told)
         restarted = self.restarted
-        while reasons := restarted.stop():
+        while reasons := self._reasons():
             if not restarted.begin_next_run(reasons):
                 self._over = bool(self._out) and not reasons.keys().isdisjoint(BUDGETS)
                 if self._over:
@@ -75,10 +79,23 @@ class Asynchronous(SearchRun):
                 self._arrived.extend(collected(self._pool, self._eval_timeout, wanted=wanted))
         if self._arrived:
             self._tell_next()
-        if self._told < self.restarted.popsize and (self._out or not self._over):
+        if self._told < self.restarted.search.popsize and (self._out or not self._over):
             return False
         self._told = 0
         return True
+
+    def _reasons(self) -> dict[str, str]:
+        """Return why the present run should stop: after every value for limits, after every move for the rest."""
+        restarted, search = self.restarted, self.restarted.search
+        limits, state, nit = restarted.limits, search.state, search.ledger.nit
+        if state is self._judged and nit == self._judged_nit and not restarted.other_reasons:
+            best_f = math.nan if limits.target is None or not restarted.feasible else restarted.best_f
+            seconds = 0.0 if limits.max_time is None else restarted.seconds
+            small = restarted.plan.max_evals is None or search.nfev < restarted.plan.max_evals
+            if small and not budget_reasons(limits, restarted.nfev, 0, seconds, best_f):
+                return {}
+        self._judged, self._judged_nit = state, nit
+        return restarted.stop()
 
     def settle(self) -> None:
         """Pass on the values that have arrived: they count, whatever has ended the run."""
@@ -88,23 +105,23 @@ class Asynchronous(SearchRun):
 
     def _submit(self) -> bool:
         """Submit points while there is room; return whether there would be more of them."""
-        restarted, pool = self.restarted, self._pool
-        budget = restarted.limits.max_evals
-        most = self._max_pending or pool.slots or restarted.popsize
-        while budget is None or restarted.nfev + len(self._out) < budget:
-            if len(self._out) + pool.lost >= most:
+        restarted, pool, budget = self.restarted, self._pool, self.restarted.limits.max_evals
+        most = (self._max_pending or pool.slots or restarted.popsize) - pool.lost
+        left = math.inf if budget is None else budget - restarted.nfev
+        while len(self._out) < left:
+            if len(self._out) >= most:
                 return True
             x = self._waiting.pop(0) if self._waiting else restarted.search.ask(1)[0]
             self._number += 1
-            self._out[self._number] = Out(x, restarted.restart)
+            self._out[self._number] = Out(x, restarted.search)
             pool.submit(self._number, own_point(x))
         return False
 
     def _tell_next(self) -> None:
         key, outcome = self._arrived.popleft()
-        x, restart = self._out.pop(key)
+        x, search = self._out.pop(key)
         restarted, failures = self.restarted, self.failures
-        restarted.tell_one(x, failures.value_of(outcome, x), current=restart == restarted.restart)
+        restarted.tell_one(x, failures.value_of(outcome, x), current=search is restarted.search)
         self._told += 1
         if failures.too_many:
             self.stop_for("failures", failures.too_many)

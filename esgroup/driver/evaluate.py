@@ -169,7 +169,8 @@ def _in_a_loop(
             value = call_objective(call, own)
         except Exception as error:
             value = error
-        arrived[i] = failures.value_of(value, x)
+        ordinary = isinstance(value, float) and value == value and not failures.in_a_row
+        arrived[i] = value if ordinary else failures.value_of(value, x)
 
 
 def _in_one_call(

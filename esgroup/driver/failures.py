@@ -44,9 +44,6 @@ class Failures:
 
         ValueError if the function returned something else than one number at the point x.
         """
-        if isinstance(outcome, float) and outcome == outcome:  # mostly
-            self.in_a_row = 0
-            return outcome
         if isinstance(outcome, Failed):
             return self._failed(outcome.text)
         if isinstance(outcome, BaseException):
@@ -55,7 +52,9 @@ class Failures:
                 raise outcome
             return self._failed(_text(outcome))
         constrained = isinstance(outcome, Evaluated)
-        value = one_number(outcome.value if constrained else outcome, x)
+        value = outcome.value if constrained else outcome
+        if not isinstance(value, float):
+            value = one_number(value, x)
         if constrained and any(not math.isfinite(g) for g in outcome.constraints):
             return self._failed("a constraint was NaN or infinite")
         if value != value:
@@ -91,7 +90,7 @@ class Guarded:
 
 def one_number(value: Any, x: Any) -> float:
     """Return the value of a function at the point x as a float, or raise ValueError that says what it returned."""
-    found = value if isinstance(value, float) else number(value)
+    found = number(value)
     if found is None:
         wanted = "it must return one real number, NaN if the evaluation failed"
         missing = ": is a return missing?" if value is None else ""

@@ -78,7 +78,7 @@ class Generations(SearchRun):
             with self.interrupts.allowed:
                 self._evaluate(X, arrived, self._should_stop)
             if len(arrived) == whole:
-                restarted.tell([arrived[i] for i in range(whole)])
+                restarted.tell(list(map(arrived.__getitem__, range(whole))))
             else:
                 restarted.salvage(arrived)
         except BaseException:

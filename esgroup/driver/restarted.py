@@ -280,6 +280,9 @@ class RestartedSearch:
 
     def tell_one(self, x: Any, value: Any, *, current: bool) -> None:
         """Pass on the value of a point; that of an earlier run counts, but does not move the present one."""
+        if current and self.search.constraints is None:
+            self.search.tell(x if type(x) is np.ndarray else [x], np.array([value]))  # arrays need fewer checks
+            return
         told = self._numbers([value], 1)
         if current:
             self._tell([x], told)
