@@ -308,7 +308,7 @@ class RestartedSearch:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything that is not in the file of the search."""
-        undo = self.undo
+        undo = self.undo if self.undo or not self.partial else self.search.ledger.mark()  # they are not told yet
         return {
             "limits": self.limits._asdict(),
             "past": _as_json(self.past),

@@ -64,6 +64,27 @@ class TestFailures:
         esgroup.minimize(ellipsoid, X0, 0.5, rng=1, popsize=7, checkpoint=path, resume=True, max_iters=2)
         assert Searcher.load(path).nfev == 14
 
+    def test_a_run_that_is_killed_at_once_after_it_was_resumed_can_be_resumed_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The first checkpoint of the resumed run has values of a generation that is not complete."""
+
+        def killed(*contents: Any) -> None:
+            write(*contents)
+            raise SystemExit
+
+        path, write = tmp_path / "run.npz", files.write
+        fun = Recorder(ellipsoid, 17, fail(RuntimeError("broken off")))
+        options: dict[str, Any] = {"sigma0": 0.5, "rng": 1, "popsize": 7, "max_evals": 40}
+        with pytest.raises(RuntimeError, match="broken off"):
+            esgroup.minimize(fun, X0, checkpoint=path, **options)
+        with monkeypatch.context() as patch, pytest.raises(SystemExit):
+            patch.setattr(files, "write", killed)
+            esgroup.minimize(fun, X0, checkpoint=path, resume=True, **options)
+        result = esgroup.minimize(fun, X0, checkpoint=path, resume=True, **options)
+        whole = Recorder(ellipsoid)
+        assert result == esgroup.minimize(whole, X0, **options) and same(fun.points, whole.points)
+
     def test_an_exception_is_not_hidden_by_a_disk_that_is_full(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
