@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple
 
-from esgroup.driver.constraints import Constraints
 from esgroup.driver.evaluate import collected
-from esgroup.driver.failures import Failures
 from esgroup.driver.generations import SearchRun
-from esgroup.driver.restarted import RestartedSearch
-from esgroup.driver.worker_pool import WorkerPool, own_point
+from esgroup.driver.worker_pool import own_point
 from esgroup.running.limits import BUDGETS, budget_reasons
 from esgroup.search.searcher import Searcher
 
@@ -36,18 +33,10 @@ class Asynchronous(SearchRun):
     after every `popsize` values.
     """
 
-    def __init__(
-        self,
-        restarted: RestartedSearch,
-        failures: Failures,
-        constrained: Constraints | None,
-        pool: WorkerPool,
-        max_pending: int | None = None,
-        eval_timeout: float | None = None,
-    ) -> None:
-        super().__init__(restarted, failures, constrained)
-        self._pool, self._max_pending, self._eval_timeout = pool, max_pending, eval_timeout
-        self._waiting: list[Any] = restarted.points_out()  # to be submitted before any new point
+    def prepare(self, stack: ExitStack) -> None:
+        """Make the worker pool ready."""
+        self._pool = self.evaluation.pool(stack)
+        self._waiting: list[Any] = self.restarted.points_out()  # to be submitted before any new point
         self._out: dict[int, Out] = {}  # submitted and not yet told
         self._arrived: deque[tuple[Any, Any]] = deque()  # keys and outcomes that were not yet told
         self._number = 0
@@ -76,7 +65,7 @@ class Asynchronous(SearchRun):
         wanted = not self._over and self._submit()
         if not self._arrived:
             with self.interrupts.allowed:
-                self._arrived.extend(collected(self._pool, self._eval_timeout, wanted=wanted))
+                self._arrived.extend(collected(self._pool, self.evaluation.eval_timeout, wanted=wanted))
         if self._arrived:
             self._tell_next()
         if self._told < self.restarted.search.popsize and (self._out or not self._over):
@@ -106,7 +95,8 @@ class Asynchronous(SearchRun):
     def _submit(self) -> bool:
         """Submit points while there is room; return whether there would be more of them."""
         restarted, pool, budget = self.restarted, self._pool, self.restarted.limits.max_evals
-        most = (self._max_pending or pool.slots or restarted.popsize) - pool.lost
+        most = self.evaluation.max_pending if self.evaluation.executor is None else None  # else the slots are limited
+        most = (most or pool.slots or restarted.popsize) - pool.lost
         left = math.inf if budget is None else budget - restarted.nfev
         while len(self._out) < left:
             if len(self._out) >= most:

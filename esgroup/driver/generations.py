@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from esgroup.driver.constraints import Constraints
-from esgroup.driver.evaluate import Evaluate
-from esgroup.driver.failures import Failures
+from esgroup.driver.evaluate import Evaluation
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.loop import Run
@@ -16,11 +17,21 @@ if TYPE_CHECKING:
 
 
 class SearchRun(Run["SearchResult"]):
-    """A search with its restarts; `Generations` and `Asynchronous` say in which order its points are evaluated."""
+    """A search with its restarts; `Generations` and `Asynchronous` say in which order its points are evaluated.
 
-    def __init__(self, restarted: RestartedSearch, failures: Failures, constrained: Constraints | None = None) -> None:
-        self.interrupts = Interrupts()
-        self.restarted, self.failures, self.constrained = restarted, failures, constrained
+    Where they are evaluated is closed with `stack`.
+    """
+
+    def __init__(
+        self, evaluation: Evaluation, restarted: RestartedSearch, constrained: Constraints | None, stack: ExitStack
+    ) -> None:
+        self.interrupts, self.restarted = Interrupts(), restarted
+        self.evaluation, self.failures, self.constrained = evaluation, evaluation.failures, constrained
+        self.prepare(stack)
+
+    @abstractmethod
+    def prepare(self, stack: ExitStack) -> None:
+        """Make ready where points are evaluated, until the stack is closed."""
 
     @property
     def view(self) -> RestartedSearch:
@@ -44,21 +55,16 @@ class SearchRun(Run["SearchResult"]):
 class Generations(SearchRun):
     """A search by generations."""
 
-    def __init__(
-        self,
-        restarted: RestartedSearch,
-        failures: Failures,
-        constrained: Constraints | None,
-        evaluate: Evaluate,
-    ) -> None:
-        super().__init__(restarted, failures, constrained)
-        limited = restarted.limits.max_time is not None or failures.most is not None
-        self._evaluate, self._should_stop = evaluate, self._has_to_stop if limited else None
+    def prepare(self, stack: ExitStack) -> None:
+        """Make ready where generations are evaluated."""
+        timed = self.restarted.limits.max_time is not None
+        self._evaluate = self.evaluation.generations(stack, timed=timed)
+        self._should_stop = self._has_to_stop if timed or self.failures.most is not None else None
 
     def _has_to_stop(self) -> bool:
         """Whether no further evaluation may begin."""
-        restarted, max_time = self.restarted, self.restarted.limits.max_time
-        return bool(self.failures.too_many) or (max_time is not None and restarted.seconds >= max_time)
+        max_time = self.restarted.limits.max_time
+        return bool(self.failures.too_many) or (max_time is not None and self.restarted.seconds >= max_time)
 
     def goes_on(self) -> bool:
         """Return whether there is no reason to stop; after a run that has stopped the next one begins."""

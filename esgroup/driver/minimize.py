@@ -20,7 +20,7 @@ from esgroup.driver.asynchronous import Asynchronous
 from esgroup.driver.constraints import Constraints, WithConstraints, parse_constraints
 from esgroup.driver.evaluate import Evaluation, number_of_workers, objective
 from esgroup.driver.failures import Failures, OnError
-from esgroup.driver.generations import Generations, SearchRun
+from esgroup.driver.generations import Generations
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.driver.resume import SearchWriter
 from esgroup.driver.spaces import SpaceName, distribution_over, mixture_over
@@ -306,8 +306,9 @@ def minimize(
         observers += [] if checkpoint is None else [SearchWriter(checkpoint, given)]
     if constrained is not None:
         restarted.search.accepts = constrained.kept
+    kind = Asynchronous if asynchronous else Generations
     with ExitStack() as stack:
-        return run_to_end(_run(evaluation, restarted, constrained, stack), observers)
+        return run_to_end(kind(evaluation, restarted, constrained, stack), observers)
 
 
 def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints | None:
@@ -320,15 +321,3 @@ def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints | None:
     if np.ndim(start) != 1:
         raise ValueError(f"constraints are for searches over vectors and spaces of named parameters, got x0 = {x0!r}")
     return parse_constraints(constraints, start, bounds=bounds)
-
-
-def _run(
-    evaluation: Evaluation, restarted: RestartedSearch, constrained: Constraints | None, stack: ExitStack
-) -> SearchRun:
-    """Return the run: by generations, or without them."""
-    failures = evaluation.failures
-    if not evaluation.asynchronous:
-        evaluate = evaluation.generations(stack, timed=restarted.limits.max_time is not None)
-        return Generations(restarted, failures, constrained, evaluate)
-    most = evaluation.max_pending if evaluation.executor is None else None  # an executor's slots are limited by it
-    return Asynchronous(restarted, failures, constrained, evaluation.pool(stack), most, evaluation.eval_timeout)

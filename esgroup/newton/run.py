@@ -72,11 +72,6 @@ class NewtonRun(Run[NewtonResult]):
 
     # ---- what the loop asks, and observers see ----------------------------------------------------------------------
 
-    @property
-    def view(self) -> NewtonRun:
-        """The run itself."""
-        return self
-
     def goes_on(self) -> bool:
         """Return whether there is no reason to stop."""
         return not self.reasons

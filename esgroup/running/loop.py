@@ -17,13 +17,9 @@ Found = TypeVar("Found", covariant=True)
 
 
 class Run(Protocol[Found]):
-    """A kind of run. The first five must be filled."""
+    """A kind of run: it must have `interrupts` and fill the first four methods."""
 
     interrupts: Interrupts
-
-    @property
-    def view(self) -> Any:
-        """What observers see."""
 
     def goes_on(self) -> bool:
         """Return whether there is no reason to stop; a search may begin its next run here."""
@@ -40,6 +36,11 @@ class Run(Protocol[Found]):
     def result_so_far(self) -> Found:
         """Return the result at any time, without evaluations."""
         return self.result()
+
+    @property
+    def view(self) -> Any:
+        """What observers see."""
+        return self
 
     def settle(self) -> None:
         """Tell the values that have arrived, whatever has ended the run."""
