@@ -28,7 +28,8 @@ from esgroup.driver.worker_pool import TICK, Call, Outcomes, WorkerPool, call_ob
 from esgroup.files.outage import level_of_the_user
 
 ShouldStop = Callable[[], bool]
-Evaluate = Callable[[Array, dict[int, Any], ShouldStop | None], None]
+Arrived = dict[int, Any]  # values by row
+Evaluate = Callable[[Array, Arrived, ShouldStop | None], None]
 
 GRACE = 1.0  # seconds that evaluations have to end after another one has raised; longer if they usually take longer
 
@@ -159,9 +160,7 @@ def number_of_workers(workers: Any) -> int:
 # ---- here -------------------------------------------------------------------------------------------------------
 
 
-def _in_a_loop(
-    call: Call, failures: Failures, X: Array, arrived: dict[int, Any], should_stop: ShouldStop | None
-) -> None:
+def _in_a_loop(call: Call, failures: Failures, X: Array, arrived: Arrived, should_stop: ShouldStop | None) -> None:
     for i, (x, own) in enumerate(zip(X, _own(X), strict=True)):
         if should_stop is not None and should_stop():
             return
@@ -173,9 +172,7 @@ def _in_a_loop(
         arrived[i] = value if ordinary else failures.value_of(value, x)
 
 
-def _in_one_call(
-    call: Call, failures: Failures, X: Array, arrived: dict[int, Any], should_stop: ShouldStop | None
-) -> None:
+def _in_one_call(call: Call, failures: Failures, X: Array, arrived: Arrived, should_stop: ShouldStop | None) -> None:
     n = len(X)
     try:
         values = call_objective(call, _own(X))
@@ -193,7 +190,7 @@ def _through_map(
     call: Call,
     failures: Failures,
     X: Array,
-    arrived: dict[int, Any],
+    arrived: Arrived,
     should_stop: ShouldStop | None,
 ) -> None:
     outcomes = mapper(failures.guarded(call), list(_own(X)))
@@ -217,7 +214,7 @@ def _by_a_pool(
     eval_timeout: float | None,
     most_out: float | None,
     X: Array,
-    arrived: dict[int, Any],
+    arrived: Arrived,
     should_stop: ShouldStop | None,
 ) -> None:
     """Evaluate; after an exception, what has not begun is cancelled, and what has begun has a while to end.

@@ -298,12 +298,13 @@ def minimize(
         observers.append(Progress())
     observers += as_observers(callback, "Searcher", attrgetter("search"))
     if checks.flag("resume", resume):
-        writer = SearchWriter(must_exist(checkpoint, "search"), given)
-        writer.resume(restarted)
-        observers.append(writer)
+        must_exist(checkpoint, "search")
     else:
         must_be_new(checkpoint)
-        observers += [] if checkpoint is None else [SearchWriter(checkpoint, given)]
+    if checkpoint is not None:
+        observers.append(writer := SearchWriter(checkpoint, given))
+        if resume:
+            writer.resume(restarted)
     if constrained is not None:
         restarted.search.accepts = constrained.kept
     kind = Asynchronous if asynchronous else Generations

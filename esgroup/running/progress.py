@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from esgroup.running.observers import Observer
 from esgroup.running.view import RunView
@@ -27,7 +27,7 @@ class Speed(NamedTuple):
 
 
 class Progress(Observer):
-    """A line on stderr while the context is open, updated at most ten times a second; silent without a terminal.
+    """A line on stderr while a run lasts, updated at most ten times a second; silent without a terminal.
 
     Parameters
     ----------
@@ -41,21 +41,12 @@ class Progress(Observer):
         self._shown = -INTERVAL
         self._since: tuple[float, int, int] | None = None  # time and counts from which the speed is measured
 
-    def __enter__(self) -> Self:
+    def begins(self, run: Any) -> None:
+        """Show the line, if somebody can see it."""
         if sys.stderr.isatty():
             self._live = _live_line()
             self._live.start()
             self._show(self._first)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
-
-    def begins(self, run: Any) -> None:
-        """Show the line."""
-        self.__enter__()
 
     def generation(self, run: Any) -> None:
         """Show how far the run is."""
@@ -70,7 +61,9 @@ class Progress(Observer):
 
     def ends(self, run: Any, error: BaseException | None) -> None:
         """Remove the line."""
-        self.__exit__()
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
     def text(self, run: Any, now: float) -> str | Text:
         """Return the line."""

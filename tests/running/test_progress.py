@@ -9,6 +9,7 @@ import pytest
 
 from esgroup.running import progress
 from esgroup.running.limits import Limits
+from esgroup.running.observers import watched
 from esgroup.running.progress import Progress, Speed, duration, line, seconds_left, used
 
 
@@ -89,7 +90,7 @@ def test_nothing_is_written_where_no_one_looks(monkeypatch: pytest.MonkeyPatch) 
     stderr = io.StringIO()
     monkeypatch.setattr("sys.stderr", stderr)
     monkeypatch.setenv("FORCE_COLOR", "1")  # as build servers have it: colours are welcome, a live line is not
-    with Progress() as shown:
+    with watched(None, shown := Progress()):
         shown.generation(search())
     assert stderr.getvalue() == ""
 
@@ -102,7 +103,7 @@ def test_a_terminal_gets_one_line_at_most_ten_times_a_second(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
     texts: list[Any] = []
-    with Progress() as shown:
+    with watched(None, shown := Progress()):
         monkeypatch.setattr(shown, "_show", texts.append)
         for k in range(101):  # a second of generations
             clock.now = 100 + k / 100
@@ -114,7 +115,7 @@ def test_a_terminal_gets_one_line_at_most_ten_times_a_second(
 def test_the_speed_is_that_of_this_session(monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace) -> None:
     monkeypatch.setattr("sys.stderr", Terminal())
     texts: list[Any] = []
-    with Progress() as shown:
+    with watched(None, shown := Progress()):
         monkeypatch.setattr(shown, "_show", texts.append)
         shown.generation(search(nfev=1_000_100, limits=Limits(max_evals=1_001_000)))  # resumed after a million
         clock.now += 2.0
@@ -127,7 +128,7 @@ def test_the_line_is_gone_in_the_end_and_the_cursor_is_back(monkeypatch: pytest.
     stderr = Terminal()
     monkeypatch.setattr("sys.stderr", stderr)
     monkeypatch.setenv("TERM", "xterm")
-    with Progress() as shown:
+    with watched(None, shown := Progress()):
         assert "the first values are being computed" in stderr.getvalue()
         shown.generation(search(limits=Limits(max_evals=20_000)))
     written = stderr.getvalue()
