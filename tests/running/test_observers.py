@@ -81,6 +81,11 @@ def test_an_observer_ends_the_run_with_a_true_value(run: Any) -> None:
     assert result.nit == 2 and "stopped by the callback" in result.message
 
 
+def test_one_observer_is_enough_to_end_the_run(tmp_path: Path) -> None:
+    observed = {"callback": Diary(ends_after=2), "history": tmp_path / "h.jsonl", "checkpoint": tmp_path / "c.npz"}
+    assert searched(max_iters=4, **observed).nit == 2
+
+
 @RUNS
 @pytest.mark.parametrize("error", [ZeroDivisionError("mine"), None], ids=["exception", "Ctrl-C"])
 def test_what_ends_the_run_reaches_the_observer_and_carries_the_result(run: Any, error: Exception | None) -> None:
