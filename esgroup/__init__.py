@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from esgroup.driver.scipy_methods import newton_method as newton_method
     from esgroup.driver.scipy_methods import scipy_method as scipy_method
     from esgroup.files.npz import CheckpointError as CheckpointError
+    from esgroup.running.observers import Observer as Observer
     from esgroup.search.searcher import Searcher as Searcher
     from esgroup.space import Angle as Angle
     from esgroup.space import Choice as Choice
@@ -44,6 +45,7 @@ _HOMES = {
     "Likelihood": "esgroup.variational",
     "MatrixGaussian": "esgroup.distributions.matrix_gaussian",
     "Mixture": "esgroup.distributions.mixture",
+    "Observer": "esgroup.running.observers",
     "Real": "esgroup.space",
     "Searcher": "esgroup.search.searcher",
     "Space": "esgroup.space",
@@ -68,6 +70,7 @@ __all__ = [
     "Likelihood",
     "MatrixGaussian",
     "Mixture",
+    "Observer",
     "Posterior",
     "Real",
     "Searcher",

@@ -52,24 +52,24 @@ class Own:
 
     def __init__(self, timeout: float | None) -> None:
         self.timeout = timeout
-        self.crew: Any = None
+        self.worker_pool: Any = None
 
     def values(self, fun: Any, points: Any) -> list[Any]:
-        if self.crew is None:
-            self.crew = Processes(fun, WORKERS, timeout=self.timeout, ahead=0 if self.timeout else 1)
+        if self.worker_pool is None:
+            self.worker_pool = Processes(fun, WORKERS, timeout=self.timeout, ahead=0 if self.timeout else 1)
         for i, x in enumerate(points):
-            self.crew.submit(i, x)
+            self.worker_pool.submit(i, x)
         values: dict[Any, Any] = {}
-        while self.crew.out:
-            values.update(self.crew.collect())
+        while self.worker_pool.out:
+            values.update(self.worker_pool.collect())
         return [values[i] for i in range(len(values))]
 
     def submit(self, fun: Any, x: Any) -> None:
-        self.crew.submit("key", x)
+        self.worker_pool.submit("key", x)
 
     def close(self) -> None:
-        if self.crew is not None:
-            self.crew.close()
+        if self.worker_pool is not None:
+            self.worker_pool.close()
 
 
 class Executor:

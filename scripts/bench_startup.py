@@ -44,8 +44,11 @@ COMMAND = """
 import contextlib, sys, time
 from esgroup.command.cli import app
 from esgroup.running.progress import Progress
-enter = Progress.__enter__
-Progress.__enter__ = lambda self: (print(f"{time.process_time():.2f} s of CPU time when a line begins"), enter(self))[1]
+begins = Progress.begins
+def say_when(line, run):
+    print(f"{time.process_time():.2f} s of CPU time when a line begins")
+    begins(line, run)
+Progress.begins = say_when
 sys.argv = ["esgroup", *"run rosenbrock --dim 20 --seed 1 --target 1e-8".split(), *MORE]
 with contextlib.suppress(SystemExit):
     app()

@@ -129,7 +129,7 @@ class Observed:
     def __init__(self, board: Board, known: int) -> None:
         self.board, self.known = board, known
         self.begin, self.spent, self.last = 0.0, 0.0, 0.0
-        self._write, self._keep = npz.write, autosave.FileKeeper._write
+        self._write, self._keep = npz.write, autosave.CheckpointWriter._write
 
     def write(self, path: Any, kind: str, header: Any, arrays: Any) -> None:
         board, count = self.board, evaluations(header)
@@ -139,11 +139,11 @@ class Observed:
         self._write(path, kind, header, arrays)
         board.written, board.writing = count, 0
 
-    def keep(self, keeper: Any, kept: Any) -> None:
+    def keep(self, writer: Any, kept: Any) -> None:
         """What writes a checkpoint, on the clock: from outside, so that the time is not less than what it measures."""
         begin = time.monotonic()
         self.begin = self.begin or begin  # not earlier than where its share of the time begins
-        self._keep(keeper, kept)
+        self._keep(writer, kept)
         self.last = time.monotonic() - begin
         self.spent += self.last
         self.board.overdue = self.board.overdue_before = 0
@@ -167,7 +167,7 @@ class Observed:
 def work(kind: Kind, seed: int, path: Path, board: Board, known: int | None) -> None:
     """Begin or resume a run and leave its result beside the checkpoint; `known` evaluations are in the file."""
     board.alive, observed = 1, Observed(board, known or 0)
-    npz.write, autosave.FileKeeper._write = observed.write, lambda *of: observed.keep(*of)  # type: ignore[method-assign]
+    npz.write, autosave.CheckpointWriter._write = observed.write, lambda *of: observed.keep(*of)  # type: ignore[method-assign]
     options = {"checkpoint": path, "resume": known is not None, "callback": observed.generation_ended}
     found = minimized(kind, seed, observed.objective(kind.fun), **options)
     path.with_suffix(".result").write_bytes(pickle.dumps(found))

@@ -66,11 +66,11 @@ def test_the_first_line_is_on_the_screen_before_numba_and_scipy_are_loaded(tmp_p
     watched = """
 import sys
 from esgroup.running import progress
-plain = progress.Progress.__enter__
-def enter(self):
+plain = progress.Progress.begins
+def begins(self, run):
     print("slow:", {"numba", "scipy", "matplotlib"} & set(sys.modules), file=sys.stderr)
-    return plain(self)
-progress.Progress.__enter__ = enter
+    plain(self, run)
+progress.Progress.begins = begins
 """
     code = watched + COMMAND.format(words=SEARCH, out=str(tmp_path / "out.txt"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from esgroup.command import lists
 from esgroup.command.outcome import NewtonOutcome, Outcome, Times
-from esgroup.driver.crew import call_objective
+from esgroup.driver.worker_pool import call_objective
 from esgroup.kernels import jit
+from esgroup.running.observers import watched
 from esgroup.running.progress import Progress
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class _Stopwatch:
     """Measures the time of a search, without that of loading packages and compiling loops."""
 
     def __init__(self) -> None:
-        with Progress("packages are being loaded"):
+        with watched(None, Progress("packages are being loaded")):
             for module in _SLOW_MODULES:
                 import_module(module)
         self._begin, self._prepared = time.monotonic(), jit.preparation()
@@ -352,7 +353,7 @@ def _written_files(job: Job, history: Path | None) -> tuple[dict[str, Path], str
     if job.plot is None or history is None:
         return files, None
     try:
-        with Progress("the figure is being drawn"):
+        with watched(None, Progress("the figure is being drawn")):
             return files | {"figure": plot(history, job.plot)}, None
     except Exception as error:
         return files, f"the figure could not be drawn: {type(error).__name__}: {error}"

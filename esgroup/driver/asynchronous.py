@@ -2,103 +2,114 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple
 
-from esgroup.driver.crew import Crew, own_point
 from esgroup.driver.evaluate import collected
-from esgroup.driver.failures import Failures
-from esgroup.driver.restarted import RestartedSearch
-from esgroup.running.interrupts import Interrupts
-from esgroup.stopping.budgets import BUDGETS
+from esgroup.driver.generations import SearchRun
+from esgroup.driver.worker_pool import own_point
+from esgroup.search.searcher import Searcher
+from esgroup.stopping.budgets import BUDGETS, budget_reasons
 
 
 class Out(NamedTuple):
-    """A point that is being evaluated: it, and the run that asked for it."""
+    """A point that is being evaluated: it, and the search that asked for it."""
 
     x: Any
-    restart: int
+    search: Searcher
 
 
-class Asynchronous:
-    """Keeps a crew busy: at most `max_pending` points are out, and never more than the budget allows.
+class Asynchronous(SearchRun):
+    """Keeps a worker pool busy: at most `max_pending` points are out, and never more than the budget allows.
 
     If `max_pending` is None, it is the number of slots, which is asked again and again, because the workers of a
-    cluster join and leave; if the crew does not know it, a generation is out.
+    cluster join and leave; if the pool does not know it, a generation is out.
 
     Values are passed on one by one, each before the next point is asked for, so that the same values in the same order
     give the same search. Those that a run left out when it ended count, but move nothing. What is out when the search
-    ends on a budget is awaited; otherwise it is cancelled, and stays in the checkpoint as out.
+    ends on a budget is awaited; otherwise it is cancelled, and stays in the checkpoint as out. A generation is complete
+    after every `popsize` values.
     """
 
-    def __init__(
-        self, crew: Crew, failures: Failures, max_pending: int | None = None, eval_timeout: float | None = None
-    ) -> None:
-        self._crew, self._failures, self._max_pending, self._eval_timeout = crew, failures, max_pending, eval_timeout
+    def prepare(self, stack: ExitStack) -> None:
+        """Make the worker pool ready."""
+        self._pool = self.evaluation.pool(stack)
+        self._waiting: list[Any] = self.restarted.points_out()  # to be submitted before any new point
         self._out: dict[int, Out] = {}  # submitted and not yet told
         self._arrived: deque[tuple[Any, Any]] = deque()  # keys and outcomes that were not yet told
         self._number = 0
         self._told = 0  # since the last generation
+        self._over = False  # whether only what is out is awaited
+        self._judged: Any = None  # the state of the search that was last asked whether it stops, and its age
+        self._judged_nit = -1
 
-    def search(self, restarted: RestartedSearch, after_generation: Callable[[], None], interrupts: Interrupts) -> None:
-        """Search until there is a reason to stop; `after_generation` is called after every `popsize` values."""
-        try:
-            self._search(restarted, after_generation, interrupts)
-        finally:  # whatever has ended it, values that have arrived count
-            while self._arrived:
-                with suppress(Exception):
-                    self._tell_next(restarted)
+    def goes_on(self) -> bool:
+        """Return whether there is no reason to stop, or something out that is awaited nevertheless."""
+        if self._over:
+            return bool(self._out or self._told)
+        restarted = self.restarted
+        while reasons := self._reasons():
+            if not restarted.begin_next_run(reasons):
+                self._over = bool(self._out) and not reasons.keys().isdisjoint(BUDGETS)
+                if self._over:
+                    for key in self._pool.cancel():
+                        del self._out[key]  # type: ignore[arg-type]
+                return self._over and self.goes_on()
+            self._waiting = []
+        return True
 
-    def _search(self, restarted: RestartedSearch, after_generation: Callable[[], None], interrupts: Interrupts) -> None:
-        waiting = restarted.points_out()
-        while True:
-            reasons = restarted.stop()
-            if reasons:
-                if not restarted.begin_next_run(reasons):
-                    break
-                waiting = []
-                continue
-            wanted = self._submit(restarted, waiting)
-            self._receive(restarted, after_generation, interrupts, wanted)
-        if self._out and not reasons.keys().isdisjoint(BUDGETS):
-            for key in self._crew.cancel():
-                del self._out[key]  # type: ignore[arg-type]
-            while self._out:
-                self._receive(restarted, after_generation, interrupts, False)
-            if self._told:
-                after_generation()
+    def step(self) -> bool:
+        """Submit points while there is room, and pass on the next value, if there is one within a short while."""
+        wanted = not self._over and self._submit()
+        if not self._arrived:
+            with self.interrupts.allowed:
+                self._arrived.extend(collected(self._pool, self.evaluation.eval_timeout, wanted=wanted))
+        if self._arrived:
+            self._tell_next()
+        if self._told < self.restarted.search.popsize and (self._out or not self._over):
+            return False
+        self._told = 0
+        return True
 
-    def _submit(self, restarted: RestartedSearch, waiting: list[Any]) -> bool:
+    def _reasons(self) -> dict[str, str]:
+        """Return why the present run should stop: after every value for limits, after every move for the rest."""
+        restarted, search = self.restarted, self.restarted.search
+        state, nit = search.state, search.ledger.nit
+        if state is self._judged and nit == self._judged_nit and not restarted.other_reasons:
+            small = restarted.plan.max_evals is None or search.nfev < restarted.plan.max_evals
+            if small and not budget_reasons(restarted.limits, restarted):
+                return {}
+        self._judged, self._judged_nit = state, nit
+        return restarted.stop()
+
+    def settle(self) -> None:
+        """Pass on the values that have arrived: they count, whatever has ended the run."""
+        while self._arrived:
+            with suppress(Exception):
+                self._tell_next()
+
+    def _submit(self) -> bool:
         """Submit points while there is room; return whether there would be more of them."""
-        crew, budget = self._crew, restarted.limits.max_evals
-        most = self._max_pending or crew.slots or restarted.popsize
-        while budget is None or restarted.nfev + len(self._out) < budget:
-            if len(self._out) + crew.lost >= most:
+        restarted, pool, budget = self.restarted, self._pool, self.restarted.limits.max_evals
+        most = self.evaluation.max_pending if self.evaluation.executor is None else None  # else the slots are limited
+        most = (most or pool.slots or restarted.popsize) - pool.lost
+        left = math.inf if budget is None else budget - restarted.nfev
+        while len(self._out) < left:
+            if len(self._out) >= most:
                 return True
-            x = waiting.pop(0) if waiting else restarted.search.ask(1)[0]
+            x = self._waiting.pop(0) if self._waiting else restarted.search.ask(1)[0]
             self._number += 1
-            self._out[self._number] = Out(x, restarted.restart)
-            crew.submit(self._number, own_point(x))
+            self._out[self._number] = Out(x, restarted.search)
+            pool.submit(self._number, own_point(x))
         return False
 
-    def _receive(
-        self, restarted: RestartedSearch, after_generation: Callable[[], None], interrupts: Interrupts, wanted: bool
-    ) -> None:
-        """Pass on the next value, if there is one within a short while."""
-        if not self._arrived:
-            with interrupts.allowed():
-                self._arrived.extend(collected(self._crew, self._eval_timeout, wanted=wanted))
-        if self._arrived:
-            self._tell_next(restarted)
-            if self._told >= restarted.popsize:
-                self._told = 0
-                after_generation()
-
-    def _tell_next(self, restarted: RestartedSearch) -> None:
+    def _tell_next(self) -> None:
         key, outcome = self._arrived.popleft()
-        x, restart = self._out.pop(key)
-        restarted.tell_one(x, self._failures.value_of(outcome, x), current=restart == restarted.restart)
+        x, search = self._out.pop(key)
+        restarted, failures = self.restarted, self.failures
+        restarted.tell_one(x, failures.value_of(outcome, x), current=search is restarted.search)
         self._told += 1
-        restarted.other_reasons |= self._failures.reasons()
+        if failures.too_many:
+            self.stop_for("failures", failures.too_many)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.driver.crew import NotEvaluated, own_point
+from esgroup.driver.worker_pool import NotEvaluated, own_point
 from esgroup.rankings import AugmentedLagrangian, ByValue, Evaluated, Ranking
 
 _KINDS = "scipy.optimize.NonlinearConstraint, LinearConstraint, or a dict with 'type' and 'fun'"

@@ -1,9 +1,9 @@
 """The evaluation of a generation: in a loop, in one call, through a map, on processes of our own, on any executor.
 
-Every way is a function evaluate(X, arrived, enough) that stores the value of row i in arrived[i] as soon as it is
-known. It begins no evaluation once enough() is true. When the objective raises, the caller therefore has the values
-that had arrived, and receives the exception unchanged. The points of a generation are read-only: each evaluation gets a
-copy, which the objective may change and keep.
+Each of these is a function evaluate(X, arrived, should_stop) that stores the value of row i in arrived[i] as soon as it
+is known. It begins no evaluation once should_stop() is true. When the objective raises, the caller therefore has the
+values that had arrived, and receives the exception unchanged. The points of a generation are read-only: each evaluation
+gets a copy, which the objective may change and keep.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from typing import Any
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.driver.constraints import one_each
-from esgroup.driver.crew import TICK, Call, Crew, Outcomes, call_objective, own_point
 from esgroup.driver.executors import OnExecutor, sendable
 from esgroup.driver.failures import Failures
 from esgroup.driver.processes import Processes
+from esgroup.driver.worker_pool import TICK, Call, Outcomes, WorkerPool, call_objective, own_point
 from esgroup.files.outage import level_of_the_user
 
-Enough = Callable[[], bool]
-Evaluate = Callable[[Array, dict[int, Any], Enough | None], None]
+ShouldStop = Callable[[], bool]
+Arrived = dict[int, Any]  # values by row
+Evaluate = Callable[[Array, Arrived, ShouldStop | None], None]
 
 GRACE = 1.0  # seconds that evaluations have to end after another one has raised; longer if they usually take longer
 
@@ -45,7 +46,7 @@ class Objective:
 
 
 @dataclass(frozen=True)
-class Way:
+class Evaluation:
     """Where and how to evaluate, as the arguments of `minimize` say.
 
     The objective receives writeable points of its own. An executor of the caller's is left open.
@@ -68,10 +69,10 @@ class Way:
             if self.vectorized and getattr(self, name) not in (None, False):
                 raise ValueError(f"{name} is for single points: leave it out when vectorized=True")
         for name in ("eval_timeout", "max_pending"):
-            if getattr(self, name) is not None and not self._has_crew:
+            if getattr(self, name) is not None and not self._has_pool:
                 wanted = "workers=n (one process is enough) or executor="
                 raise ValueError(f"{name} is for evaluations elsewhere: pass {wanted} as well")
-        if self.asynchronous and not self._has_crew:
+        if self.asynchronous and not self._has_pool:
             raise ValueError("asynchronous=True needs workers=n, a number of processes, or executor=")
         if self.eval_timeout is not None:
             checks.real_number("eval_timeout", self.eval_timeout, positive=True)
@@ -79,23 +80,23 @@ class Way:
             checks.whole_number("max_pending", self.max_pending, least=1)
 
     @property
-    def _has_crew(self) -> bool:
+    def _has_pool(self) -> bool:
         return self.executor is not None or (self.workers is not None and not callable(self.workers))
 
-    def crew(self, stack: ExitStack, *, ahead: int = 0) -> Crew:
+    def pool(self, stack: ExitStack, *, ahead: int = 0) -> WorkerPool:
         """Return those who evaluate in parallel, until the stack is closed."""
         if self.executor is None:
             number = number_of_workers(self.workers)
             return stack.enter_context(Processes(self.call, number, timeout=self.eval_timeout, ahead=ahead))
-        crew = OnExecutor(self.call, self.executor, timeout=self.eval_timeout, max_pending=self.max_pending)
-        if self.eval_timeout is not None and crew.slots is None:
+        pool = OnExecutor(self.call, self.executor, timeout=self.eval_timeout, max_pending=self.max_pending)
+        if self.eval_timeout is not None and pool.slots is None:
             kind = type(self.executor).__name__
             raise ValueError(f"max_pending must be given with eval_timeout, because {kind} has no number of workers")
-        if self.asynchronous and crew.slots is None:
+        if self.asynchronous and pool.slots is None:
             text = f"{type(self.executor).__name__} does not say how many workers it has"
             advice = "pass max_pending=n to keep n of them busy"
             warnings.warn(f"{text}: popsize points are pending at a time; {advice}", stacklevel=level_of_the_user())
-        return stack.enter_context(crew)
+        return stack.enter_context(pool)
 
     def generations(self, stack: ExitStack, *, timed: bool) -> Evaluate:
         """Return the function that evaluates a generation, until the stack is closed.
@@ -107,9 +108,9 @@ class Way:
         if self.executor is None and callable(self.workers):
             evaluate: Evaluate = partial(_through_map, self.workers, sendable(self.workers, self.call), failures)
         elif self.executor is not None or number_of_workers(self.workers) > 1 or self.eval_timeout is not None:
-            crew = self.crew(stack, ahead=0 if limited else 1)
+            pool = self.pool(stack, ahead=0 if limited else 1)
             most_out = (self.max_pending or math.inf) if limited else None
-            evaluate = partial(_by_a_crew, crew, failures, self.eval_timeout, most_out)
+            evaluate = partial(_by_a_pool, pool, failures, self.eval_timeout, most_out)
         else:
             evaluate = partial(_in_one_call if self.vectorized else _in_a_loop, self.call, failures)
         return evaluate
@@ -159,18 +160,19 @@ def number_of_workers(workers: Any) -> int:
 # ---- here -------------------------------------------------------------------------------------------------------
 
 
-def _in_a_loop(call: Call, failures: Failures, X: Array, arrived: dict[int, Any], enough: Enough | None) -> None:
+def _in_a_loop(call: Call, failures: Failures, X: Array, arrived: Arrived, should_stop: ShouldStop | None) -> None:
     for i, (x, own) in enumerate(zip(X, _own(X), strict=True)):
-        if enough is not None and enough():
+        if should_stop is not None and should_stop():
             return
         try:
             value = call_objective(call, own)
         except Exception as error:
             value = error
-        arrived[i] = failures.value_of(value, x)
+        ordinary = isinstance(value, float) and value == value and not failures.in_a_row
+        arrived[i] = value if ordinary else failures.value_of(value, x)
 
 
-def _in_one_call(call: Call, failures: Failures, X: Array, arrived: dict[int, Any], enough: Enough | None) -> None:
+def _in_one_call(call: Call, failures: Failures, X: Array, arrived: Arrived, should_stop: ShouldStop | None) -> None:
     n = len(X)
     try:
         values = call_objective(call, _own(X))
@@ -188,14 +190,14 @@ def _through_map(
     call: Call,
     failures: Failures,
     X: Array,
-    arrived: dict[int, Any],
-    enough: Enough | None,
+    arrived: Arrived,
+    should_stop: ShouldStop | None,
 ) -> None:
     outcomes = mapper(failures.guarded(call), list(_own(X)))
     lazy = isinstance(outcomes, map)  # it evaluates a point when it is asked for it; others have begun with all of them
     for i, outcome in enumerate(outcomes):
         arrived[i] = failures.value_of(outcome, X[i] if i < len(X) else None)
-        if lazy and i + 1 < len(X) and enough is not None and enough():
+        if lazy and i + 1 < len(X) and should_stop is not None and should_stop():
             return
     if len(arrived) != len(X):
         got = len(arrived)
@@ -203,60 +205,60 @@ def _through_map(
         raise ValueError(f"workers must return one value for each of the {len(X)} points, got {got}")
 
 
-# ---- by a crew --------------------------------------------------------------------------------------------------
+# ---- by a pool --------------------------------------------------------------------------------------------------
 
 
-def _by_a_crew(
-    crew: Crew,
+def _by_a_pool(
+    pool: WorkerPool,
     failures: Failures,
     eval_timeout: float | None,
     most_out: float | None,
     X: Array,
-    arrived: dict[int, Any],
-    enough: Enough | None,
+    arrived: Arrived,
+    should_stop: ShouldStop | None,
 ) -> None:
     """Evaluate; after an exception, what has not begun is cancelled, and what has begun has a while to end.
 
     With `most_out`, a point is submitted only when it would begin at once, and when fewer than `most_out` are out:
-    waiting is no part of an evaluation, and no evaluation begins after `enough` is true.
+    waiting is no part of an evaluation, and no evaluation begins after `should_stop` is true.
     """
     waiting, begun, longest = list(reversed(range(len(X)))), {}, GRACE
     failure: Exception | None = None
     until = math.inf
     try:
-        while waiting or crew.out:
-            if enough is not None and (waiting or crew.out) and enough():
+        while waiting or pool.out:
+            if should_stop is not None and (waiting or pool.out) and should_stop():
                 waiting = []
-                crew.cancel()
-            while waiting and (most_out is None or (crew.free > 0 and crew.out < most_out)):
+                pool.cancel()
+            while waiting and (most_out is None or (pool.free > 0 and pool.out < most_out)):
                 begun[waiting[-1]] = time.monotonic()
-                crew.submit(waiting[-1], own_point(X[waiting.pop()]))
-            for i, outcome in collected(crew, eval_timeout, wanted=bool(waiting)):
+                pool.submit(waiting[-1], own_point(X[waiting.pop()]))
+            for i, outcome in collected(pool, eval_timeout, wanted=bool(waiting)):
                 longest = max(longest, time.monotonic() - begun[i])
                 try:
                     arrived[i] = failures.value_of(outcome, X[i])
                 except Exception as error:
                     failure, waiting = failure or error, []
                     until = min(until, time.monotonic() + longest)
-                    crew.cancel()
+                    pool.cancel()
             if time.monotonic() > until:
                 break
     except BaseException:  # an interrupt: cancel what has not begun, and wait for nothing
-        crew.cancel()
+        pool.cancel()
         raise
     if failure is not None:
         raise failure
 
 
-def collected(crew: Crew, eval_timeout: float | None, *, wanted: bool) -> Outcomes:
+def collected(pool: WorkerPool, eval_timeout: float | None, *, wanted: bool) -> Outcomes:
     """Return what has arrived, after a short while at most; `wanted` says whether there are points to submit.
 
     Raises RuntimeError if there are, but all slots are taken for too long by evaluations that took too long.
     """
-    if crew.out or not wanted:
-        return crew.collect(TICK / 10)
-    lost, end = crew.lost, time.monotonic() + (eval_timeout or 0.0)
-    while lost and crew.lost >= lost:
+    if pool.out or not wanted:
+        return pool.collect(TICK / 10)
+    lost, end = pool.lost, time.monotonic() + (eval_timeout or 0.0)
+    while lost and pool.lost >= lost:
         if time.monotonic() > end:
             taken = f"all {lost} places are taken by evaluations that took longer than eval_timeout={eval_timeout:g} s"
             raise RuntimeError(f"{taken} and do not end: pass workers=n, whose processes can be ended")

@@ -15,7 +15,7 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
-from esgroup.driver.crew import (
+from esgroup.driver.worker_pool import (
     TICK,
     TRIES,
     Call,
@@ -106,7 +106,8 @@ class OnExecutor:
     @property
     def lost(self) -> int:
         """How many slots are occupied by evaluations that took too long."""
-        self._late = {future for future in self._late if not future.done()}
+        if self._late:
+            self._late = {future for future in self._late if not future.done()}
         return len(self._late)
 
     def submit(self, key: Hashable, x: Any) -> None:
@@ -142,16 +143,20 @@ class OnExecutor:
 
     def _serve(self, end: float) -> None:
         """Receive what arrives before `end`, and give up what is late."""
-        now = time.monotonic()
-        due = min((job.due for job in self._jobs.values()), default=now)
-        pause = 0.0 if self._arrived else max(0.0, min(TICK, end - now, due - now))
+        now, due = time.monotonic(), math.inf
+        if self._timeout < math.inf:
+            due = min((job.due for job in self._jobs.values()), default=math.inf)
+        pause = max(0.0, min(TICK, end - now, due - now)) if self._jobs and not self._arrived else 0.0
         try:
             self._receive(self._done.get(timeout=pause) if pause else self._done.get_nowait())
             while True:
                 self._receive(self._done.get_nowait())
         except Empty:
-            self._give_up_the_late()
-            self._give_up_a_lost_cluster()
+            if self._timeout < math.inf:
+                self._give_up_the_late()
+            if self._cluster is not None and self._cluster.lost:
+                self._arrived += [(job.key, _lost_cluster()) for job in self._jobs.values()]
+                self._jobs.clear()
 
     def _receive(self, future: Future[Any]) -> None:
         job = self._jobs.pop(future, None)
@@ -181,11 +186,6 @@ class OnExecutor:
             if self._cluster is not None or not future.cancel():  # Dask would cancel it, but not end it
                 self._late.add(future)
             self._arrived.append((job.key, too_slow(self._timeout)))
-
-    def _give_up_a_lost_cluster(self) -> None:
-        if self._cluster is not None and self._cluster.lost:
-            self._arrived += [(job.key, _lost_cluster()) for job in self._jobs.values()]
-            self._jobs.clear()
 
     def _cannot_submit(self, error: Exception) -> Unavailable:
         if self._cluster is not None and self._cluster.lost:

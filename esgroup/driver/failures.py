@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from esgroup import checks
-from esgroup.driver.crew import Call, NotEvaluated, TooSlow, call_objective
+from esgroup.driver.worker_pool import Call, NotEvaluated, TooSlow, call_objective
 from esgroup.rankings.outcomes import Evaluated, number
 
 OnError = Literal["raise", "nan"] | type[Exception] | tuple[type[Exception], ...]
@@ -36,7 +36,7 @@ class Failures:
         self.most = checks.whole_number("max_failures", max_failures, least=1) if max_failures is not None else None
         self.in_a_row = 0
         self.last = ""  # what the last one said
-        self._too_many = ""  # why the search ends: a value that arrives later does not change this
+        self.too_many = ""  # why the failures end the search: a value that arrives later does not change this
 
     def value_of(self, outcome: Any, x: Any = None) -> Any:
         """Return the value of an evaluation; raise the exception that it raised, unless it counts as a failed run.
@@ -51,7 +51,9 @@ class Failures:
                 raise outcome
             return self._failed(_text(outcome))
         constrained = isinstance(outcome, Evaluated)
-        value = one_number(outcome.value if constrained else outcome, x)
+        value = outcome.value if constrained else outcome
+        if not isinstance(value, float):
+            value = one_number(value, x)
         if constrained and any(not math.isfinite(g) for g in outcome.beside):
             return self._failed("a constraint was NaN or infinite")
         if value != value:
@@ -63,21 +65,12 @@ class Failures:
         self.in_a_row += 1
         self.last = text
         if self.most is not None and self.in_a_row >= self.most:
-            self._too_many = f"{self.in_a_row:,} evaluations in a row failed, the last one with: {text}"
+            self.too_many = f"{self.in_a_row:,} evaluations in a row failed, the last one with: {text}"
         return math.nan
 
     def guarded(self, call: Call) -> Call:
         """Return the objective such that what counts as a failed run is returned, not raised; it can be pickled."""
         return Guarded(call, self.caught)
-
-    @property
-    def too_many(self) -> bool:
-        """Whether the failures in a row end the search."""
-        return bool(self._too_many)
-
-    def reasons(self) -> dict[str, str]:
-        """Return why the failures end the search, by name: nothing while they do not."""
-        return {"failures": self._too_many} if self._too_many else {}
 
 
 @dataclass(frozen=True)
@@ -96,7 +89,7 @@ class Guarded:
 
 def one_number(value: Any, x: Any) -> float:
     """Return the value of a function at the point x as a float, or raise ValueError that says what it returned."""
-    found = value if isinstance(value, float) else number(value)
+    found = number(value)
     if found is None:
         wanted = "it must return one real number, NaN if the evaluation failed"
         missing = ": is a return missing?" if value is None else ""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import fields
-from functools import partial, wraps
+from functools import wraps
+from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from warnings import warn
@@ -17,18 +18,20 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.driver.asynchronous import Asynchronous
 from esgroup.driver.constraints import Constraints, parse_constraints
-from esgroup.driver.evaluate import Enough, Evaluate, Way, number_of_workers, objective
+from esgroup.driver.evaluate import Evaluation, number_of_workers, objective
 from esgroup.driver.failures import Failures, OnError
+from esgroup.driver.generations import Generations
 from esgroup.driver.restarted import RestartedSearch
-from esgroup.driver.resume import Keeper
+from esgroup.driver.resume import SearchWriter
 from esgroup.driver.spaces import SpaceName, distribution_over, mixture_over
-from esgroup.files.autosave import must_be_new, must_differ
+from esgroup.files.autosave import must_be_new, must_differ, must_exist
 from esgroup.files.npz import Path
 from esgroup.groups import Group
 from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, documented
 from esgroup.options import NAMES as OPTION_NAMES
 from esgroup.restarts import Restarts, as_restarts
-from esgroup.running.interrupts import Interrupts
+from esgroup.running.loop import run_to_end
+from esgroup.running.observers import Observer, as_observers
 from esgroup.search.arguments import generator, refuse_start
 from esgroup.search.searcher import Searcher
 from esgroup.space import Space
@@ -40,7 +43,6 @@ if TYPE_CHECKING:
     from esgroup.newton.options import NewtonSettings
     from esgroup.running.result import NewtonResult, SearchResult
 
-Observe = Callable[[RestartedSearch], bool]
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -116,7 +118,7 @@ def minimize(
     on_error: OnError = "raise",
     max_failures: int | None = None,
     eval_timeout: float | None = None,
-    callback: Callable[[Searcher], Any] | None = None,
+    callback: Callable[[Searcher], Any] | Observer | None = None,
     progress: bool = False,
     history: Path | None = None,
     checkpoint: Path | None = None,
@@ -200,7 +202,7 @@ def minimize(
         on; its value is ignored, and its place counts as lost until it ends.
     callback : default None
         callback(search) receives the current Searcher after every generation. The run ends if it returns a true value
-        or raises StopIteration.
+        or raises StopIteration. Or an `esgroup.Observer`, which also learns when the run begins and ends.
     progress : default False
         Whether to show a progress bar on a terminal.
     history : default None
@@ -257,7 +259,7 @@ def minimize(
     must_differ({"history": history, "checkpoint": checkpoint})
     limits = parse_limits(max_evals, max_iters, max_time, target)
     constrained = _constraints(constraints, x0, bounds)
-    way = Way(
+    evaluation = Evaluation(
         constrained.beside(objective(fun, args), vectorized=vectorized),
         Failures(on_error, max_failures),
         vectorized,
@@ -285,16 +287,28 @@ def minimize(
     restarted = RestartedSearch(first, repeated)
     if not (callable(workers) or asynchronous):
         restarted.least_batch = number_of_workers(workers)
-    keeper = Keeper(checkpoint, given)
+    observers: list[Observer] = []
+    if history is not None:
+        from esgroup.running.history import History
+
+        observers.append(History(history, append=resume))
+    if checks.flag("progress", progress):
+        from esgroup.running.progress import Progress
+
+        observers.append(Progress())
+    observers += as_observers(callback, "Searcher", attrgetter("search"))
     if checks.flag("resume", resume):
-        keeper.resume(restarted)
+        must_exist(checkpoint, "search")
     else:
         must_be_new(checkpoint)
+    if checkpoint is not None:
+        observers.append(writer := SearchWriter(checkpoint, given))
+        if resume:
+            writer.resume(restarted)
     restarted.search.accepts = constrained.kept
+    kind = Asynchronous if asynchronous else Generations
     with ExitStack() as stack:
-        observe = _observer(stack, callback, checks.flag("progress", progress), history, resume)
-        shown = partial(_result, restarted, way.failures, constrained)
-        return _run(restarted, _searching(way, restarted, stack), observe, keeper, shown)
+        return run_to_end(kind(evaluation, restarted, constrained, stack), observers)
 
 
 def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints:
@@ -306,127 +320,3 @@ def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints:
     start = x0 if isinstance(x0, (list, tuple, np.ndarray)) else Searcher(x0).result.xmean
     vectors = np.ndim(start) == 1
     return parse_constraints(constraints, start, bounds=bounds if vectors else None, linear=vectors)
-
-
-# ---- the run ----------------------------------------------------------------------------------------------------
-
-Searching = Callable[[RestartedSearch, Callable[[], None], Interrupts], None]
-
-
-def _run(
-    restarted: RestartedSearch,
-    searching: Searching,
-    observe: Observe,
-    keeper: Keeper,
-    result: Callable[[], SearchResult],
-) -> SearchResult:
-    """Evaluate all generations of all runs; the checkpoint is written whatever ends them."""
-
-    def after_generation() -> None:
-        with interrupts.allowed():
-            keep_going = observe(restarted)
-        if not keep_going:
-            restarted.other_reasons["callback"] = "the callback asked for it"
-        keeper.write_if_cheap(restarted)
-
-    keeper.write(restarted)  # a path that cannot be written fails before the first evaluation
-    with Interrupts() as interrupts:
-        try:
-            searching(restarted, after_generation, interrupts)
-            restarted.tell_partial()  # if new limits have ended the run before the generation was complete
-            keeper.write(restarted)
-            found = result()
-            interrupts.let_through()
-        except BaseException as error:
-            keeper.write_after(error, restarted)
-            with suppress(AttributeError):  # of an exception that takes no attributes
-                error.result = result()  # type: ignore[attr-defined]
-            raise
-    return found
-
-
-def _result(restarted: RestartedSearch, failures: Failures, constrained: Constraints) -> SearchResult:
-    result = restarted.result
-    constrained.present(result)
-    if failures.last and "failures" not in result.stop:
-        result.message += f". The last failure: {failures.last}"
-    return result
-
-
-def _searching(way: Way, restarted: RestartedSearch, stack: ExitStack) -> Searching:
-    """Return the function that searches to the end: by generations, or without them."""
-    if way.asynchronous:
-        max_pending = way.max_pending if way.executor is None else None  # an executor's slots are limited by it
-        return Asynchronous(way.crew(stack), way.failures, max_pending, way.eval_timeout).search
-    limits, failures = restarted.limits, way.failures
-    evaluate = way.generations(stack, timed=limits.max_time is not None)
-
-    def enough() -> bool:
-        return failures.too_many or (limits.max_time is not None and restarted.seconds >= limits.max_time)
-
-    may_be_enough = limits.max_time is not None or failures.most is not None
-    return partial(_by_generations, evaluate, enough if may_be_enough else None, failures)
-
-
-def _by_generations(
-    evaluate: Evaluate,
-    enough: Enough | None,
-    failures: Failures,
-    restarted: RestartedSearch,
-    after_generation: Callable[[], None],
-    interrupts: Interrupts,
-) -> None:
-    while True:
-        while not (reasons := restarted.stop()):
-            _generation(restarted, evaluate, enough, interrupts)
-            restarted.other_reasons |= failures.reasons()
-            after_generation()
-        if not restarted.begin_next_run(reasons):
-            return
-
-
-def _generation(
-    restarted: RestartedSearch, evaluate: Evaluate, enough: Enough | None, interrupts: Interrupts
-) -> None:
-    """Evaluate a generation, or the part of it that limits allow."""
-    X = restarted.ask()
-    whole = len(X)
-    if whole > restarted.affordable:
-        X = X[: int(restarted.affordable)]
-    arrived: dict[int, Any] = {}
-    try:
-        with interrupts.allowed():
-            evaluate(X, arrived, enough)
-        if len(arrived) == whole:
-            restarted.tell([arrived[i] for i in range(whole)])
-        else:
-            restarted.salvage(arrived)
-    except BaseException:
-        restarted.salvage(arrived)
-        raise
-
-
-def _observer(stack: ExitStack, callback: Any, progress: bool, history: Path | None, resume: bool) -> Observe:
-    """Return what to call after each generation: history, progress, callback. It returns False to end the run."""
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be a function of a Searcher, got {callback!r}")
-    displays: list[Callable[[RestartedSearch], None]] = []
-    if history is not None:
-        from esgroup.running.history import History
-
-        displays.append(stack.enter_context(History(history, append=resume)).record)
-    if progress:
-        from esgroup.running.progress import Progress
-
-        bar = stack.enter_context(Progress())
-        displays.append(lambda restarted: bar.update(restarted, restarted.limits))
-    return partial(_observe, displays, callback)
-
-
-def _observe(displays: list[Callable[[RestartedSearch], None]], callback: Any, restarted: RestartedSearch) -> bool:
-    for display in displays:
-        display(restarted)
-    try:
-        return callback is None or not callback(restarted.search)
-    except StopIteration:
-        return False

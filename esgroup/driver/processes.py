@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn, Self
 
-from esgroup.driver.crew import (
+from esgroup.driver.worker_pool import (
     INSTALL,
     TICK,
     TRIES,

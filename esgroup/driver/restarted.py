@@ -258,6 +258,9 @@ class RestartedSearch:
 
     def tell_one(self, x: Any, value: Any, *, current: bool) -> None:
         """Pass on the value of a point; that of an earlier run counts, but does not move the present one."""
+        if current and not self.search.ranking.columns:
+            self.search.tell(x if type(x) is np.ndarray else [x], np.array([value]))  # arrays need fewer checks
+            return
         if current:
             self.search.tell([x], [value])
             return
@@ -278,7 +281,7 @@ class RestartedSearch:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything that is not in the file of the search."""
-        undo = self.undo
+        undo = self.undo if self.undo or not self.partial else self.search.ledger.mark()  # they are not told yet
         return {
             "limits": self.limits._asdict(),
             "past": _as_json(self.past),

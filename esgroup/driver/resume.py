@@ -14,7 +14,7 @@ from esgroup.domains import Box, Named
 from esgroup.driver.origin import CheckpointFile, origin_difference, origin_of_call, origin_of_file
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.files import npz as files
-from esgroup.files.autosave import Contents, FileKeeper, must_exist
+from esgroup.files.autosave import CheckpointWriter, Contents
 from esgroup.search import snapshot
 from esgroup.search.models import has_model, unassisted
 from esgroup.search.searcher import Searcher
@@ -24,20 +24,20 @@ from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.vector import VectorSearch
 
 
-class Keeper(FileKeeper[RestartedSearch]):
+class SearchWriter(CheckpointWriter[RestartedSearch]):
     """Writes the checkpoint of a search.
 
     Parameters
     ----------
     path
-        The file, None if nothing is to be written.
+        The file.
     given
         The arguments of `minimize`. The file says how its search began, and another start is refused in `resume`.
     """
 
-    def __init__(self, path: files.Path | None, given: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, path: files.Path, given: Mapping[str, Any]) -> None:
         super().__init__(path)
-        self._given = given or {}
+        self._given = given
         self._origin = origin_of_call(path, self._given)
 
     def contents(self, kept: RestartedSearch) -> Contents:
@@ -47,7 +47,7 @@ class Keeper(FileKeeper[RestartedSearch]):
 
     def resume(self, restarted: RestartedSearch) -> None:
         """Set a search that has not begun to the state in the file."""
-        path = must_exist(self._path, "search")
+        path = self._path
         with files.reading(path, snapshot.KIND) as (header, arrays):
             search = Searcher.from_parts(snapshot.parts_from_file(header, arrays))
             origin = origin_of_file(header)

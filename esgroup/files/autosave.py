@@ -22,10 +22,10 @@ Kept = TypeVar("Kept")
 Contents = tuple[str, dict[str, Any], files.Arrays]
 
 
-class FileKeeper(ABC, Generic[Kept]):
-    """Writes a running search or fit to its file, if it has one; writing takes at most a fixed share of the time."""
+class CheckpointWriter(ABC, Generic[Kept]):
+    """Observes a running search or fit and writes it to a file, for at most a fixed share of the running time."""
 
-    def __init__(self, path: files.Path | None) -> None:
+    def __init__(self, path: files.Path) -> None:
         self._path = path
         self._begin = time.monotonic()
         self._spent = self._last = 0.0
@@ -35,20 +35,23 @@ class FileKeeper(ABC, Generic[Kept]):
     def contents(self, kept: Kept) -> Contents:
         """Return what is written: the kind of file, its header and its arrays."""
 
-    def write_if_cheap(self, kept: Kept) -> None:
+    def begins(self, run: Kept) -> None:
+        """Write the first checkpoint, which must succeed."""
+        self._try_to_write(run, None)
+
+    def generation(self, run: Kept) -> None:
         """Write, unless writing would then exceed its share of the running time, or has just failed."""
         cheap = self._spent + self._last <= WRITING * (time.monotonic() - self._begin)
         if cheap and (self._outage is None or self._outage.may_try()):
-            self._try_to_write(kept, None)
+            self._try_to_write(run, None)
 
-    def write(self, kept: Kept) -> None:
-        """Write now: the first checkpoint, or the last one."""
-        self._try_to_write(kept, "what it has is an earlier state of the run")
-
-    def write_after(self, error: BaseException, kept: Kept) -> None:
-        """Write after an exception; if that fails, add a note to the exception, which the caller still sees."""
+    def ends(self, run: Kept, error: BaseException | None) -> None:
+        """Write the last checkpoint; if that fails after an exception, the exception gets a note and is still seen."""
+        if error is None:
+            self._try_to_write(run, "what it has is an earlier state of the run")
+            return
         try:
-            self._write(kept)
+            self._write(run)
         except Exception as failure:
             error.add_note(f"the checkpoint could not be written: {failure}")
 
@@ -63,8 +66,6 @@ class FileKeeper(ABC, Generic[Kept]):
             self._outage.failed(error, time.monotonic() - begin, consequence)
 
     def _write(self, kept: Kept) -> None:
-        if self._path is None:
-            return
         if self._outage is None:
             self.contents(kept)  # loads modules: were that counted as writing, the second file would wait for seconds
         begin = time.monotonic()

@@ -74,6 +74,6 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 def level_of_the_user() -> int:
     """Return the `stacklevel` that attributes a warning of the caller to the first frame outside this package."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("esgroup."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("esgroup.", "contextlib")):
         frame, level = frame.f_back, level + 1
     return level

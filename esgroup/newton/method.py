@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,11 @@ from esgroup.groups import Group
 from esgroup.newton.budget import CallBudget
 from esgroup.newton.moving import Moving
 from esgroup.newton.options import CLIP, NewtonSettings, parse_options
-from esgroup.newton.run import begin_run, observer, run_to_end
+from esgroup.newton.run import begin_run, newton_result
 from esgroup.newton.steps import DECAY, RateSchedule
+from esgroup.running.loop import run_to_end
+from esgroup.running.observers import Observer, as_observers
+from esgroup.running.progress import Progress
 from esgroup.stopping.budgets import parse_limits
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ def minimize_newton(
     max_time: float | None = None,
     target: float | None = None,
     gtol: float = 1e-5,
-    callback: Callable[[NewtonResult], Any] | None = None,
+    callback: Callable[[NewtonResult], Any] | Observer | None = None,
     progress: bool = False,
 ) -> NewtonResult:
     """Minimize a function with its gradient and a few products with its Hessian.
@@ -127,9 +129,9 @@ def minimize_newton(
     gtol : float
         The run ends when max|g_i| <= gtol min(1, max|H_ii|): a function that is multiplied by a small number, or flat
         at the start, is not solved where its gradient is small.
-    callback : callable, optional
+    callback : callable or Observer, optional
         Called after every iteration with the result so far. The run ends if it returns a true value or raises
-        StopIteration.
+        StopIteration. Or an `Observer`, whose `run` is the running iteration.
     progress : bool
         Whether to show a line of progress on a terminal.
 
@@ -146,8 +148,8 @@ def minimize_newton(
     ValueError, TypeError
         If an argument is not valid, or is not used by the structure: the moving block has no rate, clip, absolute and
         precision0.
-    KeyboardInterrupt
-        With the result so far as its attribute `result`.
+    Exception, KeyboardInterrupt
+        Whatever ends a run that has begun; its attribute `result` is the result so far.
 
     Examples
     --------
@@ -190,9 +192,9 @@ def minimize_newton(
         hessp_vectorized=hessp_vectorized,
         probes=probes,
     )
-    with ExitStack() as stack:
-        observe = observer(stack, callback, checks.flag("progress", progress))
-        return run_to_end(begin_run(function, start, options, limits, np.random.default_rng(rng), budget), observe)
+    observers: list[Observer] = [Progress()] if checks.flag("progress", progress) else []
+    observers += as_observers(callback, "result", newton_result)
+    return run_to_end(begin_run(function, start, options, limits, np.random.default_rng(rng), budget), observers)
 
 
 def _with_products(

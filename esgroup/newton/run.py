@@ -1,14 +1,12 @@
-"""One run of structured Newton: the iteration, the reasons to stop, the result, and what happens after an iteration.
+"""One run of structured Newton: the iteration, the reasons to stop, and the result.
 
-read derivatives -> update the estimate S -> move by -length S^-1 Z -> look for reasons to stop -> callback
+read derivatives -> update the estimate S -> move by -length S^-1 Z -> look for reasons to stop
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -28,7 +26,8 @@ from esgroup.newton.precision import (
     largest_curvature,
 )
 from esgroup.newton.steps import LinePoint
-from esgroup.running.progress import Progress
+from esgroup.running.interrupts import Interrupts
+from esgroup.running.loop import Run
 from esgroup.running.result import NewtonResult
 from esgroup.stopping.budgets import Limits, Totals, budget_reasons, status_of
 
@@ -48,7 +47,7 @@ class Iterate(NamedTuple):
 
 
 @dataclass(eq=False)
-class NewtonRun:
+class NewtonRun(Run[NewtonResult]):
     """The state of a run, the one object that changes. `point` is the current point, `best` the best one so far."""
 
     function: Products
@@ -67,8 +66,42 @@ class NewtonRun:
     average: Array | None = None  # Z, the average of the gradients
     last_step: Array | None = None
     best_nit: int = 0
+    interrupts: Interrupts = field(default_factory=Interrupts)
     _estimated_nit: int = 0  # the iteration in which the estimate was begun
     _started: float = field(default_factory=time.monotonic)
+
+    # ---- what the loop asks, and observers see ----------------------------------------------------------------------
+
+    def goes_on(self) -> bool:
+        """Return whether there is no reason to stop."""
+        return not self.reasons
+
+    def step(self) -> bool:
+        """Perform one iteration and look for reasons to stop; return whether it could be completed."""
+        with self.interrupts.allowed:
+            self.iterate()
+            if self.reasons:
+                return False
+            self.check()
+        return True
+
+    def stop_for(self, name: str, text: str) -> None:
+        """Take note of a reason to stop that is not the iteration's own."""
+        self.reasons[name] = text
+
+    def result(self) -> NewtonResult:
+        """Return the result so far."""
+        return newton_result(self)
+
+    @property
+    def best_f(self) -> float:
+        """The best value so far."""
+        return self.best.fun
+
+    @property
+    def sigma(self) -> float:
+        """The length of the last step, which stands for the step size of a search."""
+        return 0.0 if self.last_step is None else float(np.linalg.norm(self.last_step))
 
     @property
     def nfev(self) -> int:
@@ -84,6 +117,8 @@ class NewtonRun:
     def totals(self) -> Totals:
         """What budgets look at."""
         return Totals(self.nfev, self.nit, self.seconds, self.best.fun)
+
+    # ---- the iteration ----------------------------------------------------------------------------------------------
 
     def iterate(self) -> None:
         """Perform one iteration; if it cannot be completed, even with a new estimate, that is the reason to stop.
@@ -303,56 +338,3 @@ def _inverse_hessian(precision: Precision | None, dim: int) -> dict[str, Any]:
         return precision.solve(vector.ravel())
 
     return {"hess_inv": LinearOperator((dim, dim), matvec=solve, rmatvec=solve, dtype=float)}
-
-
-# ---- after every iteration: the progress line and the callback ----------------------------------------------------
-
-Observer = Callable[[NewtonRun], bool]
-
-
-@dataclass(frozen=True)
-class _ProgressView:
-    """The attributes of a search that the progress line shows; the length of the last step stands for sigma."""
-
-    nfev: int
-    nit: int
-    best_f: float
-    sigma: float
-    seconds: float
-
-
-def observer(stack: ExitStack, callback: Any, progress: bool) -> Observer:
-    """Return a function that is called after every iteration; it returns False if the callback ends the run."""
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be a function of a result, got {callback!r}")
-    line = stack.enter_context(Progress()) if progress else None
-
-    def observe(run: NewtonRun) -> bool:
-        if line is not None:
-            step = 0.0 if run.last_step is None else float(np.linalg.norm(run.last_step))
-            view = _ProgressView(run.function.counts.nfev, run.nit, run.best.fun, step, run.seconds)
-            line.update(view, run.limits)  # type: ignore[arg-type]
-        if callback is None:
-            return True
-        try:
-            return not callback(newton_result(run))
-        except StopIteration:
-            return False
-
-    return observe
-
-
-def run_to_end(run: NewtonRun, observe: Observer) -> NewtonResult:
-    """Iterate until there is a reason to stop, and return the result."""
-    try:
-        while not run.reasons:
-            run.iterate()
-            if run.reasons:
-                break
-            run.check()
-            if not observe(run):
-                run.reasons["callback"] = "the callback asked to stop"
-    except KeyboardInterrupt as interrupt:
-        interrupt.result = newton_result(run)  # type: ignore[attr-defined]
-        raise
-    return newton_result(run)

@@ -15,7 +15,7 @@ import platform
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,8 @@ from esgroup.running.history_lines import (
     parse_generation,
     parse_header,
 )
-from esgroup.running.shown import Shown
+from esgroup.running.observers import Observer
+from esgroup.running.view import RunView
 
 if TYPE_CHECKING:
     from esgroup.groups import Group
@@ -49,61 +50,52 @@ class HistoryFile(PathLike[str]):
         return str(self.path)
 
 
-class History:
-    """Writes a history; a context manager.
+class History(Observer):
+    """Observes a run, or a search in a loop of one's own, and writes its history.
 
     If points have more than 100 coordinates, the first 100 are stored; the header says how many.
 
     Parameters
     ----------
     path
-        The file to write.
+        The file to write; `begins` raises ValueError if it exists and is not a history.
     append
         Whether to continue the file of an earlier run, if it exists.
-
-    Raises
-    ------
-    ValueError
-        If the file exists and is not a history.
     """
 
     def __init__(self, path: str | PathLike[str], append: bool = False) -> None:
-        self.path = Path(path)
+        self.path, self._append = Path(path), append
         self._problem = path.problem if isinstance(path, HistoryFile) else None
-        self._needs_header = not (_is_history(self.path) and append and _cut_partial_line(self.path))
-        self._file = LineFile(self.path, append)
-        self._latest: Shown | None = None  # of what is on file
+        self._written = False  # whether the last line is of this run
 
-    def __enter__(self) -> Self:
-        return self
+    def begins(self, run: RunView) -> None:
+        """Open the file."""
+        self._needs_header = not (_is_history(self.path) and self._append and _cut_partial_line(self.path))
+        self._file = LineFile(self.path, self._append)
 
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if self._latest is not None:  # otherwise the last line is of an earlier run, or there is none
-            self._file.replace_end("}\n", f', "end": {json.dumps(_end(self._latest, error))}}}\n')
-        self.close()
-
-    def close(self) -> None:
-        """Close the file; unlike the end of a `with` block, this does not say how the run has ended."""
-        self._file.close()
-
-    def record(self, search: Shown) -> None:
+    def generation(self, run: RunView) -> None:
         """Write the generation that a search, or a run with restarts, has just completed."""
-        generation = _generation(search)
-        if self._latest is None and not self._needs_header:
-            generation["limits"] = search.limits._asdict()
+        generation = _generation(run)
+        if not (self._written or self._needs_header):
+            generation["limits"] = run.limits._asdict()
         lines = _line(generation)
         if self._needs_header:
-            lines = _line(_header(search, self._problem)) + lines
+            lines = _line(_header(run, self._problem)) + lines
         if self._file.write(lines):
-            self._needs_header = False
-            self._latest = search
+            self._needs_header, self._written = False, True
+
+    def ends(self, run: RunView, error: BaseException | None) -> None:
+        """Write how the run has ended, and close the file."""
+        if self._written:  # otherwise the last line is of an earlier run, or there is none
+            self._file.replace_end("}\n", f', "end": {json.dumps(_end(run, error))}}}\n')
+        self._file.close()
 
 
 def _line(entry: dict[str, Any]) -> str:
     return json.dumps(entry, allow_nan=False) + "\n"
 
 
-def _generation(search: Shown) -> dict[str, Any]:
+def _generation(search: RunView) -> dict[str, Any]:
     count = min(search.dim, MOST_COORDINATES)
     return {
         "nit": search.nit,
@@ -120,7 +112,7 @@ def _generation(search: Shown) -> dict[str, Any]:
     }
 
 
-def _end(search: Shown, error: BaseException | None) -> dict[str, str]:
+def _end(search: RunView, error: BaseException | None) -> dict[str, str]:
     """How a run has ended: "stopped" for a reason of the search's, "interrupted", "failed", or "left" by the caller."""
     if isinstance(error, KeyboardInterrupt):
         return {"how": "interrupted", "message": "interrupted"}
@@ -133,7 +125,7 @@ def _end(search: Shown, error: BaseException | None) -> dict[str, str]:
     return {"how": "stopped", "message": str(result.message)[:MOST_LETTERS]}
 
 
-def _feasibility(search: Shown) -> dict[str, Any]:
+def _feasibility(search: RunView) -> dict[str, Any]:
     """In searches with constraints: the largest violation at the best point, and whether that is within tolerances."""
     best = search.best_constraints
     if search.constraints is None:
@@ -143,12 +135,12 @@ def _feasibility(search: Shown) -> dict[str, Any]:
     return {"violation": _number(search.constraints.violations(best).max()), "feasible": search.feasible}
 
 
-def _is_due(search: Shown) -> bool:
+def _is_due(search: RunView) -> bool:
     """Whether to compute the axis ratio: singular values cost O(d^3), a generation about O(d^2)."""
     return search.nit % max(1, min(search.dim, 100) // 10) == 0 or search.nit <= 1
 
 
-def _header(search: Shown, problem: str | None) -> dict[str, Any]:
+def _header(search: RunView, problem: str | None) -> dict[str, Any]:
     from esgroup.version import __version__
 
     return {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import sys
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from esgroup.running.shown import Shown
+from esgroup.running.observers import Observer
+from esgroup.running.view import RunView
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -25,8 +26,8 @@ class Speed(NamedTuple):
     generations: float
 
 
-class Progress:
-    """A line on stderr while the context is open, updated at most ten times a second; silent without a terminal.
+class Progress(Observer):
+    """A line on stderr while a run lasts, updated at most ten times a second; silent without a terminal.
 
     Parameters
     ----------
@@ -40,32 +41,37 @@ class Progress:
         self._shown = -INTERVAL
         self._since: tuple[float, int, int] | None = None  # time and counts from which the speed is measured
 
-    def __enter__(self) -> Self:
+    def begins(self, run: Any) -> None:
+        """Show the line, if somebody can see it."""
         if sys.stderr.isatty():
             self._live = _live_line()
             self._live.start()
             self._show(self._first)
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
-
-    def update(self, search: Shown, limits: Limits) -> None:
-        """Show the progress of the search within its limits."""
+    def generation(self, run: Any) -> None:
+        """Show how far the run is."""
         if self._live is None:
             return
         now = time.monotonic()
         if self._since is None:  # excludes earlier sessions, and compilation before the first generation
-            self._since = now, search.nfev, search.nit
+            self._since = now, run.nfev, run.nit
         if now >= self._shown + INTERVAL:
             self._shown = now
-            then, nfev, nit = self._since
-            passed = now - then
-            speed = Speed((search.nfev - nfev) / passed, (search.nit - nit) / passed) if passed > 0 else None
-            options = self._live.console.options
-            self._show(line(search, speed, limits, options.max_width, ascii_only=options.ascii_only))
+            self._show(self.text(run, now))
+
+    def ends(self, run: Any, error: BaseException | None) -> None:
+        """Remove the line."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def text(self, run: Any, now: float) -> str | Text:
+        """Return the line."""
+        then, nfev, nit = self._since or (now, 0, 0)
+        passed = now - then
+        speed = Speed((run.nfev - nfev) / passed, (run.nit - nit) / passed) if passed > 0 else None
+        options = self._live.console.options
+        return line(run, speed, run.limits, options.max_width, ascii_only=options.ascii_only)
 
     def _show(self, text: str | Text) -> None:
         from rich.text import Text
@@ -75,7 +81,7 @@ class Progress:
         self._live.update(line, refresh=True)
 
 
-def line(search: Shown, speed: Speed | None, limits: Limits, width: int, *, ascii_only: bool = False) -> Text:
+def line(search: RunView, speed: Speed | None, limits: Limits, width: int, *, ascii_only: bool = False) -> Text:
     """Return the line: a bar if there is a budget, and of the rest as much as fits into `width` columns."""
     from rich.text import Text
 
@@ -96,7 +102,7 @@ def line(search: Shown, speed: Speed | None, limits: Limits, width: int, *, asci
     return begin.append(shown)
 
 
-def parts(search: Shown, speed: Speed | None, limits: Limits) -> list[str]:
+def parts(search: RunView, speed: Speed | None, limits: Limits) -> list[str]:
     """What there is to say, the most important first; `speed` is None if it is not known yet."""
     restart = getattr(search, "restart", 0)  # a plain Searcher has none
     left = seconds_left(search, speed, limits)
@@ -113,7 +119,7 @@ def parts(search: Shown, speed: Speed | None, limits: Limits) -> list[str]:
     ]
 
 
-def used(search: Shown, limits: Limits) -> float | None:
+def used(search: RunView, limits: Limits) -> float | None:
     """The share of a budget that is used up, of several that of the one which ends first; None without a budget."""
     budgets = (
         (search.nfev, limits.max_evals),
@@ -123,7 +129,7 @@ def used(search: Shown, limits: Limits) -> float | None:
     return max((min(1.0, spent / most) for spent, most in budgets if most), default=None)
 
 
-def seconds_left(search: Shown, speed: Speed | None, limits: Limits) -> float | None:
+def seconds_left(search: RunView, speed: Speed | None, limits: Limits) -> float | None:
     """Seconds until a budget ends, at the speed so far; None if that is not known. The search may end before."""
     left = [] if limits.max_time is None else [limits.max_time - search.seconds]
     if speed is not None:

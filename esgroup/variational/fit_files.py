@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import math
 import os
-import time
 from itertools import takewhile
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from esgroup.distributions.mixture import MixtureState
 from esgroup.files import npz as files
 from esgroup.files import objects
-from esgroup.files.autosave import Contents, FileKeeper, must_exist
+from esgroup.files.autosave import CheckpointWriter, Contents, must_exist
 from esgroup.files.checked import array, entry, generator_from_json, generator_to_json, optional_entry
 from esgroup.files.lines import LineFile
-from esgroup.running.progress import INTERVAL, Progress
+from esgroup.running.observers import Observer
+from esgroup.running.progress import Progress
 from esgroup.strategies.registry import register_all
 from esgroup.variational.batches import DataTarget
 from esgroup.variational.fit import BestWindow, Fit
@@ -34,7 +34,7 @@ _COUNTS = ("nfev", "njev", "nhvp", "ndiag", "nhess")
 # ---- checkpoints ----------------------------------------------------------------------------------------------------
 
 
-class FitKeeper(FileKeeper[Fit]):
+class FitWriter(CheckpointWriter[Fit]):
     """Writes the checkpoint of a fit: everything its future depends on, as JSON and arrays."""
 
     def contents(self, kept: Fit) -> Contents:
@@ -156,14 +156,15 @@ def _state(fit: Fit, arrays: files.Arrays, prefix: str) -> MixtureState:
 
 
 class FitProgress(Progress):
-    """The live line of a fit on a terminal."""
+    """The live line of a fit of at most `max_iters` iterations on a terminal."""
 
-    def show(self, fit: Fit, max_iters: int) -> None:
-        """Show where the fit is, at most ten times a second."""
-        now = time.monotonic()
-        if self._live is not None and now >= self._shown + INTERVAL:
-            self._shown = now
-            self._show(progress_line(fit, max_iters))
+    def __init__(self, max_iters: int) -> None:
+        super().__init__()
+        self._max_iters = max_iters
+
+    def text(self, run: Fit, now: float) -> str:
+        """Return the line."""
+        return progress_line(run, self._max_iters)
 
 
 def progress_line(fit: Fit, max_iters: int) -> str:
@@ -183,23 +184,26 @@ def progress_line(fit: Fit, max_iters: int) -> str:
 # ---- history --------------------------------------------------------------------------------------------------------
 
 
-class FitHistory:
+class FitHistory(Observer):
     """Writes one line of JSON per iteration, flushed at once: iteration, ELBO of the window, rate, counts, mean of q.
 
     Parameters
     ----------
     path : path-like
         The file. Another history is replaced; any other file is refused.
-    after : int, optional
-        Continue the file of an earlier run after this iteration: lines of later ones, which no checkpoint knows of, are
-        cut off because they will be written again.
+    append : bool
+        Continue the file of an earlier run after the iterations of the fit: lines of later ones, which no checkpoint
+        knows of, are cut off because they will be written again.
     """
 
-    def __init__(self, path: str | PathLike[str], after: int | None = None) -> None:
-        self.path = Path(path)
-        fresh = after is None or not self.path.exists()
-        if after is not None and not fresh:
-            _cut_after(self.path, after)
+    def __init__(self, path: str | PathLike[str], append: bool) -> None:
+        self.path, self._append = Path(path), append
+
+    def begins(self, run: Fit) -> None:
+        """Open the file."""
+        fresh = not (self._append and self.path.exists())
+        if not fresh:
+            _cut_after(self.path, run.nit)
         elif self.path.exists() and self.path.stat().st_size and not _is_history(self.path):
             raise ValueError(f"history must be a new file or a history of a fit, but {self.path} is not a history")
         self._file = LineFile(self.path, append=not fresh)
@@ -210,26 +214,24 @@ class FitHistory:
             self._file.close()
             raise
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def record(self, fit: Fit) -> None:
+    def generation(self, run: Fit) -> None:
         """Add the iteration that was just completed."""
-        counts = fit.objective.target.counts
+        counts = run.objective.target.counts
         line = {
-            "nit": fit.nit,
-            "elbo": _number(fit.elbo),
-            "elbo_stderr": _number(fit.elbo_stderr),
-            "rate": fit.rate,
+            "nit": run.nit,
+            "elbo": _number(run.elbo),
+            "elbo_stderr": _number(run.elbo_stderr),
+            "rate": run.rate,
             "nfev": counts.nfev,
             "njev": counts.njev,
             "nhvp": counts.nhvp,
-            "mean": fit.objective.mixture.mean(fit.state)[:MOST_COORDINATES].tolist(),
+            "mean": run.objective.mixture.mean(run.state)[:MOST_COORDINATES].tolist(),
         }
         self._file.write(json.dumps(line, allow_nan=False) + "\n")  # a full disk gives a warning
+
+    def ends(self, run: Fit, error: BaseException | None) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 def _number(value: float) -> float | None:

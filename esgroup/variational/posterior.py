@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -24,9 +23,11 @@ from esgroup.gradients.function import Counts, Gradients, Products, Values
 from esgroup.gradients.rows import RowFunction
 from esgroup.plots.style import GRID, INK, PALE, check_out
 from esgroup.running.interrupts import Interrupts
+from esgroup.running.loop import Run, run_to_end
+from esgroup.running.observers import Observer, as_observers
 from esgroup.variational.batches import DataTarget, Likelihood, make_data_target
 from esgroup.variational.fit import Fit
-from esgroup.variational.fit_files import FitHistory, FitKeeper, FitProgress, resume_from
+from esgroup.variational.fit_files import FitHistory, FitProgress, FitWriter, resume_from
 from esgroup.variational.iteration import ElboEstimate, VariationalObjective
 from esgroup.variational.log_density import Target, make_target, variances
 from esgroup.variational.schedule import FitSchedule
@@ -74,7 +75,7 @@ def fit_posterior(
     tol: float = 0.01,
     elbo_samples: int | None = None,
     progress: bool = False,
-    callback: Callable[[Fit], Any] | None = None,
+    callback: Callable[[Fit], Any] | Observer | None = None,
     checkpoint: files.Path | None = None,
     resume: bool = False,
     history: files.Path | None = None,
@@ -137,8 +138,9 @@ def fit_posterior(
         default 1000, or 100 with batches. They are values of all data, which are taken in chunks of batch_size.
     progress : bool
         Whether to show a line on a terminal.
-    callback : callable, optional
+    callback : callable or Observer, optional
         Called as callback(fit) after each iteration. The fit ends if it returns something true or raises StopIteration.
+        Or an `Observer`, whose `run` is the fit.
     checkpoint : path-like, optional
         A file that is replaced as often as a tenth of the time allows, and at the end, whatever ends the fit.
     resume : bool
@@ -159,8 +161,9 @@ def fit_posterior(
         If an argument is not valid, if logp is not finite at the start, or if the checkpoint is of another fit.
     FileExistsError, FileNotFoundError
         If the checkpoint exists without `resume`, or does not exist with it.
-    KeyboardInterrupt
-        If the fit is interrupted. The result so far is its attribute `result`; its ELBO is that of the iterations.
+    Exception, KeyboardInterrupt
+        Whatever ends a fit that has begun. The result so far is its attribute `result`; its ELBO is that of the
+        iterations.
 
     Notes
     -----
@@ -205,8 +208,10 @@ def fit_posterior(
         elbo_samples = ELBO_SAMPLES_OF_BATCHES if target.takes_batches else ELBO_SAMPLES
     max_iters = checks.whole_number("max_iters", max_iters, least=1)
     elbo_samples = checks.whole_number("elbo_samples", elbo_samples, least=2)
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be a function of a Fit, got {callback!r}")
+    observers: list[Observer] = [FitProgress(max_iters)] if checks.flag("progress", progress) else []
+    if history is not None:
+        observers.append(FitHistory(history, append=resume))
+    observers += as_observers(callback, "Fit", lambda fit: fit)
     must_differ({"history": history, "checkpoint": checkpoint})
     fit = Fit.at_start(objective, schedule, np.random.default_rng(rng))
     if checks.flag("resume", resume):
@@ -214,10 +219,9 @@ def fit_posterior(
     else:
         must_be_new(checkpoint)
         _check_start(target, fit.state)
-    with ExitStack() as stack:
-        line = stack.enter_context(FitProgress()) if checks.flag("progress", progress) else None
-        lines = None if history is None else stack.enter_context(FitHistory(history, fit.nit if resume else None))
-        return _FitRun(fit, max_iters, elbo_samples, single, FitKeeper(checkpoint), line, lines, callback).run()
+    if checkpoint is not None:
+        observers.append(FitWriter(checkpoint))
+    return run_to_end(_FitRun(fit, max_iters, elbo_samples, single), observers)
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------
@@ -286,63 +290,39 @@ def _check_start(target: Target | DataTarget, state: MixtureState) -> None:
 # ---- the run --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _FitRun:
+class _FitRun(Run["Posterior"]):
     """All iterations of a fit and its result: a Gaussian if it is `single`, else a mixture."""
 
-    fit: Fit
-    max_iters: int
-    elbo_samples: int
-    single: bool
-    keeper: FitKeeper
-    progress: FitProgress | None
-    history: FitHistory | None
-    callback: Callable[[Fit], Any] | None
+    def __init__(self, fit: Fit, max_iters: int, elbo_samples: int, single: bool) -> None:
+        self.interrupts = Interrupts()
+        self.fit, self.max_iters, self.elbo_samples, self.single = fit, max_iters, elbo_samples, single
+        self.message = ""  # why the fit ends, if the reason is not its own
+        fit.allowed = self.interrupts.allowed
 
-    def run(self) -> Posterior:
-        """Run the fit to its end. Whatever happens, the checkpoint has the last complete iteration."""
-        self.keeper.write(self.fit)  # a path that does not work is noticed at once
-        with Interrupts() as interrupts:
-            self.fit.allowed = interrupts.allowed
-            try:
-                message = self._iterate()
-                self.keeper.write(self.fit)
-                found = self._final_result(message)
-                interrupts.let_through()
-            except BaseException as error:
-                self.keeper.write_after(error, self.fit)
-                if isinstance(error, KeyboardInterrupt):
-                    error.result = self._result_so_far()  # type: ignore[attr-defined]
-                raise
-        return found
+    @property
+    def view(self) -> Fit:
+        """The fit."""
+        return self.fit
 
-    def _iterate(self) -> str:
-        """Iterate until the fit ends; returns the reason."""
-        fit = self.fit
-        while not fit.message and fit.nit < self.max_iters:
-            fit.iterate()
-            if self.progress is not None:
-                self.progress.show(fit, self.max_iters)
-            if self.history is not None:
-                self.history.record(fit)
-            with fit.allowed():
-                ended = self._callback_ends()
-            if ended:
-                return "the callback asked for it"
-            self.keeper.write_if_cheap(fit)
-        if fit.message:
-            return fit.message
-        used = f"the {self.max_iters:,} iterations of max_iters are used up"
-        return f"{used}; {MOVING}" if fit.travelling else used
+    def goes_on(self) -> bool:
+        """Return whether there is no reason to stop."""
+        return not (self.message or self.fit.message) and self.fit.nit < self.max_iters
 
-    def _callback_ends(self) -> bool:
-        try:
-            return self.callback is not None and bool(self.callback(self.fit))
-        except StopIteration:
-            return True
+    def step(self) -> bool:
+        """Make one iteration."""
+        self.fit.iterate()
+        return True
 
-    def _final_result(self, message: str) -> Posterior:
-        """The best candidate, with an ELBO from draws that the iterations did not use."""
+    def stop_for(self, name: str, text: str) -> None:
+        """Take note of a reason to stop that is not the fit's own."""
+        self.message = text
+
+    def result(self) -> Posterior:
+        """Return the best candidate, with an ELBO from draws that the iterations did not use."""
+        message = self.message or self.fit.message
+        if not message:
+            message = f"the {self.max_iters:,} iterations of max_iters are used up"
+            message += f"; {MOVING}" if self.fit.travelling else ""
         state, found = self.fit.result(self.elbo_samples)
         if not found.failed:
             return self._posterior(state, found, self.fit.converged, message)
@@ -350,7 +330,7 @@ class _FitRun:
         message = failed if self.fit.converged else f"{message}; {failed}"
         return self._posterior(state, found, False, message)
 
-    def _result_so_far(self) -> Posterior:
+    def result_so_far(self) -> Posterior:
         """Without further evaluations: the average of the last window if that was noise, else the current state."""
         fit = self.fit
         state = fit.state if fit.averaged is None else fit.averaged

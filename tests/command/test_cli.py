@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pytest
@@ -418,13 +418,13 @@ def test_lines_say_that_packages_are_loaded_and_that_the_figure_is_drawn(monkeyp
     seen: list[tuple[str, bool, bool]] = []
 
     class Line(Progress):
-        def __enter__(self) -> Self:
+        def begins(self, run: Any) -> None:
             self.before = Path("f.png").exists()
-            return super().__enter__()
+            super().begins(run)
 
-        def __exit__(self, *_: object) -> None:
+        def ends(self, run: Any, error: BaseException | None) -> None:
             seen.append((self._first, self.before, Path("f.png").exists()))
-            super().__exit__(*_)
+            super().ends(run, error)
 
     monkeypatch.setattr(run_command, "Progress", Line)
     command("run", "sphere", "--dim", "2", "--max-evals", "50", "--plot", "f.png")

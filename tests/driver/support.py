@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.driver.evaluate import Way, objective
+from esgroup.driver.evaluate import Evaluation, objective
 from esgroup.driver.failures import Failures
 from esgroup.search.searcher import Searcher
 
@@ -83,13 +83,13 @@ def evaluator(
     fun: Any, args: Any = (), *, failures: Failures | None = None, **where: Any
 ) -> Iterator[Callable[..., list[Any]]]:
     """Evaluate generations as `minimize` would: a function of points and, if wanted, of a dict for what arrives."""
-    way = Way(objective(fun, args), failures or Failures(), **where)
+    evaluation = Evaluation(objective(fun, args), failures or Failures(), **where)
 
-    def evaluate(X: Array, arrived: dict[int, Any] | None = None, enough: Any = None) -> list[Any]:
+    def evaluate(X: Array, arrived: dict[int, Any] | None = None, should_stop: Any = None) -> list[Any]:
         arrived = {} if arrived is None else arrived
-        generations(X, arrived, enough)
+        generations(X, arrived, should_stop)
         return [arrived[i] for i in sorted(arrived)]
 
     with ExitStack() as stack:
-        generations = way.generations(stack, timed=False)
+        generations = evaluation.generations(stack, timed=False)
         yield evaluate

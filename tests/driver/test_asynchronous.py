@@ -13,11 +13,12 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
-from esgroup.restarts import IPOP
+from esgroup.driver import restarted
+from esgroup.restarts import IPOP, Plan
 from esgroup.search.searcher import Searcher
-from tests.driver.crew_laws import PATIENCE
 from tests.driver.support import X0, Recorder, ellipsoid, same
 from tests.driver.test_failures import POPSIZE, hangs_at
+from tests.driver.worker_pool_laws import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("no_process_is_left")
 
@@ -115,6 +116,26 @@ class TestAsynchronous:
         assert result.nfev == len(fun.points) == max_evals and result.stop.keys() == {"max_evals"}
         assert result.restarts > 0 or max_evals < 997
         assert result.fun == min(map(fun.fun, fun.points))
+
+    def test_what_is_out_when_a_budget_ends_the_search_is_awaited_and_counts(self, threads: ThreadPoolExecutor) -> None:
+        calls: list[Array] = []
+
+        def slow(x: Array) -> float:
+            calls.append(x)
+            time.sleep(0.01)
+            return ellipsoid(x)
+
+        seen: list[int] = []
+        options = {**self.OPTIONS, "max_iters": 2, "callback": lambda search: seen.append(search.nfev)}
+        result = esgroup.minimize(slow, X0, 0.5, executor=threads, **options)
+        assert result.stop.keys() == {"max_iters"} and result.nfev == len(calls) > 2 * POPSIZE
+        assert seen == [POPSIZE, 2 * POPSIZE, result.nfev]
+
+    def test_a_run_with_a_share_of_the_evaluations_ends_exactly_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(restarted, "Plan", partial(Plan, max_evals=2 * POPSIZE + 3))
+        options = {**self.OPTIONS, "max_pending": 1, "executor": Scripted(first, 60, size=1)}
+        result = esgroup.minimize(ellipsoid, X0, 0.5, **options)
+        assert result.stop.keys() == {"small_run"} and result.nfev == 2 * POPSIZE + 3
 
     def test_values_that_an_earlier_run_left_out_count_but_move_nothing(self) -> None:
         """The first point is best, and its value arrives when the second run has long begun."""

@@ -18,12 +18,12 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
-from esgroup.driver.crew import TRIES, Unavailable
 from esgroup.driver.executors import OnExecutor
 from esgroup.driver.restarted import RestartedSearch
+from esgroup.driver.worker_pool import TRIES, Unavailable
 from esgroup.search.searcher import Searcher
-from tests.driver.crew_laws import PATIENCE, meets, point, until, waits
 from tests.driver.support import evaluator
+from tests.driver.worker_pool_laws import PATIENCE, meets, point, until, waits
 
 distributed = pytest.importorskip("distributed")
 
@@ -184,12 +184,12 @@ def test_a_task_that_dask_has_given_up_is_handed_out_again_twice(times: int) -> 
 
 def test_a_point_that_was_lost_before_is_not_to_blame_when_the_cluster_is_lost(client: Any, tmp_path: Path) -> None:
     with distributed.Client(client.cluster.scheduler_address) as lost:
-        crew = OnExecutor(partial(waits, tmp_path), lost)
-        crew.submit("key", point(0))
+        worker_pool = OnExecutor(partial(waits, tmp_path), lost)
+        worker_pool.submit("key", point(0))
         until((tmp_path / "begun 0").exists)
-        for job in crew._jobs.values():
+        for job in worker_pool._jobs.values():
             job.losses = TRIES - 1
-    ((key, outcome),) = crew.collect(PATIENCE)
+    ((key, outcome),) = worker_pool.collect(PATIENCE)
     (tmp_path / "go").touch()
     assert key == "key" and isinstance(outcome, Unavailable) and "lost its scheduler" in str(outcome)
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from esgroup.driver.crew import TRIES, Call, Crew
 from esgroup.driver.executors import OnExecutor
-from tests.driver.crew_laws import (
+from esgroup.driver.worker_pool import TRIES, Call, WorkerPool
+from tests.driver.worker_pool_laws import (
     PATIENCE,
-    CrewLaws,
+    WorkerPoolLaws,
     collect_all,
     dies_the_first_time,
     point,
@@ -29,18 +29,18 @@ from tests.driver.crew_laws import (
 )
 
 
-class TestLawsOnThreads(CrewLaws):
+class TestLawsOnThreads(WorkerPoolLaws):
     @contextmanager
-    def crew(self, call: Call, slots: int = 2, timeout: float | None = None) -> Iterator[Crew]:
-        with ThreadPoolExecutor(slots) as pool, OnExecutor(call, pool, timeout=timeout) as crew:
-            yield crew
+    def worker_pool(self, call: Call, slots: int = 2, timeout: float | None = None) -> Iterator[WorkerPool]:
+        with ThreadPoolExecutor(slots) as pool, OnExecutor(call, pool, timeout=timeout) as worker_pool:
+            yield worker_pool
 
 
-class TestLawsOnAProcessPool(CrewLaws):
+class TestLawsOnAProcessPool(WorkerPoolLaws):
     @contextmanager
-    def crew(self, call: Call, slots: int = 2, timeout: float | None = None) -> Iterator[Crew]:
-        with ProcessPoolExecutor(slots) as pool, OnExecutor(call, pool, timeout=timeout) as crew:
-            yield crew
+    def worker_pool(self, call: Call, slots: int = 2, timeout: float | None = None) -> Iterator[WorkerPool]:
+        with ProcessPoolExecutor(slots) as pool, OnExecutor(call, pool, timeout=timeout) as worker_pool:
+            yield worker_pool
 
 
 class AtOnce(Executor):
@@ -65,11 +65,11 @@ def test_the_number_of_slots_is_what_the_caller_says_or_what_the_executor_knows(
     with ThreadPoolExecutor(3) as pool:
         assert OnExecutor(total, pool).slots == 3
         assert OnExecutor(total, pool, max_pending=7).slots == 7
-    crew = OnExecutor(total, AtOnce())
-    assert crew.slots is None and crew.free == math.inf
-    crew = OnExecutor(total, Forgetting(), max_pending=2)
-    submit_all(crew, {i: point(i) for i in range(3)})
-    assert crew.free == 0 and crew.out == 3
+    worker_pool = OnExecutor(total, AtOnce())
+    assert worker_pool.slots is None and worker_pool.free == math.inf
+    worker_pool = OnExecutor(total, Forgetting(), max_pending=2)
+    submit_all(worker_pool, {i: point(i) for i in range(3)})
+    assert worker_pool.free == 0 and worker_pool.out == 3
 
 
 @pytest.mark.parametrize("name", ["_max_workers", "num_workers", "_num_workers", "max_workers"])
@@ -93,19 +93,19 @@ def test_an_executor_whose_number_of_workers_cannot_be_had_is_one_that_does_not_
 
 
 def test_values_may_be_there_before_they_are_collected() -> None:
-    with OnExecutor(total, AtOnce()) as crew:
-        submit_all(crew, {i: point(i) for i in range(3)})
-        assert sorted(crew.collect(0.0)) == [(0, 10.0), (1, 11.0), (2, 12.0)]
+    with OnExecutor(total, AtOnce()) as worker_pool:
+        submit_all(worker_pool, {i: point(i) for i in range(3)})
+        assert sorted(worker_pool.collect(0.0)) == [(0, 10.0), (1, 11.0), (2, 12.0)]
 
 
 def test_a_late_evaluation_occupies_its_slot_until_it_ends(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(2) as pool, OnExecutor(partial(waits, tmp_path), pool, timeout=0.2) as crew:
-        crew.submit("late", point(0))
-        assert isinstance(collect_all(crew)["late"], TimeoutError)
-        assert (crew.lost, crew.free, crew.out, crew.slots) == (1, 1, 0, 2)
+    with ThreadPoolExecutor(2) as pool, OnExecutor(partial(waits, tmp_path), pool, timeout=0.2) as worker_pool:
+        worker_pool.submit("late", point(0))
+        assert isinstance(collect_all(worker_pool)["late"], TimeoutError)
+        assert (worker_pool.lost, worker_pool.free, worker_pool.out, worker_pool.slots) == (1, 1, 0, 2)
         (tmp_path / "go").touch()
         pool.shutdown()
-        assert (crew.lost, crew.free) == (0, 2)
+        assert (worker_pool.lost, worker_pool.free) == (0, 2)
 
 
 def test_a_point_that_never_began_is_called_back_when_its_time_is_over(tmp_path: Path) -> None:
@@ -119,10 +119,10 @@ def test_a_point_that_never_began_is_called_back_when_its_time_is_over(tmp_path:
     with ThreadPoolExecutor(1) as pool:
         pool.submit(blocks)
         assert begun.wait(PATIENCE)
-        with OnExecutor(partial(waits, tmp_path), pool, timeout=0.2) as crew:
-            crew.submit("waits", point(1))
-            assert isinstance(collect_all(crew)["waits"], TimeoutError)
-            assert crew.lost == 0
+        with OnExecutor(partial(waits, tmp_path), pool, timeout=0.2) as worker_pool:
+            worker_pool.submit("waits", point(1))
+            assert isinstance(collect_all(worker_pool)["waits"], TimeoutError)
+            assert worker_pool.lost == 0
         release.set()
     assert not list(tmp_path.iterdir())
 
@@ -137,16 +137,16 @@ def test_the_time_of_a_second_try_is_counted_anew() -> None:
             threading.Timer(1.5, handed[-1].cancel if len(handed) == 1 else partial(handed[-1].set_result, 5.0)).start()
             return handed[-1]
 
-    with OnExecutor(total, Late(), timeout=2.5) as crew:
-        crew.submit("key", point(0))
-        assert collect_all(crew) == {"key": 5.0}
+    with OnExecutor(total, Late(), timeout=2.5) as worker_pool:
+        worker_pool.submit("key", point(0))
+        assert collect_all(worker_pool) == {"key": 5.0}
     assert len(handed) == 2
 
 
 def test_a_pool_that_breaks_ends_in_outcomes_for_every_point(tmp_path: Path) -> None:
-    with ProcessPoolExecutor(2) as pool, OnExecutor(partial(dies_the_first_time, tmp_path), pool) as crew:
-        submit_all(crew, {i: point(i) for i in range(8)})
-        outcomes = collect_all(crew)
+    with ProcessPoolExecutor(2) as pool, OnExecutor(partial(dies_the_first_time, tmp_path), pool) as worker_pool:
+        submit_all(worker_pool, {i: point(i) for i in range(8)})
+        outcomes = collect_all(worker_pool)
         assert isinstance(outcomes[0], RuntimeError) and "executor is broken" in str(outcomes[0])
         assert outcomes.keys() == set(range(8))
 
@@ -162,9 +162,9 @@ def test_a_point_that_is_lost_again_and_again_is_given_up() -> None:
             return future
 
     executor = Losing()
-    with OnExecutor(total, executor) as crew:
-        crew.submit("key", point(0))
-        outcome = collect_all(crew)["key"]
+    with OnExecutor(total, executor) as worker_pool:
+        worker_pool.submit("key", point(0))
+        outcome = collect_all(worker_pool)["key"]
     assert executor.submitted == TRIES
     assert isinstance(outcome, RuntimeError) and f"lost with its worker {TRIES} times" in str(outcome)
 
@@ -173,9 +173,9 @@ def test_a_point_that_is_lost_again_and_again_is_given_up() -> None:
 @pytest.mark.filterwarnings("ignore:::distributed")
 @pytest.mark.filterwarnings("ignore:::tornado")
 class TestDask:
-    def check(self, crew: Crew, outcomes: dict[Any, Any]) -> None:
-        crew.submit("later", point(2))
-        outcomes |= collect_all(crew)
+    def check(self, worker_pool: WorkerPool, outcomes: dict[Any, Any]) -> None:
+        worker_pool.submit("later", point(2))
+        outcomes |= collect_all(worker_pool)
         assert outcomes.keys() == {*range(5), "later"}
         for outcome in outcomes.values():
             assert isinstance(outcome, RuntimeError) and "lost its scheduler" in str(outcome)
@@ -186,12 +186,12 @@ class TestDask:
             n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, silence_logs=logging.CRITICAL
         )
         with cluster, distributed.Client(cluster) as client:
-            crew = OnExecutor(partial(waits, tmp_path), client)
-            assert crew.slots == crew.free == 2
-            submit_all(crew, {i: point(i / 100) for i in range(5)})
-            assert crew.collect(0.1) == [] and crew.free == 0
+            worker_pool = OnExecutor(partial(waits, tmp_path), client)
+            assert worker_pool.slots == worker_pool.free == 2
+            submit_all(worker_pool, {i: point(i / 100) for i in range(5)})
+            assert worker_pool.collect(0.1) == [] and worker_pool.free == 0
             client.close()
-            self.check(crew, collect_all(crew))
+            self.check(worker_pool, collect_all(worker_pool))
             (tmp_path / "go").touch()
 
     def test_a_scheduler_that_is_killed_ends_in_outcomes(self, tmp_path: Path) -> None:
@@ -203,11 +203,13 @@ class TestDask:
             try:
                 until(address.exists)
                 client = distributed.Client(scheduler_file=str(address), timeout=2)
-                crew = OnExecutor(total, client)
-                assert crew.slots == crew.free == 1  # there is no worker yet; the first point may bring one
-                submit_all(crew, {i: point(i) for i in range(5)})
-                assert crew.collect(0.1) == []
+                worker_pool = OnExecutor(total, client)
+                assert (
+                    worker_pool.slots == worker_pool.free == 1
+                )  # there is no worker yet; the first point may bring one
+                submit_all(worker_pool, {i: point(i) for i in range(5)})
+                assert worker_pool.collect(0.1) == []
                 it.kill()
-                self.check(crew, collect_all(crew))
+                self.check(worker_pool, collect_all(worker_pool))
             finally:
                 it.kill()

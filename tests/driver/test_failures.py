@@ -18,11 +18,11 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
-from esgroup.driver.evaluate import Way
+from esgroup.driver.evaluate import Evaluation
 from esgroup.driver.failures import Failures
 from esgroup.running.result import SearchResult
-from tests.driver.crew_laws import PATIENCE, until
 from tests.driver.support import X0, Recorder, ellipsoid, ellipsoid_rows
+from tests.driver.worker_pool_laws import PATIENCE, until
 
 pytestmark = pytest.mark.usefixtures("no_process_is_left")
 
@@ -501,15 +501,15 @@ class TestMaxTime:
         where: dict[str, Any] = {"workers": 2} if way == "workers" else {"executor": threads}
         arrived: dict[int, Any] = {}
 
-        def enough() -> bool:
+        def should_stop() -> bool:
             if not (tmp_path / "over").exists():
                 return False
             time.sleep(0.2)  # whoever has a point can begin it
             return True
 
         with ExitStack() as stack:
-            evaluate = Way(partial(ends_the_time, tmp_path), Failures(), **where).generations(stack, timed=True)
-            evaluate(np.ones((10, 3)), arrived, enough)
+            evaluate = Evaluation(partial(ends_the_time, tmp_path), Failures(), **where).generations(stack, timed=True)
+            evaluate(np.ones((10, 3)), arrived, should_stop)
         assert sorted(arrived) == [0, 1] and calls(tmp_path) == 2
 
 

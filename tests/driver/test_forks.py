@@ -15,9 +15,9 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
-from tests.driver.crew_laws import until
 from tests.driver.support import evaluator
 from tests.driver.test_processes import pids, running
+from tests.driver.worker_pool_laws import until
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),

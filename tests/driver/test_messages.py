@@ -175,7 +175,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "target a text": ({"target": "x"}, "target must be a finite number, got 'x'"),
     "rng a text": ({"rng": "abc"}, r"rng must be None, a seed \(an integer >= 0\) or a generator, got 'abc'"),
     "rng negative": ({"rng": -1}, "rng must be .*, got -1"),
-    "callback": ({"callback": 5}, "callback must be a function of a Searcher, got 5"),
+    "callback": ({"callback": 5}, "callback must be a function of a Searcher or an Observer, got 5"),
     "popsize": ({"popsize": 2.5}, "popsize must be an integer >= 2, got 2.5"),
     "structure": ({"structure": "ful"}, "structure 'ful' .*did you mean 'full'"),
     "method": ({"method": "CMA-ES"}, "method must be 'search' .*CMA-ES.* or 'newton', got 'CMA-ES'"),

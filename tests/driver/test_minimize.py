@@ -146,7 +146,7 @@ class TestCallback:
 
         result = esgroup.minimize(ellipsoid, X0, 0.5, rng=1, callback=callback, restarts=restarts)
         assert (result.nit, result.restarts) == (3, 0)
-        assert result.stop == {"callback": "the callback asked for it"}
+        assert result.stop == {"callback": "stopped by the callback"}
         assert (result.success, result.status) == (False, 3)
         assert "callback" in result.message.lower()
 

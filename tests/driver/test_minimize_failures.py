@@ -18,12 +18,12 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
-from esgroup.driver import minimize as minimize_module
+from esgroup.driver.generations import SearchRun
 from esgroup.driver.restarted import RestartedSearch
 from esgroup.files import npz as files
 from esgroup.search.searcher import Searcher
-from tests.driver.crew_laws import until
 from tests.driver.support import X0, Recorder, ellipsoid, fail, same, wait_for
+from tests.driver.worker_pool_laws import until
 
 
 class TestFailures:
@@ -64,6 +64,27 @@ class TestFailures:
         assert Searcher.load(path).nfev == 9
         esgroup.minimize(ellipsoid, X0, 0.5, rng=1, popsize=7, checkpoint=path, resume=True, max_iters=2)
         assert Searcher.load(path).nfev == 14
+
+    def test_a_run_that_is_killed_at_once_after_it_was_resumed_can_be_resumed_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The first checkpoint of the resumed run has values of a generation that is not complete."""
+
+        def killed(*contents: Any) -> None:
+            write(*contents)
+            raise SystemExit
+
+        path, write = tmp_path / "run.npz", files.write
+        fun = Recorder(ellipsoid, 17, fail(RuntimeError("broken off")))
+        options: dict[str, Any] = {"sigma0": 0.5, "rng": 1, "popsize": 7, "max_evals": 40}
+        with pytest.raises(RuntimeError, match="broken off"):
+            esgroup.minimize(fun, X0, checkpoint=path, **options)
+        with monkeypatch.context() as patch, pytest.raises(SystemExit):
+            patch.setattr(files, "write", killed)
+            esgroup.minimize(fun, X0, checkpoint=path, resume=True, **options)
+        result = esgroup.minimize(fun, X0, checkpoint=path, resume=True, **options)
+        whole = Recorder(ellipsoid)
+        assert result == esgroup.minimize(whole, X0, **options) and same(fun.points, whole.points)
 
     def test_an_exception_is_not_hidden_by_a_disk_that_is_full(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -212,7 +233,7 @@ class TestInterrupts:
 
     def test_an_interrupt_while_the_result_is_made_brings_it_along(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """That is when SciPy is imported, for as long as half a second."""
-        original, calls = minimize_module._result, []
+        original, calls = SearchRun.result, []
 
         def interrupted(*arguments: Any) -> Any:
             calls.append(1)
@@ -220,7 +241,7 @@ class TestInterrupts:
                 signal.raise_signal(signal.SIGINT)
             return original(*arguments)
 
-        monkeypatch.setattr(minimize_module, "_result", interrupted)
+        monkeypatch.setattr(SearchRun, "result", interrupted)
         with pytest.raises(KeyboardInterrupt) as caught:
             esgroup.minimize(ellipsoid, X0, 0.5, rng=1, max_iters=3)
         assert caught.value.result.nit == 3  # type: ignore[attr-defined]

@@ -10,8 +10,8 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
-from esgroup.driver.crew import Unavailable
 from esgroup.driver.failures import Failures
+from esgroup.driver.worker_pool import Unavailable
 from esgroup.search.searcher import Searcher
 from tests.driver.support import X0, ellipsoid
 

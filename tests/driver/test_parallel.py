@@ -20,8 +20,8 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
-from esgroup.driver.crew import TRIES
 from esgroup.driver.failures import Failures
+from esgroup.driver.worker_pool import TRIES
 from tests.driver.support import evaluator
 
 X = np.arange(12.0).reshape(4, 3)

@@ -23,11 +23,11 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
-from esgroup.driver.crew import TRIES, Call, Crew
 from esgroup.driver.processes import Processes, WorkerTraceback
-from tests.driver.crew_laws import (
+from esgroup.driver.worker_pool import TRIES, Call, WorkerPool
+from tests.driver.worker_pool_laws import (
     PATIENCE,
-    CrewLaws,
+    WorkerPoolLaws,
     collect_all,
     dies_the_first_time,
     fails_at_three,
@@ -43,8 +43,8 @@ pytestmark = pytest.mark.usefixtures("no_process_is_left")
 ROOT = Path(__file__).parents[2]
 
 
-class TestLaws(CrewLaws):
-    def crew(self, call: Call, slots: int = 2, timeout: float | None = None) -> Crew:
+class TestLaws(WorkerPoolLaws):
+    def worker_pool(self, call: Call, slots: int = 2, timeout: float | None = None) -> WorkerPool:
         return Processes(call, slots, timeout=timeout)
 
 
@@ -59,18 +59,18 @@ def running(pid: int) -> bool:
 
 class TestWorkersThatDie:
     def test_their_points_are_evaluated_by_others(self, tmp_path: Path) -> None:
-        with Processes(partial(dies_the_first_time, tmp_path), 2, ahead=1) as crew:
-            submit_all(crew, {i: point(i) for i in range(30)})
-            assert collect_all(crew) == {i: 10.0 + i for i in range(30)}
+        with Processes(partial(dies_the_first_time, tmp_path), 2, ahead=1) as worker_pool:
+            submit_all(worker_pool, {i: point(i) for i in range(30)})
+            assert collect_all(worker_pool) == {i: 10.0 + i for i in range(30)}
         assert len(list(tmp_path.iterdir())) == 6
 
     @pytest.mark.parametrize(("how", "cause"), [("kill", "SIGKILL"), ("exit", "status 7")])
     def test_a_point_that_always_kills_is_given_up_and_those_behind_it_are_not(
         self, how: str, cause: str, tmp_path: Path
     ) -> None:
-        with Processes(partial(kills_at_zero, tmp_path, how), 1, ahead=1) as crew:
-            submit_all(crew, {i: point(i) for i in range(4)})
-            outcomes = collect_all(crew)
+        with Processes(partial(kills_at_zero, tmp_path, how), 1, ahead=1) as worker_pool:
+            submit_all(worker_pool, {i: point(i) for i in range(4)})
+            outcomes = collect_all(worker_pool)
         error = outcomes.pop(0)
         assert isinstance(error, RuntimeError)
         assert f"lost with its worker {TRIES} times" in str(error) and cause in str(error)
@@ -78,22 +78,22 @@ class TestWorkersThatDie:
         assert len(list(tmp_path.iterdir())) == TRIES + 1
 
     def test_an_idle_one_is_replaced_and_no_point_is_blamed(self, tmp_path: Path) -> None:
-        with Processes(partial(kills_twice, tmp_path), 1) as crew:
-            crew.submit("before", point(1))
-            ((_, pid),) = crew.collect(PATIENCE)
+        with Processes(partial(kills_twice, tmp_path), 1) as worker_pool:
+            worker_pool.submit("before", point(1))
+            ((_, pid),) = worker_pool.collect(PATIENCE)
             os.kill(pid, signal.SIGKILL)
             until(lambda: pid not in [child.pid for child in multiprocessing.active_children()])
-            crew.submit("after", point(0))
-            after = collect_all(crew)["after"]
+            worker_pool.submit("after", point(0))
+            after = collect_all(worker_pool)["after"]
             assert isinstance(after, int) and after != pid
         assert len(list(tmp_path.iterdir())) == TRIES - 1
 
     def test_their_death_is_noticed_while_processes_that_they_forked_go_on(self, tmp_path: Path) -> None:
         """Such a process keeps the pipe of the worker open."""
-        with Processes(partial(dies_beside_its_child, tmp_path), 1) as crew:
+        with Processes(partial(dies_beside_its_child, tmp_path), 1) as worker_pool:
             begin = time.monotonic()
-            crew.submit("key", point(0))
-            assert collect_all(crew) == {"key": 10.0}
+            worker_pool.submit("key", point(0))
+            assert collect_all(worker_pool) == {"key": 10.0}
             assert time.monotonic() - begin < PATIENCE / 2
         (tmp_path / "go").touch()
 
@@ -129,20 +129,20 @@ def dies_beside_its_child(place: Path, x: Array) -> float:
 
 class TestTime:
     def test_a_worker_that_takes_too_long_is_replaced(self, tmp_path: Path) -> None:
-        with Processes(partial(says_who_and_waits, tmp_path), 1, timeout=0.5, ahead=1) as crew:
-            submit_all(crew, {i: point(i) for i in range(3)})
-            outcomes = collect_all(crew)
+        with Processes(partial(says_who_and_waits, tmp_path), 1, timeout=0.5, ahead=1) as worker_pool:
+            submit_all(worker_pool, {i: point(i) for i in range(3)})
+            outcomes = collect_all(worker_pool)
             assert isinstance(outcomes[0], TimeoutError)
             late = int(next(tmp_path.glob("pid *")).name.split()[1])
             assert outcomes[1] == outcomes[2] != late and not running(late)
-            assert crew.lost == 0 and crew.free == 2
+            assert worker_pool.lost == 0 and worker_pool.free == 2
 
     def test_the_clock_of_a_point_starts_when_it_is_begun(self) -> None:
         """All of them together take longer than one may."""
         for ahead in (0, 1):
-            with Processes(naps, 1, timeout=1.5, ahead=ahead) as crew:
-                submit_all(crew, {i: point(i) for i in range(4)})
-                assert collect_all(crew) == dict.fromkeys(range(4), 1.0)
+            with Processes(naps, 1, timeout=1.5, ahead=ahead) as worker_pool:
+                submit_all(worker_pool, {i: point(i) for i in range(4)})
+                assert collect_all(worker_pool) == dict.fromkeys(range(4), 1.0)
 
     @pytest.mark.parametrize("method", ["spawn", "forkserver"])
     def test_the_start_of_a_process_does_not_count(self, method: str, tmp_path: Path) -> None:
@@ -155,12 +155,12 @@ class TestTime:
             "from slow_module import double\n"
             "if __name__ == '__main__':\n"
             f"    multiprocessing.set_start_method({method!r})\n"
-            "    with Processes(double, 2, timeout=1.0) as crew:\n"
+            "    with Processes(double, 2, timeout=1.0) as worker_pool:\n"
             "        for i in range(4):\n"
-            "            crew.submit(i, i)\n"
+            "            worker_pool.submit(i, i)\n"
             "        outcomes = []\n"
-            "        while crew.out:\n"
-            "            outcomes += crew.collect()\n"
+            "        while worker_pool.out:\n"
+            "            outcomes += worker_pool.collect()\n"
             "    print(sorted(outcomes))\n"
         )
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -168,10 +168,10 @@ class TestTime:
         assert run.stdout == "[(0, 0), (1, 2), (2, 4), (3, 6)]\n", run.stderr
 
     def test_the_end_of_the_context_waits_for_no_evaluation(self, tmp_path: Path) -> None:
-        with Processes(partial(waits, tmp_path), 2) as crew:
-            crew.submit("waits", point(0))
-            crew.submit("ready", point(1))
-            assert crew.collect(PATIENCE) == [("ready", 11.0)]
+        with Processes(partial(waits, tmp_path), 2) as worker_pool:
+            worker_pool.submit("waits", point(0))
+            worker_pool.submit("ready", point(1))
+            assert worker_pool.collect(PATIENCE) == [("ready", 11.0)]
             begin = time.monotonic()
         assert time.monotonic() - begin < PATIENCE / 2
 
@@ -191,72 +191,72 @@ def naps(x: Array) -> float:
 class TestWhatIsSent:
     @pytest.mark.parametrize("ahead", [0, 1])
     def test_a_point_that_was_sent_ahead_begins_without_this_process(self, ahead: int, tmp_path: Path) -> None:
-        with Processes(partial(waits, tmp_path), 1, ahead=ahead) as crew:
-            assert crew.free == 1 + ahead
-            submit_all(crew, {i: point(i) for i in range(3)})
+        with Processes(partial(waits, tmp_path), 1, ahead=ahead) as worker_pool:
+            assert worker_pool.free == 1 + ahead
+            submit_all(worker_pool, {i: point(i) for i in range(3)})
             until((tmp_path / "begun 0").exists)
-            assert crew.cancel() == ([2] if ahead else [1, 2])
+            assert worker_pool.cancel() == ([2] if ahead else [1, 2])
             (tmp_path / "go").touch()
             if ahead:
                 until((tmp_path / "begun 1").exists)
-            assert collect_all(crew) == {i: 10.0 + i for i in range(1 + ahead)}
+            assert collect_all(worker_pool) == {i: 10.0 + i for i in range(1 + ahead)}
 
     def test_large_points_and_values_do_not_block_each_other(self) -> None:
         points = {i: np.full(300_000, float(i)) for i in range(6)}
-        with Processes(np.negative, 2, ahead=1) as crew:
-            submit_all(crew, points)
-            outcomes = collect_all(crew)
+        with Processes(np.negative, 2, ahead=1) as worker_pool:
+            submit_all(worker_pool, points)
+            outcomes = collect_all(worker_pool)
         assert all(np.array_equal(outcomes[i], -points[i]) for i in points)
 
     def test_submitting_a_large_point_does_not_wait_for_an_evaluation(self, tmp_path: Path) -> None:
-        with Processes(partial(waits, tmp_path), 1, ahead=1) as crew:
-            crew.submit("small", point(0))
+        with Processes(partial(waits, tmp_path), 1, ahead=1) as worker_pool:
+            worker_pool.submit("small", point(0))
             begin = time.monotonic()
-            crew.submit("large", np.ones(1_000_000))
+            worker_pool.submit("large", np.ones(1_000_000))
             assert time.monotonic() - begin < PATIENCE / 2
             (tmp_path / "go").touch()
-            assert collect_all(crew) == {"small": 10.0, "large": 1e6}
+            assert collect_all(worker_pool) == {"small": 10.0, "large": 1e6}
 
     def test_submitting_a_large_point_does_not_wait_until_a_process_has_started(self, tmp_path: Path) -> None:
-        with Processes(LoadedLater(tmp_path), 1, ahead=1) as crew:
+        with Processes(LoadedLater(tmp_path), 1, ahead=1) as worker_pool:
             begin = time.monotonic()
-            crew.submit("large", np.ones(1_000_000))
-            crew.submit("small", point(0))  # it does not overtake the other one
+            worker_pool.submit("large", np.ones(1_000_000))
+            worker_pool.submit("small", point(0))  # it does not overtake the other one
             assert time.monotonic() - begin < PATIENCE / 2
             (tmp_path / "go").touch()
-            assert collect_all(crew) == {"large": 1e6, "small": 10.0}
+            assert collect_all(worker_pool) == {"large": 1e6, "small": 10.0}
 
     def test_the_place_of_an_error_in_the_worker_is_known(self) -> None:
-        with Processes(fails_at_three, 2) as crew:
-            crew.submit(0, point(3))
-            error = collect_all(crew)[0]
+        with Processes(fails_at_three, 2) as worker_pool:
+            worker_pool.submit(0, point(3))
+            error = collect_all(worker_pool)[0]
         assert isinstance(error.__cause__, WorkerTraceback)
         assert 'raise ZeroDivisionError("at three")' in str(error.__cause__)
 
     def test_what_cannot_be_sent_is_an_outcome(self) -> None:
-        with Processes(locked, 1) as crew:
-            crew.submit("point", threading.Lock())
-            crew.submit("value", point(0))
-            crew.submit("good", point(1))
-            outcomes = collect_all(crew)
+        with Processes(locked, 1) as worker_pool:
+            worker_pool.submit("point", threading.Lock())
+            worker_pool.submit("value", point(0))
+            worker_pool.submit("good", point(1))
+            outcomes = collect_all(worker_pool)
         assert isinstance(outcomes["point"], RuntimeError) and "point cannot be sent" in str(outcomes["point"])
         assert isinstance(outcomes["value"], TypeError) and "got a lock" in str(outcomes["value"])
         assert outcomes["good"] == 11.0
 
     def test_an_objective_that_no_worker_can_load_is_an_outcome(self) -> None:
-        with Processes(Unloadable(), 1) as crew:
-            crew.submit("key", point(0))
-            outcome = collect_all(crew)["key"]
+        with Processes(Unloadable(), 1) as worker_pool:
+            worker_pool.submit("key", point(0))
+            outcome = collect_all(worker_pool)["key"]
         assert isinstance(outcome, TypeError) and "cannot load fun (no licence)" in str(outcome)
 
     def test_no_point_starts_no_process(self) -> None:
         before = set(multiprocessing.active_children())
-        with Processes(total, 4) as crew:
-            assert crew.collect(1.0) == []
+        with Processes(total, 4) as worker_pool:
+            assert worker_pool.collect(1.0) == []
             assert set(multiprocessing.active_children()) == before
-            crew.submit(0, point(0))
+            worker_pool.submit(0, point(0))
             assert len(set(multiprocessing.active_children()) - before) == 1
-            collect_all(crew)
+            collect_all(worker_pool)
 
 
 def locked(x: Array) -> Any:
@@ -298,10 +298,10 @@ class Unloadable:
 class TestProgramsThatObjectivesStart:
     """They end with the worker, however that ends."""
 
-    def left(self, place: Path, crew: Processes, outcome: type[BaseException]) -> None:
-        with crew:
-            crew.submit("key", point(0))
-            assert isinstance(collect_all(crew)["key"], outcome)
+    def left(self, place: Path, worker_pool: Processes, outcome: type[BaseException]) -> None:
+        with worker_pool:
+            worker_pool.submit("key", point(0))
+            assert isinstance(collect_all(worker_pool)["key"], outcome)
             until(lambda: not any(map(running, pids(place))))
         assert pids(place)
 
@@ -313,24 +313,24 @@ class TestProgramsThatObjectivesStart:
         self.left(tmp_path, Processes(partial(runs, tmp_path, how), 1), RuntimeError)
 
     def test_when_nobody_needs_it_any_more(self, tmp_path: Path) -> None:
-        with Processes(partial(runs, tmp_path, "return"), 2) as crew:
-            submit_all(crew, {i: point(i) for i in range(4)})
-            assert collect_all(crew) == {i: 10.0 + i for i in range(4)}
+        with Processes(partial(runs, tmp_path, "return"), 2) as worker_pool:
+            submit_all(worker_pool, {i: point(i) for i in range(4)})
+            assert collect_all(worker_pool) == {i: 10.0 + i for i in range(4)}
             assert len(pids(tmp_path)) == 4 and all(map(running, pids(tmp_path)))  # the worker may still need them
         until(lambda: not any(map(running, pids(tmp_path))))
 
     def test_they_are_asked_first_so_that_they_can_clean_up(self, tmp_path: Path) -> None:
-        script = f"trap 'touch \"{tmp_path}/cleaned\"; exit' TERM; touch \"{tmp_path}/begun\"; sleep 60 & wait"
-        with Processes(partial(runs_a_script, tmp_path, script), 1, timeout=5.0) as crew:
-            crew.submit("key", point(0))
+        script = f'trap \'touch "{tmp_path}/cleaned"; exit\' TERM; touch "{tmp_path}/begun"; sleep 60 & wait'
+        with Processes(partial(runs_a_script, tmp_path, script), 1, timeout=5.0) as worker_pool:
+            worker_pool.submit("key", point(0))
             until((tmp_path / "begun").exists)
         until((tmp_path / "cleaned").exists)
         until(lambda: not any(map(running, pids(tmp_path))))
 
     def test_those_that_do_not_listen_are_killed(self, tmp_path: Path) -> None:
         script = f"trap '' TERM; touch \"{tmp_path}/begun\"; sleep 60 & wait"
-        with Processes(partial(runs_a_script, tmp_path, script), 1) as crew:
-            crew.submit("key", point(0))
+        with Processes(partial(runs_a_script, tmp_path, script), 1) as worker_pool:
+            worker_pool.submit("key", point(0))
             until((tmp_path / "begun").exists)
         until(lambda: not any(map(running, pids(tmp_path))))
 
@@ -359,10 +359,10 @@ def runs_a_script(place: Path, script: str, x: Array) -> float:
 
 
 @contextlib.contextmanager
-def stopped(crew: Processes) -> Iterator[int]:
-    """A worker of the crew that is stopped; it continues if something hangs, so that the test can fail."""
-    crew.submit("who", point(0))
-    ((_, pid),) = crew.collect(PATIENCE)
+def stopped(worker_pool: Processes) -> Iterator[int]:
+    """A worker of the worker pool that is stopped; it continues if something hangs, so that the test can fail."""
+    worker_pool.submit("who", point(0))
+    ((_, pid),) = worker_pool.collect(PATIENCE)
     os.kill(pid, signal.SIGSTOP)
     timer = threading.Timer(PATIENCE / 2, os.kill, (pid, signal.SIGCONT))
     timer.start()
@@ -384,30 +384,30 @@ class TestWorkersThatAreStopped:
     LARGE = np.ones(1_000_000)
 
     def test_a_large_point_for_one_is_late_as_any_other(self) -> None:
-        with Processes(who, 1, timeout=1.0) as crew, stopped(crew) as pid:
+        with Processes(who, 1, timeout=1.0) as worker_pool, stopped(worker_pool) as pid:
             begin = time.monotonic()
-            crew.submit("large", self.LARGE)
-            assert isinstance(collect_all(crew)["large"], TimeoutError)
-            crew.submit("next", self.LARGE)
-            assert collect_all(crew)["next"] != pid
+            worker_pool.submit("large", self.LARGE)
+            assert isinstance(collect_all(worker_pool)["large"], TimeoutError)
+            worker_pool.submit("next", self.LARGE)
+            assert collect_all(worker_pool)["next"] != pid
             assert time.monotonic() - begin < PATIENCE / 3
 
     def test_others_evaluate_meanwhile(self) -> None:
-        with Processes(who, 2) as crew, stopped(crew) as pid:
+        with Processes(who, 2) as worker_pool, stopped(worker_pool) as pid:
             begin = time.monotonic()
-            submit_all(crew, {i: self.LARGE for i in range(5)})
-            outcomes = [outcome for _ in range(4) for outcome in crew.collect(PATIENCE)]
+            submit_all(worker_pool, {i: self.LARGE for i in range(5)})
+            outcomes = [outcome for _ in range(4) for outcome in worker_pool.collect(PATIENCE)]
             assert time.monotonic() - begin < PATIENCE / 3
             others = {value for _, value in outcomes}
             assert len(outcomes) == 4 and len(others) == 1 and pid not in others
             os.kill(pid, signal.SIGCONT)
-            assert list(collect_all(crew).values()) == [pid]  # the rest of the point is sent when there is room
+            assert list(collect_all(worker_pool).values()) == [pid]  # the rest of the point is sent when there is room
 
     def test_the_end_of_the_context_does_not_wait_for_one(self) -> None:
-        with Processes(who, 1) as crew, stopped(crew):
-            crew.submit("large", self.LARGE)
+        with Processes(who, 1) as worker_pool, stopped(worker_pool):
+            worker_pool.submit("large", self.LARGE)
             begin = time.monotonic()
-            crew.close()
+            worker_pool.close()
             assert time.monotonic() - begin < PATIENCE / 3
 
 
@@ -452,9 +452,9 @@ class TestSignals:
         """As with a parent that saves its work when it is asked to end."""
         before = signal.signal(signal.SIGTERM, lambda *_: (tmp_path / f"saved by {os.getpid()}").touch())
         try:
-            with Processes(partial(says_who_and_waits, tmp_path), 1, timeout=0.5) as crew:
-                crew.submit("key", point(0))
-                assert isinstance(collect_all(crew)["key"], TimeoutError)
+            with Processes(partial(says_who_and_waits, tmp_path), 1, timeout=0.5) as worker_pool:
+                worker_pool.submit("key", point(0))
+                assert isinstance(collect_all(worker_pool)["key"], TimeoutError)
         finally:
             signal.signal(signal.SIGTERM, before)
         assert not list(tmp_path.glob("saved by *"))
@@ -464,9 +464,9 @@ class TestSignals:
         """As after nohup."""
         before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
         try:
-            with Processes(hangs_up, 1) as crew:
-                crew.submit("key", point(0))
-                assert collect_all(crew) == {"key": 10.0}
+            with Processes(hangs_up, 1) as worker_pool:
+                worker_pool.submit("key", point(0))
+                assert collect_all(worker_pool) == {"key": 10.0}
         finally:
             signal.signal(signal.SIGHUP, before)
 
@@ -494,15 +494,15 @@ class TestSignals:
             from functools import partial
             from pathlib import Path
             from esgroup.driver.processes import Processes
-            from tests.driver.crew_laws import point
+            from tests.driver.worker_pool_laws import point
             from tests.driver.test_processes import nests
             if __name__ == "__main__":
                 multiprocessing.set_start_method("{method}")
-                with Processes(partial(nests, Path(sys.argv[1]), "{objective}"), 3) as crew:
+                with Processes(partial(nests, Path(sys.argv[1]), "{objective}"), 3) as worker_pool:
                     for i in range(3):
-                        crew.submit(i, point(i))
-                    while crew.out:
-                        crew.collect()
+                        worker_pool.submit(i, point(i))
+                    while worker_pool.out:
+                        worker_pool.collect()
         """
         script = place / "script.py"
         script.write_text(textwrap.dedent(code))
@@ -549,9 +549,9 @@ def nests(place: Path, objective: str, x: Array) -> float:
     if x[0] == 1:
         started(place, "sleep", "60").wait()
     if x[0] == 2:
-        with Processes(partial(OBJECTIVES[objective], place), 2) as crew:
-            submit_all(crew, {i: point(i) for i in range(2)})
-            collect_all(crew)
+        with Processes(partial(OBJECTIVES[objective], place), 2) as worker_pool:
+            submit_all(worker_pool, {i: point(i) for i in range(2)})
+            collect_all(worker_pool)
     return 0.0
 
 

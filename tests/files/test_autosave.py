@@ -10,7 +10,7 @@ import pytest
 from esgroup.files import autosave
 
 
-class Keeper(autosave.FileKeeper[int]):
+class Writer(autosave.CheckpointWriter[int]):
     """Counts files. Each takes one second, and what is done once, as loading modules, another fifty."""
 
     def __init__(self, path: Path) -> None:
@@ -32,13 +32,13 @@ def test_the_first_file_counts_as_long_as_any_other(
     seconds: float, written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second file is written if both together take a tenth of the time, from which loading does not keep it."""
-    monkeypatch.setattr(autosave.time, "monotonic", lambda: keeper.now if made else 0.0)
-    made: list[Keeper] = []
-    keeper = Keeper(tmp_path / "run.npz")
-    made.append(keeper)
-    monkeypatch.setattr(autosave.files, "write", keeper.count)
-    keeper.write(0)
-    keeper._begin = keeper.now  # the run begins here
-    keeper.now += seconds
-    keeper.write_if_cheap(1)
-    assert keeper.written == written
+    monkeypatch.setattr(autosave.time, "monotonic", lambda: writer.now if made else 0.0)
+    made: list[Writer] = []
+    writer = Writer(tmp_path / "run.npz")
+    made.append(writer)
+    monkeypatch.setattr(autosave.files, "write", writer.count)
+    writer.begins(0)
+    writer._begin = writer.now  # the run begins here
+    writer.now += seconds
+    writer.generation(1)
+    assert writer.written == written

@@ -12,7 +12,8 @@ from esgroup.groups import Group, parse
 from esgroup.newton import minimize_newton
 from esgroup.newton.options import parse_options
 from esgroup.newton.precision import GroupPrecision, UpdateData, group_precision
-from esgroup.newton.run import begin_run, run_to_end
+from esgroup.newton.run import begin_run
+from esgroup.running.loop import run_to_end
 from esgroup.stopping.budgets import parse_limits
 
 DIM = 20
@@ -161,5 +162,5 @@ def test_an_estimate_that_is_singular_or_far_from_the_hessian_is_begun_again(fac
     run = begin_run(known, x0, options, limits, rng)
     run.iterate()
     run.precision = replace(run.precision, root=factor * run.precision.root)
-    found = run_to_end(run, lambda run: True)
+    found = run_to_end(run, [])
     assert list(found.stop) == ["gtol"] and np.abs(function.jac(found.x)).max() <= 1e-5

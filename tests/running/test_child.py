@@ -8,8 +8,8 @@ import time
 import pytest
 
 from esgroup.running.child import Child, Line, end_all, wait_for
-from tests.driver.crew_laws import PATIENCE, until
 from tests.driver.test_processes import running
+from tests.driver.worker_pool_laws import PATIENCE, until
 
 
 def repeats(line: Line, times: int) -> None:

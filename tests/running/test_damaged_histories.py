@@ -12,6 +12,7 @@ import pytest
 from esgroup.running import history_lines
 from esgroup.running.follow import Followed
 from esgroup.running.history import History, read
+from esgroup.running.observers import watched
 from tests.running.damaged_histories import DEEP, GENERATIONS, HEADER, Literal, damaged, text
 
 FAULT = re.compile(r"run\.jsonl .*(line \d+ |first line|no generation|is empty|history format)", re.DOTALL)
@@ -29,7 +30,8 @@ def follow_while_it_grows(path: Path) -> None:
 
 
 def continue_it(path: Path) -> None:
-    History(path, append=True).close()
+    with watched(None, History(path, append=True)):
+        pass
 
 
 READERS: list[Callable[[Path], Any]] = [read, follow, follow_while_it_grows, continue_it]

@@ -11,6 +11,7 @@ import esgroup
 from esgroup.running import follow
 from esgroup.running.follow import Followed
 from esgroup.running.history import History, read
+from esgroup.running.observers import watched
 
 
 def generation(nit: int, **more: Any) -> dict[str, Any]:
@@ -67,11 +68,11 @@ def test_a_line_that_is_cut_off_is_left_for_the_next_time(path: Path) -> None:
 
 def test_what_is_read_in_parts_is_what_is_read_at_once(path: Path) -> None:
     parts = Followed(path)
-    with History(path) as history:
-        search = esgroup.Searcher(np.ones(30), 0.5, rng=1)
+    search = esgroup.Searcher(np.ones(30), 0.5, rng=1)
+    with watched(search, history := History(path)):
         for _ in range(12):
             search.tell([float(x @ x) for x in search.ask()])
-            history.record(search)
+            history.generation(search)
             parts.read_on()
     parts.read_on()
     whole = Followed(path)

@@ -11,6 +11,7 @@ import esgroup
 from esgroup.files.lines import LineFile
 from esgroup.groups import Diagonal, Kronecker
 from esgroup.running.history import History, HistoryFile, read
+from esgroup.running.observers import watched
 
 
 def sphere(x: np.ndarray) -> float:
@@ -27,10 +28,10 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 def written(path: Path, generations: int = 3, dim: int = 4, **options: Any) -> Any:
     search = esgroup.Searcher(np.ones(dim), 0.5, rng=1, **options)
-    with History(HistoryFile(path, "bowl")) as history:
+    with watched(search, history := History(HistoryFile(path, "bowl"))):
         for _ in range(generations):
             step(search)
-            history.record(search)
+            history.generation(search)
     return search
 
 
@@ -51,10 +52,10 @@ def test_a_line_holds_what_the_searcher_says(tmp_path: Path) -> None:
 def test_the_best_of_a_generation_is_not_the_best_so_far(tmp_path: Path) -> None:
     path, values = tmp_path / "h.jsonl", iter([3.0, 1.0, 2.0, 5.0, 9.0, 4.0])
     search = esgroup.Searcher([0.0, 0.0], 1.0, popsize=3, rng=1)
-    with History(path) as history:
+    with watched(search, history := History(path)):
         for _ in range(2):
             step(search, lambda x: next(values))
-            history.record(search)
+            history.generation(search)
     assert [(g["gen_best"], g["best_f"]) for g in lines(path)[1:]] == [(1, 1), (4, 1)]
 
 
@@ -62,11 +63,11 @@ def test_with_constraints_a_line_holds_the_largest_violation_of_the_best_point(t
     path = tmp_path / "h.jsonl"
     search = esgroup.Searcher([3.0, 3.0], 0.3, popsize=6, constraints=2, rng=1)
     violations, feasible = [], []
-    with History(path) as history:
+    with watched(search, history := History(path)):
         for _ in range(30):
             X = search.ask()
             search.tell((X**2).sum(axis=1), constraints=np.column_stack([X[:, 0] - 1, 1000 * (X[:, 1] - 2)]))
-            history.record(search)
+            history.generation(search)
             x, y = search.result.x
             violations.append(max(x - 1, 1000 * (y - 2), 0.0))  # each in its own units
             feasible.append(search.result.feasible)
@@ -86,18 +87,18 @@ def test_without_constraints_a_line_says_nothing_of_them(tmp_path: Path) -> None
 def test_before_the_first_value_there_is_no_feasible_point(tmp_path: Path) -> None:
     search = esgroup.Searcher([3.0, 3.0], 0.3, popsize=6, constraints=1, rng=1)
     search.tell([np.nan] * len(search.ask()), constraints=np.full((6, 1), np.nan))
-    with History(tmp_path / "h.jsonl") as history:
-        history.record(search)
+    with watched(search, history := History(tmp_path / "h.jsonl")):
+        history.generation(search)
     last = lines(tmp_path / "h.jsonl")[-1]
     assert (last["violation"], last["feasible"]) == (None, False)
 
 
 def test_nan_and_infinities_are_null(tmp_path: Path) -> None:
     path, search = tmp_path / "h.jsonl", esgroup.Searcher([0.0, 0.0], 1.0, rng=1)
-    with History(path) as history:
+    with watched(search, history := History(path)):
         for value in (np.nan, np.inf, 2.0, np.nan):
             step(search, lambda x, value=value: value)
-            history.record(search)
+            history.generation(search)
     generations = lines(path)[1:]
     assert [g["best_f"] for g in generations] == [None, None, 2, 2]
     assert [g["gen_best"] for g in generations] == [None, None, 2, None]
@@ -129,11 +130,12 @@ def test_a_composed_structure_has_a_name_too(tmp_path: Path) -> None:
 def test_every_generation_is_on_file_at_once(tmp_path: Path) -> None:
     path, search = tmp_path / "h.jsonl", esgroup.Searcher([0.0, 0.0], 1.0, rng=1)
     history = History(path)
+    history.begins(search)
     for count in (1, 2):
         step(search)
-        history.record(search)
+        history.generation(search)
         assert len(lines(path)) == 1 + count
-    history.close()
+    history.ends(search, None)
 
 
 def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:
@@ -151,9 +153,9 @@ def test_a_continued_run_removes_a_torn_line(tmp_path: Path) -> None:
     search = written(path)
     with path.open("a") as file:
         file.write('{"nit": 4, "nf')
-    with History(path, append=True) as history:
+    with watched(search, history := History(path, append=True)):
         step(search)
-        history.record(search)
+        history.generation(search)
     assert read(path).nit.tolist() == [1, 2, 3, 4]
     assert sum("esgroup_history" in line for line in lines(path)) == 1
 
@@ -163,24 +165,24 @@ def test_a_run_that_was_killed_before_its_first_line_is_continued(tmp_path: Path
     path, search = tmp_path / "h.jsonl", esgroup.Searcher([0.0, 0.0], 1.0, rng=1)
     path.write_text(left)
     step(search)
-    with History(path, append=True) as history:
-        history.record(search)
+    with watched(search, history := History(path, append=True)):
+        history.generation(search)
     assert read(path).nit.tolist() == [1]
 
 
 def test_generations_that_were_made_again_count_once(tmp_path: Path) -> None:
     path, checkpoint = tmp_path / "h.jsonl", tmp_path / "c.npz"
     search = esgroup.Searcher(np.ones(3), 0.5, rng=1)
-    with History(path) as history:
+    with watched(search, history := History(path)):
         for nit in range(1, 6):
             step(search)
-            history.record(search)
+            history.generation(search)
             if nit == 3:
                 search.save(checkpoint)
     again = esgroup.Searcher.load(checkpoint)
-    with History(path, append=True) as history:
+    with watched(again, history := History(path, append=True)):
         step(again)
-        history.record(again)
+        history.generation(again)
     assert [g["nit"] for g in lines(path)[1:]] == [1, 2, 3, 4, 5, 4]
     assert read(path).nit.tolist() == [1, 2, 3, 4]
 
@@ -203,7 +205,7 @@ def test_a_file_of_another_kind_is_not_overwritten(tmp_path: Path, content: str,
     path = tmp_path / "data.csv"
     path.write_text(content)
     with pytest.raises(ValueError, match=r"data\.csv .*history"):
-        History(path, append=append)
+        History(path, append=append).begins(None)
     assert path.read_text() == content
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from esgroup.running import progress
+from esgroup.running.observers import watched
 from esgroup.running.progress import Progress, Speed, duration, line, seconds_left, used
 from esgroup.stopping.budgets import Limits
 
@@ -89,8 +90,8 @@ def test_nothing_is_written_where_no_one_looks(monkeypatch: pytest.MonkeyPatch) 
     stderr = io.StringIO()
     monkeypatch.setattr("sys.stderr", stderr)
     monkeypatch.setenv("FORCE_COLOR", "1")  # as build servers have it: colours are welcome, a live line is not
-    with Progress() as shown:
-        shown.update(search(), Limits())
+    with watched(None, shown := Progress()):
+        shown.generation(search())
     assert stderr.getvalue() == ""
 
 
@@ -102,11 +103,11 @@ def test_a_terminal_gets_one_line_at_most_ten_times_a_second(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
     texts: list[Any] = []
-    with Progress() as shown:
+    with watched(None, shown := Progress()):
         monkeypatch.setattr(shown, "_show", texts.append)
         for k in range(101):  # a second of generations
             clock.now = 100 + k / 100
-            shown.update(search(nfev=100 * (k + 1)), Limits())
+            shown.generation(search(nfev=100 * (k + 1), limits=Limits()))
     assert len(texts) in (10, 11)  # 0.1 s is not a multiple of a rounded 0.01 s
     assert " 100 evaluations " in texts[0].plain and re.search(r" (9,\d|10,1)00 evaluations ", texts[-1].plain)
 
@@ -114,11 +115,11 @@ def test_a_terminal_gets_one_line_at_most_ten_times_a_second(
 def test_the_speed_is_that_of_this_session(monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace) -> None:
     monkeypatch.setattr("sys.stderr", Terminal())
     texts: list[Any] = []
-    with Progress() as shown:
+    with watched(None, shown := Progress()):
         monkeypatch.setattr(shown, "_show", texts.append)
-        shown.update(search(nfev=1_000_100), Limits(max_evals=1_001_000))  # resumed after a million
+        shown.generation(search(nfev=1_000_100, limits=Limits(max_evals=1_001_000)))  # resumed after a million
         clock.now += 2.0
-        shown.update(search(nfev=1_000_500), Limits(max_evals=1_001_000))
+        shown.generation(search(nfev=1_000_500, limits=Limits(max_evals=1_001_000)))
     assert "/s" not in texts[0].plain and "left" not in texts[0].plain
     assert " 200 evaluations/s · at most 2 s left" in texts[1].plain
 
@@ -127,9 +128,9 @@ def test_the_line_is_gone_in_the_end_and_the_cursor_is_back(monkeypatch: pytest.
     stderr = Terminal()
     monkeypatch.setattr("sys.stderr", stderr)
     monkeypatch.setenv("TERM", "xterm")
-    with Progress() as shown:
+    with watched(None, shown := Progress()):
         assert "the first values are being computed" in stderr.getvalue()
-        shown.update(search(), Limits(max_evals=20_000))
+        shown.generation(search(limits=Limits(max_evals=20_000)))
     written = stderr.getvalue()
     assert "12,400 of 20,000 evaluations" in written
     assert written.rindex("\x1b[?25h") > written.rindex("evaluations") and written.endswith("\x1b[2K")

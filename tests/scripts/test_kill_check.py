@@ -57,7 +57,7 @@ snapshot.parts_from_file = lambda *of: whole(*of)._replace(rng=numpy.random.defa
 
 NEVER_WRITTEN = """
 from esgroup.files import autosave
-autosave.FileKeeper.write_if_cheap = lambda self, kept: None
+autosave.CheckpointWriter.generation = lambda self, kept: None
 """
 
 REMNANTS = """

@@ -10,6 +10,7 @@ import pytest
 
 import esgroup
 from esgroup import Angle, Choice, Integer, Real, Searcher, Space, minimize
+from esgroup.files.states import flattened
 from esgroup.search import ledger
 from esgroup.search.models import FEW, LEFT_OUT, MOST_COORDINATES, USED
 from esgroup.strategies.model import ModelSearch
@@ -160,7 +161,7 @@ def test_integers_choices_and_conditions_are_searched_by_ranks_and_that_is_said(
         assert (LEFT_OUT in search.result.message) is (model == "quadratic")
         while not search.stop():
             search.tell([of_anything(x) for x in search.ask()])
-        found.append([part.tobytes() for part in search.state])
+        found.append([part.tobytes() for part in flattened("state", search.state).values()])
     assert found[0] == found[1] == found[2]
 
 

@@ -12,7 +12,6 @@ from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture
 from esgroup.variational import Posterior, fit, fit_posterior
 from esgroup.variational.fit import Fit
-from esgroup.variational.fit_files import FitHistory
 from tests.variational.targets import NormalTarget
 from tests.variational.test_fit_posterior import fitted
 from tests.variational.test_iteration import Bent
@@ -206,17 +205,20 @@ def test_ctrl_c_in_logp_carries_the_result_and_the_fit_can_continue(tmp_path: Pa
 def test_ctrl_c_waits_for_the_end_of_an_iteration(
     tmp_path: Path, whole: Posterior, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def record(self: FitHistory, fit: Fit) -> None:
-        if fit.nit == 7:
-            signal.raise_signal(signal.SIGINT)
-            recorded.append(fit.nit)
+    extended_window, calls = fit.extended_window, []
 
-    recorded: list[int] = []
+    def interrupted(*arguments: object) -> object:
+        calls.append(1)
+        if len(calls) == 7:
+            signal.raise_signal(signal.SIGINT)
+        return extended_window(*arguments)
+
+    history = tmp_path / "fit.jsonl"
     with monkeypatch.context() as patch:
-        patch.setattr(FitHistory, "record", record)
+        patch.setattr(fit, "extended_window", interrupted)
         with pytest.raises(KeyboardInterrupt) as caught:
-            fitted(tmp_path / "fit.npz", history=tmp_path / "fit.jsonl")
-    assert recorded == [7] and caught.value.result.nit == 7
+            fitted(tmp_path / "fit.npz", history=history)
+    assert len(calls) == 7 == caught.value.result.nit
     assert_continues(tmp_path / "fit.npz", whole)
 
 

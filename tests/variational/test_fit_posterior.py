@@ -152,7 +152,7 @@ def test_a_callback_sees_the_fit_and_can_end_it() -> None:
         raise StopIteration
 
     found = fit_posterior(TARGET.logp, X0, rng=0, callback=callback)
-    assert (seen, found.nit, found.message) == ([1, 2, 3], 3, "the callback asked for it")
+    assert (seen, found.nit, found.message) == ([1, 2, 3], 3, "stopped by the callback")
     assert fit_posterior(TARGET.logp, X0, rng=0, callback=stopping).nit == 1
 
 

@@ -1,4 +1,4 @@
-"""The laws of a crew, which hold wherever points are evaluated, and objectives that tell what they do in files."""
+"""The laws of a worker pool, which hold wherever points are evaluated, and objectives that leave traces in files."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from esgroup.checks import Array
-from esgroup.driver.crew import Call, Crew
+from esgroup.driver.worker_pool import Call, WorkerPool
 
 PATIENCE = 30.0  # seconds after which something is taken to hang
 
@@ -86,125 +86,127 @@ def point(first: float) -> Array:
     return np.array([first, 10.0])
 
 
-def submit_all(crew: Crew, points: dict[Any, Any]) -> None:
+def submit_all(worker_pool: WorkerPool, points: dict[Any, Any]) -> None:
     for key, x in points.items():
-        crew.submit(key, x)
+        worker_pool.submit(key, x)
 
 
-def collect_all(crew: Crew) -> dict[Hashable, Any]:
+def collect_all(worker_pool: WorkerPool) -> dict[Hashable, Any]:
     """Collect until nothing is out: every key once."""
     outcomes: dict[Hashable, Any] = {}
     end = time.monotonic() + 2 * PATIENCE
-    while crew.out:
-        before = crew.out
-        got = crew.collect(1.0)
-        assert crew.out == before - len(got)
+    while worker_pool.out:
+        before = worker_pool.out
+        got = worker_pool.collect(1.0)
+        assert worker_pool.out == before - len(got)
         assert not outcomes.keys() & dict(got).keys() and len(dict(got)) == len(got)
         outcomes.update(got)
         assert time.monotonic() < end, "points do not come back"
-    assert crew.collect() == []
+    assert worker_pool.collect() == []
     return outcomes
 
 
-class CrewLaws:
-    """Derive from it and say how a crew is made."""
+class WorkerPoolLaws:
+    """Derive from it and say how a worker pool is made."""
 
-    def crew(self, call: Call, slots: int = 2, timeout: float | None = None) -> AbstractContextManager[Crew]:
+    def worker_pool(
+        self, call: Call, slots: int = 2, timeout: float | None = None
+    ) -> AbstractContextManager[WorkerPool]:
         raise NotImplementedError
 
     def test_every_key_comes_back_once_with_its_value(self) -> None:
         points = {f"key {i}": point(i) for i in range(50)} | {(1, 2): point(50), None: point(51)}
-        with self.crew(total) as crew:
-            assert crew.slots == 2 == crew.free and crew.out == 0 and crew.lost == 0
+        with self.worker_pool(total) as worker_pool:
+            assert worker_pool.slots == 2 == worker_pool.free and worker_pool.out == 0 and worker_pool.lost == 0
             for _ in range(2):
-                submit_all(crew, points)
-                assert crew.out == 52 and crew.free == 0
-                assert collect_all(crew) == {key: total(x) for key, x in points.items()}
-            assert crew.free == 2 and crew.out == 0
+                submit_all(worker_pool, points)
+                assert worker_pool.out == 52 and worker_pool.free == 0
+                assert collect_all(worker_pool) == {key: total(x) for key, x in points.items()}
+            assert worker_pool.free == 2 and worker_pool.out == 0
 
     def test_nothing_is_collected_where_nothing_is_out_or_ready(self, tmp_path: Path) -> None:
-        with self.crew(partial(waits, tmp_path)) as crew:
-            assert crew.collect() == crew.collect(0.0) == []
-            crew.submit("slow", point(0))
-            assert crew.collect(0.0) == crew.collect(0.05) == []
-            assert crew.out == crew.free == 1
+        with self.worker_pool(partial(waits, tmp_path)) as worker_pool:
+            assert worker_pool.collect() == worker_pool.collect(0.0) == []
+            worker_pool.submit("slow", point(0))
+            assert worker_pool.collect(0.0) == worker_pool.collect(0.05) == []
+            assert worker_pool.out == worker_pool.free == 1
             (tmp_path / "go").touch()
-            assert crew.collect() == [("slow", 10.0)]
+            assert worker_pool.collect() == [("slow", 10.0)]
 
     def test_points_may_be_of_any_kind(self) -> None:
         points = {0: "word", 1: {"a": 1, "b": 2}, 2: (1, 2, 3), 3: np.zeros((6, 2))}
-        with self.crew(length) as crew:
-            submit_all(crew, points)
-            assert collect_all(crew) == {0: 4, 1: 2, 2: 3, 3: 6}
+        with self.worker_pool(length) as worker_pool:
+            submit_all(worker_pool, points)
+            assert collect_all(worker_pool) == {0: 4, 1: 2, 2: 3, 3: 6}
 
     def test_all_slots_are_busy_at_once(self, tmp_path: Path) -> None:
-        with self.crew(partial(meets, tmp_path, 4), slots=4) as crew:
-            submit_all(crew, {i: point(i) for i in range(4)})
-            assert collect_all(crew) == {i: 10.0 + i for i in range(4)}
+        with self.worker_pool(partial(meets, tmp_path, 4), slots=4) as worker_pool:
+            submit_all(worker_pool, {i: point(i) for i in range(4)})
+            assert collect_all(worker_pool) == {i: 10.0 + i for i in range(4)}
 
     def test_exceptions_are_outcomes_and_the_others_go_on(self) -> None:
-        with self.crew(fails_at_three) as crew:
-            submit_all(crew, {i: point(i) for i in range(8)})
-            outcomes = collect_all(crew)
+        with self.worker_pool(fails_at_three) as worker_pool:
+            submit_all(worker_pool, {i: point(i) for i in range(8)})
+            outcomes = collect_all(worker_pool)
         error = outcomes.pop(3)
         assert isinstance(error, ZeroDivisionError) and error.args == ("at three",)
         assert outcomes == {i: 10.0 + i for i in range(8) if i != 3}
 
     def test_sys_exit_is_an_error_of_the_objective(self) -> None:
-        with self.crew(exits_at_three) as crew:
-            submit_all(crew, {i: point(i) for i in range(8)})
-            outcomes = collect_all(crew)
+        with self.worker_pool(exits_at_three) as worker_pool:
+            submit_all(worker_pool, {i: point(i) for i in range(8)})
+            outcomes = collect_all(worker_pool)
         error = outcomes.pop(3)
         assert isinstance(error, RuntimeError) and str(error) == "fun called sys.exit(3)"
         assert outcomes == {i: 10.0 + i for i in range(8) if i != 3}
 
     def test_an_interrupt_that_the_objective_raises_is_handed_on(self) -> None:
-        with self.crew(interrupts) as crew:
-            crew.submit("key", point(0))
-            ((key, outcome),) = crew.collect(PATIENCE)
+        with self.worker_pool(interrupts) as worker_pool:
+            worker_pool.submit("key", point(0))
+            ((key, outcome),) = worker_pool.collect(PATIENCE)
         assert key == "key" and isinstance(outcome, KeyboardInterrupt)
 
     def test_an_error_is_seen_while_another_evaluation_hangs(self, tmp_path: Path) -> None:
-        with self.crew(partial(fails_beside_one_that_waits, tmp_path)) as crew:
-            crew.submit("hangs", point(0))
-            crew.submit("fails", point(1))
-            ((key, outcome),) = crew.collect(PATIENCE)
+        with self.worker_pool(partial(fails_beside_one_that_waits, tmp_path)) as worker_pool:
+            worker_pool.submit("hangs", point(0))
+            worker_pool.submit("fails", point(1))
+            ((key, outcome),) = worker_pool.collect(PATIENCE)
             assert key == "fails" and isinstance(outcome, ZeroDivisionError)
-            assert crew.out == crew.free == 1
+            assert worker_pool.out == worker_pool.free == 1
             (tmp_path / "go").touch()
-            assert collect_all(crew) == {"hangs": 10.0}
+            assert collect_all(worker_pool) == {"hangs": 10.0}
 
     def test_what_has_not_begun_can_be_cancelled(self, tmp_path: Path) -> None:
-        with self.crew(partial(waits, tmp_path)) as crew:
-            submit_all(crew, {i: point(i / 100) for i in range(20)})
+        with self.worker_pool(partial(waits, tmp_path)) as worker_pool:
+            submit_all(worker_pool, {i: point(i / 100) for i in range(20)})
             until(lambda: len(list(tmp_path.glob("begun *"))) == 2)
-            cancelled = crew.cancel()
+            cancelled = worker_pool.cancel()
             (tmp_path / "go").touch()
-            outcomes = collect_all(crew)
+            outcomes = collect_all(worker_pool)
             assert len(cancelled) >= 14
             assert sorted([*cancelled, *outcomes]) == list(range(20))
             assert len(list(tmp_path.glob("begun *"))) == len(outcomes)
-            crew.submit("later", point(2))
-            assert collect_all(crew) == {"later": 12.0}
+            worker_pool.submit("later", point(2))
+            assert collect_all(worker_pool) == {"later": 12.0}
 
     def test_an_evaluation_that_takes_too_long_ends_in_a_timeout(self, tmp_path: Path) -> None:
-        with self.crew(partial(waits, tmp_path), timeout=2.0) as crew:
-            crew.submit("slow", point(0))
-            crew.submit("fast", point(1))
-            assert crew.collect(PATIENCE) == [("fast", 11.0)]
-            ((key, outcome),) = crew.collect(PATIENCE)
+        with self.worker_pool(partial(waits, tmp_path), timeout=2.0) as worker_pool:
+            worker_pool.submit("slow", point(0))
+            worker_pool.submit("fast", point(1))
+            assert worker_pool.collect(PATIENCE) == [("fast", 11.0)]
+            ((key, outcome),) = worker_pool.collect(PATIENCE)
             assert key == "slow" and isinstance(outcome, TimeoutError)
             assert str(outcome) == "the evaluation took longer than eval_timeout=2 s"
-            assert crew.out == 0 and crew.free == 2 - crew.lost
-            crew.submit("next", point(2))
-            assert collect_all(crew) == {"next": 12.0}
+            assert worker_pool.out == 0 and worker_pool.free == 2 - worker_pool.lost
+            worker_pool.submit("next", point(2))
+            assert collect_all(worker_pool) == {"next": 12.0}
             (tmp_path / "go").touch()
-            until(lambda: crew.free == 2)
-            assert crew.collect(0.1) == []  # the late value is ignored
+            until(lambda: worker_pool.free == 2)
+            assert worker_pool.collect(0.1) == []  # the late value is ignored
 
     def test_after_the_context_nothing_new_begins(self, tmp_path: Path) -> None:
-        with pytest.raises(ZeroDivisionError), self.crew(partial(waits, tmp_path)) as crew:
-            submit_all(crew, {i: point(i / 100) for i in range(20)})
+        with pytest.raises(ZeroDivisionError), self.worker_pool(partial(waits, tmp_path)) as worker_pool:
+            submit_all(worker_pool, {i: point(i / 100) for i in range(20)})
             until(lambda: len(list(tmp_path.glob("begun *"))) == 2)
             threading.Timer(0.5, (tmp_path / "go").touch).start()  # a pool waits at its end for what has begun
             raise ZeroDivisionError

@@ -21,7 +21,7 @@ INSTALL = 'pip install "esgroup[workers]"'
 TICK = 1.0  # seconds: on some systems, a wait without end would not notice Ctrl-C
 
 
-class Crew(Protocol):
+class WorkerPool(Protocol):
     """Evaluates points in parallel; used as a context, at whose end nothing is evaluated any more.
 
     The outcome of a point is the value of the objective, or the exception that it raised. Also outcomes, not raised:

@@ -9,7 +9,7 @@ from esgroup.stopping.base import View
 from esgroup.stopping.budgets import Limits
 
 
-class Shown(View, Protocol):
+class RunView(View, Protocol):
     """A search, or a run of several; `restart`, the number of restarts so far, may be missing."""
 
     @property

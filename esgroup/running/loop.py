@@ -1,0 +1,72 @@
+"""The one loop of `minimize`, structured Newton and `fit_posterior`: evaluate, tell, observe, until a reason to stop.
+
+Whatever ends a run, values that have arrived are told, then observers end, among them the writer of the checkpoint, and
+an exception gets the result so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
+
+from esgroup.running.interrupts import Interrupts
+from esgroup.running.observers import Observer, watched
+
+Found = TypeVar("Found", covariant=True)
+
+
+class Run(Protocol[Found]):
+    """A kind of run: it must have `interrupts` and fill the first four methods."""
+
+    interrupts: Interrupts
+
+    def goes_on(self) -> bool:
+        """Return whether there is no reason to stop; a search may begin its next run here."""
+
+    def step(self) -> bool:
+        """Evaluate and tell; return whether a generation is complete. Only within `interrupts.allowed` Ctrl-C comes."""
+
+    def stop_for(self, name: str, text: str) -> None:
+        """Take note of a reason to stop that is not the run's own."""
+
+    def result(self) -> Found:
+        """Return the result of a run that is over, which may take evaluations."""
+
+    def result_so_far(self) -> Found:
+        """Return the result at any time, without evaluations."""
+        return self.result()
+
+    @property
+    def view(self) -> Any:
+        """What observers see."""
+        return self
+
+    def settle(self) -> None:
+        """Tell the values that have arrived, whatever has ended the run."""
+        return None
+
+
+def run_to_end(run: Run[Found], observers: Sequence[Observer]) -> Found:
+    """Run until there is a reason to stop, and return the result."""
+    view, interrupts = run.view, run.interrupts
+    watching = watched(view, *observers)  # a file that cannot be written fails before the first evaluation
+    with interrupts:
+        try:
+            with watching:
+                try:
+                    while run.goes_on():
+                        if run.step() and observers:
+                            with interrupts.allowed:
+                                asked = [observer.generation(view) for observer in observers]
+                            if any(asked):
+                                run.stop_for("callback", "stopped by the callback")
+                finally:
+                    run.settle()
+            found = run.result()
+            interrupts.let_through()
+        except BaseException as error:
+            with suppress(AttributeError):  # of an exception that takes no attributes
+                error.result = run.result_so_far()  # type: ignore[attr-defined]
+            raise
+    return found
