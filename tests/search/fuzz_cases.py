@@ -167,7 +167,8 @@ def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
     if np.isfinite([*lower, *upper]).any():
         options["bounds"] = list(zip(lower.tolist(), upper.tolist(), strict=True))
     if fixed.any():
-        options["fixed"] = fixed.tolist() if rng.random() < 0.5 else {int(j): centre[j] for j in np.flatnonzero(fixed)}
+        by_index = {j: float(centre[j]) for j in np.flatnonzero(fixed).tolist()}
+        options["fixed"] = fixed.tolist() if rng.random() < 0.5 else by_index
     if rng.random() < 0.3:
         options["popsize"] = int(rng.integers(2, 15))
     options |= _devices(rng)

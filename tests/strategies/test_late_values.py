@@ -72,7 +72,7 @@ def test_a_search_counts_ages_from_the_ask_of_each_point() -> None:
     lag = 0.0
     for age in (1, 1, 0, 2):
         lag += (age - lag) / POPSIZE
-    assert search.ledger.lag == pytest.approx(lag) and len(search.ledger.pool[0].values) == 4
+    assert search.ledger.lag == pytest.approx(lag) and len(search.ledger.pool[0].outcomes) == 4
 
 
 @pytest.mark.parametrize("order", ["in order", "at random"])
