@@ -225,7 +225,7 @@ FAULTS = [
     Fault("domain: limits are those of the former popsize", "strategies/in_domain.py", "place, popsize, domain.limits(popsize))", "place, popsize, Limits())"),
     Fault("domain: a place is not scaled", "domains/base.py", "return cls(other.mean - scale * one.mean, scale)", "return cls(other.mean - one.mean, scale)"),
     Fault("domain: deviations of a moved search", "domains/base.py", "return self.scale * stds", "return stds"),
-    Fault("domain: what is fixed has a width", "domains/base.py", "return np.where(self.fixed, 0.0, stds)", "return stds"),
+    Fault("domain: what is fixed has a width", "domains/box.py", "return np.where(self.box.fixed, 0.0, stds)", "return stds"),
     Fault("product: inactive choices are told", "strategies/product.py", "np.where(told.active[:, self._width :], categories, UNKNOWN)", "categories"),
     Fault("vector: a corner is a plateau", "strategies/in_domain.py", "return bool((points == points[0]).all())", "return False"),
     Fault("box: bounds far away are tried", "domains/box.py", "< _WITHIN * stds", "< 2 * _WITHIN * stds"),

@@ -254,6 +254,48 @@ class Box(Domain):
         low, high = np.where(np.isfinite(lower), low, 0.0), np.where(np.isfinite(upper), high, 0.0)
         return Bend(lower[free], upper[free], low[free], high[free])
 
+@dataclass(frozen=True, eq=False)
+class Fixed(Domain):
+    """Points of a box some of whose variables are fixed, while y has them all: for a strategy that searches them all.
+
+    The entries of y that are fixed change nothing. (The y of a `Box` has no such entries.)
+    """
+
+    box: Box
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.box.shape
+
+    @property
+    def size(self) -> int:
+        return len(self.box.x0)
+
+    @cached_property
+    def free(self) -> Box:
+        """The box of all variables, without limits where they are fixed."""
+        box, fixed = self.box, self.box.fixed
+        lower, upper = np.where(fixed, -math.inf, box.lower), np.where(fixed, math.inf, box.upper)
+        return replace(box, lower=lower, upper=upper, fixed=np.zeros_like(fixed), integer=box.integer & ~fixed)
+
+    def decode(self, y: Array) -> Array:
+        return np.where(self.box.fixed, self.box.x0, y)
+
+    def encode(self, points: Array, near: Array | None = None) -> Array:
+        return np.where(self.box.fixed, self.box.x0 if near is None else near, points)
+
+    def check(self, name: str, points: Array) -> None:
+        self.box.check(name, points)
+
+    def inside(self, points: Array) -> Mask:
+        return self.box.inside(points)
+
+    def stds(self, mean: Array, stds: Array) -> Array:
+        return np.where(self.box.fixed, 0.0, stds)
+
+    def idle(self, mean: Array) -> Mask:
+        return self.box.fixed
+
 
 def margin(size: int, popsize: int) -> float:
     """The least standard deviation of an integer among `size` numbers: see `Box.limits`."""
@@ -430,6 +472,20 @@ def parse_bounds(bounds: Any, dim: int) -> tuple[Array, Array, str]:
     _refuse_bounds(lower > upper, lower, upper, "must have lower <= upper", hint)
     _refuse_bounds((lower == math.inf) | (upper == -math.inf), lower, upper, "must leave room for finite numbers", hint)
     return lower, upper, hint
+
+
+def bounds_of_entries(bounds: Any, shape: tuple[int, ...]) -> Array:
+    """Return pairs (lower, upper) of the entries of an array, read row by row, from numbers or arrays of its shape."""
+    sides = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") and hasattr(bounds, "ub") else bounds
+    wanted = f"bounds must be a pair (lower, upper) of numbers or of arrays of shape {shape}"
+    if not isinstance(sides, (list, tuple)) or len(sides) != 2:
+        raise ValueError(f"{wanted}, got {bounds!r}")
+    open_at = -math.inf, math.inf
+    try:
+        given = [open_at[i] if side is None else side for i, side in enumerate(sides)]
+        return np.column_stack([np.broadcast_to(np.asarray(side, np.float64), shape).ravel() for side in given])
+    except (TypeError, ValueError):
+        raise ValueError(f"{wanted}, got {bounds!r}") from None
 
 
 def whole_bounds(lower: Array, upper: Array, integer: NDArray[np.bool_]) -> tuple[Array, Array]:

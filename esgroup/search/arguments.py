@@ -15,8 +15,9 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
-from esgroup.domains.base import Fixed
-from esgroup.domains.box import Box, make_box
+from esgroup.distributions.matrix_gaussian import MatrixGaussian
+from esgroup.domains.base import Shaped
+from esgroup.domains.box import Box, Fixed, bounds_of_entries, make_box
 from esgroup.domains.named import Named, free_domain
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
@@ -36,6 +37,7 @@ from esgroup.strategies.registry import strategy_class
 from esgroup.strategies.vector import VectorSearch
 
 FRAME_FROM = 80  # coordinates from which on "auto" is a frame; below, the full matrix is learnt as fast
+_OF_A_BOX = "bounds", "fixed", "integer"
 STEPS = 1e-100, 1e100  # smallest and largest initial standard deviation: squares and products stay finite
 MEMORY_SHARE = 0.5  # share of the machine's memory that the matrices of a search may use
 
@@ -72,6 +74,8 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         space, data = (start, None) if isinstance(start, Space) else (start.space, start)
         named = _space_search(space, data, given, options)
         return assisted(named, options, limits.max_evals, constrained=constrained)
+    if isinstance(start, MatrixGaussian):
+        return _matrix_search(start, sigma0, given, options)
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
         refuse_start(start, options.bounds)
@@ -134,19 +138,36 @@ def _refuse(given: dict[str, Any], own: set[str], start: Any) -> None:
 
 def _within_bounds(strategy: Strategy, given: dict[str, Any], options: SearchOptions) -> Strategy:
     """Return a strategy of somebody's own, which begins by itself, within bounds, with fixed and integer variables."""
-    own: set[str] = {name for name in ("bounds", "fixed", "integer") if name in given}
-    if len(strategy.shape) != 1 or isinstance(strategy, Within):
-        own = set()
-    _refuse(given, own, strategy)
-    if not own:
+    bounded = len(strategy.shape) == 1 and not isinstance(strategy, Within)
+    _refuse(given, set(_OF_A_BOX) if bounded else set(), strategy)
+    return _in_box(strategy, options)
+
+
+def _in_box(strategy: Strategy, options: SearchOptions) -> Strategy:
+    """Return a search over vectors that begins by itself within bounds, with fixed and integer variables."""
+    if all(getattr(options, name) is None for name in _OF_A_BOX):
         return strategy
     state = strategy.start()
     box = make_box(strategy.mean(state), options.bounds, options.fixed, options.integer, strategy.stds(state))
     if not box.fixed.any():
         return within(strategy, box)
-    lower, upper = np.where(box.fixed, -math.inf, box.lower), np.where(box.fixed, math.inf, box.upper)
-    free = replace(box, lower=lower, upper=upper, fixed=np.zeros_like(box.fixed), integer=box.integer & ~box.fixed)
-    return Within(Fixed(box.x0, box.fixed), within(strategy, free))
+    fixed = Fixed(box)
+    return Within(fixed, within(strategy, fixed.free))
+
+
+def _matrix_search(start: MatrixGaussian, sigma0: Any, given: dict[str, Any], options: SearchOptions) -> Strategy:
+    """Return the search over the entries, read row by row, with the group of both sides."""
+    _refuse(given, set(given) - {"structure", "model"}, start)
+    shape, free = start.shape, replace(options, bounds=None, fixed=None, integer=None)
+    masks = {name: _by_rows(getattr(options, name), shape) for name in ("fixed", "integer")}
+    bounds = options.bounds if options.bounds is None else bounds_of_entries(options.bounds, shape)
+    found = _in_box(_vector_search(start, sigma0, free), replace(options, bounds=bounds, **masks))
+    return Within(Shaped(shape, found.domain), found)
+
+
+def _by_rows(mask: Any, shape: tuple[int, ...]) -> Any:
+    """A mask of the entries of a matrix as one of a vector; anything else as it is."""
+    return np.ravel(mask) if isinstance(mask, (list, tuple, np.ndarray)) and np.shape(mask) == shape else mask
 
 
 def _vector_search(start: Any, sigma0: Any, options: SearchOptions, named: Named | None = None) -> Strategy:
@@ -341,12 +362,16 @@ def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
         return _at_search(start.strategy, start.state, sigma0, bounds, fixed, integer, cov0)
     if isinstance(start, Gaussian):
         return _at_gaussian(start, sigma0, bounds, fixed, integer, cov0)
+    if isinstance(start, MatrixGaussian):
+        first = (1.0 if start.sigma0 is None else start.sigma0) if sigma0 is None else sigma0
+        place = _at_point(start.mean.ravel(), first, bounds, fixed, integer, cov0)
+        return place._replace(group=start.group if start.form == "covariance" else start.group.transposed)
     return _at_point(start, sigma0, bounds, fixed, integer, cov0)
 
 
 def _is_over_vectors(strategy: Strategy) -> bool:
     domain = strategy.domain
-    return isinstance(innermost(strategy), VectorSearch) and not isinstance(domain, Named)
+    return isinstance(innermost(strategy), VectorSearch) and not isinstance(domain, Named | Shaped)
 
 
 class Inherited(NamedTuple):

@@ -133,6 +133,8 @@ class Pair:
         self.options = {
             key: made.get(value, value) if isinstance(value, str) else value for key, value in merged.items()
         }
+        if set(names) == {"cov0", 'space="matrix"'}:  # of its entries
+            self.options["cov0"] = np.diag(np.arange(1.0, 7.0))
         if set(names) == {"fixed", "x0=Space"}:  # whose parameters have names, not indices
             self.options["fixed"] = {"k": "v"}
         if any(name in NEEDS_CREW for name in names) and not any(name in GIVES_WAY for name in names):
@@ -175,10 +177,11 @@ class Pair:
 
     def effects(self) -> dict[str, Callable[[Any, Array], Any]]:
         start = self.options.get("x0", X0)
+        first = start if isinstance(start, np.ndarray) else X0
         return {
             "bounds": lambda r, x: (np.abs(x) <= 3).all(),
-            "fixed": lambda r, x: r.x["k"] == "v" if isinstance(r.x, dict) else x[0] == X0[0],
-            "integer": lambda r, x: x[1] == round(x[1]),
+            "fixed": lambda r, x: r.x["k"] == "v" if isinstance(r.x, dict) else x.flat[0] == first.flat[0],
+            "integer": lambda r, x: x.flat[1] == round(x.flat[1]),
             "constraints": lambda r, x: r.constr[0] == pytest.approx([squares(r.x)]) and r.constr_violation < 1e-3,
             "basins": lambda r, x: hasattr(r, "modes"),
             'space="spd"': lambda r, x: x.shape == start.shape and (np.linalg.eigvalsh(x) > 0).all(),

@@ -285,7 +285,7 @@ def test_a_matrix_is_searched_by_a_matrix_gaussian() -> None:
     assert np.array_equal(named.x, given.x)
     both = Kronecker(Diagonal(3), Full(2))
     composed = esgroup.minimize(squares, start, 0.5, space="matrix", structure=both, **options)
-    assert composed.structure == "MatrixGaussian, rows diagonal, columns full"
+    assert composed.structure == "Kronecker(first=Diagonal(dim=3), second=Full(dim=2))"
 
 
 def test_several_basins_are_searched_by_a_mixture_over_the_bounds_or_around_the_start() -> None:
