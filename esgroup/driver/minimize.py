@@ -176,7 +176,8 @@ def minimize(
         "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: when a search ends short of the target and
         of its budgets, another one begins elsewhere. `xmean` and `stds` of the result are those of the last one.
     vectorized : default False
-        Whether fun receives a whole generation, an array of shape (n, dim), and returns n values.
+        Whether fun receives a whole generation, an array of shape (n, dim), and returns n values. With `workers` or
+        `executor` each call receives one point, an array of shape (1, dim).
     workers : default None
         A number of processes (-1: one per core), or a function like `map`, which returns values in the order of the
         points. Processes need a function that is defined at the top level of a module, or cloudpickle.

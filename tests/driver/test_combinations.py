@@ -38,6 +38,7 @@ def squares(x: Any) -> float:
 
 
 def squares_of_rows(X: Array) -> Array:
+    assert isinstance(X, list) or np.ndim(X) > 1
     return np.array([squares(x) for x in X])
 
 
@@ -119,7 +120,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 EVERYWHERE = {"fun", "x0", "args", "rng", "progress"}  # they combine with everything; x0 is a point, a matrix or above
 NEWTON_ONLY = {"jac", "hessp", "hess", "hess_diag", "newton"}  # method="newton" has them, all others refuse them
 NEEDS_CREW = ("asynchronous", "max_pending", "eval_timeout")
-GIVES_WAY = ("workers=n", "workers=map", "executor", "vectorized", 'method="newton"')
+GIVES_WAY = ("workers=n", "workers=map", "executor", 'method="newton"')
 
 
 class Pair:
