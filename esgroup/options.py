@@ -61,7 +61,11 @@ class SearchOptions:
         "Values in a generation; by default 4 + floor(3 ln dim).",
         command=OnCommandLine(int | None, "Points in a generation."),
     )
-    bounds: Any = _option(None, "SciPy's Bounds, a pair of numbers for all coordinates, or a pair for each.")
+    bounds: Any = _option(
+        None,
+        "SciPy's Bounds, a pair of numbers for all coordinates, or a pair for each; of matrices a pair of numbers or of "
+        "matrices. With a `Space`, a mapping of names to pairs, which hold beside the bounds of the parameters.",
+    )
     algorithm: Algorithm = _option(
         "default",
         '"paper" is the plain published update, without the devices of evolution strategies.',
@@ -111,7 +115,11 @@ class SearchOptions:
         accepts=(None, "auto", "quadratic"),
         command=OnCommandLine(Model | None, "Learn a model of the function; auto: if max_evals is small."),
     )
-    cov0: Any = _option(None, "The first covariance, which is multiplied by sigma0^2.")
+    cov0: Any = _option(
+        None,
+        "The first covariance, which is multiplied by sigma0^2. With a `Space` that of all its numbers, in the coordinates "
+        "that are searched: of logarithms where log=True.",
+    )
     fixed: Any = _option(
         None,
         "Coordinates that stay at x0 (indices or a mask) or at given values (a mapping). With a `Space`, a mapping of "
@@ -120,7 +128,7 @@ class SearchOptions:
     )
     integer: Any = _option(
         None,
-        "Coordinates that are whole numbers: True, indices or a mask.",
+        "Coordinates that are whole numbers: True, indices or a mask. With a `Space`, names of parameters that are Real.",
         command=OnCommandLine(str | None, "Variables that are whole numbers: 0,2, or all."),
     )
 

@@ -137,7 +137,7 @@ def minimize(
     sigma0 : default None
         Standard deviation of the first points: about a quarter of the width of the region in which you expect the
         minimum, one number or one for each variable. By default it is a quarter of the range between finite bounds,
-        elsewhere 0.3 max|x0|, or 1 if x0 is 0.
+        elsewhere 0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths, or a factor of all widths.
     method : default "search"
         "search" uses values only. "newton" is a different optimiser, structured Newton, for functions with a gradient;
         of the arguments after `newton` it uses structure, rng, the limits, callback and progress.

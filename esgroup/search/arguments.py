@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
@@ -17,14 +17,14 @@ from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
 from esgroup.distributions.matrix_gaussian import MatrixGaussian
 from esgroup.domains.base import Shaped
-from esgroup.domains.box import Box, Fixed, bounds_of_entries, make_box
+from esgroup.domains.box import Box, Fixed, bounds_of_entries, make_box, parse_bounds
 from esgroup.domains.named import Named, free_domain
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
 from esgroup.rankings import AugmentedLagrangian, ByValue, Ranking
 from esgroup.search.models import assisted, has_model
 from esgroup.space import Space
-from esgroup.space.parameters import Parameter, spelled
+from esgroup.space.parameters import Angle, Integer, Parameter, Real, spelled
 from esgroup.stopping.budgets import Limits
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.categorical import CategoricalSearch
@@ -72,7 +72,7 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         return _within_bounds(start, given, options)
     if isinstance(start, Space | SpaceData):
         space, data = (start, None) if isinstance(start, Space) else (start.space, start)
-        named = _space_search(space, data, given, options)
+        named = _space_search(space, data, sigma0, given, options)
         return assisted(named, options, limits.max_evals, constrained=constrained)
     if isinstance(start, MatrixGaussian):
         return _matrix_search(start, sigma0, given, options)
@@ -297,14 +297,6 @@ def _first_covariance(group: Group, place: Place) -> tuple[Array, Array | None, 
 
 # ---- named parameters --------------------------------------------------------------------------------------------
 
-_OF_PARAMETERS = {
-    "sigma0": "give parameters a width=",
-    "bounds": "give parameters their bounds",
-    "integer": "use Integer parameters",
-    "cov0": "give parameters a width=",
-}
-
-
 class SpaceData(NamedTuple):
     """Where evaluated points of a space are: a mean and a covariance of all its numbers, in the coordinates u."""
 
@@ -314,11 +306,53 @@ class SpaceData(NamedTuple):
     probabilities: tuple[tuple[float, ...], ...]  # of every choice
 
 
-def _space_search(space: Space, data: SpaceData | None, given: dict[str, Any], options: SearchOptions) -> Strategy:
+def _with_options(space: Space, sigma0: Any, options: SearchOptions) -> Space:
+    """Return the space whose parameters have the widths, kinds and bounds that options give by their names."""
+    parameters: dict[str, Any] = dict(space.parameters)
+    if isinstance(sigma0, Mapping):
+        for name, width in sigma0.items():
+            parameters[name] = replace(_number(space, "sigma0", name, Real | Integer | Angle), width=width)
+    bounds, whole = options.bounds or {}, options.integer or ()
+    if not isinstance(bounds, Mapping):
+        wanted = "a mapping of names to pairs (lower, upper) with a Space"
+        raise ValueError(f"bounds must be {wanted}, got {checks.shown(bounds)}")
+    if whole is True:
+        whole = [name for name in space if isinstance(space[name], Real)]
+    if isinstance(whole, str) or not isinstance(whole, Iterable):
+        raise ValueError(f"integer must be True or a list of names with a Space, got {whole!r}")
+    for name in whole:
+        _number(space, "integer", name, Real)
+        parameters[name] = Integer(**{one.name: getattr(parameters[name], one.name) for one in fields(Real)})
+    for name, pair in {**dict.fromkeys(whole), **bounds}.items():
+        one = _number(space, "bounds", name, Real | Integer)
+        (lower,), (upper,), _ = parse_bounds(None if pair is None else [pair], 1)
+        lower = lower if one.lower is None else max(lower, one.lower)
+        upper = upper if one.upper is None else min(upper, one.upper)
+        if isinstance(parameters[name], Integer):
+            lower, upper = np.ceil(lower), np.floor(upper)
+        sides = (side if math.isfinite(side) else None for side in (lower, upper))
+        parameters[name] = replace(parameters[name], **dict(zip(("lower", "upper"), sides, strict=True)))
+    return Space(parameters)
+
+
+def _number(space: Space, what: str, name: str, kinds: Any) -> Any:
+    """The parameter of a name, which must be of one of the kinds."""
+    space.place(what, name)
+    if not isinstance(space[name], kinds):
+        raise ValueError(f"{what} must name numbers of the space, got {name!r}, {space[name].noun}")
+    return space[name]
+
+
+def _space_search(
+    space: Space, data: SpaceData | None, sigma0: Any, given: dict[str, Any], options: SearchOptions
+) -> Strategy:
     """Check all arguments and return a search over named parameters."""
-    for name, instead in _OF_PARAMETERS.items():
-        if name in given:
-            raise ValueError(f"{name} cannot be given with a Space: {instead}")
+    if data is None:
+        space = _with_options(space, sigma0, options)
+    else:
+        _refuse(given, set(given) - {"bounds", "integer", "cov0"}, space)
+    by_name = data is None and isinstance(sigma0, Mapping)
+    factor = None if sigma0 is None or by_name else checks.real_number("sigma0", sigma0, positive=True)
     named = free_domain(space, options.fixed)
     searched, among = len(named.numbers) + len(named.choices), np.array(named.free)[~space.is_choice]
     popsize = default_popsize(searched) if options.popsize is None else options.popsize
@@ -328,11 +362,15 @@ def _space_search(space: Space, data: SpaceData | None, given: dict[str, Any], o
         columns = named.columns
         bounds = np.column_stack([columns.lower, columns.upper])
         inner = replace(options, popsize=popsize, fixed=None, bounds=bounds, integer=columns.integer)
-        if data is None:
-            numbers = _vector_search(columns.start, columns.width, inner, named)
+        covariance = None if data is None else data.covariance
+        if options.cov0 is not None:
+            covariance = checks.covariance("cov0", options.cov0, len(among))
+        steps: Any = factor
+        if covariance is not None:
+            inner = replace(inner, cov0=covariance[np.ix_(among, among)])
         else:
-            inner = replace(inner, cov0=data.covariance[np.ix_(among, among)])
-            numbers = _vector_search(data.mean[among], None, inner, named)
+            steps = columns.width * (1.0 if factor is None else factor)
+        numbers = _vector_search(columns.start if data is None else data.mean[among], steps, inner, named)
     else:
         for name in given:
             if name not in ("popsize", "fixed", "algorithm", "model"):

@@ -55,7 +55,7 @@ class Searcher:
     sigma0 : default None
         Standard deviation of the first points: about a quarter of the width of the region in which you expect the
         minimum, one number or one for each variable. By default it is a quarter of the range between finite bounds,
-        elsewhere 0.3 max|x0|, or 1 if x0 is 0.
+        elsewhere 0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths, or a factor of all widths.
     {options}
     constraints : default None
         How many constraints g <= 0 a point has: `tell` then needs their values beside each fitness. Or another

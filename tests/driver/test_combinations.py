@@ -136,8 +136,9 @@ class Pair:
         }
         if set(names) == {"cov0", 'space="matrix"'}:  # of its entries
             self.options["cov0"] = np.diag(np.arange(1.0, 7.0))
-        if set(names) == {"fixed", "x0=Space"}:  # whose parameters have names, not indices
-            self.options["fixed"] = {"k": "v"}
+        if "x0=Space" in names:  # whose parameters have names, not indices
+            by_name = {"fixed": {"k": "v"}, "bounds": {"a": (-3.0, 1.5)}, "integer": ["a"], "cov0": np.diag([4.0, 1.0])}
+            self.options |= {name: by_name[name] for name in names if name in by_name}
         if any(name in NEEDS_CREW for name in names) and not any(name in GIVES_WAY for name in names):
             self.options["executor"] = pool
         rows = "vectorized" in names
@@ -180,7 +181,7 @@ class Pair:
         start = self.options.get("x0", X0)
         first = start if isinstance(start, np.ndarray) else X0
         return {
-            "bounds": lambda r, x: (np.abs(x) <= 3).all(),
+            "bounds": lambda r, x: (np.abs(x) <= 3).all() and ("x0=Space" not in self.names or (x <= 1.5).all()),
             "fixed": lambda r, x: r.x["k"] == "v" if isinstance(r.x, dict) else x.flat[0] == first.flat[0],
             "integer": lambda r, x: x.flat[1] == round(x.flat[1]),
             "constraints": lambda r, x: r.constr[0] == pytest.approx([squares(r.x)]) and r.constr_violation < 1e-3,
