@@ -64,11 +64,11 @@ class SearchOptions:
     bounds: Any = _option(
         None,
         "SciPy's Bounds, a pair of numbers for all coordinates, or a pair for each; of matrices a pair of numbers or of "
-        "matrices. With a `Space`, a mapping of names to pairs, which hold beside the bounds of the parameters.",
+        "matrices. With a `Space`, a mapping of names to pairs, which hold beside those of the parameters.",
     )
     algorithm: Algorithm = _option(
         "default",
-        '"paper" is the plain published update, without the devices of evolution strategies.',
+        '"paper" is the plain published update, without devices but those that are asked for.',
         accepts=("default", "paper"),
         stored=True,
         command=OnCommandLine(Algorithm, "paper: the plain update."),
@@ -117,8 +117,8 @@ class SearchOptions:
     )
     cov0: Any = _option(
         None,
-        "The first covariance, which is multiplied by sigma0^2. With a `Space` that of all its numbers, in the coordinates "
-        "that are searched: of logarithms where log=True.",
+        "The first covariance, which is multiplied by sigma0^2. With a `Space` that of all its numbers, in the "
+        "coordinates that are searched: of logarithms where log=True.",
     )
     fixed: Any = _option(
         None,
@@ -128,7 +128,7 @@ class SearchOptions:
     )
     integer: Any = _option(
         None,
-        "Coordinates that are whole numbers: True, indices or a mask. With a `Space`, names of parameters that are Real.",
+        "Coordinates that are whole numbers: True, indices or a mask. With a `Space`, names of Real parameters.",
         command=OnCommandLine(str | None, "Variables that are whole numbers: 0,2, or all."),
     )
 
@@ -139,12 +139,6 @@ class SearchOptions:
                 continue
             kind = TypeError if accepts == (True, False) else ValueError
             raise kind(f"{one.name} must be {' or '.join(map(repr, accepts))}, got {value!r}")
-        if self.algorithm == "paper" and (self.decoding is True or self.noise is not None or self.step_size != "csa"):
-            raise ValueError(
-                "algorithm='paper' is the plain published update: it takes neither decoding nor noise nor step_size"
-            )
-        if self.mirrored and self.step_size == "tpa":
-            raise ValueError("mirrored and step_size='tpa' both shape the samples: choose one of them")
 
     def stored(self) -> SearchOptions:
         """The options that a checkpoint holds; the others are known from bounds, structure and popsize."""
