@@ -63,8 +63,8 @@ class SearchOptions:
     )
     bounds: Any = _option(
         None,
-        "SciPy's Bounds, a pair of numbers for all coordinates, or a pair for each; of matrices a pair of numbers or of "
-        "matrices. With a `Space`, a mapping of names to pairs, which hold beside those of the parameters.",
+        "SciPy's Bounds, a pair of numbers for all coordinates, or a pair for each; of matrices a pair of numbers or "
+        "of matrices. With a `Space`, a mapping of names to pairs, which hold beside those of the parameters.",
     )
     algorithm: Algorithm = _option(
         "default",

@@ -120,7 +120,7 @@ class Box(Domain):
 
     def behind(self, y: Array, mean: Array) -> Mask:
         """Return which points y (n, size) are on the other side of a mirror than the point `mean` (size,)."""
-        low, high = self._mirrors
+        low, high = self.mirrors
         here = (mean >= low) & (mean <= high)  # else it is behind a mirror itself, from where its image is searched
         beyond: Mask = np.any(((y < low) | (y > high)) & here, axis=1)
         return beyond
@@ -235,7 +235,7 @@ class Box(Domain):
         return np.flatnonzero(self.integer[self.free])
 
     @cached_property
-    def _mirrors(self) -> tuple[Array, Array]:
+    def mirrors(self) -> tuple[Array, Array]:
         """The least and the largest y (size,) before points repeat; half an integer is rounded to its bound."""
         bend, half = self._bend, 0.5 * self.integer[self.free]
         return bend.lower - bend.lower_margin - half, bend.upper + bend.upper_margin + half

@@ -85,16 +85,13 @@ def _typical(x0: Array, sigma0: Any) -> Any:
 
 def _wishart(x0: Any, sigma0: Any, structure: Group | str) -> Any:
     from esgroup.distributions.wishart import Wishart
+    from esgroup.strategies.wishart import dof_of
 
     mean = _matrix(x0, "spd")
     if mean.shape[0] != mean.shape[1]:
         raise ValueError(f"x0 must be a square matrix, got shape {mean.shape}")
     checks.covariance("x0", mean, len(mean))
-    dof = None
-    if sigma0 is not None:
-        if not checks.real_number("sigma0", sigma0, positive=True) >= 1e-6:
-            raise ValueError(f"sigma0 must be at least 1e-6 for space='spd', got {sigma0!r}")
-        dof = max(2 / sigma0**2, float(len(mean)))  # a Wishart needs more than p - 1
+    dof = None if sigma0 is None else dof_of(sigma0, len(mean))
     return Wishart(mean, dof, structure="full" if structure == "auto" else structure)
 
 

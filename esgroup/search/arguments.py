@@ -38,6 +38,8 @@ from esgroup.strategies.vector import VectorSearch
 
 FRAME_FROM = 80  # coordinates from which on "auto" is a frame; below, the full matrix is learnt as fast
 _OF_A_BOX = "bounds", "fixed", "integer"
+_DEVICES = {"structure", "algorithm", "decoding", "mirrored", "noise", "step_size", "model"}  # of Gaussians
+_LARGE = 1e300
 STEPS = 1e-100, 1e100  # smallest and largest initial standard deviation: squares and products stay finite
 MEMORY_SHARE = 0.5  # share of the machine's memory that the matrices of a search may use
 
@@ -76,6 +78,8 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         return assisted(named, options, limits.max_evals, constrained=constrained)
     if isinstance(start, MatrixGaussian):
         return _matrix_search(start, sigma0, given, options)
+    if not isinstance(start, (np.ndarray, list, tuple)) and given.keys() & _DEVICES:
+        start = _as_gaussian(start)
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
         refuse_start(start, options.bounds)
@@ -84,10 +88,15 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
     popsize = given.pop("popsize", None)
     if popsize is not None:
         popsize = checks.whole_number("popsize", popsize, least=2)
-    _refuse(given, {field.name for field in fields(kind)}, start)  # type: ignore[arg-type]  # they are dataclasses
     made: Any = kind
-    strategy: Strategy = made(start, popsize, **given)
-    return strategy
+    begins_with, own = getattr(kind, "begins_with", ()), {field.name for field in fields(made)}
+    boxed = set(_OF_A_BOX) - own if kind.__name__ == "UnivariateSearch" else set()
+    _refuse(given, own | {*begins_with} | boxed, start)
+    strategy: Any = made(start, popsize, **{name: value for name, value in given.items() if name in own})
+    if first := {name: given[name] for name in begins_with if name in given}:
+        strategy = strategy.beginning(**first)
+    found: Strategy = _in_box(strategy, options) if boxed else strategy
+    return found
 
 
 def refuse_start(start: Any, bounds: Any = None, *, matrices: bool = False) -> None:
@@ -149,10 +158,24 @@ def _in_box(strategy: Strategy, options: SearchOptions) -> Strategy:
         return strategy
     state = strategy.start()
     box = make_box(strategy.mean(state), options.bounds, options.fixed, options.integer, strategy.stds(state))
+    _check_support(strategy, box)
     if not box.fixed.any():
         return within(strategy, box)
     fixed = Fixed(box)
     return Within(fixed, within(strategy, fixed.free))
+
+
+def _check_support(strategy: Strategy, box: Box) -> None:
+    """Refuse a box in which a search would meet points that its distribution does not have."""
+    rule = getattr(strategy.domain, "rule", None)
+    if rule is not None:
+        ends = np.tile(box.x0, (2, 1))
+        ends[:, box.free] = np.clip(box.mirrors, -_LARGE, _LARGE)
+        try:
+            rule("bounds", ends)
+        except ValueError as error:
+            kind = f"bounds must keep points within the support of {strategy.about}"
+            raise ValueError(f"{kind}, at least by a fiftieth of their range: {error}") from None
 
 
 def _matrix_search(start: MatrixGaussian, sigma0: Any, given: dict[str, Any], options: SearchOptions) -> Strategy:
@@ -450,12 +473,37 @@ def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
 
 def _at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
     """Return a start at a Gaussian that has a mean; its group and square root are kept."""
-    if fixed is not None or cov0 is not None:
-        raise ValueError("fixed and cov0 cannot be combined with a distribution as start: its covariance is known")
+    if cov0 is not None:
+        raise ValueError("cov0 cannot be combined with a distribution as start: its covariance is known")
     state = start.state()
     if start.form == "precision":
         start, state = start.converted(state)
     stds = np.sqrt(start.group._squared_row_norms(state.root))
-    where = make_box(state.mean, bounds, None, integer, stds if sigma0 is None else sigma0)
+    where = make_box(state.mean, bounds, fixed, integer, stds if sigma0 is None else sigma0)
+    if where.fixed.any():
+        return _at_marginal(start, state.root, where)
     steps = where.initial_steps() / stds
     return Place(where, where.encode(state.mean[None])[0], steps, None, start.group, state.root)
+
+
+def _at_marginal(start: Gaussian, root: Array, where: Box) -> Place:
+    """Return a start at the marginal of the free variables, in a group of the same kind if there is one."""
+    correlation, group = None, None
+    with suppress(ValueError):  # a group that has no spelling
+        group = as_group(spell(start.group), where.size, searched=True)
+    if start.group.dim <= FULL_UP_TO:
+        rows = start.group._dense(root)[where.free]
+        stds = np.sqrt((rows**2).sum(axis=1))
+        correlation = rows @ rows.T / stds[:, None] / stds
+    return Place(where, where.encode(where.x0[None])[0], where.initial_steps(), correlation, group)
+
+
+def _as_gaussian(start: Any) -> Any:
+    """Normals as the Gaussian with the diagonal group that they are; anything else as it is."""
+    from esgroup.distributions.families import Normal, Product
+
+    families: Any = start.families if isinstance(start, Product) else (start,)
+    if not all(isinstance(one, Normal) for one in families):
+        return start
+    means, stds = np.array([(one.mean, one.std) for one in families]).T
+    return Gaussian("diagonal", means, covariance=np.diag(stds**2))

@@ -16,9 +16,9 @@ sigma = sqrt(2/n), in an isotropic strategy of the affine-invariant metric: ther
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,6 +150,23 @@ class WishartSearch(Strategy):
         """
         return 20.0 * self.size
 
+    # ---- where it begins ----------------------------------------------------------------------------------------
+
+    begins_with: ClassVar[tuple[str, ...]] = ("sigma0", "structure")
+
+    def beginning(self, sigma0: Any = None, structure: Any = None) -> WishartSearch:
+        """Return the search with another structure of B, or with the relative standard deviation sqrt(2 / dof)."""
+        dof = self.distribution.dof if sigma0 is None else dof_of(sigma0, self.dim)
+        kind = self.distribution.structure if structure is None else structure
+        return replace(self, distribution=replace(self.distribution, dof=dof, structure=kind))
+
+    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> WishartSearch:
+        """Begin at a sample of the first distribution, as wide as it times the factor."""
+        state = self.start()
+        mean = self.sample(state, 1, rng).points[0]
+        dof = max(float(state.dof) / sigma_factor**2, self.least_dof)
+        return replace(self, distribution=replace(self.distribution, mean=mean, dof=dof), popsize_wanted=popsize)
+
     # ---- state --------------------------------------------------------------------------------------------------
 
     def start(self, rng: np.random.Generator | None = None) -> WishartSearchState:
@@ -225,6 +242,14 @@ class WishartSearch(Strategy):
     def result_fields(self, state: WishartSearchState) -> dict[str, Any]:
         """Return dof, the degrees of freedom."""
         return {"dof": float(state.dof)}
+
+
+def dof_of(sigma0: Any, rows: int) -> float:
+    """2 / sigma0^2, with which sigma0 is the relative standard deviation of a diagonal entry, or p, which it needs."""
+    share = checks.real_number("sigma0", sigma0, positive=True)
+    if not share >= 1e-6:
+        raise ValueError(f"sigma0 must be at least 1e-6 for positive-definite matrices, got {sigma0!r}")
+    return max(2 / share**2, float(rows))
 
 
 def _check(name: str, points: Array) -> None:

@@ -22,7 +22,7 @@ from scipy.optimize import NonlinearConstraint
 import esgroup
 from esgroup import Choice, Real, Space
 from esgroup.checks import Array
-from esgroup.distributions.families import Normal
+from esgroup.distributions.families import Normal, Product
 from esgroup.search.searcher import Searcher
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "combinations.md"
@@ -136,6 +136,8 @@ class Pair:
         }
         if set(names) == {"cov0", 'space="matrix"'}:  # of its entries
             self.options["cov0"] = np.diag(np.arange(1.0, 7.0))
+        if "x0=Normal" in names and {"fixed", "integer"} & set(names):  # of one of two numbers
+            self.options["x0"] = Product((Normal(1.0, 1.0), Normal(-1.0, 1.0)))
         if "x0=Space" in names:  # whose parameters have names, not indices
             by_name = {"fixed": {"k": "v"}, "bounds": {"a": (-3.0, 1.5)}, "integer": ["a"], "cov0": np.diag([4.0, 1.0])}
             self.options |= {name: by_name[name] for name in names if name in by_name}
@@ -189,7 +191,7 @@ class Pair:
             'space="spd"': lambda r, x: x.shape == start.shape and (np.linalg.eigvalsh(x) > 0).all(),
             'space="matrix"': lambda r, x: x.shape == start.shape,
             "x0=Wishart": lambda r, x: x.shape == (2, 2) and (np.linalg.eigvalsh(x) > 0).all(),
-            "x0=Normal": lambda r, x: x.size == 1,
+            "x0=Normal": lambda r, x: x.size == 1 + isinstance(start, Product),
             "x0=Space": lambda r, x: x.size == 2 and r.x["k"] in ("u", "v") and set(r.xmean) == {"a", "k"},
             "restarts": lambda r, x: r.restarts > 0 or self.budget < 600,
             "on_error": lambda r, x: (r.nfailed > 0) >= self.fails,
