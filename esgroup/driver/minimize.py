@@ -27,7 +27,7 @@ from esgroup.driver.spaces import SpaceName, distribution_over, mixture_over
 from esgroup.files.autosave import must_be_new, must_differ, must_exist
 from esgroup.files.npz import Path
 from esgroup.groups import Group
-from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, documented
+from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
 from esgroup.options import NAMES as OPTION_NAMES
 from esgroup.restarts import Restarts, as_restarts
 from esgroup.running.loop import run_to_end
@@ -278,9 +278,13 @@ def minimize(
         rng = generator(rng)
         if basins is None:
             x0 = distribution_over(space, x0, sigma0, structure)
+            options["structure"] = "auto"
+        elif repeated is not None:
+            raise ValueError("restarts cannot be combined with basins, whose descents begin anew by themselves")
         else:
-            x0 = mixture_over(basins, space, x0, sigma0, structure, bounds, rng)
-        sigma0, options["structure"] = None, "auto"
+            x0 = mixture_over(basins, space, x0, sigma0, chosen(options), rng)
+            options = {"model": options["model"]}
+        sigma0 = None
     ranking = constrained.ranking(constraint_tol)
     first = Searcher(x0, sigma0, constraints=ranking, rng=rng, stop=stop, **limits._asdict(), **options)
     if repeated is not None and not can_begin_elsewhere(first.strategy):

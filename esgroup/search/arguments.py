@@ -19,7 +19,7 @@ from esgroup.distributions.matrix_gaussian import MatrixGaussian
 from esgroup.domains.base import Shaped
 from esgroup.domains.box import Box, Fixed, bounds_of_entries, make_box, parse_bounds
 from esgroup.domains.named import Named, free_domain
-from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
+from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, as_group, spell
 from esgroup.options import SearchOptions
 from esgroup.rankings import AugmentedLagrangian, ByValue, Ranking
 from esgroup.search.models import assisted, has_model
@@ -34,11 +34,11 @@ from esgroup.strategies.in_domain import Within, innermost, within
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.registry import strategy_class
-from esgroup.strategies.vector import VectorSearch
+from esgroup.strategies.vector import VectorSearch, is_decoded
 
 FRAME_FROM = 80  # coordinates from which on "auto" is a frame; below, the full matrix is learnt as fast
 _OF_A_BOX = "bounds", "fixed", "integer"
-_DEVICES = {"structure", "algorithm", "decoding", "mirrored", "noise", "step_size", "model"}  # of Gaussians
+_DEVICES = "algorithm", "decoding", "mirrored", "noise", "step_size"  # of Gaussians
 _LARGE = 1e300
 STEPS = 1e-100, 1e100  # smallest and largest initial standard deviation: squares and products stay finite
 MEMORY_SHARE = 0.5  # share of the machine's memory that the matrices of a search may use
@@ -78,7 +78,7 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         return assisted(named, options, limits.max_evals, constrained=constrained)
     if isinstance(start, MatrixGaussian):
         return _matrix_search(start, sigma0, given, options)
-    if not isinstance(start, (np.ndarray, list, tuple)) and given.keys() & _DEVICES:
+    if not isinstance(start, (np.ndarray, list, tuple)) and given.keys() & {*_DEVICES, "structure", "model"}:
         start = _as_gaussian(start)
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
@@ -90,6 +90,8 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         popsize = checks.whole_number("popsize", popsize, least=2)
     made: Any = kind
     begins_with, own = getattr(kind, "begins_with", ()), {field.name for field in fields(made)}
+    if "options" in own:
+        given = {name: value for name, value in given.items() if name not in _DEVICES} | {"options": options.stored()}
     boxed = set(_OF_A_BOX) - own if kind.__name__ == "UnivariateSearch" else set()
     _refuse(given, own | {*begins_with} | boxed, start)
     strategy: Any = made(start, popsize, **{name: value for name, value in given.items() if name in own})
@@ -198,10 +200,7 @@ def _vector_search(start: Any, sigma0: Any, options: SearchOptions, named: Named
     place = _place(start, sigma0, options.bounds, options.fixed, options.integer, options.cov0)
     dim, popsize = len(place.mean), options.popsize
     group, note = _structure(options, dim, place, within=named is not None)
-    decoded = options.decoding
-    if decoded == "auto":
-        decoded = options.algorithm != "paper" and isinstance(group, Frame | Full | Triangular)
-    options = replace(options.stored(), decoding=bool(decoded) and dim > 1)
+    options = replace(options.stored(), decoding=is_decoded(group, options))
     _check_memory(group, options)
     popsize = checks.whole_number("popsize", default_popsize(dim) if popsize is None else popsize, least=2)
     if popsize == 2 and options.step_size == "tpa":

@@ -304,6 +304,8 @@ class Within(Strategy):
 
     def result_fields(self, state: Any) -> dict[str, Any]:
         found = self.within.fields(self.inner.result_fields(state))
+        if modes := found.get("modes"):
+            found["modes"] = [one._replace(point=self.within.decode(one.point[None])[0]) for one in modes]
         return found | {"sigma": self.sigma(state)} if isinstance(self.within, Shaped) else found
 
     # ---- when to stop -------------------------------------------------------------------------------------------
