@@ -6,5 +6,6 @@
 from esgroup.domains.base import Affine, Arrays, Domain, Limits, Place, Shaped
 from esgroup.domains.box import Box, Fixed
 from esgroup.domains.named import Named
+from esgroup.domains.positive import PositiveDefinite
 
-__all__ = ["Affine", "Arrays", "Box", "Domain", "Fixed", "Limits", "Named", "Place", "Shaped"]
+__all__ = ["Affine", "Arrays", "Box", "Domain", "Fixed", "Limits", "Named", "Place", "PositiveDefinite", "Shaped"]

@@ -85,6 +85,8 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         refuse_start(start, options.bounds)
         vectors = _vector_search(start, sigma0, options)
         return assisted(vectors, options, limits.max_evals, constrained=constrained)
+    if kind.__name__ == "WishartSearch" and given.keys() & {*_DEVICES, "cov0"}:
+        return _log_search(start, given, options)
     popsize = given.pop("popsize", None)
     if popsize is not None:
         popsize = checks.whole_number("popsize", popsize, least=2)
@@ -188,6 +190,20 @@ def _matrix_search(start: MatrixGaussian, sigma0: Any, given: dict[str, Any], op
     bounds = options.bounds if options.bounds is None else bounds_of_entries(options.bounds, shape)
     found = _in_box(_vector_search(start, sigma0, free), replace(options, bounds=bounds, **masks))
     return Within(Shaped(shape, found.domain), found)
+
+
+def _log_search(start: Any, given: dict[str, Any], options: SearchOptions) -> Strategy:
+    """Return the search with a Gaussian over logarithms of matrices that is a Wishart's to first order."""
+    from esgroup.domains.positive import PositiveDefinite
+
+    _refuse(given, {*_DEVICES, "cov0", "sigma0", "structure", "popsize"}, start)
+    if not isinstance(start.structure, Full):
+        kind = spell(start.structure)
+        raise ValueError(f"structure must be full for a Wishart with a device of Gaussians, got {kind!r}")
+    dim, sigma0 = len(start.mean), given.get("sigma0")
+    width = 1 / math.sqrt(start.first_dof()) if sigma0 is None else sigma0 / math.sqrt(2)
+    entries = _vector_search(np.zeros(dim * (dim + 1) // 2), width, options)
+    return Within(PositiveDefinite(np.linalg.cholesky(start.mean)), entries)
 
 
 def _by_rows(mask: Any, shape: tuple[int, ...]) -> Any:

@@ -134,7 +134,7 @@ class Pair:
         self.options = {
             key: made.get(value, value) if isinstance(value, str) else value for key, value in merged.items()
         }
-        if set(names) == {"cov0", 'space="matrix"'}:  # of its entries
+        if "cov0" in names and {'space="matrix"', 'space="spd"'} & set(names):  # of entries, of those of a logarithm
             self.options["cov0"] = np.diag(np.arange(1.0, 7.0))
         if "x0=Normal" in names and {"fixed", "integer"} & set(names):  # of one of two numbers
             self.options["x0"] = Product((Normal(1.0, 1.0), Normal(-1.0, 1.0)))
