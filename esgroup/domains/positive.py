@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.wishart import check_symmetric, positive_roots, symmetric_part
 from esgroup.domains.base import Domain
 
 _MOST = 700.0  # the largest logarithm of an eigenvalue, so that numbers stay finite
@@ -54,20 +53,20 @@ class PositiveDefinite(Domain):
         s[:, *self._places] = self._scales * y
         logs, axes = np.linalg.eigh(s)  # which reads the lower half
         half = self.root @ (axes * np.exp(0.5 * np.clip(logs, -_MOST, _MOST))[:, None])
-        points: Array = symmetric_part(half @ half.swapaxes(1, 2))
+        points: Array = checks.symmetric_part(half @ half.swapaxes(1, 2))
         return points
 
     def encode(self, points: Array, near: Array | None = None) -> Array:
         half = np.linalg.solve(self.root, points)
-        values, axes = np.linalg.eigh(symmetric_part(np.linalg.solve(self.root, half.swapaxes(1, 2))))
+        values, axes = np.linalg.eigh(checks.symmetric_part(np.linalg.solve(self.root, half.swapaxes(1, 2))))
         s = (axes * np.log(np.maximum(values, np.exp(-_MOST)))[:, None]) @ axes.swapaxes(1, 2)
         y: Array = s[:, *self._places] / self._scales
         return y
 
     def check(self, name: str, points: Array) -> None:
         checks.real_array(name, points, (None, *self.shape))
-        check_symmetric(name, points)
-        positive_roots(name, symmetric_part(points))
+        checks.check_symmetric(name, points)
+        checks.positive_roots(name, checks.symmetric_part(points))
 
     def inside(self, points: Array) -> NDArray[np.bool_]:
         return np.array([bool((np.linalg.eigvalsh(point) > 0).all() and (point == point.T).all()) for point in points])

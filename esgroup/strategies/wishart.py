@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.wishart import Wishart, bartlett, check_symmetric, gram, positive_roots, symmetric_part
+from esgroup.distributions.wishart import Wishart, bartlett, gram
 from esgroup.domains.base import Arrays
 from esgroup.groups import Group, described
 from esgroup.strategies import rates
@@ -175,7 +175,7 @@ class WishartSearch(Strategy):
 
     def mean(self, state: WishartSearchState) -> Array:
         root = self.group._dense(state.root)
-        return symmetric_part(root @ root.T)
+        return checks.symmetric_part(root @ root.T)
 
     def stds(self, state: WishartSearchState) -> Array:
         """sqrt((m_ij^2 + m_ii m_jj) / n) for the mean m."""
@@ -199,7 +199,7 @@ class WishartSearch(Strategy):
         half = self.group._solve(state.root, np.ascontiguousarray(points).reshape(-1, p)).reshape(-1, p, p)  # W L^-T
         rows = np.ascontiguousarray(half.swapaxes(1, 2)).reshape(-1, p)
         z = self.group._solve(state.root, rows).reshape(-1, p, p)
-        return symmetric_part(z).reshape(-1, p * p)
+        return checks.symmetric_part(z).reshape(-1, p * p)
 
     def update(self, state: WishartSearchState, told: Told, out: Any = None) -> WishartSearchState:
         order = told.order
@@ -218,7 +218,7 @@ class WishartSearch(Strategy):
         """N, scaled down if an entry of eta N exceeds 1: points from far away must not spoil L."""
         weights = np.empty(len(order))
         weights[order] = utilities
-        y = symmetric_part((weights @ local).reshape(self.shape))  # -I drops out, since the utilities sum to 0
+        y = checks.symmetric_part((weights @ local).reshape(self.shape))  # -I drops out, since the utilities sum to 0
         columns = np.ascontiguousarray(y[:, self.group.hub])
         step = self.group._project_columns(columns, np.diagonal(y).copy())
         return step / max(1.0, _RESCALED * float(np.abs(step).max()))
@@ -254,5 +254,5 @@ def dof_of(sigma0: Any, rows: int) -> float:
 
 def _check(name: str, points: Array) -> None:
     """Refuse matrices that are not symmetric and positive definite."""
-    check_symmetric(name, points)
-    positive_roots(name, symmetric_part(points))
+    checks.check_symmetric(name, points)
+    checks.positive_roots(name, checks.symmetric_part(points))
