@@ -150,9 +150,10 @@ class TestRestarts:
             result = esgroup.minimize(lambda x: 1.0, start, restarts="ipop", rng=1, max_evals=3000)
             assert result.restarts >= 1
 
-    def test_they_need_vectors(self) -> None:
-        with pytest.raises(ValueError, match=r"restarts are for searches over vectors and spaces, got .*"):
-            esgroup.minimize(lambda x: 1.0, np.eye(2), space="spd", restarts="ipop")
+    def test_they_need_a_search_that_can_begin_elsewhere(self) -> None:
+        start = esgroup.Mixture.spread(2, mean=[0.0, 0.0], sigma0=1.0)
+        with pytest.raises(ValueError, match=r"restarts are for searches over vectors and spaces, got Mixture"):
+            esgroup.minimize(lambda x: 1.0, start, restarts="ipop")
 
     def test_a_search_may_be_the_start_of_a_single_run(self) -> None:
         search = by_hand(ellipsoid, rng=1, max_iters=10)
