@@ -22,7 +22,7 @@ PICTURE = ROOT / "docs" / "architecture.svg"
 
 LAYERS = (
     "version", "checks", "lazy", "space", "domains", "kernels", "groups", "options", "files", "stopping", "running",
-    "plots", "distributions", "gradients", "strategies", "rankings", "search", "newton", "variational", "torch",
+    "plots", "distributions", "gradients", "surrogates", "strategies", "rankings", "search", "newton", "variational", "torch",
     "restarts", "optuna", "driver", "problem_registry", "compare", "command", "__main__", "__init__",
 )  # fmt: skip
 

@@ -334,7 +334,7 @@ def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
     """Return the start at a point, at a distribution, or at the distribution of another search."""
     if isinstance(start, Inherited):
         if isinstance(start.strategy, ModelSearch):
-            start = Inherited(start.strategy.plain, start.state.vector)
+            start = Inherited(start.strategy.plain, start.state.plain)
         if not _is_over_vectors(start.strategy):
             text = f"a search that is the start must be one over vectors, got one over {start.strategy.about}"
             raise ValueError(f"{text}: start from a distribution, or save and load the search")

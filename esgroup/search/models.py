@@ -93,4 +93,4 @@ def _can_be_assisted(strategy: Strategy) -> bool:
         ModelSearch(strategy)
     except ValueError:
         return False
-    return True
+    return isinstance(innermost(strategy), VectorSearch)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from esgroup.checks import Array
 from esgroup.domains.base import Arrays, Domain, Limits, Place
 from esgroup.files import states
+from esgroup.surrogates.base import Axes
 
 Indices = NDArray[np.int64]
 
@@ -198,6 +199,40 @@ class Strategy(ABC):
         except ValueError:
             return None
         return point
+
+    # ---- may: surrogates ----------------------------------------------------------------------------------------
+
+    def in_frame(self, state: Any, points: Array) -> Array:
+        """Return coordinates z (n, k) of points in which a surrogate is fitted; `at` is the way back."""
+        return self.model_coordinates(state, points)[0]
+
+    def frame_change(self, old: Any, new: Any) -> tuple[Array, Array]:
+        """Return d and T with z_old = d + T z_new for coordinates of `in_frame`; a vector T is a diagonal matrix.
+
+        As it stands, z = (x - mean) / stds. A class with other coordinates has to say how they change.
+        """
+        stds = self.stds(old).ravel()
+        return (self.mean(new) - self.mean(old)).ravel() / stds, self.stds(new).ravel() / stds
+
+    def stepped(self, state: Any, z: Array | None, axes: Axes | None, sigma_factor: float, first: Array) -> Any:
+        """Return the state after a step that a surrogate recommends, for strategies whose local z are of `in_frame`.
+
+        Without it, a surrogate adds the points that it recommends, and steps are those of ranks.
+
+        Parameters
+        ----------
+        state
+            Its arrays are not written to.
+        z
+            Where the mean goes, None if it stays.
+        axes
+            Logarithms L and axes V, A <- A V exp(L) V^T as far as A can hold it; None if A stays.
+        sigma_factor
+            Of the step size.
+        first
+            The first `spread`.
+        """
+        raise NotImplementedError
 
     # ---- may: states --------------------------------------------------------------------------------------------
 

@@ -69,10 +69,11 @@ def register_all() -> None:
     from esgroup.domains import Affine, Box, Fixed, Named
     from esgroup.space import Angle, Choice, Integer, Real, Space
     from esgroup.strategies import in_domain, model, product, vector
+    from esgroup.surrogates import QuadraticSurrogate
 
     classes = {_loaded(name) for pair in _OURS.items() for name in pair}
     classes |= {gaussian.Gaussian, options.SearchOptions, vector.VectorSearch, in_domain.Within, model.ModelSearch}
-    classes |= {product.ProductSearch, Affine, Box, Fixed, Named, Space, Real, Integer, Angle}
+    classes |= {product.ProductSearch, QuadraticSurrogate, Affine, Box, Fixed, Named, Space, Real, Integer, Angle}
     univariate = _loaded("esgroup.distributions.univariate:Univariate")
     classes |= {value for value in vars(families).values() if isinstance(value, type) and issubclass(value, univariate)}
     for cls in classes - {univariate}:  # which is abstract

@@ -15,7 +15,7 @@ from esgroup.checks import Array
 from esgroup.domains.base import Limits, Place
 from esgroup.domains.box import unresolved
 from esgroup.files import states
-from esgroup.groups import Full, Group
+from esgroup.groups import Diagonal, Full, Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
 from esgroup.strategies.adaptation import RateAdaptation
@@ -37,6 +37,7 @@ from esgroup.strategies.recombination import Cumulative, Published, Recombinatio
 from esgroup.strategies.sampling import Sampling, shortened
 from esgroup.strategies.step_size import CumulativeStepSize, StepSize
 from esgroup.strategies.two_point import TwoPointStepSize
+from esgroup.surrogates.base import Axes
 
 TOL_X_PRECISE = 1e-4  # in place of NARROWEST where a coordinate cannot be told more precisely
 # Rounding of the mean, in standard deviations, at which a search ends. The tutorial's NoEffectAxis is at 0.1, where
@@ -228,6 +229,42 @@ class VectorSearch(Strategy):
         image = self.evolution.group._apply(state.root, z[None])[0]
         point: Array = state.mean + state.sigma * state.scale * image
         return point
+
+    def in_frame(self, state: SearchState, points: Array) -> Array:
+        white = (points - state.mean) / (state.sigma * state.scale)
+        if len(state.inverse):
+            return white @ state.inverse.reshape(self.size, self.size).T
+        return self.group._solve(state.root, white)
+
+    def frame_change(self, old: SearchState, new: SearchState) -> tuple[Array, Array]:
+        """For x = mu + sigma D A z; T is a vector where the group is diagonal."""
+        group, old_scale, new_scale = self.group, old.sigma * old.scale, new.sigma * new.scale
+        moved, ratio = (new.mean - old.mean) / old_scale, new_scale / old_scale
+        if len(old.inverse):  # of dense groups
+            inverse = old.inverse.reshape(group.dim, group.dim)
+            return inverse @ moved, inverse @ (ratio[:, None] * group._dense(new.root))
+        shift = group._solve(old.root, moved[None])[0]
+        if isinstance(group, Diagonal):
+            ones = np.ones((1, group.dim))
+            turn: Array = group._solve(old.root, ratio * group._apply(new.root, ones))[0]
+            return shift, turn
+        image = np.ascontiguousarray((ratio[:, None] * group._dense(new.root)).T)  # rows are the columns of D A_new
+        return shift, np.ascontiguousarray(group._solve(old.root, image).T)
+
+    def stepped(
+        self, state: SearchState, z: Array | None, axes: Axes | None, sigma_factor: float, first: Array
+    ) -> SearchState:
+        state = SearchState(*(array.copy() for array in state))
+        if z is not None:
+            image = self.group._apply(state.root, z[None])[0]
+            state.mean[:] += state.sigma * state.scale * image
+        if axes is not None:
+            self.evolution._move_by(state, root_step(self.group, axes))
+        state.path_s[:] *= 0.5
+        state.sigma[0] *= sigma_factor
+        self.evolution._refresh_if_due(state)
+        self.keep_limits(state, first)
+        return state
 
     def _resting(self, state: SearchState) -> Indices:
         """The integers, among the coordinates that are searched, that hardly change any more."""
@@ -430,6 +467,16 @@ class VectorSearch(Strategy):
             condition = math.inf
         text = f"the condition number of the covariance is {condition:.3g}, above {CONDITION:g}"
         return {"condition": text} if condition > CONDITION else {}
+
+
+def root_step(group: Group, axes: Axes) -> Array:
+    """exp(C (.) kappa(2 V L V^T)) as an element of the group, for the full group V exp(L) V^T."""
+    logs, vectors = axes
+    if isinstance(group, Full) and vectors is not None:
+        step: Array = (vectors * np.exp(logs)) @ vectors.T
+        return step.ravel()
+    basis = np.eye(len(logs)) if vectors is None else np.ascontiguousarray(vectors.T)
+    return group._exp(group._project(basis, basis, 2.0 * logs, 0.0))
 
 
 def _shrunk(relative: Array, *, precise: bool) -> dict[str, str]:
