@@ -185,7 +185,7 @@ class Strategy(ABC):
         """
         mean, stds = self.mean(state).ravel(), self.stds(state).ravel()
         varies = stds > 0
-        z = (points.reshape(len(points), -1) - mean)[:, varies] / stds[varies]
+        z = (points.reshape(len(points), mean.size) - mean)[:, varies] / stds[varies]
         return z, np.empty((len(points), 0))
 
     def at(self, state: Any, z: Array) -> Array | None:
@@ -204,7 +204,7 @@ class Strategy(ABC):
 
     def in_frame(self, state: Any, points: Array) -> Array:
         """Return coordinates z (n, k) of points in which a surrogate is fitted; `at` is the way back."""
-        return self.model_coordinates(state, points)[0]
+        return np.ascontiguousarray(self.model_coordinates(state, points)[0])
 
     def frame_change(self, old: Any, new: Any) -> tuple[Array, Array]:
         """Return d and T with z_old = d + T z_new for coordinates of `in_frame`; a vector T is a diagonal matrix.

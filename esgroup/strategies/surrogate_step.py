@@ -300,7 +300,7 @@ class SurrogateStep:
             good = self.stages[self.trial] == COUNTED and int((values < self.outcomes[self.trial]).sum()) < 2
             self.radius = float(np.clip(self.radius * (1.3 if good else 0.8), *_RADIUS))
         self.failures = 0.0
-        if len(values) > 1 and ranked[0] == ranked[0]:
+        if len(values) >= min(2, self.plan.popsize) and ranked[0] == ranked[0]:
             widens = on_plateau(ranked, inner, moved, self.before.first)
             failed = int(np.isnan(values).sum())
             told = Told(local, order, widens, tags if tags.any() else None, None, self.before.first, failed, ranked[0])
