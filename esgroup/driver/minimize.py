@@ -271,8 +271,6 @@ def minimize(
     )
     options = {name: given[name] for name in OPTION_NAMES}
     repeated = as_restarts(restarts)
-    if repeated is not None and model == "auto":
-        options["model"] = None  # restarts are for many evaluations
     if space != "vector" or basins is not None:
         rng = generator(rng)
         if basins is None:

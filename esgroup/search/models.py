@@ -37,7 +37,7 @@ def assisted(
     """Return the search with a model, if that was asked for or "auto" decides so, else the search as it is.
 
     "auto" is a model where `max_evals` says that evaluations are few, in the full structure, without constraints, and
-    where the search can have one. (Whether there will be restarts, only `minimize` knows.)
+    where the search can have one, in every run of a search with restarts: they only begin when a run has ended.
 
     "quadratic" raises ValueError for what does not go with a model. But where whole numbers or choices are among what
     is searched, of which a quadratic says nothing, the search is the one without a model, and `note` says so.

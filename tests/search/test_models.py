@@ -92,12 +92,20 @@ def test_auto_is_a_model_over_named_real_numbers_too(
     assert has_model(search) is expected and (USED in search.result.message) is expected
 
 
-def test_restarts_say_that_evaluations_are_many() -> None:
-    given: dict[str, Any] = {"max_evals": 300, "rng": 1}
-    for restarts in ("ipop", "bipop", esgroup.restarts.IPOP()):
-        plain = minimize(valley, np.zeros(5), 0.5, restarts=restarts, model=None, **given)
-        chosen = minimize(valley, np.zeros(5), 0.5, restarts=restarts, model="auto", **given)
-        assert np.array_equal(plain.x, chosen.x) and USED not in chosen.message
+def rugged(x: Array) -> float:
+    return float((x * x + 1 - np.cos(6 * x)).sum())
+
+
+@pytest.mark.parametrize("restarts", ["ipop", "bipop", esgroup.restarts.IPOP()], ids=str)
+def test_auto_is_a_model_in_every_run_of_a_search_with_restarts(restarts: Any) -> None:
+    for max_evals, model in ((900, "quadratic"), (1001, None)):
+        runs: list[Searcher] = []
+        given: dict[str, Any] = {"max_evals": max_evals, "rng": 3, "restarts": restarts}
+        chosen = minimize(rugged, [2.0, 3.0], 0.3, model="auto", callback=lambda r: runs.append(r), **given)
+        wanted = minimize(rugged, [2.0, 3.0], 0.3, model=model, **given)  # type: ignore[arg-type]
+        assert np.array_equal(chosen.x, wanted.x) and (chosen.nfev, chosen.nit) == (wanted.nfev, wanted.nit)
+        assert chosen.restarts > 0 and (USED in chosen.message) is (model is not None)
+        assert {has_model(run) for run in runs} == {model is not None}
 
 
 def test_auto_is_accepted_where_no_search_has_a_model() -> None:
