@@ -203,8 +203,15 @@ class Strategy(ABC):
     # ---- may: surrogates ----------------------------------------------------------------------------------------
 
     def in_frame(self, state: Any, points: Array) -> Array:
-        """Return coordinates z (n, k) of points in which a surrogate is fitted; `at` is the way back."""
+        """Return coordinates z (n, k) of points in which a surrogate is fitted, NaN where none can explain a value.
+
+        They are those of real variables. Of points that have other integers and choices than the mean they are NaN.
+        """
         return np.ascontiguousarray(self.model_coordinates(state, points)[0])
+
+    def out_of_frame(self, state: Any, z: Array) -> Array | None:
+        """Return the point with the coordinates z (k,) and the integers and choices of the mean; None if none."""
+        return self.at(state, z)
 
     def frame_change(self, old: Any, new: Any) -> tuple[Array, Array]:
         """Return d and T with z_old = d + T z_new for coordinates of `in_frame`; a vector T is a diagonal matrix.

@@ -235,6 +235,19 @@ class Within(Strategy):
         point: Array = self.within.decode(y[None])[0]
         return point
 
+    def in_frame(self, state: Any, points: Array) -> Array:
+        return self.inner.in_frame(state, self._encoded(state, points))
+
+    def out_of_frame(self, state: Any, z: Array) -> Array | None:
+        y = self.inner.out_of_frame(state, z)
+        if y is None:
+            return None
+        point: Array = self.within.decode(y[None])[0]
+        return point
+
+    def frame_change(self, old: Any, new: Any) -> tuple[Array, Array]:
+        return self.inner.frame_change(old, new)
+
     # ---- values -------------------------------------------------------------------------------------------------
 
     def update(self, state: Any, told: Told, out: Any = None) -> Any:

@@ -33,13 +33,13 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.domains.base import Arrays, Domain
-from esgroup.domains.named import Named
 from esgroup.files import states
-from esgroup.groups import Full, Group
+from esgroup.groups import Diagonal, Full, Group
 from esgroup.options import SearchOptions
 from esgroup.strategies.base import Criterion, Drawn, Indices, Strategy, Told
-from esgroup.strategies.in_domain import Within, elsewhere, innermost
+from esgroup.strategies.in_domain import elsewhere, innermost
 from esgroup.strategies.model_state import ASKED, NEW, ModelState, Numbers, Plan
+from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.surrogate_step import SurrogateStep
 from esgroup.strategies.vector import VectorSearch
 from esgroup.surrogates.base import Surrogate
@@ -76,17 +76,27 @@ class ModelSearch(Strategy):
 
     def __post_init__(self) -> None:
         checks.instance("plain", self.plain, Strategy)
-        inner, group = innermost(self.plain), None
-        if isinstance(inner, VectorSearch):
-            group = inner.group
-            refuse_without_model(inner.options, group if self.surrogate is None or group.follows else None)
+        domain, numbers = innermost(self.plain).domain, vectors(self.plain)
+        dim = 0
+        if type(domain) is Arrays and domain.rule is None and not self.plain.every_value:
+            first = self.plain.start()
+            dim = self.plain.in_frame(first, self.plain.mean(first)[None]).shape[1]
+        if dim == 0:
+            raise ValueError(f"plain must search real variables for a surrogate, got {self.plain.about}")
+        group: Group = Full(dim)
+        if numbers is not None:
+            if dim == self.plain.size:
+                group = numbers.group
+            elif isinstance(numbers.group, Diagonal):
+                group = Diagonal(dim)
+            own = self.surrogate is not None and not numbers.group.follows
+            refuse_without_model(numbers.options, None if own else numbers.group)
         if self.surrogate is None:
-            object.__setattr__(self, "surrogate", QuadraticSurrogate(group or Full(inner.size)))
+            object.__setattr__(self, "surrogate", QuadraticSurrogate(group))
         checks.instance("surrogate", self.surrogate, Surrogate)
-        if self.surrogate.dim != inner.size:
-            raise ValueError(f"surrogate must have {inner.size} coordinates, as the search, got {self.surrogate.dim}")
-        if not all_real(self.plain):
-            raise ValueError(f"plain must search arrays of real numbers for a surrogate, got {self.plain.about}")
+        if self.surrogate.dim != dim:
+            wanted = f"{dim} coordinates, as the real variables of the search"
+            raise ValueError(f"surrogate must have {wanted}, got {self.surrogate.dim}")
 
     # ---- sizes --------------------------------------------------------------------------------------------------
 
@@ -201,7 +211,7 @@ class ModelSearch(Strategy):
         step = SurrogateStep(self.plan, state)
         step.take(told.points, told.values, self._rows(state, ids).tolist())
         if step.waiting >= max(1, step.batch):
-            step.go_on()
+            step.go_on(told.record)
         return step.state()
 
     # ---- what is known ------------------------------------------------------------------------------------------
@@ -226,6 +236,10 @@ class ModelSearch(Strategy):
         return self.plain.axis_ratio(state.plain)
 
     @property
+    def recalls(self) -> bool:
+        return self.plain.recalls
+
+    @property
     def least_batch(self) -> int:
         return self.plan.part
 
@@ -244,12 +258,9 @@ class ModelSearch(Strategy):
         return look(state.plain, first)
 
 
-def all_real(strategy: Strategy) -> bool:
-    """Whether all that is searched are arrays of any real numbers: no integers, no choices, and no rules."""
-    while isinstance(strategy, Within):
-        if isinstance(strategy.within, Named) and not strategy.within.all_real:
-            return False
-        strategy = strategy.inner
-    if isinstance(strategy, VectorSearch):
-        return strategy.least is None or not strategy.least.any()
-    return type(strategy.domain) is Arrays and strategy.domain.rule is None and not strategy.every_value
+def vectors(strategy: Strategy) -> VectorSearch | None:
+    """The search over vectors inside all domains, beside choices too; None if there is none."""
+    inner = innermost(strategy)
+    if isinstance(inner, ProductSearch):
+        inner = innermost(inner.numbers)
+    return inner if isinstance(inner, VectorSearch) else None

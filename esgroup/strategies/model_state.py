@@ -12,7 +12,8 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.domains.named import Named
 from esgroup.strategies.base import Indices, Strategy
-from esgroup.strategies.in_domain import Within, innermost, to_search
+from esgroup.strategies.in_domain import Within, innermost
+from esgroup.strategies.vector import VectorSearch
 from esgroup.surrogates.base import Surrogate
 
 # stages of a row of the present generation
@@ -48,7 +49,7 @@ class ModelState(NamedTuple):
     surrogate: Any
     first: Array  # the first spread
     numbers: Array  # `Numbers`
-    archive: Array  # (points, ...): the last points as the innermost strategy searches them, the newest at the end
+    archive: Array  # (points, ...): the last points, the newest at the end, as they are or as `Plan.takes_steps` says
     values: Array  # (points,)
     points: Array  # (rows, ...): the generation
     samples: Array  # (rows, m): in local coordinates
@@ -73,8 +74,12 @@ class Plan:
 
     @cached_property
     def takes_steps(self) -> bool:
-        """Whether it moves as a surrogate recommends; its local coordinates are then those of its frame."""
-        return type(self.inner).stepped is not Strategy.stepped
+        """Whether it moves as a surrogate recommends.
+
+        Its local coordinates are then those of its frame, and points are kept as the strategy inside all domains
+        searches them: they are placed once.
+        """
+        return type(self.inner).stepped is not Strategy.stepped and all_real(self.plain)
 
     @cached_property
     def unnamed(self) -> Strategy:
@@ -112,27 +117,35 @@ class Plan:
 
     def coordinates(self, state: ModelState, rows: Indices) -> Array:
         """Points of the generation in coordinates of the frame."""
-        if self.takes_steps:
-            return state.samples[rows]
-        return self.inner.in_frame(state.plain, to_search(self.plain, state.plain, state.points[rows]))
+        return state.samples[rows] if self.takes_steps else self.plain.in_frame(state.plain, state.points[rows])
 
     def empty(self, seed: int) -> ModelState:
         """The state before the first generation is drawn."""
-        inner, rows, capacity = self.inner, self.rows, self.surrogate.capacity
-        plain, others = inner.start(), 4 * self.popsize
-        width = inner.local(plain, inner.mean(plain)[None]).shape[1]
+        kept = self.inner if self.takes_steps else self.plain
+        rows, capacity, others = self.rows, self.surrogate.capacity, 4 * self.popsize
+        plain = self.plain.start()
+        width = kept.local(plain, kept.mean(plain)[None]).shape[1]
         return ModelState(
             plain=plain,
             surrogate=self.surrogate.start(),
-            first=inner.spread(plain),
+            first=self.inner.spread(plain),
             numbers=np.array(Numbers(float(seed))),
-            archive=np.zeros((capacity, *inner.shape)),
+            archive=np.zeros((capacity, *kept.shape)),
             values=np.zeros(capacity),
             points=np.zeros((rows, *self.plain.shape)),
             samples=np.zeros((rows, width)),
             tags=np.zeros(rows),
             stages=np.full(rows, float(ABSENT)),
             outcomes=np.zeros(rows),
-            others=np.zeros((others, *inner.shape)),
+            others=np.zeros((others, *kept.shape)),
             other_values=np.zeros(others),
         )
+
+
+def all_real(strategy: Strategy) -> bool:
+    """Whether all that is searched are real numbers: no integers, and no choices."""
+    while isinstance(strategy, Within):
+        if isinstance(strategy.within, Named) and not strategy.within.all_real:
+            return False
+        strategy = strategy.inner
+    return not (isinstance(strategy, VectorSearch) and strategy.has_integers)

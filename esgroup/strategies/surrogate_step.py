@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 from esgroup.strategies.base import AT_BOUNDS, Indices, Strategy, Told, on_plateau
-from esgroup.strategies.in_domain import Within, to_points, to_search
+from esgroup.strategies.in_domain import Within, to_search
 from esgroup.strategies.model_state import ABSENT, ASKED, COUNTED, NEW, TOLD, ModelState, Numbers, Plan
 
 _SELDOM = 4  # generations from one costly fit to the next while no trial is worth its evaluation
@@ -104,8 +104,9 @@ class SurrogateStep:
             self.generation, self.skipped = 0, 1.0
             self.begin()
 
-    def go_on(self) -> None:
-        """Learn from the new values, and continue or end the generation."""
+    def go_on(self, best: Array | None) -> None:
+        """Learn from the new values, and continue or end the generation; `best` is the best point so far."""
+        self.best = best
         self.waiting = 0
         self._absorb()
         self._decide()
@@ -126,22 +127,23 @@ class SurrogateStep:
 
     def _usable(self, z: Array, values: Array) -> NDArray[np.bool_]:
         """Which points may be in the archive: no failed ones, far ones, or values whose squares are no numbers."""
-        near: NDArray[np.bool_] = np.abs(z).max(axis=1, initial=0.0) < _FAR * math.sqrt(self.n)
-        return near & (np.abs(values) < _LARGEST)
+        far: NDArray[np.bool_] = np.abs(z).max(axis=1, initial=0.0) >= _FAR * math.sqrt(self.n)
+        return ~far & (np.abs(values) < _LARGEST)
 
     def _placed(self, points: Array) -> Array:
         """Points as the strategy inside all domains searches them."""
-        return to_search(self.plan.plain, self.plain, points)
+        return to_search(self.plan.plain, self.plain, points) if self.plan.takes_steps else points
 
     def _local(self, y: Array) -> Array:
-        return self.inner.in_frame(self.plain, y)
+        return (self.inner if self.plan.takes_steps else self.plan.plain).in_frame(self.plain, y)
 
     def known(self) -> tuple[Array, Array]:
-        """The points of the archive in local coordinates, and their values, oldest first."""
+        """The points of the archive that have coordinates in the frame, and their values, oldest first."""
         if self._known is None:
             first = max(0, len(self.values) - self.count)
             self._known = np.ascontiguousarray(self._local(self.archive[first:])), self.values[first:]
-        return self._known
+        z, values = self._known
+        return self._known if self.plan.takes_steps else _explained(z, values)
 
     def _learn_from(self, y: Array, values: Array, z: Array) -> None:
         """Judge the surrogate by new values, then put them into the archive in place of the oldest.
@@ -153,7 +155,11 @@ class SurrogateStep:
         older = slice(capacity - number, None)
         older_z = self._local(self.archive[older]) if self._known is None else self._known[0][-number:]
         known_z, known = np.concatenate([older_z, z]), np.concatenate([self.values[older], values])
-        self.model = self.surrogate.judge(self.model, known_z, known, len(values))
+        new = len(values)
+        if not self.plan.takes_steps:
+            new = len(_explained(z, values)[1])
+            known_z, known = _explained(known_z, known)
+        self.model = self.surrogate.judge(self.model, known_z, known, new)
         self.archive = np.concatenate([self.archive, y])[-capacity:]
         self.values = np.concatenate([self.values, values])[-capacity:]
         self.count += len(values)
@@ -227,10 +233,10 @@ class SurrogateStep:
         self.trial, self.kept, self.batch = -1, -1.0, number
         if self.generation == 0:
             samples[0], points[0], tags[0] = 0.0, plain.mean(self.plain), AT_BOUNDS
-        elif self._worth_a_trial(rng) and (placed := self.inner.at(self.plain, z := self._minimiser())) is not None:
-            y, row = placed[None], int((tags == 0).argmax())
-            samples[row] = z if plan.takes_steps else self.inner.local(self.plain, y)[0]
-            points[row], self.trial, self.batch = to_points(plain, y)[0], row, plan.part
+        elif self._worth_a_trial(rng) and (point := plain.out_of_frame(self.plain, z := self._minimiser())) is not None:
+            row = int((tags == 0).argmax())
+            points[row], self.trial, self.batch = point, row, plan.part
+            samples[row] = z if plan.takes_steps else plain.local(self.plain, point[None])[0]
         self.points, self.samples, self.tags = (_padded(part, plan.rows) for part in (points, samples, tags))
         self.stages = np.where(np.arange(plan.rows) < number, float(NEW), float(ABSENT))
         self.outcomes = np.zeros(plan.rows)
@@ -288,10 +294,9 @@ class SurrogateStep:
     def _step_by_ranks(self, rows: Indices) -> None:
         """The step of the strategy without a surrogate, with all values of the generation."""
         self._fit_if_due(ended=True)
-        inner, moved = self.inner, self.plain
-        y = self.others[: self.number_others]
-        others = self._local(y) if self.plan.takes_steps else inner.local(moved, y)
-        local = np.concatenate([self.samples[rows], inner.shortened(others)])
+        plan, moved, y = self.plan, self.plain, self.others[: self.number_others]
+        others = self._local(y) if plan.takes_steps else plan.plain.local(moved, y)
+        local = np.concatenate([self.samples[rows], plan.plain.shortened(others)])
         tags = np.concatenate([self.tags[rows], np.zeros(len(y))]).astype(np.int64)
         values = np.concatenate([self.outcomes[rows], self.other_values[: len(y)]])
         order = values.argsort(kind="stable")
@@ -301,10 +306,13 @@ class SurrogateStep:
             self.radius = float(np.clip(self.radius * (1.3 if good else 0.8), *_RADIUS))
         self.failures = 0.0
         if len(values) >= min(2, self.plan.popsize) and ranked[0] == ranked[0]:
-            widens = on_plateau(ranked, inner, moved, self.before.first)
+            widens = on_plateau(ranked, self.inner, moved, self.before.first)
             failed = int(np.isnan(values).sum())
-            told = Told(local, order, widens, tags if tags.any() else None, None, self.before.first, failed, ranked[0])
-            moved = self.plan.unnamed.update(moved, told)
+            told = Told(
+                local, order, widens, tags if tags.any() else None, None, self.before.first, failed, ranked[0],
+                self.best,
+            )  # fmt: skip
+            moved = (plan.unnamed if plan.takes_steps else plan.plain).update(moved, told)
         self._end(moved)
 
     def _end(self, moved: Any) -> None:
@@ -319,6 +327,12 @@ class SurrogateStep:
         self.model = self.surrogate.moved(self.model, *self.inner.frame_change(self.plain, moved))
         self.plain = moved
         self.begin()
+
+
+def _explained(z: Array, values: Array) -> tuple[Array, Array]:
+    """Those that have coordinates."""
+    known = ~np.isnan(z).any(axis=1)
+    return (z, values) if known.all() else (np.ascontiguousarray(z[known]), values[known])
 
 
 def _padded(part: Array, rows: int) -> Array:

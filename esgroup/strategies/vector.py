@@ -231,13 +231,29 @@ class VectorSearch(Strategy):
         return point
 
     def in_frame(self, state: SearchState, points: Array) -> Array:
+        """Local coordinates; among integers (y - mean) / stds of the others, which follow A by ranks."""
+        if self.has_integers:
+            real = self._shrinking
+            z = (points - state.mean)[:, real] / self.stds(state)[real]
+            z[(np.rint(points[:, ~real]) != np.rint(state.mean[~real])).any(axis=1)] = np.nan
+            return np.ascontiguousarray(z)
         white = (points - state.mean) / (state.sigma * state.scale)
         if len(state.inverse):
             return white @ state.inverse.reshape(self.size, self.size).T
         return self.group._solve(state.root, white)
 
+    def out_of_frame(self, state: SearchState, z: Array) -> Array:
+        if not self.has_integers:
+            return self.at(state, z)
+        y, real = state.mean.copy(), self._shrinking
+        y[real] += self.stds(state)[real] * z
+        return y
+
     def frame_change(self, old: SearchState, new: SearchState) -> tuple[Array, Array]:
         """For x = mu + sigma D A z; T is a vector where the group is diagonal."""
+        if self.has_integers:
+            d, scales = super().frame_change(old, new)
+            return d[self._shrinking], scales[self._shrinking]
         group, old_scale, new_scale = self.group, old.sigma * old.scale, new.sigma * new.scale
         moved, ratio = (new.mean - old.mean) / old_scale, new_scale / old_scale
         if len(old.inverse):  # of dense groups
@@ -265,6 +281,16 @@ class VectorSearch(Strategy):
         self.evolution._refresh_if_due(state)
         self.keep_limits(state, first)
         return state
+
+    @property
+    def has_integers(self) -> bool:
+        """Whether some of the coordinates need not become narrow."""
+        return self.least is not None and bool(self.least.any())
+
+    @property
+    def only_integers(self) -> bool:
+        """Whether none of the coordinates need become narrow."""
+        return not self._shrinking.any()
 
     def _resting(self, state: SearchState) -> Indices:
         """The integers, among the coordinates that are searched, that hardly change any more."""

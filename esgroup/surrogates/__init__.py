@@ -1,4 +1,4 @@
-"""Surrogates: models of a function that a search consults before it evaluates.
+"""Models of a function that a search consults before it evaluates: surrogates.
 
 `Surrogate` is what a search asks of one, `QuadraticSurrogate` the one of model="quadratic", and `register` makes one of
 your own known to files.

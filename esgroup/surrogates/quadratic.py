@@ -1,8 +1,8 @@
 """Quadratic models of several sizes side by side, of which the one that tells right most often is used.
 
-From few points only few features can be told: G = g I (SPHERE) takes n + 2 points, a diagonal G (AXIAL) 2 n + 1. The G of
-the group is fitted to a long memory (LONG), where the function is nearly quadratic all over it, and to a short one
-(SHORT), where it is not. The constants were chosen on bbob f1-f3, f6, f8-f15 with 5, 10 and 20 coordinates, instances
+From few points only few features can be told: G = g I (SPHERE) takes n + 2 points, a diagonal G (AXIAL) 2 n + 1. The G
+of the group is fitted to a long memory (LONG), for functions that are nearly quadratic all over it, and to a short one
+(SHORT), for all others. The constants were chosen on bbob f1-f3, f6, f8-f15 with 5, 10 and 20 coordinates, instances
 1-5; differences below 1.2 are noise there.
 """
 
@@ -158,7 +158,7 @@ class QuadraticSurrogate(Surrogate):
 
     def fit(self, state: QuadraticState, z: Array, values: Array) -> QuadraticState:
         """Fit all models, each from its own past, and choose one."""
-        fitted = self._fitted(state.seen.item())
+        fitted = self._fitted(state.seen.item()) if len(values) >= self.least else []
         weights = near_weights(z)
         low = float(values.min(initial=math.inf))
         scale = math.sqrt(float(weights @ (values - low) ** 2) / float(weights.sum())) if fitted else 0.0

@@ -14,7 +14,6 @@ from esgroup import Angle, Choice, Integer, Real, Searcher, Space, minimize
 from esgroup.files.states import flattened
 from esgroup.strategies.base import Told
 from esgroup.strategies.in_domain import innermost
-from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.model_state import Numbers
 from esgroup.strategies.product import ProductSearch
 
@@ -507,8 +506,6 @@ def test_evaluated_points_of_a_space_are_in_the_archive_of_its_model() -> None:
 def test_constraints_and_a_model_over_names_are_refused() -> None:
     with pytest.raises(ValueError, match="constraints cannot be combined with model='quadratic'"):
         Searcher(REAL, model="quadratic", constraints=1)
-    with pytest.raises(ValueError, match="must search arrays of real numbers for a surrogate"):
-        ModelSearch(Searcher(SPACE).strategy)
 
 
 def test_histories_have_the_names(tmp_path: Path) -> None:

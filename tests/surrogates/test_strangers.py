@@ -118,14 +118,14 @@ def test_a_search_with_another_surrogate_begins_elsewhere_with_it() -> None:
 def test_what_has_no_surrogate_is_refused() -> None:
     for strategy in (
         WishartSearch(Wishart(np.eye(2))),
-        Searcher(np.ones(3), integer=[1]).strategy,
-        Searcher(Space({"a": Real(0, 1), "n": Integer(1, 9)})).strategy,
-        Searcher(Space({"a": Real(0, 1), "k": Choice("u", "v")})).strategy,
+        Searcher(np.ones(3), integer=True).strategy,
+        Searcher(Space({"n": Integer(1, 9)})).strategy,
+        Searcher(Space({"k": Choice("u", "v")})).strategy,
         ModelSearch(vectors(2)),
     ):
-        with pytest.raises(ValueError, match="must search arrays of real numbers"):
+        with pytest.raises(ValueError, match="must search real variables for a surrogate"):
             ModelSearch(strategy, Radial(strategy.size))
-    with pytest.raises(ValueError, match="surrogate must have 3 coordinates, as the search, got 2"):
+    with pytest.raises(ValueError, match=r"surrogate must have 3 coordinates, as the real variables.*got 2"):
         ModelSearch(vectors(3), Radial(2))
     with pytest.raises(ValueError, match="structure must be 'full'"):
         ModelSearch(vectors(5, structure="frame:k=2"), Radial(5))
