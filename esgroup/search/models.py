@@ -12,7 +12,7 @@ from esgroup.groups import Full
 from esgroup.options import Model, SearchOptions
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.in_domain import innermost
-from esgroup.strategies.model import ModelSearch, refuse_without_model, vectors
+from esgroup.strategies.model import ModelSearch, real_variables, refuse_without_model, vectors
 from esgroup.strategies.model_state import all_real
 from esgroup.strategies.vector import VectorSearch
 
@@ -50,7 +50,7 @@ def assisted(
         return ModelSearch(plain) if use else plain
     numbers = vectors(plain)
     refuse_without_model(options, None if numbers is None else numbers.group)
-    return ModelSearch(plain) if numbers is not None and not numbers.only_integers else plain
+    return ModelSearch(plain) if real_variables(plain) else plain
 
 
 def unassisted(strategy: Strategy) -> Strategy:

@@ -76,22 +76,15 @@ class ModelSearch(Strategy):
 
     def __post_init__(self) -> None:
         checks.instance("plain", self.plain, Strategy)
-        domain, numbers = innermost(self.plain).domain, vectors(self.plain)
-        dim = 0
-        if type(domain) is Arrays and domain.rule is None and not self.plain.every_value:
-            first = self.plain.start()
-            dim = self.plain.in_frame(first, self.plain.mean(first)[None]).shape[1]
+        dim, numbers = real_variables(self.plain), vectors(self.plain)
         if dim == 0:
             raise ValueError(f"plain must search real variables for a surrogate, got {self.plain.about}")
-        group: Group = Full(dim)
+        group: Group | None = None if numbers is None else numbers.group
         if numbers is not None:
-            if dim == self.plain.size:
-                group = numbers.group
-            elif isinstance(numbers.group, Diagonal):
-                group = Diagonal(dim)
-            own = self.surrogate is not None and not numbers.group.follows
-            refuse_without_model(numbers.options, None if own else numbers.group)
+            refuse_without_model(numbers.options, group if self.surrogate is None or numbers.group.follows else None)
         if self.surrogate is None:
+            if group is None or dim < self.plain.size:
+                group = Diagonal(dim) if isinstance(group, Diagonal) else Full(dim)
             object.__setattr__(self, "surrogate", QuadraticSurrogate(group))
         checks.instance("surrogate", self.surrogate, Surrogate)
         if self.surrogate.dim != dim:
@@ -256,6 +249,15 @@ class ModelSearch(Strategy):
         self, look: Callable[[Any, Array], dict[str, str]], state: ModelState, first: Array
     ) -> dict[str, str]:
         return look(state.plain, first)
+
+
+def real_variables(strategy: Strategy) -> int:
+    """How many coordinates a surrogate of a search has; 0 if there is none."""
+    domain = innermost(strategy).domain
+    if type(domain) is not Arrays or domain.rule is not None or strategy.every_value:
+        return 0
+    first = strategy.start()
+    return len(strategy.in_frame(first, strategy.mean(first)[None])[0])
 
 
 def vectors(strategy: Strategy) -> VectorSearch | None:

@@ -287,11 +287,6 @@ class VectorSearch(Strategy):
         """Whether some of the coordinates need not become narrow."""
         return self.least is not None and bool(self.least.any())
 
-    @property
-    def only_integers(self) -> bool:
-        """Whether none of the coordinates need become narrow."""
-        return not self._shrinking.any()
-
     def _resting(self, state: SearchState) -> Indices:
         """The integers, among the coordinates that are searched, that hardly change any more."""
         if self.least is None:
