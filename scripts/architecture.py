@@ -21,7 +21,7 @@ PACKAGE = ROOT / "esgroup"
 PICTURE = ROOT / "docs" / "architecture.svg"
 
 LAYERS = (
-    "version", "checks", "lazy", "space", "domains", "kernels", "groups", "options", "restarts", "files", "stopping",
+    "version", "checks", "lazy", "space", "kernels", "groups", "options", "restarts", "files", "domains", "stopping",
     "running", "plots", "distributions", "gradients", "strategies", "rankings", "search", "newton", "variational",
     "torch", "optuna", "driver", "problem_registry", "compare", "command", "__main__", "__init__",
 )  # fmt: skip
