@@ -268,7 +268,6 @@ class Ledger:
             outcome.setflags(write=False)
         self.best_f: float = row[0].item()
         self.feasible = bool(self.ranking.feasible(row[None])[0])
-        self.feasible_f = self.best_f if self.feasible else math.nan  # of a feasible point, NaN if there is none
 
     def end_generation(self, ranked: list[float], most_out: int) -> None:
         """Count a generation, or a part of one: points that are out belong to an older distribution from now on.
