@@ -85,7 +85,8 @@ class Domain(ABC):
         """
         steps = np.diag(stds)
         moves = (self.decode(mean + steps) - self.decode(mean - steps)) / 2
-        return np.sqrt((moves**2).sum(axis=0))
+        found: Array = np.sqrt((moves**2).sum(axis=0))
+        return found
 
     def begin(self) -> Place | None:
         """Return where a search begins; None where the strategy begins by itself, or at N(0, I)."""

@@ -16,7 +16,7 @@ from esgroup.checks import Array
 from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
 from esgroup.domains.base import Domain, Fixed, Place
-from esgroup.domains.box import Box, make_box
+from esgroup.domains.box import Box, make_box, moved_inside
 from esgroup.domains.named import Named, free_domain
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
@@ -153,7 +153,8 @@ def _within_bounds(strategy: Strategy, given: dict[str, Any], options: SearchOpt
     if not own:
         return strategy
     state = strategy.start()
-    box = make_box(strategy.mean(state), options.bounds, options.fixed, options.integer, strategy.stds(state))
+    x0 = moved_inside(strategy.mean(state), options.bounds, options.integer)
+    box = make_box(x0, options.bounds, options.fixed, options.integer, strategy.stds(state))
     if not box.fixed.any():
         return within(strategy, box)
     lower, upper = np.where(box.fixed, -math.inf, box.lower), np.where(box.fixed, math.inf, box.upper)

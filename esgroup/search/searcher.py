@@ -12,6 +12,7 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.domains.box import moved_inside
 from esgroup.groups import Group
 from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
 from esgroup.rankings import AugmentedLagrangian, Ranking, feasible
@@ -174,7 +175,7 @@ class Searcher:
             points, values = warm_start.feasible_named(search.strategy, X, f)
         else:
             x0, sigma0, cov0 = warm_start.start_from_data(X, f, sigma0)
-            x0 = warm_start.moved_inside(x0, options.get("bounds"), options.get("integer"))
+            x0 = moved_inside(x0, options.get("bounds"), options.get("integer"))
             search = cls(x0, sigma0, cov0=cov0, **options)
             points, values = warm_start.feasible_rows(search.strategy, X, f)
         if not search.ledger.ranking.columns:  # of which the data do not tell
