@@ -34,6 +34,8 @@ TESTS = [
     "tests/kernels/test_search_kernels.py",
     "tests/strategies",
     "tests/rankings",
+    "tests/domains",
+    "tests/search/test_runs.py",
     *(f"tests/search/test_{name}.py" for name in ("named", "noise", "models", "options", "recorded", "strangers", "width")),
     "tests/stopping",
     "tests/running/test_interrupts.py",
