@@ -15,8 +15,8 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
-from esgroup.domains.base import Fixed
-from esgroup.domains.box import Box, make_box
+from esgroup.domains.base import Domain, Fixed, Place
+from esgroup.domains.box import Box, make_box, moved_inside
 from esgroup.domains.named import Named, free_domain
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
 from esgroup.options import SearchOptions
@@ -29,7 +29,7 @@ from esgroup.strategies.base import Strategy
 from esgroup.strategies.categorical import CategoricalSearch
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.frames import FULL_UP_TO
-from esgroup.strategies.in_domain import Within, innermost, within
+from esgroup.strategies.in_domain import Within, begun, innermost, within
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.registry import strategy_class
@@ -40,7 +40,7 @@ STEPS = 1e-100, 1e100  # smallest and largest initial standard deviation: square
 MEMORY_SHARE = 0.5  # share of the machine's memory that the matrices of a search may use
 
 
-class Place(NamedTuple):
+class Beginning(NamedTuple):
     """Start of a search before its structure is known, with covariance diag(steps) correlation diag(steps)."""
 
     box: Box
@@ -68,6 +68,8 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         given.pop("model", None)
     if isinstance(start, Strategy):
         return _within_bounds(start, given, options)
+    if isinstance(start, Domain):
+        return assisted(_over(start, given, options), options, limits.max_evals, constrained=constrained)
     if isinstance(start, Space | SpaceData):
         space, data = (start, None) if isinstance(start, Space) else (start.space, start)
         named = _space_search(space, data, given, options)
@@ -132,6 +134,16 @@ def _refuse(given: dict[str, Any], own: set[str], start: Any) -> None:
             raise ValueError(f"{name} cannot be given here: leave it out, {type(start).__name__} {why}")
 
 
+def _over(domain: Domain, given: dict[str, Any], options: SearchOptions) -> Strategy:
+    """Return a search over vectors within a domain of somebody's own."""
+    for name in ("sigma0", "bounds", "fixed", "integer"):
+        if name in given:
+            raise ValueError(f"{name} cannot be given with a domain: {type(domain).__name__} says what its points are")
+    place = domain.begin() or Place(np.zeros(domain.size), np.ones(domain.size))
+    vectors = _vector_search(place.mean, place.steps, options)
+    return Within(domain, begun(vectors, place, vectors.popsize, domain.limits(vectors.popsize)))
+
+
 def _within_bounds(strategy: Strategy, given: dict[str, Any], options: SearchOptions) -> Strategy:
     """Return a strategy of somebody's own, which begins by itself, within bounds, with fixed and integer variables."""
     own: set[str] = {name for name in ("bounds", "fixed", "integer") if name in given}
@@ -141,7 +153,8 @@ def _within_bounds(strategy: Strategy, given: dict[str, Any], options: SearchOpt
     if not own:
         return strategy
     state = strategy.start()
-    box = make_box(strategy.mean(state), options.bounds, options.fixed, options.integer, strategy.stds(state))
+    x0 = moved_inside(strategy.mean(state), options.bounds, options.integer)
+    box = make_box(x0, options.bounds, options.fixed, options.integer, strategy.stds(state))
     if not box.fixed.any():
         return within(strategy, box)
     lower, upper = np.where(box.fixed, -math.inf, box.lower), np.where(box.fixed, math.inf, box.upper)
@@ -200,7 +213,7 @@ def generator(rng: Any) -> np.random.Generator:
         raise type(error)(f"rng must be None, a seed (an integer >= 0) or a generator, got {rng!r}") from None
 
 
-def _structure(options: SearchOptions, dim: int, place: Place, *, within: bool) -> tuple[Group, str]:
+def _structure(options: SearchOptions, dim: int, place: Beginning, *, within: bool) -> tuple[Group, str]:
     """Return the group, and a note if it was chosen automatically."""
     without = _without_frame(options)
     if options.structure != "auto":
@@ -261,7 +274,7 @@ def machine_memory() -> float:
         return memory
 
 
-def _first_covariance(group: Group, place: Place) -> tuple[Array, Array | None, Array | None]:
+def _first_covariance(group: Group, place: Beginning) -> tuple[Array, Array | None, Array | None]:
     """Return steps, and a correlation or a root in the given group: another one is kept as far as it can hold it."""
     steps, correlation = place.steps, place.correlation
     if place.root is None or place.group is None:
@@ -330,7 +343,7 @@ def _space_search(space: Space, data: SpaceData | None, given: dict[str, Any], o
 # ---- where to start ---------------------------------------------------------------------------------------------
 
 
-def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
+def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Beginning:
     """Return the start at a point, at a distribution, or at the distribution of another search."""
     if isinstance(start, Inherited):
         if isinstance(start.strategy, ModelSearch):
@@ -358,7 +371,7 @@ class Inherited(NamedTuple):
 
 def _at_search(
     search: Strategy, state: SearchState, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any
-) -> Place:
+) -> Beginning:
     """Return a start at the distribution of another search, in its box unless bounds are given; sigma0 rescales it."""
     if fixed is not None or integer is not None or cov0 is not None:
         raise ValueError("fixed, integer and cov0 are those of the search that is the start: leave them out")
@@ -368,10 +381,10 @@ def _at_search(
     scale = state.sigma * state.scale
     if sigma0 is not None:
         scale = scale * where.initial_steps(sigma0) / search.spread(state)
-    return Place(where, where.encode(mean[None])[0], scale, None, vectors.structure, state.root.copy())
+    return Beginning(where, where.encode(mean[None])[0], scale, None, vectors.structure, state.root.copy())
 
 
-def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
+def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Beginning:
     """Return a start at a point; with cov0 the covariance is sigma0^2 cov0 (sigma0 = 1 by default)."""
     correlation = None
     if cov0 is not None:
@@ -382,10 +395,10 @@ def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
     where = make_box(x0, bounds, fixed, integer, sigma0)
     if correlation is not None:
         correlation = correlation[np.ix_(where.free, where.free)]
-    return Place(where, where.encode(where.x0[None])[0], where.initial_steps(), correlation)
+    return Beginning(where, where.encode(where.x0[None])[0], where.initial_steps(), correlation)
 
 
-def _at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
+def _at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Beginning:
     """Return a start at a Gaussian that has a mean; its group and square root are kept."""
     if fixed is not None or cov0 is not None:
         raise ValueError("fixed and cov0 cannot be combined with a distribution as start: its covariance is known")
@@ -395,4 +408,4 @@ def _at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer:
     stds = np.sqrt(start.group._squared_row_norms(state.root))
     where = make_box(state.mean, bounds, None, integer, stds if sigma0 is None else sigma0)
     steps = where.initial_steps() / stds
-    return Place(where, where.encode(state.mean[None])[0], steps, None, start.group, state.root)
+    return Beginning(where, where.encode(state.mean[None])[0], steps, None, start.group, state.root)

@@ -32,6 +32,7 @@ class Asked:
     drawn: Drawn
     nit: int  # the generation in which they were handed out
     out: set[int]  # rows without a value
+    run: int = 0  # that has asked for them
 
 
 class Found(NamedTuple):
@@ -63,6 +64,14 @@ class Found(NamedTuple):
         """Its id, -1 if it has none."""
         ids = self.asked.drawn.ids
         return -1 if ids is None else int(ids[self.row])
+
+
+class Began(NamedTuple):
+    """The books when the present run began."""
+
+    nfev: int = 0
+    nit: int = 0  # moves
+    generations: int = 0
 
 
 class Mark(NamedTuple):
@@ -134,6 +143,7 @@ class Ledger:
         self.ranking, self.standing = ranking, ranking.start(shape)  # what it remembers
         self.nfev = self.nfailed = 0
         self.nit = 0  # moves of the distribution: generations, or parts of them (`Strategy.generations` counts)
+        self.run, self.began = 0, Began()  # restarts so far
         self.set_best(None, None)
         self.record = Record()
         self.clock = Clock()
@@ -148,7 +158,7 @@ class Ledger:
 
     def __getstate__(self) -> dict[str, Any]:
         # in copies and pickles without the memos of strategies, whose arrays may be parts of each other
-        asked = [Asked(kept.drawn._replace(memo=None), kept.nit, set(kept.out)) for kept in self.asked]
+        asked = [Asked(kept.drawn._replace(memo=None), kept.nit, set(kept.out), kept.run) for kept in self.asked]
         last = None if self.last is None else asked[self.asked.index(self.last)]
         return self.__dict__ | {"asked": asked, "last": last, "_by_point": {}, "_indexed": 0}
 
@@ -160,8 +170,13 @@ class Ledger:
 
     def hand_out(self, drawn: Drawn) -> None:
         """Note points that are now out."""
-        self.last = Asked(drawn, self.nit, set(range(len(drawn.points))))
+        self.last = Asked(drawn, self.nit, set(range(len(drawn.points))), self.run)
         self.asked.append(self.last)
+
+    def ask_again(self) -> None:
+        """All points of the last ask are out again, and not late."""
+        self.last = last = self.asked[-1]
+        last.nit, last.out = self.nit, set(range(len(last.drawn.points)))
 
     @property
     def out(self) -> list[Found]:
@@ -231,6 +246,19 @@ class Ledger:
         if (i := self.ranking.best(outcomes, self.best)) is not None:
             self.set_best(points[i].copy(), outcomes[i].copy())
 
+    def count_past(self, points: Array, outcomes: Array) -> None:
+        """Count outcomes of points of an earlier run, which say nothing of the present one."""
+        number = len(outcomes)
+        self.nfev, self.began = self.nfev + number, self.began._replace(nfev=self.began.nfev + number)
+        self.nfailed += int(np.isnan(outcomes[:, 0]).sum())
+        self.note_best(points, outcomes)
+
+    def begin_run(self, generations: int) -> None:
+        """Begin another run, after so many generations of all runs: only counts and what is out remain."""
+        self.run, self.began = self.run + 1, Began(self.nfev, self.nit, generations)
+        self.standing, self.record = self.ranking.start(self.injected.shape[1:]), Record()
+        self.last, self.reserve, self.lag, self.pool = None, None, 0.0, []
+
     def set_best(self, x: Array | None, outcome: Array | None) -> None:
         """Make a point with its outcome the best one, which may both be None."""
         self.best_x, self.best = x, outcome
@@ -240,7 +268,6 @@ class Ledger:
             outcome.setflags(write=False)
         self.best_f: float = row[0].item()
         self.feasible = bool(self.ranking.feasible(row[None])[0])
-        self.feasible_f = self.best_f if self.feasible else math.nan  # of a feasible point, NaN if there is none
 
     def end_generation(self, ranked: list[float], most_out: int) -> None:
         """Count a generation, or a part of one: points that are out belong to an older distribution from now on.

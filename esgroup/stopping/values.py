@@ -69,6 +69,7 @@ class Failed(Rule):
     """Holds where no evaluation of ten generations in a row gave a value."""
 
     name = "failed"
+    of_run = True
 
     def look(self, view: View) -> str | None:
         number = view.record.failed_in_a_row
@@ -89,6 +90,7 @@ class Stagnation(Rule):
 
     generations: int | None = None
     name = "stagnation"
+    of_run = True
 
     def __post_init__(self) -> None:
         if self.generations is not None:

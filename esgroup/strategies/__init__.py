@@ -1,7 +1,7 @@
 """Search strategies: samples with local coordinates, updates by ranks.
 
-`Strategy` is what every search is made of, `ModelSearch` one that is assisted by a surrogate, and `register` makes one of
-your own known to files and to `Searcher`.
+`Strategy` is what every search is made of, `ModelSearch` one that is assisted by a surrogate, and `register` makes one
+of your own known to files and to `Searcher`.
 """
 
 from esgroup.strategies.base import Criterion, Drawn, Strategy, Told

@@ -64,7 +64,7 @@ def _load_entry_points() -> None:
 
 def register_all() -> None:
     """Let all strategies and distributions be stored."""
-    from esgroup import options
+    from esgroup import options, restarts
     from esgroup.distributions import families, gaussian
     from esgroup.domains import Affine, Box, Fixed, Named
     from esgroup.space import Angle, Choice, Integer, Real, Space
@@ -74,6 +74,7 @@ def register_all() -> None:
     classes = {_loaded(name) for pair in _OURS.items() for name in pair}
     classes |= {gaussian.Gaussian, options.SearchOptions, vector.VectorSearch, in_domain.Within, model.ModelSearch}
     classes |= {product.ProductSearch, QuadraticSurrogate, Affine, Box, Fixed, Named, Space, Real, Integer, Angle}
+    classes |= {restarts.IPOP, restarts.BIPOP}
     univariate = _loaded("esgroup.distributions.univariate:Univariate")
     classes |= {value for value in vars(families).values() if isinstance(value, type) and issubclass(value, univariate)}
     for cls in classes - {univariate}:  # which is abstract

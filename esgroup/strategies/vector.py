@@ -96,8 +96,8 @@ class VectorSearch(Strategy):
     most: Array | None = None
     options: SearchOptions = _NO_DEVICES
     popsize: int = 10
-    correlation: Array | None = field(default=None, repr=False, metadata={"stored": False})
-    root: Array | None = field(default=None, repr=False, metadata={"stored": False})
+    correlation: Array | None = field(default=None, repr=False)
+    root: Array | None = field(default=None, repr=False)
     note: str = field(default="", repr=False, metadata={"stored": False})
 
     def __post_init__(self) -> None:

@@ -334,7 +334,7 @@ def test_options_of_vectors_are_refused() -> None:
             Searcher(start, **{name: value})
     with pytest.raises(TypeError, match="no argument 'popsiz': did you mean popsize"):
         Searcher(start, popsiz=4)
-    with pytest.raises(ValueError, match=r"restarts .*vectors.* Wishart"):
+    with pytest.raises(ValueError, match=r"restarts .*elsewhere.* Wishart"):
         esgroup.minimize(lambda w: 0.0, start, restarts="bipop")
 
 
