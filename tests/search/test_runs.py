@@ -9,6 +9,7 @@ import pytest
 import esgroup
 from esgroup import Choice, Integer, Real, Searcher, Space
 from esgroup.restarts import BIPOP, IPOP, Plan, Schedule
+from esgroup.stopping import TolX
 from tests.driver.support import Recorder, rastrigin, same
 from tests.search.test_strangers import OnePlusOne
 
@@ -149,3 +150,23 @@ def test_runs_of_bipop_have_their_share_in_a_loop_too() -> None:
     for (popsize, most), length in zip(seen, lengths, strict=True):
         assert most is None or length < most + popsize
     assert sum(most is not None for _, most in seen) >= 2
+
+
+def test_a_search_is_saved_between_the_end_of_a_run_and_the_next_one(tmp_path: Path) -> None:
+    search = Searcher(X0, 0.5, rng=4, restarts="bipop")
+    while not (search.runs and search.runs.is_over):
+        search.tell([rastrigin(x) for x in search.ask()])
+        assert not search.stop()
+    search.save(tmp_path / "run.npz")
+    loaded = Searcher.load(tmp_path / "run.npz")
+    assert np.array_equal(search.ask(), loaded.ask()) and search.restart == loaded.restart == 1
+
+
+def test_rules_look_at_a_run_after_its_first_generation() -> None:
+    search = Searcher(X0, 0.5, rng=4, restarts="ipop", stop=TolX(1e9))
+    search.tell([rastrigin(x) for x in search.ask()])
+    assert search.stop() == {} and search.restart == 0
+    search.ask()
+    assert search.restart == 1 and search.stop() == {}
+    search.ask()
+    assert search.restart == 1
