@@ -108,8 +108,9 @@ def test_it_is_judged_by_pairs_and_errors_of_values_that_are_new_to_it(name: str
     surrogate = SURROGATES[name]
     z = points(surrogate, surrogate.capacity)
     state = learned(surrogate, z, bowl(z), times=3)
-    new, values = points(surrogate, 6, seed=5), np.random.default_rng(6).standard_normal(6)
+    new = 2.0 * points(surrogate, 6, seed=5)
     predicted, size = surrogate.predict(state, new), surrogate.size(state)
+    values = predicted + 0.5 * size * np.random.default_rng(6).standard_normal(6)
     agreement, pairs, error = surrogate.judgement(state)
     for i in (4, 5):
         for j in range(i):
