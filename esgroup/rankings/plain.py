@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -32,10 +33,10 @@ class ByValue(Ranking):
         values = outcomes[:, 0]
         if not values.size:
             return None
-        i = values.argmin()
-        if values[i] != values[i]:  # NaN comes first
+        i = int(values.argmin())
+        if math.isnan(values.item(i)):  # NaN comes first
             good = np.flatnonzero(values == values)
             if not good.size:
                 return None
-            i = good[values[good].argmin()]
-        return int(i) if than is None or values[i] < than[0] else None
+            i = int(good[values[good].argmin()])
+        return i if than is None or values.item(i) < than.item(0) else None

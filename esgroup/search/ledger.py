@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,11 @@ class Asked:
     drawn: Drawn
     nit: int  # the generation in which they were handed out
     out: set[int]  # rows without a value
+
+    @cached_property
+    def keys(self) -> list[bytes]:
+        """A key for each of its points, by which it is recognised."""
+        return _keys(self.drawn.points)
 
 
 class Found(NamedTuple):
@@ -102,7 +108,7 @@ class Clock:
 
     def take_over(self) -> float:
         """The search has its turn; returns when it began, for `hand_over`."""
-        return time.monotonic() - jit.preparation()
+        return time.monotonic() - jit.prepared
 
     def hand_over(self, since: float, waited: float = 0.0, values: int = 0) -> None:
         """The search has worked since `take_over`, and the caller has its turn; its last one brought so many values."""
@@ -110,7 +116,7 @@ class Clock:
             self._waited, self._values = self._waited + waited, self._values + values
         self._turns += values > 0
         self._handed_over = now = time.monotonic()
-        self.own += now - jit.preparation() - since
+        self.own += now - jit.prepared - since
 
     @property
     def interval(self) -> float | None:
@@ -173,24 +179,18 @@ class Ledger:
 
         Points are copies: a row that is out does not keep the others in memory, and nobody can write to them.
         """
-        parts, missing = [], n
-        while missing:
-            drawn = draw(max(batch, missing)) if self.reserve is None else self.reserve
-            tags, ids = tags_of(drawn), ids_of(drawn)
-            first, rest = (
-                Drawn(drawn.points[some].copy(), drawn.local[some].copy(), tags[some], ids[some])
-                for some in (slice(None, missing), slice(missing, None))
-            )
-            parts.append(first)
-            self.reserve = rest if len(rest.points) else None
-            missing -= len(parts[-1].points)
-        points, local, tags, ids = (np.concatenate(arrays) for arrays in zip(*(p[:4] for p in parts), strict=True))
-        return Drawn(points, local, tags, ids)
+        parts = [] if self.reserve is None else [_columns(self.reserve)]
+        missing = n - (len(parts[0][0]) if parts else 0)
+        if missing > 0:
+            parts.append(_columns(draw(max(batch, missing))))
+        points, local, tags, ids = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        self.reserve = Drawn(points[n:], local[n:], tags[n:], ids[n:]) if len(points) > n else None
+        return Drawn(points[:n].copy(), local[:n].copy(), tags[:n].copy(), ids[:n].copy())
 
     def recognised(self, points: Array) -> list[Found | None]:
         """Where each point was asked for, None if it is not out; of points asked for twice, the older ask is first."""
         for asked in self.asked[self._indexed :]:
-            for row, key in enumerate(_keys(asked.drawn.points)):
+            for row, key in enumerate(asked.keys):
                 if row in asked.out:
                     self._by_point.setdefault(key, []).append(Found(asked, row))
         self._indexed = len(self.asked)
@@ -238,8 +238,8 @@ class Ledger:
         if x is not None and outcome is not None:
             x.setflags(write=False)
             outcome.setflags(write=False)
-        self.best_f: float = row[0].item()
-        self.feasible = bool(self.ranking.feasible(row[None])[0])
+        self.best_f: float = row.item(0)
+        self.feasible = not self.ranking.constrains or bool(self.ranking.feasible(row[None])[0])
         self.feasible_f = self.best_f if self.feasible else math.nan  # of a feasible point, NaN if there is none
 
     def end_generation(self, ranked: list[float], most_out: int) -> None:
@@ -272,10 +272,12 @@ class Ledger:
         for asked in self.asked[: self._indexed]:
             if not asked.out:
                 self._indexed -= 1
-                for key in _keys(asked.drawn.points):
-                    places = [place for place in self._by_point.pop(key, ()) if place.asked is not asked]
-                    if places:
-                        self._by_point[key] = places
+                for key in asked.keys:
+                    places = self._by_point.pop(key, [])
+                    if len(places) == 1 and places[0].asked is asked:  # mostly
+                        continue
+                    if others := [place for place in places if place.asked is not asked]:
+                        self._by_point[key] = others
 
     # ---- back and forth -----------------------------------------------------------------------------------------
 
@@ -302,6 +304,10 @@ def ids_of(drawn: Drawn) -> Indices:
     return np.full(len(drawn.points), -1) if drawn.ids is None else drawn.ids
 
 
+def _columns(drawn: Drawn) -> tuple[Array, Array, Indices, Indices]:
+    return drawn.points, drawn.local, tags_of(drawn), ids_of(drawn)
+
+
 def _keys(points: Array) -> list[bytes]:
     """A key for each point, the same for the same point."""
-    return [row.tobytes() for row in points + 0.0]  # without negative zeros
+    return [*map(np.ndarray.tobytes, points + 0.0)]  # without negative zeros

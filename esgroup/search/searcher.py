@@ -348,7 +348,7 @@ class Searcher:
             return
         samples = late.samples(self.strategy, self.state, ledger.nit, points, outcomes, found)
         pool = [*ledger.pool, samples]
-        if sum(len(part.outcomes) for part in pool) < late.generation_size(batch, ledger.lag):
+        if sum([len(part.outcomes) for part in pool]) < late.generation_size(batch, ledger.lag):
             self._keep(points, outcomes, found)
             ledger.pool = pool
             return
