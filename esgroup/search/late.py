@@ -63,7 +63,7 @@ def samples(
     rows: list[Any] = []
     tags, late, foreign = [0] * len(found), [], []
     for i, place in enumerate(found):
-        rows.append(None if place is None else place.local)  # as it was drawn
+        rows.append(None if place is None else place.asked.drawn.local[place.row])  # as it was drawn
         if place is None:
             foreign.append(i)
         elif place.asked.nit < nit:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,11 +32,7 @@ class Asked:
     drawn: Drawn
     nit: int  # the generation in which they were handed out
     out: set[int]  # rows without a value
-
-    @cached_property
-    def keys(self) -> list[bytes]:
-        """A key for each of its points, by which it is recognised."""
-        return _keys(self.drawn.points)
+    keys: Sequence[bytes] = ()  # of its points, once they are looked for
 
 
 class Found(NamedTuple):
@@ -94,6 +89,7 @@ class Clock:
         self.own = 0.0
         self._before, self._since = seconds, time.monotonic()
         self._handed_over: float | None = None  # when the caller had its turn
+        self._turn = 0.0  # seconds that the caller had it last
         self._turns, self._waited, self._values = 0, 0.0, 0
 
     @property
@@ -101,19 +97,16 @@ class Clock:
         """The time so far."""
         return self._before + time.monotonic() - self._since
 
-    @property
-    def turn(self) -> float:
-        """Seconds since the caller has its turn, 0 before it had one."""
-        return 0.0 if self._handed_over is None else time.monotonic() - self._handed_over
-
     def take_over(self) -> float:
         """The search has its turn; returns when it began, for `hand_over`."""
-        return time.monotonic() - jit.prepared
+        now = time.monotonic()
+        self._turn = 0.0 if self._handed_over is None else now - self._handed_over
+        return now - jit.prepared
 
-    def hand_over(self, since: float, waited: float = 0.0, values: int = 0) -> None:
+    def hand_over(self, since: float, values: int = 0) -> None:
         """The search has worked since `take_over`, and the caller has its turn; its last one brought so many values."""
         if values and self._turns:
-            self._waited, self._values = self._waited + waited, self._values + values
+            self._waited, self._values = self._waited + self._turn, self._values + values
         self._turns += values > 0
         self._handed_over = now = time.monotonic()
         self.own += now - jit.prepared - since
@@ -179,17 +172,20 @@ class Ledger:
 
         Points are copies: a row that is out does not keep the others in memory, and nobody can write to them.
         """
-        parts = [] if self.reserve is None else [_columns(self.reserve)]
-        missing = n - (len(parts[0][0]) if parts else 0)
+        reserve: Any = self.reserve
+        missing = n - (0 if reserve is None else len(reserve.points))
         if missing > 0:
-            parts.append(_columns(draw(max(batch, missing))))
-        points, local, tags, ids = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+            drawn = draw(max(batch, missing))
+            drawn = Drawn(drawn.points, drawn.local, tags_of(drawn), ids_of(drawn))
+            reserve = drawn if reserve is None else map(np.concatenate, [*zip(reserve, drawn, strict=True)][:4])
+        points, local, tags, ids, *_ = reserve
         self.reserve = Drawn(points[n:], local[n:], tags[n:], ids[n:]) if len(points) > n else None
         return Drawn(points[:n].copy(), local[:n].copy(), tags[:n].copy(), ids[:n].copy())
 
     def recognised(self, points: Array) -> list[Found | None]:
         """Where each point was asked for, None if it is not out; of points asked for twice, the older ask is first."""
         for asked in self.asked[self._indexed :]:
+            asked.keys = _keys(asked.drawn.points)
             for row, key in enumerate(asked.keys):
                 if row in asked.out:
                     self._by_point.setdefault(key, []).append(Found(asked, row))
@@ -209,10 +205,6 @@ class Ledger:
                 place.asked.out.discard(place.row)
                 if place.asked is self.last:
                     self.last = None
-
-    def age(self, place: Found | None) -> int:
-        """How many generations have ended since a point was asked for; 0 if it was not."""
-        return 0 if place is None else self.nit - place.asked.nit
 
     # ---- values -------------------------------------------------------------------------------------------------
 
@@ -302,10 +294,6 @@ def tags_of(drawn: Drawn) -> Indices:
 def ids_of(drawn: Drawn) -> Indices:
     """The ids of points, -1 where there are none."""
     return np.full(len(drawn.points), -1) if drawn.ids is None else drawn.ids
-
-
-def _columns(drawn: Drawn) -> tuple[Array, Array, Indices, Indices]:
-    return drawn.points, drawn.local, tags_of(drawn), ids_of(drawn)
 
 
 def _keys(points: Array) -> list[bytes]:

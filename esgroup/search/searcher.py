@@ -282,9 +282,9 @@ class Searcher:
             If tell(fitness) has no ask to belong to.
         """
         clock, before = self.ledger.clock, self.ledger.nfev
-        waited, since = clock.turn, clock.take_over()
+        since = clock.take_over()
         self._tell(told, constraints)
-        clock.hand_over(since, waited, self.ledger.nfev - before)
+        clock.hand_over(since, self.ledger.nfev - before)
 
     def _tell(self, told: tuple[Any, ...], constraints: Any) -> None:
         one = told[0] if len(told) == 1 else None
@@ -338,7 +338,8 @@ class Searcher:
         Less than a generation is kept; once there is one, the distribution moves with all that is there.
         """
         ledger, batch = self.ledger, self.batch_size
-        moving, ledger.lag = late.judged(ledger.lag, [ledger.age(place) for place in found], batch)
+        ages = [0 if place is None else ledger.nit - place.asked.nit for place in found]  # in generations
+        moving, ledger.lag = late.judged(ledger.lag, ages, batch)
         if not all(moving):
             ledger.note_best(points, outcomes)  # before the order changes
             still = np.logical_not(moving)
@@ -348,11 +349,12 @@ class Searcher:
             return
         samples = late.samples(self.strategy, self.state, ledger.nit, points, outcomes, found)
         pool = [*ledger.pool, samples]
-        if sum([len(part.outcomes) for part in pool]) < late.generation_size(batch, ledger.lag):
+        parts = [*zip(*pool, strict=True)]
+        if sum(map(len, parts[0])) < late.generation_size(batch, ledger.lag):
             self._keep(points, outcomes, found)
             ledger.pool = pool
             return
-        local, tags, pooled = (np.concatenate(parts) for parts in zip(*pool, strict=True))
+        local, tags, pooled = map(np.concatenate, parts)
         self._move(points, local, tags, pooled, samples.outcomes, _ids(found), None)
         ledger.pool = []
 
