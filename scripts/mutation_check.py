@@ -313,7 +313,7 @@ FAULTS = [
     Fault("rest: infeasible points count", "rankings/lagrangian.py", "outcomes[:, 1:]) == 0.0)", "outcomes[:, 1:]) >= 0.0)"),
     Fault("lagrangian: infeasible points may be the best", "rankings/lagrangian.py", "np.lexsort((compared[:, 0], self.violation(compared[:, 1:])))", "np.lexsort((self.violation(compared[:, 1:]), compared[:, 0]))"),
     Fault("ranking: the best of a run is that of the last", "driver/restarted.py", "ranking.best(ledger.best[None], past.best) == 0", "ranking.best(ledger.best[None]) == 0"),
-    Fault("ranking: ties are for the newest", "rankings/plain.py", "values.item(i) < than.item(0)", "values.item(i) <= than.item(0)"),
+    Fault("ranking: ties are for the newest", "rankings/plain.py", "outcomes.item(i) < than.item(0)", "outcomes.item(i) <= than.item(0)"),
     Fault("ranking: what is not feasible is remembered as it is", "search/searcher.py", "np.where(counts, values, math.inf)", "values"),
     Fault("ranking: tried points have a sample's coordinates", "rankings/lagrangian.py", "if not strategy.knows_inner:", "if False:"),
     Fault("ranking: steps of the variance", "strategies/base.py", "point[varies] += stds[varies] * z", "point[varies] += stds[varies] ** 2 * z"),

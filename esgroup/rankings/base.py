@@ -50,13 +50,11 @@ class Ranking(ABC):
     # Which of these hooks a class fills: a search looks here rather than make calls that do nothing.
     remembers: ClassVar[bool] = False
     places: ClassVar[bool] = False
-    constrains: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.remembers = cls.counted is not Ranking.counted
         cls.places = cls.placed is not Ranking.placed
-        cls.constrains = cls.feasible is not Ranking.feasible
 
     # ---- must ---------------------------------------------------------------------------------------------------
 

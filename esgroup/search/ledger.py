@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,11 @@ class Asked:
     drawn: Drawn
     nit: int  # the generation in which they were handed out
     out: set[int]  # rows without a value
-    keys: Sequence[bytes] = ()  # of its points, once they are looked for
+
+    @cached_property
+    def keys(self) -> list[bytes]:
+        """A key for each of its points, by which it is recognised."""
+        return _keys(self.drawn.points)
 
 
 class Found(NamedTuple):
@@ -185,7 +190,6 @@ class Ledger:
     def recognised(self, points: Array) -> list[Found | None]:
         """Where each point was asked for, None if it is not out; of points asked for twice, the older ask is first."""
         for asked in self.asked[self._indexed :]:
-            asked.keys = _keys(asked.drawn.points)
             for row, key in enumerate(asked.keys):
                 if row in asked.out:
                     self._by_point.setdefault(key, []).append(Found(asked, row))
@@ -212,7 +216,8 @@ class Ledger:
         """Count outcomes, some of which may have failed, and keep the best point."""
         values = outcomes[:, 0]
         self.nfev += len(values)
-        self.nfailed += int(np.count_nonzero(values != values))
+        if math.isnan(values.item(values.argmin())):  # NaN comes first
+            self.nfailed += int(np.count_nonzero(values != values))
         if self.ranking.remembers:
             self.standing = self.ranking.counted(self.standing, points, outcomes)
         if (i := self.ranking.best(outcomes, self.best)) is not None:
@@ -226,13 +231,17 @@ class Ledger:
     def set_best(self, x: Array | None, outcome: Array | None) -> None:
         """Make a point with its outcome the best one, which may both be None."""
         self.best_x, self.best = x, outcome
-        row = np.full(1 + self.ranking.columns, math.nan) if outcome is None else outcome
+        self.best_f = math.nan
         if x is not None and outcome is not None:
             x.setflags(write=False)
             outcome.setflags(write=False)
-        self.best_f: float = row.item(0)
-        self.feasible = not self.ranking.constrains or bool(self.ranking.feasible(row[None])[0])
-        self.feasible_f = self.best_f if self.feasible else math.nan  # of a feasible point, NaN if there is none
+            self.best_f = outcome.item(0)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the best point can be the answer."""
+        row = np.full(1 + self.ranking.columns, math.nan) if self.best is None else self.best
+        return bool(self.ranking.feasible(row[None])[0])
 
     def end_generation(self, ranked: list[float], most_out: int) -> None:
         """Count a generation, or a part of one: points that are out belong to an older distribution from now on.

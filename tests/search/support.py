@@ -146,7 +146,7 @@ def anatomy(part: Any) -> Any:
         kinds = type(part).__mro__
         derived = {name for kind in kinds for name, what in vars(kind).items() if isinstance(what, cached_property)}
         not_stored = {"correlation", "root", "note"}
-        skipped = derived | not_stored | {"clock", "looks", "_spare", "_looked", "_by_point", "_indexed", "keys"}
+        skipped = derived | not_stored | {"clock", "looks", "_spare", "_looked", "_by_point", "_indexed"}
         return {name: anatomy(one) for name, one in vars(part).items() if name not in skipped}
     return repr(part)
 
