@@ -10,9 +10,10 @@ import time
 from collections.abc import Hashable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from esgroup.driver.worker_pool import (
     TICK,
@@ -31,7 +32,8 @@ from esgroup.driver.worker_pool import (
 _FRESH = 2.0  # seconds after which the scheduler of a cluster is asked again for the number of its threads
 
 
-class _Job(NamedTuple):
+@dataclass
+class _Job:
     """A point on its way."""
 
     key: Hashable
