@@ -17,6 +17,9 @@ from esgroup.rankings import Ranking
 from esgroup.stopping.values import Record
 from esgroup.strategies.base import Drawn, Indices
 
+_MOST_OUT = 10_000  # points that are remembered while they are out,
+_MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
+
 
 class PooledSamples(NamedTuple):
     """Local coordinates, tags and outcomes of points: less than a generation of them waits in the pool."""
@@ -214,10 +217,9 @@ class Ledger:
 
     def count(self, points: Array, outcomes: Array) -> None:
         """Count outcomes, some of which may have failed, and keep the best point."""
-        values = outcomes[:, 0]
-        self.nfev += len(values)
-        if math.isnan(values.item(values.argmin())):  # NaN comes first
-            self.nfailed += int(np.count_nonzero(values != values))
+        self.nfev += len(outcomes)
+        if math.isnan(outcomes.item(outcomes.argmin())):  # NaN comes first
+            self.nfailed += int(np.count_nonzero(np.isnan(outcomes[:, 0])))
         if self.ranking.remembers:
             self.standing = self.ranking.counted(self.standing, points, outcomes)
         if (i := self.ranking.best(outcomes, self.best)) is not None:
@@ -243,10 +245,11 @@ class Ledger:
         row = np.full(1 + self.ranking.columns, math.nan) if self.best is None else self.best
         return bool(self.ranking.feasible(row[None])[0])
 
-    def end_generation(self, ranked: list[float], most_out: int) -> None:
+    def end_generation(self, ranked: list[float], width: int) -> None:
         """Count a generation, or a part of one: points that are out belong to an older distribution from now on.
 
-        Asks with at most `most_out` points together are remembered, the newest ones: some may never be told.
+        The newest asks are remembered, as many as memory allows: some may never be told. Points have local coordinates
+        of this width.
         """
         self.record.add(ranked)
         self.nit += 1
@@ -255,9 +258,10 @@ class Ledger:
         if len(asked) == 1 and not (asked[0].out or self._indexed):  # mostly: all points of the last ask were told
             self.asked = []
         elif asked:
-            self._forget(most_out)
+            self._forget(max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // width)))
 
     def _forget(self, most_out: int) -> None:
+        """Forget all asks but the newest ones with at most so many points that are out."""
         kept, number = [], 0
         for asked in reversed(self.asked):
             number += len(asked.drawn.points) if asked.out else 0

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from esgroup.search.snapshot import Parts
     from esgroup.space import Space
 
-_MOST_OUT = 10_000  # points that are remembered while they are out,
-_MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
-
 
 @checks.explained
 @documented
@@ -397,7 +394,7 @@ class Searcher:
             self.state = strategy.update(self.state, told, self.state)
         elif strategy.every_value:
             self._tell_values(points, new, ids)
-        ledger.end_generation(ranked, max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // len(local[0]))))
+        ledger.end_generation(ranked, local.shape[1])
         if strategy.hands_over and (successor := strategy.successor(self.state)) is not None:
             self._hand_over(*successor)
 
