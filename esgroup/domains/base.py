@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -152,9 +153,19 @@ class Domain(ABC):
         """Return limits of standard deviations that hold everywhere; least ones are those of integers."""
         return Limits()
 
+    @cached_property
+    def has_limits_at(self) -> bool:
+        """Whether `limits_at` may be anything but None."""
+        return type(self).limits_at is not Domain.limits_at
+
     def limits_at(self, mean: Array, popsize: int) -> Limits | None:
         """Return what holds about a mean (size,) besides; None if there is nothing."""
         return None
+
+    @cached_property
+    def has_idle(self) -> bool:
+        """Whether `idle` may be anything but None."""
+        return type(self).idle is not Domain.idle
 
     def idle(self, mean: Array) -> Mask | None:
         """Return which entries of y do not become narrow at an optimum with this mean (size,); None if all do."""

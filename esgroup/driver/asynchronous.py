@@ -60,7 +60,7 @@ class Asynchronous(SearchRun):
                 self._arrived.extend(collected(self._pool, self.evaluation.eval_timeout, wanted=wanted))
         if self._arrived:
             self._tell_next()
-        if self._told < self.search.popsize and (self._out or not self._over):
+        if self._told < self.search.strategy.popsize and (self._out or not self._over):
             return False
         self._told = 0
         return True

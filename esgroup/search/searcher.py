@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from esgroup.search.snapshot import Parts
     from esgroup.space import Space
 
-_MOST_OUT = 10_000  # points that are remembered while they are out,
-_MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
-
 
 @checks.explained
 @documented
@@ -311,9 +308,9 @@ class Searcher:
             If tell(fitness) has no ask to belong to.
         """
         clock, before = self.ledger.clock, self.ledger.nfev
-        waited, since = clock.turn, clock.take_over()
+        since = clock.take_over()
         self._tell(told, constraints)
-        clock.hand_over(since, waited, self.ledger.nfev - before)
+        clock.hand_over(since, self.ledger.nfev - before)
 
     def _tell(self, told: tuple[Any, ...], constraints: Any) -> None:
         one = told[0] if len(told) == 1 else None
@@ -372,7 +369,8 @@ class Searcher:
             ledger.count_past(points[past], outcomes[past])
             rest = np.logical_not(past)
             points, outcomes, found = points[rest], outcomes[rest], list(itertools.compress(found, rest))
-        moving, ledger.lag = late.judged(ledger.lag, [ledger.age(place) for place in found], batch)
+        ages = [0 if place is None else ledger.nit - place.asked.nit for place in found]  # in generations
+        moving, ledger.lag = late.judged(ledger.lag, ages, batch)
         if not all(moving):
             ledger.note_best(points, outcomes)  # before the order changes
             still = np.logical_not(moving)
@@ -382,11 +380,12 @@ class Searcher:
             return
         samples = late.samples(self.strategy, self.state, ledger.nit, points, outcomes, found)
         pool = [*ledger.pool, samples]
-        if sum(len(part.outcomes) for part in pool) < late.generation_size(batch, ledger.lag):
+        parts = [*zip(*pool, strict=True)]
+        if sum(map(len, parts[0])) < late.generation_size(batch, ledger.lag):
             self._keep(points, outcomes, found)
             ledger.pool = pool
             return
-        local, tags, pooled = (np.concatenate(parts) for parts in zip(*pool, strict=True))
+        local, tags, pooled = map(np.concatenate, parts)
         self._move(points, local, tags, pooled, samples.outcomes, _ids(found), None)
         ledger.pool = []
 
@@ -429,7 +428,7 @@ class Searcher:
             self.state = strategy.update(self.state, told, self.state)
         elif strategy.every_value:
             self._tell_values(points, new, ids)
-        ledger.end_generation(ranked, max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // len(local[0]))))
+        ledger.end_generation(ranked, local.shape[1])
         if strategy.hands_over and (successor := strategy.successor(self.state)) is not None:
             self._hand_over(*successor)
 

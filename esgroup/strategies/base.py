@@ -70,7 +70,8 @@ class Criterion(NamedTuple):
     name: str
     every: int  # generations between two looks, after which the answer stands until the next; 0: always look
     look: Callable[[Any, Array], dict[str, str]]  # state and first `spread` to reasons by name, none to go on
-    # relative size of the distribution at which its reasons wait as long as values get better (`still_improving`)
+    # Relative size of the distribution at which the reason `stopping.values.NARROW` waits as long as values get better
+    # (`still_improving`); then it is "tolx".
     waits_at: float = 0.0
 
 

@@ -66,7 +66,7 @@ class ProductSearch(Strategy):
     def domain(self) -> Arrays:
         return Arrays((self._width + self.choices.shape[0],))
 
-    @property
+    @cached_property
     def popsize(self) -> int:
         return self.numbers.popsize
 

@@ -18,6 +18,7 @@ from esgroup.files import states
 from esgroup.groups import Diagonal, Full, Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
+from esgroup.stopping.values import NARROW
 from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.base import (
     AT_BOUNDS,
@@ -422,8 +423,7 @@ class VectorSearch(Strategy):
         # inverts A. "condition" decomposes A, though only where a bound on it is near the limit.
         often = 10 if self.evolution.carries_inverse else 100
         return (
-            Criterion("spread", max(1, seldom), self._spread_reasons),
-            Criterion("width", max(1, seldom), self._width_reasons, waits_at=NARROWEST),
+            Criterion("spread", max(1, seldom), self._spread_reasons, waits_at=NARROWEST),
             Criterion("axis", max(often, seldom), self._axis_reasons),
             Criterion("condition", max(min(100, max(often, self.size)), seldom), self._condition_reasons),
         )
@@ -439,7 +439,7 @@ class VectorSearch(Strategy):
         return int(self._shrinking.argmax()) if self._shrinking.any() else None
 
     def _spread_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
-        """Whether the distribution is a point, or beyond all bounds.
+        """Whether the distribution is a point, as narrow as it may become (`_keep_width`), or beyond all bounds.
 
         A distribution that has shrunk to a point has found one. One that was a point from the start has not searched:
         a search can start from the distribution of another one that has ended.
@@ -458,13 +458,9 @@ class VectorSearch(Strategy):
             reasons = _shrunk(relative, precise=True)
         if not np.isfinite(stds).all() or (stds / first).max() > DIVERGENCE:
             reasons["divergence"] = f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"
+        if relative.size and relative.max() <= 1.001 * NARROWEST:  # rounding apart
+            reasons[NARROW] = _shrunk(relative, precise=False)["tolx"]
         return reasons
-
-    def _width_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
-        """Whether the distribution is as narrow as it may become (`_keep_width`)."""
-        relative = (self.spread(state) / first)[self._shrinking]
-        narrow = relative.size > 0 and relative.max() <= 1.001 * NARROWEST  # rounding apart
-        return _shrunk(relative, precise=False) if narrow and not unresolved(self.mean0, first).any() else {}
 
     def _axis_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
         """Whether the distribution is so thin somewhere that the mean cannot follow: most of its axes are rounding.
