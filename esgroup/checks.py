@@ -290,3 +290,30 @@ def _meant(function: str, given: str, known: list[str]) -> str:
     if function == "Space":
         return f"name parameters in a dict, Space({{{given!r}: Real(0, 1)}})"
     return f"help({function}) lists its arguments"
+
+
+def check_symmetric(name: str, matrices: Array) -> None:
+    """Raise an error that names the first matrix that differs from its transpose by more than rounding."""
+    gaps = np.abs(matrices - matrices.swapaxes(-1, -2)).max(axis=(-2, -1), initial=0.0)
+    bad = np.flatnonzero(gaps > 1e-10 * np.abs(matrices).max(axis=(-2, -1), initial=0.0))
+    if len(bad):
+        where = name if matrices.ndim == 2 else f"{name}[{bad[0]}]"
+        gap = np.atleast_1d(gaps)[bad[0]]
+        raise ValueError(f"{where} must be symmetric, but differs from its transpose by {gap:.3g}")
+
+
+def positive_roots(name: str, matrices: Array) -> Array:
+    """Cholesky factors of symmetric matrices, or an error that names the first that is not positive definite."""
+    try:
+        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        smallest = np.atleast_1d(np.linalg.eigvalsh(matrices)[..., 0])
+        worst = int(np.argmin(smallest))
+        where = name if matrices.ndim == 2 else f"{name}[{worst}]"
+        raise ValueError(f"{where} {not_positive_definite(smallest[worst])}") from None
+
+
+def symmetric_part(matrices: Array) -> Array:
+    """(X + X^T) / 2."""
+    half: Array = (matrices + matrices.swapaxes(-1, -2)) / 2
+    return half

@@ -61,10 +61,14 @@ class SearchOptions:
         "Values in a generation; by default 4 + floor(3 ln dim).",
         command=OnCommandLine(int | None, "Points in a generation."),
     )
-    bounds: Any = _option(None, "SciPy's Bounds, a pair of numbers for all coordinates, or a pair for each.")
+    bounds: Any = _option(
+        None,
+        "SciPy's Bounds, a pair of numbers for all coordinates, or a pair for each; of matrices a pair of numbers or "
+        "of matrices. With a `Space`, a mapping of names to pairs, which hold beside those of the parameters.",
+    )
     algorithm: Algorithm = _option(
         "default",
-        '"paper" is the plain published update, without the devices of evolution strategies.',
+        '"paper" is the plain published update, without devices but those that are asked for.',
         accepts=("default", "paper"),
         stored=True,
         command=OnCommandLine(Algorithm, "paper: the plain update."),
@@ -112,7 +116,11 @@ class SearchOptions:
         accepts=(None, "auto", "quadratic"),
         command=OnCommandLine(Model | None, "Learn a model of the function; auto: if max_evals is small."),
     )
-    cov0: Any = _option(None, "The first covariance, which is multiplied by sigma0^2.")
+    cov0: Any = _option(
+        None,
+        "The first covariance, which is multiplied by sigma0^2. With a `Space` that of all its numbers, in the "
+        "coordinates that are searched: of logarithms where log=True.",
+    )
     fixed: Any = _option(
         None,
         "Coordinates that stay at x0 (indices or a mask) or at given values (a mapping). With a `Space`, a mapping of "
@@ -121,7 +129,7 @@ class SearchOptions:
     )
     integer: Any = _option(
         None,
-        "Coordinates that are whole numbers: True, indices or a mask.",
+        "Coordinates that are whole numbers: True, indices or a mask. With a `Space`, names of Real parameters.",
         command=OnCommandLine(str | None, "Variables that are whole numbers: 0,2, or all."),
     )
 
@@ -132,12 +140,6 @@ class SearchOptions:
                 continue
             kind = TypeError if accepts == (True, False) else ValueError
             raise kind(f"{one.name} must be {' or '.join(map(repr, accepts))}, got {value!r}")
-        if self.algorithm == "paper" and (self.decoding is True or self.noise is not None or self.step_size != "csa"):
-            raise ValueError(
-                "algorithm='paper' is the plain published update: it takes neither decoding nor noise nor step_size"
-            )
-        if self.mirrored and self.step_size == "tpa":
-            raise ValueError("mirrored and step_size='tpa' both shape the samples: choose one of them")
 
     def stored(self) -> SearchOptions:
         """The options that a checkpoint holds; the others are known from bounds, structure and popsize."""

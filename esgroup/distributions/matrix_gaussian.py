@@ -28,6 +28,10 @@ class BlockwiseKronecker(Kronecker):
     def transposed(self) -> BlockwiseKronecker:
         return BlockwiseKronecker(self.first.transposed, self.second.transposed)
 
+    def _from_covariance(self, covariance: Array) -> Array:
+        """The nearest element, which the exact gradient leads to."""
+        return Kronecker(self.first, self.second)._from_covariance(covariance)
+
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
         mean = float(weights @ np.vecdot(left, right)) / self.dim  # s + t, so that the shift of G + t I is s - t
         return super()._project(left, right, weights, 2 * shift - mean)

@@ -176,7 +176,7 @@ class Wishart(Distribution):
         half = self.group._apply_transposed(state.root, w.reshape(-1, self.dim)).reshape(-1, *self.shape)  # W B
         rows = np.ascontiguousarray(half.swapaxes(1, 2)).reshape(-1, self.dim)
         z = self.group._apply_transposed(state.root, rows).reshape(w.shape)
-        return positive_roots("points", (z + z.swapaxes(-1, -2)) / 2)
+        return checks.positive_roots("points", (z + z.swapaxes(-1, -2)) / 2)
 
     def log_density(self, state: WishartState, points: Any) -> Array:
         """log q(W) of one point or of several.
@@ -246,9 +246,9 @@ class Wishart(Distribution):
         if len(f) == 0:
             raise ValueError("factors must have at least one sample, got none")
         n = self.dof_of(state)
-        k = self._pulled(state, symmetric_part(g))
+        k = self._pulled(state, checks.symmetric_part(g))
         product = f @ (f.swapaxes(1, 2) @ k)  # Z K
-        m = self._projected(symmetric_part(2 * product.mean(axis=0))) / -n
+        m = self._projected(checks.symmetric_part(2 * product.mean(axis=0))) / -n
         slope = 2 * float(np.vdot(k @ f, self._factor_slopes(state, f))) / len(f)
         return WishartStep(np.array(2 * slope / self._dof_fisher(state) * _sigmoid(state)), m)
 
@@ -267,7 +267,7 @@ class Wishart(Distribution):
         """B^-1 G B^-T of symmetric matrices."""
         half = self.group._solve(state.root, g.reshape(-1, self.dim)).reshape(g.shape)  # G B^-T
         rows = np.ascontiguousarray(half.swapaxes(1, 2)).reshape(-1, self.dim)
-        return symmetric_part(self.group._solve(state.root, rows).reshape(g.shape))
+        return checks.symmetric_part(self.group._solve(state.root, rows).reshape(g.shape))
 
     def _projected(self, matrix: Array) -> Array:
         return self.group._project_columns(np.ascontiguousarray(matrix[:, self.group.hub]), np.diagonal(matrix).copy())
@@ -318,7 +318,7 @@ class Wishart(Distribution):
     def _points(self, points: Any) -> Array:
         single = np.ndim(points) == 2
         w = checks.real_array("points", points, self.shape if single else (None, *self.shape))
-        check_symmetric("points", w)
+        checks.check_symmetric("points", w)
         return w
 
 
@@ -353,27 +353,6 @@ def _entries_below(p: int) -> NDArray[np.int64]:
     return np.flatnonzero(np.tri(p, k=-1))
 
 
-def check_symmetric(name: str, matrices: Array) -> None:
-    """Raise an error that names the first matrix that differs from its transpose by more than rounding."""
-    gaps = np.abs(matrices - matrices.swapaxes(-1, -2)).max(axis=(-2, -1), initial=0.0)
-    bad = np.flatnonzero(gaps > 1e-10 * np.abs(matrices).max(axis=(-2, -1), initial=0.0))
-    if len(bad):
-        where = name if matrices.ndim == 2 else f"{name}[{bad[0]}]"
-        gap = np.atleast_1d(gaps)[bad[0]]
-        raise ValueError(f"{where} must be symmetric, but differs from its transpose by {gap:.3g}")
-
-
-def positive_roots(name: str, matrices: Array) -> Array:
-    """Cholesky factors of symmetric matrices, or an error that names the first that is not positive definite."""
-    try:
-        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        smallest = np.atleast_1d(np.linalg.eigvalsh(matrices)[..., 0])
-        worst = int(np.argmin(smallest))
-        where = name if matrices.ndim == 2 else f"{name}[{worst}]"
-        raise ValueError(f"{where} {checks.not_positive_definite(smallest[worst])}") from None
-
-
 def log_det_excess(factors: Array) -> Array:
     """log|Z| - tr Z + p <= 0 of Z = F F^T, F lower triangular, without cancellation near Z = I."""
     diagonal = np.diagonal(factors, axis1=-2, axis2=-1)
@@ -386,10 +365,4 @@ def log_det_excess(factors: Array) -> Array:
 
 def gram(rows: Array) -> Array:
     """R^T R, symmetric to the last bit."""
-    return symmetric_part(rows.swapaxes(-1, -2) @ rows)
-
-
-def symmetric_part(matrices: Array) -> Array:
-    """(X + X^T) / 2."""
-    half: Array = (matrices + matrices.swapaxes(-1, -2)) / 2
-    return half
+    return checks.symmetric_part(rows.swapaxes(-1, -2) @ rows)

@@ -3,8 +3,11 @@
 `Domain` is the protocol; `Box` and `Named`, the points of a `Space`, are domains.
 """
 
-from esgroup.domains.base import Affine, Arrays, Domain, Fixed, Limits, Place, register
-from esgroup.domains.box import Box
+from esgroup.domains.base import Affine, Arrays, Domain, Limits, Place, Shaped, register
+from esgroup.domains.box import Box, Fixed
 from esgroup.domains.named import Named
+from esgroup.domains.positive import PositiveDefinite
 
-__all__ = ["Affine", "Arrays", "Box", "Domain", "Fixed", "Limits", "Named", "Place", "register"]
+__all__ = [
+    "Affine", "Arrays", "Box", "Domain", "Fixed", "Limits", "Named", "Place", "PositiveDefinite", "Shaped", "register",
+]  # fmt: skip

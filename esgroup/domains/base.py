@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -202,7 +202,7 @@ class Arrays(Domain):
     """Arrays of one shape, as they are: y is a point read row by row. `rule` raises ValueError for points outside."""
 
     shape: tuple[int, ...]
-    rule: Callable[[str, Array], Any] | None = None
+    rule: Callable[[str, Array], Any] | None = field(default=None, metadata={"stored": False})
 
     @property
     def size(self) -> int:
@@ -257,37 +257,28 @@ class Affine(Domain):
 
 
 @dataclass(frozen=True, eq=False)
-class Fixed(Domain):
-    """Points some of whose entries are fixed, while y has them all: for a strategy that searches all variables.
+class Shaped(Domain):
+    """Arrays of a shape whose entries, read row by row, are a point of another domain, such as a box."""
 
-    The entries of y that are fixed change nothing. (A `Box` has no such entries in its y.)
-    """
-
-    values: Array
-    fixed: Mask
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.values.shape
+    shape: tuple[int, ...]
+    entries: Domain
 
     @property
     def size(self) -> int:
-        return len(self.values)
+        return math.prod(self.shape)
 
     def decode(self, y: Array) -> Array:
-        return np.where(self.fixed, self.values, y)
+        return y.reshape(-1, *self.shape).copy()
 
     def encode(self, points: Array, near: Array | None = None) -> Array:
-        return np.where(self.fixed, self.values if near is None else near, points)
+        return points.reshape(len(points), -1)
 
     def check(self, name: str, points: Array) -> None:
-        wrong = self.fixed & (points != self.values)
-        if wrong.any():
-            i, j = np.argwhere(wrong)[0].tolist()
-            raise ValueError(f"{name}[{i}, {j}] must be {self.values[j]}, where it is fixed, got {points[i, j]}")
+        super().check(name, points)
+        self.entries.check(name, self.encode(points))
 
-    def stds(self, mean: Array, stds: Array) -> Array:
-        return np.where(self.fixed, 0.0, stds)
+    def inside(self, points: Array) -> Mask:
+        return self.entries.inside(self.encode(points))
 
 
 def _is_row(value: Any) -> bool:

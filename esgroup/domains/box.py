@@ -120,7 +120,7 @@ class Box(Domain):
 
     def behind(self, y: Array, mean: Array) -> Mask:
         """Return which points y (n, size) are on the other side of a mirror than the point `mean` (size,)."""
-        low, high = self._mirrors
+        low, high = self.mirrors
         here = (mean >= low) & (mean <= high)  # else it is behind a mirror itself, from where its image is searched
         beyond: Mask = np.any(((y < low) | (y > high)) & here, axis=1)
         return beyond
@@ -235,7 +235,7 @@ class Box(Domain):
         return np.flatnonzero(self.integer[self.free])
 
     @cached_property
-    def _mirrors(self) -> tuple[Array, Array]:
+    def mirrors(self) -> tuple[Array, Array]:
         """The least and the largest y (size,) before points repeat; half an integer is rounded to its bound."""
         bend, half = self._bend, 0.5 * self.integer[self.free]
         return bend.lower - bend.lower_margin - half, bend.upper + bend.upper_margin + half
@@ -253,6 +253,48 @@ class Box(Domain):
         low, high = (np.minimum(most, 0.5 * np.maximum(steps, gap)) for gap in (x0 - lower, upper - x0))
         low, high = np.where(np.isfinite(lower), low, 0.0), np.where(np.isfinite(upper), high, 0.0)
         return Bend(lower[free], upper[free], low[free], high[free])
+
+@dataclass(frozen=True, eq=False)
+class Fixed(Domain):
+    """Points of a box some of whose variables are fixed, while y has them all: for a strategy that searches them all.
+
+    The entries of y that are fixed change nothing. (The y of a `Box` has no such entries.)
+    """
+
+    box: Box
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.box.shape
+
+    @property
+    def size(self) -> int:
+        return len(self.box.x0)
+
+    @cached_property
+    def free(self) -> Box:
+        """The box of all variables, without limits where they are fixed."""
+        box, fixed = self.box, self.box.fixed
+        lower, upper = np.where(fixed, -math.inf, box.lower), np.where(fixed, math.inf, box.upper)
+        return replace(box, lower=lower, upper=upper, fixed=np.zeros_like(fixed), integer=box.integer & ~fixed)
+
+    def decode(self, y: Array) -> Array:
+        return np.where(self.box.fixed, self.box.x0, y)
+
+    def encode(self, points: Array, near: Array | None = None) -> Array:
+        return np.where(self.box.fixed, self.box.x0 if near is None else near, points)
+
+    def check(self, name: str, points: Array) -> None:
+        self.box.check(name, points)
+
+    def inside(self, points: Array) -> Mask:
+        return self.box.inside(points)
+
+    def stds(self, mean: Array, stds: Array) -> Array:
+        return np.where(self.box.fixed, 0.0, stds)
+
+    def idle(self, mean: Array) -> Mask:
+        return self.box.fixed
 
 
 def margin(size: int, popsize: int) -> float:
@@ -438,6 +480,20 @@ def parse_bounds(bounds: Any, dim: int) -> tuple[Array, Array, str]:
     _refuse_bounds(lower > upper, lower, upper, "must have lower <= upper", hint)
     _refuse_bounds((lower == math.inf) | (upper == -math.inf), lower, upper, "must leave room for finite numbers", hint)
     return lower, upper, hint
+
+
+def bounds_of_entries(bounds: Any, shape: tuple[int, ...]) -> Array:
+    """Return pairs (lower, upper) of the entries of an array, read row by row, from numbers or arrays of its shape."""
+    sides = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") and hasattr(bounds, "ub") else bounds
+    wanted = f"bounds must be a pair (lower, upper) of numbers or of arrays of shape {shape}"
+    if not isinstance(sides, (list, tuple)) or len(sides) != 2:
+        raise ValueError(f"{wanted}, got {bounds!r}")
+    open_at = -math.inf, math.inf
+    try:
+        given = [open_at[i] if side is None else side for i, side in enumerate(sides)]
+        return np.column_stack([np.broadcast_to(np.asarray(side, np.float64), shape).ravel() for side in given])
+    except (TypeError, ValueError):
+        raise ValueError(f"{wanted}, got {bounds!r}") from None
 
 
 def whole_bounds(lower: Array, upper: Array, integer: NDArray[np.bool_]) -> tuple[Array, Array]:

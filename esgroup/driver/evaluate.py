@@ -46,6 +46,17 @@ class Objective:
 
 
 @dataclass(frozen=True)
+class OneRow:
+    """x -> fun([x])[0]: a vectorized function where points are evaluated one by one."""
+
+    fun: Call
+
+    def __call__(self, x: Any) -> Any:
+        values = self.fun(x[None] if hasattr(x, "shape") else [x])
+        return values[0] if one_each(values, 1) else values  # anything else is refused as a value
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Where and how to evaluate, as the arguments of `minimize` say.
 
@@ -64,10 +75,7 @@ class Evaluation:
     def __post_init__(self) -> None:
         checks.flag("vectorized", self.vectorized)
         checks.flag("asynchronous", self.asynchronous)
-        _check_one_way(self.vectorized, self.workers, self.executor)
-        for name in ("asynchronous", "eval_timeout", "max_pending"):
-            if self.vectorized and getattr(self, name) not in (None, False):
-                raise ValueError(f"{name} is for single points: leave it out when vectorized=True")
+        _check_one_way(self.workers, self.executor)
         for name in ("eval_timeout", "max_pending"):
             if getattr(self, name) is not None and not self._has_pool:
                 wanted = "workers=n (one process is enough) or executor="
@@ -88,12 +96,16 @@ class Evaluation:
     def _has_pool(self) -> bool:
         return self.executor is not None or (self.workers is not None and not callable(self.workers))
 
+    @property
+    def _of_one(self) -> Call:
+        return OneRow(self.call) if self.vectorized else self.call
+
     def pool(self, stack: ExitStack, *, ahead: int = 0) -> WorkerPool:
         """Return those who evaluate in parallel, until the stack is closed."""
         if self.executor is None:
             number = number_of_workers(self.workers)
-            return stack.enter_context(Processes(self.call, number, timeout=self.eval_timeout, ahead=ahead))
-        pool = OnExecutor(self.call, self.executor, timeout=self.eval_timeout, max_pending=self.max_pending)
+            return stack.enter_context(Processes(self._of_one, number, timeout=self.eval_timeout, ahead=ahead))
+        pool = OnExecutor(self._of_one, self.executor, timeout=self.eval_timeout, max_pending=self.max_pending)
         if self.eval_timeout is not None and pool.slots is None:
             kind = type(self.executor).__name__
             raise ValueError(f"max_pending must be given with eval_timeout, because {kind} has no number of workers")
@@ -111,7 +123,7 @@ class Evaluation:
         failures = self.failures
         limited = timed or self.eval_timeout is not None or self.max_pending is not None or failures.most is not None
         if self.executor is None and callable(self.workers):
-            evaluate: Evaluate = partial(_through_map, self.workers, sendable(self.workers, self.call), failures)
+            evaluate: Evaluate = partial(_through_map, self.workers, sendable(self.workers, self._of_one), failures)
         elif self.executor is not None or number_of_workers(self.workers) > 1 or self.eval_timeout is not None:
             pool = self.pool(stack, ahead=0 if limited else 1)
             most_out = (self.max_pending or math.inf) if limited else None
@@ -135,14 +147,12 @@ def objective(fun: Any, args: Any) -> Call:
     return Objective(fun, args) if args else fun
 
 
-def _check_one_way(vectorized: bool, workers: Any, executor: Any) -> None:
+def _check_one_way(workers: Any, executor: Any) -> None:
     """Raise ValueError if the arguments name more than one way to evaluate, or a map without order."""
     if getattr(workers, "__name__", "") == "imap_unordered":
         raise ValueError("workers must return values in the order of the points: pass imap, not imap_unordered")
     if workers is not None and executor is not None:
         raise ValueError("workers and executor both say where to evaluate: pass only one of them")
-    if vectorized and (executor is not None or workers not in (None, 1)):
-        raise ValueError("vectorized=True evaluates the whole generation in one call: leave out workers and executor")
 
 
 def number_of_workers(workers: Any) -> int:

@@ -26,7 +26,7 @@ from esgroup.driver.unfinished import Unfinished
 from esgroup.files.autosave import must_be_new, must_differ, must_exist
 from esgroup.files.npz import Path
 from esgroup.groups import Group
-from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, documented
+from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
 from esgroup.options import NAMES as OPTION_NAMES
 from esgroup.restarts import Restarts
 from esgroup.running.loop import run_to_end
@@ -135,7 +135,7 @@ def minimize(
     sigma0 : default None
         Standard deviation of the first points: about a quarter of the width of the region in which you expect the
         minimum, one number or one for each variable. By default it is a quarter of the range between finite bounds,
-        elsewhere 0.3 max|x0|, or 1 if x0 is 0.
+        elsewhere 0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths, or a factor of all widths.
     method : default "search"
         "search" uses values only. "newton" is a different optimiser, structured Newton, for functions with a gradient;
         of the arguments after `newton` it uses structure, rng, the limits, callback and progress.
@@ -174,7 +174,8 @@ def minimize(
         "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: when a search ends short of the target and
         of its budgets, another one begins elsewhere. `xmean` and `stds` of the result are those of the last one.
     vectorized : default False
-        Whether fun receives a whole generation, an array of shape (n, dim), and returns n values.
+        Whether fun receives a whole generation, an array of shape (n, dim), and returns n values. With `workers` or
+        `executor` each call receives one point, an array of shape (1, dim).
     workers : default None
         A number of processes (-1: one per core), or a function like `map`, which returns values in the order of the
         points. Processes need a function that is defined at the top level of a module, or cloudpickle.
@@ -272,9 +273,13 @@ def minimize(
         rng = generator(rng)
         if basins is None:
             x0 = distribution_over(space, x0, sigma0, structure)
+            options["structure"] = "auto"
+        elif restarts is not None:
+            raise ValueError("restarts cannot be combined with basins, whose descents begin anew by themselves")
         else:
-            x0 = mixture_over(basins, space, x0, sigma0, structure, bounds, rng)
-        sigma0, options["structure"] = None, "auto"
+            x0 = mixture_over(basins, space, x0, sigma0, chosen(options), rng)
+            options = {"model": options["model"]}
+        sigma0 = None
     ranking = constrained.ranking(constraint_tol)
     more: dict[str, Any] = {"constraints": ranking, "rng": rng, "stop": stop, "restarts": restarts}
     unfinished = Unfinished(Searcher(x0, sigma0, **more, **limits._asdict(), **options))

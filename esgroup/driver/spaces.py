@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.distributions.gaussian import Gaussian
 from esgroup.groups import Group, Kronecker
+from esgroup.options import SearchOptions
 from esgroup.space import Space
+from esgroup.strategies.base import Strategy
 
 SpaceName = Literal["vector", "spd", "matrix"]
 
@@ -50,14 +54,17 @@ def distribution_over(space: str, x0: Any, sigma0: Any = None, structure: Group 
 
 
 def mixture_over(
-    basins: Any, space: str, x0: Any, sigma0: Any, structure: Group | str, bounds: Any, rng: np.random.Generator
-) -> Any:
-    """Return a mixture of `basins` Gaussians, spread over finite bounds or as N(x0, sigma0^2 I) around the point x0.
+    basins: Any, space: str, x0: Any, sigma0: Any, options: SearchOptions, rng: np.random.Generator
+) -> Strategy:
+    """Return a search with a mixture of `basins` Gaussians, spread over finite bounds or around the point x0.
 
-    With bounds, x0 only gives the number of coordinates. Every Gaussian has the given structure ("auto": full).
+    With bounds, x0 only gives the number of variables, and the values of those that are fixed. Around x0 the region is
+    N(x0, sigma0^2 cov0). Every Gaussian has the structure of the options ("auto": full), and their devices.
     """
     from esgroup.distributions.mixture import Mixture
-    from esgroup.domains.box import parse_bounds
+    from esgroup.domains.box import make_box, parse_bounds
+    from esgroup.strategies.in_domain import Within
+    from esgroup.strategies.mixture import MixtureSearch
 
     if space != "vector":
         raise ValueError(f"basins are for searches over vectors, got space={space!r}")
@@ -67,15 +74,49 @@ def mixture_over(
     basins = checks.whole_number("basins", basins, least=1)
     if len(point) == 0:
         raise ValueError("x0 must have at least one coordinate, got none")
-    shared = "full" if structure == "auto" else structure
-    if bounds is None:
-        return Mixture.spread(basins, mean=point, sigma0=_typical(point, sigma0), structure=shared, rng=rng)
-    if sigma0 is not None:
-        raise ValueError("sigma0 must be left out when basins are spread over bounds, which set the scale")
-    lower, upper, _ = parse_bounds(bounds, len(point))
-    if not ((lower <= point) & (point <= upper)).all():
-        raise ValueError(f"x0 must be within the bounds, got {x0!r}")
-    return Mixture.spread(basins, bounds=np.column_stack([lower, upper]), structure=shared, rng=rng)
+    bounds, popsize, shared = options.bounds, options.popsize, options.structure
+    shared = "full" if shared == "auto" else shared
+    if popsize is not None:
+        popsize = checks.whole_number("popsize", popsize, least=2)
+    box, pairs = None, None
+    if bounds is not None:
+        for name, value in (("sigma0", sigma0), ("cov0", options.cov0)):
+            if value is not None:
+                raise ValueError(f"{name} must be left out when basins are spread over bounds, which set the scale")
+        lower, upper, _ = parse_bounds(bounds, len(point))
+        if not ((lower <= point) & (point <= upper)).all():
+            raise ValueError(f"x0 must be within the bounds, got {x0!r}")
+        pairs = np.column_stack([lower, upper])
+    if options.fixed is not None or options.integer is not None:
+        box = make_box(point, bounds, options.fixed, options.integer)
+        point = box.encode(box.x0[None])[0]
+        pairs = None if pairs is None else np.column_stack(box.mirrors)
+    if options.cov0 is not None:
+        mixture = _spread_by(options.cov0, basins, point, sigma0, shared, box, rng)
+    elif pairs is None:
+        mixture = Mixture.spread(basins, mean=point, sigma0=_typical(point, sigma0), structure=shared, rng=rng)
+    else:
+        mixture = Mixture.spread(basins, bounds=pairs, structure=shared, rng=rng)
+    search = MixtureSearch(mixture, popsize, pairs, options=options.stored())
+    if box is None:
+        return search
+    return Within(box, replace(search, whole=box.integer[box.free] if box.integer.any() else None))
+
+
+def _spread_by(
+    cov0: Any, basins: int, point: Array, sigma0: Any, structure: Any, box: Any, rng: np.random.Generator
+) -> Any:
+    """The mixture whose region is N(point, sigma0^2 cov0): the one about 0, times a root of cov0."""
+    from esgroup.distributions.mixture import Mixture
+
+    covariance = checks.covariance("cov0", cov0, len(point) if box is None else len(box.x0))
+    if box is not None:
+        covariance = covariance[np.ix_(box.free, box.free)]
+    round_ones: Any = Mixture.spread(basins, mean=0 * point, sigma0=1.0 if sigma0 is None else sigma0, rng=rng)
+    root, components = np.linalg.cholesky(covariance), []
+    for one in round_ones.components:
+        components.append(Gaussian(structure, point + root @ one.mean, covariance=one.sigma0**2 * covariance))
+    return Mixture(tuple(components))
 
 
 def _typical(x0: Array, sigma0: Any) -> Any:
@@ -85,16 +126,13 @@ def _typical(x0: Array, sigma0: Any) -> Any:
 
 def _wishart(x0: Any, sigma0: Any, structure: Group | str) -> Any:
     from esgroup.distributions.wishart import Wishart
+    from esgroup.strategies.wishart import dof_of
 
     mean = _matrix(x0, "spd")
     if mean.shape[0] != mean.shape[1]:
         raise ValueError(f"x0 must be a square matrix, got shape {mean.shape}")
     checks.covariance("x0", mean, len(mean))
-    dof = None
-    if sigma0 is not None:
-        if not checks.real_number("sigma0", sigma0, positive=True) >= 1e-6:
-            raise ValueError(f"sigma0 must be at least 1e-6 for space='spd', got {sigma0!r}")
-        dof = max(2 / sigma0**2, float(len(mean)))  # a Wishart needs more than p - 1
+    dof = None if sigma0 is None else dof_of(sigma0, len(mean))
     return Wishart(mean, dof, structure="full" if structure == "auto" else structure)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
@@ -15,15 +15,16 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
-from esgroup.domains.base import Domain, Fixed, Place
-from esgroup.domains.box import Box, make_box, moved_inside
+from esgroup.distributions.matrix_gaussian import MatrixGaussian
+from esgroup.domains.base import Domain, Place, Shaped
+from esgroup.domains.box import Box, Fixed, bounds_of_entries, make_box, moved_inside, parse_bounds
 from esgroup.domains.named import Named, free_domain
-from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular, as_group, spell
+from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, as_group, spell
 from esgroup.options import SearchOptions
 from esgroup.rankings import AugmentedLagrangian, ByValue, Ranking
 from esgroup.search.models import assisted, has_model
 from esgroup.space import Space
-from esgroup.space.parameters import Parameter, spelled
+from esgroup.space.parameters import Angle, Integer, Parameter, Real, spelled
 from esgroup.stopping.budgets import Limits
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.categorical import CategoricalSearch
@@ -33,9 +34,12 @@ from esgroup.strategies.in_domain import Within, begun, innermost, within
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.registry import strategy_class
-from esgroup.strategies.vector import VectorSearch
+from esgroup.strategies.vector import VectorSearch, is_decoded
 
 FRAME_FROM = 80  # coordinates from which on "auto" is a frame; below, the full matrix is learnt as fast
+_OF_A_BOX = "bounds", "fixed", "integer"
+_DEVICES = "algorithm", "decoding", "mirrored", "noise", "step_size"  # of Gaussians
+_LARGE = 1e300
 STEPS = 1e-100, 1e100  # smallest and largest initial standard deviation: squares and products stay finite
 MEMORY_SHARE = 0.5  # share of the machine's memory that the matrices of a search may use
 
@@ -72,20 +76,33 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         return assisted(_over(start, given, options), options, limits.max_evals, constrained=constrained)
     if isinstance(start, Space | SpaceData):
         space, data = (start, None) if isinstance(start, Space) else (start.space, start)
-        named = _space_search(space, data, given, options)
+        named = _space_search(space, data, sigma0, given, options)
         return assisted(named, options, limits.max_evals, constrained=constrained)
+    if isinstance(start, MatrixGaussian):
+        return _matrix_search(start, sigma0, given, options)
+    if not isinstance(start, (np.ndarray, list, tuple)) and given.keys() & {*_DEVICES, "structure", "model"}:
+        start = _as_gaussian(start)
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
     if kind is None:
         refuse_start(start, options.bounds)
         vectors = _vector_search(start, sigma0, options)
         return assisted(vectors, options, limits.max_evals, constrained=constrained)
+    if kind.__name__ == "WishartSearch" and given.keys() & {*_DEVICES, "cov0"}:
+        return _log_search(start, given, options)
     popsize = given.pop("popsize", None)
     if popsize is not None:
         popsize = checks.whole_number("popsize", popsize, least=2)
-    _refuse(given, {field.name for field in fields(kind)}, start)  # type: ignore[arg-type]  # they are dataclasses
     made: Any = kind
-    strategy: Strategy = made(start, popsize, **given)
-    return strategy
+    begins_with, own = getattr(kind, "begins_with", ()), {field.name for field in fields(made)}
+    if "options" in own:
+        given = {name: value for name, value in given.items() if name not in _DEVICES} | {"options": options.stored()}
+    boxed = set(_OF_A_BOX) - own if kind.__name__ == "UnivariateSearch" else set()
+    _refuse(given, own | {*begins_with} | boxed, start)
+    strategy: Any = made(start, popsize, **{name: value for name, value in given.items() if name in own})
+    if first := {name: given[name] for name in begins_with if name in given}:
+        strategy = strategy.beginning(**first)
+    found: Strategy = _in_box(strategy, options) if boxed else strategy
+    return found
 
 
 def refuse_start(start: Any, bounds: Any = None, *, matrices: bool = False) -> None:
@@ -146,20 +163,65 @@ def _over(domain: Domain, given: dict[str, Any], options: SearchOptions) -> Stra
 
 def _within_bounds(strategy: Strategy, given: dict[str, Any], options: SearchOptions) -> Strategy:
     """Return a strategy of somebody's own, which begins by itself, within bounds, with fixed and integer variables."""
-    own: set[str] = {name for name in ("bounds", "fixed", "integer") if name in given}
-    if len(strategy.shape) != 1 or isinstance(strategy, Within):
-        own = set()
-    _refuse(given, own, strategy)
-    if not own:
+    bounded = len(strategy.shape) == 1 and not isinstance(strategy, Within)
+    _refuse(given, set(_OF_A_BOX) if bounded else set(), strategy)
+    return _in_box(strategy, options)
+
+
+def _in_box(strategy: Strategy, options: SearchOptions) -> Strategy:
+    """Return a search over vectors that begins by itself within bounds, with fixed and integer variables."""
+    if all(getattr(options, name) is None for name in _OF_A_BOX):
         return strategy
     state = strategy.start()
     x0 = moved_inside(strategy.mean(state), options.bounds, options.integer)
     box = make_box(x0, options.bounds, options.fixed, options.integer, strategy.stds(state))
+    _check_support(strategy, box)
     if not box.fixed.any():
         return within(strategy, box)
-    lower, upper = np.where(box.fixed, -math.inf, box.lower), np.where(box.fixed, math.inf, box.upper)
-    free = replace(box, lower=lower, upper=upper, fixed=np.zeros_like(box.fixed), integer=box.integer & ~box.fixed)
-    return Within(Fixed(box.x0, box.fixed), within(strategy, free))
+    fixed = Fixed(box)
+    return Within(fixed, within(strategy, fixed.free))
+
+
+def _check_support(strategy: Strategy, box: Box) -> None:
+    """Refuse a box in which a search would meet points that its distribution does not have."""
+    rule = getattr(strategy.domain, "rule", None)
+    if rule is not None:
+        ends = np.tile(box.x0, (2, 1))
+        ends[:, box.free] = np.clip(box.mirrors, -_LARGE, _LARGE)
+        try:
+            rule("bounds", ends)
+        except ValueError as error:
+            kind = f"bounds must keep points within the support of {strategy.about}"
+            raise ValueError(f"{kind}, at least by a fiftieth of their range: {error}") from None
+
+
+def _matrix_search(start: MatrixGaussian, sigma0: Any, given: dict[str, Any], options: SearchOptions) -> Strategy:
+    """Return the search over the entries, read row by row, with the group of both sides."""
+    _refuse(given, set(given) - {"structure", "model"}, start)
+    shape, free = start.shape, replace(options, bounds=None, fixed=None, integer=None)
+    masks = {name: _by_rows(getattr(options, name), shape) for name in ("fixed", "integer")}
+    bounds = options.bounds if options.bounds is None else bounds_of_entries(options.bounds, shape)
+    found = _in_box(_vector_search(start, sigma0, free), replace(options, bounds=bounds, **masks))
+    return Within(Shaped(shape, found.domain), found)
+
+
+def _log_search(start: Any, given: dict[str, Any], options: SearchOptions) -> Strategy:
+    """Return the search with a Gaussian over logarithms of matrices that is a Wishart's to first order."""
+    from esgroup.domains.positive import PositiveDefinite
+
+    _refuse(given, {*_DEVICES, "cov0", "sigma0", "structure", "popsize"}, start)
+    if not isinstance(start.structure, Full):
+        kind = spell(start.structure)
+        raise ValueError(f"structure must be full for a Wishart with a device of Gaussians, got {kind!r}")
+    dim, sigma0 = len(start.mean), given.get("sigma0")
+    width = 1 / math.sqrt(start.first_dof()) if sigma0 is None else sigma0 / math.sqrt(2)
+    entries = _vector_search(np.zeros(dim * (dim + 1) // 2), width, options)
+    return Within(PositiveDefinite(np.linalg.cholesky(start.mean)), entries)
+
+
+def _by_rows(mask: Any, shape: tuple[int, ...]) -> Any:
+    """A mask of the entries of a matrix as one of a vector; anything else as it is."""
+    return np.ravel(mask) if isinstance(mask, (list, tuple, np.ndarray)) and np.shape(mask) == shape else mask
 
 
 def _vector_search(start: Any, sigma0: Any, options: SearchOptions, named: Named | None = None) -> Strategy:
@@ -167,10 +229,7 @@ def _vector_search(start: Any, sigma0: Any, options: SearchOptions, named: Named
     place = _place(start, sigma0, options.bounds, options.fixed, options.integer, options.cov0)
     dim, popsize = len(place.mean), options.popsize
     group, note = _structure(options, dim, place, within=named is not None)
-    decoded = options.decoding
-    if decoded == "auto":
-        decoded = options.algorithm != "paper" and isinstance(group, Frame | Full | Triangular)
-    options = replace(options.stored(), decoding=bool(decoded) and dim > 1)
+    options = replace(options.stored(), decoding=is_decoded(group, options))
     _check_memory(group, options)
     popsize = checks.whole_number("popsize", default_popsize(dim) if popsize is None else popsize, least=2)
     if popsize == 2 and options.step_size == "tpa":
@@ -289,14 +348,6 @@ def _first_covariance(group: Group, place: Beginning) -> tuple[Array, Array | No
 
 # ---- named parameters --------------------------------------------------------------------------------------------
 
-_OF_PARAMETERS = {
-    "sigma0": "give parameters a width=",
-    "bounds": "give parameters their bounds",
-    "integer": "use Integer parameters",
-    "cov0": "give parameters a width=",
-}
-
-
 class SpaceData(NamedTuple):
     """Where evaluated points of a space are: a mean and a covariance of all its numbers, in the coordinates u."""
 
@@ -306,11 +357,53 @@ class SpaceData(NamedTuple):
     probabilities: tuple[tuple[float, ...], ...]  # of every choice
 
 
-def _space_search(space: Space, data: SpaceData | None, given: dict[str, Any], options: SearchOptions) -> Strategy:
+def _with_options(space: Space, sigma0: Any, options: SearchOptions) -> Space:
+    """Return the space whose parameters have the widths, kinds and bounds that options give by their names."""
+    parameters: dict[str, Any] = dict(space.parameters)
+    if isinstance(sigma0, Mapping):
+        for name, width in sigma0.items():
+            parameters[name] = replace(_number(space, "sigma0", name, Real | Integer | Angle), width=width)
+    bounds, whole = options.bounds or {}, options.integer or ()
+    if not isinstance(bounds, Mapping):
+        wanted = "a mapping of names to pairs (lower, upper) with a Space"
+        raise ValueError(f"bounds must be {wanted}, got {checks.shown(bounds)}")
+    if whole is True:
+        whole = [name for name in space if isinstance(space[name], Real)]
+    if isinstance(whole, str) or not isinstance(whole, Iterable):
+        raise ValueError(f"integer must be True or a list of names with a Space, got {whole!r}")
+    for name in whole:
+        _number(space, "integer", name, Real)
+        parameters[name] = Integer(**{one.name: getattr(parameters[name], one.name) for one in fields(Real)})
+    for name, pair in {**dict.fromkeys(whole), **bounds}.items():
+        one = _number(space, "bounds", name, Real | Integer)
+        (lower,), (upper,), _ = parse_bounds(None if pair is None else [pair], 1)
+        lower = lower if one.lower is None else max(lower, one.lower)
+        upper = upper if one.upper is None else min(upper, one.upper)
+        if isinstance(parameters[name], Integer):
+            lower, upper = np.ceil(lower), np.floor(upper)
+        sides = (side if math.isfinite(side) else None for side in (lower, upper))
+        parameters[name] = replace(parameters[name], **dict(zip(("lower", "upper"), sides, strict=True)))
+    return Space(parameters)
+
+
+def _number(space: Space, what: str, name: str, kinds: Any) -> Any:
+    """The parameter of a name, which must be of one of the kinds."""
+    space.place(what, name)
+    if not isinstance(space[name], kinds):
+        raise ValueError(f"{what} must name numbers of the space, got {name!r}, {space[name].noun}")
+    return space[name]
+
+
+def _space_search(
+    space: Space, data: SpaceData | None, sigma0: Any, given: dict[str, Any], options: SearchOptions
+) -> Strategy:
     """Check all arguments and return a search over named parameters."""
-    for name, instead in _OF_PARAMETERS.items():
-        if name in given:
-            raise ValueError(f"{name} cannot be given with a Space: {instead}")
+    if data is None:
+        space = _with_options(space, sigma0, options)
+    else:
+        _refuse(given, set(given) - {"bounds", "integer", "cov0"}, space)
+    by_name = data is None and isinstance(sigma0, Mapping)
+    factor = None if sigma0 is None or by_name else checks.real_number("sigma0", sigma0, positive=True)
     named = free_domain(space, options.fixed)
     searched, among = len(named.numbers) + len(named.choices), np.array(named.free)[~space.is_choice]
     popsize = default_popsize(searched) if options.popsize is None else options.popsize
@@ -320,11 +413,15 @@ def _space_search(space: Space, data: SpaceData | None, given: dict[str, Any], o
         columns = named.columns
         bounds = np.column_stack([columns.lower, columns.upper])
         inner = replace(options, popsize=popsize, fixed=None, bounds=bounds, integer=columns.integer)
-        if data is None:
-            numbers = _vector_search(columns.start, columns.width, inner, named)
+        covariance = None if data is None else data.covariance
+        if options.cov0 is not None:
+            covariance = checks.covariance("cov0", options.cov0, len(among))
+        steps: Any = factor
+        if covariance is not None:
+            inner = replace(inner, cov0=covariance[np.ix_(among, among)])
         else:
-            inner = replace(inner, cov0=data.covariance[np.ix_(among, among)])
-            numbers = _vector_search(data.mean[among], None, inner, named)
+            steps = columns.width * (1.0 if factor is None else factor)
+        numbers = _vector_search(columns.start if data is None else data.mean[among], steps, inner, named)
     else:
         for name in given:
             if name not in ("popsize", "fixed", "algorithm", "model"):
@@ -354,12 +451,16 @@ def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
         return _at_search(start.strategy, start.state, sigma0, bounds, fixed, integer, cov0)
     if isinstance(start, Gaussian):
         return _at_gaussian(start, sigma0, bounds, fixed, integer, cov0)
+    if isinstance(start, MatrixGaussian):
+        first = (1.0 if start.sigma0 is None else start.sigma0) if sigma0 is None else sigma0
+        place = _at_point(start.mean.ravel(), first, bounds, fixed, integer, cov0)
+        return place._replace(group=start.group if start.form == "covariance" else start.group.transposed)
     return _at_point(start, sigma0, bounds, fixed, integer, cov0)
 
 
 def _is_over_vectors(strategy: Strategy) -> bool:
     domain = strategy.domain
-    return isinstance(innermost(strategy), VectorSearch) and not isinstance(domain, Named)
+    return isinstance(innermost(strategy), VectorSearch) and not isinstance(domain, Named | Shaped)
 
 
 class Inherited(NamedTuple):
@@ -400,12 +501,37 @@ def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
 
 def _at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Beginning:
     """Return a start at a Gaussian that has a mean; its group and square root are kept."""
-    if fixed is not None or cov0 is not None:
-        raise ValueError("fixed and cov0 cannot be combined with a distribution as start: its covariance is known")
+    if cov0 is not None:
+        raise ValueError("cov0 cannot be combined with a distribution as start: its covariance is known")
     state = start.state()
     if start.form == "precision":
         start, state = start.converted(state)
     stds = np.sqrt(start.group._squared_row_norms(state.root))
-    where = make_box(state.mean, bounds, None, integer, stds if sigma0 is None else sigma0)
+    where = make_box(state.mean, bounds, fixed, integer, stds if sigma0 is None else sigma0)
+    if where.fixed.any():
+        return _at_marginal(start, state.root, where)
     steps = where.initial_steps() / stds
     return Beginning(where, where.encode(state.mean[None])[0], steps, None, start.group, state.root)
+
+
+def _at_marginal(start: Gaussian, root: Array, where: Box) -> Beginning:
+    """Return a start at the marginal of the free variables, in a group of the same kind if there is one."""
+    correlation, group = None, None
+    with suppress(ValueError):  # a group that has no spelling
+        group = as_group(spell(start.group), where.size, searched=True)
+    if start.group.dim <= FULL_UP_TO:
+        rows = start.group._dense(root)[where.free]
+        stds = np.sqrt((rows**2).sum(axis=1))
+        correlation = rows @ rows.T / stds[:, None] / stds
+    return Beginning(where, where.encode(where.x0[None])[0], where.initial_steps(), correlation, group)
+
+
+def _as_gaussian(start: Any) -> Any:
+    """Normals as the Gaussian with the diagonal group that they are; anything else as it is."""
+    from esgroup.distributions.families import Normal, Product
+
+    families: Any = start.families if isinstance(start, Product) else (start,)
+    if not all(isinstance(one, Normal) for one in families):
+        return start
+    means, stds = np.array([(one.mean, one.std) for one in families]).T
+    return Gaussian("diagonal", means, covariance=np.diag(stds**2))

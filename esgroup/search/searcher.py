@@ -50,12 +50,12 @@ class Searcher:
     start
         A point; a `Space` of named parameters, whose points are dicts; a `Gaussian` or another distribution
         (`Wishart`, `MatrixGaussian`, `Mixture`, `Categorical`, a family of scalars);
-        another Searcher, whose distribution and bounds are taken; or a `Strategy`. Of the options below, distributions
-        other than a Gaussian take `popsize` and those that their strategy has as a field.
+        another Searcher, whose distribution and bounds are taken; or a `Strategy`. Which of the options below they
+        take is in docs/how-to/combinations.md.
     sigma0 : default None
         Standard deviation of the first points: about a quarter of the width of the region in which you expect the
         minimum, one number or one for each variable. By default it is a quarter of the range between finite bounds,
-        elsewhere 0.3 max|x0|, or 1 if x0 is 0.
+        elsewhere 0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths, or a factor of all widths.
     {options}
     constraints : default None
         How many constraints g <= 0 a point has: `tell` then needs their values beside each fitness. Or another

@@ -21,7 +21,7 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.domains.base import Affine, Arrays, Domain, Limits, Place
+from esgroup.domains.base import Affine, Arrays, Domain, Limits, Place, Shaped
 from esgroup.domains.named import free_domain
 from esgroup.space import Space
 from esgroup.strategies.base import AT_BOUNDS, PLATEAU, Criterion, Drawn, Indices, Strategy, Told
@@ -310,7 +310,10 @@ class Within(Strategy):
         return self.inner.generations(state, moves)
 
     def result_fields(self, state: Any) -> dict[str, Any]:
-        return self.within.fields(self.inner.result_fields(state))
+        found = self.within.fields(self.inner.result_fields(state))
+        if modes := found.get("modes"):
+            found["modes"] = [one._replace(point=self.within.decode(one.point[None])[0]) for one in modes]
+        return found | {"sigma": self.sigma(state)} if isinstance(self.within, Shaped) else found
 
     # ---- when to stop -------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ what its next samples are for:
             smaller one
 
 A row of local coordinates consists of the index of a component, a tag (SEARCH and SCOUT: 0; PROBE: the fraction of the
-way; DUEL: the slot in the list; -1 for points that were not asked for) and z.
+way; DUEL: the slot in the list; -1 for points that were not asked for, less for samples that a device marks) and z.
 
 The components and their phases are in `mixture_descents.py`, the list of optima and their values in
 `mixture_optima.py`, and where descents begin in `mixture_scouts.py`.
@@ -40,11 +40,23 @@ from esgroup.domains.box import parse_bounds
 from esgroup.files import states
 from esgroup.files.checked import CheckpointError
 from esgroup.groups import described
+from esgroup.options import SearchOptions
 from esgroup.strategies.base import Drawn, Strategy, Told
-from esgroup.strategies.mixture_descents import DUEL, PROBE, SCOUT, SEARCH, Component, Descents, MixtureSearchState
+from esgroup.strategies.mixture_descents import (
+    DUEL,
+    PROBE,
+    SCOUT,
+    SEARCH,
+    UNASKED,
+    Component,
+    Descents,
+    MixtureSearchState,
+)
 from esgroup.strategies.mixture_optima import Mode, Niches, best_near, folded
 from esgroup.strategies.mixture_scouts import scouts
 from esgroup.strategies.sampling import shortened
+
+_DEFAULTS = SearchOptions()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +76,10 @@ class MixtureSearch(Strategy):
         A descent ends when the standard deviations have fallen to this fraction of the first ones.
     most_modes : int, optional
         How many optima are kept, by default 500, or 16 + 4 K if that is more; of more, the worst are forgotten.
+    options : SearchOptions
+        The devices of every component: algorithm, decoding, mirrored, noise and step_size.
+    whole : array (n,), optional
+        Which variables a domain around the search rounds: optima differ by an integer there.
 
     Raises
     ------
@@ -80,6 +96,8 @@ class MixtureSearch(Strategy):
     bounds: Any = None
     tolerance: float = 1e-6
     most_modes: int | None = None
+    options: SearchOptions = _DEFAULTS
+    whole: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         checks.instance("distribution", self.distribution, Mixture)
@@ -149,12 +167,12 @@ class MixtureSearch(Strategy):
             # a third of the range, as in `Box.limits`: wider samples are nearly uniform whatever their width is
             most = (self._box[:, 1] - self._box[:, 0]) / 3
         pairs = zip(self.distribution.components, self.distribution.component_states(first), strict=True)
-        components = [Component(gaussian, state, most) for gaussian, state in pairs]
+        components = [Component(gaussian, state, most, self.options) for gaussian, state in pairs]
         broad = self._broad(components)
         capacity = max(500, self._first_length) if self.most_modes is None else self.most_modes
         # two descents to one optimum end within a few times the tolerance of each other: 100 times is safe
         niches = Niches(capacity, min(self._first_length, capacity), broad[1], 100 * self.tolerance)
-        return Descents(components, niches, broad, self.tolerance, self._box)
+        return Descents(components, niches, broad, self.tolerance, self._box, self.whole)
 
     @property
     def _first_length(self) -> int:
@@ -206,7 +224,8 @@ class MixtureSearch(Strategy):
         counts = self._shares(state, n, rng)
         drawn = [self._draw(state, k, int(counts[k]), rng) for k in np.flatnonzero(counts).tolist()]
         points = folded(self._box, np.concatenate([part.points for part in drawn]))
-        return Drawn(points, np.concatenate([part.local for part in drawn]))
+        paired = self.options.mirrored or self.options.algorithm == "paper"
+        return Drawn(points, np.concatenate([part.local for part in drawn]), paired=paired)
 
     def _shares(self, state: MixtureSearchState, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Points of each component: whole generations, to the components that are furthest behind their share.
@@ -252,7 +271,7 @@ class MixtureSearch(Strategy):
             points = scouts(known, descents.niches.scale, self._box, lambda m: self._anywhere(state, k, m, rng), n, rng)
             z = component.evolution.local(search, points)
         else:
-            points, z = component.sample(search, n, rng)
+            points, z, tags = component.sample(search, n, rng)
         return Drawn(points, np.column_stack([np.full(n, float(k)), tags, z]))
 
     def _anywhere(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Array:
@@ -279,7 +298,7 @@ class MixtureSearch(Strategy):
         with np.errstate(over="ignore"):  # of points so far away that no component is responsible
             squares = (zs**2).sum(axis=2)
         logs = -0.5 * squares + (np.log(self._weights) - volumes)[:, None]
-        labels, tags = logs.argmax(axis=0), np.full(len(points), -1.0)
+        labels, tags = logs.argmax(axis=0), np.full(len(points), UNASKED)
         # points of a probe may come late, after other components have moved: they are still what the probe waits for
         for k in np.flatnonzero(state.phase == PROBE).tolist():
             probes, fractions = descents.compared(state, k, descents.own_popsize)
@@ -306,7 +325,7 @@ class MixtureSearch(Strategy):
         searching = np.flatnonzero(state.phase[labels[order]] == SEARCH)
         if len(searching):
             new.leader[...] = labels[order[searching[0]]]
-        counts = np.bincount(labels[local[:, 1] >= 0], minlength=self.count)
+        counts = np.bincount(labels[local[:, 1] != UNASKED], minlength=self.count)
         new.credit[:] += self._weights * counts.sum() - counts
         for k in np.unique(labels).tolist():
             self._descents.advance(new, k, local[labels == k, 1:], _ranked_among(order, labels == k))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from esgroup.checks import Array
 from esgroup.distributions.base import State
 from esgroup.distributions.gaussian import Gaussian
-from esgroup.groups import Full, Triangular
+from esgroup.options import SearchOptions
 from esgroup.strategies.base import CONDITION
-from esgroup.strategies.decoding import Decoding
-from esgroup.strategies.evolution import Evolution, Generation, SearchState
+from esgroup.strategies.evolution import Generation, SearchState
 from esgroup.strategies.mixture_optima import (
     KnownOptima,
     Neighbourhoods,
@@ -32,8 +31,11 @@ from esgroup.strategies.mixture_optima import (
     segment,
     valley,
 )
+from esgroup.strategies.vector import evolution_of, is_decoded
 
 SEARCH, SCOUT, PROBE, DUEL = range(4)  # phases: see the module `mixture`
+UNASKED = -1.0  # the tag of points that were not asked for; those that a device marks as t have -1 - t
+_DEFAULTS = SearchOptions()
 # Of the distance to the nearest known optimum: the first standard deviations of a descent. On Vincent's function in
 # three dimensions, 200,000 evaluations found 204 of 216 optima with 0.2 and 185 with 0.3 (36 components, one seed).
 REACH = 0.2
@@ -43,17 +45,18 @@ REACH = 0.2
 
 
 class Component:
-    """The update of `Evolution` for one Gaussian, with diagonal decoding for full and triangular groups.
+    """The update of `Evolution` for one Gaussian, with the devices of a vector search.
 
     Its state can be packed into a vector. `most` are the largest standard deviations that it may have.
     """
 
-    def __init__(self, gaussian: Gaussian, state: State, most: Array | None = None) -> None:
+    def __init__(
+        self, gaussian: Gaussian, state: State, most: Array | None = None, options: SearchOptions = _DEFAULTS
+    ) -> None:
         if gaussian.form == "precision":
             gaussian, state = gaussian.converted(state)
         group = gaussian.group
-        decoded = isinstance(group, Full | Triangular) and group.dim > 1
-        self.evolution = Evolution(group, decoding=Decoding() if decoded else None)
+        self.evolution = evolution_of(group, replace(options, decoding=is_decoded(group, options)))
         self.mean0, self.root0, self.most = state.mean, state.root, most
 
     @cached_property
@@ -96,11 +99,12 @@ class Component:
         scales = search.sigma * search.scale
         return self.evolution.group._log_abs_det(search.root) + float(np.log(scales).sum())
 
-    def sample(self, search: SearchState, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Return n points and their z."""
+    def sample(self, search: SearchState, n: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Return n points, their z, and their tags: 0, or below -1 where a device has marked them."""
         generation, x = Generation.empty(n, self.evolution.dim), np.empty((n, self.evolution.dim))
-        self.evolution.sample(search, n, rng, generation, x)
-        return x, generation.z[:-1]
+        marks = self.evolution.sample(search, n, rng, generation, x)
+        tags = np.zeros(n) if marks is None else np.where(marks > 0, UNASKED - marks, 0.0)
+        return x, generation.z[:-1], tags
 
     def placed(self, search: SearchState, z: Array) -> Array:
         """Return the points that belong to z."""
@@ -112,9 +116,11 @@ class Component:
         self.evolution.place(search, generation, x)
         return generation, x
 
-    def update(self, search: SearchState, z: Array, order: NDArray[np.int64]) -> None:
-        """Do one generation with these z, from best to worst by `order`; the state changes in place."""
-        self.evolution.update(search, self._generation(search, z)[0], order)
+    def update(self, search: SearchState, rows: Array, order: NDArray[np.int64]) -> None:
+        """Do one generation with these rows (tag, z), best to worst by `order`; the state changes in place."""
+        tags, z = rows[:, 0], np.ascontiguousarray(rows[:, 1:])
+        marks = np.where(tags < UNASKED, UNASKED - tags, 0.0).astype(np.int64)
+        self.evolution.update(search, self._generation(search, z)[0], order, marks if marks.any() else None)
         if self.most is not None:
             self.evolution.limit_steps(search, None, self.most)
 
@@ -163,6 +169,7 @@ class Descents:
     broad: tuple[Array, Array]  # mean and standard deviations of the distribution that scouts are drawn from
     tolerance: float
     box: Array | None
+    whole: NDArray[np.bool_] | None = None  # which variables are rounded before a point is evaluated
 
     @cached_property
     def dim(self) -> int:
@@ -225,8 +232,9 @@ class Descents:
         return self.components[k].views(state.searches[self._cuts[k] : self._cuts[k + 1]])
 
     def centre(self, state: MixtureSearchState, k: int) -> Array:
-        """Return the mean of component k, mirrored into the box."""
-        return folded(self.box, self.search(state, k).mean)
+        """Return the mean of component k, mirrored into the box; all points that are rounded to one are one place."""
+        centre = folded(self.box, self.search(state, k).mean)
+        return centre if self.whole is None else np.where(self.whole, np.rint(centre), centre)
 
     def widths(self, state: MixtureSearchState, k: int) -> Array:
         """Return ten standard deviations of component k: how far its samples reach."""
@@ -291,7 +299,7 @@ class Descents:
         elif phase == SCOUT:
             self._start_descent(new, k, folded(self.box, self.components[k].placed(search, rows[order, 1:])))
         elif phase == SEARCH and len(order) >= 2:  # a single point has no rank; what is compared must not move
-            self.components[k].update(search, np.ascontiguousarray(rows[:, 1:]), order)
+            self.components[k].update(search, rows, order)
             new.age[k] += 1
             self._probe_if_due(new, k)
 

@@ -88,10 +88,12 @@ class Published:
     """The plain published update by ranks: utilities, one rate, no paths; xNES for the full group."""
 
     def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
-        weights = checks.read_only(rates.utilities(n))
-        # c_s = c_1 = 0: no paths; the step size is learnt with A
-        numbers = [0.0, 0.0, 0.0, rates.utility_rate(dim, dof), 0.0, 0.0, 0.0]
-        return Constants(weights, weights, _frozen(numbers), (0.0,) * 5, 0.0, 0.0, 1.0, 0.0)
+        weights, rate = checks.read_only(rates.utilities(n)), rates.utility_rate(dim, dof)
+        # c_s = 1 and c_1 = 0: p_s is the last step, and there is no other path; the step size is learnt with A
+        numbers = [1.0, 0.0, 0.0, rate, 1.0, 0.0, 0.0]
+        _, c_mud, least = rates.decoding_rates(dim, rates.effective(rates.halves(n)[0]))
+        decoding = (c_mud / rate, 0.0, c_mud * float(weights.sum()), 0.0, least)
+        return Constants(weights, weights, _frozen(numbers), decoding, 1.0, 0.0, 1.0, 0.0)
 
 
 def _frozen(numbers: list[float]) -> Array:

@@ -26,7 +26,6 @@ GROUP = "esgroup.strategies"
 # by the class of the distribution, as "module:class": loaded when one is searched with
 _OURS: dict[str, str] = {
     "esgroup.distributions.categorical:Categorical": "esgroup.strategies.categorical:CategoricalSearch",
-    "esgroup.distributions.matrix_gaussian:MatrixGaussian": "esgroup.strategies.matrix_gaussian:MatrixGaussianSearch",
     "esgroup.distributions.mixture:Mixture": "esgroup.strategies.mixture:MixtureSearch",
     "esgroup.distributions.product:Product": "esgroup.strategies.univariate:UnivariateSearch",
     "esgroup.distributions.univariate:Univariate": "esgroup.strategies.univariate:UnivariateSearch",
@@ -66,20 +65,22 @@ def register_all() -> None:
     """Let all strategies and distributions be stored."""
     from esgroup import options, restarts
     from esgroup.distributions import families, gaussian
-    from esgroup.domains import Affine, Box, Fixed, Named
+    from esgroup.distributions.matrix_gaussian import BlockwiseKronecker
+    from esgroup.domains import Affine, Arrays, Box, Fixed, Named, PositiveDefinite, Shaped
     from esgroup.space import Angle, Choice, Integer, Real, Space
     from esgroup.strategies import in_domain, model, product, vector
     from esgroup.surrogates import QuadraticSurrogate
 
     classes = {_loaded(name) for pair in _OURS.items() for name in pair}
     classes |= {gaussian.Gaussian, options.SearchOptions, vector.VectorSearch, in_domain.Within, model.ModelSearch}
-    classes |= {product.ProductSearch, QuadraticSurrogate, Affine, Box, Fixed, Named, Space, Real, Integer, Angle}
-    classes |= {restarts.IPOP, restarts.BIPOP}
+    classes |= {product.ProductSearch, QuadraticSurrogate, Space, Real, Integer, Angle}
+    classes |= {Affine, Arrays, Box, Fixed, Named, PositiveDefinite, Shaped, restarts.IPOP, restarts.BIPOP}
     univariate = _loaded("esgroup.distributions.univariate:Univariate")
     classes |= {value for value in vars(families).values() if isinstance(value, type) and issubclass(value, univariate)}
     for cls in classes - {univariate}:  # which is abstract
         objects.register_class(cls)
     objects.register_class(Choice, Choice.stored)
+    objects.register_serial(BlockwiseKronecker)
     _load_entry_points()
 
 

@@ -27,7 +27,8 @@ class TwoPointStepSize:
 
     where the best sample has the lowest rank (Hansen, Atamna and Auger 2014, section 2; constants as in Akimoto and
     Hansen 2016, VkD-CMA-ES). Ranks alone count, so that no path is needed, and z_1 and z_2 take part in the update like
-    any other sample. A generation in which the two were not told together leaves sigma as it is.
+    any other sample. A generation in which the two were not told together leaves sigma as it is. Where samples are
+    mirrored, they are a pair.
     """
 
     c: float = 0.3
@@ -49,10 +50,12 @@ class TwoPointStepSize:
         if not 0.0 < size < math.inf:
             return None
         w /= size  # so that its square is a number
+        mirror = np.flatnonzero((z == -z[0]).all(axis=1))
+        other = int(mirror[0]) if len(mirror) else 1
         z[0] = np.linalg.norm(z[0]) / np.linalg.norm(w) * w
-        z[1] = -z[0]
+        z[other] = -z[0]
         tags = np.zeros(len(z), dtype=np.int64)
-        tags[0], tags[1] = AHEAD, BEHIND
+        tags[0], tags[other] = AHEAD, BEHIND
         return tags
 
     def log_step(

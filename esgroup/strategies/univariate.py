@@ -25,9 +25,9 @@ Laplace, either value of a Bernoulli) they contract.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,13 +36,14 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.product import Product
 from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
-from esgroup.domains.base import Arrays
+from esgroup.domains.base import Arrays, Limits, Place
 from esgroup.strategies import rates
 from esgroup.strategies.base import Criterion, Drawn, Strategy, Told, relative_spread
 from esgroup.strategies.recombination import Constants, Cumulative
 from esgroup.strategies.sampling import longest, shortened
 
 FARTHEST = 1e100  # bound of local coordinates, whose squares must not overflow
+_MOST_STEPS = 100  # from one place to another
 LONGEST = 2.0  # bound of a step, a factor e^2 = 7.4; smaller ones cut the long tails of scores, which biases them
 
 
@@ -53,6 +54,9 @@ class UnivariateSearchState(NamedTuple):
     path_s: Array
     path_c: Array
     fade: Array  # (1 - c_s)^(2 t)
+
+
+_NO_PATHS = np.zeros(0), np.zeros(0), np.ones(())
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,50 @@ class UnivariateSearch(Strategy):
     def _rates(self) -> Array:
         """Rates of the location: 1, and half of `rates.utility_rate` for numbers that cannot concentrate."""
         return np.where(self._sharp, 1.0, 0.5 * rates.utility_rate(self.size, self.size))
+
+    # ---- where it begins ---------------------------------------------------------------------------------------
+
+    begins_with: ClassVar[tuple[str, ...]] = ("sigma0",)
+
+    def beginning(self, sigma0: Any) -> UnivariateSearch:
+        """Return the search with other first standard deviations, of families that have a width of their own."""
+        stds = np.array(np.broadcast_to(checks.real_array("sigma0", np.atleast_1d(sigma0), (None,)), (self.size,)))
+        if not (stds > 0).all():
+            raise ValueError(f"sigma0 must be positive, got {sigma0!r}")
+        if not self._sharp.all():
+            family = self.product.families[int(self._sharp.argmin())]
+            raise ValueError(f"sigma0 cannot be given with {type(family).__name__}, whose width follows from its mean")
+        found = self._at(self.mean(self.start()), stds)
+        reached = found.stds(found.start())
+        if not np.allclose(reached, stds, rtol=1e-6):
+            wanted = f"sigma0 must be what {self.about} can have at its mean"
+            raise ValueError(f"{wanted}, got {sigma0!r}: try {reached.min():.3g}")
+        return found
+
+    def begun(self, place: Place, popsize: int, limits: Limits) -> UnivariateSearch | None:
+        return replace(self._at(*place), popsize_wanted=popsize) if self._sharp.all() else None
+
+    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> UnivariateSearch:
+        """Begin at a sample, with the first widths times the factor; families that cannot concentrate, as at first."""
+        state = self.start()
+        stds = self.stds(state) * sigma_factor
+        return replace(self._at(self.sample(state, 1, rng).points[0], stds), popsize_wanted=popsize)
+
+    def _at(self, means: Array, stds: Array) -> UnivariateSearch:
+        """The same families about other means, with other standard deviations, where they can concentrate.
+
+        Both come by steps along their own directions, each of which leaves the other nearly as it is.
+        """
+        tau, sharp = self.product.natural(self.product.state()), self._sharp
+        for _ in range(_MOST_STEPS):
+            mean, std = self._middles(UnivariateSearchState(self.product.state_of(tau).unconstrained, *_NO_PATHS)).T
+            steps, ratios = np.where(sharp, (means - mean) / std, 0.0), (stds / std)[sharp]
+            if np.abs(steps).max() < 1e-12 and np.abs(ratios - 1).max(initial=0.0) < 1e-12:
+                break
+            tau = self._scaled(self._shifted(tau, steps), np.clip(ratios, 0.1, 10.0))
+            tau = self._confined(tau, self.popsize)
+        found = self.product.at(self.product.state_of(tau))
+        return replace(self, distribution=found if isinstance(self.distribution, Product) else found.families[0])
 
     # ---- a generation ------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from esgroup.checks import Array
 from esgroup.domains.base import Limits, Place
 from esgroup.domains.box import unresolved
 from esgroup.files import states
-from esgroup.groups import Diagonal, Full, Group
+from esgroup.groups import Diagonal, Frame, Full, Group, Triangular
 from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
 from esgroup.stopping.values import NARROW
@@ -63,6 +63,33 @@ STEP_SIZES: dict[str, Callable[[], StepSize]] = {
 
 
 _NO_DEVICES = SearchOptions(decoding=False)
+
+
+def evolution_of(group: Group, options: SearchOptions, widening: Widening | None = None) -> Evolution:
+    """The update in a group with the devices that options ask for; decoding is decided."""
+    kind, cumulative = (FrameEvolution, Follow) if group.follows else (Evolution, Cumulative)
+    recombination: Recombination = cumulative()
+    if options.algorithm == "paper":
+        recombination = Published()
+    elif options.mirrored:  # the worse half of a mirrored pair says nothing new
+        recombination = cumulative(negative_mean=0.0, damping=1.0)
+    return kind(
+        group,
+        recombination,
+        Decoding(by_mean=group.follows) if options.decoding else None,
+        RateAdaptation() if options.noise == "adapt" else None,
+        Sampling(orthogonal=options.algorithm != "paper", mirrored=options.mirrored),
+        STEP_SIZES[options.step_size](),
+        widening,
+    )
+
+
+def is_decoded(group: Group, options: SearchOptions) -> bool:
+    """Whether scales of single coordinates are learnt apart: as asked for, or by default for dense groups."""
+    decoded = options.decoding
+    if decoded == "auto":
+        decoded = options.algorithm != "paper" and isinstance(group, Frame | Full | Triangular)
+    return bool(decoded) and group.dim > 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,22 +155,7 @@ class VectorSearch(Strategy):
     @cached_property
     def evolution(self) -> Evolution:
         """The update of the coordinates that are searched."""
-        options = self.options
-        kind, cumulative = (FrameEvolution, Follow) if self.group.follows else (Evolution, Cumulative)
-        recombination: Recombination = cumulative()
-        if options.algorithm == "paper":
-            recombination = Published()
-        elif options.mirrored:  # the worse half of a mirrored pair says nothing new
-            recombination = cumulative(negative_mean=0.0, damping=1.0)
-        return kind(
-            self.group,
-            recombination,
-            Decoding(by_mean=self.group.follows) if options.decoding else None,
-            RateAdaptation() if options.noise == "adapt" else None,
-            Sampling(orthogonal=options.algorithm != "paper", mirrored=options.mirrored),
-            STEP_SIZES[options.step_size](),
-            self._widening,
-        )
+        return evolution_of(self.group, self.options, self._widening)
 
     @cached_property
     def _widening(self) -> Widening | None:

@@ -16,16 +16,16 @@ sigma = sqrt(2/n), in an isotropic strategy of the affine-invariant metric: ther
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.wishart import Wishart, bartlett, check_symmetric, gram, positive_roots, symmetric_part
+from esgroup.distributions.wishart import Wishart, bartlett, gram
 from esgroup.domains.base import Arrays
 from esgroup.groups import Group, described
 from esgroup.strategies import rates
@@ -150,6 +150,23 @@ class WishartSearch(Strategy):
         """
         return 20.0 * self.size
 
+    # ---- where it begins ----------------------------------------------------------------------------------------
+
+    begins_with: ClassVar[tuple[str, ...]] = ("sigma0", "structure")
+
+    def beginning(self, sigma0: Any = None, structure: Any = None) -> WishartSearch:
+        """Return the search with another structure of B, or with the relative standard deviation sqrt(2 / dof)."""
+        dof = self.distribution.dof if sigma0 is None else dof_of(sigma0, self.dim)
+        kind = self.distribution.structure if structure is None else structure
+        return replace(self, distribution=replace(self.distribution, dof=dof, structure=kind))
+
+    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> WishartSearch:
+        """Begin at a sample of the first distribution, as wide as it times the factor."""
+        state = self.start()
+        mean = self.sample(state, 1, rng).points[0]
+        dof = max(float(state.dof) / sigma_factor**2, self.least_dof)
+        return replace(self, distribution=replace(self.distribution, mean=mean, dof=dof), popsize_wanted=popsize)
+
     # ---- state --------------------------------------------------------------------------------------------------
 
     def start(self, rng: np.random.Generator | None = None) -> WishartSearchState:
@@ -158,7 +175,7 @@ class WishartSearch(Strategy):
 
     def mean(self, state: WishartSearchState) -> Array:
         root = self.group._dense(state.root)
-        return symmetric_part(root @ root.T)
+        return checks.symmetric_part(root @ root.T)
 
     def stds(self, state: WishartSearchState) -> Array:
         """sqrt((m_ij^2 + m_ii m_jj) / n) for the mean m."""
@@ -182,7 +199,7 @@ class WishartSearch(Strategy):
         half = self.group._solve(state.root, np.ascontiguousarray(points).reshape(-1, p)).reshape(-1, p, p)  # W L^-T
         rows = np.ascontiguousarray(half.swapaxes(1, 2)).reshape(-1, p)
         z = self.group._solve(state.root, rows).reshape(-1, p, p)
-        return symmetric_part(z).reshape(-1, p * p)
+        return checks.symmetric_part(z).reshape(-1, p * p)
 
     def update(self, state: WishartSearchState, told: Told, out: Any = None) -> WishartSearchState:
         order = told.order
@@ -201,7 +218,7 @@ class WishartSearch(Strategy):
         """N, scaled down if an entry of eta N exceeds 1: points from far away must not spoil L."""
         weights = np.empty(len(order))
         weights[order] = utilities
-        y = symmetric_part((weights @ local).reshape(self.shape))  # -I drops out, since the utilities sum to 0
+        y = checks.symmetric_part((weights @ local).reshape(self.shape))  # -I drops out, since the utilities sum to 0
         columns = np.ascontiguousarray(y[:, self.group.hub])
         step = self.group._project_columns(columns, np.diagonal(y).copy())
         return step / max(1.0, _RESCALED * float(np.abs(step).max()))
@@ -227,7 +244,15 @@ class WishartSearch(Strategy):
         return {"dof": float(state.dof)}
 
 
+def dof_of(sigma0: Any, rows: int) -> float:
+    """2 / sigma0^2, with which sigma0 is the relative standard deviation of a diagonal entry, or p, which it needs."""
+    share = checks.real_number("sigma0", sigma0, positive=True)
+    if not share >= 1e-6:
+        raise ValueError(f"sigma0 must be at least 1e-6 for positive-definite matrices, got {sigma0!r}")
+    return max(2 / share**2, float(rows))
+
+
 def _check(name: str, points: Array) -> None:
     """Refuse matrices that are not symmetric and positive definite."""
-    check_symmetric(name, points)
-    positive_roots(name, symmetric_part(points))
+    checks.check_symmetric(name, points)
+    checks.positive_roots(name, checks.symmetric_part(points))

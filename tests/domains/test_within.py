@@ -144,12 +144,16 @@ def test_a_strategy_is_moved_once_however_often_it_begins_elsewhere() -> None:
 
 
 def test_what_is_fixed_has_no_effect_and_is_where_it_was() -> None:
-    domain = Fixed(np.array([1.0, 2.0, 3.0]), np.array([False, True, False]))
+    domain = Fixed(make_box([1.0, 2.0, 3.0], bounds=(0, 9), fixed=[1]))
     y = np.array([[5.0, 6.0, 7.0]])
     assert domain.decode(y).tolist() == [[5.0, 2.0, 7.0]]
     assert domain.encode(domain.decode(y), near=np.array([0.0, 9.0, 0.0])).tolist() == [[5.0, 9.0, 7.0]]
     assert domain.stds(y[0], np.ones(3)).tolist() == [1.0, 0.0, 1.0]
-    assert domain.inside(np.array([[5.0, 2.0, 7.0], [5.0, 2.5, 7.0]])).tolist() == [True, False]
+    points = np.array([[5.0, 2.0, 7.0], [5.0, 2.5, 7.0], [-5.0, 2.0, 7.0]])
+    assert domain.inside(points).tolist() == [True, False, False]
+    assert domain.idle(y[0]).tolist() == [False, True, False] and domain.free.upper.tolist() == [9.0, np.inf, 9.0]
+    with pytest.raises(ValueError, match=r"X\[0, 2\] must be from 0.0 to 9.0, got 10.0"):
+        domain.check("X", np.array([[5.0, 2.0, 10.0]]))
 
 
 def test_domains_nest_and_the_innermost_search_sees_its_own_vectors() -> None:

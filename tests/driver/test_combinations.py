@@ -22,7 +22,7 @@ from scipy.optimize import NonlinearConstraint
 import esgroup
 from esgroup import Choice, Real, Space
 from esgroup.checks import Array
-from esgroup.distributions.families import Normal
+from esgroup.distributions.families import Normal, Product
 from esgroup.search.searcher import Searcher
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "combinations.md"
@@ -38,6 +38,7 @@ def squares(x: Any) -> float:
 
 
 def squares_of_rows(X: Array) -> Array:
+    assert isinstance(X, list) or np.ndim(X) > 1
     return np.array([squares(x) for x in X])
 
 
@@ -119,7 +120,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 EVERYWHERE = {"fun", "x0", "args", "rng", "progress"}  # they combine with everything; x0 is a point, a matrix or above
 NEWTON_ONLY = {"jac", "hessp", "hess", "hess_diag", "newton"}  # method="newton" has them, all others refuse them
 NEEDS_CREW = ("asynchronous", "max_pending", "eval_timeout")
-GIVES_WAY = ("workers=n", "workers=map", "executor", "vectorized", 'method="newton"')
+GIVES_WAY = ("workers=n", "workers=map", "executor", 'method="newton"')
 
 
 class Pair:
@@ -133,8 +134,13 @@ class Pair:
         self.options = {
             key: made.get(value, value) if isinstance(value, str) else value for key, value in merged.items()
         }
-        if set(names) == {"fixed", "x0=Space"}:  # whose parameters have names, not indices
-            self.options["fixed"] = {"k": "v"}
+        if "cov0" in names and {'space="matrix"', 'space="spd"'} & set(names):  # of entries, of those of a logarithm
+            self.options["cov0"] = np.diag(np.arange(1.0, 7.0))
+        if "x0=Normal" in names and {"fixed", "integer"} & set(names):  # of one of two numbers
+            self.options["x0"] = Product((Normal(1.0, 1.0), Normal(-1.0, 1.0)))
+        if "x0=Space" in names:  # whose parameters have names, not indices
+            by_name = {"fixed": {"k": "v"}, "bounds": {"a": (-3.0, 1.5)}, "integer": ["a"], "cov0": np.diag([4.0, 1.0])}
+            self.options |= {name: by_name[name] for name in names if name in by_name}
         if any(name in NEEDS_CREW for name in names) and not any(name in GIVES_WAY for name in names):
             self.options["executor"] = pool
         rows = "vectorized" in names
@@ -175,16 +181,17 @@ class Pair:
 
     def effects(self) -> dict[str, Callable[[Any, Array], Any]]:
         start = self.options.get("x0", X0)
+        first = start if isinstance(start, np.ndarray) else X0
         return {
-            "bounds": lambda r, x: (np.abs(x) <= 3).all(),
-            "fixed": lambda r, x: r.x["k"] == "v" if isinstance(r.x, dict) else x[0] == X0[0],
-            "integer": lambda r, x: x[1] == round(x[1]),
+            "bounds": lambda r, x: (np.abs(x) <= 3).all() and ("x0=Space" not in self.names or (x <= 1.5).all()),
+            "fixed": lambda r, x: r.x["k"] == "v" if isinstance(r.x, dict) else x.flat[0] == first.flat[0],
+            "integer": lambda r, x: x.flat[1] == round(x.flat[1]),
             "constraints": lambda r, x: r.constr[0] == pytest.approx([squares(r.x)]) and r.constr_violation < 1e-3,
             "basins": lambda r, x: hasattr(r, "modes"),
             'space="spd"': lambda r, x: x.shape == start.shape and (np.linalg.eigvalsh(x) > 0).all(),
             'space="matrix"': lambda r, x: x.shape == start.shape,
             "x0=Wishart": lambda r, x: x.shape == (2, 2) and (np.linalg.eigvalsh(x) > 0).all(),
-            "x0=Normal": lambda r, x: x.size == 1,
+            "x0=Normal": lambda r, x: x.size == 1 + isinstance(start, Product),
             "x0=Space": lambda r, x: x.size == 2 and r.x["k"] in ("u", "v") and set(r.xmean) == {"a", "k"},
             "restarts": lambda r, x: r.restarts > 0 or self.budget < 600,
             "on_error": lambda r, x: (r.nfailed > 0) >= self.fails,

@@ -416,7 +416,7 @@ class TestTimeouts:
                 result = esgroup.minimize(slow, X0, 0.5, rng=1, executor=pool, max_evals=8, **options)
                 assert (result.nfev, result.nfailed) == (8, 0)
 
-    @pytest.mark.parametrize("where", [{}, {"workers": map}, {"vectorized": True}, {"vectorized": True, "workers": 1}])
+    @pytest.mark.parametrize("where", [{}, {"workers": map}, {"vectorized": True}])
     def test_it_needs_evaluations_elsewhere(self, where: dict[str, Any]) -> None:
         for option in ({"eval_timeout": 1.0}, {"max_pending": 2}, {"asynchronous": True}):
             with pytest.raises(ValueError, match=next(iter(option))):

@@ -204,6 +204,22 @@ class TestPoints:
         assert np.array_equal(X, before)
         assert not any(np.may_share_memory(x, X) for x in kept)
 
+    def test_a_vectorized_objective_gets_single_rows_where_points_are_evaluated_one_by_one(self) -> None:
+        shapes: list[tuple[int, ...]] = []
+
+        def rows(X: Array) -> Array:
+            shapes.append(X.shape)
+            return weighted_rows(X)
+
+        with ThreadPoolExecutor(2) as threads:
+            for where in ({"workers": map}, {"executor": threads}, {"executor": threads, "max_pending": 1}):
+                assert evaluate_all(rows, vectorized=True, **where) == VALUES
+        assert evaluate_all(weighted_rows, vectorized=True, workers=2) == VALUES
+        assert evaluate_all(weighted_rows, vectorized=True, workers=1, eval_timeout=60.0) == VALUES
+        assert set(shapes) == {(1, 3)} and len(shapes) == 12
+        with pytest.raises((TypeError, ValueError), match=r"the function .*returned .*\[1, 2\]"):
+            evaluate_all(lambda X: [1, 2], vectorized=True, workers=map)
+
     def test_a_vectorized_objective_may_change_its_points(self) -> None:
         def scribbles(X: Array) -> Array:
             values = weighted_rows(X)
@@ -522,8 +538,6 @@ class TestArguments:
             (ValueError, r"workers .*-1.* -2", {"workers": -2}),
             (ValueError, r"workers .*imap, not imap_unordered", {"workers": ThreadPool.imap_unordered}),
             (ValueError, "workers and executor", {"workers": 2, "executor": map}),
-            (ValueError, r"vectorized=True .*workers", {"workers": 2, "vectorized": True}),
-            (ValueError, r"vectorized=True .*executor", {"executor": map, "vectorized": True}),
             (TypeError, r"vectorized .*True or False.* 1", {"vectorized": 1}),
         ],
     )

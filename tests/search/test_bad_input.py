@@ -515,8 +515,6 @@ INTEGER = "{} .*integer >= {}.* {}"
         ({"decoding": "no"}, ValueError, ONE_OF.format("decoding", "'auto' or True or False", "'no'")),
         ({"decoding": 1}, ValueError, ONE_OF.format("decoding", "'auto' or True or False", "1")),
         ({"mirrored": 1}, TypeError, r"mirrored .*True or False.* 1"),
-        ({"algorithm": "paper", "decoding": True}, ValueError, r"algorithm='paper'"),
-        ({"algorithm": "paper", "noise": "adapt"}, ValueError, r"algorithm='paper'"),
         ({"cov0": np.eye(2)}, ValueError, r"cov0 .*\(3, 3\).*\(2, 2\)"),
         ({"cov0": np.eye(3) - 1}, ValueError, r"cov0 .*positive definite.* -2"),
         ({"cov0": np.triu(np.ones((3, 3)))}, ValueError, r"cov0 .*symmetric.* 1"),

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -619,10 +620,10 @@ def test_a_told_point_without_a_parameter_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"sigma0": 1.0}, "sigma0 .*Space.*width"),
-    ({"bounds": (0, 1)}, "bounds .*Space"),
-    ({"integer": True}, "integer .*Space"),
-    ({"cov0": np.eye(2)}, "cov0 .*Space"),
+    ({"sigma0": -1.0}, "sigma0 .*positive"),
+    ({"bounds": (0, 1)}, "bounds .*mapping .*Space"),
+    ({"integer": [True]}, "integer .*names of the space"),
+    ({"cov0": np.eye(2)}, "cov0 .*shape"),
     ({"fixed": [0]}, "fixed must be a mapping of names"),
     ({"fixed": {"nothing": 1}}, "fixed must have names of the space, got 'nothing'"),
     ({"fixed": {"kernel": "cubic"}}, r"fixed\['kernel'\] must be one of"),
@@ -690,3 +691,67 @@ def test_figures_have_the_names(tmp_path: Path) -> None:
     minimize(loss, SPACE, rng=1, max_evals=100, history=tmp_path / "run.jsonl")
     figure = plot(tmp_path / "run.jsonl", tmp_path / "run.svg").read_text()
     assert "<!-- flags[2] -->" in figure and "x₁" not in figure
+
+
+# ---- options that name parameters ---------------------------------------------------------------------------------
+
+
+SEVERAL = Space({
+    "a": Real(-3.5, 3, shape=2, start=1),
+    "b": Real(1e-4, 1, log=True),
+    "k": Choice("u", "v"),
+    "p": Angle(),
+})  # fmt: skip
+
+
+def test_sigma0_is_a_factor_of_all_widths_or_has_widths_by_name() -> None:
+    plain, narrow = Searcher(SEVERAL), Searcher(SEVERAL, 0.1)
+    np.testing.assert_allclose(narrow.strategy.spread(narrow.state), 0.1 * plain.strategy.spread(plain.state))
+    named = Searcher(SEVERAL, {"a": [0.5, 0.25], "p": 0.2})
+    np.testing.assert_allclose(named.stds[[0, 1, 4]], [0.5, 0.25, 0.2])
+    assert named.stds[2] == plain.stds[2]
+
+
+def test_bounds_by_name_hold_beside_those_of_the_parameter() -> None:
+    search = Searcher(SEVERAL, bounds={"a": (-9, 2), "b": (0.2, None)}, rng=1)
+    for _ in range(20):
+        points = search.ask()
+        a, b = np.array([point["a"] for point in points]), np.array([point["b"] for point in points])
+        assert (a >= -3.5).all() and (a <= 2).all() and (b >= 0.2).all() and (b <= 1).all()
+        search.tell([float(-point["a"].sum() + point["b"]) for point in points])
+    assert search.best_x["a"].tolist() == [2.0, 2.0] and search.best_x["b"] == 0.2
+    with pytest.raises(ValueError, match=r"'a'.* 2.*, got 2.5"):
+        search.tell([{"a": [0, 2.5], "b": 0.5, "k": "u", "p": 0.0}], [1.0])
+
+
+def test_reals_that_are_named_are_searched_as_integers() -> None:
+    for integer, bounds in ((["a"], None), (True, {"b": (0.5, 1), "a": (-1.5, None)})):
+        for point in Searcher(SEVERAL, integer=integer, bounds=bounds, rng=1).ask():
+            assert point["a"].dtype.kind == "i" and (point["a"] >= (-3 if bounds is None else -1)).all()
+            assert type(point["b"]) is (float if bounds is None else int)
+
+
+def test_cov0_is_that_of_all_numbers_in_the_coordinates_that_are_searched() -> None:
+    root = 0.1 * np.random.default_rng(1).standard_normal((4, 4))
+    cov0 = root @ root.T + 1e-3 * np.eye(4)
+    open_sided = Space({"a": Real(shape=2), "b": Real(start=1.0, log=True), "p": Angle()} | {"k": Choice(1, 2)})
+    for factor, fixed, among in ((None, None, [0, 1, 2, 3]), (0.5, {"b": 2.0}, [0, 1, 3])):
+        search = Searcher(open_sided, factor, cov0=cov0, fixed=fixed)
+        numbers = innermost(search.strategy).numbers  # type: ignore[attr-defined]
+        state = search.state.numbers
+        dense = state.sigma * state.scale[:, None] * innermost(numbers).group.dense(state.root)
+        np.testing.assert_allclose(dense @ dense.T, (factor or 1.0) ** 2 * cov0[np.ix_(among, among)], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"sigma0": {"k": 0.1}}, "sigma0 must name numbers of the space, got 'k', a choice"),
+    ({"sigma0": [1.0, 2.0]}, "sigma0"),
+    ({"bounds": {"z": (0, 1)}}, "bounds must have names of the space, got 'z'"),
+    ({"bounds": {"p": (0, 1)}}, "bounds must name numbers of the space, got 'p', an angle"),
+    ({"bounds": {"a": (2, 3)}}, "start of 'a' must be from 2 to 3, got 1"),
+    ({"integer": "a"}, "integer must be True or a list of names with a Space, got 'a'"),
+    ({"integer": ["p"]}, "integer must name numbers of the space, got 'p', an angle"),
+])  # fmt: skip
+def test_options_that_name_no_number_are_refused(options: dict, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        Searcher(SEVERAL, **options)

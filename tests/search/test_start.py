@@ -11,6 +11,7 @@ from scipy.optimize import Bounds
 from esgroup import Gaussian, Real, Searcher, Space
 from esgroup.groups import Diagonal, Frame, Full, Heisenberg, Triangular
 from esgroup.search import arguments
+from tests.groups.laws import close
 from tests.search.support import STRUCTURES, dense_root, generation, run, same, searcher, sphere, valley
 
 
@@ -140,11 +141,27 @@ def test_a_gaussian_keeps_its_own_numbers() -> None:
     assert all(np.array_equal(a, b) for a, b in zip(start.state(), before, strict=True))
 
 
-@pytest.mark.parametrize("option", [{"cov0": np.eye(3)}, {"fixed": [0]}], ids=["cov0", "fixed"])
-def test_options_that_contradict_a_distribution_are_refused(option: dict[str, Any]) -> None:
+def test_a_second_covariance_is_refused_with_a_distribution() -> None:
     start = Gaussian("full", mean=[1.0, 2.0, 3.0], sigma0=0.5)
-    with pytest.raises(ValueError, match=r"fixed and cov0 .*distribution"):
-        Searcher(start, **option)
+    with pytest.raises(ValueError, match=r"cov0 .*distribution"):
+        Searcher(start, cov0=np.eye(3))
+
+
+@pytest.mark.parametrize("form", ["covariance", "precision"])
+@pytest.mark.parametrize("structure", ["full", "triangular", "diagonal"])
+def test_where_variables_are_fixed_a_gaussian_starts_at_its_marginal(structure: str, form: Any) -> None:
+    start = Gaussian(structure, mean=[1.0, 2.0, 3.0], covariance=SPD, form=form)
+    known = start.dense_covariance(start.state())
+    for fixed, value in (([1], 2.0), ({1: 9.0}, 9.0)):
+        search = Searcher(start, fixed=fixed, rng=1)
+        state, vectors = search.state, search.strategy.inner  # type: ignore[attr-defined]
+        root = state.sigma * state.scale[:, None] * vectors.group.dense(state.root)
+        close(root @ root.T, known[np.ix_([0, 2], [0, 2])], 1e-9)
+        close(search.mean, [1.0, value, 3.0])
+        assert (search.ask()[:, 1] == value).all()
+        assert str(search.structure).lower().startswith(structure)
+    twice = Searcher(start, 0.5, fixed=[1]).stds
+    close(twice, [0.5, 0.0, 0.5])
 
 
 def test_a_gaussian_out_of_bounds_is_refused() -> None:

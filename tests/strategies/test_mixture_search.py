@@ -8,9 +8,13 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import esgroup
+from esgroup import Searcher, minimize
 from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture
+from esgroup.driver.spaces import mixture_over
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
+from esgroup.options import SearchOptions
+from esgroup.search.arguments import generator
 from esgroup.strategies.base import CONDITION, Told
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation
@@ -772,3 +776,87 @@ def test_a_distribution_of_another_kind_or_with_learnt_weights_is_refused() -> N
         MixtureSearch(Gaussian("full", [0.0]))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"distribution .*learn_weights=False.* True"):
         MixtureSearch(Mixture.spread(2, bounds=BOX, learn_weights=True, rng=0))
+
+
+# ---- options of the components ----------------------------------------------------------------------------------
+
+
+def himmelblau_beside(x: np.ndarray) -> float:
+    """Four optima, at the third number 1."""
+    return float((x[0] ** 2 + x[1] - 11) ** 2 + (x[0] + x[1] ** 2 - 7) ** 2 + (x[2] - 1) ** 2)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mirrored": True},
+        {"step_size": "tpa"},
+        {"noise": "adapt"},
+        {"decoding": False},
+        {"algorithm": "paper"},
+        {"cov0": np.diag([1.0, 2.0, 0.1])},
+    ],
+    ids=lambda one: next(iter(one)),
+)
+def test_all_optima_are_found_with_the_devices_of_gaussians(options: dict[str, Any]) -> None:
+    result = minimize(himmelblau_beside, np.zeros(3), 3.0, basins=4, rng=1, max_evals=15_000, **options)
+    assert len([mode for mode in result.modes if mode.value < 1e-9]) == 4
+    plain = minimize(himmelblau_beside, np.zeros(3), 3.0, basins=4, rng=1, max_evals=100)
+    other = minimize(himmelblau_beside, np.zeros(3), 3.0, basins=4, rng=1, max_evals=100, **options)
+    assert not np.array_equal(other.stds, plain.stds)
+
+
+def test_components_have_the_devices_and_samples_their_marks() -> None:
+    mixture = Mixture.spread(2, mean=np.zeros(3), sigma0=1.0, rng=1)
+    search = Searcher(mixture, mirrored=True, step_size="tpa", noise="adapt", rng=1)
+    strategy = search.strategy
+    assert isinstance(strategy, MixtureSearch)
+    for component in strategy._descents.components:
+        evolution = component.evolution
+        assert evolution.sampling.mirrored and evolution.adaptation is not None and evolution.carries_inverse
+        assert type(evolution.step_size).__name__ == "TwoPointStepSize"
+    for _ in range(2):
+        X = search.ask()
+        search.tell([himmelblau_beside(x) for x in X])
+    search.ask()
+    marks = search.ledger.asked[-1].drawn.local[:, :2]
+    for k in (0, 1):  # ahead, behind, and two near each other
+        assert sorted(marks[marks[:, 0] == k, 1].tolist())[:4] == [-5.0, -4.0, -3.0, -2.0]
+    first, second = (strategy._descents.search(search.state, k) for k in (0, 1))
+    assert np.abs(first.memory).max() > 0 and first.rates[4] != 0.9 and second.rates[4] != 0.9
+
+
+def test_fixed_variables_are_not_searched_and_modes_have_their_values() -> None:
+    for bounds, sigma0 in ((None, 3.0), ((-6, 6), None)):
+        options: dict[str, Any] = {"fixed": {2: 3.0}, "bounds": bounds, "rng": 1, "max_evals": 12_000}
+        result = minimize(himmelblau_beside, np.zeros(3), sigma0, basins=4, **options)
+        assert list(result.stop) == ["modes"] and result.x[2] == 3.0 and result.stds[2] == 0.0
+        assert len(result.modes) == 4 and {mode.point[2] for mode in result.modes} == {3.0}
+        assert [mode.value for mode in result.modes] == pytest.approx([4.0] * 4)
+
+
+def test_modes_differ_by_integers_where_there_are_integers() -> None:
+    options: dict[str, Any] = {"integer": [0, 1], "fixed": [2], "bounds": (-5.5, 5.5), "rng": 1, "max_evals": 12_000}
+    result = minimize(himmelblau_beside, np.ones(3), basins=4, **options)
+    points = np.array([mode.point for mode in result.modes])
+    assert np.array_equal(points[:, :2], np.rint(points[:, :2])) and len(np.unique(points, axis=0)) == len(points)
+    assert points[0].tolist() == [3.0, 2.0, 1.0] and np.abs(points).max() <= 5
+    assert [mode.value for mode in result.modes] == [himmelblau_beside(point) for point in points]
+    with pytest.raises(ValueError, match=r"X\[0, 0\] must be an integer"):
+        whole = mixture_over(2, "vector", np.ones(3), None, SearchOptions(integer=[0]), generator(1))
+        Searcher(whole).inject([0.5] * 3)
+
+
+def test_a_first_covariance_shapes_the_region_and_every_component() -> None:
+    cov0 = np.array([[1.0, 0.3], [0.3, 0.5]])
+    strategy = mixture_over(400, "vector", [5.0, -5.0], 2.0, SearchOptions(cov0=cov0), generator(1))
+    assert isinstance(strategy, MixtureSearch)
+    state = strategy.distribution.state()
+    means = np.array([component.mean for component in strategy.distribution.components])
+    np.testing.assert_allclose(np.cov(means.T), 4 * cov0, rtol=0.2)
+    gaussian, first = strategy.distribution.components[0], strategy.distribution.component_states(state)[0]
+    np.testing.assert_allclose(gaussian.dense_covariance(first), 4 * cov0 / 400, rtol=1e-9)
+    with pytest.raises(ValueError, match="cov0 must be left out when basins are spread over bounds"):
+        minimize(himmelblau_beside, np.zeros(3), basins=2, bounds=(-1, 1), cov0=np.eye(3))
+    with pytest.raises(ValueError, match="restarts cannot be combined with basins"):
+        minimize(himmelblau_beside, np.zeros(3), basins=2, restarts="ipop")

@@ -145,11 +145,23 @@ def test_it_finds_the_minimum(structure: str) -> None:
     assert search.best_f <= 1e-8
 
 
-def test_incompatible_options_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"mirrored and step_size='tpa'"):
-        Searcher(np.ones(3), 0.5, step_size="tpa", mirrored=True)
-    with pytest.raises(ValueError, match=r"algorithm='paper' .* step_size"):
-        Searcher(np.ones(3), 0.5, step_size="tpa", algorithm="paper")
+@pytest.mark.parametrize("popsize", [6, 7])
+def test_among_mirrored_samples_the_test_points_are_a_pair(popsize: int) -> None:
+    search = Searcher(np.ones(3), 0.5, step_size="tpa", mirrored=True, popsize=popsize, rng=1)
+    for _ in range(3):
+        mean, X = search.mean, search.ask()
+        for x in X[: popsize // 2]:
+            assert (np.abs(X - (2 * mean - x)).max(axis=1) < 1e-12).sum() == 1
+        drawn = search.ledger.last.drawn  # type: ignore[union-attr]
+        search.tell((X**2).sum(axis=1))
+    tags = drawn.tags
+    assert tags is not None
+    ahead, behind = X[tags == AHEAD], X[tags == BEHIND]
+    assert len(ahead) == len(behind) == 1
+    close(ahead + behind, 2 * mean[None])
+
+
+def test_an_unknown_rule_is_refused() -> None:
     with pytest.raises(ValueError, match=r"step_size .*'csa' or 'tpa'.* 'msr'"):
         Searcher(np.ones(3), 0.5, step_size="msr")  # type: ignore[arg-type]
 

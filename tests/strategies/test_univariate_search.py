@@ -366,3 +366,75 @@ def test_a_distribution_that_is_a_point_from_the_start_finds_nothing(family: Any
 def test_a_beta_is_as_far_from_either_end_as_its_smaller_shape_says() -> None:
     assert Beta(2.0, 6.0)._distance((2.0, 6.0)) == pytest.approx(0.25)
     assert Beta(6.0, 2.0)._distance((6.0, 2.0)) == pytest.approx(0.25)
+
+
+# ---- where it begins --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", [Normal(2.0, 1.0), Gamma(4.0, 2.0), Beta(2.0, 3.0), Wald(2.0, 3.0)], ids=str)
+def test_sigma0_is_the_standard_deviation_about_the_same_mean(family: Any) -> None:
+    for sigma0 in (1e-3, 0.2):
+        search, first = Searcher(family, sigma0), Searcher(family)
+        np.testing.assert_allclose(search.stds, sigma0, rtol=1e-9)
+        np.testing.assert_allclose(search.mean, first.mean, rtol=1e-9)
+        assert type(search.result.distribution) is type(family)
+
+
+def test_a_width_that_a_family_cannot_have_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"sigma0 must be what Beta can have at its mean, got 0.9: try 0.26"):
+        Searcher(Beta(2.0, 3.0), 0.9)
+    with pytest.raises(ValueError, match=r"sigma0 cannot be given with Exponential, whose width follows from its mean"):
+        Searcher(Product((Normal(0.0, 1.0), Exponential(1.0))), 0.9)
+    with pytest.raises(ValueError, match=r"sigma0 must be positive, got -1\.0"):
+        Searcher(Normal(0.0, 1.0), -1.0)
+    with pytest.raises(ValueError, match="cov0 cannot be given here"):
+        Searcher(Normal(0.0, 1.0), cov0=np.eye(1))
+
+
+def test_a_restart_begins_at_a_sample_with_the_first_widths_times_a_factor() -> None:
+    first = UnivariateSearch(Product((Normal(5.0, 2.0), Gamma(400.0, 100.0), Exponential(3.0))))
+    others = [first.restarted(30, 0.5, np.random.default_rng(seed)) for seed in range(200)]
+    means, stds = (np.array([getattr(one, name)(one.start()) for one in others]) for name in ("mean", "stds"))
+    np.testing.assert_allclose(means.mean(axis=0)[:2], [5.0, 4.0], atol=0.5)
+    np.testing.assert_allclose(means.std(axis=0)[:2], [2.0, 0.2], rtol=0.25)
+    np.testing.assert_allclose(stds[:, :2], [[1.0, 0.1]] * 200, rtol=1e-9)
+    np.testing.assert_allclose(means[:, 2], 1 / 3)  # which cannot concentrate
+    assert {one.popsize for one in others} == {30}
+
+
+def test_bounds_fixed_and_integer_numbers_are_those_of_a_box() -> None:
+    bounded = Searcher(Gamma(4.0, 2.0), bounds=(0.5, 2.5), rng=1)
+    X = np.concatenate([bounded.ask() for _ in range(30)])
+    assert X.min() >= 0.5 and X.max() <= 2.5
+    wide = Searcher(Normal(1.0, 50.0), bounds=(-3, 3), rng=1)
+    assert wide.result.distribution.std < 3
+    three = Product((Normal(1.0, 1.0), Normal(-1.0, 2.0), Gamma(4.0, 2.0)))
+    bounds = [(None, None), (None, None), (0.5, 9)]
+    search = Searcher(three, fixed={0: 3.0}, integer=[1], bounds=bounds, rng=1)
+    for _ in range(60):
+        X = search.ask()
+        assert (X[:, 0] == 3).all() and (X[:, 1] == np.rint(X[:, 1])).all()
+        search.tell(((X - [9.0, 2.2, 1.5]) ** 2).sum(axis=1))
+    assert search.best_x[1] == 2 and abs(search.best_x[2] - 1.5) < 0.01 and search.stds[0] == 0
+
+
+@pytest.mark.parametrize(("family", "bounds"), [(Gamma(4.0, 2.0), (0, 3)), (Beta(2.0, 3.0), (0.1, None))], ids=str)
+def test_bounds_beyond_the_support_are_refused(family: Any, bounds: Any) -> None:
+    with pytest.raises(ValueError, match="bounds must keep points within the support of"):
+        Searcher(family, bounds=bounds)
+
+
+def test_normals_with_a_device_of_gaussians_are_the_gaussian_with_the_diagonal_group() -> None:
+    normals = Product((Normal(1.0, 0.5), Normal(-1.0, 2.0)))
+    given: list[dict[str, Any]] = [{"mirrored": True}, {"step_size": "tpa"}, {"noise": "adapt"}, {"algorithm": "paper"}]
+    for options in (*given, {"decoding": True}, {"structure": "full"}):
+        search = Searcher(normals, rng=1, **options)
+        vectors = Searcher([1.0, -1.0], [0.5, 2.0], rng=1, **{"structure": "diagonal", **options})
+        assert search.structure == vectors.structure and search.popsize == vectors.popsize
+        for _ in range(5):
+            X = search.ask()
+            np.testing.assert_allclose(X, vectors.ask(), rtol=1e-12)
+            search.tell((X**2).sum(axis=1))
+            vectors.tell((X**2).sum(axis=1))
+    with pytest.raises(ValueError, match="mirrored cannot be given here: leave it out, Gamma has none"):
+        Searcher(Gamma(2.0, 1.0), mirrored=True)

@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from esgroup.distributions.wishart import Wishart, WishartState
 from esgroup.groups import BlockTriangular, Diagonal, Full, Group, Triangular
+from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Told
 from esgroup.strategies.wishart import MOST_DOF, WishartSearch, WishartSearchState, wishart_rates
 from esgroup_problems.matrices import matrix_inversion, metric_nearness
@@ -340,3 +341,31 @@ def test_it_solves_metric_nearness_with_ten_rows() -> None:
         assert best <= 1e-10
         evals.append(used)
     assert np.median(evals) <= 7_000
+
+
+# ---- where it begins --------------------------------------------------------------------------------------------
+
+
+def test_sigma0_is_the_relative_standard_deviation_of_a_diagonal_entry() -> None:
+    mean = np.array([[4.0, 0.5], [0.5, 1.0]])
+    search = Searcher(Wishart(mean=mean, dof=1000.0), 1e-2)
+    close(np.diagonal(search.stds), 1e-2 * np.diagonal(mean))
+    with pytest.raises(ValueError, match=r"sigma0 must be at least 1e-6 .* got 1e-09"):
+        Searcher(Wishart(mean=mean), 1e-9)
+
+
+def test_another_structure_begins_at_the_nearest_mean_that_it_can_hold() -> None:
+    mean = np.array([[4.0, 0.5], [0.5, 1.0]])
+    search = Searcher(Wishart(mean=mean, dof=1000.0), structure="diagonal")
+    close(search.mean, Searcher(Wishart(mean=mean, dof=1000.0, structure="diagonal")).mean)
+    assert search.result.structure == "Wishart, diagonal" and search.result.dof == 1000.0
+
+
+def test_a_restart_begins_at_a_sample_as_wide_as_at_first_times_a_factor() -> None:
+    first = WishartSearch(Wishart(mean=np.diag([4.0, 1.0]), dof=1e4))
+    others = [first.restarted(20, 0.1, np.random.default_rng(seed)) for seed in range(200)]
+    means = np.array([other.mean(other.start()) for other in others])
+    close(means.mean(axis=0), np.diag([4.0, 1.0]), 5e-2)
+    close(means[:, 0, 0].std() / 4, np.sqrt(2 / 1e4), 0.2 * np.sqrt(2 / 1e4))  # within 4 standard errors
+    assert all(other.popsize == 20 and other.start().dof == pytest.approx(1e6) for other in others)
+    assert first.restarted(20, 100.0, np.random.default_rng(0)).start().dof == first.least_dof
