@@ -64,7 +64,7 @@ def _as_float64(name: str, value: Any) -> Array:
 
 def points(name: str, value: Any, dim: int) -> Array:
     """Return `value` as one point of shape (dim,), or as several points in rows of shape (n, dim)."""
-    array = _as_float64(name, value)
+    array = value if type(value) is np.ndarray else _as_float64(name, value)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} must have shape ({dim},) or (n, {dim}), got {array.shape}")
     return real_array(name, array, (dim,) if array.ndim == 1 else (None, dim))

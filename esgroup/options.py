@@ -107,10 +107,11 @@ class SearchOptions:
         '"quadratic" learns a quadratic model of the function beside the distribution, for functions whose evaluation '
         "takes a millisecond or more. `ask` then returns what is worth evaluating next, often less than popsize "
         "points: a part of a generation, after which there are a callback and a line of the history. For real "
-        "numbers, also those of a `Space`, in the structures full, diagonal, block triangular and Heisenberg; where "
-        "integers, choices or conditional parameters are searched, the model is left out, and the result says so. "
+        "variables, also those of a `Space`, in the structures full, diagonal, block triangular and Heisenberg. "
+        "Integers and choices beside them are searched by ranks; the model is of the real variables at those that are "
+        "the best so far. Where there are no real variables it is left out, and the result says so. "
         '"auto" does this where evaluations are few: `max_evals` is given and at most 500 per coordinate, what is '
-        "searched has at most 40 coordinates and the full structure, and there are neither restarts nor anything else "
+        "searched has at most 40 real coordinates, no others, and the full structure, and there is nothing "
         "that a model cannot have; otherwise it is the search without a model.",
         accepts=(None, "auto", "quadratic"),
         command=OnCommandLine(Model | None, "Learn a model of the function; auto: if max_evals is small."),

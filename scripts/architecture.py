@@ -21,9 +21,9 @@ PACKAGE = ROOT / "esgroup"
 PICTURE = ROOT / "docs" / "architecture.svg"
 
 LAYERS = (
-    "version", "checks", "lazy", "space", "domains", "kernels", "groups", "options", "files", "stopping", "running",
-    "plots", "distributions", "gradients", "strategies", "rankings", "search", "newton", "variational", "torch",
-    "restarts", "optuna", "driver", "problem_registry", "compare", "command", "__main__", "__init__",
+    "version", "checks", "lazy", "space", "kernels", "groups", "options", "restarts", "files", "domains", "stopping",
+    "running", "plots", "distributions", "gradients", "surrogates", "strategies", "rankings", "search", "newton",
+    "variational", "torch", "optuna", "driver", "problem_registry", "compare", "command", "__main__", "__init__",
 )  # fmt: skip
 
 # the stations of one generation, in order: a layer and what happens there

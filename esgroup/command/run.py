@@ -149,11 +149,11 @@ class _Stopwatch:
         with watched(None, Progress("packages are being loaded")):
             for module in _SLOW_MODULES:
                 import_module(module)
-        self._begin, self._prepared = time.monotonic(), jit.preparation()
+        self._begin, self._prepared = time.monotonic(), jit.prepared
 
     def seconds(self) -> float:
         """Return the seconds since the stopwatch was started."""
-        return max(0.0, time.monotonic() - self._begin - (jit.preparation() - self._prepared))
+        return max(0.0, time.monotonic() - self._begin - (jit.prepared - self._prepared))
 
 
 def _run_newton(job: Job) -> Outcome:

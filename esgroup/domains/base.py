@@ -6,15 +6,18 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.files import objects
 
 Mask = NDArray[np.bool_]
+D = TypeVar("D", bound="Domain")
 UNKNOWN = -1.0  # in place of the category of a choice that has no part in the value of a point
 
 
@@ -77,11 +80,17 @@ class Domain(ABC):
         return inside
 
     def stds(self, mean: Array, stds: Array) -> Array:
-        """Return standard deviations of the entries of a point, for those of y about a mean (size,)."""
-        return stds.reshape(self.shape)
+        """Return standard deviations of the entries of a point, for those of y about a mean (size,).
+
+        As it stands, from differences over one standard deviation of each number, which is exact for linear maps.
+        """
+        steps = np.diag(stds)
+        moves = (self.decode(mean + steps) - self.decode(mean - steps)) / 2
+        found: Array = np.sqrt((moves**2).sum(axis=0))
+        return found
 
     def begin(self) -> Place | None:
-        """Return where a search begins; None where the strategy begins by itself."""
+        """Return where a search begins; None where the strategy begins by itself, or at N(0, I)."""
         return None
 
     def elsewhere(self, factor: float, rng: np.random.Generator, first: Place) -> tuple[Domain, Place] | None:
@@ -144,9 +153,19 @@ class Domain(ABC):
         """Return limits of standard deviations that hold everywhere; least ones are those of integers."""
         return Limits()
 
+    @cached_property
+    def has_limits_at(self) -> bool:
+        """Whether `limits_at` may be anything but None."""
+        return type(self).limits_at is not Domain.limits_at
+
     def limits_at(self, mean: Array, popsize: int) -> Limits | None:
         """Return what holds about a mean (size,) besides; None if there is nothing."""
         return None
+
+    @cached_property
+    def has_idle(self) -> bool:
+        """Whether `idle` may be anything but None."""
+        return type(self).idle is not Domain.idle
 
     def idle(self, mean: Array) -> Mask | None:
         """Return which entries of y do not become narrow at an optimum with this mean (size,); None if all do."""
@@ -170,6 +189,14 @@ class Domain(ABC):
         return np.ones((len(points), self.size), dtype=bool)
 
 
+def register(cls: type[D]) -> type[D]:
+    """Let searches over domains of a class of your own, a frozen dataclass, be stored; usable as a class decorator."""
+    if not (isinstance(cls, type) and issubclass(cls, Domain)):
+        raise TypeError(f"cls must be a class derived from Domain, got {cls!r}")
+    objects.register_class(cls)
+    return cls
+
+
 @dataclass(frozen=True, eq=False)
 class Arrays(Domain):
     """Arrays of one shape, as they are: y is a point read row by row. `rule` raises ValueError for points outside."""
@@ -186,6 +213,9 @@ class Arrays(Domain):
 
     def encode(self, points: Array, near: Array | None = None) -> Array:
         return points.reshape(len(points), -1)
+
+    def stds(self, mean: Array, stds: Array) -> Array:
+        return stds.reshape(self.shape)
 
     def check(self, name: str, points: Array) -> None:
         super().check(name, points)

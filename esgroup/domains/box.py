@@ -360,6 +360,14 @@ def make_box(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None
         raise ValueError(f"{error}{hint}") from None
 
 
+def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
+    """Return the nearest point within the bounds that is integer where it must be."""
+    whole = make_box(np.zeros(len(x)), integer=integer).integer
+    lower, upper, _ = parse_bounds(bounds, len(x))
+    inside: Array = np.clip(np.where(whole, np.rint(x), x), *whole_bounds(lower, upper, whole))
+    return inside
+
+
 def _parse_fixed(fixed: Any, point: Array) -> Mask:
     """Return the mask of fixed coordinates; the values of a mapping are written to the point."""
     if not isinstance(fixed, Mapping):

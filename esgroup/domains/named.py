@@ -185,14 +185,16 @@ class Named(Domain):
 
     # ---- what helps a search ------------------------------------------------------------------------------------
 
-    def limits_at(self, mean: Array, popsize: int) -> Limits | None:
+    @cached_property
+    def has_limits_at(self) -> bool:
+        return bool(self._angles.size or self._log_integers.size)
+
+    def limits_at(self, mean: Array, popsize: int) -> Limits:
         """Keep angles near [0, 2 pi) and no wider than they can be told apart; logarithms of integers wide enough.
 
         An integer k is an interval of length log((k + 1/2) / (k - 1/2)) in its logarithm: in these units its least
         standard deviation is that of any integer (`Box.limits`).
         """
-        if not (self._angles.size or self._log_integers.size):
-            return None
         number = len(self.numbers)
         turned, least = None, None
         if self._angles.size:
@@ -219,10 +221,12 @@ class Named(Domain):
     def _log_integers(self) -> NDArray[np.int64]:
         return np.flatnonzero(self.columns.log & self.columns.whole)
 
-    def idle(self, mean: Array) -> Mask | None:
+    @cached_property
+    def has_idle(self) -> bool:
+        return bool(self._conditional or self._log_integers.size)
+
+    def idle(self, mean: Array) -> Mask:
         """Numbers that are inactive at the mean keep their width, and so do logarithms of integers beside others."""
-        if not (self._conditional or self._log_integers.size):
-            return None
         idle = np.zeros(len(self.numbers), dtype=bool)
         if self._conditional:
             idle = ~self.space.active(self.decode(mean[None]))[0][self.numbers]

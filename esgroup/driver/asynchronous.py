@@ -5,20 +5,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from contextlib import ExitStack, suppress
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 from esgroup.driver.evaluate import collected
 from esgroup.driver.generations import SearchRun
 from esgroup.driver.worker_pool import own_point
-from esgroup.search.searcher import Searcher
 from esgroup.stopping.budgets import BUDGETS, budget_reasons
-
-
-class Out(NamedTuple):
-    """A point that is being evaluated: it, and the search that asked for it."""
-
-    x: Any
-    search: Searcher
 
 
 class Asynchronous(SearchRun):
@@ -36,8 +30,8 @@ class Asynchronous(SearchRun):
     def prepare(self, stack: ExitStack) -> None:
         """Make the worker pool ready."""
         self._pool = self.evaluation.pool(stack)
-        self._waiting: list[Any] = self.restarted.points_out()  # to be submitted before any new point
-        self._out: dict[int, Out] = {}  # submitted and not yet told
+        self._waiting: list[Any] = self.unfinished.points_out()  # to be submitted before any new point
+        self._out: dict[int, Any] = {}  # submitted and not yet told
         self._arrived: deque[tuple[Any, Any]] = deque()  # keys and outcomes that were not yet told
         self._number = 0
         self._told = 0  # since the last generation
@@ -49,15 +43,13 @@ class Asynchronous(SearchRun):
         """Return whether there is no reason to stop, or something out that is awaited nevertheless."""
         if self._over:
             return bool(self._out or self._told)
-        restarted = self.restarted
-        while reasons := self._reasons():
-            if not restarted.begin_next_run(reasons):
-                self._over = bool(self._out) and not reasons.keys().isdisjoint(BUDGETS)
-                if self._over:
-                    for key in self._pool.cancel():
-                        del self._out[key]  # type: ignore[arg-type]
-                return self._over and self.goes_on()
-            self._waiting = []
+        reasons = self._reasons()
+        if reasons:
+            self._over = bool(self._out) and not reasons.keys().isdisjoint(BUDGETS)
+            if self._over:
+                for key in self._pool.cancel():
+                    del self._out[key]  # type: ignore[arg-type]
+            return self._over and self.goes_on()
         return True
 
     def step(self) -> bool:
@@ -68,21 +60,21 @@ class Asynchronous(SearchRun):
                 self._arrived.extend(collected(self._pool, self.evaluation.eval_timeout, wanted=wanted))
         if self._arrived:
             self._tell_next()
-        if self._told < self.restarted.search.popsize and (self._out or not self._over):
+        if self._told < self.search.strategy.popsize and (self._out or not self._over):
             return False
         self._told = 0
         return True
 
     def _reasons(self) -> dict[str, str]:
-        """Return why the present run should stop: after every value for limits, after every move for the rest."""
-        restarted, search = self.restarted, self.restarted.search
+        """Return why the search should stop: after every value for limits, after every move for the rest."""
+        search = self.search
         state, nit = search.state, search.ledger.nit
-        if state is self._judged and nit == self._judged_nit and not restarted.other_reasons:
-            small = restarted.plan.max_evals is None or search.nfev < restarted.plan.max_evals
-            if small and not budget_reasons(restarted.limits, restarted):
+        if state is self._judged and nit == self._judged_nit and not search.noted:
+            small = search.runs is None or search.runs.leaves(search)
+            if small and not budget_reasons(search.limits, search):
                 return {}
         self._judged, self._judged_nit = state, nit
-        return restarted.stop()
+        return search.stop()
 
     def settle(self) -> None:
         """Pass on the values that have arrived: they count, whatever has ended the run."""
@@ -92,24 +84,29 @@ class Asynchronous(SearchRun):
 
     def _submit(self) -> bool:
         """Submit points while there is room; return whether there would be more of them."""
-        restarted, pool, budget = self.restarted, self._pool, self.restarted.limits.max_evals
+        search, pool, budget = self.search, self._pool, self.search.limits.max_evals
         most = self.evaluation.max_pending if self.evaluation.executor is None else None  # else the slots are limited
-        most = (most or pool.slots or restarted.popsize) - pool.lost
-        left = math.inf if budget is None else budget - restarted.nfev
+        most = (most or pool.slots or search.popsize) - pool.lost
+        left = math.inf if budget is None else budget - search.nfev
         while len(self._out) < left:
             if len(self._out) >= most:
                 return True
-            x = self._waiting.pop(0) if self._waiting else restarted.search.ask(1)[0]
+            if search.runs is not None and search.runs.is_over:
+                self._waiting = []  # points of the run that has ended
+            x = self._waiting.pop(0) if self._waiting else search.ask(1)[0]
             self._number += 1
-            self._out[self._number] = Out(x, restarted.search)
+            self._out[self._number] = x
             pool.submit(self._number, own_point(x))
         return False
 
     def _tell_next(self) -> None:
         key, outcome = self._arrived.popleft()
-        x, search = self._out.pop(key)
-        restarted, failures = self.restarted, self.failures
-        restarted.tell_one(x, failures.value_of(outcome, x), current=search is restarted.search)
+        x, search, failures = self._out.pop(key), self.search, self.failures
+        value = failures.value_of(outcome, x)
+        if search.ranking.columns or type(x) is not np.ndarray:
+            search.tell([x], [value])
+        else:
+            search.tell(x, np.array([value]))  # arrays need fewer checks
         self._told += 1
         if failures.too_many:
             self.stop_for("failures", failures.too_many)

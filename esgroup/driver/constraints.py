@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,18 +47,18 @@ class Constraint:
             raise BadConstraint(f"the function of {self.name} {wanted}, but it returned {len(found)} {checks.at(x)}")
         return found
 
-    @property
+    @cached_property
     def equal(self) -> NDArray[np.bool_]:
         """Which components are equalities."""
         same: NDArray[np.bool_] = self.lower == self.upper
         return same
 
-    @property
+    @cached_property
     def above(self) -> NDArray[np.bool_]:
         """Which components have an upper bound, equalities apart."""
         return np.isfinite(self.upper) & ~self.equal
 
-    @property
+    @cached_property
     def below(self) -> NDArray[np.bool_]:
         """Which components have a lower bound, equalities apart."""
         return np.isfinite(self.lower) & ~self.equal
@@ -136,7 +137,10 @@ class Constraints:
 
     def g(self, x: Any) -> tuple[float, ...]:
         """g(x)."""
-        return tuple(float(g) for one in self.all for g in one.g(one.values(x)))
+        found: list[float] = []
+        for one in self.all:
+            found += one.g(one.values(x)).tolist()
+        return tuple(found)
 
     def present(self, result: Any) -> None:
         """Show c and multipliers for each constraint in a result, as SciPy does."""

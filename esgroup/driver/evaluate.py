@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from esgroup import checks
@@ -86,6 +86,11 @@ class Evaluation:
             checks.real_number("eval_timeout", self.eval_timeout, positive=True)
         if self.max_pending is not None:
             checks.whole_number("max_pending", self.max_pending, least=1)
+
+    @cached_property
+    def least_batch(self) -> int:
+        """How many points workers can use where a search says how many are worth evaluating."""
+        return 1 if callable(self.workers) else number_of_workers(self.workers)
 
     @property
     def _has_pool(self) -> bool:

@@ -38,8 +38,8 @@ class _Job:
 
     key: Hashable
     x: Any
-    due: float = math.inf
-    losses: int = 0
+    due: float
+    losses: int
 
 
 class OnExecutor:
@@ -110,9 +110,18 @@ class OnExecutor:
             self._late = {future for future in self._late if not future.done()}
         return len(self._late)
 
-    def submit(self, key: Hashable, x: Any) -> None:
-        """Hand a point to the executor."""
-        self._submit(_Job(key, x))
+    def submit(self, key: Hashable, x: Any, losses: int = 0) -> None:
+        """Hand a point to the executor, which has lost it so many times with a worker."""
+        # the unique name: Dask merges equal calls, and would thereby lose noise and second tries
+        name = f"{self._run}-{next(self._number)}"
+        due = time.monotonic() + self._timeout
+        try:
+            future = self._executor.submit(self._task, self._call, x, name)
+        except Exception as error:  # shut down or broken: points that were submitted may still return
+            self._arrived.append((key, self._cannot_submit(error)))
+        else:
+            self._jobs[future] = _Job(key, x, due, losses)
+            future.add_done_callback(self._done.put)
 
     def collect(self, timeout: float | None = None) -> Outcomes:
         """Return keys and outcomes that have arrived; wait for the first one, up to `timeout` seconds."""
@@ -128,18 +137,6 @@ class OnExecutor:
         return [self._jobs.pop(future).key for future in list(self._jobs) if future.cancel()]
 
     # ---- what happens meanwhile ----------------------------------------------------------------------------------
-
-    def _submit(self, job: _Job) -> None:
-        # the unique name: Dask merges equal calls, and would thereby lose noise and second tries
-        name = f"{self._run}-{next(self._number)}"
-        job.due = time.monotonic() + self._timeout
-        try:
-            future = self._executor.submit(self._task, self._call, job.x, name)
-        except Exception as error:  # shut down or broken: points that were submitted may still return
-            self._arrived.append((job.key, self._cannot_submit(error)))
-        else:
-            self._jobs[future] = job
-            future.add_done_callback(self._done.put)
 
     def _serve(self, end: float) -> None:
         """Receive what arrives before `end`, and give up what is late."""
@@ -172,12 +169,10 @@ class OnExecutor:
             self._arrived.append((job.key, error))
         elif self._cluster is not None and self._cluster.lost:  # it is no fault of the point
             self._arrived.append((job.key, caused(_lost_cluster(), error)))
+        elif job.losses + 1 < TRIES:
+            self.submit(job.key, job.x, job.losses + 1)
         else:
-            job.losses += 1
-            if job.losses >= TRIES:
-                self._arrived.append((job.key, lost_too_often(error)))
-            else:
-                self._submit(job)
+            self._arrived.append((job.key, lost_too_often(error)))
 
     def _give_up_the_late(self) -> None:
         now = time.monotonic()

@@ -54,7 +54,7 @@ class Failures:
         value = outcome.value if constrained else outcome
         if not isinstance(value, float):
             value = one_number(value, x)
-        if constrained and any(not math.isfinite(g) for g in outcome.beside):
+        if constrained and not all(map(math.isfinite, outcome.beside)):
             return self._failed("a constraint was NaN or infinite")
         if value != value:
             return self._failed("the value was NaN")

@@ -1,4 +1,4 @@
-"""A search as the loop runs it: one generation after another, one run after another."""
+"""A search as the loop runs it, one generation after another."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from esgroup.driver.constraints import Constraints
 from esgroup.driver.evaluate import Evaluation
-from esgroup.driver.restarted import RestartedSearch
+from esgroup.driver.unfinished import Unfinished
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.loop import Run
+from esgroup.search.searcher import Searcher
 
 if TYPE_CHECKING:
     from esgroup.running.result import SearchResult
@@ -23,9 +24,9 @@ class SearchRun(Run["SearchResult"]):
     """
 
     def __init__(
-        self, evaluation: Evaluation, restarted: RestartedSearch, constrained: Constraints, stack: ExitStack
+        self, evaluation: Evaluation, unfinished: Unfinished, constrained: Constraints, stack: ExitStack
     ) -> None:
-        self.interrupts, self.restarted = Interrupts(), restarted
+        self.interrupts, self.search, self.unfinished = Interrupts(), unfinished.search, unfinished
         self.evaluation, self.failures, self.constrained = evaluation, evaluation.failures, constrained
         self.prepare(stack)
 
@@ -34,17 +35,17 @@ class SearchRun(Run["SearchResult"]):
         """Make ready where points are evaluated, until the stack is closed."""
 
     @property
-    def view(self) -> RestartedSearch:
-        """The search, with counts and best point of all runs."""
-        return self.restarted
+    def view(self) -> Searcher:
+        """The search."""
+        return self.search
 
     def stop_for(self, name: str, text: str) -> None:
         """Take note of a reason to stop that is not the search's own."""
-        self.restarted.other_reasons[name] = text
+        self.search.noted[name] = text
 
     def result(self) -> SearchResult:
         """Return the result so far."""
-        found, failures = self.restarted.result, self.failures
+        found, failures = self.search.result, self.failures
         self.constrained.present(found)
         if failures.last and "failures" not in found.stop:
             found.message += f". The last failure: {failures.last}"
@@ -56,43 +57,36 @@ class Generations(SearchRun):
 
     def prepare(self, stack: ExitStack) -> None:
         """Make ready where generations are evaluated."""
-        timed = self.restarted.limits.max_time is not None
+        timed = self.search.limits.max_time is not None
         self._evaluate = self.evaluation.generations(stack, timed=timed)
         self._should_stop = self._has_to_stop if timed or self.failures.most is not None else None
 
     def _has_to_stop(self) -> bool:
         """Whether no further evaluation may begin."""
-        max_time = self.restarted.limits.max_time
-        return bool(self.failures.too_many) or (max_time is not None and self.restarted.seconds >= max_time)
+        max_time = self.search.limits.max_time
+        return bool(self.failures.too_many) or (max_time is not None and self.search.seconds >= max_time)
 
     def goes_on(self) -> bool:
-        """Return whether there is no reason to stop; after a run that has stopped the next one begins."""
-        while reasons := self.restarted.stop():
-            if not self.restarted.begin_next_run(reasons):
-                return False
-        return True
+        """Return whether there is no reason to stop."""
+        return not self.search.stop()
 
     def step(self) -> bool:
         """Evaluate a generation, or the part of it that limits allow."""
-        restarted, arrived = self.restarted, dict[int, Any]()
-        X = restarted.ask()
+        unfinished, arrived = self.unfinished, dict[int, Any]()
+        X = unfinished.ask(self.evaluation.least_batch)
         whole = len(X)
-        if whole > restarted.affordable:
-            X = X[: int(restarted.affordable)]
+        if whole > unfinished.affordable:
+            X = X[: int(unfinished.affordable)]
         try:
             with self.interrupts.allowed:
                 self._evaluate(X, arrived, self._should_stop)
             if len(arrived) == whole:
-                restarted.tell(list(map(arrived.__getitem__, range(whole))))
+                unfinished.tell(list(map(arrived.__getitem__, range(whole))))
             else:
-                restarted.salvage(arrived)
+                unfinished.salvage(arrived)
         except BaseException:
-            restarted.salvage(arrived)
+            unfinished.salvage(arrived)
             raise
         if self.failures.too_many:
             self.stop_for("failures", self.failures.too_many)
         return True
-
-    def settle(self) -> None:
-        """Tell what is known of a generation that is not complete, if new limits have ended the run before it was."""
-        self.restarted.tell_partial()

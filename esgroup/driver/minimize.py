@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import fields
 from functools import wraps
-from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from warnings import warn
@@ -18,18 +17,18 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.driver.asynchronous import Asynchronous
 from esgroup.driver.constraints import Constraints, parse_constraints
-from esgroup.driver.evaluate import Evaluation, number_of_workers, objective
+from esgroup.driver.evaluate import Evaluation, objective
 from esgroup.driver.failures import Failures, OnError
 from esgroup.driver.generations import Generations
-from esgroup.driver.restarted import RestartedSearch
 from esgroup.driver.resume import SearchWriter
 from esgroup.driver.spaces import SpaceName, distribution_over, mixture_over
+from esgroup.driver.unfinished import Unfinished
 from esgroup.files.autosave import must_be_new, must_differ, must_exist
 from esgroup.files.npz import Path
 from esgroup.groups import Group
 from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
 from esgroup.options import NAMES as OPTION_NAMES
-from esgroup.restarts import Restarts, as_restarts
+from esgroup.restarts import Restarts
 from esgroup.running.loop import run_to_end
 from esgroup.running.observers import Observer, as_observers
 from esgroup.search.arguments import generator, refuse_start
@@ -37,7 +36,6 @@ from esgroup.search.searcher import Searcher
 from esgroup.space import Space
 from esgroup.stopping.base import Stop
 from esgroup.stopping.budgets import parse_limits
-from esgroup.strategies.in_domain import can_begin_elsewhere
 
 if TYPE_CHECKING:
     from esgroup.newton.options import NewtonSettings
@@ -271,27 +269,20 @@ def minimize(
         asynchronous,
     )
     options = {name: given[name] for name in OPTION_NAMES}
-    repeated = as_restarts(restarts)
-    if repeated is not None and model == "auto":
-        options["model"] = None  # restarts are for many evaluations
     if space != "vector" or basins is not None:
         rng = generator(rng)
         if basins is None:
             x0 = distribution_over(space, x0, sigma0, structure)
             options["structure"] = "auto"
-        elif repeated is not None:
+        elif restarts is not None:
             raise ValueError("restarts cannot be combined with basins, whose descents begin anew by themselves")
         else:
             x0 = mixture_over(basins, space, x0, sigma0, chosen(options), rng)
             options = {"model": options["model"]}
         sigma0 = None
     ranking = constrained.ranking(constraint_tol)
-    first = Searcher(x0, sigma0, constraints=ranking, rng=rng, stop=stop, **limits._asdict(), **options)
-    if repeated is not None and not can_begin_elsewhere(first.strategy):
-        raise ValueError(f"restarts are for searches over vectors and spaces, got {type(x0).__name__}")
-    restarted = RestartedSearch(first, repeated)
-    if not (callable(workers) or asynchronous):
-        restarted.least_batch = number_of_workers(workers)
+    more: dict[str, Any] = {"constraints": ranking, "rng": rng, "stop": stop, "restarts": restarts}
+    unfinished = Unfinished(Searcher(x0, sigma0, **more, **limits._asdict(), **options))
     observers: list[Observer] = []
     if history is not None:
         from esgroup.running.history import History
@@ -301,19 +292,19 @@ def minimize(
         from esgroup.running.progress import Progress
 
         observers.append(Progress())
-    observers += as_observers(callback, "Searcher", attrgetter("search"))
+    observers += as_observers(callback, "Searcher")
     if checks.flag("resume", resume):
         must_exist(checkpoint, "search")
     else:
         must_be_new(checkpoint)
     if checkpoint is not None:
-        observers.append(writer := SearchWriter(checkpoint, given))
+        observers.append(writer := SearchWriter(checkpoint, given, unfinished))
         if resume:
-            writer.resume(restarted)
-    restarted.search.accepts = constrained.kept
+            writer.resume()
+    unfinished.search.accepts = constrained.kept
     kind = Asynchronous if asynchronous else Generations
     with ExitStack() as stack:
-        return run_to_end(kind(evaluation, restarted, constrained, stack), observers)
+        return run_to_end(kind(evaluation, unfinished, constrained, stack), observers)
 
 
 def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints:

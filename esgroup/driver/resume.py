@@ -12,7 +12,7 @@ import numpy as np
 
 from esgroup.domains import Box, Named
 from esgroup.driver.origin import CheckpointFile, origin_difference, origin_of_call, origin_of_file
-from esgroup.driver.restarted import RestartedSearch
+from esgroup.driver.unfinished import Unfinished
 from esgroup.files import npz as files
 from esgroup.files.autosave import CheckpointWriter, Contents
 from esgroup.search import snapshot
@@ -24,7 +24,7 @@ from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.vector import VectorSearch
 
 
-class SearchWriter(CheckpointWriter[RestartedSearch]):
+class SearchWriter(CheckpointWriter[Searcher]):
     """Writes the checkpoint of a search.
 
     Parameters
@@ -33,34 +33,38 @@ class SearchWriter(CheckpointWriter[RestartedSearch]):
         The file.
     given
         The arguments of `minimize`. The file says how its search began, and another start is refused in `resume`.
+    unfinished
+        What is known of its last generation.
     """
 
-    def __init__(self, path: files.Path, given: Mapping[str, Any]) -> None:
+    def __init__(self, path: files.Path, given: Mapping[str, Any], unfinished: Unfinished) -> None:
         super().__init__(path)
-        self._given = given
+        self._given, self._unfinished = given, unfinished
         self._origin = origin_of_call(path, self._given)
 
-    def contents(self, kept: RestartedSearch) -> Contents:
-        """Return the parts of the current search, with the state of restarts and the origin in the header."""
-        header, arrays = snapshot.parts_to_file(kept.search.parts)
-        return snapshot.KIND, {**header, "run": kept.to_json(), "origin": self._origin.to_json()}, arrays
+    def contents(self, kept: Searcher) -> Contents:
+        """Return the parts of the search, with values of an unfinished generation and the origin in the header."""
+        header, arrays = snapshot.parts_to_file(kept.parts)
+        more = {"unfinished": self._unfinished.to_json(), "origin": self._origin.to_json()}
+        return snapshot.KIND, header | more, arrays
 
-    def resume(self, restarted: RestartedSearch) -> None:
-        """Set a search that has not begun to the state in the file."""
-        path = self._path
+    def resume(self) -> None:
+        """Put the search in the file in the place of the one that has not begun."""
+        path, given = self._path, self._unfinished.search
         with files.reading(path, snapshot.KIND) as (header, arrays):
             search = Searcher.from_parts(snapshot.parts_from_file(header, arrays))
             origin = origin_of_file(header)
             not_given = path.not_given if isinstance(path, CheckpointFile) else ()
             difference = (
                 origin_difference(origin._replace(arguments={}), self._origin)  # the problem first
-                or self._difference(search.strategy, restarted.search.strategy)
-                or restarted.ranking.difference(search.ranking)
-                or self._popsize_difference(search, header, restarted.search)
+                or self._difference(search.strategy, given.strategy)
+                or given.ranking.difference(search.ranking)
+                or self._popsize_difference(search, given)
                 or origin_difference(origin, self._origin, not_given)
             )
             if difference is None:
-                restarted.restore(search, header.get("run"))
+                _continue(search, given)
+                self._unfinished.restore(search, header.get("unfinished"))
         if difference is not None:
             raise ValueError(f"the checkpoint {os.fspath(path)!r} must be that of the same search, but {difference}")
         problem = self._origin.problem if origin.problem is None else origin.problem
@@ -72,13 +76,24 @@ class SearchWriter(CheckpointWriter[RestartedSearch]):
             saved, given = unassisted(saved), unassisted(given)
         return _difference(saved, given)
 
-    def _popsize_difference(self, saved: Searcher, header: dict[str, Any], given: Searcher) -> str | None:
+    def _popsize_difference(self, saved: Searcher, given: Searcher) -> str | None:
         """Compare the popsize of the first run, if it is given: restarts choose those of later runs."""
         if self._given.get("popsize") is None:
             return None
-        run = header.get("run")
-        first = saved.popsize if run is None else files.entry(run["schedule"], "popsize", int)
+        first = saved.popsize if saved.runs is None else saved.runs.schedule.popsize
         return None if first == given.popsize else f"its popsize is {first}, not {given.popsize}"
+
+
+def _continue(saved: Searcher, given: Searcher) -> None:
+    """Let a saved search continue with what files do not hold, and with limits that are set in place of its own."""
+    saved.rules = given.rules
+    limits = {name: new for name, new in given.limits._asdict().items() if new is not None}
+    saved.limits = saved.limits._replace(**limits)
+    if saved.runs is None:
+        saved.runs = given.runs
+    else:
+        saved.runs.restarts = None if given.runs is None else given.runs.restarts
+        saved.runs.first = given.strategy
 
 
 def _size(strategy: Strategy) -> str:

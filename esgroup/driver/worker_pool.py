@@ -69,7 +69,11 @@ class WorkerPool(Protocol):
 def own_point(x: Any) -> Any:
     """Copy a point, so that a function may change it: an array, a dict with arrays in it, or anything else."""
     if isinstance(x, dict):
-        return {name: value.copy() if hasattr(value, "setflags") else value for name, value in x.items()}
+        own = {**x}
+        for name, value in x.items():
+            if hasattr(value, "setflags"):
+                own[name] = value.copy()
+        return own
     return x.copy() if hasattr(x, "copy") else x
 
 

@@ -30,7 +30,7 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"reassoc", "con
 _PATIENCE = 2.0  # seconds of compilation in this process after which a line is printed
 
 _lock = threading.RLock()
-_preparation = 0.0
+prepared = 0.0
 
 
 class Kernel:
@@ -51,14 +51,14 @@ class Kernel:
 
     def compile(self) -> Callable[..., None]:
         """Compile the loop, or load it from the disk cache, and return it."""
-        global _preparation
+        global prepared
         with _lock:
             if self._compiled is None:
-                start, before = time.perf_counter(), _preparation
+                start, before = time.perf_counter(), prepared
                 try:
                     self._compiled = _compile(self.complete(), self.signature)
                 finally:  # kernels that this one calls were compiled meanwhile, and their time is part of it
-                    _preparation = before + time.perf_counter() - start
+                    prepared = before + time.perf_counter() - start
                 self._step_aside(self._compiled)
             return self._compiled
 
@@ -103,11 +103,6 @@ def kernel(signature: str, *, inlined: bool = False) -> Callable[[Callable[..., 
 def _text(code: CodeType) -> str:
     """All that code does: its instructions, constants and names."""
     return repr((code.co_code, code.co_consts, code.co_names))
-
-
-def preparation() -> float:
-    """Return the seconds that this process has spent on loading Numba, and on loading and compiling kernels."""
-    return _preparation
 
 
 def _inlined(python: Callable[..., None]) -> Any:

@@ -1,7 +1,7 @@
 """The loops of quadratic models: their fit, and their judgement by new values.
 
 The second-order part of a model is passed as two-dimensional arrays, n rows for each model, or one row if it is
-diagonal. Formulas and names are those of `esgroup.strategies.quadratic`.
+diagonal. Formulas and names are those of `esgroup.surrogates.quadratic_model`.
 """
 # mypy: disable-error-code="no-untyped-def"
 

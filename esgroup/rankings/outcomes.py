@@ -110,10 +110,13 @@ def rows(fitness: Any, beside: Any, n: int, m: int) -> Array:
 def _taken_apart(fitness: Any, n: int, m: int) -> tuple[list[Any], list[tuple[float, ...]]]:
     """Values and what is told beside them, from `Evaluated`; what has no value has nothing beside it."""
     told = list(fitness) if isinstance(fitness, (list, tuple, np.ndarray)) else [fitness]
-    whole = [one if isinstance(one, Evaluated) else Evaluated(one, (math.nan,) * m) for one in told]
-    if any(not isinstance(one, Evaluated) and not _failed(one) for one in told):
-        raise ValueError(f"constraints must be told beside values, as an array of shape ({n}, {m}), got None")
-    return [one.value for one in whole], [one.beside for one in whole]
+    numbers_told, beside = [], []
+    for one in told:
+        if not (isinstance(one, Evaluated) or _failed(one)):
+            raise ValueError(f"constraints must be told beside values, as an array of shape ({n}, {m}), got None")
+        numbers_told.append(one.value if isinstance(one, Evaluated) else one)
+        beside.append(one.beside if isinstance(one, Evaluated) else (math.nan,) * m)
+    return numbers_told, beside
 
 
 def _failed(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -29,13 +30,12 @@ class ByValue(Ranking):
         return Scored(state, outcomes[:, 0])
 
     def best(self, outcomes: Array, than: Array | None = None) -> int | None:
-        values = outcomes[:, 0]
-        if not values.size:
+        if not outcomes.size:
             return None
-        i = values.argmin()
-        if values[i] != values[i]:  # NaN comes first
-            good = np.flatnonzero(values == values)
+        i = int(outcomes.argmin())
+        if math.isnan(outcomes.item(i)):  # NaN comes first
+            good = np.flatnonzero(~np.isnan(outcomes))
             if not good.size:
                 return None
-            i = good[values[good].argmin()]
-        return int(i) if than is None or values[i] < than[0] else None
+            i = int(good[outcomes[good].argmin()])
+        return i if than is None or outcomes.item(i) < than.item(0) else None

@@ -58,7 +58,7 @@ class Callback(Observer):
             return True
 
 
-def as_observers(callback: Any, kind: str, shown: Callable[[Any], Any]) -> list[Observer]:
+def as_observers(callback: Any, kind: str, shown: Callable[[Any], Any] = lambda run: run) -> list[Observer]:
     """Return what the argument `callback` means: nothing, an observer, or a function of a `kind` that `shown` makes."""
     if callback is None:
         return []

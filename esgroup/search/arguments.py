@@ -16,8 +16,8 @@ from esgroup.checks import Array
 from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
 from esgroup.distributions.matrix_gaussian import MatrixGaussian
-from esgroup.domains.base import Shaped
-from esgroup.domains.box import Box, Fixed, bounds_of_entries, make_box, parse_bounds
+from esgroup.domains.base import Domain, Place, Shaped
+from esgroup.domains.box import Box, Fixed, bounds_of_entries, make_box, moved_inside, parse_bounds
 from esgroup.domains.named import Named, free_domain
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, as_group, spell
 from esgroup.options import SearchOptions
@@ -30,7 +30,7 @@ from esgroup.strategies.base import Strategy
 from esgroup.strategies.categorical import CategoricalSearch
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.frames import FULL_UP_TO
-from esgroup.strategies.in_domain import Within, innermost, within
+from esgroup.strategies.in_domain import Within, begun, innermost, within
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.registry import strategy_class
@@ -44,7 +44,7 @@ STEPS = 1e-100, 1e100  # smallest and largest initial standard deviation: square
 MEMORY_SHARE = 0.5  # share of the machine's memory that the matrices of a search may use
 
 
-class Place(NamedTuple):
+class Beginning(NamedTuple):
     """Start of a search before its structure is known, with covariance diag(steps) correlation diag(steps)."""
 
     box: Box
@@ -72,6 +72,8 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         given.pop("model", None)
     if isinstance(start, Strategy):
         return _within_bounds(start, given, options)
+    if isinstance(start, Domain):
+        return assisted(_over(start, given, options), options, limits.max_evals, constrained=constrained)
     if isinstance(start, Space | SpaceData):
         space, data = (start, None) if isinstance(start, Space) else (start.space, start)
         named = _space_search(space, data, sigma0, given, options)
@@ -149,6 +151,16 @@ def _refuse(given: dict[str, Any], own: set[str], start: Any) -> None:
             raise ValueError(f"{name} cannot be given here: leave it out, {type(start).__name__} {why}")
 
 
+def _over(domain: Domain, given: dict[str, Any], options: SearchOptions) -> Strategy:
+    """Return a search over vectors within a domain of somebody's own."""
+    for name in ("sigma0", "bounds", "fixed", "integer"):
+        if name in given:
+            raise ValueError(f"{name} cannot be given with a domain: {type(domain).__name__} says what its points are")
+    place = domain.begin() or Place(np.zeros(domain.size), np.ones(domain.size))
+    vectors = _vector_search(place.mean, place.steps, options)
+    return Within(domain, begun(vectors, place, vectors.popsize, domain.limits(vectors.popsize)))
+
+
 def _within_bounds(strategy: Strategy, given: dict[str, Any], options: SearchOptions) -> Strategy:
     """Return a strategy of somebody's own, which begins by itself, within bounds, with fixed and integer variables."""
     bounded = len(strategy.shape) == 1 and not isinstance(strategy, Within)
@@ -161,7 +173,8 @@ def _in_box(strategy: Strategy, options: SearchOptions) -> Strategy:
     if all(getattr(options, name) is None for name in _OF_A_BOX):
         return strategy
     state = strategy.start()
-    box = make_box(strategy.mean(state), options.bounds, options.fixed, options.integer, strategy.stds(state))
+    x0 = moved_inside(strategy.mean(state), options.bounds, options.integer)
+    box = make_box(x0, options.bounds, options.fixed, options.integer, strategy.stds(state))
     _check_support(strategy, box)
     if not box.fixed.any():
         return within(strategy, box)
@@ -259,7 +272,7 @@ def generator(rng: Any) -> np.random.Generator:
         raise type(error)(f"rng must be None, a seed (an integer >= 0) or a generator, got {rng!r}") from None
 
 
-def _structure(options: SearchOptions, dim: int, place: Place, *, within: bool) -> tuple[Group, str]:
+def _structure(options: SearchOptions, dim: int, place: Beginning, *, within: bool) -> tuple[Group, str]:
     """Return the group, and a note if it was chosen automatically."""
     without = _without_frame(options)
     if options.structure != "auto":
@@ -320,7 +333,7 @@ def machine_memory() -> float:
         return memory
 
 
-def _first_covariance(group: Group, place: Place) -> tuple[Array, Array | None, Array | None]:
+def _first_covariance(group: Group, place: Beginning) -> tuple[Array, Array | None, Array | None]:
     """Return steps, and a correlation or a root in the given group: another one is kept as far as it can hold it."""
     steps, correlation = place.steps, place.correlation
     if place.root is None or place.group is None:
@@ -427,11 +440,11 @@ def _space_search(
 # ---- where to start ---------------------------------------------------------------------------------------------
 
 
-def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
+def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Beginning:
     """Return the start at a point, at a distribution, or at the distribution of another search."""
     if isinstance(start, Inherited):
         if isinstance(start.strategy, ModelSearch):
-            start = Inherited(start.strategy.plain, start.state.vector)
+            start = Inherited(start.strategy.plain, start.state.plain)
         if not _is_over_vectors(start.strategy):
             text = f"a search that is the start must be one over vectors, got one over {start.strategy.about}"
             raise ValueError(f"{text}: start from a distribution, or save and load the search")
@@ -459,7 +472,7 @@ class Inherited(NamedTuple):
 
 def _at_search(
     search: Strategy, state: SearchState, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any
-) -> Place:
+) -> Beginning:
     """Return a start at the distribution of another search, in its box unless bounds are given; sigma0 rescales it."""
     if fixed is not None or integer is not None or cov0 is not None:
         raise ValueError("fixed, integer and cov0 are those of the search that is the start: leave them out")
@@ -469,10 +482,10 @@ def _at_search(
     scale = state.sigma * state.scale
     if sigma0 is not None:
         scale = scale * where.initial_steps(sigma0) / search.spread(state)
-    return Place(where, where.encode(mean[None])[0], scale, None, vectors.structure, state.root.copy())
+    return Beginning(where, where.encode(mean[None])[0], scale, None, vectors.structure, state.root.copy())
 
 
-def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
+def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Beginning:
     """Return a start at a point; with cov0 the covariance is sigma0^2 cov0 (sigma0 = 1 by default)."""
     correlation = None
     if cov0 is not None:
@@ -483,10 +496,10 @@ def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
     where = make_box(x0, bounds, fixed, integer, sigma0)
     if correlation is not None:
         correlation = correlation[np.ix_(where.free, where.free)]
-    return Place(where, where.encode(where.x0[None])[0], where.initial_steps(), correlation)
+    return Beginning(where, where.encode(where.x0[None])[0], where.initial_steps(), correlation)
 
 
-def _at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Place:
+def _at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Beginning:
     """Return a start at a Gaussian that has a mean; its group and square root are kept."""
     if cov0 is not None:
         raise ValueError("cov0 cannot be combined with a distribution as start: its covariance is known")
@@ -498,10 +511,10 @@ def _at_gaussian(start: Gaussian, sigma0: Any, bounds: Any, fixed: Any, integer:
     if where.fixed.any():
         return _at_marginal(start, state.root, where)
     steps = where.initial_steps() / stds
-    return Place(where, where.encode(state.mean[None])[0], steps, None, start.group, state.root)
+    return Beginning(where, where.encode(state.mean[None])[0], steps, None, start.group, state.root)
 
 
-def _at_marginal(start: Gaussian, root: Array, where: Box) -> Place:
+def _at_marginal(start: Gaussian, root: Array, where: Box) -> Beginning:
     """Return a start at the marginal of the free variables, in a group of the same kind if there is one."""
     correlation, group = None, None
     with suppress(ValueError):  # a group that has no spelling
@@ -510,7 +523,7 @@ def _at_marginal(start: Gaussian, root: Array, where: Box) -> Place:
         rows = start.group._dense(root)[where.free]
         stds = np.sqrt((rows**2).sum(axis=1))
         correlation = rows @ rows.T / stds[:, None] / stds
-    return Place(where, where.encode(where.x0[None])[0], where.initial_steps(), correlation, group)
+    return Beginning(where, where.encode(where.x0[None])[0], where.initial_steps(), correlation, group)
 
 
 def _as_gaussian(start: Any) -> Any:

@@ -60,14 +60,19 @@ def samples(
 
     Only the first have tags: the others are not what a device of the present distribution has marked.
     """
-    local = {i: place.local for i, place in enumerate(found) if place is not None}  # as they were drawn
-    late = [i for i, place in enumerate(found) if place is not None and place.asked.nit < nit]
-    foreign = [i for i, place in enumerate(found) if place is None]
-    if late:
-        then = np.array([local[i] for i in late])
-        local |= zip(late, strategy.shortened(strategy.local(state, points[late]), then), strict=True)
-    if foreign:
-        local |= zip(foreign, strategy.shortened(strategy.local(state, points[foreign])), strict=True)
-    tags = [0 if place is None or place.asked.nit < nit else place.tag for place in found]
-    rows = [local[i] for i in range(len(points))]
+    rows: list[Any] = []
+    tags, late, foreign = [0] * len(found), [], []
+    for i, place in enumerate(found):
+        rows.append(None if place is None else place.asked.drawn.local[place.row])  # as it was drawn
+        if place is None:
+            foreign.append(i)
+        elif place.asked.nit < nit:
+            late.append(i)
+        else:
+            tags[i] = place.tag
+    for some in (late, foreign):
+        if some:
+            then = np.array([rows[i] for i in late]) if some is late else None
+            for i, row in zip(some, strategy.shortened(strategy.local(state, points[some]), then), strict=True):
+                rows[i] = row
     return PooledSamples(np.array(rows), np.array(tags, dtype=np.int64), outcomes.copy())

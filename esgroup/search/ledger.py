@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,9 @@ from esgroup.kernels import jit
 from esgroup.rankings import Ranking
 from esgroup.stopping.values import Record
 from esgroup.strategies.base import Drawn, Indices
+
+_MOST_OUT = 10_000  # points that are remembered while they are out,
+_MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
 
 
 class PooledSamples(NamedTuple):
@@ -32,6 +36,12 @@ class Asked:
     drawn: Drawn
     nit: int  # the generation in which they were handed out
     out: set[int]  # rows without a value
+    run: int = 0  # that has asked for them
+
+    @cached_property
+    def keys(self) -> list[bytes]:
+        """A key for each of its points, by which it is recognised."""
+        return _keys(self.drawn.points)
 
 
 class Found(NamedTuple):
@@ -65,6 +75,14 @@ class Found(NamedTuple):
         return -1 if ids is None else int(ids[self.row])
 
 
+class Began(NamedTuple):
+    """The books when the present run began."""
+
+    nfev: int = 0
+    nit: int = 0  # moves
+    generations: int = 0
+
+
 class Mark(NamedTuple):
     """The books before part of a generation was told, to go back to."""
 
@@ -88,6 +106,7 @@ class Clock:
         self.own = 0.0
         self._before, self._since = seconds, time.monotonic()
         self._handed_over: float | None = None  # when the caller had its turn
+        self._turn = 0.0  # seconds that the caller had it last
         self._turns, self._waited, self._values = 0, 0.0, 0
 
     @property
@@ -95,22 +114,19 @@ class Clock:
         """The time so far."""
         return self._before + time.monotonic() - self._since
 
-    @property
-    def turn(self) -> float:
-        """Seconds since the caller has its turn, 0 before it had one."""
-        return 0.0 if self._handed_over is None else time.monotonic() - self._handed_over
-
     def take_over(self) -> float:
         """The search has its turn; returns when it began, for `hand_over`."""
-        return time.monotonic() - jit.preparation()
+        now = time.monotonic()
+        self._turn = 0.0 if self._handed_over is None else now - self._handed_over
+        return now - jit.prepared
 
-    def hand_over(self, since: float, waited: float = 0.0, values: int = 0) -> None:
+    def hand_over(self, since: float, values: int = 0) -> None:
         """The search has worked since `take_over`, and the caller has its turn; its last one brought so many values."""
         if values and self._turns:
-            self._waited, self._values = self._waited + waited, self._values + values
+            self._waited, self._values = self._waited + self._turn, self._values + values
         self._turns += values > 0
         self._handed_over = now = time.monotonic()
-        self.own += now - jit.preparation() - since
+        self.own += now - jit.prepared - since
 
     @property
     def interval(self) -> float | None:
@@ -134,6 +150,7 @@ class Ledger:
         self.ranking, self.standing = ranking, ranking.start(shape)  # what it remembers
         self.nfev = self.nfailed = 0
         self.nit = 0  # moves of the distribution: generations, or parts of them (`Strategy.generations` counts)
+        self.run, self.began = 0, Began()  # restarts so far
         self.set_best(None, None)
         self.record = Record()
         self.clock = Clock()
@@ -148,7 +165,7 @@ class Ledger:
 
     def __getstate__(self) -> dict[str, Any]:
         # in copies and pickles without the memos of strategies, whose arrays may be parts of each other
-        asked = [Asked(kept.drawn._replace(memo=None), kept.nit, set(kept.out)) for kept in self.asked]
+        asked = [Asked(kept.drawn._replace(memo=None), kept.nit, set(kept.out), kept.run) for kept in self.asked]
         last = None if self.last is None else asked[self.asked.index(self.last)]
         return self.__dict__ | {"asked": asked, "last": last, "_by_point": {}, "_indexed": 0}
 
@@ -160,8 +177,13 @@ class Ledger:
 
     def hand_out(self, drawn: Drawn) -> None:
         """Note points that are now out."""
-        self.last = Asked(drawn, self.nit, set(range(len(drawn.points))))
+        self.last = Asked(drawn, self.nit, set(range(len(drawn.points))), self.run)
         self.asked.append(self.last)
+
+    def ask_again(self) -> None:
+        """All points of the last ask are out again, and not late."""
+        self.last = last = self.asked[-1]
+        last.nit, last.out = self.nit, set(range(len(last.drawn.points)))
 
     @property
     def out(self) -> list[Found]:
@@ -173,24 +195,20 @@ class Ledger:
 
         Points are copies: a row that is out does not keep the others in memory, and nobody can write to them.
         """
-        parts, missing = [], n
-        while missing:
-            drawn = draw(max(batch, missing)) if self.reserve is None else self.reserve
-            tags, ids = tags_of(drawn), ids_of(drawn)
-            first, rest = (
-                Drawn(drawn.points[some].copy(), drawn.local[some].copy(), tags[some], ids[some])
-                for some in (slice(None, missing), slice(missing, None))
-            )
-            parts.append(first)
-            self.reserve = rest if len(rest.points) else None
-            missing -= len(parts[-1].points)
-        points, local, tags, ids = (np.concatenate(arrays) for arrays in zip(*(p[:4] for p in parts), strict=True))
-        return Drawn(points, local, tags, ids)
+        reserve: Any = self.reserve
+        missing = n - (0 if reserve is None else len(reserve.points))
+        if missing > 0:
+            drawn = draw(max(batch, missing))
+            drawn = Drawn(drawn.points, drawn.local, tags_of(drawn), ids_of(drawn))
+            reserve = drawn if reserve is None else map(np.concatenate, [*zip(reserve, drawn, strict=True)][:4])
+        points, local, tags, ids, *_ = reserve
+        self.reserve = Drawn(points[n:], local[n:], tags[n:], ids[n:]) if len(points) > n else None
+        return Drawn(points[:n].copy(), local[:n].copy(), tags[:n].copy(), ids[:n].copy())
 
     def recognised(self, points: Array) -> list[Found | None]:
         """Where each point was asked for, None if it is not out; of points asked for twice, the older ask is first."""
         for asked in self.asked[self._indexed :]:
-            for row, key in enumerate(_keys(asked.drawn.points)):
+            for row, key in enumerate(asked.keys):
                 if row in asked.out:
                     self._by_point.setdefault(key, []).append(Found(asked, row))
         self._indexed = len(self.asked)
@@ -210,17 +228,13 @@ class Ledger:
                 if place.asked is self.last:
                     self.last = None
 
-    def age(self, place: Found | None) -> int:
-        """How many generations have ended since a point was asked for; 0 if it was not."""
-        return 0 if place is None else self.nit - place.asked.nit
-
     # ---- values -------------------------------------------------------------------------------------------------
 
     def count(self, points: Array, outcomes: Array) -> None:
         """Count outcomes, some of which may have failed, and keep the best point."""
-        values = outcomes[:, 0]
-        self.nfev += len(values)
-        self.nfailed += int(np.count_nonzero(values != values))
+        self.nfev += len(outcomes)
+        if math.isnan(outcomes.item(outcomes.argmin())):  # NaN comes first
+            self.nfailed += int(np.count_nonzero(np.isnan(outcomes[:, 0])))
         if self.ranking.remembers:
             self.standing = self.ranking.counted(self.standing, points, outcomes)
         if (i := self.ranking.best(outcomes, self.best)) is not None:
@@ -231,21 +245,39 @@ class Ledger:
         if (i := self.ranking.best(outcomes, self.best)) is not None:
             self.set_best(points[i].copy(), outcomes[i].copy())
 
+    def count_past(self, points: Array, outcomes: Array) -> None:
+        """Count outcomes of points of an earlier run, which say nothing of the present one."""
+        number = len(outcomes)
+        self.nfev, self.began = self.nfev + number, self.began._replace(nfev=self.began.nfev + number)
+        self.nfailed += int(np.isnan(outcomes[:, 0]).sum())
+        self.note_best(points, outcomes)
+
+    def begin_run(self, generations: int) -> None:
+        """Begin another run, after so many generations of all runs: only counts and what is out remain."""
+        self.run, self.began = self.run + 1, Began(self.nfev, self.nit, generations)
+        self.standing, self.record = self.ranking.start(self.injected.shape[1:]), Record()
+        self.last, self.reserve, self.lag, self.pool = None, None, 0.0, []
+
     def set_best(self, x: Array | None, outcome: Array | None) -> None:
         """Make a point with its outcome the best one, which may both be None."""
         self.best_x, self.best = x, outcome
-        row = np.full(1 + self.ranking.columns, math.nan) if outcome is None else outcome
+        self.best_f = math.nan
         if x is not None and outcome is not None:
             x.setflags(write=False)
             outcome.setflags(write=False)
-        self.best_f: float = row[0].item()
-        self.feasible = bool(self.ranking.feasible(row[None])[0])
-        self.feasible_f = self.best_f if self.feasible else math.nan  # of a feasible point, NaN if there is none
+            self.best_f = outcome.item(0)
 
-    def end_generation(self, ranked: list[float], most_out: int) -> None:
+    @property
+    def feasible(self) -> bool:
+        """Whether the best point can be the answer."""
+        row = np.full(1 + self.ranking.columns, math.nan) if self.best is None else self.best
+        return bool(self.ranking.feasible(row[None])[0])
+
+    def end_generation(self, ranked: list[float], width: int) -> None:
         """Count a generation, or a part of one: points that are out belong to an older distribution from now on.
 
-        Asks with at most `most_out` points together are remembered, the newest ones: some may never be told.
+        The newest asks are remembered, as many as memory allows: some may never be told. Points have local coordinates
+        of this width.
         """
         self.record.add(ranked)
         self.nit += 1
@@ -254,9 +286,10 @@ class Ledger:
         if len(asked) == 1 and not (asked[0].out or self._indexed):  # mostly: all points of the last ask were told
             self.asked = []
         elif asked:
-            self._forget(most_out)
+            self._forget(max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // width)))
 
     def _forget(self, most_out: int) -> None:
+        """Forget all asks but the newest ones with at most so many points that are out."""
         kept, number = [], 0
         for asked in reversed(self.asked):
             number += len(asked.drawn.points) if asked.out else 0
@@ -272,10 +305,12 @@ class Ledger:
         for asked in self.asked[: self._indexed]:
             if not asked.out:
                 self._indexed -= 1
-                for key in _keys(asked.drawn.points):
-                    places = [place for place in self._by_point.pop(key, ()) if place.asked is not asked]
-                    if places:
-                        self._by_point[key] = places
+                for key in asked.keys:
+                    places = self._by_point.pop(key, [])
+                    if len(places) == 1 and places[0].asked is asked:  # mostly
+                        continue
+                    if others := [place for place in places if place.asked is not asked]:
+                        self._by_point[key] = others
 
     # ---- back and forth -----------------------------------------------------------------------------------------
 
@@ -304,4 +339,4 @@ def ids_of(drawn: Drawn) -> Indices:
 
 def _keys(points: Array) -> list[bytes]:
     """A key for each point, the same for the same point."""
-    return [row.tobytes() for row in points + 0.0]  # without negative zeros
+    return [*map(np.ndarray.tobytes, points + 0.0)]  # without negative zeros

@@ -12,8 +12,8 @@ from esgroup.groups import Full
 from esgroup.options import Model, SearchOptions
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.in_domain import innermost
-from esgroup.strategies.model import ModelSearch, all_real, refuse_without_model
-from esgroup.strategies.product import ProductSearch
+from esgroup.strategies.model import ModelSearch, real_variables, refuse_without_model, vectors
+from esgroup.strategies.model_state import all_real
 from esgroup.strategies.vector import VectorSearch
 
 # Evaluations for each coordinate that count as few. On the ten bbob functions of the README's table, with up to 20
@@ -28,7 +28,7 @@ MOST_COORDINATES = 40
 SLOW = 0.01
 
 USED = f"A quadratic model was used, because max_evals is at most {FEW} evaluations per coordinate"
-LEFT_OUT = "The quadratic model was left out: integers, choices and conditional parameters are searched by ranks"
+LEFT_OUT = "The quadratic model was left out: integers and choices are searched by ranks, and nothing else is searched"
 
 
 def assisted(
@@ -37,7 +37,7 @@ def assisted(
     """Return the search with a model, if that was asked for or "auto" decides so, else the search as it is.
 
     "auto" is a model where `max_evals` says that evaluations are few, in the full structure, without constraints, and
-    where the search can have one. (Whether there will be restarts, only `minimize` knows.)
+    where the search can have one, in every run of a search with restarts: they only begin when a run has ended.
 
     "quadratic" raises ValueError for what does not go with a model. But where whole numbers or choices are among what
     is searched, of which a quadratic says nothing, the search is the one without a model, and `note` says so.
@@ -48,10 +48,9 @@ def assisted(
         few = max_evals is not None and max_evals <= FEW * plain.size
         use = few and not constrained and isinstance(plain.structure, Full) and _can_be_assisted(plain)
         return ModelSearch(plain) if use else plain
-    inner = innermost(plain)
-    numbers = innermost(inner.numbers) if isinstance(inner, ProductSearch) else inner
-    refuse_without_model(options, numbers.group if isinstance(numbers, VectorSearch) else None)
-    return ModelSearch(plain) if all_real(plain) else plain
+    numbers = vectors(plain)
+    refuse_without_model(options, None if numbers is None else numbers.group)
+    return ModelSearch(plain) if real_variables(plain) else plain
 
 
 def unassisted(strategy: Strategy) -> Strategy:
@@ -93,4 +92,4 @@ def _can_be_assisted(strategy: Strategy) -> bool:
         ModelSearch(strategy)
     except ValueError:
         return False
-    return True
+    return all_real(strategy) and isinstance(innermost(strategy), VectorSearch)

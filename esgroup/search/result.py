@@ -32,6 +32,7 @@ def result(search: Any) -> SearchResult:
         stop=reasons,
         nfailed=search.nfailed,
         noisy=noisy,
+        restarts=search.restart,
         structure=str(search.structure),
         **search.result_fields,
         **search.ranking.fields(search.best_outcome, search.multipliers),
@@ -56,4 +57,6 @@ def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:
         parts.append(search.structure_note)
     if remark := models.remark(search, ended=bool(reasons), noisy=noisy):
         parts.append(remark)
+    if search.restart:
+        parts.append(f"Restarts: {search.restart}; xmean and stds are those of the last run")
     return ". ".join(parts)  # the names of reasons as they are spelled

@@ -6,17 +6,20 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.domains.box import moved_inside
 from esgroup.groups import Group
 from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
 from esgroup.rankings import AugmentedLagrangian, Ranking, feasible
+from esgroup.restarts import Restarts, as_restarts
 from esgroup.search import arguments, late, models, tell_input
 from esgroup.search.ledger import Found, Ledger, ids_of
+from esgroup.search.runs import Runs
 from esgroup.stopping.base import Rule, Stop, as_rules
 from esgroup.stopping.budgets import parse_limits
 from esgroup.stopping.looking import look_at
@@ -29,9 +32,6 @@ if TYPE_CHECKING:
     from esgroup.running.result import SearchResult
     from esgroup.search.snapshot import Parts
     from esgroup.space import Space
-
-_MOST_OUT = 10_000  # points that are remembered while they are out,
-_MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
 
 
 @checks.explained
@@ -64,6 +64,9 @@ class Searcher:
         Indices of the constraints that must be 0, not only at most 0.
     constraint_tol : default 1e-6
         By how much a constraint may be violated, in its own units: one number, or one for each constraint.
+    restarts : default None
+        "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: where a search without restarts would stop,
+        other than by a limit, the next `ask` begins another run elsewhere.
     rng
         A seed or a generator.
     max_evals, max_iters, max_time, target
@@ -114,6 +117,7 @@ class Searcher:
         max_time: float | None = None,
         target: float | None = None,
         stop: Stop = (),
+        restarts: Literal["ipop", "bipop"] | Restarts | None = None,
     ) -> None:
         given = locals()
         self.rules: tuple[Rule, ...] = as_rules(stop)
@@ -132,6 +136,9 @@ class Searcher:
         self._first_spread = self.strategy.spread(self.state)
         self._spare: Drawn | None = None  # whose arrays may be used again
         self._looked: tuple[Strategy | None, Any] = None, ()  # the rules that it has besides, and for which strategy
+        self.noted: dict[str, str] = {}  # reasons to stop that are not its own
+        repeated = as_restarts(restarts)
+        self.runs = None if repeated is None else Runs(repeated, strategy, self.rng.spawn(1)[0])
 
     @classmethod
     def from_data(cls, X: Any, f: Any, sigma0: Any = None, *, space: Space | None = None, **options: Any) -> Self:
@@ -165,7 +172,7 @@ class Searcher:
             points, values = warm_start.feasible_named(search.strategy, X, f)
         else:
             x0, sigma0, cov0 = warm_start.start_from_data(X, f, sigma0)
-            x0 = warm_start.moved_inside(x0, options.get("bounds"), options.get("integer"))
+            x0 = moved_inside(x0, options.get("bounds"), options.get("integer"))
             search = cls(x0, sigma0, cov0=cov0, **options)
             points, values = warm_start.feasible_rows(search.strategy, X, f)
         if not search.ledger.ranking.columns:  # of which the data do not tell
@@ -188,8 +195,9 @@ class Searcher:
         array (n, *shape)
             Read-only and within the bounds; of strategies with points of another kind, a list of them.
         """
+        since = self.ledger.clock.take_over()
+        self.begin_next_run()
         strategy, ledger, batch = self.strategy, self.ledger, self.batch_size
-        since = ledger.clock.take_over()
         number = self._affordable(batch) if n is None else checks.whole_number("n", n, least=1)
         if strategy.notes_asks or (number >= batch and (n is None or ledger.reserve is None)):
             drawn = self._draw(number, self._spare)
@@ -227,6 +235,24 @@ class Searcher:
             return n
         left = most - self.ledger.nfev
         return n if left <= 0 else min(n, left)
+
+    def begin_next_run(self) -> None:
+        """Begin the next run if the present one has come to its end and restarts allow for another; `ask` does it."""
+        runs = self.runs
+        if runs is None:
+            return
+        if runs.judged != self.ledger.nfev:
+            self.stop()
+        if runs.is_over:
+            runs.begin(self)
+
+    def begin_run(self, strategy: Strategy, rng: np.random.Generator) -> None:
+        """Continue with a strategy from its start; counts, limits, the best point and what is out remain."""
+        self.ledger.begin_run(self.nit)
+        self.strategy, self.rng = strategy, rng
+        self.state = strategy.start(rng)
+        self.structure_note = strategy.note
+        self._first_spread, self._spare = strategy.spread(self.state), None
 
     def inject(self, X: Any) -> None:
         """Put points into the next asks, in place of samples.
@@ -282,9 +308,9 @@ class Searcher:
             If tell(fitness) has no ask to belong to.
         """
         clock, before = self.ledger.clock, self.ledger.nfev
-        waited, since = clock.turn, clock.take_over()
+        since = clock.take_over()
         self._tell(told, constraints)
-        clock.hand_over(since, waited, self.ledger.nfev - before)
+        clock.hand_over(since, self.ledger.nfev - before)
 
     def _tell(self, told: tuple[Any, ...], constraints: Any) -> None:
         one = told[0] if len(told) == 1 else None
@@ -338,7 +364,13 @@ class Searcher:
         Less than a generation is kept; once there is one, the distribution moves with all that is there.
         """
         ledger, batch = self.ledger, self.batch_size
-        moving, ledger.lag = late.judged(ledger.lag, [ledger.age(place) for place in found], batch)
+        if ledger.run and any(place is not None and place.asked.run < ledger.run for place in found):
+            past = [place is not None and place.asked.run < ledger.run for place in found]
+            ledger.count_past(points[past], outcomes[past])
+            rest = np.logical_not(past)
+            points, outcomes, found = points[rest], outcomes[rest], list(itertools.compress(found, rest))
+        ages = [0 if place is None else ledger.nit - place.asked.nit for place in found]  # in generations
+        moving, ledger.lag = late.judged(ledger.lag, ages, batch)
         if not all(moving):
             ledger.note_best(points, outcomes)  # before the order changes
             still = np.logical_not(moving)
@@ -348,11 +380,12 @@ class Searcher:
             return
         samples = late.samples(self.strategy, self.state, ledger.nit, points, outcomes, found)
         pool = [*ledger.pool, samples]
-        if sum(len(part.outcomes) for part in pool) < late.generation_size(batch, ledger.lag):
+        parts = [*zip(*pool, strict=True)]
+        if sum(map(len, parts[0])) < late.generation_size(batch, ledger.lag):
             self._keep(points, outcomes, found)
             ledger.pool = pool
             return
-        local, tags, pooled = (np.concatenate(parts) for parts in zip(*pool, strict=True))
+        local, tags, pooled = map(np.concatenate, parts)
         self._move(points, local, tags, pooled, samples.outcomes, _ids(found), None)
         ledger.pool = []
 
@@ -395,7 +428,7 @@ class Searcher:
             self.state = strategy.update(self.state, told, self.state)
         elif strategy.every_value:
             self._tell_values(points, new, ids)
-        ledger.end_generation(ranked, max(2 * len(ranked), min(_MOST_OUT, _MOST_NUMBERS_OUT // len(local[0]))))
+        ledger.end_generation(ranked, local.shape[1])
         if strategy.hands_over and (successor := strategy.successor(self.state)) is not None:
             self._hand_over(*successor)
 
@@ -472,7 +505,13 @@ class Searcher:
     @property
     def nit(self) -> int:
         """Generations that have ended."""
-        return self.strategy.generations(self.state, self.ledger.nit)
+        began = self.ledger.began
+        return began.generations + self.strategy.generations(self.state, self.ledger.nit - began.nit)
+
+    @property
+    def restart(self) -> int:
+        """Restarts so far."""
+        return self.ledger.run
 
     @property
     def nfailed(self) -> int:
@@ -518,8 +557,14 @@ class Searcher:
 
     @property
     def multipliers(self) -> Array | None:
-        """Lagrange multipliers of the constraints, positive where active; of equalities with either sign."""
-        return self.ledger.ranking.multipliers(self.ledger.standing)
+        """Lagrange multipliers of the constraints, positive where active; of equalities with either sign.
+
+        With restarts they are those of the run that has found the best point.
+        """
+        ledger, runs = self.ledger, self.runs
+        if runs is not None and runs.found_best(self):
+            return runs.multipliers
+        return ledger.ranking.multipliers(ledger.standing)
 
     @property
     def generation_best(self) -> float:
@@ -545,8 +590,12 @@ class Searcher:
     record = property(attrgetter("ledger.record"), doc="Best and median values of the generations so far.")
 
     def stop(self) -> dict[str, str]:
-        """Return why the search should end, by name: empty while it runs. Asking and telling still work afterwards."""
-        return look_at(self, self)
+        """Return why the search should end, by name: empty while it runs. Asking and telling still work afterwards.
+
+        With restarts it is empty as long as another run can begin.
+        """
+        reasons = look_at(self, self)
+        return (reasons if self.runs is None else self.runs.verdict(self, reasons)) | self.noted
 
     @property
     def result(self) -> SearchResult:
@@ -583,7 +632,7 @@ class Searcher:
         npz.write(path, snapshot.KIND, *snapshot.parts_to_file(self.parts))
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, stop: Stop = ()) -> Self:
+    def load(cls, path: str | PathLike[str], *, stop: Stop = (), restarts: Restarts | None = None) -> Self:
         """Return the search that was saved; it continues as if it had not been interrupted, bit by bit.
 
         That holds with the same versions, machine and number of BLAS threads: with dense matrices of some hundred
@@ -595,6 +644,8 @@ class Searcher:
             A file of `save`, or a checkpoint of `minimize`.
         stop : default ()
             Rules, which the file does not have: they are given again.
+        restarts : default None
+            A restart strategy of your own, which the file does not have; "ipop", "bipop" and theirs are in it.
 
         Returns
         -------
@@ -612,6 +663,8 @@ class Searcher:
         with npz.reading(path, snapshot.KIND) as (header, arrays):
             search = cls.from_parts(snapshot.parts_from_file(header, arrays))
         search.rules = as_rules(stop)
+        if restarts is not None and search.runs is not None:
+            search.runs.restarts = as_restarts(restarts)
         return search
 
     def __getstate__(self) -> dict[str, Any]:
@@ -623,14 +676,15 @@ class Searcher:
         from esgroup.search.snapshot import Parts
 
         limits, notes = self.limits, (self.structure_note, self.model_note)
-        return Parts(self.strategy, self.state, self.ledger, limits, self.rng, self._first_spread, *notes)
+        return Parts(self.strategy, self.state, self.ledger, limits, self.rng, self._first_spread, *notes, self.runs)
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Self:
         """Put a search together from its parts."""
         search = cls.__new__(cls)
         search.strategy, search.state, search.ledger, search.limits, search.rng = parts[:5]
-        search._first_spread, search.structure_note, search.model_note = parts[5:]
+        search._first_spread, search.structure_note, search.model_note, search.runs = parts[5:]
+        search.noted = {}
         search.accepts = search._spare = None
         search.rules, search._looked = (), (None, ())
         return search

@@ -22,7 +22,9 @@ from esgroup.files.checked import (
 )
 from esgroup.files.states import flattened, rebuilt
 from esgroup.rankings import Ranking
-from esgroup.search.ledger import Asked, Clock, Ledger, PooledSamples, ids_of, tags_of
+from esgroup.restarts import BIPOP, IPOP, Plan, Schedule, as_restarts
+from esgroup.search.ledger import Asked, Began, Clock, Ledger, PooledSamples, ids_of, tags_of
+from esgroup.search.runs import Runs
 from esgroup.stopping.budgets import Limits, parse_limits
 from esgroup.stopping.values import Look
 from esgroup.strategies.base import Drawn, Strategy
@@ -45,6 +47,7 @@ class Parts(NamedTuple):
     first_spread: Array
     note: str
     model_note: str
+    runs: Runs | None
 
 
 # ---- to JSON and arrays -----------------------------------------------------------------------------------------
@@ -81,7 +84,10 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
         "failed_in_a_row": record.failed_in_a_row,
         "varied": record.varied,
         "looks": {name: [look.reasons, look.nit] for name, look in record.looks.items()},
-        "asked": [asked.nit for asked in ledger.asked],
+        "run": ledger.run,
+        "began": ledger.began._asdict(),
+        "runs": None if parts.runs is None else _runs_to_file(parts.runs, arrays),
+        "asked": [[asked.nit, asked.run] for asked in ledger.asked],
         "last": None if ledger.last is None else ledger.asked.index(ledger.last),
         "lag": ledger.lag,
         "pool": len(ledger.pool),
@@ -94,6 +100,24 @@ def described(strategy: Strategy) -> tuple[Header, Arrays]:
     """A strategy as JSON and arrays; equal ones have equal descriptions."""
     register_all()
     return objects.describe(strategy, "strategy")
+
+
+def _runs_to_file(runs: Runs, arrays: Arrays) -> Header:
+    """What is known of runs; a restart strategy of somebody's own is left out, the first strategy joins the arrays."""
+    kind = type(runs.restarts)
+    first, more = objects.describe(runs.first, "first")
+    arrays |= more
+    if runs.best is not None:
+        arrays["runs/best"] = runs.best
+    if runs.multipliers is not None:
+        arrays["runs/multipliers"] = runs.multipliers
+    return {
+        "restarts": objects.describe(runs.restarts, "restarts")[0] if kind in (IPOP, BIPOP) else None,
+        "first": first,
+        "schedule": runs.schedule._asdict(),
+        "plan": runs.plan._asdict(),
+        "rng": generator_to_json(runs.rng),
+    }
 
 
 def _drawn_arrays(name: str, drawn: Drawn) -> Arrays:
@@ -119,7 +143,34 @@ def parts_from_file(header: Header, arrays: Arrays) -> Parts:
     width = strategy.local(state, strategy.mean(state)[None]).shape[1]
     ledger = _ledger(strategy.shape, width, header, arrays)
     notes = entry(header, "note", str), entry(header, "model_note", str)
-    return Parts(strategy, state, ledger, parse_limits(**limits), rng, first, *notes)
+    runs = optional_entry(header, "runs", dict)
+    kept = None if runs is None else _runs_from_file(runs, ledger, arrays)
+    return Parts(strategy, state, ledger, parse_limits(**limits), rng, first, *notes, kept)
+
+
+def _runs_from_file(stored: Header, ledger: Ledger, arrays: Arrays) -> Runs:
+    description = optional_entry(stored, "restarts", dict)
+    first = objects.build(entry(stored, "first", dict), arrays)
+    if not isinstance(first, Strategy):
+        raise CheckpointError(f"the first strategy of the header's runs must be one, got {type(first).__name__}")
+    restarts = None if description is None else as_restarts(objects.build(description, arrays))
+    runs = Runs(restarts, first, generator_from_json(entry(stored, "rng", dict)))
+    runs.schedule, runs.plan = _numbers(Schedule, stored, "schedule"), _numbers(Plan, stored, "plan")
+    if "runs/best" in arrays:
+        runs.best = array(arrays, "runs/best", (1 + ledger.ranking.columns,))
+    if "runs/multipliers" in arrays:
+        runs.multipliers = finite_array(arrays, "runs/multipliers", (ledger.ranking.columns,))
+    return runs
+
+
+def _numbers(kind: Any, header: Header, name: str) -> Any:
+    """Rebuild a named tuple of integers, but for the fields that are something else, from the header."""
+    stored, others = entry(header, name, dict), {"small": bool, "sigma_factor": float}
+    values = {}
+    for field in kind._fields:
+        get: Any = optional_entry if field == "max_evals" else entry
+        values[field] = get(stored, field, others.get(field, int))
+    return kind(**values)
 
 
 def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) -> Ledger:
@@ -140,12 +191,16 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
     record.worst, record.failed_in_a_row = entry(header, "worst", float), _count(header, "failed_in_a_row")
     record.varied = entry(header, "varied", bool)
     record.looks = {name: _look(name, kept) for name, kept in entry(header, "looks", dict).items()}
-    for i, nit in enumerate(entry(header, "asked", list)):
+    ledger.run, ledger.began = _count(header, "run"), _numbers(Began, header, "began")
+    for i, of in enumerate(entry(header, "asked", list)):
         drawn = _drawn(shape, width, f"asked/{i}", arrays)
         out = array(arrays, f"asked/{i}/out", (None,), np.int64).tolist()
         if out and not 0 <= min(out) <= max(out) < len(drawn.points):
             raise CheckpointError(f"asked/{i}/out must be rows of {len(drawn.points)} points, got {out}")
-        ledger.asked.append(Asked(drawn, checks.whole_number("asked", nit, most=ledger.nit), set(out)))
+        if not isinstance(of, list) or len(of) != 2:
+            raise CheckpointError(f"asked must be pairs of a generation and a run, got {of!r}")
+        nit = checks.whole_number("asked", of[0], most=ledger.nit)
+        ledger.asked.append(Asked(drawn, nit, set(out), checks.whole_number("asked", of[1], most=ledger.run)))
     last = optional_entry(header, "last", int)
     if last is not None:
         ledger.last = ledger.asked[checks.whole_number("last", last, most=len(ledger.asked) - 1)]

@@ -9,7 +9,6 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.domains.box import make_box, parse_bounds, whole_bounds
 from esgroup.groups.linalg import geometric_mean
 from esgroup.rankings import outcomes
 from esgroup.search.arguments import SpaceData
@@ -94,14 +93,6 @@ def usable(X: Any, f: Any) -> tuple[Array, Array]:
     if good.sum() < 2:
         raise ValueError(f"X and f must hold at least 2 points with a value below infinity, got {good.sum()}")
     return points[good], values[good]
-
-
-def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
-    """Return the nearest point within the bounds that is integer where it must be."""
-    whole = make_box(np.zeros(len(x)), integer=integer).integer
-    lower, upper, _ = parse_bounds(bounds, len(x))
-    inside: Array = np.clip(np.where(whole, np.rint(x), x), *whole_bounds(lower, upper, whole))
-    return inside
 
 
 def feasible_rows(strategy: Any, X: Any, f: Any) -> tuple[Array, Array]:

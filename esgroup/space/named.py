@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -227,11 +228,13 @@ class Space:
 
     def dicts(self, rows: Array) -> list[dict[str, Any]]:
         """The dicts of rows, without inactive parameters."""
-        return [self._dict(row, on) for row, on in zip(rows, self.active(rows), strict=True)]
-
-    def _dict(self, row: Array, on: Mask) -> dict[str, Any]:
-        parts = zip(self.parameters, self.slices, strict=True)
-        return {name: one_by_one.value_of(parameter, row[part]) for (name, parameter), part in parts if on[part.start]}
+        found: list[dict[str, Any]] = [{} for _ in rows]
+        active = self.active(rows)
+        for (name, parameter), part in zip(self.parameters, self.slices, strict=True):
+            on = active[:, part.start]
+            for point, value in zip(compress(found, on), one_by_one.values_of(parameter, rows[on, part]), strict=True):
+                point[name] = value
+        return found
 
     def rows(self, name: str, points: Any, canonical: Array | None = None) -> Array:
         """The rows of dicts; ValueError if one is not a point of the space. `name` is that of the argument.

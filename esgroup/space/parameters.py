@@ -490,6 +490,16 @@ def entries(before: str, parameter: Any, value: Any) -> Any:
     return [entry(f"{at}[{i}] must be", parameter, part) for i, part in enumerate(array.ravel().tolist())]
 
 
+def values_of(parameter: Any, entries: Array) -> list[Any]:
+    """The values that users see of the entries of several rows, (n, size)."""
+    if parameter.dimensions is not None:
+        return [value_of(parameter, row) for row in entries]
+    column = entries[:, 0].tolist()
+    if isinstance(parameter, Choice):
+        return [*map(parameter.options.__getitem__, map(int, column))]
+    return [*map(int, column)] if isinstance(parameter, Integer) else column
+
+
 def value_of(parameter: Any, entries: Array) -> Any:
     """The value that users see of the entries of a row."""
     if isinstance(parameter, Choice):

@@ -80,6 +80,11 @@ class Rule(ABC):
         """The status of a result that it ends: 0 a tolerance or 1 a target, both a success; 2 a budget; else 3."""
         return OTHER
 
+    @property
+    def of_run(self) -> bool:
+        """Whether, with restarts, it ends a run only, and the next one begins; all others end the search."""
+        return False
+
     @abstractmethod
     def look(self, view: Any) -> Answer:
         """Return the reason to stop as a text, several by name, or None to go on. `view` is the search."""
@@ -112,6 +117,10 @@ class Both(Rule):
     def status(self) -> int:
         return min(self.first.status, self.second.status)
 
+    @property
+    def of_run(self) -> bool:
+        return self.first.of_run and self.second.of_run
+
     def look(self, view: Any) -> str | None:
         first = _text(self.first.look(view))
         second = _text(self.second.look(view)) if first else ""
@@ -132,6 +141,10 @@ class Either(Rule):
     @property
     def status(self) -> int:
         return max(self.first.status, self.second.status)
+
+    @property
+    def of_run(self) -> bool:
+        return self.first.of_run and self.second.of_run
 
     def look(self, view: Any) -> str | None:
         texts = [_text(self.first.look(view)), _text(self.second.look(view))]

@@ -150,8 +150,11 @@ def budget_rules(limits: Limits) -> tuple[Rule, ...]:
 
 def budget_reasons(limits: Limits, totals: Any) -> dict[str, str]:
     """Return the limits that are reached, with an explanation of each; `totals` are `Totals`, or a search."""
-    looks = [(rule.name, rule.look(totals)) for rule in budget_rules(limits)]
-    return {name: text for name, text in looks if isinstance(text, str)}
+    found: dict[str, str] = {}
+    for rule in budget_rules(limits):
+        if isinstance(text := rule.look(totals), str):
+            found[rule.name] = text
+    return found
 
 
 def status_of(reasons: Collection[str], others: Mapping[str, int] = MappingProxyType({})) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from esgroup.stopping.base import Answer
 from esgroup.stopping.budgets import budget_rules
 from esgroup.stopping.tolerances import TolFun
-from esgroup.stopping.values import Failed, Look, Stagnation, short_span, still_improving
+from esgroup.stopping.values import NARROW, Failed, Look, Stagnation, short_span, still_improving
 
 
 class Looked(NamedTuple):
@@ -19,7 +19,7 @@ class Looked(NamedTuple):
     every: int  # moves between two looks, after which the answer stands until the next; 0: always look
     look: Callable[..., Answer]
     of_state: bool = False  # whether it looks at the state and the first spread, as a `Criterion` does
-    waits_at: float = 0.0  # size of the distribution at which its reasons wait as long as values get better
+    waits_at: float = 0.0  # size of the distribution at which the reason NARROW waits as long as values get better
 
 
 def rules_of(strategy: Any) -> tuple[Looked, ...]:
@@ -41,7 +41,7 @@ def look_at(search: Any, totals: Any) -> dict[str, str]:
         if answer := rule.look(totals):
             found |= _by_name(rule.name, answer)
     strategy, ledger, state, first = search.strategy, search.ledger, search.state, search._first_spread
-    nit, looks = ledger.nit, ledger.record.looks
+    nit, looks = ledger.nit - ledger.began.nit, ledger.record.looks
     if search._looked[0] is not strategy:
         search._looked = strategy, rules_of(strategy)
     for name, every, look, of_state, waits_at in search._looked[1]:
@@ -52,8 +52,12 @@ def look_at(search: Any, totals: Any) -> dict[str, str]:
             answer = look(state, first) if of_state else look(search)
             if every:
                 looks[name] = Look(_by_name(name, answer) if answer else {}, nit)
-        if answer and not (waits_at and still_improving(ledger.record, strategy.size, strategy.least_batch, waits_at)):
+        if answer:
             found |= _by_name(name, answer)
+        if NARROW in found:
+            text = found.pop(NARROW)
+            if not still_improving(ledger.record, strategy.size, strategy.least_batch, waits_at):
+                found["tolx"] = text
     for rule in search.rules if nit else ():
         if answer := rule.look(search):
             found |= _by_name(rule.name, answer)

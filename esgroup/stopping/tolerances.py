@@ -34,6 +34,7 @@ class TolX(Rule):
 
     tolerance: float
     name = "tolx"
+    of_run = True
     status = TOLERANCE
 
     def __post_init__(self) -> None:
@@ -71,6 +72,7 @@ class TolFun(Rule):
     tolerance: float
     generations: int | None = None
     name = "tolfun"
+    of_run = True
     status = TOLERANCE
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from esgroup.checks import Array
 from esgroup.stopping.base import Rule, View
 
 TOL_FUN = 1e-13  # of the values: a thousand times their resolution
+NARROW = "narrow"  # a reason of a distribution as narrow as it may become: it is "tolx" unless `still_improving`
 FAILED = 10  # generations in a row without a value
 # Generations before which a search does not stagnate. Without it the rule ended 33 of 210 searches (bbob f7, 13, 19,
 # 20, 21, 23, 24 with 5, 10, 20 coordinates, 3 or 4 population sizes), and 12 of them would have reached 20 more of the
@@ -69,6 +70,7 @@ class Failed(Rule):
     """Holds where no evaluation of ten generations in a row gave a value."""
 
     name = "failed"
+    of_run = True
 
     def look(self, view: View) -> str | None:
         number = view.record.failed_in_a_row
@@ -89,6 +91,7 @@ class Stagnation(Rule):
 
     generations: int | None = None
     name = "stagnation"
+    of_run = True
 
     def __post_init__(self) -> None:
         if self.generations is not None:

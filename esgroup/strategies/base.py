@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from esgroup.checks import Array
 from esgroup.domains.base import Arrays, Domain, Limits, Place
 from esgroup.files import states
+from esgroup.surrogates.base import Axes
 
 Indices = NDArray[np.int64]
 
@@ -69,7 +70,8 @@ class Criterion(NamedTuple):
     name: str
     every: int  # generations between two looks, after which the answer stands until the next; 0: always look
     look: Callable[[Any, Array], dict[str, str]]  # state and first `spread` to reasons by name, none to go on
-    # relative size of the distribution at which its reasons wait as long as values get better (`still_improving`)
+    # Relative size of the distribution at which the reason `stopping.values.NARROW` waits as long as values get better
+    # (`still_improving`); then it is "tolx".
     waits_at: float = 0.0
 
 
@@ -184,7 +186,7 @@ class Strategy(ABC):
         """
         mean, stds = self.mean(state).ravel(), self.stds(state).ravel()
         varies = stds > 0
-        z = (points.reshape(len(points), -1) - mean)[:, varies] / stds[varies]
+        z = (points.reshape(len(points), mean.size) - mean)[:, varies] / stds[varies]
         return z, np.empty((len(points), 0))
 
     def at(self, state: Any, z: Array) -> Array | None:
@@ -198,6 +200,47 @@ class Strategy(ABC):
         except ValueError:
             return None
         return point
+
+    # ---- may: surrogates ----------------------------------------------------------------------------------------
+
+    def in_frame(self, state: Any, points: Array) -> Array:
+        """Return coordinates z (n, k) of points in which a surrogate is fitted, NaN where none can explain a value.
+
+        They are those of real variables. Of points that have other integers and choices than the mean they are NaN.
+        """
+        return np.ascontiguousarray(self.model_coordinates(state, points)[0])
+
+    def out_of_frame(self, state: Any, z: Array) -> Array | None:
+        """Return the point with the coordinates z (k,) and the integers and choices of the mean; None if none."""
+        return self.at(state, z)
+
+    def frame_change(self, old: Any, new: Any) -> tuple[Array, Array]:
+        """Return d and T with z_old = d + T z_new for coordinates of `in_frame`; a vector T is a diagonal matrix.
+
+        As it stands, z = (x - mean) / stds. A class with other coordinates has to say how they change.
+        """
+        stds = self.stds(old).ravel()
+        return (self.mean(new) - self.mean(old)).ravel() / stds, self.stds(new).ravel() / stds
+
+    def stepped(self, state: Any, z: Array | None, axes: Axes | None, sigma_factor: float, first: Array) -> Any:
+        """Return the state after a step that a surrogate recommends, for strategies whose local z are of `in_frame`.
+
+        Without it, a surrogate adds the points that it recommends, and steps are those of ranks.
+
+        Parameters
+        ----------
+        state
+            Its arrays are not written to.
+        z
+            Where the mean goes, None if it stays.
+        axes
+            Logarithms L and axes V, A <- A V exp(L) V^T as far as A can hold it; None if A stays.
+        sigma_factor
+            Of the step size.
+        first
+            The first `spread`.
+        """
+        raise NotImplementedError
 
     # ---- may: states --------------------------------------------------------------------------------------------
 

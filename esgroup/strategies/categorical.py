@@ -203,8 +203,11 @@ class CategoricalSearch(Strategy):
         return CategoricalSearchState(moved, path, rate, expected, calm)
 
     def _likeliest(self, probabilities: Array) -> Array:
-        parts = np.split(probabilities, self.distribution.offsets[1:])
-        return np.array([part.argmax() for part in parts], dtype=np.float64)
+        chosen = self.distribution
+        most = np.maximum.reduceat(probabilities, chosen.offsets)
+        places = np.flatnonzero(probabilities == most[chosen.owners])
+        first = places[places.searchsorted(chosen.offsets)]  # of equal ones
+        return (first - chosen.offsets).astype(np.float64)
 
     def _settled(self, probabilities: Array) -> bool:
         """Whether in every choice all categories but one are near the floor."""

@@ -66,15 +66,15 @@ class Within(Strategy):
 
     # ---- what it is ---------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
         return self.within
 
-    @property
+    @cached_property
     def size(self) -> int:
         return self.inner.size
 
-    @property
+    @cached_property
     def popsize(self) -> int:
         return self.inner.popsize
 
@@ -148,19 +148,13 @@ class Within(Strategy):
         return self.inner.limited(state, limits if turned else limits._replace(mean=None))
 
     def _limits_at(self, state: Any) -> Limits | None:
-        if not self._has_limits_at:
-            return None
-        return self.within.limits_at(self.inner.mean(state), self.popsize)
-
-    @cached_property
-    def _has_limits_at(self) -> bool:
-        return type(self.within).limits_at is not Domain.limits_at
+        return self.within.limits_at(self.inner.mean(state), self.popsize) if self.within.has_limits_at else None
 
     # ---- points -------------------------------------------------------------------------------------------------
 
     def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
         drawn = self.inner.sample(state, n, rng, None if out is None or out.memo is None else out)
-        if drawn.tags is None and not drawn.paired:
+        if self._has_mirrors and drawn.tags is None and not drawn.paired:
             drawn = self._drawn_again(state, drawn, rng)
         if n >= self.popsize and (self.inner.age(state) + 1) % self._tries_every == 0:
             drawn = self._with_tried(state, drawn)
@@ -186,6 +180,10 @@ class Within(Strategy):
             if not behind.any():
                 break
         return drawn._replace(memo=None)
+
+    @cached_property
+    def _has_mirrors(self) -> bool:
+        return type(self.within).behind is not Domain.behind
 
     @cached_property
     def _tries_every(self) -> float:
@@ -235,6 +233,19 @@ class Within(Strategy):
         point: Array = self.within.decode(y[None])[0]
         return point
 
+    def in_frame(self, state: Any, points: Array) -> Array:
+        return self.inner.in_frame(state, self._encoded(state, points))
+
+    def out_of_frame(self, state: Any, z: Array) -> Array | None:
+        y = self.inner.out_of_frame(state, z)
+        if y is None:
+            return None
+        point: Array = self.within.decode(y[None])[0]
+        return point
+
+    def frame_change(self, old: Any, new: Any) -> tuple[Array, Array]:
+        return self.inner.frame_change(old, new)
+
     # ---- values -------------------------------------------------------------------------------------------------
 
     def update(self, state: Any, told: Told, out: Any = None) -> Any:
@@ -271,12 +282,8 @@ class Within(Strategy):
 
         Relative to infinity they are no reason to go on.
         """
-        idle = self.within.idle(self.inner.mean(state)) if self._has_idle else None
+        idle = self.within.idle(self.inner.mean(state)) if self.within.has_idle else None
         return first if idle is None or len(idle) != len(first) else np.where(idle, np.inf, first)
-
-    @cached_property
-    def _has_idle(self) -> bool:
-        return type(self.within).idle is not Domain.idle
 
     # ---- what is known ------------------------------------------------------------------------------------------
 
@@ -324,7 +331,7 @@ class Within(Strategy):
 
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
-        if not self._has_idle:
+        if not self.within.has_idle:
             return self.inner.criteria
         return tuple(one._replace(look=partial(self._reasons, one.look)) for one in self.inner.criteria)
 

@@ -1,19 +1,19 @@
-"""Search with a quadratic model: the function is learnt in the local coordinates of the search distribution itself.
+"""Search with a surrogate: the function is learnt in the local coordinates of the search distribution itself.
 
-The search over vectors stays what it is. Beside it there are an archive of the last evaluations, quadratic models of
-them (quadratic.py), and for every model how often it told right, before it had seen a value, which of two points is
-better. A generation is handed out in parts: first the minimiser z* of the model within a ball, and the samples that the
-model takes for the best. Then,
+The search stays what it is. Beside it there are an archive of the last evaluations, a surrogate of them, and how often
+it told right, before it had seen a value, which of two points is better. A generation is handed out in parts: first the
+minimiser z* of the surrogate within a ball, and the samples that it takes for the best. Then,
 
-- if the model can be trusted, or z* kept its promise, the generation ends with a step by the model: the mean moves to
-  the best point, and A to the root that the Hessian asks for. With the Hessian H = V e V^T in local coordinates,
+- if the surrogate can be trusted, or z* kept its promise, the generation ends with a step by the surrogate: the mean
+  moves to the best point, and A to the root that its curvature asks for. With the Hessian H = V e V^T in local
+  coordinates,
 
       A <- A V exp(L) V^T,    L = clip(0.4 (-log(e) / 2 - mean), -1, 1),
 
   in other groups A <- A exp(C (.) kappa(2 V L V^T)). This is Stein's form of the natural gradient, in which H takes the
   place of samples, M = C (.) kappa(-A^T H A), for steps that are not small;
-- otherwise more of the generation is evaluated, and if all of it is, it ends with the step of the evolution strategy,
-  as if there were no model.
+- otherwise more of the generation is evaluated, and if all of it is, it ends with the step of the strategy, as if there
+  were no surrogate. A strategy that knows no other steps (`Strategy.stepped`) is only helped by z*.
 
 Values at points of earlier generations, and of points that were never asked for, are in the archive like all others,
 and in the ranks of the present generation with their local coordinates, as in any search. The search sees every value
@@ -32,18 +32,18 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.domains.base import Domain
-from esgroup.domains.named import Named
+from esgroup.domains.base import Arrays, Domain
 from esgroup.files import states
-from esgroup.groups import Group
+from esgroup.groups import Diagonal, Full, Group
 from esgroup.options import SearchOptions
 from esgroup.strategies.base import Criterion, Drawn, Indices, Strategy, Told
-from esgroup.strategies.evolution import SearchState
-from esgroup.strategies.in_domain import Within, elsewhere
-from esgroup.strategies.model_course import Course
-from esgroup.strategies.model_state import ASKED, NEW, ModelState, Numbers, Plan, models_of
-from esgroup.strategies.quadratic import Support
+from esgroup.strategies.in_domain import elsewhere, innermost
+from esgroup.strategies.model_state import ASKED, NEW, ModelState, Numbers, Plan
+from esgroup.strategies.product import ProductSearch
+from esgroup.strategies.surrogate_step import SurrogateStep
 from esgroup.strategies.vector import VectorSearch
+from esgroup.surrogates.base import Surrogate
+from esgroup.surrogates.quadratic import QuadraticSurrogate
 
 
 def refuse_without_model(options: SearchOptions, group: Group | None) -> None:
@@ -53,30 +53,43 @@ def refuse_without_model(options: SearchOptions, group: Group | None) -> None:
             text = f"{name} cannot be combined with model='quadratic', leave one of them out"
             raise ValueError(f"{text}: got {given[name]!r}")
     if group is not None:
-        Support.of(group)
+        QuadraticSurrogate(group)
 
 
 @dataclass(frozen=True, eq=False)
 class ModelSearch(Strategy):
-    """A search over vectors, in any domain, that is assisted by quadratic models.
+    """A search over real numbers, in any domain, that is assisted by a surrogate.
 
     Parameters
     ----------
     plain : Strategy
-        The search without a model: a `VectorSearch` in one of the structures full, diagonal, block triangular,
-        Heisenberg, or one within a domain of real numbers.
+        The search without a surrogate.
+    surrogate : Surrogate, optional
+        By default quadratic models: of a `VectorSearch` in its structure, which is full, diagonal, block triangular or
+        Heisenberg, of others in the full one.
     """
 
     every_value = True
 
     plain: Strategy
+    surrogate: Surrogate = None  # type: ignore[assignment]  # __post_init__ replaces None
 
     def __post_init__(self) -> None:
         checks.instance("plain", self.plain, Strategy)
-        vector = self.plan.vector  # a search over vectors, or a ValueError
-        refuse_without_model(vector.options, vector.group)
-        if not all_real(self.plain):
-            raise ValueError("plain must search real numbers for model='quadratic', but some are integers")
+        dim, numbers = real_variables(self.plain), vectors(self.plain)
+        if dim == 0:
+            raise ValueError(f"plain must search real variables for a surrogate, got {self.plain.about}")
+        group: Group | None = None if numbers is None else numbers.group
+        if numbers is not None:
+            refuse_without_model(numbers.options, group if self.surrogate is None or numbers.group.follows else None)
+        if self.surrogate is None:
+            if group is None or dim < self.plain.size:
+                group = Diagonal(dim) if isinstance(group, Diagonal) else Full(dim)
+            object.__setattr__(self, "surrogate", QuadraticSurrogate(group))
+        checks.instance("surrogate", self.surrogate, Surrogate)
+        if self.surrogate.dim != dim:
+            wanted = f"{dim} coordinates, as the real variables of the search"
+            raise ValueError(f"surrogate must have {wanted}, got {self.surrogate.dim}")
 
     # ---- sizes --------------------------------------------------------------------------------------------------
 
@@ -94,7 +107,7 @@ class ModelSearch(Strategy):
 
     @property
     def about(self) -> str:
-        return f"{self.plain.about} with a quadratic model"
+        return f"{self.plain.about} with a {self.surrogate.about}"
 
     @property
     def structure(self) -> Any:
@@ -107,19 +120,19 @@ class ModelSearch(Strategy):
     @cached_property
     def plan(self) -> Plan:
         """The sizes of what is kept."""
-        return Plan(self.plain)
+        return Plan(self.plain, self.surrogate)
 
     # ---- states -------------------------------------------------------------------------------------------------
 
     def start(self, rng: np.random.Generator | None = None) -> ModelState:
         seed = 0 if rng is None else int(rng.integers(2**53))
-        course = Course(self.plan, self.plan.empty(seed))
-        course.begin()
-        return course.state()
+        step = SurrogateStep(self.plan, self.plan.empty(seed))
+        step.begin()
+        return step.state()
 
     def checked(self, state: ModelState) -> ModelState:
-        states.same_shapes(state, self.start(), besides=("vector",))
-        self.plain.checked(state.vector)
+        states.same_shapes(state, self.start(), besides=("plain",))
+        self.plain.checked(state.plain)
         for name, kept in state._asdict().items():
             if name not in ("numbers", "outcomes", "other_values"):
                 states.all_finite(kept, name)
@@ -130,7 +143,7 @@ class ModelSearch(Strategy):
 
     def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> ModelSearch | None:
         plain = elsewhere(self.plain, popsize, sigma_factor, rng)
-        return None if plain is None else ModelSearch(plain)
+        return None if plain is None else ModelSearch(plain, self.surrogate)
 
     # ---- points -------------------------------------------------------------------------------------------------
 
@@ -142,22 +155,22 @@ class ModelSearch(Strategy):
         numbers = Numbers(*state.numbers.tolist())
         rows = np.flatnonzero(state.stages == NEW)
         if numbers.trial >= 0:
-            predicted = models_of(state).one(int(numbers.model)).values(state.samples[rows])
+            predicted = self.surrogate.predict(state.surrogate, self.plan.coordinates(state, rows))
             predicted[rows == int(numbers.trial)] = -math.inf
             rows = rows[predicted.argsort(kind="stable")]
         rows = rows[:n]
         points, local = state.points[rows], state.samples[rows]
         ids = rows + int(numbers.generation) * self.plan.rows
         if len(rows) < n:
-            more = self.plain.sample(state.vector, n - len(rows), rng)
+            more = self.plain.sample(state.plain, n - len(rows), rng)
             points, local = np.concatenate([points, more.points]), np.concatenate([local, more.local])
             ids = np.concatenate([ids, np.full(len(more.points), -1)])
         return Drawn(points, local, ids=ids)
 
     def on_data(self, state: ModelState, points: Array, values: Array) -> ModelState:
-        course = Course(self.plan, state)
-        course.begin_with(points, values)
-        return course.state()
+        step = SurrogateStep(self.plan, state)
+        step.begin_with(points, values)
+        return step.state()
 
     def asked(self, state: ModelState, ids: Indices) -> ModelState:
         stages = state.stages.copy()
@@ -173,7 +186,7 @@ class ModelSearch(Strategy):
         return np.where(known, rows, -1)
 
     def local(self, state: ModelState, points: Array) -> Array:
-        return self.plain.local(state.vector, points)
+        return self.plain.local(state.plain, points)
 
     def shortened(self, local: Array, then: Array | None = None) -> Array:
         return self.plain.shortened(local, then)
@@ -188,11 +201,11 @@ class ModelSearch(Strategy):
         if told.points is None or told.values is None:
             return state
         ids = np.full(len(told.values), -1) if told.ids is None else told.ids
-        course = Course(self.plan, state)
-        course.take(told.points, told.values, self._rows(state, ids).tolist())
-        if course.waiting >= max(1, course.batch):
-            course.go_on()
-        return course.state()
+        step = SurrogateStep(self.plan, state)
+        step.take(told.points, told.values, self._rows(state, ids).tolist())
+        if step.waiting >= max(1, step.batch):
+            step.go_on(told.record)
+        return step.state()
 
     # ---- what is known ------------------------------------------------------------------------------------------
 
@@ -201,19 +214,23 @@ class ModelSearch(Strategy):
         return int(numbers.generation - numbers.skipped)
 
     def mean(self, state: ModelState) -> Array:
-        return self.plain.mean(state.vector)
+        return self.plain.mean(state.plain)
 
     def stds(self, state: ModelState) -> Array:
-        return self.plain.stds(state.vector)
+        return self.plain.stds(state.plain)
 
     def spread(self, state: ModelState) -> Array:
-        return self.plain.spread(state.vector)
+        return self.plain.spread(state.plain)
 
     def sigma(self, state: ModelState) -> float:
-        return self.plain.sigma(state.vector)
+        return self.plain.sigma(state.plain)
 
     def axis_ratio(self, state: ModelState) -> float:
-        return self.plain.axis_ratio(state.vector)
+        return self.plain.axis_ratio(state.plain)
+
+    @property
+    def recalls(self) -> bool:
+        return self.plain.recalls
 
     @property
     def least_batch(self) -> int:
@@ -229,15 +246,23 @@ class ModelSearch(Strategy):
         return tuple(one._replace(look=partial(self._reasons, one.look)) for one in self.plain.criteria)
 
     def _reasons(
-        self, look: Callable[[SearchState, Array], dict[str, str]], state: ModelState, first: Array
+        self, look: Callable[[Any, Array], dict[str, str]], state: ModelState, first: Array
     ) -> dict[str, str]:
-        return look(state.vector, first)
+        return look(state.plain, first)
 
 
-def all_real(strategy: Strategy) -> bool:
-    """Whether all that a search over vectors searches are real numbers: no integers, and no choices."""
-    while isinstance(strategy, Within):
-        if isinstance(strategy.within, Named) and not strategy.within.all_real:
-            return False
-        strategy = strategy.inner
-    return isinstance(strategy, VectorSearch) and (strategy.least is None or not strategy.least.any())
+def real_variables(strategy: Strategy) -> int:
+    """How many coordinates a surrogate of a search has; 0 if there is none."""
+    domain = innermost(strategy).domain
+    if type(domain) is not Arrays or domain.rule is not None or strategy.every_value:
+        return 0
+    first = strategy.start()
+    return len(strategy.in_frame(first, strategy.mean(first)[None])[0])
+
+
+def vectors(strategy: Strategy) -> VectorSearch | None:
+    """The search over vectors inside all domains, beside choices too; None if there is none."""
+    inner = innermost(strategy)
+    if isinstance(inner, ProductSearch):
+        inner = innermost(inner.numbers)
+    return inner if isinstance(inner, VectorSearch) else None

@@ -1,32 +1,23 @@
-"""What a search with quadratic models keeps from one value to the next, and the sizes of that."""
+"""What a search with a surrogate keeps from one value to the next, and the sizes of that."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from esgroup.checks import Array
 from esgroup.domains.named import Named
-from esgroup.strategies.base import Strategy
-from esgroup.strategies.evolution import SearchState
+from esgroup.strategies.base import Indices, Strategy
 from esgroup.strategies.in_domain import Within, innermost
-from esgroup.strategies.quadratic import Quadratics, Support
 from esgroup.strategies.vector import VectorSearch
+from esgroup.surrogates.base import Surrogate
 
 # stages of a row of the present generation
 NEW, ASKED, TOLD, COUNTED, ABSENT = range(5)
-# the models: G = g I, G diagonal, G of the group from the last 2 p points, or fewer if that is many, and from .7 p
-SPHERE, AXIAL, LONG, SHORT = range(4)
-# Features up to which models are fitted after every part of a generation. More of them are fitted when it ends, with
-# more steps, which takes half of the time and, with 20 coordinates, as many evaluations; with 5 it would take 1.1 times
-# as many.
-_FITTED_OFTEN = 100
-_STEPS_OFTEN, _STEPS_AT_END = (20, 12), (30, 18)  # of the fits of the last two models
-_MANY = 2000  # points: a memory of so many, if they are more than features, need not be longer
 
 
 class Numbers(NamedTuple):
@@ -39,9 +30,8 @@ class Numbers(NamedTuple):
     waiting: float = 0.0  # values that were told and not yet used
     used_others: float = 0.0  # the part of `others` that is in the archive
     archived: float = 0.0  # values that ever were in the archive
-    model: float = 0.0  # the one in use
     trial: float = -1.0  # the row of z*, -1: none
-    promise: float = 0.0  # q(z*), before it was evaluated
+    promise: float = 0.0  # what was predicted for z*, before it was evaluated
     record: float = math.inf  # the best value near the mean, before this generation
     length: float = 0.0  # |z*|
     at_edge: float = 0.0  # whether it is on the boundary of the ball
@@ -55,41 +45,45 @@ class Numbers(NamedTuple):
 class ModelState(NamedTuple):
     """All that the next step needs."""
 
-    vector: SearchState  # of the search without a model
-    first: Array  # (n,): the first spread
+    plain: Any  # of the search without a surrogate
+    surrogate: Any
+    first: Array  # the first spread
     numbers: Array  # `Numbers`
-    archive: Array  # (points, n): the last points in search coordinates, the newest at the end
+    archive: Array  # (points, ...): the last points, the newest at the end, as they are or as `Plan.takes_steps` says
     values: Array  # (points,)
-    constants: Array  # (4,): c of every model,
-    slopes: Array  # (4, n): b,
-    curvatures: Array  # (4, ...): G
-    judged: Array  # (4, 3): agreeing less other pairs, all pairs, the mean squared error
-    points: Array  # (rows, dim): the generation
-    samples: Array  # (rows, n): in local coordinates
+    points: Array  # (rows, ...): the generation
+    samples: Array  # (rows, m): in local coordinates
     tags: Array  # (rows,)
     stages: Array  # (rows,)
     outcomes: Array  # (rows,)
-    others: Array  # (4 popsize, n): other points whose values came in this generation, in search coordinates
+    others: Array  # (4 popsize, ...): other points whose values came in this generation, as in the archive
     other_values: Array  # (4 popsize,)
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The sizes of a search with models; `plain` is the one without."""
+    """The sizes of a search with a surrogate; `plain` is the one without."""
 
     plain: Strategy
+    surrogate: Surrogate
 
     @cached_property
-    def vector(self) -> VectorSearch:
-        """The search over vectors, inside all domains."""
-        found = innermost(self.plain)
-        if not isinstance(found, VectorSearch):
-            raise ValueError(f"plain must search vectors for model='quadratic', got {found.about}")
-        return found
+    def inner(self) -> Strategy:
+        """The search inside all domains."""
+        return innermost(self.plain)
+
+    @cached_property
+    def takes_steps(self) -> bool:
+        """Whether it moves as a surrogate recommends.
+
+        Its local coordinates are then those of its frame, and points are kept as the strategy inside all domains
+        searches them: they are placed once.
+        """
+        return type(self.inner).stepped is not Strategy.stepped and all_real(self.plain)
 
     @cached_property
     def unnamed(self) -> Strategy:
-        """The search without a model below the names of parameters."""
+        """The search without a surrogate below the names of parameters."""
         plain = self.plain
         while isinstance(plain, Within) and isinstance(plain.within, Named):
             plain = plain.inner
@@ -97,76 +91,61 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """Number of coordinates that are searched."""
-        return self.vector.size
+        """Number of coordinates of the surrogate."""
+        return self.surrogate.dim
 
     @property
     def popsize(self) -> int:
         """Values in a generation."""
-        return self.vector.popsize
-
-    @cached_property
-    def support(self) -> Support:
-        """The entries of G."""
-        return Support.of(self.vector.group)
-
-    @cached_property
-    def windows(self) -> tuple[int, int, int, int]:
-        """How many of the last points each model sees."""
-        n, p = self.size, self.support.features
-        long = min(2 * p, max(_MANY, round(1.2 * p)))
-        return 2 * (n + 2), 2 * (2 * n + 1), long, max(min(3 * n, _MANY), round(0.7 * p))
-
-    @cached_property
-    def fits_often(self) -> bool:
-        """Whether the models are fitted after every part of a generation, else when it ends."""
-        return self.support.features <= _FITTED_OFTEN
-
-    @cached_property
-    def steps(self) -> tuple[int, int]:
-        """Steps of a fit of the last two models."""
-        return _STEPS_OFTEN if self.fits_often else _STEPS_AT_END
+        return self.plain.popsize
 
     @cached_property
     def rows(self) -> int:
-        """Rows of a generation; the first has the mean and n + 1 samples at least, which determine the first model."""
-        return max(self.popsize, self.size + 2)
+        """Rows of a generation; the first has the mean and enough samples to determine the first surrogate."""
+        return max(self.popsize, self.surrogate.least)
 
     @cached_property
     def part(self) -> int:
-        """Points of a generation to ask for at first.
+        """Points of a generation to ask for at first: all of them if it can only end by ranks.
 
         With 20 coordinates 4 take 0.95 (standard error 0.03) of the evaluations that 6 take, and 0.77 on f8; 3 take
         1.07, because too little is explored. With 10 coordinates 2 and 3 are alike.
         """
+        if not self.takes_steps:
+            return self.popsize
         return min(2 + self.size // 10, max(2, self.popsize // 2))
+
+    def coordinates(self, state: ModelState, rows: Indices) -> Array:
+        """Points of the generation in coordinates of the frame."""
+        return state.samples[rows] if self.takes_steps else self.plain.in_frame(state.plain, state.points[rows])
 
     def empty(self, seed: int) -> ModelState:
         """The state before the first generation is drawn."""
-        n, rows, capacity = self.size, self.rows, self.windows[LONG]
-        vector = self.vector.start()
-        judged = np.zeros((4, 3))
-        judged[:, 2] = 1.0
+        kept = self.inner if self.takes_steps else self.plain
+        rows, capacity, others = self.rows, self.surrogate.capacity, 4 * self.popsize
+        plain = self.plain.start()
+        width = kept.local(plain, kept.mean(plain)[None]).shape[1]
         return ModelState(
-            vector=vector,
-            first=self.vector.spread(vector),
+            plain=plain,
+            surrogate=self.surrogate.start(),
+            first=self.inner.spread(plain),
             numbers=np.array(Numbers(float(seed))),
-            archive=np.zeros((capacity, n)),
+            archive=np.zeros((capacity, *kept.shape)),
             values=np.zeros(capacity),
-            constants=np.zeros(4),
-            slopes=np.zeros((4, n)),
-            curvatures=np.zeros((4, *self.support.shape)),
-            judged=judged,
             points=np.zeros((rows, *self.plain.shape)),
-            samples=np.zeros((rows, n)),
+            samples=np.zeros((rows, width)),
             tags=np.zeros(rows),
             stages=np.full(rows, float(ABSENT)),
             outcomes=np.zeros(rows),
-            others=np.zeros((4 * self.popsize, n)),
-            other_values=np.zeros(4 * self.popsize),
+            others=np.zeros((others, *kept.shape)),
+            other_values=np.zeros(others),
         )
 
 
-def models_of(state: ModelState) -> Quadratics:
-    """The models; views."""
-    return Quadratics(state.constants, state.slopes, state.curvatures)
+def all_real(strategy: Strategy) -> bool:
+    """Whether all that is searched are real numbers: no integers, and no choices."""
+    while isinstance(strategy, Within):
+        if isinstance(strategy.within, Named) and not strategy.within.all_real:
+            return False
+        strategy = strategy.inner
+    return not (isinstance(strategy, VectorSearch) and strategy.has_integers)

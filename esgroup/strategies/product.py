@@ -66,7 +66,7 @@ class ProductSearch(Strategy):
     def domain(self) -> Arrays:
         return Arrays((self._width + self.choices.shape[0],))
 
-    @property
+    @cached_property
     def popsize(self) -> int:
         return self.numbers.popsize
 
@@ -134,6 +134,20 @@ class ProductSearch(Strategy):
     def at(self, state: ProductState, z: Array) -> Array | None:
         numbers = self.numbers.at(state.numbers, z)
         return None if numbers is None else np.append(numbers, self.choices.mean(state.choices))
+
+    def in_frame(self, state: ProductState, points: Array) -> Array:
+        """Those of the numbers; NaN for other categories than the likeliest."""
+        numbers, categories = self._split(points)
+        z = self.numbers.in_frame(state.numbers, numbers)
+        z[(categories != self.choices.mean(state.choices)).any(axis=1)] = np.nan
+        return z
+
+    def out_of_frame(self, state: ProductState, z: Array) -> Array | None:
+        numbers = self.numbers.out_of_frame(state.numbers, z)
+        return None if numbers is None else np.append(numbers, self.choices.mean(state.choices))
+
+    def frame_change(self, old: ProductState, new: ProductState) -> tuple[Array, Array]:
+        return self.numbers.frame_change(old.numbers, new.numbers)
 
     def update(self, state: ProductState, told: Told, out: ProductState | None = None) -> ProductState:
         z, categories = self._split(told.local)

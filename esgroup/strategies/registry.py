@@ -63,17 +63,18 @@ def _load_entry_points() -> None:
 
 def register_all() -> None:
     """Let all strategies and distributions be stored."""
-    from esgroup import options
+    from esgroup import options, restarts
     from esgroup.distributions import families, gaussian
     from esgroup.distributions.matrix_gaussian import BlockwiseKronecker
     from esgroup.domains import Affine, Arrays, Box, Fixed, Named, PositiveDefinite, Shaped
     from esgroup.space import Angle, Choice, Integer, Real, Space
     from esgroup.strategies import in_domain, model, product, vector
+    from esgroup.surrogates import QuadraticSurrogate
 
     classes = {_loaded(name) for pair in _OURS.items() for name in pair}
     classes |= {gaussian.Gaussian, options.SearchOptions, vector.VectorSearch, in_domain.Within, model.ModelSearch}
-    classes |= {product.ProductSearch, Affine, Arrays, Box, Fixed, Named, Shaped, Space, Real, Integer, Angle}
-    classes |= {PositiveDefinite}
+    classes |= {product.ProductSearch, QuadraticSurrogate, Space, Real, Integer, Angle}
+    classes |= {Affine, Arrays, Box, Fixed, Named, PositiveDefinite, Shaped, restarts.IPOP, restarts.BIPOP}
     univariate = _loaded("esgroup.distributions.univariate:Univariate")
     classes |= {value for value in vars(families).values() if isinstance(value, type) and issubclass(value, univariate)}
     for cls in classes - {univariate}:  # which is abstract

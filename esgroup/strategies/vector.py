@@ -15,9 +15,10 @@ from esgroup.checks import Array
 from esgroup.domains.base import Limits, Place
 from esgroup.domains.box import unresolved
 from esgroup.files import states
-from esgroup.groups import Frame, Full, Group, Triangular
+from esgroup.groups import Diagonal, Frame, Full, Group, Triangular
 from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
+from esgroup.stopping.values import NARROW
 from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.base import (
     AT_BOUNDS,
@@ -37,6 +38,7 @@ from esgroup.strategies.recombination import Cumulative, Published, Recombinatio
 from esgroup.strategies.sampling import Sampling, shortened
 from esgroup.strategies.step_size import CumulativeStepSize, StepSize
 from esgroup.strategies.two_point import TwoPointStepSize
+from esgroup.surrogates.base import Axes
 
 TOL_X_PRECISE = 1e-4  # in place of NARROWEST where a coordinate cannot be told more precisely
 # Rounding of the mean, in standard deviations, at which a search ends. The tutorial's NoEffectAxis is at 0.1, where
@@ -122,8 +124,8 @@ class VectorSearch(Strategy):
     most: Array | None = None
     options: SearchOptions = _NO_DEVICES
     popsize: int = 10
-    correlation: Array | None = field(default=None, repr=False, metadata={"stored": False})
-    root: Array | None = field(default=None, repr=False, metadata={"stored": False})
+    correlation: Array | None = field(default=None, repr=False)
+    root: Array | None = field(default=None, repr=False)
     note: str = field(default="", repr=False, metadata={"stored": False})
 
     def __post_init__(self) -> None:
@@ -240,6 +242,63 @@ class VectorSearch(Strategy):
         image = self.evolution.group._apply(state.root, z[None])[0]
         point: Array = state.mean + state.sigma * state.scale * image
         return point
+
+    def in_frame(self, state: SearchState, points: Array) -> Array:
+        """Local coordinates; among integers (y - mean) / stds of the others, which follow A by ranks."""
+        if self.has_integers:
+            real = self._shrinking
+            z = (points - state.mean)[:, real] / self.stds(state)[real]
+            z[(np.rint(points[:, ~real]) != np.rint(state.mean[~real])).any(axis=1)] = np.nan
+            return np.ascontiguousarray(z)
+        white = (points - state.mean) / (state.sigma * state.scale)
+        if len(state.inverse):
+            return white @ state.inverse.reshape(self.size, self.size).T
+        return self.group._solve(state.root, white)
+
+    def out_of_frame(self, state: SearchState, z: Array) -> Array:
+        if not self.has_integers:
+            return self.at(state, z)
+        y, real = state.mean.copy(), self._shrinking
+        y[real] += self.stds(state)[real] * z
+        return y
+
+    def frame_change(self, old: SearchState, new: SearchState) -> tuple[Array, Array]:
+        """For x = mu + sigma D A z; T is a vector where the group is diagonal."""
+        if self.has_integers:
+            d, scales = super().frame_change(old, new)
+            return d[self._shrinking], scales[self._shrinking]
+        group, old_scale, new_scale = self.group, old.sigma * old.scale, new.sigma * new.scale
+        moved, ratio = (new.mean - old.mean) / old_scale, new_scale / old_scale
+        if len(old.inverse):  # of dense groups
+            inverse = old.inverse.reshape(group.dim, group.dim)
+            return inverse @ moved, inverse @ (ratio[:, None] * group._dense(new.root))
+        shift = group._solve(old.root, moved[None])[0]
+        if isinstance(group, Diagonal):
+            ones = np.ones((1, group.dim))
+            turn: Array = group._solve(old.root, ratio * group._apply(new.root, ones))[0]
+            return shift, turn
+        image = np.ascontiguousarray((ratio[:, None] * group._dense(new.root)).T)  # rows are the columns of D A_new
+        return shift, np.ascontiguousarray(group._solve(old.root, image).T)
+
+    def stepped(
+        self, state: SearchState, z: Array | None, axes: Axes | None, sigma_factor: float, first: Array
+    ) -> SearchState:
+        state = SearchState(*(array.copy() for array in state))
+        if z is not None:
+            image = self.group._apply(state.root, z[None])[0]
+            state.mean[:] += state.sigma * state.scale * image
+        if axes is not None:
+            self.evolution._move_by(state, root_step(self.group, axes))
+        state.path_s[:] *= 0.5
+        state.sigma[0] *= sigma_factor
+        self.evolution._refresh_if_due(state)
+        self.keep_limits(state, first)
+        return state
+
+    @property
+    def has_integers(self) -> bool:
+        """Whether some of the coordinates need not become narrow."""
+        return self.least is not None and bool(self.least.any())
 
     def _resting(self, state: SearchState) -> Indices:
         """The integers, among the coordinates that are searched, that hardly change any more."""
@@ -376,8 +435,7 @@ class VectorSearch(Strategy):
         # inverts A. "condition" decomposes A, though only where a bound on it is near the limit.
         often = 10 if self.evolution.carries_inverse else 100
         return (
-            Criterion("spread", max(1, seldom), self._spread_reasons),
-            Criterion("width", max(1, seldom), self._width_reasons, waits_at=NARROWEST),
+            Criterion("spread", max(1, seldom), self._spread_reasons, waits_at=NARROWEST),
             Criterion("axis", max(often, seldom), self._axis_reasons),
             Criterion("condition", max(min(100, max(often, self.size)), seldom), self._condition_reasons),
         )
@@ -393,7 +451,7 @@ class VectorSearch(Strategy):
         return int(self._shrinking.argmax()) if self._shrinking.any() else None
 
     def _spread_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
-        """Whether the distribution is a point, or beyond all bounds.
+        """Whether the distribution is a point, as narrow as it may become (`_keep_width`), or beyond all bounds.
 
         A distribution that has shrunk to a point has found one. One that was a point from the start has not searched:
         a search can start from the distribution of another one that has ended.
@@ -412,13 +470,9 @@ class VectorSearch(Strategy):
             reasons = _shrunk(relative, precise=True)
         if not np.isfinite(stds).all() or (stds / first).max() > DIVERGENCE:
             reasons["divergence"] = f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"
+        if relative.size and relative.max() <= 1.001 * NARROWEST:  # rounding apart
+            reasons[NARROW] = _shrunk(relative, precise=False)["tolx"]
         return reasons
-
-    def _width_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
-        """Whether the distribution is as narrow as it may become (`_keep_width`)."""
-        relative = (self.spread(state) / first)[self._shrinking]
-        narrow = relative.size > 0 and relative.max() <= 1.001 * NARROWEST  # rounding apart
-        return _shrunk(relative, precise=False) if narrow and not unresolved(self.mean0, first).any() else {}
 
     def _axis_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
         """Whether the distribution is so thin somewhere that the mean cannot follow: most of its axes are rounding.
@@ -442,6 +496,16 @@ class VectorSearch(Strategy):
             condition = math.inf
         text = f"the condition number of the covariance is {condition:.3g}, above {CONDITION:g}"
         return {"condition": text} if condition > CONDITION else {}
+
+
+def root_step(group: Group, axes: Axes) -> Array:
+    """exp(C (.) kappa(2 V L V^T)) as an element of the group, for the full group V exp(L) V^T."""
+    logs, vectors = axes
+    if isinstance(group, Full) and vectors is not None:
+        step: Array = (vectors * np.exp(logs)) @ vectors.T
+        return step.ravel()
+    basis = np.eye(len(logs)) if vectors is None else np.ascontiguousarray(vectors.T)
+    return group._exp(group._project(basis, basis, 2.0 * logs, 0.0))
 
 
 def _shrunk(relative: Array, *, precise: bool) -> dict[str, str]:

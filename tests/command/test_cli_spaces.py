@@ -73,7 +73,7 @@ def test_a_run_over_matrices_continues_from_its_checkpoint() -> None:
 @pytest.mark.parametrize(("words", "message"), [
     (("matrix_inversion", "--dim", "2", "--x0", "1,0,0,1"), r"x0 .*vectors.*matrix_inversion"),
     (("matrix_inversion", "--x0", "1,2,3"), r"x0 .*vectors.*matrix_inversion"),
-    (("matrix_inversion", "--restarts", "bipop"), r"restarts .*vectors.* Wishart"),
+    (("matrix_inversion", "--restarts", "bipop"), r"restarts .*elsewhere.* Wishart"),
     (("matrix_inversion", "--bounds", "0,1"), r"bounds .*Wishart"),
     (("matrix_inversion", "--noise", "adapt"), r"noise .*Wishart"),
     (("matrix_inversion", "--basins", "2"), r"basins .*vectors.*space='spd'"),

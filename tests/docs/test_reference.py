@@ -26,6 +26,7 @@ PUBLIC = (
     "esgroup.space",
     "esgroup.stopping",
     "esgroup.strategies",
+    "esgroup.surrogates",
     "esgroup.torch",
     "esgroup.variational",
     "esgroup_problems",

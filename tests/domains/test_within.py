@@ -208,3 +208,8 @@ def test_a_number_that_is_inactive_in_all_points_stays_where_it_is() -> None:
     moved = strategy.update(state, Told(local, np.arange(12)))
     before, after = state.numbers, moved.numbers
     assert after.mean[0] == before.mean[0] and after.mean[1] != before.mean[1]
+
+
+def test_a_stranger_that_would_begin_outside_of_its_bounds_begins_at_the_nearest_point() -> None:
+    search = Searcher(OnePlusOne(dim=3), bounds=[(4, 9), (-9, 1), (None, None)], integer=[0], rng=1)
+    assert search.mean.tolist() == [4.0, 1.0, 3.0]

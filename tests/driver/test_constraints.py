@@ -14,9 +14,7 @@ import esgroup
 from esgroup import Choice, Real, Space
 from esgroup.checks import Array
 from esgroup.driver.constraints import parse_constraints
-from esgroup.driver.restarted import RestartedSearch
 from esgroup.rankings import Evaluated
-from esgroup.restarts import IPOP
 from esgroup.search.searcher import Searcher
 from esgroup_problems.designs import spring
 from tests.driver.support import Recorder, fail, same, squares, squares_of_rows
@@ -194,14 +192,15 @@ def test_what_is_feasible_depends_on_no_start_and_no_run() -> None:
 
 
 def test_values_that_arrive_after_their_run_are_judged_by_the_same_tolerance() -> None:
-    first = Searcher(X0, 0.5, bounds=(-5, 5), constraints=1, constraint_tol=0.1, rng=1)
-    search = RestartedSearch(first, IPOP())
-    points = list(search.ask())
-    search.tell([Evaluated(9.0, (1e6,))] * len(points))
-    assert search.begin_next_run({"tolfun": "a reason"}) and not search.feasible
-    search.tell_one(points[0], Evaluated(5.0, (0.2,)), current=False)
+    search = Searcher(X0, 0.5, bounds=(-5, 5), constraints=1, constraint_tol=0.1, rng=1, restarts="ipop")
+    out = search.ask(2)
+    while search.restart == 0:
+        X = search.ask()
+        search.tell([9.0] * len(X), constraints=[[1e6]] * len(X))
     assert not search.feasible
-    search.tell_one(points[1], Evaluated(6.0, (0.1,)), current=False)
+    search.tell([out[0]], [Evaluated(5.0, (0.2,))])
+    assert not search.feasible
+    search.tell([out[1]], [Evaluated(6.0, (0.1,))])
     assert search.feasible and search.best_f == 6.0
 
 

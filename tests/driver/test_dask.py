@@ -19,7 +19,6 @@ import pytest
 import esgroup
 from esgroup.checks import Array
 from esgroup.driver.executors import OnExecutor
-from esgroup.driver.restarted import RestartedSearch
 from esgroup.driver.worker_pool import TRIES, Unavailable
 from esgroup.search.searcher import Searcher
 from tests.driver.support import evaluator
@@ -95,13 +94,13 @@ def client() -> Iterator[Any]:
 def told(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The points of an asynchronous search whose values were passed on, as bytes."""
     points: list[bytes] = []
-    original = RestartedSearch.tell_one
+    original = Searcher.tell
 
-    def tell_one(self: RestartedSearch, x: Any, value: Any, *, current: bool) -> None:
-        original(self, x, value, current=current)
+    def tell(self: Searcher, x: Any, value: Any) -> None:
+        original(self, x, value)
         points.append(x.tobytes())
 
-    monkeypatch.setattr(RestartedSearch, "tell_one", tell_one)
+    monkeypatch.setattr(Searcher, "tell", tell)
     return points
 
 

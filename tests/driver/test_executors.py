@@ -134,10 +134,10 @@ def test_the_time_of_a_second_try_is_counted_anew() -> None:
     class Late(Executor):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             handed.append(Future())
-            threading.Timer(1.5, handed[-1].cancel if len(handed) == 1 else partial(handed[-1].set_result, 5.0)).start()
+            threading.Timer(0.6, handed[-1].cancel if len(handed) == 1 else partial(handed[-1].set_result, 5.0)).start()
             return handed[-1]
 
-    with OnExecutor(total, Late(), timeout=2.5) as worker_pool:
+    with OnExecutor(total, Late(), timeout=1.0) as worker_pool:
         worker_pool.submit("key", point(0))
         assert collect_all(worker_pool) == {"key": 5.0}
     assert len(handed) == 2

@@ -358,11 +358,11 @@ class TestTimeouts:
     @pytest.mark.parametrize("workers", [1, 2])
     def test_a_process_that_hangs_is_replaced(self, workers: int, asynchronous: bool, tmp_path: Path) -> None:
         """At the third and eleventh call; nothing is left of them (a fixture looks)."""
-        options: dict[str, Any] = {"workers": workers, "asynchronous": asynchronous, "eval_timeout": 1.0}
+        options: dict[str, Any] = {"workers": workers, "asynchronous": asynchronous, "eval_timeout": 0.5}
         fun = partial(hangs_at, tmp_path, (2, 10))
         result = esgroup.minimize(fun, X0, 0.5, rng=1, popsize=POPSIZE, max_evals=20, **options)
         assert (result.nfev, result.nfailed, calls(tmp_path)) == (20, 2, 20)
-        said = "TooSlow: the evaluation took longer than eval_timeout=1 s"
+        said = "TooSlow: the evaluation took longer than eval_timeout=0.5 s"
         assert result.message.endswith(f"The last failure: {said}")
 
     @pytest.mark.parametrize("asynchronous", [False, True])
@@ -374,14 +374,14 @@ class TestTimeouts:
             if n == 2:
                 assert late.wait(PATIENCE)
                 return -1e9  # it would be the best
-            time.sleep(0.08)  # the others must take longer together than the limit
+            time.sleep(0.05)  # the others must take longer together than the limit
             if n == 20:
                 late.set()
             return ellipsoid(x)
 
         with ThreadPoolExecutor(2) as pool:
             result = esgroup.minimize(
-                fun, X0, 0.5, rng=1, max_evals=30, executor=pool, asynchronous=asynchronous, eval_timeout=1.0
+                fun, X0, 0.5, rng=1, max_evals=30, executor=pool, asynchronous=asynchronous, eval_timeout=0.6
             )
         assert (result.nfev, result.nfailed, calls(tmp_path)) == (30, 1, 30)
         assert result.fun >= 0
@@ -407,12 +407,12 @@ class TestTimeouts:
         """More points may be out than there are threads; none of them takes as long as the limit."""
 
         def slow(x: Array) -> float:
-            time.sleep(0.2)
+            time.sleep(0.15)
             return ellipsoid(x)
 
         with ThreadPoolExecutor(1) as pool:
             for asynchronous in (False, True):
-                options: dict[str, Any] = {"asynchronous": asynchronous, "max_pending": 8, "eval_timeout": 1.2}
+                options: dict[str, Any] = {"asynchronous": asynchronous, "max_pending": 8, "eval_timeout": 0.9}
                 result = esgroup.minimize(slow, X0, 0.5, rng=1, executor=pool, max_evals=8, **options)
                 assert (result.nfev, result.nfailed) == (8, 0)
 

@@ -71,7 +71,7 @@ HINTS: dict[str, dict[str, str]] = {
         "maxiter": "max_iters",
         "strcture": "structure",
         "options": "by name",
-        **{name: f"esgroup.minimize takes {name}=" for name in ("callback", "workers", "restarts", "method", "args")},
+        **{name: f"esgroup.minimize takes {name}=" for name in ("callback", "workers", "method", "args")},
         "n_jobs": "esgroup.minimize takes workers=",
         "verbose": "esgroup.minimize takes progress=",
         "func": "esgroup.minimize takes fun=",

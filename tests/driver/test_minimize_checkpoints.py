@@ -149,24 +149,25 @@ class TestCheckpoints:
         path = tmp_path / "run.npz"
         esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, max_iters=3, restarts="bipop")
         header, arrays = files.read(path, "searcher")
-        for name in ("limits", "past", "schedule", "plan", "rng", "partial", "undo"):
-            run = {key: value for key, value in header["run"].items() if key != name}
-            files.write(path, "searcher", {**header, "run": run}, arrays)
+        for name in ("restarts", "first", "schedule", "plan", "rng"):
+            runs = {key: value for key, value in header["runs"].items() if key != name or name == "restarts"}
+            runs |= {"restarts": {"class": "IPOP"}} if name == "restarts" else {}
+            files.write(path, "searcher", {**header, "runs": runs}, arrays)
             with pytest.raises(esgroup.CheckpointError, match=r"run\.npz"):
                 esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True, restarts="bipop")
-        for name in ("past", "schedule", "plan"):
-            for field in header["run"][name]:
-                part = {key: value for key, value in header["run"][name].items() if key != field}
-                files.write(path, "searcher", {**header, "run": {**header["run"], name: part}}, arrays)
+        for name in ("schedule", "plan"):
+            for field in header["runs"][name]:
+                part = {key: value for key, value in header["runs"][name].items() if key != field}
+                part |= {field: "many"} if field == "max_evals" else {}
+                files.write(path, "searcher", {**header, "runs": {**header["runs"], name: part}}, arrays)
                 with pytest.raises(esgroup.CheckpointError, match=rf"run\.npz .*{field}"):
                     esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True, restarts="bipop")
-        wrong: dict[str, Any] = {"partial": [[99, 1.0]], "past": {**header["run"]["past"], "nfev": "many"}}
-        for name, value in wrong.items():
-            files.write(path, "searcher", {**header, "run": {**header["run"], name: value}}, arrays)
+        for wrong in ({"run": -1}, {"began": {"nfev": 0}}, {"began": {**header["began"], "nit": "many"}}):
+            files.write(path, "searcher", {**header, **wrong}, arrays)
             with pytest.raises(esgroup.CheckpointError, match=r"run\.npz"):
                 esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True, restarts="bipop")
 
-    @pytest.mark.parametrize("version", [1, 2])
+    @pytest.mark.parametrize("version", [1, 2, 3])
     def test_a_file_of_an_earlier_format_is_refused_and_nothing_else_happens(
         self, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -175,7 +176,7 @@ class TestCheckpoints:
             before.setattr(files, "VERSION", version)
             esgroup.minimize(ellipsoid, X0, 0.5, rng=1, checkpoint=path, max_iters=3)
         written = path.read_bytes()
-        text = rf"run\.npz has format version {version} .* reads version 3: finish it with .* or start again"
+        text = rf"run\.npz has format version {version} .* reads version 4: finish it with .* or start again"
         with pytest.raises(esgroup.CheckpointError, match=text):
             esgroup.minimize(fun, X0, 0.5, rng=1, checkpoint=path, max_iters=6, resume=True)
         with pytest.raises(esgroup.CheckpointError, match=text):
@@ -187,9 +188,9 @@ class TestCheckpoints:
         with pytest.raises(RuntimeError, match="broken off"):
             esgroup.minimize(Recorder(ellipsoid, 3, fail(RuntimeError("broken off"))), X0, 0.5, checkpoint=path)
         header, arrays = files.read(path, "searcher")
-        assert [row for row, _ in header["run"]["partial"]] == [0, 1, 2]
-        for name, value in (("partial", [[7, 1.0]]), ("partial", [[0, "low"]]), ("undo", None), ("undo", {"nfev": 0})):
-            files.write(path, "searcher", {**header, "run": {**header["run"], name: value}}, arrays)
+        assert [row for row, _ in header["unfinished"]["known"]] == [0, 1, 2]
+        for name, value in (("known", [[7, 1.0]]), ("known", [[0, "low"]]), ("before", 3), ("before", {"nfev": 0})):
+            files.write(path, "searcher", {**header, "unfinished": {**header["unfinished"], name: value}}, arrays)
             with pytest.raises(esgroup.CheckpointError, match=r"run\.npz"):
                 esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True)
 
@@ -241,8 +242,7 @@ class TestCheckpoints:
             child.join(0.02 * random.random())
             child.kill()
             child.join()
-            header, _ = files.read(path, "searcher")
-            nfev = Searcher.load(path).nfev + header["run"]["past"]["nfev"]
+            nfev = Searcher.load(path).nfev
             assert nfev >= known + 7
             known = nfev
         result = esgroup.minimize(rastrigin, X0, **options, checkpoint=path, resume=True)

@@ -19,7 +19,6 @@ import pytest
 import esgroup
 from esgroup.checks import Array
 from esgroup.driver.generations import SearchRun
-from esgroup.driver.restarted import RestartedSearch
 from esgroup.files import npz as files
 from esgroup.search.searcher import Searcher
 from tests.driver.support import X0, Recorder, ellipsoid, fail, same, wait_for
@@ -218,14 +217,14 @@ class TestInterrupts:
         assert same(parts.points, whole.points)
 
     def test_an_interrupt_in_the_last_moment_is_not_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        original = RestartedSearch.stop
+        original = Searcher.stop
 
-        def interrupted(self: RestartedSearch) -> dict[str, str]:
+        def interrupted(self: Searcher) -> dict[str, str]:
             if reasons := original(self):
                 signal.raise_signal(signal.SIGINT)
             return reasons
 
-        monkeypatch.setattr(RestartedSearch, "stop", interrupted)
+        monkeypatch.setattr(Searcher, "stop", interrupted)
         with pytest.raises(KeyboardInterrupt) as caught:
             esgroup.minimize(ellipsoid, X0, 0.5, rng=1, max_iters=3)
         monkeypatch.undo()

@@ -54,7 +54,7 @@ class TestHistoryAndProgress:
     def test_progress_shows_a_line_on_a_terminal(self) -> None:
         import pty
 
-        code = "import esgroup, time; esgroup.minimize(lambda x: time.sleep(.02) or x @ x, [1.0, 2.0], 0.5, "
+        code = "import esgroup, time; esgroup.minimize(lambda x: time.sleep(.01) or x @ x, [1.0, 2.0], 0.5, "
         code += "max_evals=60, progress=True)"
         primary, secondary = pty.openpty()
         subprocess.run([sys.executable, "-c", code], stderr=secondary, check=True, timeout=60)

@@ -1,28 +1,42 @@
 """Restarts of `minimize`: what the runs share, how they differ, and how the result combines them."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import esgroup
 from esgroup.checks import Array
-from esgroup.driver import restarted
 from esgroup.restarts import BIPOP, IPOP
+from esgroup.search import runs
 from esgroup.search.searcher import Searcher
 from tests.driver.support import X0, Recorder, by_hand, ellipsoid, rastrigin, same
 from tests.search.support import first_spread
 
 
+class SeenRun(NamedTuple):
+    """What a callback saw of a run at last."""
+
+    popsize: int
+    nfev: int
+    nit: int
+    mean: Array
+    stds: Array
+    strategy: Any
+    first_spread: Array
+
+
 class TestRestarts:
-    def runs(self, restarts: Any, **options: Any) -> tuple[Any, list[Searcher], Recorder]:
-        """The result, the searchers that the callback saw, and the objective."""
+    def runs(self, restarts: Any, **options: Any) -> tuple[Any, list[SeenRun], Recorder]:
+        """The result, the runs that the callback saw, and the objective."""
         fun, seen = Recorder(rastrigin), []
 
         def callback(search: Searcher) -> None:
-            if not seen or seen[-1] is not search:
-                seen.append(search)
+            began = search.ledger.began
+            counts = search.popsize, search.nfev - began.nfev, search.nit - began.generations
+            run = SeenRun(*counts, search.mean, search.stds, search.strategy, first_spread(search).copy())
+            seen[search.restart :] = [run]
 
         result = esgroup.minimize(
             fun, **{"x0": X0, "sigma0": 0.5, "rng": 4, "restarts": restarts, "callback": callback, **options}
@@ -48,10 +62,10 @@ class TestRestarts:
     def test_without_a_budget_they_end_all_the_same(
         self, kind: Any, target: float | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(restarted, "_WITHOUT_BUDGET", 1000)
-        result, runs, fun = self.runs(kind, target=target)
+        monkeypatch.setattr(runs, "WITHOUT_BUDGET", 1000)
+        result, seen, fun = self.runs(kind, target=target)
         made = 1000 * len(X0)
-        assert sum(run.nfev for run in runs[:-1]) < made <= result.nfev == len(fun.points)
+        assert sum(run.nfev for run in seen[:-1]) < made <= result.nfev == len(fun.points)
         assert "max_evals" in result.stop["restarts"] and result.success  # of the last run
         for budget in ({"max_evals": 9000}, {"max_iters": 500}, {"max_time": 1e-3}):
             assert "restarts" not in self.runs(kind, **budget)[0].stop
@@ -108,7 +122,7 @@ class TestRestarts:
         _, runs, _ = self.runs(IPOP(3), **{"sigma0": None, **options})
         assert len(runs) == 4
         for run in runs:
-            assert np.allclose(first_spread(run), first_spread(runs[0]), rtol=1e-12)
+            assert np.allclose(run.first_spread, runs[0].first_spread, rtol=1e-12)
 
     def test_fixed_and_integer_coordinates_stay_so(self) -> None:
         bounds = [(-4, 4), (None, None), (-3, 6)]
@@ -129,7 +143,7 @@ class TestRestarts:
                 limit = large[-1].nfev // 2
                 assert run.nfev < limit + run.popsize
                 assert first.popsize <= run.popsize <= max(first.popsize, large[-1].popsize // 2)
-                factors = first_spread(run) / first_spread(first)
+                factors = run.first_spread / first.first_spread
                 assert np.allclose(factors, factors[0])
                 assert 0.01 <= factors[0] < 1
                 spent["small"] += run.nfev
@@ -152,7 +166,7 @@ class TestRestarts:
 
     def test_they_need_a_search_that_can_begin_elsewhere(self) -> None:
         start = esgroup.Mixture.spread(2, mean=[0.0, 0.0], sigma0=1.0)
-        with pytest.raises(ValueError, match=r"restarts are for searches over vectors and spaces, got Mixture"):
+        with pytest.raises(ValueError, match=r"restarts are for searches that can begin elsewhere.* Mixture"):
             esgroup.minimize(lambda x: 1.0, start, restarts="ipop")
 
     def test_a_search_may_be_the_start_of_a_single_run(self) -> None:

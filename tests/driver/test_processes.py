@@ -140,14 +140,14 @@ class TestTime:
     def test_the_clock_of_a_point_starts_when_it_is_begun(self) -> None:
         """All of them together take longer than one may."""
         for ahead in (0, 1):
-            with Processes(naps, 1, timeout=1.5, ahead=ahead) as worker_pool:
+            with Processes(naps, 1, timeout=1.0, ahead=ahead) as worker_pool:
                 submit_all(worker_pool, {i: point(i) for i in range(4)})
                 assert collect_all(worker_pool) == dict.fromkeys(range(4), 1.0)
 
     @pytest.mark.parametrize("method", ["spawn", "forkserver"])
     def test_the_start_of_a_process_does_not_count(self, method: str, tmp_path: Path) -> None:
         """A process that is not forked imports the module of the objective first."""
-        (tmp_path / "slow_module.py").write_text("import time\ntime.sleep(1.5)\ndef double(x): return 2 * x\n")
+        (tmp_path / "slow_module.py").write_text("import time\ntime.sleep(0.9)\ndef double(x): return 2 * x\n")
         script = tmp_path / "script.py"
         script.write_text(
             "import multiprocessing\n"
@@ -155,7 +155,7 @@ class TestTime:
             "from slow_module import double\n"
             "if __name__ == '__main__':\n"
             f"    multiprocessing.set_start_method({method!r})\n"
-            "    with Processes(double, 2, timeout=1.0) as worker_pool:\n"
+            "    with Processes(double, 2, timeout=0.6) as worker_pool:\n"
             "        for i in range(4):\n"
             "            worker_pool.submit(i, i)\n"
             "        outcomes = []\n"
@@ -184,7 +184,7 @@ def says_who_and_waits(place: Path, x: Array) -> int:
 
 
 def naps(x: Array) -> float:
-    time.sleep(0.6)
+    time.sleep(0.4)
     return 1.0
 
 

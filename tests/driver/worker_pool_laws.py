@@ -190,13 +190,13 @@ class WorkerPoolLaws:
             assert collect_all(worker_pool) == {"later": 12.0}
 
     def test_an_evaluation_that_takes_too_long_ends_in_a_timeout(self, tmp_path: Path) -> None:
-        with self.worker_pool(partial(waits, tmp_path), timeout=2.0) as worker_pool:
+        with self.worker_pool(partial(waits, tmp_path), timeout=1.2) as worker_pool:
             worker_pool.submit("slow", point(0))
             worker_pool.submit("fast", point(1))
             assert worker_pool.collect(PATIENCE) == [("fast", 11.0)]
             ((key, outcome),) = worker_pool.collect(PATIENCE)
             assert key == "slow" and isinstance(outcome, TimeoutError)
-            assert str(outcome) == "the evaluation took longer than eval_timeout=2 s"
+            assert str(outcome) == "the evaluation took longer than eval_timeout=1.2 s"
             assert worker_pool.out == 0 and worker_pool.free == 2 - worker_pool.lost
             worker_pool.submit("next", point(2))
             assert collect_all(worker_pool) == {"next": 12.0}

@@ -499,7 +499,7 @@ def test_a_header_without_the_right_names_is_refused(path: Path, text: str, mess
 @pytest.mark.parametrize("version", [0, 1, 2, 4])
 def test_another_version_is_refused_with_both_versions_and_what_to_do(path: Path, version: int) -> None:
     rewrite(path, {"header.npy": header_npy(version=version, esgroup="7.5", kind="unknown yet")})
-    both = rf"has format version {version} \(of esgroup '7.5'\), but esgroup '.+' reads version 3: "
+    both = rf"has format version {version} \(of esgroup '7.5'\), but esgroup '.+' reads version 4: "
     refused(path, f"{both}finish it with the esgroup that wrote it, or start again$")
 
 

@@ -148,7 +148,7 @@ def test_loading_from_the_disk_is_not_announced_however_slow(processes: tuple[li
         from esgroup.kernels import jit, triangular
         jit._PATIENCE = 0.0
         triangular.unpack(np.ones(3), np.zeros((2, 2)))
-        print(jit.preparation() > 0, jit._compilations.spent > 0)
+        print(jit.prepared > 0, jit._compilations.spent > 0)
     """
     loaded = run(code, NUMBA_CACHE_DIR=str(processes[2]))
     assert (loaded.stdout, loaded.stderr) == ("True False\n", "")
@@ -168,9 +168,9 @@ def test_the_time_of_a_kernel_that_another_one_calls_is_counted_once(monkeypatch
 
     monkeypatch.setattr(jit, "_compile", compile_for_a_second)
     monkeypatch.setattr(jit.time, "perf_counter", lambda: clock)
-    before = jit.preparation()
+    before = jit.prepared
     outer.compile()
-    assert jit.preparation() - before == pytest.approx(2.0)
+    assert jit.prepared - before == pytest.approx(2.0)
 
 
 def test_what_others_compile_meanwhile_is_not_announced_as_ours(processes: tuple[list[str], list[str], Path]) -> None:
@@ -220,7 +220,7 @@ def test_a_search_whose_loops_are_on_disk_claims_no_compilation(tmp_path: Path) 
 
         jit._PATIENCE = 0.0
         esgroup.minimize(lambda x: float(x @ x), [1.0, 2.0], 0.5, structure="diagonal", max_evals=30, rng=1)
-        print(jit.preparation() > 0, jit._compilations.spent > 0)
+        print(jit.prepared > 0, jit._compilations.spent > 0)
     """
     first, second = (run(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first.stdout == "True True\n"

@@ -19,7 +19,7 @@ import sys
 sys.path.insert(0, {scripts!r})
 import kill_check
 from esgroup.files import npz
-from esgroup.driver import restarted
+from esgroup.driver import unfinished
 from esgroup.search import snapshot
 {fault}
 kill_check.KINDS = kill_check.KINDS[:2]
@@ -42,11 +42,11 @@ npz.write = write
 """
 
 COUNTED_TWICE = """
-whole = restarted.RestartedSearch.restore
+whole = unfinished.Unfinished.restore
 def restore(self, search, saved):
     whole(self, search, saved)
     search.ledger.nfev += search.popsize
-restarted.RestartedSearch.restore = restore
+unfinished.Unfinished.restore = restore
 """
 
 GENERATOR_LOST = """

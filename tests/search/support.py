@@ -143,7 +143,8 @@ def anatomy(part: Any) -> Any:
     if isinstance(part, (list, tuple, deque)):
         return [anatomy(one) for one in part]
     if isinstance(part, (Searcher, Ledger, Asked, Record, Strategy, Domain)):
-        derived = {name for name, what in vars(type(part)).items() if isinstance(what, cached_property)}
+        kinds = type(part).__mro__
+        derived = {name for kind in kinds for name, what in vars(kind).items() if isinstance(what, cached_property)}
         not_stored = {"correlation", "root", "note"}
         skipped = derived | not_stored | {"clock", "looks", "_spare", "_looked", "_by_point", "_indexed"}
         return {name: anatomy(one) for name, one in vars(part).items() if name not in skipped}

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
+from esgroup.domains.box import moved_inside
 from esgroup.groups import Diagonal
-from esgroup.search.warm_start import feasible_rows, moved_inside, start_from_data
+from esgroup.search.warm_start import feasible_rows, start_from_data
 from tests.search.support import everything, generation, run, sphere
 
 RNG = np.random.default_rng(11)

@@ -14,6 +14,7 @@ from esgroup.files.states import flattened
 from esgroup.search import ledger
 from esgroup.search.models import FEW, LEFT_OUT, MOST_COORDINATES, USED
 from esgroup.strategies.model import ModelSearch
+from esgroup.strategies.model_state import Numbers
 
 Array = np.ndarray
 
@@ -92,12 +93,22 @@ def test_auto_is_a_model_over_named_real_numbers_too(
     assert has_model(search) is expected and (USED in search.result.message) is expected
 
 
-def test_restarts_say_that_evaluations_are_many() -> None:
-    given: dict[str, Any] = {"max_evals": 300, "rng": 1}
-    for restarts in ("ipop", "bipop", esgroup.restarts.IPOP()):
-        plain = minimize(valley, np.zeros(5), 0.5, restarts=restarts, model=None, **given)
-        chosen = minimize(valley, np.zeros(5), 0.5, restarts=restarts, model="auto", **given)
-        assert np.array_equal(plain.x, chosen.x) and USED not in chosen.message
+def rugged(x: Array) -> float:
+    return float((x * x + 1 - np.cos(6 * x)).sum())
+
+
+@pytest.mark.parametrize("restarts", ["ipop", "bipop", esgroup.restarts.IPOP()], ids=str)
+def test_auto_is_a_model_in_every_run_of_a_search_with_restarts(restarts: Any) -> None:
+    runs: set[tuple[int, bool]] = set()
+    for max_evals, model in ((900, "quadratic"), (1001, None)):
+        runs.clear()
+        given: dict[str, Any] = {"max_evals": max_evals, "rng": 3, "restarts": restarts}
+        watch: Any = lambda run: runs.add((run.popsize, has_model(run)))  # noqa: E731
+        chosen = minimize(rugged, [2.0, 3.0], 0.3, model="auto", callback=watch, **given)
+        wanted = minimize(rugged, [2.0, 3.0], 0.3, model=model, **given)  # type: ignore[arg-type]
+        assert np.array_equal(chosen.x, wanted.x) and (chosen.nfev, chosen.nit) == (wanted.nfev, wanted.nit)
+        assert chosen.restarts > 0 and (USED in chosen.message) is (model is not None)
+        assert len(runs) > 1 and {one for _, one in runs} == {model is not None}
 
 
 def test_auto_is_accepted_where_no_search_has_a_model() -> None:
@@ -152,17 +163,85 @@ def of_anything(x: Any) -> float:
     return sum(float(entry == "v") if isinstance(entry, str) else (entry - 0.3) ** 2 for entry in entries)
 
 
+REAL_BESIDE = {"integers", "whole", "logarithms", "choices", "conditions"}
+
+
 @pytest.mark.parametrize("kind", MIXED)
-def test_integers_choices_and_conditions_are_searched_by_ranks_and_that_is_said(kind: str) -> None:
+def test_a_model_is_of_the_real_variables_and_it_is_said_where_there_are_none(kind: str) -> None:
     found = []
     for model in (None, "quadratic", "auto"):
         search = Searcher(**MIXED[kind], model=model, rng=1, max_evals=80)  # type: ignore[arg-type]
-        assert not has_model(search)
-        assert (LEFT_OUT in search.result.message) is (model == "quadratic")
+        assert has_model(search) is (model == "quadratic" and kind in REAL_BESIDE)
+        assert (LEFT_OUT in search.result.message) is (model == "quadratic" and kind not in REAL_BESIDE)
+        if has_model(search):
+            continue
         while not search.stop():
             search.tell([of_anything(x) for x in search.ask()])
         found.append([part.tobytes() for part in flattened("state", search.state).values()])
-    assert found[0] == found[1] == found[2]
+    assert all(one == found[0] for one in found)
+
+
+def smooth(x: Any) -> float:
+    """Real variables whose scales differ, beside integers and choices."""
+    if isinstance(x, dict):
+        beside = {"u": 0.0, "v": 1.0, "w": 0.3}[x["k"]] + abs(x["n"] - 4)
+        return float(10.0 ** np.arange(4) @ (x["a"] - 0.5) ** 2 + beside)
+    turned = x[3:] - 0.3 + 0.2 * np.roll(x[3:], 1)
+    return float(10.0 ** np.arange(3) @ turned**2 + 10 * ((x[:3] - 3.0) ** 2).sum())
+
+
+BESIDE = Space({"k": Choice("u", "v", "w"), "a": Real(-3, 3, shape=4), "n": Integer(0, 9)})
+
+
+@pytest.mark.parametrize("options", [
+    {"start": np.array([0.0, 0.0, 0.0, 0.6, 0.6, 0.6]), "sigma0": 2.0, "integer": [0, 1, 2]},
+    {"start": BESIDE},
+    {"start": BESIDE, "structure": "diagonal"},
+], ids=["integers", "space", "diagonal"])  # fmt: skip
+def test_a_model_of_the_real_variables_saves_evaluations_beside_integers_and_choices(options: dict[str, Any]) -> None:
+    needed: dict[str | None, list[int]] = {None: [], "quadratic": []}
+    for model, counts in needed.items():
+        for seed in range(5):
+            search = Searcher(**options, model=model, rng=seed, target=1e-6, max_evals=2000)  # type: ignore[arg-type]
+            while not search.stop():
+                search.tell([smooth(x) for x in search.ask()])
+            counts.append(search.nfev)
+    assert np.median(needed["quadratic"]) < 0.75 * np.median(needed[None])
+
+
+@pytest.mark.parametrize("kind", sorted(REAL_BESIDE))
+def test_a_search_with_a_model_beside_integers_and_choices_continues_from_a_file(kind: str, tmp_path: Path) -> None:
+    search = Searcher(**MIXED[kind], model="quadratic", rng=1)
+    for _ in range(8):
+        search.tell([of_anything(x) for x in search.ask()])
+    search.save(tmp_path / "run.npz")
+    loaded = Searcher.load(tmp_path / "run.npz")
+    for one in (search, loaded):
+        for _ in range(12):
+            one.tell([of_anything(x) for x in one.ask()])
+    others = flattened("state", loaded.state)
+    for name, part in flattened("state", search.state).items():
+        assert np.array_equal(part, others[name], equal_nan=True), name
+    assert search.best_f == loaded.best_f and search.best_f is not None and search.best_f < 2.0
+
+
+def test_the_trial_has_the_integers_and_choices_of_the_mean_and_the_model_only_points_that_share_them() -> None:
+    search = Searcher(BESIDE, model="quadratic", rng=2)
+    strategy, seen = search.strategy, 0
+    assert isinstance(strategy, ModelSearch) and strategy.surrogate.dim == 4
+    while search.nfev < 150:
+        state, points = search.state, search.ask()
+        row = int(Numbers(*state.numbers.tolist()).trial)
+        if row >= 0:
+            seen += 1
+            mean = strategy.mean(state)
+            assert np.array_equal(state.points[row][[0, 5]], mean[[0, 5]])
+            assert points[0]["k"] == BESIDE.dicts(mean[None])[0]["k"]
+            z = strategy.plain.in_frame(state.plain, state.archive)
+            shares = (state.archive[:, [0, 5]] == mean[[0, 5]]).all(axis=1)
+            assert np.array_equal(np.isfinite(z).all(axis=1), shares) and np.isnan(z[~shares]).all()
+        search.tell([smooth(p) for p in points])
+    assert seen > 3
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -187,7 +266,7 @@ def test_the_published_update_of_choices_alone_does_not_go_with_a_model() -> Non
 
 
 def test_that_a_model_was_left_out_is_said_after_restarts_and_a_checkpoint(tmp_path: Path) -> None:
-    given: dict[str, Any] = {"integer": [0], "model": "quadratic", "restarts": "ipop", "rng": 1}
+    given: dict[str, Any] = {"integer": True, "model": "quadratic", "restarts": "ipop", "rng": 1}
     given |= {"checkpoint": tmp_path / "run.npz"}
     first = minimize(lambda x: 1.0, np.ones(2), 0.5, max_evals=900, **given)
     found = minimize(lambda x: 1.0, np.ones(2), 0.5, max_evals=1200, resume=True, **given)

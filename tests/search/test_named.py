@@ -15,7 +15,6 @@ from esgroup import Angle, Choice, Integer, Real, Searcher, Space, minimize
 from esgroup.files.states import flattened
 from esgroup.strategies.base import Told
 from esgroup.strategies.in_domain import innermost
-from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.model_state import Numbers
 from esgroup.strategies.product import ProductSearch
 
@@ -207,7 +206,7 @@ def test_a_logarithm_is_the_plain_search_over_logarithms(model: Any) -> None:
     if model is None:
         assert np.array_equal(plain.state.mean, named.state.mean)
     else:
-        np.testing.assert_allclose(named.state.vector.mean, plain.state.vector.mean, rtol=1e-9)
+        np.testing.assert_allclose(named.state.plain.mean, plain.state.plain.mean, rtol=1e-9)
         assert plain.nit == named.nit
 
 
@@ -508,8 +507,6 @@ def test_evaluated_points_of_a_space_are_in_the_archive_of_its_model() -> None:
 def test_constraints_and_a_model_over_names_are_refused() -> None:
     with pytest.raises(ValueError, match="constraints cannot be combined with model='quadratic'"):
         Searcher(REAL, model="quadratic", constraints=1)
-    with pytest.raises(ValueError, match="must search vectors for model='quadratic'"):
-        ModelSearch(Searcher(SPACE).strategy)
 
 
 def test_histories_have_the_names(tmp_path: Path) -> None:

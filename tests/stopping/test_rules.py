@@ -181,18 +181,20 @@ def test_a_rule_over_a_space_sees_it_too() -> None:
     assert result.nit == 7 and list(result.stop) == ["enough"]
 
 
-def test_with_restarts_a_rule_ends_the_run_that_it_sees_and_another_one_begins() -> None:
-    result = esgroup.minimize(sphere, np.ones(3), 0.5, stop=five, restarts=IPOP(3), rng=1)
-    assert result.restarts == 3 and result.nit == 20 and list(result.stop) == ["five", "restarts"]
+def test_with_restarts_a_tolerance_ends_the_run_and_another_one_begins() -> None:
+    result = esgroup.minimize(sphere, np.ones(3), 0.5, stop=TolX(0.1), restarts=IPOP(3), rng=1)
+    alone = esgroup.minimize(sphere, np.ones(3), 0.5, stop=TolX(0.1), rng=1)
+    assert result.restarts == 3 and result.nit > 3 * alone.nit / 2 and list(result.stop) == ["tolx", "restarts"]
 
 
-def test_a_limit_as_a_rule_is_one_of_each_run() -> None:
-    result = esgroup.minimize(sphere, np.ones(3), 0.5, stop=MaxIters(4), restarts=IPOP(2), rng=1)
-    assert result.restarts == 2 and result.nit == 12 and list(result.stop) == ["max_iters", "restarts"]
+@pytest.mark.parametrize("rule", [five, MaxIters(5), TolX(0.1) & five, TolX(1e-9) | five])
+def test_with_restarts_all_other_rules_end_the_search(rule: Any) -> None:
+    result = esgroup.minimize(sphere, np.ones(3), 1e-3, stop=rule, restarts=IPOP(3), rng=1)
+    assert result.restarts == 0 and result.nit == 5 and len(result.stop) == 1
 
 
-def test_a_rule_that_always_holds_ends_with_the_restarts() -> None:
-    result = esgroup.minimize(sphere, np.ones(3), 0.5, stop=always, restarts="bipop", max_evals=500, rng=1)
+def test_a_tolerance_that_always_holds_ends_with_the_restarts() -> None:
+    result = esgroup.minimize(sphere, np.ones(3), 0.5, stop=TolX(1e9), restarts="bipop", max_evals=500, rng=1)
     assert result.restarts > 3 and result.nfev <= 500 and result.stop
 
 

@@ -355,3 +355,16 @@ def test_with_a_generation_out_a_search_takes_little_more_evaluations(order: str
             rng = np.random.default_rng(seed)
             taken[number] += with_points_out(search, sphere, number, 3000, order, rng).nfev
     assert taken[10] < (1.25 if order == "in order" else 1.4) * taken[1]
+
+
+def test_late_points_are_no_longer_those_that_a_device_has_marked() -> None:
+    search = Searcher(np.ones(4), 0.5, popsize=8, step_size="tpa", rng=1)
+    for _ in range(2):  # the second ask has the pair of two-point adaptation
+        X = search.ask()
+        search.tell([x @ x for x in X])
+    late, tags = search.ask(), search.ledger.asked[-1].drawn.tags
+    assert tags is not None and tags.any()
+    X = search.ask()
+    search.tell(X, [x @ x for x in X])
+    search.tell(late[tags != 0], [1.0] * np.count_nonzero(tags))
+    assert not search.ledger.pool[0].tags.any()

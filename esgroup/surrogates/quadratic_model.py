@@ -29,7 +29,9 @@ from numpy.typing import NDArray
 from esgroup.checks import Array
 from esgroup.groups import BlockTriangular, Diagonal, Full, Group, Heisenberg
 from esgroup.kernels import quadratic as kernels
-from esgroup.strategies.base import Indices
+from esgroup.surrogates.base import Axes
+
+Indices = NDArray[np.int64]
 
 _ROOT2 = math.sqrt(2.0)
 _PRIOR = 4.0  # times n: prior variances of c, b and the common curvature, relative to other entries of G
@@ -89,21 +91,6 @@ class Quadratics(NamedTuple):
     def rows(self) -> Array:
         """The curvatures as kernels take them: n rows for each model, or one if they are diagonal."""
         return self.curvatures.reshape(-1, self.slopes.shape[1])
-
-
-class Axes(NamedTuple):
-    """The Hessian V diag(e) V^T."""
-
-    values: Array  # e
-    vectors: Array | None  # V, None for the identity
-
-    def into(self, z: Array) -> Array:
-        """V^T z."""
-        return z if self.vectors is None else z @ self.vectors
-
-    def out(self, u: Array) -> Array:
-        """V u."""
-        return u if self.vectors is None else self.vectors @ u
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,14 +235,17 @@ def changed_frame(support: Support, model: Quadratic, shift: Array, turn: Array)
     """Return the same function in coordinates with z = shift + turn z', as far as the support can hold it.
 
     With H = sqrt(2) G the value at the new origin is q(shift), b' = T^T (b + H d), H' = T^T H T, and c' follows from
-    q(shift) = c' - tr H' / 2. T is a vector where the support is diagonal.
+    q(shift) = c' - tr H' / 2. T may be a vector, and of a matrix a diagonal support holds the diagonal.
     """
     constant, slope, curvature = model
     image = curvature * shift if support.diagonal else curvature @ shift
     origin = constant + float(slope @ shift) + (float(image @ shift) - model.trace) / _ROOT2
     slope = slope + _ROOT2 * image
     if support.diagonal:
+        turn = turn if turn.ndim == 1 else np.diagonal(turn)
         slope, curvature = turn * slope, turn * turn * curvature
+    elif turn.ndim == 1:
+        slope, curvature = turn * slope, turn[:, None] * curvature * turn
     else:
         slope, curvature = slope @ turn, turn.T @ curvature @ turn
         curvature = support.masked((curvature + curvature.T) / 2)

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from esgroup.groups import BlockDiagonal, BlockTriangular, Diagonal, Full, Group, Heisenberg, Triangular
-from esgroup.strategies.quadratic import (
+from esgroup.surrogates.quadratic_model import (
     Quadratic,
     Quadratics,
     Support,

@@ -1,0 +1,145 @@
+"""A generation some of whose values are known when a run is interrupted: they count, and it can be completed later."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from esgroup import checks
+from esgroup.checks import Array
+from esgroup.files import checked
+from esgroup.search.ledger import Mark
+from esgroup.search.searcher import Searcher
+
+
+class Unfinished:
+    """The last ask of a search, as long as some of its values are known and told, and others missing.
+
+    Values are told when a run is interrupted, so that they count; when the others have arrived, in this run or after a
+    resume, the books go back to where they were, and the generation is told as a whole, as if nothing had happened.
+    """
+
+    def __init__(self, search: Searcher) -> None:
+        self.search = search
+        self.known: dict[int, list[float]] | None = None  # outcomes of the last ask, by row
+        self.before: Mark | None = None  # the books before they were told
+
+    @property
+    def affordable(self) -> float:
+        """How many evaluations `max_evals` leaves."""
+        most = self.search.limits.max_evals
+        return math.inf if most is None else most - self.search.nfev
+
+    def ask(self, least: int) -> Any:
+        """Return the points to evaluate: a new generation, or those of an unfinished one that have no value yet.
+
+        If `affordable` is less, only the first ones are to be evaluated. The generation is drawn as a whole all the
+        same: if the search continues later with a larger budget, it continues as if it had had it from the beginning.
+        `least` is how many points the workers can use where the search says how many are worth evaluating.
+        """
+        search = self.search
+        if self.known is not None:
+            return self._points(self._missing())
+        search.begin_next_run()
+        batch = search.batch_size
+        return search.ask(max(batch, least) if search.strategy.notes_asks else batch)
+
+    def tell(self, values: Any) -> None:
+        """Pass on the values of all points that `ask` returned last."""
+        search = self.search
+        if self.known is None:
+            search.tell(values)
+            return
+        missing = self._missing()
+        rows = search.ranking.outcomes(values, None, len(missing)).tolist()
+        told = _in_order(self.known | dict(zip(missing, rows, strict=True)))
+        if self.before is not None:
+            search.ledger.rewind(self.before)
+        search.ledger.ask_again()
+        search.tell(told[:, 0], constraints=told[:, 1:])
+        self.known = self.before = None
+
+    def salvage(self, arrived: dict[int, Any]) -> None:
+        """After an exception, pass on the values that are numbers; `arrived` has them by row of the last `ask`."""
+        rows, known = self._missing(), dict(self.known or {})
+        fresh = {}
+        for i, value in arrived.items():
+            with suppress(ValueError, TypeError):
+                fresh[rows[i]] = self.search.ranking.outcomes([value], None, 1)[0].tolist()
+        if not fresh:
+            self.known = known
+            return
+        ledger, told = self.search.ledger, _in_order(fresh)
+        self.before, nit = self.before or ledger.mark(), ledger.nit
+        self.known = known | fresh
+        self.search.tell(self._points(sorted(fresh)), told[:, 0], constraints=told[:, 1:])
+        if ledger.nit > nit:  # the generation was complete
+            self.known = self.before = None
+
+    def points_out(self) -> list[Any]:
+        """Return the points that are out, as users see them: nothing of them is to be told again."""
+        self.known = self.before = None
+        search = self.search
+        return [search.strategy.domain.to_user(place.point[None])[0] for place in search.ledger.out]
+
+    def _points(self, rows: list[int]) -> Any:
+        """Points of the last ask, as users see them."""
+        return self.search.strategy.domain.to_user(self._asked[rows])
+
+    def _missing(self) -> list[int]:
+        """The rows of the last ask that have no value yet."""
+        return [row for row in range(len(self._asked)) if row not in (self.known or {})]
+
+    @property
+    def _asked(self) -> Array:
+        """The points of the last ask, some of which have no value yet."""
+        if not self.search.ledger.asked:
+            raise ValueError("the file has values of a generation, but not its points")
+        return self.search.ledger.asked[-1].drawn.points
+
+    # ---- checkpoints --------------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any] | None:
+        """Return what is not in the file of the search."""
+        if self.known is None:
+            return None
+        before = None if self.before is None else self.before._asdict()
+        if before is not None:
+            before |= {name: one.tolist() for name, one in before.items() if isinstance(one, np.ndarray)}
+        return {"known": list(self.known.items()), "before": before}
+
+    def restore(self, search: Searcher, saved: Any) -> None:
+        """Continue with a saved search and the output of `to_json`."""
+        self.search = search
+        if saved is None:
+            return
+        most, wide = len(self._asked) - 1, 1 + search.ranking.columns
+        known = checked.entry(saved, "known", list)
+        self.known = dict((checks.whole_number("row", row, most=most), _row(outcome, wide)) for row, outcome in known)
+        before = checked.optional_entry(saved, "before", dict)
+        self.before = None if before is None else _mark(before, search.shape, wide)
+
+
+def _in_order(known: dict[int, list[float]]) -> Array:
+    """The outcomes of rows, in the order of these."""
+    return np.array([known[row] for row in sorted(known)])
+
+
+def _row(outcome: list[float], wide: int) -> list[float]:
+    """Check a stored outcome: a value and what was told beside it."""
+    if len(outcome) != wide:
+        raise ValueError(f"an outcome must have {wide} numbers, got {len(outcome)}")
+    return [float(number) for number in outcome]
+
+
+def _mark(saved: dict[str, Any], shape: tuple[int, ...], wide: int) -> Mark:
+    """Rebuild a mark of the books from JSON and check it."""
+    x, best = (checked.optional_entry(saved, name, list) for name in ("best_x", "best"))
+    return Mark(
+        **{name: checked.entry(saved, name, int) for name in ("nfev", "nfailed", "pool", "ranked")},
+        best_x=None if x is None else np.array(checks.real_array("best_x", x, shape)),
+        best=None if best is None else np.array(checks.real_array("best", best, (wide,))),
+    )

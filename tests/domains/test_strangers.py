@@ -1,0 +1,99 @@
+"""A domain that esgroup does not know: the probability simplex, one file of a few lines, with all searches."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import esgroup
+from esgroup import Searcher
+from esgroup.checks import Array
+from esgroup.domains import Domain, register
+from esgroup.strategies import Within, within
+from tests.search.test_strangers import OnePlusOne
+
+
+@register
+@dataclass(frozen=True)
+class Simplex(Domain):
+    """Shares x_i > 0 with sum 1: x = softmax of y, where the last entry of y is 0 and left out."""
+
+    dim: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.dim,)
+
+    @property
+    def size(self) -> int:
+        return self.dim - 1
+
+    def decode(self, y: Array) -> Array:
+        full = np.column_stack([y, np.zeros(len(y))])
+        weights = np.exp(full - full.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def encode(self, points: Array, near: Array | None = None) -> Array:
+        logs = np.log(np.maximum(points, 1e-300))
+        return logs[:, :-1] - logs[:, -1:]
+
+    def check(self, name: str, points: Array) -> None:
+        super().check(name, points)
+        if (points <= 0).any() or not np.allclose(points.sum(axis=-1), 1.0):
+            raise ValueError(f"{name} must be shares above 0 with sum 1, got {points}")
+
+
+WANTED = np.array([0.5, 0.3, 0.15, 0.05])
+
+
+def divergence(x: Array) -> float:
+    assert np.isclose(x.sum(), 1.0) and (x > 0).all()
+    return float(WANTED @ np.log(WANTED / x))
+
+
+OPTIONS: list[dict[str, Any]] = [{}, {"model": "quadratic"}, {"structure": "diagonal"}, {"noise": "adapt"}]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_domain_is_a_start(options: dict[str, Any]) -> None:
+    result = esgroup.minimize(divergence, Simplex(4), target=1e-8, max_evals=3000, rng=1, **options)
+    assert result.success and np.allclose(result.x, WANTED, atol=1e-3) and result.xmean.sum() == pytest.approx(1.0)
+
+
+def test_a_strangers_strategy_searches_it_too() -> None:
+    result = esgroup.minimize(divergence, within(OnePlusOne(dim=3), Simplex(4)), target=1e-6, max_evals=5000, rng=1)
+    assert result.success
+
+
+def test_restarts_constraints_and_files_need_no_line_of_it(tmp_path: Path) -> None:
+    result = esgroup.minimize(lambda x: 1.0, Simplex(4), restarts="ipop", max_evals=2000, rng=1)
+    assert result.restarts >= 1
+    most = {"type": "ineq", "fun": lambda x: 0.4 - x[0]}
+    result = esgroup.minimize(divergence, Simplex(4), constraints=most, max_evals=3000, rng=1)
+    rest = WANTED[1:] / WANTED[1:].sum() * 0.6
+    assert result.feasible and np.allclose(result.x, [0.4, *rest], atol=1e-3)
+    search = Searcher(Simplex(4), rng=1)
+    for _ in range(20):
+        search.tell([divergence(x) for x in search.ask()])
+    search.save(tmp_path / "run.npz")
+    loaded = Searcher.load(tmp_path / "run.npz")
+    assert isinstance(loaded.strategy, Within) and np.array_equal(loaded.ask(), search.ask())
+
+
+def test_standard_deviations_are_those_of_samples_where_the_map_is_nearly_linear() -> None:
+    mean, stds = np.array([0.5, -1.0, 0.2]), np.array([0.05, 0.1, 0.02])
+    samples = Simplex(4).decode(mean + stds * np.random.default_rng(1).standard_normal((200_000, 3)))
+    np.testing.assert_allclose(Simplex(4).stds(mean, stds), samples.std(axis=0), rtol=0.01)
+
+
+def test_points_outside_and_options_that_it_has_itself_are_refused() -> None:
+    search = Searcher(Simplex(3))
+    with pytest.raises(ValueError, match=r"X must be shares above 0 with sum 1, got \[\[0.5 0.5 0.5\]\]"):
+        search.tell([[0.5, 0.5, 0.5]], [1.0])
+    for name, value in {"bounds": (0, 1), "sigma0": 0.1, "fixed": [0], "integer": True}.items():
+        with pytest.raises(ValueError, match=rf"{name} cannot be given with a domain: Simplex"):
+            Searcher(Simplex(3), **{name: value})
+    with pytest.raises(TypeError, match=r"cls must be a class derived from Domain, got 3"):
+        register(3)  # type: ignore[arg-type]
