@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from esgroup.strategies.matrix_gaussian import MatrixGaussianSearch
 
 import esgroup
 from esgroup import Choice, Integer, Real, Searcher, Space
@@ -14,7 +15,6 @@ from esgroup.distributions.matrix_gaussian import MatrixGaussian
 from esgroup.distributions.wishart import Wishart
 from esgroup.files.states import flattened
 from esgroup.strategies import Strategy, register, within
-from esgroup.strategies.matrix_gaussian import MatrixGaussianSearch
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.wishart import WishartSearch
 from esgroup.surrogates import Surrogate
