@@ -79,7 +79,8 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         named = _space_search(space, data, sigma0, given, options)
         return assisted(named, options, limits.max_evals, constrained=constrained)
     if isinstance(start, MatrixGaussian):
-        return _matrix_search(start, sigma0, given, options)
+        matrices = _matrix_search(start, sigma0, given, options)
+        return assisted(matrices, options, limits.max_evals, constrained=constrained)
     if not isinstance(start, (np.ndarray, list, tuple)) and given.keys() & {*_DEVICES, "structure", "model"}:
         start = _as_gaussian(start)
     kind = None if isinstance(start, (np.ndarray, list, tuple)) else strategy_class(start)
@@ -87,8 +88,8 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         refuse_start(start, options.bounds)
         vectors = _vector_search(start, sigma0, options)
         return assisted(vectors, options, limits.max_evals, constrained=constrained)
-    if kind.__name__ == "WishartSearch" and given.keys() & {*_DEVICES, "cov0"}:
-        return _log_search(start, given, options)
+    if kind.__name__ == "WishartSearch" and given.keys() & {*_DEVICES, "cov0", "model"}:
+        return assisted(_log_search(start, given, options), options, limits.max_evals, constrained=constrained)
     popsize = given.pop("popsize", None)
     if popsize is not None:
         popsize = checks.whole_number("popsize", popsize, least=2)
@@ -197,7 +198,7 @@ def _check_support(strategy: Strategy, box: Box) -> None:
 
 def _matrix_search(start: MatrixGaussian, sigma0: Any, given: dict[str, Any], options: SearchOptions) -> Strategy:
     """Return the search over the entries, read row by row, with the group of both sides."""
-    _refuse(given, set(given) - {"structure", "model"}, start)
+    _refuse(given, set(given) - {"structure"}, start)
     shape, free = start.shape, replace(options, bounds=None, fixed=None, integer=None)
     masks = {name: _by_rows(getattr(options, name), shape) for name in ("fixed", "integer")}
     bounds = options.bounds if options.bounds is None else bounds_of_entries(options.bounds, shape)
@@ -209,7 +210,7 @@ def _log_search(start: Any, given: dict[str, Any], options: SearchOptions) -> St
     """Return the search with a Gaussian over logarithms of matrices that is a Wishart's to first order."""
     from esgroup.domains.positive import PositiveDefinite
 
-    _refuse(given, {*_DEVICES, "cov0", "sigma0", "structure", "popsize"}, start)
+    _refuse(given, {*_DEVICES, "cov0", "model", "sigma0", "structure", "popsize"}, start)
     if not isinstance(start.structure, Full):
         kind = spell(start.structure)
         raise ValueError(f"structure must be full for a Wishart with a device of Gaussians, got {kind!r}")

@@ -34,7 +34,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.domains.base import Arrays, Domain
 from esgroup.files import states
-from esgroup.groups import Diagonal, Full, Group
+from esgroup.groups import Diagonal, Full, Group, Kronecker
 from esgroup.options import SearchOptions
 from esgroup.strategies.base import Criterion, Drawn, Indices, Strategy, Told
 from esgroup.strategies.in_domain import elsewhere, innermost
@@ -48,12 +48,20 @@ from esgroup.surrogates.quadratic import QuadraticSurrogate
 
 def refuse_without_model(options: SearchOptions, group: Group | None) -> None:
     """Raise ValueError, by its name, for an option that does not go with a model, or a structure that has none."""
-    for name in ("algorithm", "mirrored", "noise", "step_size"):
+    for name in ("noise", "step_size"):  # whose test points must be evaluated
         if name in (given := options.given()):
             text = f"{name} cannot be combined with model='quadratic', leave one of them out"
             raise ValueError(f"{text}: got {given[name]!r}")
     if group is not None:
-        QuadraticSurrogate(group)
+        QuadraticSurrogate(modelled(group))
+
+
+def modelled(group: Group) -> Group:
+    """The structure of a model for a search in a group: the same, but the full one for a Kronecker product.
+
+    The root of a product learns its factors from the full model, by the projection of the step.
+    """
+    return Full(group.dim) if isinstance(group, Kronecker) else group
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +87,7 @@ class ModelSearch(Strategy):
         dim, numbers = real_variables(self.plain), vectors(self.plain)
         if dim == 0:
             raise ValueError(f"plain must search real variables for a surrogate, got {self.plain.about}")
-        group: Group | None = None if numbers is None else numbers.group
+        group: Group | None = None if numbers is None else modelled(numbers.group)
         if numbers is not None:
             refuse_without_model(numbers.options, group if self.surrogate is None or numbers.group.follows else None)
         if self.surrogate is None:

@@ -46,9 +46,9 @@ def has_model(search: Searcher) -> bool:
     (4, {"max_evals": 100, "structure": "triangular"}, False),
     (4, {"max_evals": 100, "bounds": (-2, 3), "popsize": 20, "cov0": np.eye(4), "decoding": False}, True),
     (4, {"max_evals": 100, "noise": "adapt"}, False),
-    (4, {"max_evals": 100, "mirrored": True}, False),
+    (4, {"max_evals": 100, "mirrored": True}, True),
     (4, {"max_evals": 100, "step_size": "tpa"}, False),
-    (4, {"max_evals": 100, "algorithm": "paper"}, False),
+    (4, {"max_evals": 100, "algorithm": "paper"}, True),
     (4, {"max_evals": 100, "integer": [1]}, False),
     (4, {"max_evals": 100, "integer": [1], "fixed": [1]}, True),
     (4, {"max_evals": 100, "constraints": 1}, False),
@@ -245,10 +245,8 @@ def test_the_trial_has_the_integers_and_choices_of_the_mean_and_the_model_only_p
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"mirrored": True}, "mirrored cannot be combined with model='quadratic'"),
     ({"noise": "adapt"}, "noise cannot be combined with model='quadratic'.*'adapt'"),
     ({"step_size": "tpa"}, "step_size cannot be combined with model='quadratic'"),
-    ({"algorithm": "paper"}, "algorithm cannot be combined with model='quadratic'"),
     ({"constraints": 1}, "constraints cannot be combined with model='quadratic'"),
     ({"structure": "triangular"}, "structure must be 'full'.*model='quadratic'"),
 ])  # fmt: skip
@@ -258,11 +256,6 @@ def test_what_does_not_go_with_a_model_is_an_error_beside_integers_and_choices_a
 ) -> None:
     with pytest.raises(ValueError, match=message):
         Searcher(**MIXED[kind], model="quadratic", **options)
-
-
-def test_the_published_update_of_choices_alone_does_not_go_with_a_model() -> None:
-    with pytest.raises(ValueError, match="algorithm cannot be combined with model='quadratic'"):
-        Searcher(**MIXED["only choices"], model="quadratic", algorithm="paper")
 
 
 def test_that_a_model_was_left_out_is_said_after_restarts_and_a_checkpoint(tmp_path: Path) -> None:

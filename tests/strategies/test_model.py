@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 import esgroup
 from esgroup import Searcher
+from esgroup.distributions.families import Gamma
 from esgroup.files.states import copied, flattened
 from esgroup.groups import BlockTriangular, Diagonal, Full, Group, Heisenberg
 from esgroup.running.history import read
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.model_state import ASKED, COUNTED, NEW, Numbers
+from esgroup.strategies.recombination import Published
 from esgroup.strategies.surrogate_step import SurrogateStep
 from esgroup.strategies.vector import root_step
 from esgroup.surrogates import Axes, QuadraticSurrogate
@@ -522,8 +524,6 @@ def test_bounds_and_fixed_coordinates_are_kept() -> None:
         ({"model": "cubic"}, "model must be None or 'auto' or 'quadratic', got 'cubic'"),
         ({"structure": "triangular"}, "structure must be 'full'"),
         ({"noise": "adapt"}, "noise cannot be combined with model='quadratic'.*'adapt'"),
-        ({"algorithm": "paper"}, "algorithm cannot be combined"),
-        ({"mirrored": True}, "mirrored cannot be combined"),
         ({"step_size": "tpa"}, "step_size cannot be combined"),
         ({"constraints": 2}, "constraints cannot be combined"),
     ],
@@ -535,7 +535,7 @@ def test_what_does_not_go_with_a_model_is_refused_by_name(options: dict[str, Any
 
 def test_a_model_over_other_spaces_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="model cannot be given here"):
-        Searcher(esgroup.Wishart(np.eye(2), 9.0), model="quadratic")
+        Searcher(Gamma(), model="quadratic")
 
 
 def test_supports_have_the_sizes_of_their_archive() -> None:
@@ -544,3 +544,44 @@ def test_supports_have_the_sizes_of_their_archive() -> None:
         assert isinstance(strategy, ModelSearch) and isinstance(strategy.surrogate, QuadraticSurrogate)
         assert strategy.surrogate.support.features == features
         assert len(strategy.start().values) == 2 * features == 2 * Support.of(strategy.structure).features
+
+
+# ---- beside other devices -----------------------------------------------------------------------------------------
+
+
+def test_samples_of_a_mirrored_search_with_a_model_come_in_pairs_but_for_its_trial() -> None:
+    search = searcher(mirrored=True, popsize=8)
+    run(search, rosenbrock, 60)
+    known, samples = numbers(search), search.state.samples[:8]
+    pairs = [np.array_equal(samples[i], -samples[i + 4]) for i in range(4)]
+    assert pairs.count(True) == 4 - (known.trial >= 0)
+
+
+def test_where_the_model_is_no_better_than_ranks_the_published_update_moves_the_search() -> None:
+    search = searcher(algorithm="paper", popsize=12)
+    strategy = search.strategy
+    assert isinstance(strategy, ModelSearch) and isinstance(strategy.plan.vector.evolution.recombination, Published)
+    given: dict[str, Any] = {"algorithm": "paper", "target": 1e-8, "rng": 1}
+    found = [esgroup.minimize(rosenbrock, np.full(4, 0.5), 0.5, model=model, **given) for model in (None, "quadratic")]
+    assert found[1].success and found[1].nfev < 0.4 * found[0].nfev
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+def test_a_matrix_search_learns_its_factors_from_a_model_of_all_entries(structure: str) -> None:
+    def distance(W: Array) -> float:
+        return float(np.sum((np.diag([1.0, 3.0, 10.0]) @ (W - np.eye(3)[:, :2])) ** 2))
+
+    start, given = np.full((3, 2), 1.5), {"space": "matrix", "structure": structure, "target": 1e-8, "rng": 2}
+    plain, modelled = (esgroup.minimize(distance, start, model=model, **given) for model in (None, "quadratic"))
+    assert plain.success and modelled.success and modelled.nfev < 0.2 * plain.nfev
+    assert modelled.structure == plain.structure
+
+
+def test_a_search_over_positive_definite_matrices_has_a_model_of_their_logarithms() -> None:
+    def nearness(W: Array) -> float:
+        return float(np.sum((W @ np.diag([1.0, 2.0, 5.0]) - np.eye(3)) ** 2))
+
+    given = {"space": "spd", "target": 1e-8, "rng": 2}
+    plain, modelled = (esgroup.minimize(nearness, np.eye(3), model=model, **given) for model in (None, "quadratic"))
+    assert plain.success and modelled.success and modelled.nfev < 0.4 * plain.nfev
+    assert np.linalg.eigvalsh(modelled.x).min() > 0

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from esgroup.strategies.matrix_gaussian import MatrixGaussianSearch
 
 import esgroup
 from esgroup import Choice, Integer, Real, Searcher, Space
@@ -55,7 +54,7 @@ def test_another_surrogate_saves_evaluations_in_the_same_step(dim: int) -> None:
 
 @pytest.mark.parametrize(
     ("plain", "dim"),
-    [(MatrixGaussianSearch(MatrixGaussian(np.full((3, 2), 3.0))), 6), (Plain(5), 5), (OnePlusOne(5), 5)],
+    [(Searcher(MatrixGaussian(np.full((3, 2), 3.0))).strategy, 6), (Plain(5), 5), (OnePlusOne(5), 5)],
     ids=lambda given: type(given).__name__,
 )
 def test_strategies_without_steps_of_a_surrogate_are_helped_by_its_points(plain: Strategy, dim: int) -> None:
