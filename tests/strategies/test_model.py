@@ -20,7 +20,7 @@ from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.model_state import ASKED, COUNTED, NEW, Numbers
 from esgroup.strategies.recombination import Published
 from esgroup.strategies.surrogate_step import SurrogateStep
-from esgroup.strategies.vector import root_step
+from esgroup.strategies.vector import VectorSearch, root_step
 from esgroup.surrogates import Axes, QuadraticSurrogate
 from esgroup.surrogates.quadratic import QuadraticState, root_logs
 from esgroup.surrogates.quadratic_model import Quadratic, Support
@@ -560,7 +560,8 @@ def test_samples_of_a_mirrored_search_with_a_model_come_in_pairs_but_for_its_tri
 def test_where_the_model_is_no_better_than_ranks_the_published_update_moves_the_search() -> None:
     search = searcher(algorithm="paper", popsize=12)
     strategy = search.strategy
-    assert isinstance(strategy, ModelSearch) and isinstance(strategy.plan.vector.evolution.recombination, Published)
+    assert isinstance(strategy, ModelSearch) and isinstance(strategy.plain, VectorSearch)
+    assert isinstance(strategy.plain.evolution.recombination, Published)
     given: dict[str, Any] = {"algorithm": "paper", "target": 1e-8, "rng": 1}
     found = [esgroup.minimize(rosenbrock, np.full(4, 0.5), 0.5, model=model, **given) for model in (None, "quadratic")]
     assert found[1].success and found[1].nfev < 0.4 * found[0].nfev
