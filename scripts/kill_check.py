@@ -80,14 +80,12 @@ def minimized(kind: Kind, seed: int, fun: Callable[[Any], float], **more: Any) -
 def stored(path: Path) -> tuple[Any, Any]:
     """What a checkpoint holds, without what depends on the time."""
     header, arrays = npz.read(path, "searcher")
-    header = {name: value for name, value in header.items() if name != "seconds"}
-    past = {name: value for name, value in header["run"]["past"].items() if name != "seconds"}
-    return header | {"run": header["run"] | {"past": past}}, arrays
+    return {name: value for name, value in header.items() if name != "seconds"}, arrays
 
 
 def evaluations(header: dict[str, Any]) -> int:
-    """The evaluations of all restarts in the header of a checkpoint."""
-    return int(header["run"]["past"]["nfev"] + header["nfev"])
+    """The evaluations of all runs in the header of a checkpoint."""
+    return int(header["nfev"])
 
 
 def same(first: Any, second: Any) -> bool:

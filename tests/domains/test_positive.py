@@ -80,7 +80,7 @@ def test_with_a_device_of_gaussians_logarithms_are_searched(options: dict[str, A
 
 
 def test_what_no_box_can_be_is_refused() -> None:
-    for option in ({"bounds": (0, 1)}, {"fixed": [0]}, {"integer": [0]}, {"model": "quadratic"}):
+    for option in ({"bounds": (0, 1)}, {"fixed": [0]}, {"integer": [0]}):
         with pytest.raises(ValueError, match=rf"{next(iter(option))} .*Wishart"):
             Searcher(Wishart(mean=MEAN), mirrored=True, **option)
     with pytest.raises(ValueError, match=r"structure must be full .*'diagonal'"):

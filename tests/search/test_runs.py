@@ -8,6 +8,7 @@ import pytest
 
 import esgroup
 from esgroup import Choice, Integer, Real, Searcher, Space
+from esgroup.distributions.mixture import Mixture
 from esgroup.restarts import BIPOP, IPOP, Plan, Schedule
 from esgroup.stopping import TolX
 from tests.driver.support import Recorder, rastrigin, same
@@ -114,8 +115,9 @@ def test_a_search_over_names_and_a_stranger_in_a_box_restart_too() -> None:
 
 
 def test_what_cannot_begin_elsewhere_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"restarts are for searches that can begin elsewhere.*Wishart"):
-        Searcher(esgroup.Wishart(mean=np.eye(2)), restarts="ipop")
+    basins = Mixture.spread(2, mean=np.zeros(2), sigma0=1.0, rng=1)
+    with pytest.raises(ValueError, match=r"restarts are for searches that can begin elsewhere.*Mixture"):
+        Searcher(basins, restarts="ipop")
     with pytest.raises(ValueError, match=r"restarts must be None, 'ipop', 'bipop'.* got 'tpop'"):
         Searcher(X0, restarts="tpop")  # type: ignore[arg-type]
 

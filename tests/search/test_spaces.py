@@ -327,7 +327,7 @@ def nearness_2(w: np.ndarray) -> np.ndarray:
 
 def test_options_of_vectors_are_refused() -> None:
     start = esgroup.Wishart(mean=np.eye(2))
-    options: dict[str, Any] = {"bounds": (0, 1), "fixed": [0], "integer": True, "model": "quadratic"}
+    options: dict[str, Any] = {"bounds": (0, 1), "fixed": [0], "integer": True}
     for name, value in options.items():
         with pytest.raises(ValueError, match=f"{name} .*Wishart"):
             Searcher(start, **{name: value})

@@ -339,7 +339,6 @@ BAD = [
     ({"popsize": 2.5}, TypeError, "popsize .*integer.* 2.5$"),
     ({"algorithm": "best"}, ValueError, "algorithm .*'default' or 'paper'.* 'best'$"),
     ({"structure": "full"}, ValueError, "structure .*MatrixGaussian has its own"),
-    ({"model": "quadratic"}, ValueError, "model .*MatrixGaussian"),
 ]
 
 
