@@ -294,7 +294,7 @@ def _structure(options: SearchOptions, dim: int, place: Beginning, *, within: bo
 
 def _without_frame(options: SearchOptions) -> str | None:
     """The option that a search with a frame does not have, None if there is none."""
-    for name in ("algorithm", "mirrored", "noise"):
+    for name in ("algorithm", "noise"):
         if name in (given := options.given()):
             return f"{name}={given[name]!r}"
     return None if options.model in (None, "auto") else f"model={options.model!r}"

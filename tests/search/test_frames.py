@@ -117,3 +117,13 @@ def test_a_state_that_is_no_frame_is_refused() -> None:
     state = search.state._replace(root=np.ones(9))
     with pytest.raises(ValueError, match=r"root must have 1 \+ 7 k numbers"):
         search.strategy.checked(state)
+
+
+def test_a_frame_goes_with_samples_in_pairs() -> None:
+    search = Searcher(np.ones(16), 1.0, structure="frame:k=4", mirrored=True, rng=1)
+    X = search.ask()
+    half = len(X) // 2
+    assert np.allclose(X[:half] + X[half : 2 * half], 2 * search.mean, atol=1e-12)
+    while search.best_f > 1e-8 or not search.nfev:
+        search.tell([float(x[0] ** 2 + 1e4 * (x[1:] @ x[1:])) for x in search.ask()])
+        assert search.nfev < 6000
