@@ -230,7 +230,7 @@ def test_auto_is_full_up_to_a_dimension_and_a_frame_beyond() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"noise": "adapt"}, {"mirrored": True}, {"algorithm": "paper"}, {"model": "quadratic"}]
+    "options", [{"noise": "adapt"}, {"algorithm": "paper"}, {"model": "quadratic"}]
 )
 def test_what_a_frame_does_not_have_leads_auto_to_another_structure(options: dict[str, Any]) -> None:
     assert Searcher(np.ones(100), 1.0, **options).structure == Full(100)
