@@ -25,7 +25,8 @@ class Observer(Protocol):
     ...     def generation(self, run):
     ...         self.best.append(run.best_f)
     >>> traces = Traces()
-    >>> result = esgroup.minimize(lambda x: x @ x, [1.0, 2.0], 0.5, max_iters=5, callback=traces, rng=1)
+    >>> f = lambda x: x @ x
+    >>> result = esgroup.minimize(f, [1.0, 2.0], 0.5, max_iters=5, callback=traces, rng=1)
     >>> len(traces.best), traces.best[-1] == result.fun
     (5, True)
     """

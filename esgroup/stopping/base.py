@@ -64,7 +64,8 @@ class Rule(ABC):
     ...     name = "long"
     ...
     ...     def look(self, view):
-    ...         return "one axis is five times as long as another" if view.axis_ratio > 5 else None
+    ...         if view.axis_ratio > 5:
+    ...             return "one axis is five times as long as another"
     >>> f = lambda x: x[0] ** 2 + 100 * x[1] ** 2
     >>> esgroup.minimize(f, [3.0, 1.0], 0.5, stop=Long(), rng=1).stop
     {'long': 'one axis is five times as long as another'}

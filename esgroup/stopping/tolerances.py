@@ -27,7 +27,8 @@ class TolX(Rule):
     --------
     >>> import esgroup
     >>> from esgroup.stopping import TolX
-    >>> result = esgroup.minimize(lambda x: x @ x, [3.0, 1.0], 0.5, stop=TolX(1e-3), rng=1)
+    >>> f = lambda x: x @ x
+    >>> result = esgroup.minimize(f, [3.0, 1.0], 0.5, stop=TolX(1e-3), rng=1)
     >>> result.success, bool(result.stds.max() < 1e-3)
     (True, True)
     """
@@ -65,7 +66,8 @@ class TolFun(Rule):
     --------
     >>> import esgroup
     >>> from esgroup.stopping import TolFun
-    >>> esgroup.minimize(lambda x: x @ x + 5, [3.0, 1.0], 0.5, stop=TolFun(1e-3), rng=1).success
+    >>> f = lambda x: x @ x + 5
+    >>> esgroup.minimize(f, [3.0, 1.0], 0.5, stop=TolFun(1e-3), rng=1).success
     True
     """
 
