@@ -18,6 +18,7 @@ from esgroup.files import objects
 
 Mask = NDArray[np.bool_]
 D = TypeVar("D", bound="Domain")
+_BLOCK = 1_000_000  # numbers that are decoded at once
 UNKNOWN = -1.0  # in place of the category of a choice that has no part in the value of a point
 
 
@@ -84,10 +85,13 @@ class Domain(ABC):
 
         As it stands, from differences over one standard deviation of each number, which is exact for linear maps.
         """
-        steps = np.diag(stds)
-        moves = (self.decode(mean + steps) - self.decode(mean - steps)) / 2
-        found: Array = np.sqrt((moves**2).sum(axis=0))
-        return found
+        squares, block = np.zeros(self.shape), max(1, _BLOCK // self.size)
+        for first in range(0, self.size, block):  # so that memory does not grow with the square of the size
+            chosen = np.arange(first, min(first + block, self.size))
+            steps = np.zeros((len(chosen), self.size))
+            steps[np.arange(len(chosen)), chosen] = stds[chosen]
+            squares += (((self.decode(mean + steps) - self.decode(mean - steps)) / 2) ** 2).sum(axis=0)
+        return np.sqrt(squares)
 
     def begin(self) -> Place | None:
         """Return where a search begins; None where the strategy begins by itself, or at N(0, I)."""
@@ -197,12 +201,8 @@ def register(cls: type[D]) -> type[D]:
     return cls
 
 
-@dataclass(frozen=True, eq=False)
-class Arrays(Domain):
-    """Arrays of one shape, as they are: y is a point read row by row. `rule` raises ValueError for points outside."""
-
-    shape: tuple[int, ...]
-    rule: Callable[[str, Array], Any] | None = field(default=None, metadata={"stored": False})
+class RowByRow(Domain):
+    """Arrays of one shape, for which y is a point read row by row."""
 
     @property
     def size(self) -> int:
@@ -216,6 +216,14 @@ class Arrays(Domain):
 
     def stds(self, mean: Array, stds: Array) -> Array:
         return stds.reshape(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays(RowByRow):
+    """Arrays of one shape, as they are. `rule` raises ValueError for points outside."""
+
+    shape: tuple[int, ...]
+    rule: Callable[[str, Array], Any] | None = field(default=None, metadata={"stored": False})
 
     def check(self, name: str, points: Array) -> None:
         super().check(name, points)
@@ -257,21 +265,11 @@ class Affine(Domain):
 
 
 @dataclass(frozen=True, eq=False)
-class Shaped(Domain):
-    """Arrays of a shape whose entries, read row by row, are a point of another domain, such as a box."""
+class Shaped(RowByRow):
+    """Arrays of a shape whose entries are a point of another domain, such as a box."""
 
     shape: tuple[int, ...]
     entries: Domain
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    def decode(self, y: Array) -> Array:
-        return y.reshape(-1, *self.shape).copy()
-
-    def encode(self, points: Array, near: Array | None = None) -> Array:
-        return points.reshape(len(points), -1)
 
     def check(self, name: str, points: Array) -> None:
         super().check(name, points)

@@ -97,3 +97,17 @@ def test_points_outside_and_options_that_it_has_itself_are_refused() -> None:
             Searcher(Simplex(3), **{name: value})
     with pytest.raises(TypeError, match=r"cls must be a class derived from Domain, got 3"):
         register(3)  # type: ignore[arg-type]
+
+
+def test_standard_deviations_of_large_points_take_little_memory() -> None:
+    """Those of a matrix are read row by row; where they come from differences, these are taken in blocks."""
+    import tracemalloc
+
+    tracemalloc.start()
+    result = esgroup.minimize(
+        lambda W: float((W**2).sum()), np.ones((60, 60)), space="matrix", structure="diagonal", max_evals=40, rng=1
+    )
+    Simplex(3001).stds(np.zeros(3000), np.full(3000, 0.1))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.stds.shape == (60, 60) and most < 150e6  # a matrix of 3600 x 3600 has 104e6
