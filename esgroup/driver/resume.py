@@ -107,7 +107,7 @@ def _difference(saved: Strategy, given: Strategy) -> str | None:
     modelled = has_model(saved), has_model(given)
     saved, given = unassisted(saved), unassisted(given)
     if _kind(saved) != _kind(given):
-        theirs, ours = (f"{_size(one)}, {one.structure}" for one in (saved, given))
+        theirs, ours = (f"{_size(one)}, {one.traits.structure}" for one in (saved, given))
         if theirs == ours:
             theirs, ours = (f"{_size(one)} as a {type(innermost(one)).__name__}" for one in (saved, given))
         return f"it searches over {theirs}, not over {ours}"
@@ -128,9 +128,9 @@ def _difference(saved: Strategy, given: Strategy) -> str | None:
         return _vector_difference(vectors[0], vectors[1])
     if snapshot.described(saved)[0] == snapshot.described(given)[0]:
         return None
-    if saved.structure != given.structure:
-        return f"its distribution is {saved.structure}, not {given.structure}"
-    return f"its {saved.structure} has different parameters, or its popsize is not {given.popsize}"
+    if saved.traits.structure != given.traits.structure:
+        return f"its distribution is {saved.traits.structure}, not {given.traits.structure}"
+    return f"its {saved.traits.structure} has different parameters, or its popsize is not {given.popsize}"
 
 
 def _kind(strategy: Strategy) -> tuple[bool, type[Strategy]]:
@@ -178,8 +178,8 @@ def _box_difference(saved: Box | None, given: Box | None) -> str | None:
 
 
 def _vector_difference(saved: VectorSearch, given: VectorSearch) -> str | None:
-    if saved.structure != given.structure:
-        return f"its structure is {saved.structure}, not {given.structure}"
+    if saved.group != given.group:
+        return f"its structure is {saved.group}, not {given.group}"
     for one in fields(saved.options):
         was, now = getattr(saved.options, one.name), getattr(given.options, one.name)
         if one.compare and was != now:

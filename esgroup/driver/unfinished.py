@@ -45,7 +45,7 @@ class Unfinished:
             return self._points(self._missing())
         search.begin_next_run()
         batch = search.batch_size
-        return search.ask(max(batch, least) if search.strategy.notes_asks else batch)
+        return search.ask(max(batch, least) if search.strategy.traits.in_parts else batch)
 
     def tell(self, values: Any) -> None:
         """Pass on the values of all points that `ask` returned last."""

@@ -45,7 +45,7 @@ def accepted(
                     tags[i] = 0
         if not bad:
             break
-    z, _ = strategy.model_coordinates(state, placed)
+    z, _ = strategy.coordinates(state).of(placed)
     for i in bad:
         placed[i] = _moved(strategy, state, z[i], accepts, best)
         local[i] = strategy.shortened(strategy.local(state, placed[i : i + 1]))[0]
@@ -56,12 +56,12 @@ def accepted(
 
 def _moved(strategy: Strategy, state: Any, z: Array, accepts: Callable[[Any], bool], best: Array | None) -> Array:
     """Return an accepted point on the way from the coordinates z to the mean, else on that to the best point."""
-    ends = [np.zeros_like(z)]
+    coordinates, ends = strategy.coordinates(state), [np.zeros_like(z)]
     if best is not None:
-        ends.append(strategy.model_coordinates(state, best[None])[0][0])
+        ends.append(coordinates.of(best[None])[0][0])
     for end in ends:
         for halving in range(_HALVINGS + 1):
-            moved = strategy.at(state, end + (z - end) * (0.5**halving if halving < _HALVINGS else 0.0))
+            moved = coordinates.at(end + (z - end) * (0.5**halving if halving < _HALVINGS else 0.0))
             if moved is not None and accepts(strategy.domain.to_user(moved[None])[0]):
                 return moved
     if best is not None and accepts(strategy.domain.to_user(best[None])[0]):  # which `at` may miss by rounding

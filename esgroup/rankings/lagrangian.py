@@ -281,14 +281,14 @@ class AugmentedLagrangian(Ranking):
 
         Scores are no measure of success from one generation to another: they change with multipliers and penalties.
         """
-        z, others = strategy.model_coordinates(distribution, state.points)
+        z, others = strategy.coordinates(distribution).of(state.points)
         after, models = self.updated(state, z, others, strategy.popsize)
         if tags is not None and (inner := (tags == INNER) & ~np.isnan(outcomes[:, 0])).any():
             after = self.with_margin(after, outcomes[inner, 1:])
         point = None
         if state.age % _INNER_EVERY == 0 and strategy.popsize >= _LEAST_POINTS:
             step = self.inner_step(after, models)
-            point = None if step is None else strategy.at(distribution, step)
+            point = None if step is None else strategy.coordinates(distribution).at(step)
         tried = np.empty((0, *strategy.shape)) if point is None else point[None]
         after = after._replace(inner=tried, age=state.age + 1)
         best = float(outcomes[self.feasible(outcomes), 0].min(initial=math.inf))
@@ -308,7 +308,7 @@ class AugmentedLagrangian(Ranking):
         unmarked = np.flatnonzero(tags == 0)
         if unmarked.size:
             drawn.points[unmarked[-1]], tags[unmarked[-1]] = state.inner[0], INNER
-            if not strategy.knows_inner:
+            if not strategy.traits.knows_inner:
                 drawn.local[unmarked[-1]] = strategy.shortened(strategy.local(distribution, state.inner))[0]
                 drawn = drawn._replace(memo=None)
         return drawn._replace(tags=tags)

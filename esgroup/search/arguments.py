@@ -26,11 +26,11 @@ from esgroup.search.models import assisted, has_model
 from esgroup.space import Space
 from esgroup.space.parameters import Angle, Integer, Parameter, Real, spelled
 from esgroup.stopping.budgets import Limits
-from esgroup.strategies.base import Strategy
+from esgroup.strategies.base import Relocation, Strategy
 from esgroup.strategies.categorical import CategoricalSearch
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.frames import FULL_UP_TO
-from esgroup.strategies.in_domain import Within, begun, innermost, within
+from esgroup.strategies.in_domain import Within, innermost, relocated, within
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.registry import strategy_class
@@ -61,7 +61,7 @@ def strategy_for(
     """Return the strategy for a start: a point, a distribution, a strategy, or another search as `Inherited`."""
     strategy = _strategy(start, sigma0, options, limits, constrained=not ranking.by_values)
     modelled = has_model(strategy) or options.model == "quadratic"
-    if not ranking.by_values and (needs := "model='quadratic'" if modelled else strategy.needs_values):
+    if not ranking.by_values and (needs := "model='quadratic'" if modelled else strategy.traits.needs_values):
         raise ValueError(f"constraints cannot be combined with {needs}: leave one of them out")
     return strategy
 
@@ -159,7 +159,8 @@ def _over(domain: Domain, given: dict[str, Any], options: SearchOptions) -> Stra
             raise ValueError(f"{name} cannot be given with a domain: {type(domain).__name__} says what its points are")
     place = domain.begin() or Place(np.zeros(domain.size), np.ones(domain.size))
     vectors = _vector_search(place.mean, place.steps, options)
-    return Within(domain, begun(vectors, place, vectors.popsize, domain.limits(vectors.popsize)))
+    moved = relocated(vectors, Relocation(vectors.popsize, place, domain.limits(vectors.popsize)))
+    return Within(domain, moved)
 
 
 def _within_bounds(strategy: Strategy, given: dict[str, Any], options: SearchOptions) -> Strategy:
@@ -482,8 +483,8 @@ def _at_search(
     where = box if bounds is None else box.with_bounds(mean, bounds)
     scale = state.sigma * state.scale
     if sigma0 is not None:
-        scale = scale * where.initial_steps(sigma0) / search.spread(state)
-    return Beginning(where, where.encode(mean[None])[0], scale, None, vectors.structure, state.root.copy())
+        scale = scale * where.initial_steps(sigma0) / search.view(state).spread()
+    return Beginning(where, where.encode(mean[None])[0], scale, None, vectors.traits.structure, state.root.copy())
 
 
 def _at_point(x0: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0: Any) -> Beginning:

@@ -46,7 +46,7 @@ def assisted(
         return plain
     if options.model == "auto":
         few = max_evals is not None and max_evals <= FEW * plain.size
-        use = few and not constrained and isinstance(plain.structure, Full) and _can_be_assisted(plain)
+        use = few and not constrained and isinstance(plain.traits.structure, Full) and _can_be_assisted(plain)
         return ModelSearch(plain) if use else plain
     numbers = vectors(plain)
     refuse_without_model(options, None if numbers is None else numbers.group)

@@ -51,7 +51,7 @@ def message(search: Any, reasons: dict[str, str], noisy: bool) -> str:
     if search.best_outcome is not None and (remark := search.ranking.note(search.best_outcome)):
         parts.append(remark)
     if noisy:
-        advice = ', and try noise="adapt"' * search.strategy.may_adapt
+        advice = ', and try noise="adapt"' * search.strategy.traits.may_adapt
         parts.append(f"The values look noisy, or rugged. If there is noise, the best value is luck: take xmean{advice}")
     if search.structure_note:
         parts.append(search.structure_note)

@@ -131,9 +131,9 @@ class Searcher:
         self.state: Any = strategy.start(self.rng)
         self.ledger = Ledger(self.strategy.shape, ranking)
         self.accepts: Callable[[Any], bool] | None = None  # of a point as users see it: all others are not handed out
-        self.structure_note = self.strategy.note
+        self.structure_note = self.strategy.traits.note
         self.model_note = "" if strategy is start else models.note(model, strategy)
-        self._first_spread = self.strategy.spread(self.state)
+        self._first_spread = self.strategy.view(self.state).spread()
         self._spare: Drawn | None = None  # whose arrays may be used again
         self._looked: tuple[Strategy | None, Any] = None, ()  # the rules that it has besides, and for which strategy
         self.noted: dict[str, str] = {}  # reasons to stop that are not its own
@@ -177,7 +177,8 @@ class Searcher:
             points, values = warm_start.feasible_rows(search.strategy, X, f)
         if not search.ledger.ranking.columns:  # of which the data do not tell
             search.ledger.note_best(points, values[:, None])
-        search.state = search.strategy.on_data(search.state, points, values)
+        if search.strategy.traits.every_value:
+            search._tell_values(points, values[:, None], np.full(len(values), -1), earlier=True)
         return search
 
     # ---- ask ----------------------------------------------------------------------------------------------------
@@ -199,7 +200,7 @@ class Searcher:
         self.begin_next_run()
         strategy, ledger, batch = self.strategy, self.ledger, self.batch_size
         number = self._affordable(batch) if n is None else checks.whole_number("n", n, least=1)
-        if strategy.notes_asks or (number >= batch and (n is None or ledger.reserve is None)):
+        if strategy.traits.in_parts or (number >= batch and (n is None or ledger.reserve is None)):
             drawn = self._draw(number, self._spare)
             self._spare = None
         else:
@@ -212,7 +213,7 @@ class Searcher:
             drawn = drawn._replace(points=points)
         points.setflags(write=False)
         ledger.hand_out(drawn)
-        if strategy.notes_asks:
+        if strategy.traits.in_parts:
             self.state = strategy.asked(self.state, ids_of(drawn))
         ledger.clock.hand_over(since)
         shown = points[:]  # a view, which cannot be made writeable again
@@ -251,8 +252,8 @@ class Searcher:
         self.ledger.begin_run(self.nit)
         self.strategy, self.rng = strategy, rng
         self.state = strategy.start(rng)
-        self.structure_note = strategy.note
-        self._first_spread, self._spare = strategy.spread(self.state), None
+        self.structure_note = strategy.traits.note
+        self._first_spread, self._spare = strategy.view(self.state).spread(), None
 
     def inject(self, X: Any) -> None:
         """Put points into the next asks, in place of samples.
@@ -392,13 +393,13 @@ class Searcher:
     def _keep(self, points: Array, outcomes: Array, found: Sequence[Found | None]) -> None:
         """Count outcomes that do not move the distribution, or not yet."""
         self.ledger.count(points, outcomes)
-        if self.strategy.every_value:
+        if self.strategy.traits.every_value:
             self._tell_values(points, outcomes, _ids(found))
 
-    def _tell_values(self, points: Array, outcomes: Array, ids: Any) -> None:
+    def _tell_values(self, points: Array, outcomes: Array, ids: Any, *, earlier: bool = False) -> None:
         """Tell the strategy values that end no generation."""
         none = np.empty((0, 0)), np.empty(0, dtype=np.int64)
-        told = self._with_values(Told(*none, first=self._first_spread), points, outcomes, ids)
+        told = self._with_values(Told(*none, first=self._first_spread, earlier=earlier), points, outcomes, ids)
         self.state = self.strategy.update(self.state, told)
 
     def _with_values(self, told: Told, points: Array, outcomes: Array, ids: Any) -> Told:
@@ -423,24 +424,24 @@ class Searcher:
             first, median = self._first_spread, ranked[len(ranked) // 2]
             least = ranked[0] if best is None else best
             told = Told(local, order, plateau, tags, memo, first, failed, least, record, median)
-            if strategy.every_value:
+            if strategy.traits.every_value:
                 told = self._with_values(told, points, new, ids)
             self.state = strategy.update(self.state, told, self.state)
-        elif strategy.every_value:
+        elif strategy.traits.every_value:
             self._tell_values(points, new, ids)
         ledger.end_generation(ranked, local.shape[1])
-        if strategy.hands_over and (successor := strategy.successor(self.state)) is not None:
+        if strategy.traits.hands_over and (successor := strategy.successor(self.state)) is not None:
             self._hand_over(*successor)
 
     def _hand_over(self, strategy: Strategy, state: Any) -> None:
-        same = self.strategy.keeps_coordinates
+        same = self.strategy.traits.keeps_coordinates
         self.strategy, self.state = strategy, state
-        self.structure_note = strategy.note or self.structure_note
+        self.structure_note = strategy.traits.note or self.structure_note
         for asked in self.ledger.asked:
             drawn = asked.drawn
             local = drawn.local if same else self._local(drawn.points)
             asked.drawn = Drawn(drawn.points, local, drawn.tags if same else None)
-        spread = strategy.spread(state)
+        spread = strategy.view(state).spread()
         if spread.shape != self._first_spread.shape:  # it searches other coordinates: the comparison begins here
             self._first_spread = spread
 
@@ -455,7 +456,8 @@ class Searcher:
     def batch_size(self) -> int:
         """Points that `ask` returns if `max_evals` leaves as many: `popsize`, unless the strategy varies it."""
         strategy = self.strategy
-        return strategy.batch_size(self.state) if strategy.varies_batches else strategy.popsize
+        batch = strategy.view(self.state).batch if strategy.traits.in_parts else None
+        return strategy.popsize if batch is None else batch
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -470,7 +472,7 @@ class Searcher:
     @property
     def structure(self) -> Any:
         """The group of the square root A; over other spaces the distribution in a few words."""
-        return self.strategy.structure
+        return self.strategy.traits.structure
 
     @property
     def mean(self) -> Array:
@@ -490,12 +492,12 @@ class Searcher:
     @property
     def sigma(self) -> float:
         """The overall step size: the geometric mean of the standard deviations of what is searched."""
-        return self.strategy.sigma(self.state)
+        return self.strategy.view(self.state).sigma()
 
     @property
     def axis_ratio(self) -> float:
         """Longest to shortest axis of the distribution; beyond 100 coordinates that of single coordinates."""
-        return self.strategy.axis_ratio(self.state)
+        return self.strategy.view(self.state).axis_ratio()
 
     @property
     def nfev(self) -> int:
@@ -505,8 +507,9 @@ class Searcher:
     @property
     def nit(self) -> int:
         """Generations that have ended."""
-        began = self.ledger.began
-        return began.generations + self.strategy.generations(self.state, self.ledger.nit - began.nit)
+        strategy, began = self.strategy, self.ledger.began
+        own = strategy.view(self.state).generations if strategy.traits.in_parts else None
+        return began.generations + (self.ledger.nit - began.nit if own is None else own)
 
     @property
     def restart(self) -> int:
@@ -585,7 +588,7 @@ class Searcher:
     @property
     def result_fields(self) -> dict[str, Any]:
         """What the result of a search over this space has besides, by name: nothing over vectors."""
-        return self.strategy.result_fields(self.state)
+        return self.strategy.view(self.state).fields()
 
     record = property(attrgetter("ledger.record"), doc="Best and median values of the generations so far.")
 

@@ -135,7 +135,7 @@ def parts_from_file(header: Header, arrays: Arrays) -> Parts:
     if not isinstance(strategy, Strategy):
         raise CheckpointError(f"the header's strategy must be one, got {type(strategy).__name__}")
     state = strategy.checked(rebuilt("state", arrays, strategy.start()))
-    first = finite_array(arrays, "first_spread", strategy.spread(state).shape)
+    first = finite_array(arrays, "first_spread", strategy.view(state).spread().shape)
     limits = entry(header, "limits", dict)
     if set(limits) != set(Limits._fields):
         raise CheckpointError(f"the header's limits must be {', '.join(Limits._fields)}, got {', '.join(limits)}")

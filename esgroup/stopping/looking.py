@@ -25,7 +25,7 @@ class Looked(NamedTuple):
 def rules_of(strategy: Any) -> tuple[Looked, ...]:
     """Return the rules that every search with this strategy has: what depends on sizes only is computed here, once."""
     values = [Looked("failed", 0, Failed().look), Looked("tolfun", 0, TolFun(0.0, short_span(strategy)).look)]
-    if strategy.patience < math.inf:  # sorting a long history in every generation would be expensive
+    if strategy.traits.patience < math.inf:  # sorting a long history in every generation would be expensive
         values.append(Looked("stagnation", 10, Stagnation().look))
     criteria = (Looked(name, every, look, True, waits_at) for name, every, look, waits_at in strategy.criteria)
     return (*values, *criteria)
@@ -56,7 +56,7 @@ def look_at(search: Any, totals: Any) -> dict[str, str]:
             found |= _by_name(name, answer)
         if NARROW in found:
             text = found.pop(NARROW)
-            if not still_improving(ledger.record, strategy.size, strategy.least_batch, waits_at):
+            if not still_improving(ledger.record, strategy.size, strategy.traits.least_batch, waits_at):
                 found["tolx"] = text
     for rule in search.rules if nit else ():
         if answer := rule.look(search):

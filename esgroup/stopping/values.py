@@ -101,8 +101,8 @@ class Stagnation(Rule):
         record, strategy = view.record, view.strategy
         least = span = self.generations or 0
         if not span:
-            usual = 100 + 100 * strategy.size**1.5 / strategy.least_batch
-            span = max(math.ceil(strategy.patience * usual), len(record.best) // 5)
+            usual = 100 + 100 * strategy.size**1.5 / strategy.traits.least_batch
+            span = max(math.ceil(strategy.traits.patience * usual), len(record.best) // 5)
             least = max(span, LEAST_AGE)
         if len(record.best) < least:
             return None
@@ -113,12 +113,12 @@ class Stagnation(Rule):
 
 def moves(strategy: Any) -> str:
     """What a record of the values of a strategy counts."""
-    return "generations" if strategy.least_batch == strategy.popsize else "parts of generations"
+    return "generations" if strategy.traits.least_batch == strategy.popsize else "parts of generations"
 
 
 def short_span(strategy: Any) -> int:
     """Generations of the tutorial's TolHistFun, 10 + 30 n / lambda."""
-    return _short_span(strategy.size, strategy.least_batch)
+    return _short_span(strategy.size, strategy.traits.least_batch)
 
 
 def _short_span(dim: int, popsize: int) -> int:

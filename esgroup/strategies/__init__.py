@@ -4,9 +4,23 @@
 of your own known to files and to `Searcher`.
 """
 
-from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
+from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.coordinates import Coordinates
 from esgroup.strategies.in_domain import Within, within
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.registry import register
 
-__all__ = ["Criterion", "Drawn", "ModelSearch", "Strategy", "Told", "Within", "register", "within"]
+__all__ = [
+    "Coordinates",
+    "Criterion",
+    "Drawn",
+    "ModelSearch",
+    "Relocation",
+    "StateView",
+    "Strategy",
+    "Told",
+    "Traits",
+    "Within",
+    "register",
+    "within",
+]

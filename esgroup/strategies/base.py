@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from esgroup.checks import Array
 from esgroup.domains.base import Arrays, Domain, Limits, Place
 from esgroup.files import states
-from esgroup.surrogates.base import Axes
+from esgroup.strategies.coordinates import Coordinates
 
 Indices = NDArray[np.int64]
 
@@ -62,6 +63,7 @@ class Told(NamedTuple):
     points: Array | None = None  # (k, *shape): of the values that are new
     values: Array | None = None  # (k,), NaN for failed ones
     ids: Indices | None = None  # (k,): as they were drawn, -1 for points that were not
+    earlier: bool = False  # whether these are evaluations from before the search, which are no part of it
 
 
 class Criterion(NamedTuple):
@@ -73,6 +75,75 @@ class Criterion(NamedTuple):
     # Relative size of the distribution at which the reason `stopping.values.NARROW` waits as long as values get better
     # (`still_improving`); then it is "tolx".
     waits_at: float = 0.0
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a strategy is and what it needs, none of which a search changes."""
+
+    size: int  #: how many numbers are searched: p (p + 1) / 2 for symmetric p x p matrices
+    popsize: int  #: values in a generation
+    about: str  #: the distribution and its structure in a few words, for results and figures
+    domain: Domain = None  # type: ignore[assignment]  #: what a point is: by default a vector of `size` numbers
+    structure: Any = None  #: what `Searcher.structure` shows: a group, or words, by default `about`
+    note: str = ""  #: what was decided for the user, for the message of a result
+    #: Reasons to stop beside limits and values; None: the spread, relative to the first.
+    criteria: tuple[Criterion, ...] | None = None
+    #: How much longer than usual the values may stand still; infinite if only `criteria` say when to end.
+    patience: float = 1.0
+    #: Values that a search waits for, at least, before it looks at them: by default `popsize`.
+    least_batch: int = 0
+    #: Whether generations are handed out in parts: `StateView` says how many points, and `asked` sees which are out.
+    in_parts: bool = False
+    every_value: bool = False  #: whether `update` is told every value at once, and not only complete generations
+    recalls: bool = False  #: whether `Told.record` is of use
+    knows_inner: bool = False  #: whether points with the tag INNER have middle ranks in the update
+    hands_over: bool = True  #: whether `successor` is asked after every generation
+    keeps_coordinates: bool = False  #: whether local coordinates of points remain what they are with a successor
+    may_adapt: bool = False  #: whether noise="adapt" exists and was not chosen: what a noisy search is advised to
+    #: What it is, in words for an error, if points must be ranked by their values and not by the scores of constraints.
+    needs_values: str = ""
+
+    def __post_init__(self) -> None:
+        filled = {
+            "domain": self.domain or Arrays((self.size,)),
+            "structure": self.about if self.structure is None else self.structure,
+            "least_batch": self.least_batch or self.popsize,
+        }
+        for name, value in filled.items():
+            object.__setattr__(self, name, value)
+
+
+class StateView(NamedTuple):
+    """What can be seen of a state; what may take long is a function."""
+
+    spread: Callable[[], Array]  # standard deviations of what is searched, which tell whether it shrinks or grows
+    axes: Callable[[], float] | None = None  # the longest to the shortest axis; None: of single entries
+    fields: Callable[[], dict[str, Any]] = dict  # what a result has besides, by name
+    age: float = math.nan  # generations that have ended since devices began to count them; NaN if none counts
+    generations: int | None = None  # that have ended, where they are handed out in parts; None: all moves are whole
+    batch: int | None = None  # how many points to ask for next, and after how many values to update; None: `popsize`
+
+    def sigma(self) -> float:
+        """Return the overall step size: the geometric mean of the standard deviations."""
+        return math.exp(float(np.log(self.spread()).mean()))
+
+    def axis_ratio(self) -> float:
+        """Return the longest to the shortest axis of the distribution."""
+        if self.axes is not None:
+            return self.axes()
+        stds = self.spread()
+        return float(stds.max() / stds.min())
+
+
+class Relocation(NamedTuple):
+    """Where and how a search is to begin anew."""
+
+    popsize: int
+    place: Place | None = None  # None: where the strategy likes, as wide as at first times `sigma_factor`
+    limits: Limits = Limits()  # of standard deviations
+    sigma_factor: float = 1.0
+    rng: np.random.Generator | None = None  # for strategies that choose the place
 
 
 class Strategy(ABC):
@@ -88,43 +159,12 @@ class Strategy(ABC):
     `esgroup.strategies.register`.
     """
 
-    #: Whether `update` is told every value at once, and not only those that complete a generation.
-    every_value: ClassVar[bool] = False
-    #: Whether local coordinates of points remain what they are when it hands over to its successor.
-    keeps_coordinates: ClassVar[bool] = False
-    # Which of these hooks a class fills. A search looks here once in a generation rather than make calls that do
-    # nothing: in small dimensions they are a tenth of its time.
-    varies_batches: ClassVar[bool] = False
-    notes_asks: ClassVar[bool] = False
-    hands_over: ClassVar[bool] = False
-    #: Whether points with the tag INNER have middle ranks: a class with an `at` of its own has to see to it.
-    knows_inner: ClassVar[bool] = False
-    #: What it is, in words for an error, if points must be ranked by their values and not by the scores of constraints.
-    needs_values: ClassVar[str] = ""
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.varies_batches = cls.batch_size is not Strategy.batch_size
-        cls.notes_asks = cls.asked is not Strategy.asked
-        cls.hands_over = cls.successor is not Strategy.successor
-        cls.knows_inner = cls.at is not Strategy.at
-
     # ---- must ---------------------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
-    def size(self) -> int:
-        """How many numbers are searched: p (p + 1) / 2 for symmetric p x p matrices."""
-
-    @property
-    @abstractmethod
-    def popsize(self) -> int:
-        """Values in a generation."""
-
-    @property
-    @abstractmethod
-    def about(self) -> str:
-        """The distribution and its structure in a few words, for results and figures."""
+    def traits(self) -> Traits:
+        """What it is and what it needs: a class attribute or a cached property."""
 
     @abstractmethod
     def start(self, rng: np.random.Generator | None = None) -> Any:
@@ -150,22 +190,11 @@ class Strategy(ABC):
     def stds(self, state: Any) -> Array:
         """Return the standard deviations of the entries of a point, in its shape."""
 
-    # ---- may: points --------------------------------------------------------------------------------------------
+    # ---- may ----------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def domain(self) -> Domain:
-        """What a point is: a vector of `size` numbers, unless this says otherwise."""
-        return Arrays((self.size,))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
-        shape: tuple[int, ...] = self.domain.shape
-        return shape
-
-    def batch_size(self, state: Any) -> int:
-        """How many points to ask for next, and after how many values to update: `popsize`, or what the state says."""
-        return self.popsize
+    def view(self, state: Any) -> StateView:
+        """Return what can be seen of a state besides."""
+        return StateView(lambda: self.stds(state))
 
     def shortened(self, local: Array, then: Array | None = None) -> Array:
         """Limit local coordinates of points that were not drawn from the present state.
@@ -176,80 +205,12 @@ class Strategy(ABC):
         """
         return local
 
-    # ---- may: constraints ---------------------------------------------------------------------------------------
-
-    def model_coordinates(self, state: Any, points: Array) -> tuple[Array, Array]:
-        """Return coordinates of points in which models of values and constraints are fitted: z (n, k), others (n, l).
-
-        z ~ N(0, I) for samples; a step in z can be taken by `at`. The others, 0 at the mean, may explain values
-        besides. As it stands, z = (x - mean) / stds for every entry that varies, and there are no others.
-        """
-        mean, stds = self.mean(state).ravel(), self.stds(state).ravel()
-        varies = stds > 0
-        z = (points.reshape(len(points), mean.size) - mean)[:, varies] / stds[varies]
-        return z, np.empty((len(points), 0))
-
-    def at(self, state: Any, z: Array) -> Array | None:
-        """Return the point with the coordinates z (k,) of `model_coordinates`, the others 0; None if there is none."""
-        point, stds = self.mean(state).ravel().copy(), self.stds(state).ravel()
-        varies = stds > 0
-        point[varies] += stds[varies] * z
-        point = point.reshape(self.shape)
-        try:
-            self.domain.check("x", point[None])
-        except ValueError:
-            return None
-        return point
-
-    # ---- may: surrogates ----------------------------------------------------------------------------------------
-
-    def in_frame(self, state: Any, points: Array) -> Array:
-        """Return coordinates z (n, k) of points in which a surrogate is fitted, NaN where none can explain a value.
-
-        They are those of real variables. Of points that have other integers and choices than the mean they are NaN.
-        """
-        return np.ascontiguousarray(self.model_coordinates(state, points)[0])
-
-    def out_of_frame(self, state: Any, z: Array) -> Array | None:
-        """Return the point with the coordinates z (k,) and the integers and choices of the mean; None if none."""
-        return self.at(state, z)
-
-    def frame_change(self, old: Any, new: Any) -> tuple[Array, Array]:
-        """Return d and T with z_old = d + T z_new for coordinates of `in_frame`; a vector T is a diagonal matrix.
-
-        As it stands, z = (x - mean) / stds. A class with other coordinates has to say how they change.
-        """
-        stds = self.stds(old).ravel()
-        return (self.mean(new) - self.mean(old)).ravel() / stds, self.stds(new).ravel() / stds
-
-    def stepped(self, state: Any, z: Array | None, axes: Axes | None, sigma_factor: float, first: Array) -> Any:
-        """Return the state after a step that a surrogate recommends, for strategies whose local z are of `in_frame`.
-
-        Without it, a surrogate adds the points that it recommends, and steps are those of ranks.
-
-        Parameters
-        ----------
-        state
-            Its arrays are not written to.
-        z
-            Where the mean goes, None if it stays.
-        axes
-            Logarithms L and axes V, A <- A V exp(L) V^T as far as A can hold it; None if A stays.
-        sigma_factor
-            Of the step size.
-        first
-            The first `spread`.
-        """
-        raise NotImplementedError
-
-    # ---- may: states --------------------------------------------------------------------------------------------
-
-    def on_data(self, state: Any, points: Array, values: Array) -> Any:
-        """Return a first state that knows evaluations from before the search, for strategies that remember values."""
-        return state
+    def coordinates(self, state: Any) -> Coordinates:
+        """Return the coordinates in which models of values and constraints are fitted."""
+        return Coordinates(self, state)
 
     def asked(self, state: Any, ids: Indices) -> Any:
-        """Return the state after the points with these ids were handed out, for strategies that hand out each once.
+        """Return the state after the points with these ids were handed out, if generations are handed out in parts.
 
         A search then keeps no reserve of points: `sample` is asked for as many as are handed out.
         """
@@ -259,18 +220,10 @@ class Strategy(ABC):
         """Return the strategy to continue with, over the same points, and its state; None to stay with this one."""
         return None
 
-    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> Strategy | None:
-        """Return the same search from elsewhere, as wide as the first one times a factor; None if it knows no place.
+    def relocated(self, to: Relocation) -> Strategy | None:
+        """Return the same search from elsewhere; None if it does not know how, or knows no place.
 
-        A search over vectors without limits that knows none begins at a sample of its first distribution: see
-        `within.elsewhere`.
-        """
-        return None
-
-    def begun(self, place: Place, popsize: int, limits: Limits) -> Strategy | None:
-        """Return the same search from a place over the vectors that it searches, with limits of standard deviations.
-
-        None if it does not know how: an affine map then moves it (`within.begun`).
+        `in_domain.relocated` then moves a search over vectors by an affine map; `in_domain.elsewhere` finds a place.
         """
         return None
 
@@ -286,91 +239,61 @@ class Strategy(ABC):
         states.same_shapes(state, self.start())
         return state
 
-    @property
-    def recalls(self) -> bool:
-        """Whether `Told.record` is of use."""
-        return False
+    # ---- by other names -----------------------------------------------------------------------------------------
 
-    # ---- may: what is known -------------------------------------------------------------------------------------
+    @cached_property
+    def size(self) -> int:
+        """How many numbers are searched."""
+        return self.traits.size
 
-    @property
-    def structure(self) -> Any:
-        """What `Searcher.structure` shows: a group, or words."""
-        return self.about
+    @cached_property
+    def popsize(self) -> int:
+        """Values in a generation."""
+        return self.traits.popsize
 
-    @property
-    def note(self) -> str:
-        """What was decided for the user, for the message of a result."""
-        return ""
+    @cached_property
+    def about(self) -> str:
+        """The distribution and its structure in a few words."""
+        return self.traits.about
 
-    def age(self, state: Any) -> float:
-        """Return how many generations have ended since devices began to count them; NaN if none counts."""
-        return math.nan
+    @cached_property
+    def domain(self) -> Domain:
+        """What a point is."""
+        return self.traits.domain
 
-    def generations(self, state: Any, moves: int) -> int:
-        """Return how many generations have ended after so many moves: as many, unless a move is a part of one."""
-        return moves
-
-    def spread(self, state: Any) -> Array:
-        """Return standard deviations of what is searched, which tell whether the distribution shrinks or grows."""
-        return self.stds(state)
-
-    def sigma(self, state: Any) -> float:
-        """Return the overall step size: the geometric mean of the standard deviations."""
-        return math.exp(float(np.log(self.spread(state)).mean()))
-
-    def axis_ratio(self, state: Any) -> float:
-        """Return the longest to the shortest axis of the distribution; as it stands, of single entries."""
-        stds = self.spread(state)
-        return float(stds.max() / stds.min())
-
-    def result_fields(self, state: Any) -> dict[str, Any]:
-        """Return what a result has besides, by name."""
-        return {}
-
-    # ---- may: when to stop --------------------------------------------------------------------------------------
-
-    @property
-    def may_adapt(self) -> bool:
-        """Whether the option noise="adapt" exists and was not chosen, so that a noisy search can be advised to."""
-        return False
-
-    @property
-    def least_batch(self) -> int:
-        """Values that a search waits for, at least, before it looks at them: fewer than popsize if it takes parts."""
-        return self.popsize
-
-    @property
-    def patience(self) -> float:
-        """How much longer than usual the values may stand still; infinite if only `stop_reasons` says when to end."""
-        return 1.0
-
-    def stop_reasons(self, state: Any) -> dict[str, str]:
-        """Return reasons to stop that only this distribution knows, by name."""
-        return {}
-
-    @property
+    @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
-        """Reasons to stop beside limits and values: the spread, relative to the first, and `stop_reasons`."""
-        return (
-            Criterion("spread", 0, self._spread_reasons),
-            Criterion("own", 0, self._own_reasons),
-        )
+        """Reasons to stop beside limits and values."""
+        given = self.traits.criteria
+        return (spread_criterion(self),) if given is None else given
 
-    # methods, because a local function could not be pickled
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+        shape: tuple[int, ...] = self.domain.shape
+        return shape
 
-    def _spread_reasons(self, state: Any, first: Array) -> dict[str, str]:
-        return relative_spread(self.spread(state) / first)
 
-    def _own_reasons(self, state: Any, first: Array) -> dict[str, str]:
-        return self.stop_reasons(state)
+def watching(criteria: tuple[Criterion, ...], look: Callable[..., dict[str, str]]) -> tuple[Criterion, ...]:
+    """Return criteria at which `look` looks in place of them, with the look of each as its first argument."""
+    # no local function, which could not be pickled
+    return tuple(one._replace(look=partial(look, one.look)) for one in criteria)
+
+
+def spread_criterion(strategy: Strategy) -> Criterion:
+    """Whether the distribution is a point, or beyond all bounds."""
+    return Criterion("spread", 0, partial(_spread_reasons, strategy))
+
+
+def _spread_reasons(strategy: Strategy, state: Any, first: Array) -> dict[str, str]:
+    return relative_spread(strategy.view(state).spread() / first)
 
 
 def on_plateau(ranked: list[float], strategy: Strategy, state: Any, first: Array) -> bool:
     """Whether most values, from best to worst, are equal, and the distribution is not yet far wider than the first."""
     if ranked[0] != ranked[int(PLATEAU * len(ranked))]:
         return False
-    return float(np.log(strategy.spread(state) / first).mean()) < _WIDEST
+    return float(np.log(strategy.view(state).spread() / first).mean()) < _WIDEST
 
 
 def relative_spread(relative: Array) -> dict[str, str]:

@@ -33,7 +33,8 @@ from esgroup.domains.base import Arrays
 from esgroup.files import states
 from esgroup.options import Algorithm
 from esgroup.strategies import rates
-from esgroup.strategies.base import Criterion, Drawn, Strategy, Told
+from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.coordinates import Coordinates
 
 # Tuned on a sphere with choices that cost 1 each (sphere) or 1, 0.1, 0.01, ... (wcom), and a sphere whose centre
 # depends on the choices (dep): 10 numbers, 10 choices of 5 categories, evaluations to 1e-8 by success, seeds 0-23. Slow
@@ -93,27 +94,22 @@ class CategoricalSearch(Strategy):
     # ---- sizes --------------------------------------------------------------------------------------------------
 
     @cached_property
-    def domain(self) -> Arrays:
-        return Arrays((self.distribution.dim,), self._check)
+    def traits(self) -> Traits:
+        dim = self.distribution.dim
+        return Traits(
+            size=self.distribution.dof,
+            # 4 + floor(3 ln m) for m choices, at least 6
+            popsize=self.popsize_wanted or max(6, 4 + int(3 * math.log(dim))),
+            about=f"{dim} choice{'s' * (dim > 1)}",
+            domain=Arrays((dim,), self._check),
+            criteria=(Criterion("own", 0, self.settled),),
+        )
 
     def _check(self, name: str, points: Array) -> None:
         try:
             self.distribution.places(points)
         except ValueError as error:
             raise ValueError(str(error).replace("points", name, 1)) from None
-
-    @property
-    def size(self) -> int:
-        return self.distribution.dof
-
-    @property
-    def popsize(self) -> int:
-        """4 + floor(3 ln m) for m choices, at least 6."""
-        return self.popsize_wanted or max(6, 4 + int(3 * math.log(self.distribution.dim)))
-
-    @property
-    def about(self) -> str:
-        return f"{self.distribution.dim} choice{'s' * (self.distribution.dim > 1)}"
 
     @cached_property
     def floor(self) -> Array:
@@ -152,9 +148,9 @@ class CategoricalSearch(Strategy):
             raise ValueError("the probabilities of every choice must be positive with sum 1")
         return state
 
-    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> CategoricalSearch:
+    def relocated(self, to: Relocation) -> CategoricalSearch:
         """Begin with the first probabilities again: what differs is chance and popsize."""
-        return CategoricalSearch(self.distribution, popsize, self.algorithm)
+        return CategoricalSearch(self.distribution, to.popsize, self.algorithm)
 
     # ---- generations --------------------------------------------------------------------------------------------
 
@@ -215,12 +211,15 @@ class CategoricalSearch(Strategy):
         most = np.maximum.reduceat(probabilities, chosen.offsets)
         return bool((1 - most <= 2 * chosen.sums(self.floor) * (1 - 1 / chosen.sizes)).all())
 
-    def model_coordinates(self, state: CategoricalSearchState, points: Array) -> tuple[Array, Array]:
-        """No numbers; for every category but the likeliest of its choice whether a point has it."""
+    def coordinates(self, state: CategoricalSearchState) -> Coordinates:
+        return Categories(self, state)
+
+    def tried(self, state: CategoricalSearchState, points: Array) -> Array:
+        """For every category but the likeliest of its choice whether a point has it, 1.0 or 0.0."""
         likeliest = self.mean(state).astype(np.int64).tolist()
         columns = zip(points.T, self.distribution.sizes.tolist(), likeliest, strict=True)
         has = [column[:, None] == np.delete(np.arange(size), first) for column, size, first in columns]
-        return np.empty((len(points), 0)), np.concatenate(has, axis=1).astype(np.float64)
+        return np.concatenate(has, axis=1).astype(np.float64)
 
     # ---- what is known ------------------------------------------------------------------------------------------
 
@@ -232,21 +231,20 @@ class CategoricalSearch(Strategy):
         """Return, for each choice, the chance of another category than the likeliest."""
         return 1 - np.maximum.reduceat(state.probabilities, self.distribution.offsets)
 
-    def spread(self, state: CategoricalSearchState) -> Array:
-        """Return the standard deviation of each choice, sqrt(1 - sum_c q_c^2): that of the corners e_c about q."""
-        return np.sqrt(1 - self.distribution.sums(state.probabilities**2))
+    def view(self, state: CategoricalSearchState) -> StateView:
+        """The spread of a choice is sqrt(1 - sum_c q_c^2), the standard deviation of the corners e_c about q.
 
-    def result_fields(self, state: CategoricalSearchState) -> dict[str, Any]:
-        """Return distribution, the one that was reached."""
-        return {"distribution": self.distribution.at(CategoricalState(state.probabilities))}
+        A result has the distribution that was reached.
+        """
+        q = state.probabilities
+        return StateView(
+            lambda: np.sqrt(1 - self.distribution.sums(q**2)),
+            fields=lambda: {"distribution": self.distribution.at(CategoricalState(q))},
+        )
 
     # ---- when to stop -------------------------------------------------------------------------------------------
 
-    @property
-    def criteria(self) -> tuple[Criterion, ...]:
-        return (Criterion("own", 0, self._own_reasons),)
-
-    def stop_reasons(self, state: CategoricalSearchState) -> dict[str, str]:
+    def settled(self, state: CategoricalSearchState, first: Array) -> dict[str, str]:
         """Stop when the likeliest categories have stayed the same while all others were tried again and again.
 
         At the floor, a generation has popsize q_min samples of a category; after `_TRIED` / (popsize q_min) generations
@@ -257,6 +255,16 @@ class CategoricalSearch(Strategy):
             return {}
         number = int(state.calm.item())
         return {"tolx": f"the choices have settled: the likeliest have not changed in {number} generations"}
+
+
+@dataclass(frozen=True)
+class Categories(Coordinates):
+    """No numbers; categories explain values."""
+
+    strategy: CategoricalSearch
+
+    def of(self, points: Array) -> tuple[Array, Array]:
+        return np.empty((len(points), 0)), self.strategy.tried(self.state, points)
 
 
 def _weights(n: int) -> Array:

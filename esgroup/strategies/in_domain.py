@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,19 @@ from esgroup.checks import Array
 from esgroup.domains.base import Affine, Arrays, Domain, Limits, Place, Shaped
 from esgroup.domains.named import free_domain
 from esgroup.space import Space
-from esgroup.strategies.base import AT_BOUNDS, PLATEAU, Criterion, Drawn, Indices, Strategy, Told
+from esgroup.strategies.base import (
+    AT_BOUNDS,
+    PLATEAU,
+    Drawn,
+    Indices,
+    Relocation,
+    StateView,
+    Strategy,
+    Told,
+    Traits,
+    watching,
+)
+from esgroup.strategies.coordinates import Coordinates
 
 # A point on the bounds comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3,
 # 4, 5 generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a
@@ -60,39 +72,13 @@ class Within(Strategy):
         if self.inner.shape != (self.within.size,):
             wanted = f"vectors of {self.within.size} numbers, as many as the domain has"
             raise ValueError(f"inner must search {wanted}, got one over points of shape {self.inner.shape}")
-        hooks = "every_value", "keeps_coordinates", "notes_asks", "varies_batches", "hands_over"
-        for name in (*hooks, "knows_inner", "needs_values"):
-            object.__setattr__(self, name, getattr(self.inner, name))
-
-    # ---- what it is ---------------------------------------------------------------------------------------------
 
     @cached_property
-    def domain(self) -> Domain:
-        return self.within
-
-    @cached_property
-    def size(self) -> int:
-        return self.inner.size
-
-    @cached_property
-    def popsize(self) -> int:
-        return self.inner.popsize
-
-    @property
-    def about(self) -> str:
-        return self.inner.about
-
-    @property
-    def structure(self) -> Any:
-        return self.inner.structure
-
-    @property
-    def note(self) -> str:
-        return self.inner.note
-
-    @property
-    def recalls(self) -> bool:
-        return self.inner.recalls
+    def traits(self) -> Traits:
+        criteria = self.inner.criteria
+        if self.within.has_idle:
+            criteria = watching(criteria, self._reasons)
+        return replace(self.inner.traits, domain=self.within, criteria=criteria)
 
     # ---- states -------------------------------------------------------------------------------------------------
 
@@ -102,20 +88,18 @@ class Within(Strategy):
     def checked(self, state: Any) -> Any:
         return self.inner.checked(state)
 
-    def batch_size(self, state: Any) -> int:
-        return self.inner.batch_size(state)
-
     def asked(self, state: Any, ids: Indices) -> Any:
         return self.inner.asked(state, ids)
-
-    def on_data(self, state: Any, points: Array, values: Array) -> Any:
-        return self.inner.on_data(state, self._encoded(state, points), values)
 
     def successor(self, state: Any) -> tuple[Strategy, Any] | None:
         found = self.inner.successor(state)
         return None if found is None else (replace(self, inner=found[0]), found[1])
 
-    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> Strategy | None:
+    def relocated(self, to: Relocation) -> Strategy | None:
+        if to.place is not None:
+            return relocated(self.inner, to) if isinstance(self.within, Affine) else None
+        popsize, sigma_factor, rng = to.popsize, to.sigma_factor, to.rng
+        assert rng is not None
         state = self.inner.start()
         first = Place(self.inner.mean(state), self.inner.stds(state))
         found = self.within.elsewhere(sigma_factor, rng, first)
@@ -123,11 +107,8 @@ class Within(Strategy):
             inner, domain = elsewhere(self.inner, popsize, sigma_factor, rng), self.within
         else:
             domain, place = found
-            inner = begun(self.inner, place, popsize, domain.limits(popsize))
+            inner = relocated(self.inner, Relocation(popsize, place, domain.limits(popsize)))
         return None if inner is None else Within(domain, inner)
-
-    def begun(self, place: Place, popsize: int, limits: Limits) -> Strategy | None:
-        return begun(self.inner, place, popsize, limits) if isinstance(self.within, Affine) else None
 
     def limited(self, state: Any, limits: Limits) -> Any:
         return self.inner.limited(state, limits)
@@ -156,7 +137,7 @@ class Within(Strategy):
         drawn = self.inner.sample(state, n, rng, None if out is None or out.memo is None else out)
         if self._has_mirrors and drawn.tags is None and not drawn.paired:
             drawn = self._drawn_again(state, drawn, rng)
-        if n >= self.popsize and (self.inner.age(state) + 1) % self._tries_every == 0:
+        if n >= self.popsize and self._tries_every < math.inf and self._is_due(state):
             drawn = self._with_tried(state, drawn)
         points = self.within.decode(drawn.points)
         if self.within.is_conditional:
@@ -192,6 +173,9 @@ class Within(Strategy):
             return math.inf
         return min(_BOUNDS_EVERY, math.ceil(_BOUNDS_SHARE / self.popsize))
 
+    def _is_due(self, state: Any) -> bool:
+        return (self.inner.view(state).age + 1) % self._tries_every == 0
+
     def _with_tried(self, state: Any, drawn: Drawn) -> Drawn:
         """Put a point that samples do not reach in place of one of them.
 
@@ -223,37 +207,17 @@ class Within(Strategy):
         own = local.shape[1] - self.within.size
         return np.ascontiguousarray(local[:, :own]), local[:, own:]
 
-    def model_coordinates(self, state: Any, points: Array) -> tuple[Array, Array]:
-        return self.inner.model_coordinates(state, self._encoded(state, points))
-
-    def at(self, state: Any, z: Array) -> Array | None:
-        y = self.inner.at(state, z)
-        if y is None:
-            return None
-        point: Array = self.within.decode(y[None])[0]
-        return point
-
-    def in_frame(self, state: Any, points: Array) -> Array:
-        return self.inner.in_frame(state, self._encoded(state, points))
-
-    def out_of_frame(self, state: Any, z: Array) -> Array | None:
-        y = self.inner.out_of_frame(state, z)
-        if y is None:
-            return None
-        point: Array = self.within.decode(y[None])[0]
-        return point
-
-    def frame_change(self, old: Any, new: Any) -> tuple[Array, Array]:
-        return self.inner.frame_change(old, new)
+    def coordinates(self, state: Any) -> Coordinates:
+        return Inside(self, state)
 
     # ---- values -------------------------------------------------------------------------------------------------
 
     def update(self, state: Any, told: Told, out: Any = None) -> Any:
         record = None
-        if told.record is not None and self.inner.recalls:
+        if told.record is not None and self.traits.recalls:
             record = self._encoded(state, told.record[None])[0]
         told = told._replace(record=record)
-        if told.points is not None and self.every_value:
+        if told.points is not None and self.traits.every_value:
             told = told._replace(points=self._encoded(state, told.points))
         if self.within.is_conditional and len(told.order):
             local, active = self._split(told.local)
@@ -271,7 +235,8 @@ class Within(Strategy):
         are the way to other points.
         """
         best = told.local[told.order[: int(PLATEAU * len(told.order)) + 1]]
-        y = [self.inner.at(state, z) for z in best]
+        inner = self.inner.coordinates(state)
+        y = [inner.at(z) for z in best]
         if any(one is None for one in y):
             return False
         points = self.within.decode(np.array(y))
@@ -294,51 +259,49 @@ class Within(Strategy):
     def stds(self, state: Any) -> Array:
         return self.within.stds(self.inner.mean(state), self.inner.stds(state))
 
-    def spread(self, state: Any) -> Array:
-        return self.inner.spread(state)
+    def view(self, state: Any) -> StateView:
+        view = self.inner.view(state)
+        return view._replace(fields=lambda: self._fields(view))
 
-    def sigma(self, state: Any) -> float:
-        return self.inner.sigma(state)
-
-    def axis_ratio(self, state: Any) -> float:
-        return self.inner.axis_ratio(state)
-
-    def age(self, state: Any) -> float:
-        return self.inner.age(state)
-
-    def generations(self, state: Any, moves: int) -> int:
-        return self.inner.generations(state, moves)
-
-    def result_fields(self, state: Any) -> dict[str, Any]:
-        found = self.within.fields(self.inner.result_fields(state))
+    def _fields(self, view: StateView) -> dict[str, Any]:
+        found = self.within.fields(view.fields())
         if modes := found.get("modes"):
             found["modes"] = [one._replace(point=self.within.decode(one.point[None])[0]) for one in modes]
-        return found | {"sigma": self.sigma(state)} if isinstance(self.within, Shaped) else found
-
-    # ---- when to stop -------------------------------------------------------------------------------------------
-
-    @property
-    def may_adapt(self) -> bool:
-        return self.inner.may_adapt
-
-    @property
-    def least_batch(self) -> int:
-        return self.inner.least_batch
-
-    @property
-    def patience(self) -> float:
-        return self.inner.patience
-
-    @cached_property
-    def criteria(self) -> tuple[Criterion, ...]:
-        if not self.within.has_idle:
-            return self.inner.criteria
-        return tuple(one._replace(look=partial(self._reasons, one.look)) for one in self.inner.criteria)
+        return found | {"sigma": view.sigma()} if isinstance(self.within, Shaped) else found
 
     def _reasons(
         self, look: Callable[[Any, Array], dict[str, str]], state: Any, first: Array
     ) -> dict[str, str]:
         return look(state, self._compared(state, first))
+
+
+@dataclass(frozen=True)
+class Inside(Coordinates):
+    """Those of the search inside a domain, for points of the domain."""
+
+    strategy: Within
+
+    @cached_property
+    def _inner(self) -> Coordinates:
+        return self.strategy.inner.coordinates(self.state)
+
+    def of(self, points: Array) -> tuple[Array, Array]:
+        return self._inner.of(self.strategy._encoded(self.state, points))
+
+    def at(self, z: Array) -> Array | None:
+        return self._decoded(self._inner.at(z))
+
+    def of_reals(self, points: Array) -> Array:
+        return self._inner.of_reals(self.strategy._encoded(self.state, points))
+
+    def at_reals(self, z: Array) -> Array | None:
+        return self._decoded(self._inner.at_reals(z))
+
+    def change(self, new: Any) -> tuple[Array, Array]:
+        return self._inner.change(new)
+
+    def _decoded(self, y: Array | None) -> Array | None:
+        return None if y is None else self.strategy.within.decode(y[None])[0]
 
 
 # ---- any strategy, from anywhere ----------------------------------------------------------------------------------
@@ -369,17 +332,19 @@ def within(strategy: Strategy, domain: Domain | Space) -> Strategy:
     if strategy.shape != (domain.size,):
         raise ValueError(f"domain must have {strategy.size} numbers to search, as {strategy.about}, got {domain.size}")
     place = domain.begin()
-    inner = strategy if place is None else begun(strategy, place, strategy.popsize, domain.limits(strategy.popsize))
-    return Within(domain, inner)
+    if place is not None:
+        strategy = relocated(strategy, Relocation(strategy.popsize, place, domain.limits(strategy.popsize)))
+    return Within(domain, strategy)
 
 
-def begun(strategy: Strategy, place: Place, popsize: int, limits: Limits) -> Strategy:
+def relocated(strategy: Strategy, to: Relocation) -> Strategy:
     """Return a search over vectors that begins at a place; one that does not know how is moved by an affine map."""
-    found = strategy.begun(place, popsize, limits)
+    found, place = strategy.relocated(to), to.place
     if found is not None:
         return found
     if is_dataclass(strategy) and any(field.name == "popsize" and field.init for field in fields(strategy)):
-        strategy = replace(strategy, popsize=popsize)
+        strategy = replace(strategy, popsize=to.popsize)
+    assert place is not None
     state = strategy.start()
     return Within(Affine.between(Place(strategy.mean(state), strategy.stds(state)), place), strategy)
 
@@ -390,7 +355,7 @@ def elsewhere(strategy: Strategy, popsize: int, sigma_factor: float, rng: np.ran
     A search over vectors without limits that knows no place begins at a sample of N(mean, diag(stds)^2) of its first
     state.
     """
-    found = strategy.restarted(popsize, sigma_factor, rng)
+    found = strategy.relocated(Relocation(popsize, sigma_factor=sigma_factor, rng=rng))
     domain = strategy.domain
     if found is not None or type(domain) is not Arrays or len(domain.shape) != 1 or domain.rule is not None:
         return found
@@ -398,7 +363,7 @@ def elsewhere(strategy: Strategy, popsize: int, sigma_factor: float, rng: np.ran
     mean, stds = strategy.mean(state), strategy.stds(state)
     mean = mean + stds * rng.standard_normal(len(mean))
     steps = np.maximum(sigma_factor * stds, 10 * np.spacing(np.abs(mean)))  # the mean may be far from the first one
-    return begun(strategy, Place(mean, steps), popsize, Limits())
+    return relocated(strategy, Relocation(popsize, Place(mean, steps)))
 
 
 def can_begin_elsewhere(strategy: Strategy) -> bool:
@@ -407,7 +372,7 @@ def can_begin_elsewhere(strategy: Strategy) -> bool:
         return type(strategy.within).elsewhere is not Domain.elsewhere or can_begin_elsewhere(strategy.inner)
     domain = strategy.domain
     plain = type(domain) is Arrays and len(domain.shape) == 1 and domain.rule is None
-    return plain or type(strategy).restarted is not Strategy.restarted
+    return plain or type(strategy).relocated is not Strategy.relocated
 
 
 def innermost(strategy: Strategy) -> Strategy:

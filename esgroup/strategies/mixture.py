@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ from esgroup.files import states
 from esgroup.files.checked import CheckpointError
 from esgroup.groups import described
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import Drawn, Strategy, Told
+from esgroup.strategies.base import Criterion, Drawn, StateView, Strategy, Told, Traits, spread_criterion
 from esgroup.strategies.mixture_descents import (
     DUEL,
     PROBE,
@@ -87,10 +87,6 @@ class MixtureSearch(Strategy):
         If an argument is of the wrong kind or out of its range.
     """
 
-    every_value = True
-    # Multipliers are those of one optimum. With constraints active at several, descents ended short of all of them.
-    needs_values: ClassVar[str] = "basins, each of which would need multipliers of its own"
-
     distribution: Mixture
     popsize_wanted: int | None = None
     bounds: Any = None
@@ -120,13 +116,21 @@ class MixtureSearch(Strategy):
         """Number of components."""
         return self.distribution.count
 
-    @property
-    def size(self) -> int:
-        return self.distribution.dim
-
     @cached_property
-    def domain(self) -> Arrays:
-        return Arrays((self.size,), self._check)
+    def traits(self) -> Traits:
+        names = dict.fromkeys(described(gaussian.group) for gaussian in self.distribution.components)
+        own = self.count * self._descents.own_popsize
+        return Traits(
+            size=self.distribution.dim,
+            popsize=own if self.popsize_wanted is None else self.popsize_wanted,
+            about=f"Mixture of {self.count}, {' and '.join(names)}",
+            domain=Arrays((self.distribution.dim,), self._check),
+            criteria=(spread_criterion(self), Criterion("own", 0, self._nothing_new)),
+            patience=math.inf,  # a new optimum need not be better than the known ones
+            every_value=True,
+            # Multipliers are those of one optimum. With constraints active at several, descents ended short of them.
+            needs_values="basins, each of which would need multipliers of its own",
+        )
 
     def _check(self, name: str, points: Array) -> None:
         if self._box is None:
@@ -136,19 +140,6 @@ class MixtureSearch(Strategy):
             i, j = np.argwhere(outside)[0].tolist()
             low, high = self._box[j]
             raise ValueError(f"{name}[{i}, {j}] must be from {low} to {high}, got {points[i, j]}")
-
-    @property
-    def popsize(self) -> int:
-        return self.count * self._descents.own_popsize if self.popsize_wanted is None else self.popsize_wanted
-
-    @property
-    def patience(self) -> float:
-        return math.inf  # a new optimum need not be better than the known ones
-
-    @property
-    def about(self) -> str:
-        names = dict.fromkeys(described(gaussian.group) for gaussian in self.distribution.components)
-        return f"Mixture of {self.count}, {' and '.join(names)}"
 
     @property
     def _box(self) -> Array | None:
@@ -316,7 +307,7 @@ class MixtureSearch(Strategy):
         """Move by ranks, then keep the values for `modes`: the search itself does not use them."""
         if len(told.order):
             state = self._moved(state, told.local, told.order)
-        if told.values is None or told.points is None or np.isnan(told.values).all():
+        if told.earlier or told.values is None or told.points is None or np.isnan(told.values).all():
             return state
         return self._descents.with_values(state, told.points, told.values)
 
@@ -368,11 +359,11 @@ class MixtureSearch(Strategy):
             listed.append(Mode(state.best_points[-1].copy(), top, 0.0))
         return sorted(listed, key=lambda mode: (math.isnan(mode.value), mode.value))
 
-    def result_fields(self, state: MixtureSearchState) -> dict[str, Any]:
-        """Return modes, the optima: point, value and weight of each."""
-        return {"modes": self.modes(state)}
+    def view(self, state: MixtureSearchState) -> StateView:
+        """A result has modes, the optima: point, value and weight of each."""
+        return StateView(lambda: self.stds(state), fields=lambda: {"modes": self.modes(state)})
 
-    def stop_reasons(self, state: MixtureSearchState) -> dict[str, str]:
+    def _nothing_new(self, state: MixtureSearchState, first: Array) -> dict[str, str]:
         """Stop after 20 descents, and 20 for each optimum or component, that found nothing new.
 
         If M optima attract descents equally, each of them is then missed with a probability below e^-20; one that

@@ -13,7 +13,7 @@ minimiser z* of the surrogate within a ball, and the samples that it takes for t
   in other groups A <- A exp(C (.) kappa(2 V L V^T)). This is Stein's form of the natural gradient, in which H takes the
   place of samples, M = C (.) kappa(-A^T H A), for steps that are not small;
 - otherwise more of the generation is evaluated, and if all of it is, it ends with the step of the strategy, as if there
-  were no surrogate. A strategy that knows no other steps (`Strategy.stepped`) is only helped by z*.
+  were no surrogate. A strategy that knows no other steps (`Coordinates.stepped`) is only helped by z*.
 
 Values at points of earlier generations, and of points that were never asked for, are in the archive like all others,
 and in the ranks of the present generation with their local coordinates, as in any search. The search sees every value
@@ -24,19 +24,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.domains.base import Arrays, Domain
+from esgroup.domains.base import Arrays
 from esgroup.files import states
 from esgroup.groups import Diagonal, Full, Group, Kronecker
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import Criterion, Drawn, Indices, Strategy, Told
+from esgroup.strategies.base import (
+    Drawn,
+    Indices,
+    Relocation,
+    StateView,
+    Strategy,
+    Told,
+    Traits,
+    watching,
+)
 from esgroup.strategies.in_domain import elsewhere, innermost
 from esgroup.strategies.model_state import ASKED, NEW, ModelState, Numbers, Plan
 from esgroup.strategies.product import ProductSearch
@@ -77,8 +86,6 @@ class ModelSearch(Strategy):
         Heisenberg, of others in the full one.
     """
 
-    every_value = True
-
     plain: Strategy
     surrogate: Surrogate = None  # type: ignore[assignment]  # __post_init__ replaces None
 
@@ -101,29 +108,20 @@ class ModelSearch(Strategy):
 
     # ---- sizes --------------------------------------------------------------------------------------------------
 
-    @property
-    def domain(self) -> Domain:
-        return self.plain.domain
-
-    @property
-    def size(self) -> int:
-        return self.plain.size
-
-    @property
-    def popsize(self) -> int:
-        return self.plain.popsize
-
-    @property
-    def about(self) -> str:
-        return f"{self.plain.about} with a {self.surrogate.about}"
-
-    @property
-    def structure(self) -> Any:
-        return self.plain.structure
-
-    @property
-    def note(self) -> str:
-        return self.plain.note
+    @cached_property
+    def traits(self) -> Traits:
+        return replace(
+            self.plain.traits,
+            about=f"{self.plain.about} with a {self.surrogate.about}",
+            criteria=watching(self.plain.criteria, self._reasons),
+            least_batch=self.plan.part,
+            in_parts=True,
+            every_value=True,
+            knows_inner=False,
+            hands_over=False,
+            keeps_coordinates=False,
+            may_adapt=False,
+        )
 
     @cached_property
     def plan(self) -> Plan:
@@ -149,14 +147,13 @@ class ModelSearch(Strategy):
             raise ValueError("numbers must be finite")
         return state
 
-    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> ModelSearch | None:
-        plain = elsewhere(self.plain, popsize, sigma_factor, rng)
+    def relocated(self, to: Relocation) -> ModelSearch | None:
+        if to.place is not None or to.rng is None:
+            return None
+        plain = elsewhere(self.plain, to.popsize, to.sigma_factor, to.rng)
         return None if plain is None else ModelSearch(plain, self.surrogate)
 
     # ---- points -------------------------------------------------------------------------------------------------
-
-    def batch_size(self, state: ModelState) -> int:
-        return max(1, int(Numbers(*state.numbers.tolist()).batch))
 
     def sample(self, state: ModelState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
         """The most useful points of the generation that were not handed out yet; beyond them further samples."""
@@ -174,11 +171,6 @@ class ModelSearch(Strategy):
             points, local = np.concatenate([points, more.points]), np.concatenate([local, more.local])
             ids = np.concatenate([ids, np.full(len(more.points), -1)])
         return Drawn(points, local, ids=ids)
-
-    def on_data(self, state: ModelState, points: Array, values: Array) -> ModelState:
-        step = SurrogateStep(self.plan, state)
-        step.begin_with(points, values)
-        return step.state()
 
     def asked(self, state: ModelState, ids: Indices) -> ModelState:
         stages = state.stages.copy()
@@ -202,7 +194,7 @@ class ModelSearch(Strategy):
     # ---- values -------------------------------------------------------------------------------------------------
 
     def update(self, state: ModelState, told: Told, out: ModelState | None = None) -> ModelState:
-        """Keep values until there are as many as `batch_size` says, then go on.
+        """Keep values until there are as many as `StateView.batch` says, then go on.
 
         Points of the generation are used in its order, whatever the order in which they were told.
         """
@@ -210,6 +202,9 @@ class ModelSearch(Strategy):
             return state
         ids = np.full(len(told.values), -1) if told.ids is None else told.ids
         step = SurrogateStep(self.plan, state)
+        if told.earlier:
+            step.begin_with(told.points, told.values)
+            return step.state()
         step.take(told.points, told.values, self._rows(state, ids).tolist())
         if step.waiting >= max(1, step.batch):
             step.go_on(told.record)
@@ -217,41 +212,16 @@ class ModelSearch(Strategy):
 
     # ---- what is known ------------------------------------------------------------------------------------------
 
-    def generations(self, state: ModelState, moves: int) -> int:
-        numbers = Numbers(*state.numbers.tolist())
-        return int(numbers.generation - numbers.skipped)
-
     def mean(self, state: ModelState) -> Array:
         return self.plain.mean(state.plain)
 
     def stds(self, state: ModelState) -> Array:
         return self.plain.stds(state.plain)
 
-    def spread(self, state: ModelState) -> Array:
-        return self.plain.spread(state.plain)
-
-    def sigma(self, state: ModelState) -> float:
-        return self.plain.sigma(state.plain)
-
-    def axis_ratio(self, state: ModelState) -> float:
-        return self.plain.axis_ratio(state.plain)
-
-    @property
-    def recalls(self) -> bool:
-        return self.plain.recalls
-
-    @property
-    def least_batch(self) -> int:
-        return self.plan.part
-
-    @property
-    def patience(self) -> float:
-        return self.plain.patience
-
-    @cached_property
-    def criteria(self) -> tuple[Criterion, ...]:
-        # methods, because a local function could not be pickled
-        return tuple(one._replace(look=partial(self._reasons, one.look)) for one in self.plain.criteria)
+    def view(self, state: ModelState) -> StateView:
+        numbers = Numbers(*state.numbers.tolist())
+        generations, batch = int(numbers.generation - numbers.skipped), max(1, int(numbers.batch))
+        return self.plain.view(state.plain)._replace(fields=dict, age=math.nan, generations=generations, batch=batch)
 
     def _reasons(
         self, look: Callable[[Any, Array], dict[str, str]], state: ModelState, first: Array
@@ -262,10 +232,10 @@ class ModelSearch(Strategy):
 def real_variables(strategy: Strategy) -> int:
     """How many coordinates a surrogate of a search has; 0 if there is none."""
     domain = innermost(strategy).domain
-    if type(domain) is not Arrays or domain.rule is not None or strategy.every_value:
+    if type(domain) is not Arrays or domain.rule is not None or strategy.traits.every_value:
         return 0
     first = strategy.start()
-    return len(strategy.in_frame(first, strategy.mean(first)[None])[0])
+    return len(strategy.coordinates(first).of_reals(strategy.mean(first)[None])[0])
 
 
 def vectors(strategy: Strategy) -> VectorSearch | None:

@@ -79,7 +79,7 @@ class Plan:
         Its local coordinates are then those of its frame, and points are kept as the strategy inside all domains
         searches them: they are placed once.
         """
-        return type(self.inner).stepped is not Strategy.stepped and all_real(self.plain)
+        return self.inner.coordinates(self.inner.start()).takes_steps and all_real(self.plain)
 
     @cached_property
     def unnamed(self) -> Strategy:
@@ -117,7 +117,9 @@ class Plan:
 
     def coordinates(self, state: ModelState, rows: Indices) -> Array:
         """Points of the generation in coordinates of the frame."""
-        return state.samples[rows] if self.takes_steps else self.plain.in_frame(state.plain, state.points[rows])
+        if self.takes_steps:
+            return state.samples[rows]
+        return self.plain.coordinates(state.plain).of_reals(state.points[rows])
 
     def empty(self, seed: int) -> ModelState:
         """The state before the first generation is drawn."""
@@ -128,7 +130,7 @@ class Plan:
         return ModelState(
             plain=plain,
             surrogate=self.surrogate.start(),
-            first=self.inner.spread(plain),
+            first=self.inner.view(plain).spread(),
             numbers=np.array(Numbers(float(seed))),
             archive=np.zeros((capacity, *kept.shape)),
             values=np.zeros(capacity),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +16,19 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.domains.base import UNKNOWN, Arrays, Limits
-from esgroup.strategies.base import Criterion, Drawn, Indices, Strategy, Told
+from esgroup.strategies.base import (
+    Criterion,
+    Drawn,
+    Indices,
+    Relocation,
+    StateView,
+    Strategy,
+    Told,
+    Traits,
+    watching,
+)
 from esgroup.strategies.categorical import CategoricalSearch, CategoricalSearchState
+from esgroup.strategies.coordinates import Coordinates
 from esgroup.strategies.in_domain import elsewhere
 
 _RARE = 2.0  # times the least probability: up to it a category is rare
@@ -58,29 +69,19 @@ class ProductSearch(Strategy):
         """How many entries of a point, and of its local coordinates, are those of numbers."""
         return self.numbers.shape[0]
 
-    @property
-    def size(self) -> int:
-        return self.numbers.size + self.choices.size
-
     @cached_property
-    def domain(self) -> Arrays:
-        return Arrays((self._width + self.choices.shape[0],))
-
-    @cached_property
-    def popsize(self) -> int:
-        return self.numbers.popsize
-
-    @property
-    def about(self) -> str:
-        return f"{self.numbers.about}, {self.choices.about}"
-
-    @property
-    def note(self) -> str:
-        return self.numbers.note
-
-    @property
-    def recalls(self) -> bool:
-        return self.numbers.recalls
+    def traits(self) -> Traits:
+        return replace(
+            self.numbers.traits,
+            size=self.numbers.size + self.choices.size,
+            about=(about := f"{self.numbers.about}, {self.choices.about}"),
+            structure=about,
+            domain=Arrays((self._width + self.choices.shape[0],)),
+            criteria=self._criteria,
+            least_batch=self.numbers.popsize,
+            hands_over=False,
+            keeps_coordinates=False,
+        )
 
     # ---- states -------------------------------------------------------------------------------------------------
 
@@ -90,12 +91,12 @@ class ProductSearch(Strategy):
     def checked(self, state: ProductState) -> ProductState:
         return ProductState(self.numbers.checked(state.numbers), self.choices.checked(state.choices))
 
-    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> ProductSearch | None:
+    def relocated(self, to: Relocation) -> ProductSearch | None:
         """Begin with numbers elsewhere, and with the first probabilities of choices."""
-        numbers = elsewhere(self.numbers, popsize, sigma_factor, rng)
-        if numbers is None:
+        if to.place is not None or to.rng is None:
             return None
-        return replace(self, numbers=numbers, choices=self.choices.restarted(popsize, sigma_factor, rng))
+        numbers = elsewhere(self.numbers, to.popsize, to.sigma_factor, to.rng)
+        return None if numbers is None else replace(self, numbers=numbers, choices=self.choices.relocated(to))
 
     def limited(self, state: ProductState, limits: Limits) -> ProductState:
         """Those of the numbers."""
@@ -125,29 +126,8 @@ class ProductSearch(Strategy):
         short = self.numbers.shortened(z, None if then is None else then[:, : self._width])
         return np.column_stack([short, categories])
 
-    def model_coordinates(self, state: ProductState, points: Array) -> tuple[Array, Array]:
-        """Those of the numbers; the choices explain values besides."""
-        numbers, categories = self._split(points)
-        z, others = self.numbers.model_coordinates(state.numbers, numbers)
-        return z, np.column_stack([others, self.choices.model_coordinates(state.choices, categories)[1]])
-
-    def at(self, state: ProductState, z: Array) -> Array | None:
-        numbers = self.numbers.at(state.numbers, z)
-        return None if numbers is None else np.append(numbers, self.choices.mean(state.choices))
-
-    def in_frame(self, state: ProductState, points: Array) -> Array:
-        """Those of the numbers; NaN for other categories than the likeliest."""
-        numbers, categories = self._split(points)
-        z = self.numbers.in_frame(state.numbers, numbers)
-        z[(categories != self.choices.mean(state.choices)).any(axis=1)] = np.nan
-        return z
-
-    def out_of_frame(self, state: ProductState, z: Array) -> Array | None:
-        numbers = self.numbers.out_of_frame(state.numbers, z)
-        return None if numbers is None else np.append(numbers, self.choices.mean(state.choices))
-
-    def frame_change(self, old: ProductState, new: ProductState) -> tuple[Array, Array]:
-        return self.numbers.frame_change(old.numbers, new.numbers)
+    def coordinates(self, state: ProductState) -> Coordinates:
+        return Beside(self, state)
 
     def update(self, state: ProductState, told: Told, out: ProductState | None = None) -> ProductState:
         z, categories = self._split(told.local)
@@ -191,33 +171,17 @@ class ProductSearch(Strategy):
         """Return standard deviations; of choices the chance of another category."""
         return np.append(self.numbers.stds(state.numbers), self.choices.stds(state.choices))
 
-    def spread(self, state: ProductState) -> Array:
-        """Return the standard deviations of the numbers."""
-        return self.numbers.spread(state.numbers)
-
-    def sigma(self, state: ProductState) -> float:
-        return self.numbers.sigma(state.numbers)
-
-    def axis_ratio(self, state: ProductState) -> float:
-        return self.numbers.axis_ratio(state.numbers)
-
-    def result_fields(self, state: ProductState) -> dict[str, Any]:
-        return self.numbers.result_fields(state.numbers) | self.choices.result_fields(state.choices)
+    def view(self, state: ProductState) -> StateView:
+        """Return that of the numbers, and what both say for a result."""
+        numbers, choices = self.numbers.view(state.numbers), self.choices.view(state.choices)
+        return numbers._replace(fields=lambda: numbers.fields() | choices.fields())
 
     # ---- when to stop -------------------------------------------------------------------------------------------
 
     @property
-    def may_adapt(self) -> bool:
-        return self.numbers.may_adapt
-
-    @property
-    def patience(self) -> float:
-        return self.numbers.patience
-
-    @cached_property
-    def criteria(self) -> tuple[Criterion, ...]:
+    def _criteria(self) -> tuple[Criterion, ...]:
         """Those of the numbers, and where none becomes narrow at an optimum, those of the choices."""
-        of_numbers = [one._replace(look=partial(self._number_reasons, one.look)) for one in self.numbers.criteria]
+        of_numbers = watching(self.numbers.criteria, self._number_reasons)
         return (*of_numbers, Criterion("choices", 0, self._choice_reasons))
 
     def _number_reasons(
@@ -226,4 +190,43 @@ class ProductSearch(Strategy):
         return look(state.numbers, first) if np.isfinite(first).any() else {}
 
     def _choice_reasons(self, state: ProductState, first: Array) -> dict[str, str]:
-        return {} if np.isfinite(first).any() else self.choices.stop_reasons(state.choices)
+        return {} if np.isfinite(first).any() else self.choices.settled(state.choices, first)
+
+
+@dataclass(frozen=True)
+class Beside(Coordinates):
+    """Those of the numbers; choices explain values besides."""
+
+    strategy: ProductSearch
+    state: ProductState
+
+    @cached_property
+    def _numbers(self) -> Coordinates:
+        return self.strategy.numbers.coordinates(self.state.numbers)
+
+    @cached_property
+    def _likeliest(self) -> Array:
+        return self.strategy.choices.mean(self.state.choices)
+
+    def of(self, points: Array) -> tuple[Array, Array]:
+        numbers, categories = self.strategy._split(points)
+        z, others = self._numbers.of(numbers)
+        return z, np.column_stack([others, self.strategy.choices.tried(self.state.choices, categories)])
+
+    def at(self, z: Array) -> Array | None:
+        return self._with_choices(self._numbers.at(z))
+
+    def of_reals(self, points: Array) -> Array:
+        numbers, categories = self.strategy._split(points)
+        z = self._numbers.of_reals(numbers)
+        z[(categories != self._likeliest).any(axis=1)] = np.nan
+        return z
+
+    def at_reals(self, z: Array) -> Array | None:
+        return self._with_choices(self._numbers.at_reals(z))
+
+    def change(self, new: ProductState) -> tuple[Array, Array]:
+        return self._numbers.change(new.numbers)
+
+    def _with_choices(self, numbers: Array | None) -> Array | None:
+        return None if numbers is None else np.append(numbers, self._likeliest)

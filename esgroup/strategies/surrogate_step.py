@@ -135,7 +135,7 @@ class SurrogateStep:
         return to_search(self.plan.plain, self.plain, points) if self.plan.takes_steps else points
 
     def _local(self, y: Array) -> Array:
-        return (self.inner if self.plan.takes_steps else self.plan.plain).in_frame(self.plain, y)
+        return (self.inner if self.plan.takes_steps else self.plan.plain).coordinates(self.plain).of_reals(y)
 
     def known(self) -> tuple[Array, Array]:
         """The points of the archive that have coordinates in the frame, and their values, oldest first."""
@@ -233,7 +233,8 @@ class SurrogateStep:
         self.trial, self.kept, self.batch = -1, -1.0, number
         if self.generation == 0:
             samples[0], points[0], tags[0] = 0.0, plain.mean(self.plain), AT_BOUNDS
-        elif self._worth_a_trial(rng) and (point := plain.out_of_frame(self.plain, z := self._minimiser())) is not None:
+        elif self._worth_a_trial(rng) and (trial := self._trial()) is not None:
+            z, point = trial
             row = int((tags == 0).argmax())
             points[row], self.trial, self.batch = point, row, plan.part
             samples[row] = z if plan.takes_steps else plain.local(self.plain, point[None])[0]
@@ -249,12 +250,13 @@ class SurrogateStep:
             return False
         return surrogate.tau(self.model) >= _TRUSTED or self.worth > _LEAST_WORTH or chance < _TRY
 
-    def _minimiser(self) -> Array:
-        """z*, with what it promises."""
+    def _trial(self) -> tuple[Array, Array] | None:
+        """z*, with what it promises, and its point; None if there is none."""
         z, self.promise, self.at_edge = self.surrogate.minimiser(self.model, self.radius * math.sqrt(self.n))
         self.length = float(np.linalg.norm(z))
         self.record = self._best_near()[1]
-        return z
+        point = self.plan.plain.coordinates(self.plain).at_reals(z)
+        return None if point is None else (z, point)
 
     def _best_near(self) -> tuple[Array | None, float]:
         """The best point of the archive near the mean, in local coordinates, and its value."""
@@ -272,7 +274,7 @@ class SurrogateStep:
         self._fit_if_due(ended=True)
         best, axes = self._best_near()[0], self.surrogate.curvature(self.model)
         factor = self._sigma_factor() ** min(1.0, 3.0 * evaluated / self.n)
-        self._end(self.inner.stepped(self.plain, best, axes, factor, self.before.first))
+        self._end(self.inner.coordinates(self.plain).stepped(best, axes, factor, self.before.first))
 
     def _sigma_factor(self) -> float:
         """The factor of sigma after a trial, which also changes the radius."""
@@ -324,7 +326,7 @@ class SurrogateStep:
         while isinstance(domain, Within):
             moved, domain = domain.kept(moved, turned=False), domain.inner
         self._known = None
-        self.model = self.surrogate.moved(self.model, *self.inner.frame_change(self.plain, moved))
+        self.model = self.surrogate.moved(self.model, *self.inner.coordinates(self.plain).change(moved))
         self.plain = moved
         self.begin()
 

@@ -36,9 +36,9 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.product import Product
 from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
-from esgroup.domains.base import Arrays, Limits, Place
+from esgroup.domains.base import Arrays
 from esgroup.strategies import rates
-from esgroup.strategies.base import Criterion, Drawn, Strategy, Told, relative_spread
+from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits, relative_spread
 from esgroup.strategies.recombination import Constants, Cumulative
 from esgroup.strategies.sampling import longest, shortened
 
@@ -94,30 +94,22 @@ class UnivariateSearch(Strategy):
         return self.distribution if isinstance(self.distribution, Product) else Product((self.distribution,))
 
     @cached_property
-    def domain(self) -> Arrays:
-        return Arrays((self.product.dim,), self.product.check_points)
-
-    @property
-    def size(self) -> int:
-        return self.product.dim
-
-    @property
-    def popsize(self) -> int:
-        """4 + floor(3 ln K) for K natural parameters, K >= 2."""
-        return self.popsize_wanted or 4 + int(3 * math.log(max(2, len(self.product.signs))))
+    def traits(self) -> Traits:
+        product = self.product
+        return Traits(
+            size=product.dim,
+            # 4 + floor(3 ln K) for K natural parameters, K >= 2
+            popsize=self.popsize_wanted or 4 + int(3 * math.log(max(2, len(product.signs)))),
+            about=" and ".join(type(family).__name__ for family in product.families),
+            domain=Arrays((product.dim,), product.check_points),
+            criteria=(Criterion("spread", 0, self._spread_reasons), Criterion("own", 0, self._limit_reasons)),
+            patience=1.0 if self._sharp.all() else 10.0,  # the best of many samples may come late
+        )
 
     @cached_property
     def _sharp(self) -> NDArray[np.bool_]:
         """Which numbers can concentrate."""
         return np.array([family.concentrates for family in self.product.families])
-
-    @property
-    def patience(self) -> float:
-        return 1.0 if self._sharp.all() else 10.0  # the best of many samples may come late
-
-    @property
-    def about(self) -> str:
-        return " and ".join(type(family).__name__ for family in self.product.families)
 
     def constants(self, n: int) -> Constants:
         """Return weights and rates for n values: those of the diagonal group over the numbers that can concentrate."""
@@ -147,14 +139,20 @@ class UnivariateSearch(Strategy):
             raise ValueError(f"{wanted}, got {sigma0!r}: try {reached.min():.3g}")
         return found
 
-    def begun(self, place: Place, popsize: int, limits: Limits) -> UnivariateSearch | None:
-        return replace(self._at(*place), popsize_wanted=popsize) if self._sharp.all() else None
+    def relocated(self, to: Relocation) -> UnivariateSearch | None:
+        """Begin at a place, or a sample, with the first widths times the factor if they are no place's.
 
-    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> UnivariateSearch:
-        """Begin at a sample, with the first widths times the factor; families that cannot concentrate, as at first."""
-        state = self.start()
-        stds = self.stds(state) * sigma_factor
-        return replace(self._at(self.sample(state, 1, rng).points[0], stds), popsize_wanted=popsize)
+        Families that cannot concentrate begin with their own widths, and at no place.
+        """
+        if to.place is not None:
+            found = self._at(*to.place) if self._sharp.all() else None
+        elif to.rng is not None:
+            state = self.start()
+            stds = self.stds(state) * to.sigma_factor
+            found = self._at(self.sample(state, 1, to.rng).points[0], stds)
+        else:
+            found = None
+        return None if found is None else replace(found, popsize_wanted=to.popsize)
 
     def _at(self, means: Array, stds: Array) -> UnivariateSearch:
         """The same families about other means, with other standard deviations, where they can concentrate.
@@ -272,13 +270,6 @@ class UnivariateSearch(Strategy):
         """Return the standard deviations; for a Pareto, which may have none, from its quartiles."""
         return self._middles(state)[:, 1]
 
-    @property
-    def criteria(self) -> tuple[Criterion, ...]:
-        return (
-            Criterion("spread", 0, self._spread_reasons),
-            Criterion("own", 0, self._own_reasons),
-        )
-
     def _spread_reasons(self, state: UnivariateSearchState, first: Array) -> dict[str, str]:
         """Whether the distribution has contracted or grown, in units of the distance from the end of its support."""
         return relative_spread(self.stds(state) / first * (self._first_distances / self._distances(state)))
@@ -296,7 +287,7 @@ class UnivariateSearch(Strategy):
     def _first_stds(self) -> Array:
         return self.stds(self.start())
 
-    def stop_reasons(self, state: UnivariateSearchState) -> dict[str, str]:
+    def _limit_reasons(self, state: UnivariateSearchState, first: Array) -> dict[str, str]:
         """Stop at the limits of float64: a parameter cannot grow further, or no width is left.
 
         At a limit the distribution has contracted to an end of its support, or has gone to infinity. One that had no
@@ -319,10 +310,13 @@ class UnivariateSearch(Strategy):
         middles = self._middles(state)[self._sharp]
         return len(middles) > 0 and bool((middles[:, 1] <= 2e-15 * np.abs(middles[:, 0])).all())
 
-    def result_fields(self, state: UnivariateSearchState) -> dict[str, Product | Univariate]:
-        """Return distribution, the one that was reached, with its usual parameters."""
+    def view(self, state: UnivariateSearchState) -> StateView:
+        """A result has the distribution that was reached, with its usual parameters."""
+        return StateView(lambda: self.stds(state), fields=lambda: {"distribution": self._reached(state)})
+
+    def _reached(self, state: UnivariateSearchState) -> Product | Univariate:
         reached = self.product.at(self._distribution_state(state))
-        return {"distribution": reached if isinstance(self.distribution, Product) else reached.families[0]}
+        return reached if isinstance(self.distribution, Product) else reached.families[0]
 
 
 @lru_cache(maxsize=64)

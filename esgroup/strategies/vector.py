@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.domains.base import Limits, Place
+from esgroup.domains.base import Limits
 from esgroup.domains.box import unresolved
 from esgroup.files import states
-from esgroup.groups import Diagonal, Frame, Full, Group, Triangular
+from esgroup.groups import Frame, Full, Group, Triangular
 from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
 from esgroup.stopping.values import NARROW
@@ -27,8 +27,11 @@ from esgroup.strategies.base import (
     Criterion,
     Drawn,
     Indices,
+    Relocation,
+    StateView,
     Strategy,
     Told,
+    Traits,
 )
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
@@ -38,7 +41,7 @@ from esgroup.strategies.recombination import Cumulative, Published, Recombinatio
 from esgroup.strategies.sampling import Sampling, shortened
 from esgroup.strategies.step_size import CumulativeStepSize, StepSize
 from esgroup.strategies.two_point import TwoPointStepSize
-from esgroup.surrogates.base import Axes
+from esgroup.strategies.vector_coordinates import FAR, VectorCoordinates
 
 TOL_X_PRECISE = 1e-4  # in place of NARROWEST where a coordinate cannot be told more precisely
 # Rounding of the mean, in standard deviations, at which a search ends. The tutorial's NoEffectAxis is at 0.1, where
@@ -53,8 +56,6 @@ _SHRUNK = 0.1  # of the first steps, at least, for a mean at full precision to b
 NARROWEST = 1e-10
 _DRIFTED = 0.1  # largest row of A, of usual size 1, below which A is brought back to it
 _NARROW = 1e-7  # of the first standard deviation in one coordinate, by sigma D alone: then all of them are looked at
-_FAR = 1e150  # points further out are taken to be there, so that nothing overflows
-_AT_REST = 1.0  # standard deviation of an integer below which models of constraints do not count on its moves
 
 STEP_SIZES: dict[str, Callable[[], StepSize]] = {
     "csa": CumulativeStepSize,
@@ -115,8 +116,6 @@ class VectorSearch(Strategy):
         What was decided for the user.
     """
 
-    keeps_coordinates = True
-
     group: Group
     mean0: Array
     steps0: Array
@@ -140,17 +139,27 @@ class VectorSearch(Strategy):
         if not (np.isfinite(self.mean0).all() and (self.steps0 > 0).all()):
             raise ValueError(f"mean0 must be finite and steps0 positive, got {self.mean0} and {self.steps0}")
 
-    @property
+    @cached_property
+    def traits(self) -> Traits:
+        return Traits(
+            size=self.group.dim,
+            popsize=self.popsize,
+            about=str(self.group),
+            structure=self.group,
+            note=self.note,
+            criteria=self._criteria,
+            patience=self._patience,
+            recalls=self._widening is not None,
+            knows_inner=True,
+            hands_over=self.group.follows,
+            keeps_coordinates=True,
+            may_adapt=self.options.noise is None and self.options.algorithm != "paper",
+        )
+
+    @cached_property
     def size(self) -> int:
+        """How many numbers are searched."""
         return self.group.dim
-
-    @property
-    def about(self) -> str:
-        return str(self.group)
-
-    @property
-    def structure(self) -> Group:
-        return self.group
 
     @cached_property
     def evolution(self) -> Evolution:
@@ -188,12 +197,13 @@ class VectorSearch(Strategy):
         full = replace(self, group=Full(self.size), root=None, note=note)
         return full, evolution.as_full(state, full.evolution)
 
-    def begun(self, place: Place, popsize: int, limits: Limits) -> VectorSearch:
+    def relocated(self, to: Relocation) -> VectorSearch | None:
         """Begin at a place with the same correlations."""
+        if (place := to.place) is None:
+            return None
         steps = place.steps if self.root is None else self.steps0 * place.steps / self.stds(self.start())
-        return replace(
-            self, mean0=place.mean, steps0=steps, least=limits.least, most=limits.most, popsize=popsize
-        )
+        least, most = to.limits.least, to.limits.most
+        return replace(self, mean0=place.mean, steps0=steps, least=least, most=most, popsize=to.popsize)
 
     def limited(self, state: SearchState, limits: Limits) -> SearchState:
         if limits.mean is not None:
@@ -218,99 +228,15 @@ class VectorSearch(Strategy):
 
     def local(self, state: SearchState, points: Array) -> Array:
         mean = state.mean
-        return self.evolution.local(state, points.clip(mean - _FAR, mean + _FAR))
+        return self.evolution.local(state, points.clip(mean - FAR, mean + FAR))
 
-    def model_coordinates(self, state: SearchState, points: Array) -> tuple[Array, Array]:
-        """Local coordinates; with integers that rest, those of points moved to them, and the moves apart.
-
-        Multipliers say how f changes with the constraints if the numbers follow; integers with a standard deviation
-        below `_AT_REST` do not. With their rows J of A and an orthonormal basis N of the null space of these, J N = 0,
-        the coordinates are u with z = N u, and the others are the distances to the integers at the mean.
-        """
-        resting = self._resting(state)
-        if not resting.size:
-            return self.local(state, points), np.empty((len(points), 0))
-        mean = state.mean
-        y = points.clip(mean - _FAR, mean + _FAR)
-        others = y[:, resting] - np.rint(mean[resting])
-        y[:, resting] = mean[resting]
-        return self.evolution.local(state, y) @ self._beside(state, resting), others
-
-    def at(self, state: SearchState, z: Array) -> Array:
-        resting = self._resting(state)
-        z = self._beside(state, resting) @ z if resting.size else z
-        image = self.evolution.group._apply(state.root, z[None])[0]
-        point: Array = state.mean + state.sigma * state.scale * image
-        return point
-
-    def in_frame(self, state: SearchState, points: Array) -> Array:
-        """Local coordinates; among integers (y - mean) / stds of the others, which follow A by ranks."""
-        if self.has_integers:
-            real = self._shrinking
-            z = (points - state.mean)[:, real] / self.stds(state)[real]
-            z[(np.rint(points[:, ~real]) != np.rint(state.mean[~real])).any(axis=1)] = np.nan
-            return np.ascontiguousarray(z)
-        white = (points - state.mean) / (state.sigma * state.scale)
-        if len(state.inverse):
-            return white @ state.inverse.reshape(self.size, self.size).T
-        return self.group._solve(state.root, white)
-
-    def out_of_frame(self, state: SearchState, z: Array) -> Array:
-        if not self.has_integers:
-            return self.at(state, z)
-        y, real = state.mean.copy(), self._shrinking
-        y[real] += self.stds(state)[real] * z
-        return y
-
-    def frame_change(self, old: SearchState, new: SearchState) -> tuple[Array, Array]:
-        """For x = mu + sigma D A z; T is a vector where the group is diagonal."""
-        if self.has_integers:
-            d, scales = super().frame_change(old, new)
-            return d[self._shrinking], scales[self._shrinking]
-        group, old_scale, new_scale = self.group, old.sigma * old.scale, new.sigma * new.scale
-        moved, ratio = (new.mean - old.mean) / old_scale, new_scale / old_scale
-        if len(old.inverse):  # of dense groups
-            inverse = old.inverse.reshape(group.dim, group.dim)
-            return inverse @ moved, inverse @ (ratio[:, None] * group._dense(new.root))
-        shift = group._solve(old.root, moved[None])[0]
-        if isinstance(group, Diagonal):
-            ones = np.ones((1, group.dim))
-            turn: Array = group._solve(old.root, ratio * group._apply(new.root, ones))[0]
-            return shift, turn
-        image = np.ascontiguousarray((ratio[:, None] * group._dense(new.root)).T)  # rows are the columns of D A_new
-        return shift, np.ascontiguousarray(group._solve(old.root, image).T)
-
-    def stepped(
-        self, state: SearchState, z: Array | None, axes: Axes | None, sigma_factor: float, first: Array
-    ) -> SearchState:
-        state = SearchState(*(array.copy() for array in state))
-        if z is not None:
-            image = self.group._apply(state.root, z[None])[0]
-            state.mean[:] += state.sigma * state.scale * image
-        if axes is not None:
-            self.evolution._move_by(state, root_step(self.group, axes))
-        state.path_s[:] *= 0.5
-        state.sigma[0] *= sigma_factor
-        self.evolution._refresh_if_due(state)
-        self.keep_limits(state, first)
-        return state
+    def coordinates(self, state: SearchState) -> VectorCoordinates:
+        return VectorCoordinates(self, state)
 
     @property
     def has_integers(self) -> bool:
         """Whether some of the coordinates need not become narrow."""
         return self.least is not None and bool(self.least.any())
-
-    def _resting(self, state: SearchState) -> Indices:
-        """The integers, among the coordinates that are searched, that hardly change any more."""
-        if self.least is None:
-            return np.empty(0, dtype=np.int64)
-        return np.flatnonzero((self.least > 0) & (self.spread(state) < _AT_REST))
-
-    def _beside(self, state: SearchState, resting: Indices) -> Array:
-        """N (n, n - k): an orthonormal basis of the directions in which k coordinates rest."""
-        rows = self.evolution.group._apply_transposed(state.root, np.eye(self.size)[resting])
-        basis: Array = np.linalg.qr(rows.T, mode="complete")[0][:, len(resting) :]
-        return basis
 
     def shortened(self, local: Array, then: Array | None = None) -> Array:
         return shortened(local, None if then is None else np.linalg.norm(then, axis=1))
@@ -320,7 +246,7 @@ class VectorSearch(Strategy):
             state = SearchState(*(array.copy() for array in state))
         if _only_at_bounds(told):
             return state
-        before = None if told.active is None or told.active.all() else (state.mean.copy(), self.spread(state))
+        before = None if told.active is None or told.active.all() else (state.mean.copy(), self.stds(state))
         evolution, generation = self.evolution, told.memo
         if generation is None:
             generation = Generation.empty(len(told.local), self.size)
@@ -350,7 +276,7 @@ class VectorSearch(Strategy):
             m <- m + a (m' - m),   log s <- log s + a (log s' - log s).
         """
         partly = shares < 1.0
-        a, new = shares[partly], self.spread(state)[partly]
+        a, new = shares[partly], self.stds(state)[partly]
         state.mean[partly] = mean[partly] + a * (state.mean[partly] - mean[partly])
         state.scale[partly] *= (stds[partly] / new) ** (1 - a)
 
@@ -367,8 +293,8 @@ class VectorSearch(Strategy):
 
         A coordinate whose first one is infinite, as it is not to be compared, keeps its own.
         """
-        stds = self.spread(state)
-        share = widening.due(state.rest, told.best, float(stds[~self._shrinking].max()))
+        stds = self.stds(state)
+        share = widening.due(state.rest, told.best, float(stds[~self.shrinking].max()))
         if share > 0.0:
             mean = state.mean if told.record is None else told.record
             wide = self.evolution.start(mean, np.where(np.isfinite(first), share * first, stds))
@@ -384,8 +310,8 @@ class VectorSearch(Strategy):
 
         A that shrinks while sigma is held is brought back to its usual size, so that sigma D tells when to look.
         """
-        stds = self.spread(state)
-        relative = (stds / first)[self._shrinking]
+        stds = self.stds(state)
+        relative = (stds / first)[self.shrinking]
         if 0.0 < relative.max() < NARROWEST and self.options.algorithm != "paper":
             if (stds / (state.sigma * state.scale)).max() < _DRIFTED:
                 self.evolution.refresh(state)
@@ -401,34 +327,20 @@ class VectorSearch(Strategy):
     def stds(self, state: SearchState) -> Array:
         return np.sqrt(self.evolution.variances(state))
 
-    def age(self, state: SearchState) -> float:
-        return math.nan if self.options.algorithm == "paper" else state.age.item()
-
-    @property
-    def recalls(self) -> bool:
-        return self._widening is not None
-
-    def sigma(self, state: SearchState) -> float:
-        return math.exp(0.5 * float(np.log(self.evolution.variances(state)).mean()))
-
-    def axis_ratio(self, state: SearchState) -> float:
-        """Longest to shortest axis of the distribution; beyond 100 coordinates that of single coordinates."""
-        return self.evolution.axis_ratio(state)
+    def view(self, state: SearchState) -> StateView:
+        age = math.nan if self.options.algorithm == "paper" else state.age.item()
+        return StateView(lambda: self.stds(state), lambda: self.evolution.axis_ratio(state), age=age)
 
     # ---- when to stop -------------------------------------------------------------------------------------------
 
     @property
-    def may_adapt(self) -> bool:
-        return self.options.noise is None and self.options.algorithm != "paper"
-
-    @property
-    def patience(self) -> float:
-        if self.evolution.adaptation is not None:
+    def _patience(self) -> float:
+        if self.options.noise == "adapt":
             return math.inf  # to stand still is its way of averaging
         return 1.0 if self._widening is None else WIDENED
 
-    @cached_property
-    def criteria(self) -> tuple[Criterion, ...]:
+    @property
+    def _criteria(self) -> tuple[Criterion, ...]:
         """Each is a pass over the whole root, or a decomposition of it."""
         seldom = self.size // 10
         # Where A^-1 is carried along, "axis" costs 20 us, a tenth of a generation up to 100 coordinates; elsewhere it
@@ -441,14 +353,14 @@ class VectorSearch(Strategy):
         )
 
     @cached_property
-    def _shrinking(self) -> NDArray[np.bool_]:
+    def shrinking(self) -> NDArray[np.bool_]:
         """The coordinates whose standard deviations may become as small as they like: not the integers."""
         return np.ones(self.size, dtype=bool) if self.least is None else self.least == 0.0
 
     @cached_property
     def _shrinking_one(self) -> int | None:
         """One of these coordinates, None if there is none."""
-        return int(self._shrinking.argmax()) if self._shrinking.any() else None
+        return int(self.shrinking.argmax()) if self.shrinking.any() else None
 
     def _spread_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
         """Whether the distribution is a point, as narrow as it may become (`_keep_width`), or beyond all bounds.
@@ -461,9 +373,9 @@ class VectorSearch(Strategy):
         if at_first.any():
             where = f"in {at_first.sum()} of {len(first)} coordinates"
             return {"resolution": f"the first standard deviations were no more than the rounding of the mean {where}"}
-        stds = self.spread(state)
-        relative = (stds / first)[self._shrinking]
-        precise = (state.mean + 0.2 * stds == state.mean)[self._shrinking]  # the tutorial's NoEffectCoord
+        stds = self.stds(state)
+        relative = (stds / first)[self.shrinking]
+        precise = (state.mean + 0.2 * stds == state.mean)[self.shrinking]  # the tutorial's NoEffectCoord
         if precise.any():
             reasons = _precise(relative, "a fifth of a standard deviation")
         if relative.size and precise.all() and relative.max() < _SHRUNK:
@@ -479,15 +391,15 @@ class VectorSearch(Strategy):
 
         Standard deviations of single coordinates do not show it, because one long axis keeps them all large.
         """
-        if not self._shrinking.any():
+        if not self.shrinking.any():
             return {}
         try:
-            rounding = self.evolution.rounding(state, self._shrinking)
+            rounding = self.evolution.rounding(state, self.shrinking)
         except SingularElementError:  # "condition" says so
             return {}
         if rounding < TOO_THIN or unresolved(self.mean0, first).any():
             return {}
-        return _precise((self.spread(state) / first)[self._shrinking], "a step along most axes")
+        return _precise((self.stds(state) / first)[self.shrinking], "a step along most axes")
 
     def _condition_reasons(self, state: SearchState, first: Array) -> dict[str, str]:
         try:
@@ -496,16 +408,6 @@ class VectorSearch(Strategy):
             condition = math.inf
         text = f"the condition number of the covariance is {condition:.3g}, above {CONDITION:g}"
         return {"condition": text} if condition > CONDITION else {}
-
-
-def root_step(group: Group, axes: Axes) -> Array:
-    """exp(C (.) kappa(2 V L V^T)) as an element of the group, for the full group V exp(L) V^T."""
-    logs, vectors = axes
-    if isinstance(group, Full) and vectors is not None:
-        step: Array = (vectors * np.exp(logs)) @ vectors.T
-        return step.ravel()
-    basis = np.eye(len(logs)) if vectors is None else np.ascontiguousarray(vectors.T)
-    return group._exp(group._project(basis, basis, 2.0 * logs, 0.0))
 
 
 def _shrunk(relative: Array, *, precise: bool) -> dict[str, str]:

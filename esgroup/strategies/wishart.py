@@ -29,7 +29,7 @@ from esgroup.distributions.wishart import Wishart, bartlett, gram
 from esgroup.domains.base import Arrays
 from esgroup.groups import Group, described
 from esgroup.strategies import rates
-from esgroup.strategies.base import Drawn, Strategy, Told
+from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits, spread_criterion
 
 MOST_DOF = 1e15  # there Z - I, of the order n^-1/2, has seven digits left
 _RESCALED = 2.0  # eta
@@ -120,26 +120,18 @@ class WishartSearch(Strategy):
         return self.distribution.dim
 
     @cached_property
-    def domain(self) -> Arrays:
-        return Arrays(self.distribution.shape, _check)
-
-    @property
-    def size(self) -> int:
-        return self.dim * (self.dim + 1) // 2
-
-    @property
-    def popsize(self) -> int:
-        """1 + floor(3 ln m), at least 4: fewer than other searches need, since there is no covariance to learn."""
-        return self.popsize_wanted or max(4, 1 + int(3 * math.log(self.group.dof)))
-
-    @property
-    def about(self) -> str:
-        return f"Wishart, {described(self.distribution.group)}"
-
-    @property
-    def note(self) -> str:
-        first = self.distribution.first_dof()
-        return "" if first >= self.least_dof else f"dof was raised from {first:.6g} to {self.least_dof:.6g}, the least"
+    def traits(self) -> Traits:
+        first, p = self.distribution.first_dof(), self.dim
+        raised = f"dof was raised from {first:.6g} to {self.least_dof:.6g}, the least"
+        return Traits(
+            size=p * (p + 1) // 2,
+            # fewer than other searches need, since there is no covariance to learn
+            popsize=self.popsize_wanted or max(4, 1 + int(3 * math.log(self.group.dof))),
+            about=f"Wishart, {described(self.distribution.group)}",
+            domain=Arrays(self.distribution.shape, _check),
+            note="" if first >= self.least_dof else raised,
+            criteria=(spread_criterion(self), Criterion("own", 0, self._end)),
+        )
 
     @property
     def least_dof(self) -> float:
@@ -148,7 +140,7 @@ class WishartSearch(Strategy):
         With a smaller n, samples are so wide that a mean with collapsed eigenvalues has the best expected values, and
         the search is drawn to it (seen on `matrix_inversion` below 5 N).
         """
-        return 20.0 * self.size
+        return 10.0 * self.dim * (self.dim + 1)
 
     # ---- where it begins ----------------------------------------------------------------------------------------
 
@@ -160,12 +152,15 @@ class WishartSearch(Strategy):
         kind = self.distribution.structure if structure is None else structure
         return replace(self, distribution=replace(self.distribution, dof=dof, structure=kind))
 
-    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> WishartSearch:
+    def relocated(self, to: Relocation) -> WishartSearch | None:
         """Begin at a sample of the first distribution, as wide as it times the factor."""
+        if to.place is not None or to.rng is None:
+            return None
         state = self.start()
-        mean = self.sample(state, 1, rng).points[0]
-        dof = max(float(state.dof) / sigma_factor**2, self.least_dof)
-        return replace(self, distribution=replace(self.distribution, mean=mean, dof=dof), popsize_wanted=popsize)
+        mean = self.sample(state, 1, to.rng).points[0]
+        dof = max(float(state.dof) / to.sigma_factor**2, self.least_dof)
+        first = replace(self.distribution, mean=mean, dof=dof)
+        return replace(self, distribution=first, popsize_wanted=to.popsize)
 
     # ---- state --------------------------------------------------------------------------------------------------
 
@@ -235,13 +230,13 @@ class WishartSearch(Strategy):
 
     # ---- ends -------------------------------------------------------------------------------------------------
 
-    def stop_reasons(self, state: WishartSearchState) -> dict[str, str]:
+    def _end(self, state: WishartSearchState, first: Array) -> dict[str, str]:
         text = f"the degrees of freedom are {MOST_DOF:g}: samples cannot come closer to the mean"
         return {"dof": text} if float(state.dof) >= MOST_DOF else {}
 
-    def result_fields(self, state: WishartSearchState) -> dict[str, Any]:
-        """Return dof, the degrees of freedom."""
-        return {"dof": float(state.dof)}
+    def view(self, state: WishartSearchState) -> StateView:
+        """A result has dof, the degrees of freedom."""
+        return StateView(lambda: self.stds(state), fields=lambda: {"dof": float(state.dof)})
 
 
 def dof_of(sigma0: Any, rows: int) -> float:

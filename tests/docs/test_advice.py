@@ -53,4 +53,4 @@ def test_no_page_has_other_advice(page: Path) -> None:
 )
 def test_the_default_is_what_is_said(x0: list[float], bounds: object, wanted: list[float]) -> None:
     search = esgroup.Searcher(x0, bounds=bounds, rng=1)
-    np.testing.assert_allclose(search.strategy.spread(search.state), wanted)
+    np.testing.assert_allclose(search.strategy.view(search.state).spread(), wanted)

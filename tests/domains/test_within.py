@@ -8,10 +8,10 @@ import pytest
 
 import esgroup
 from esgroup import Angle, Choice, Integer, Real, Searcher, Space
-from esgroup.domains import Affine, Arrays, Box, Fixed, Limits, Place
+from esgroup.domains import Affine, Arrays, Box, Fixed, Place
 from esgroup.domains.box import make_box
-from esgroup.strategies import Told, Within, register, within
-from esgroup.strategies.in_domain import begun, elsewhere, innermost, to_points, to_search
+from esgroup.strategies import Relocation, Told, Within, register, within
+from esgroup.strategies.in_domain import elsewhere, innermost, relocated, to_points, to_search
 from esgroup.strategies.vector import VectorSearch
 from tests.search.test_strangers import OnePlusOne, Plain, sphere
 
@@ -137,7 +137,7 @@ def test_a_place_is_taken_to_another() -> None:
 def test_a_strategy_is_moved_once_however_often_it_begins_elsewhere() -> None:
     strategy: Any = Plain()
     for i in range(3):
-        strategy = begun(strategy, Place(np.full(2, float(i)), np.full(2, 0.3)), 8, Limits())
+        strategy = relocated(strategy, Relocation(8, Place(np.full(2, float(i)), np.full(2, 0.3))))
         assert isinstance(strategy, Within) and isinstance(strategy.inner, Plain) and strategy.popsize == 8
         np.testing.assert_allclose(strategy.mean(strategy.start()), float(i))
         np.testing.assert_allclose(strategy.stds(strategy.start()), 0.3)

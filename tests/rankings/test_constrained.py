@@ -480,12 +480,12 @@ def test_a_step_beside_integers_at_rest_leaves_them_and_has_its_coordinates() ->
     strategy, state = search.strategy, search.state
     assert (search.stds[[0, 2]] < 1).all()
     for u in np.random.default_rng(2).standard_normal((5, 2)):
-        point = strategy.at(state, u)
+        point = strategy.coordinates(state).at(u)
         assert np.array_equal(point[[0, 2]], np.rint(state.mean[[0, 2]]))
-        z, others = strategy.model_coordinates(state, point[None])
+        z, others = strategy.coordinates(state).of(point[None])
         assert z[0] == pytest.approx(u, abs=1e-12) and not others.any()
         moved = point + np.array([2.0, 0.0, -1.0, 0.0])
-        z, others = strategy.model_coordinates(state, moved[None])
+        z, others = strategy.coordinates(state).of(moved[None])
         assert z[0] == pytest.approx(u, abs=1e-12) and others[0].tolist() == [2.0, -1.0]
 
 
@@ -497,7 +497,7 @@ def test_a_generation_computes_its_multipliers_from_every_point_with_its_own_val
         ledger, rule = search.ledger, search.constraints
         assert rule is not None
         before = rule.counted(ledger.standing, np.array(X), np.column_stack([F, G]))
-        coordinates = search.strategy.model_coordinates(search.state, before.points)
+        coordinates = search.strategy.coordinates(search.state).of(before.points)
         expected = rule.updated(before, *coordinates, search.popsize)[0]
         search.tell(F, constraints=G)
         assert np.array_equal(search.multipliers, expected.true_multipliers)

@@ -42,25 +42,25 @@ STARTS: dict[str, Any] = {
 def test_a_step_has_the_coordinates_that_it_was_taken_in(start: Any) -> None:
     search = Searcher(start, rng=1)
     strategy, state = search.strategy, search.state
-    z, others = strategy.model_coordinates(state, search.ask())
+    z, others = strategy.coordinates(state).of(search.ask())
     assert others.shape == (search.popsize, 0)
     for one in 0.1 * z:
-        point = strategy.at(state, one)
+        point = strategy.coordinates(state).at(one)
         assert point is not None and point.shape == strategy.shape
-        assert strategy.model_coordinates(state, point[None])[0][0] == pytest.approx(one, abs=1e-12)
-    middle = strategy.at(state, np.zeros(z.shape[1]))
+        assert strategy.coordinates(state).of(point[None])[0][0] == pytest.approx(one, abs=1e-12)
+    middle = strategy.coordinates(state).at(np.zeros(z.shape[1]))
     assert np.allclose(middle, search.mean)
 
 
 def test_samples_of_a_normal_have_standard_coordinates() -> None:
     search = Searcher(esgroup.MatrixGaussian(mean=np.ones((2, 3)), sigma0=0.7), rng=2)
-    z, _ = search.strategy.model_coordinates(search.state, search.ask(4000))
+    z, _ = search.strategy.coordinates(search.state).of(search.ask(4000))
     assert np.abs(z.mean(axis=0)).max() < 5 / np.sqrt(4000) and np.abs(z.var(axis=0) - 1).max() < 5 * np.sqrt(2 / 4000)
 
 
 def test_there_is_no_point_where_the_strategy_has_none() -> None:
     search = Searcher(STARTS["spd"], rng=1)
-    assert search.strategy.at(search.state, np.array([0.0, 9.0, 9.0, 0.0])) is None
+    assert search.strategy.coordinates(search.state).at(np.array([0.0, 9.0, 9.0, 0.0])) is None
 
 
 class Half(Plain):
@@ -73,15 +73,15 @@ class Half(Plain):
 def test_what_does_not_vary_has_no_coordinate() -> None:
     strategy = Half()
     state = strategy.start()
-    z, _ = strategy.model_coordinates(state, np.array([[5.0, 3.0], [2.0, 3.0]]))
+    z, _ = strategy.coordinates(state).of(np.array([[5.0, 3.0], [2.0, 3.0]]))
     assert z.tolist() == [[2.0], [-1.0]]
-    point = strategy.at(state, z[0])
+    point = strategy.coordinates(state).at(z[0])
     assert point is not None and point.tolist() == [5.0, 3.0]
 
 
 def test_categories_are_indicators_beside_the_likeliest() -> None:
     search = Searcher(Categorical([[0.2, 0.5, 0.3], [0.1, 0.9]]), rng=1)
-    z, others = search.strategy.model_coordinates(search.state, np.array([[1.0, 1.0], [0.0, 0.0], [2.0, 1.0]]))
+    z, others = search.strategy.coordinates(search.state).of(np.array([[1.0, 1.0], [0.0, 0.0], [2.0, 1.0]]))
     assert z.shape == (3, 0) and others.tolist() == [[0, 0, 0], [1, 0, 1], [0, 1, 0]]
 
 
@@ -187,4 +187,4 @@ def test_a_point_tried_beside_samples_has_coordinates_of_its_own_where_its_tag_i
         assert np.allclose(drawn.local, search.strategy.local(search.state, X), rtol=0, atol=1e-12)
         tried = 0 if drawn.tags is None else int((drawn.tags == INNER).sum())
         search.tell([squares(x) for x in X], constraints=[[7.0 - x.sum()] for x in X])
-    assert tried == 1 and not search.strategy.knows_inner and Searcher([3.0, 3.0]).strategy.knows_inner
+    assert tried == 1 and not search.strategy.traits.knows_inner and Searcher([3.0, 3.0]).strategy.traits.knows_inner

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from esgroup import Searcher
-from esgroup.strategies.model_state import COUNTED
+from esgroup.strategies.model_state import COUNTED, ModelState
 from tests.search.fuzz_bits import compare, everything, forget_descriptions, frozen, keys
 from tests.search.fuzz_cases import Case, Rng, Rule, random_case
 
@@ -101,7 +101,7 @@ class Sequence:
         return self.searches[0]
 
     def batch_size(self) -> int:
-        return self.search.strategy.batch_size(self.search.state)
+        return self.search.batch_size
 
     # ---- calls --------------------------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class Sequence:
         got = (search.nfev, search.nfailed, search.ledger.nit, search.best_f)
         want = (books.nfev, books.nfailed, books.nit, books.best_f)
         assert frozen(got) == frozen(want), f"(nfev, nfailed, nit, best_f) is {got}, must be {want}"
-        in_parts = search.strategy.least_batch < search.popsize
+        in_parts = search.strategy.traits.least_batch < search.popsize
         assert search.nit == books.nit or (in_parts and search.nit <= books.nfev), "generations"
         if books.best_x is None:
             assert search.best_x is None
@@ -228,7 +228,7 @@ class Sequence:
         """What an ask must leave as it is: the distribution, values that wait, and samples that are out."""
         ledger = self.search.ledger
         asked, state = tuple(frozen(drawn) for drawn in ledger.asked), self.search.state
-        if self.search.strategy.notes_asks:
+        if isinstance(state, ModelState):
             state = state._replace(stages=state.stages == COUNTED)  # but not which points are out
         return {"state": frozen(state), "pool": frozen(ledger.pool), "asked": asked}
 

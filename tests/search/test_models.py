@@ -235,7 +235,7 @@ def test_the_trial_has_the_integers_and_choices_of_the_mean_and_the_model_only_p
             mean = strategy.mean(state)
             assert np.array_equal(state.points[row][[0, 5]], mean[[0, 5]])
             assert points[0]["k"] == BESIDE.dicts(mean[None])[0]["k"]
-            z = strategy.plain.in_frame(state.plain, state.archive)
+            z = strategy.plain.coordinates(state.plain).of_reals(state.archive)
             shares = (state.archive[:, [0, 5]] == mean[[0, 5]]).all(axis=1)
             assert np.array_equal(np.isfinite(z).all(axis=1), shares) and np.isnan(z[~shares]).all()
         search.tell([smooth(p) for p in points])

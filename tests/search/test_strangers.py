@@ -1,18 +1,20 @@
 """Strategies that esgroup does not know: instances, an installed package, and every hook that one may fill."""
 
+import math
 import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
 
 import esgroup
 from esgroup import Searcher
-from esgroup.strategies import Drawn, Strategy, Told, register
+from esgroup.strategies import Drawn, Relocation, StateView, Strategy, Told, Traits, register
 
 PACKAGE = Path(__file__).parent / "their_package"
 ROOT = Path(__file__).parents[2]
@@ -30,13 +32,18 @@ class Plain(Strategy):
     dim: int = 2
     popsize: int = 6
 
-    @property
-    def size(self) -> int:
-        return self.dim
+    parts: ClassVar[bool] = False
+    every_value: ClassVar[bool] = False
 
-    @property
-    def about(self) -> str:
-        return "plain"
+    @cached_property
+    def traits(self) -> Traits:
+        return Traits(
+            size=self.dim,
+            popsize=self.popsize,
+            about="plain",
+            in_parts=self.parts,
+            every_value=self.every_value,
+        )
 
     def start(self, rng: Any = None) -> Any:
         return State(np.full(self.dim, 3.0), np.array(1.0))
@@ -152,8 +159,10 @@ def test_a_search_with_one_point_in_a_generation_is_not_flat_because_its_values_
 class Varying(Plain):
     """Asks for more and more points: the size of a generation is in the state."""
 
-    def batch_size(self, state: Any) -> int:
-        return 3 if float(state.sigma) > 0.9 else 8
+    parts = True
+
+    def view(self, state: Any) -> StateView:
+        return StateView(lambda: self.stds(state), batch=3 if float(state.sigma) > 0.9 else 8)
 
 
 def test_the_size_of_an_ask_may_vary() -> None:
@@ -173,8 +182,10 @@ def test_the_size_of_an_ask_may_vary() -> None:
 class InHalves(Plain):
     """A generation is two asks."""
 
-    def generations(self, state: Any, moves: int) -> int:
-        return moves // 2
+    parts = True
+
+    def view(self, state: Any) -> StateView:
+        return StateView(lambda: self.stds(state), generations=round(math.log(float(state.sigma), 0.95)) // 2)
 
 
 def test_a_strategy_may_count_generations_of_its_own(tmp_path: Path) -> None:
@@ -295,8 +306,8 @@ class Restarting(Plain):
 
     left: int = 2
 
-    def restarted(self, popsize: int, sigma_factor: float, rng: np.random.Generator) -> Any:
-        return Restarting(self.dim, popsize, self.left - 1) if self.left else None
+    def relocated(self, to: Relocation) -> Any:
+        return Restarting(self.dim, to.popsize, self.left - 1) if self.left else None
 
 
 def test_a_strategy_that_can_begin_elsewhere_is_restarted() -> None:
@@ -312,8 +323,8 @@ class Reusing(Plain):
         assert out is None or out.memo == "mine"
         return super().sample(state, n, rng)._replace(memo="mine")
 
-    def spread(self, state: Any) -> np.ndarray:
-        return np.append(self.stds(state), 1.0)
+    def view(self, state: Any) -> StateView:
+        return StateView(lambda: np.append(self.stds(state), 1.0))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def test_only_the_size_of_a_narrow_distribution_is_changed() -> None:
     search = narrow_search(1e-3 * NARROWEST)
     X = search.ask()
     order = np.argsort(np.abs(X).sum(axis=1))
-    local, first = search.ledger.asked[-1].drawn.local, search.strategy.spread(search.strategy.start())
+    local, first = search.ledger.asked[-1].drawn.local, search.strategy.view(search.strategy.start()).spread()
     free = search.strategy.update(search.state, Told(local, order))
     held = search.strategy.update(search.state, Told(local, order, first=first))
     assert held.sigma[0] > 100 * free.sigma[0]
@@ -53,11 +53,11 @@ def test_the_floor_holds_in_long_runs(options: dict) -> None:
     """A may shrink in place of sigma, and the deviation of an integer stays."""
     scales, narrowest, of = np.geomspace(1.0, 1e3, 6), 1.0, slice(1 if "integer" in options else 0, 6)
     search = Searcher(np.full(6, 2.0), 1.0, rng=3, **options)
-    first = np.asarray(search.strategy.spread(search.state))
+    first = np.asarray(search.strategy.view(search.state).spread())
     for _ in range(700):
         X = search.ask()
         search.tell(np.sqrt(((X * scales) ** 2).sum(axis=1)))
-        narrowest = min(narrowest, (search.strategy.spread(search.state) / first)[of].max())
+        narrowest = min(narrowest, (search.strategy.view(search.state).spread() / first)[of].max())
     assert narrowest == pytest.approx(NARROWEST, rel=1e-6)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import esgroup
 from esgroup import Searcher
+from esgroup.strategies.in_domain import elsewhere
 from tests.search.support import generation, run, searcher, sphere, valley
 
 
@@ -158,10 +159,10 @@ def test_a_search_that_begins_just_above_the_resolution_claims_success_at_the_mi
 
 def test_a_restart_is_wide_enough_for_the_place_where_it_begins() -> None:
     narrow = Searcher([2.0, 1.0], [1e-14, 1.0], bounds=[(0, 1e9), (-5, 5)], rng=1).strategy
-    again = narrow.restarted(10, 1e-2, np.random.default_rng(1))
+    again = elsewhere(narrow, 10, 1e-2, np.random.default_rng(1))
     assert again is not None
     state = again.start()
-    assert state.mean[0] > 1e3 and (state.mean + 0.1 * again.spread(state) != state.mean).all()
+    assert state.mean[0] > 1e3 and (state.mean + 0.1 * again.view(state).spread() != state.mean).all()
 
 
 def test_failed_generations_end_the_search_only_in_a_row() -> None:

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from esgroup.stopping.values import Record, Stagnation, looks_noisy, still_improving
+from esgroup.strategies import Traits
 
 
 def seen(record: Record, dim: int, popsize: int) -> Any:
     """A search with this record, as a rule sees it."""
-    strategy = SimpleNamespace(size=dim, popsize=popsize, least_batch=popsize, patience=1.0)
+    strategy = SimpleNamespace(size=dim, popsize=popsize, traits=Traits(dim, popsize, "a search"))
     return SimpleNamespace(record=record, strategy=strategy)
 
 

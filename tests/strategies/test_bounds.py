@@ -495,7 +495,7 @@ def drawn_in_a_box(n: int, sigma0: float, seed: int = 3) -> tuple[Within, Search
 def test_samples_behind_a_mirror_are_drawn_again_and_keep_their_own_coordinates() -> None:
     strategy, state, drawn = drawn_in_a_box(200, 0.33)  # of the first draw a seventh or so is behind one
     assert drawn.memo is None
-    y = state.mean + state.sigma * state.scale * (drawn.local @ strategy.inner.structure._dense(state.root).T)
+    y = state.mean + state.sigma * state.scale * (drawn.local @ strategy.inner.traits.structure._dense(state.root).T)
     assert not strategy.domain.behind(y, state.mean).any()
     np.testing.assert_allclose(strategy.domain.decode(y), drawn.points, atol=1e-12)
     assert len(np.unique(drawn.local, axis=0)) == 200

@@ -50,7 +50,7 @@ def test_the_last_point_is_the_mean_with_its_coordinates_near_bounds_on_them_exa
     assert isinstance(strategy, Within)
     drawn = search.ledger.asked[-1].drawn
     assert tried(search).tolist() == [len(drawn.points) - 1]
-    y, stds, bend = state.mean, strategy.spread(state), strategy.domain._bend
+    y, stds, bend = state.mean, strategy.view(state).spread(), strategy.domain._bend
     expected = search.mean
     for j in range(5):  # mirrors behind the bounds
         if abs(y[j] - (bend.lower[j] - bend.lower_margin[j])) < 3 * stds[j]:
@@ -65,7 +65,7 @@ def test_all_other_points_are_those_of_a_search_that_never_tries_bounds() -> Non
     search = asked_at_bounds()
     state, strategy = search.state, search.strategy
     drawn = search.ledger.asked[-1].drawn
-    y = state.mean + state.sigma * state.scale * (drawn.local @ strategy.structure.dense(state.root).T)
+    y = state.mean + state.sigma * state.scale * (drawn.local @ strategy.traits.structure.dense(state.root).T)
     points = strategy.domain.decode(y)
     np.testing.assert_allclose(drawn.points[:-1], points[:-1], rtol=0, atol=1e-12)
     assert np.abs(drawn.points[-1] - points[-1]).max() > 0.01

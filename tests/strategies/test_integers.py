@@ -92,9 +92,10 @@ def test_a_value_of_minus_infinity_leaves_the_memory_finite() -> None:
 def test_a_widened_search_is_one_that_begins_at_its_best_point(structure: str, options: dict[str, Any]) -> None:
     """One whose memory of rests is another, with the first standard deviations and no correlations."""
     search = searcher(structure=structure, integer=[0], sigma0=[0.6, 0.5, 0.3], **options)
-    first, rests, narrow, best_x = search.strategy.spread(search.state), search.state.rest[4], np.inf, np.zeros(3)
+    first, rests = search.strategy.view(search.state).spread(), search.state.rest[4]
+    narrow, best_x = np.inf, np.zeros(3)
     while search.state.rest[4] == rests:
-        narrow, best_x = search.strategy.spread(search.state)[1], search.best_x
+        narrow, best_x = search.strategy.view(search.state).spread()[1], search.best_x
         generation(search, sphere)
         assert search.nfev < 3000
     assert narrow < 1e-3

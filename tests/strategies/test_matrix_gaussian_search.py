@@ -14,7 +14,7 @@ from esgroup.distributions.matrix_gaussian import MatrixGaussian
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Kronecker, Triangular
 from esgroup.strategies.base import Strategy, Told
 from esgroup.strategies.evolution import Evolution, SearchState
-from esgroup.strategies.in_domain import Within, innermost
+from esgroup.strategies.in_domain import Within, elsewhere, innermost
 from esgroup.strategies.vector import VectorSearch
 from esgroup_problems.matrices import kronecker_ellipsoid
 from tests.groups.elements import frozen
@@ -63,7 +63,7 @@ def assert_same_search(strategy: Strategy, vector: Searcher, generations: int = 
         state = strategy.update(state, Told(drawn.local, np.argsort(values, kind="stable")))
     close(strategy.mean(state).ravel(), vector.mean, 1e-9)
     close(strategy.stds(state).ravel(), vector.stds, 1e-9)
-    close(strategy.result_fields(state)["sigma"], vector.sigma, 1e-9)
+    close(strategy.view(state).fields()["sigma"], vector.sigma, 1e-9)
 
 
 # ---- degenerate cases -------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def test_sizes_and_the_default_population_are_those_of_the_entries() -> None:
 
 
 def reasons(strategy: Strategy, state: SearchState) -> dict[str, str]:
-    first = strategy.spread(strategy.start())
+    first = strategy.view(strategy.start()).spread()
     return {name: text for one in strategy.criteria for name, text in one.look(state, first).items()}
 
 
@@ -312,7 +312,8 @@ def test_a_restart_begins_at_another_matrix() -> None:
 
     result = minimize(flat, np.zeros((2, 3)), 1.0, space="matrix", restarts="ipop", rng=1, max_evals=2500)
     assert result.restarts >= 2 and result.x.shape == (2, 3)
-    other = Searcher(MatrixGaussian(np.zeros((2, 3)), 2.0)).strategy.restarted(20, 0.5, np.random.default_rng(1))
+    first = Searcher(MatrixGaussian(np.zeros((2, 3)), 2.0)).strategy
+    other = elsewhere(first, 20, 0.5, np.random.default_rng(1))
     assert isinstance(other, Within) and other.popsize == 20 and other.shape == (2, 3)
     close(other.stds(other.start()), 1.0)
     assert np.abs(other.mean(other.start())).max() > 0.5

@@ -65,5 +65,5 @@ def test_all_36_optima_of_vincents_function_are_found_with_2_components() -> Non
     state, _ = run(strategy, vincent, 0, 60_000)
     line = np.exp((np.pi / 2 + 2 * np.pi * np.arange(-2, 4)) / 10)
     optima = np.array([(a, b) for a in line for b in line])
-    assert strategy.stop_reasons(state)
+    assert strategy.criteria[1].look(state, strategy.stds(state))
     assert number_found(optima, state, 1e-4) == (state.hits > 0).sum() == 36

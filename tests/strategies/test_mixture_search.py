@@ -61,7 +61,7 @@ def generation(strategy: MixtureSearch, state, fun, rng: np.random.Generator, n:
 
 def run(strategy: MixtureSearch, fun, seed: int, max_evals: int) -> tuple[MixtureSearchState, int]:
     rng, state, evals = np.random.default_rng(seed), strategy.start(), 0
-    while evals < max_evals and not strategy.stop_reasons(state):
+    while evals < max_evals and not strategy.criteria[1].look(state, strategy.stds(state)):
         state = generation(strategy, state, fun, rng)
         evals += strategy.popsize
     return state, evals
@@ -529,7 +529,7 @@ def test_modes_are_the_components_until_there_are_optima() -> None:
     close([mode.point for mode in strategy.modes(state)], [[-1, 0], [1, 0]])
     state.points[3], state.hits[3] = [7.0, 8.0], 3
     state.points[5], state.hits[5] = [9.0, 8.0], 1
-    modes = strategy.result_fields(state)["modes"]
+    modes = strategy.view(state).fields()["modes"]
     close([mode.point for mode in modes], [[7, 8], [9, 8]])
     assert [mode.weight for mode in modes] == [0.75, 0.25]
     assert all(np.isnan(mode.value) for mode in modes)
@@ -685,15 +685,15 @@ def test_a_search_ends_after_many_descents_without_a_new_optimum() -> None:
     strategy = pair()
     state = strategy.start()
     state.hits[:3], state.idle[...] = 1, 79
-    assert not strategy.stop_reasons(state)
+    assert not strategy.criteria[1].look(state, strategy.stds(state))
     state.idle[...] = 80
-    assert list(strategy.stop_reasons(state)) == ["modes"]
+    assert list(strategy.criteria[1].look(state, strategy.stds(state))) == ["modes"]
     state.age[1] = strategy._descents.period  # a descent that has passed a probe may find another one
-    assert not strategy.stop_reasons(state)
+    assert not strategy.criteria[1].look(state, strategy.stds(state))
     state.idle[...] = 160
-    assert strategy.stop_reasons(state)
+    assert strategy.criteria[1].look(state, strategy.stds(state))
     state.age[1], state.idle[...], state.hits[3] = 0, 80, 1
-    assert not strategy.stop_reasons(state)
+    assert not strategy.criteria[1].look(state, strategy.stds(state))
 
 
 def test_a_search_with_a_full_list_ends_after_fewer_descents_without_a_better_optimum() -> None:
@@ -701,9 +701,9 @@ def test_a_search_with_a_full_list_ends_after_fewer_descents_without_a_better_op
         strategy = pair(most_modes=most)
         state = strategy._descents.resized(strategy.start(), most)
         state.hits[:], state.idle[...] = 1, enough - 1
-        assert not strategy.stop_reasons(state)
+        assert not strategy.criteria[1].look(state, strategy.stds(state))
         state.idle[...] = enough
-        assert list(strategy.stop_reasons(state)) == ["modes"]
+        assert list(strategy.criteria[1].look(state, strategy.stds(state))) == ["modes"]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -20,7 +20,8 @@ from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.model_state import ASKED, COUNTED, NEW, Numbers
 from esgroup.strategies.recombination import Published
 from esgroup.strategies.surrogate_step import SurrogateStep
-from esgroup.strategies.vector import VectorSearch, root_step
+from esgroup.strategies.vector import VectorSearch
+from esgroup.strategies.vector_coordinates import root_step
 from esgroup.surrogates import Axes, QuadraticSurrogate
 from esgroup.surrogates.quadratic import QuadraticState, root_logs
 from esgroup.surrogates.quadratic_model import Quadratic, Support
@@ -102,7 +103,7 @@ def test_a_change_of_frame_takes_new_local_coordinates_to_old_ones(group: Group,
 
     old, new = state(), state()
     strategy = Searcher(np.ones(4), 1.0, structure=group, decoding=decoding).strategy
-    shift, turn = strategy.frame_change(old, new)
+    shift, turn = strategy.coordinates(old).change(new)
     T = np.diag(turn) if turn.ndim == 1 else turn
     z = rng.standard_normal((5, 4))
     there, here = (
@@ -543,7 +544,7 @@ def test_supports_have_the_sizes_of_their_archive() -> None:
         strategy = searcher(structure=structure).strategy
         assert isinstance(strategy, ModelSearch) and isinstance(strategy.surrogate, QuadraticSurrogate)
         assert strategy.surrogate.support.features == features
-        assert len(strategy.start().values) == 2 * features == 2 * Support.of(strategy.structure).features
+        assert len(strategy.start().values) == 2 * features == 2 * Support.of(strategy.traits.structure).features
 
 
 # ---- beside other devices -----------------------------------------------------------------------------------------

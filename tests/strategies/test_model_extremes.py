@@ -59,7 +59,7 @@ def test_the_end_is_judged_by_parts_of_generations() -> None:
         points = search.ask()
         search.tell(points, [float((x**4).sum()) for x in points])
         sizes.append(len(points))
-    part = search.strategy.least_batch
+    part = search.strategy.traits.least_batch
     assert part == 3 < search.popsize and part in sizes
     search.ledger.record.best.clear()
     first, generations = search.ledger.nit, search.nit

@@ -25,6 +25,7 @@ from esgroup.search.searcher import Searcher
 from esgroup.strategies import rates
 from esgroup.strategies.base import Told
 from esgroup.strategies.evolution import Evolution, Generation
+from esgroup.strategies.in_domain import elsewhere
 from esgroup.strategies.univariate import UnivariateSearch, UnivariateSearchState
 from tests.groups.laws import close
 from tests.strategies import dense
@@ -222,17 +223,17 @@ def test_an_optimum_at_the_end_of_the_domain_is_approached_with_finite_numbers(f
 
 def test_a_search_at_the_limits_of_float64_gives_a_reason_to_stop() -> None:
     strategy = UnivariateSearch(Gamma(1.0, 1.0))
-    assert strategy.stop_reasons(strategy.start()) == {}
+    assert strategy.criteria[1].look(strategy.start(), strategy.stds(strategy.start())) == {}
     _, _, state = searched(strategy, lambda x: x[:, 0], 0, 6000, -math.inf)
-    assert list(strategy.stop_reasons(state)) == ["limit"]
+    assert list(strategy.criteria[1].look(state, strategy.stds(state))) == ["limit"]
     _, _, state = searched(strategy, lambda x: np.abs(x[:, 0] - 3), 0, 3000, -math.inf)
-    assert list(strategy.stop_reasons(state)) == ["width"]
+    assert list(strategy.criteria[1].look(state, strategy.stds(state))) == ["width"]
 
 
 def test_discrete_numbers_keep_a_probability_for_every_value() -> None:
     strategy = UnivariateSearch(Product((Bernoulli(0.5), Poisson(5.0), PoissonPower(5.0))), 10)
     _, _, state = searched(strategy, lambda x: x @ [1.0, 1.0, 0.0] + np.abs(x[:, 2] - 7), 1, 5000, -math.inf)
-    bernoulli, poisson, power = strategy.result_fields(state)["distribution"].families
+    bernoulli, poisson, power = strategy.view(state).fields()["distribution"].families
     assert bernoulli.probability == pytest.approx(1 / 30, rel=0.3)  # 1 / (n k), and above
     assert bernoulli.probability >= 1 / 30 - 1e-12
     assert poisson.rate >= 1 / 30 - 1e-12
@@ -251,8 +252,8 @@ def test_sizes_and_descriptions() -> None:
     assert (several.shape, several.size, several.popsize) == ((11,), 11, 20)
     close(single.mean(single.start()), [2.0])
     close(single.stds(single.start()), [1.0])
-    assert isinstance(single.result_fields(single.start())["distribution"], Gamma)
-    assert isinstance(several.result_fields(several.start())["distribution"], Product)
+    assert isinstance(single.view(single.start()).fields()["distribution"], Gamma)
+    assert isinstance(several.view(several.start()).fields()["distribution"], Product)
     several.domain.check("X", several.mean(several.start())[None])  # the middle is a point of the space
     heavy = UnivariateSearch(Pareto(1.0, 3.0))
     assert np.isfinite([heavy.mean(heavy.start()), heavy.stds(heavy.start())]).all()
@@ -393,7 +394,7 @@ def test_a_width_that_a_family_cannot_have_is_refused() -> None:
 
 def test_a_restart_begins_at_a_sample_with_the_first_widths_times_a_factor() -> None:
     first = UnivariateSearch(Product((Normal(5.0, 2.0), Gamma(400.0, 100.0), Exponential(3.0))))
-    others = [first.restarted(30, 0.5, np.random.default_rng(seed)) for seed in range(200)]
+    others = [elsewhere(first, 30, 0.5, np.random.default_rng(seed)) for seed in range(200)]
     means, stds = (np.array([getattr(one, name)(one.start()) for one in others]) for name in ("mean", "stds"))
     np.testing.assert_allclose(means.mean(axis=0)[:2], [5.0, 4.0], atol=0.5)
     np.testing.assert_allclose(means.std(axis=0)[:2], [2.0, 0.2], rtol=0.25)

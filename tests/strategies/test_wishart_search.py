@@ -14,6 +14,7 @@ from esgroup.distributions.wishart import Wishart, WishartState
 from esgroup.groups import BlockTriangular, Diagonal, Full, Group, Triangular
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Told
+from esgroup.strategies.in_domain import elsewhere
 from esgroup.strategies.wishart import MOST_DOF, WishartSearch, WishartSearchState, wishart_rates
 from esgroup_problems.matrices import matrix_inversion, metric_nearness
 from tests.groups import oracle
@@ -234,8 +235,9 @@ def test_a_search_starts_at_the_given_mean_and_concentration_or_the_least_one(do
     strategy = WishartSearch(Wishart(mean, dof))
     close(strategy.start().dof, first)
     close(strategy.mean(strategy.start()), mean)
-    assert strategy.stop_reasons(strategy.start()).keys() == ({"dof"} if dof == 1e18 else set())
-    assert strategy.result_fields(strategy.start()) == {"dof": first}
+    reasons = strategy.criteria[1].look(strategy.start(), strategy.stds(strategy.start()))
+    assert reasons.keys() == ({"dof"} if dof == 1e18 else set())
+    assert strategy.view(strategy.start()).fields() == {"dof": first}
 
 
 def test_sizes_are_those_of_symmetric_matrices_and_the_population_that_of_the_structure() -> None:
@@ -363,9 +365,9 @@ def test_another_structure_begins_at_the_nearest_mean_that_it_can_hold() -> None
 
 def test_a_restart_begins_at_a_sample_as_wide_as_at_first_times_a_factor() -> None:
     first = WishartSearch(Wishart(mean=np.diag([4.0, 1.0]), dof=1e4))
-    others = [first.restarted(20, 0.1, np.random.default_rng(seed)) for seed in range(200)]
+    others = [elsewhere(first, 20, 0.1, np.random.default_rng(seed)) for seed in range(200)]
     means = np.array([other.mean(other.start()) for other in others])
     close(means.mean(axis=0), np.diag([4.0, 1.0]), 5e-2)
     close(means[:, 0, 0].std() / 4, np.sqrt(2 / 1e4), 0.2 * np.sqrt(2 / 1e4))  # within 4 standard errors
     assert all(other.popsize == 20 and other.start().dof == pytest.approx(1e6) for other in others)
-    assert first.restarted(20, 100.0, np.random.default_rng(0)).start().dof == first.least_dof
+    assert elsewhere(first, 20, 100.0, np.random.default_rng(0)).start().dof == first.least_dof

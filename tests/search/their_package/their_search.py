@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from esgroup.domains import Domain
-from esgroup.strategies import Drawn, Strategy, Told
+from esgroup.strategies import Drawn, Strategy, Told, Traits
 
 
 @dataclass(frozen=True)
@@ -62,20 +62,13 @@ class WordSearch(Strategy):
     distribution_class: ClassVar[type] = Words
 
     @cached_property
-    def domain(self) -> "AsWords":
-        return AsWords((self.words.length,), self.words)
-
-    @property
-    def size(self) -> int:
-        return self.words.length * (len(self.words.letters) - 1)
-
-    @property
-    def popsize(self) -> int:
-        return self.wanted or 20
-
-    @property
-    def about(self) -> str:
-        return f"words of {self.words.length} letters"
+    def traits(self) -> Traits:
+        return Traits(
+            size=self.words.length * (len(self.words.letters) - 1),
+            popsize=self.wanted or 20,
+            about=f"words of {self.words.length} letters",
+            domain=AsWords((self.words.length,), self.words),
+        )
 
     def start(self, rng: Any = None) -> WordsState:
         return WordsState(np.zeros((self.words.length, len(self.words.letters))))

@@ -1,0 +1,93 @@
+"""Coordinates in which models of values and constraints are fitted: those of a state of a strategy.
+
+Two kinds of models look through them. Models of constraints explain values by z, and by other numbers besides: `of` and
+`at`. Surrogates know real variables only, those of points that share the integers and choices of the mean: `of_reals`
+and `at_reals`, which are the same where all that is searched is real.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from esgroup.checks import Array
+from esgroup.surrogates.base import Axes
+
+if TYPE_CHECKING:
+    from esgroup.strategies.base import Strategy
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """z = (x - mean) / stds for every entry that varies; N(0, I) for samples.
+
+    Parameters
+    ----------
+    strategy : Strategy
+        What searches.
+    state
+        Its state, which stays what it is as long as this is used.
+    """
+
+    #: Whether `stepped` exists. Else a surrogate adds the points that it recommends, and steps are by ranks.
+    takes_steps: ClassVar[bool] = False
+
+    strategy: Strategy
+    state: Any
+
+    def of(self, points: Array) -> tuple[Array, Array]:
+        """Return z (n, k) of points, and the others (n, l), 0 at the mean, which may explain values besides."""
+        mean, stds = self._middle()
+        varies = stds > 0
+        z = (points.reshape(len(points), mean.size) - mean)[:, varies] / stds[varies]
+        return z, np.empty((len(points), 0))
+
+    def at(self, z: Array) -> Array | None:
+        """Return the point with the coordinates z (k,), the others 0; None if there is none."""
+        point, stds = self._middle()
+        varies = stds > 0
+        point[varies] += stds[varies] * z
+        point = point.reshape(self.strategy.shape)
+        try:
+            self.strategy.domain.check("x", point[None])
+        except ValueError:
+            return None
+        return point
+
+    def of_reals(self, points: Array) -> Array:
+        """Return z (n, k) of the real variables, NaN where these cannot explain a value.
+
+        They are NaN for points that have other integers and choices than the mean.
+        """
+        return np.ascontiguousarray(self.of(points)[0])
+
+    def at_reals(self, z: Array) -> Array | None:
+        """Return the point with the coordinates z (k,) and the integers and choices of the mean; None if none."""
+        return self.at(z)
+
+    def change(self, new: Any) -> tuple[Array, Array]:
+        """Return d and T with z = d + T z_new for those of real variables in a new state; a vector T is diagonal."""
+        mean, stds = self._middle()
+        new_mean, new_stds = self.strategy.mean(new).ravel(), self.strategy.stds(new).ravel()
+        return (new_mean - mean) / stds, new_stds / stds
+
+    def stepped(self, z: Array | None, axes: Axes | None, sigma_factor: float, first: Array) -> Any:
+        """Return the state after a step that a surrogate recommends, where local coordinates are those of reals.
+
+        Parameters
+        ----------
+        z
+            Where the mean goes, None if it stays.
+        axes
+            Logarithms L and axes V, A <- A V exp(L) V^T as far as A can hold it; None if A stays.
+        sigma_factor
+            Of the step size.
+        first
+            The first spread.
+        """
+        raise NotImplementedError
+
+    def _middle(self) -> tuple[Array, Array]:
+        return self.strategy.mean(self.state).flatten(), self.strategy.stds(self.state).ravel()
