@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,9 +32,11 @@ class ByValue(Ranking):
         if not outcomes.size:
             return None
         i = int(outcomes.argmin())
-        if math.isnan(outcomes.item(i)):  # NaN comes first
+        value = outcomes.item(i)
+        if value != value:  # NaN comes first
             good = np.flatnonzero(~np.isnan(outcomes))
             if not good.size:
                 return None
             i = int(good[outcomes[good].argmin()])
-        return i if than is None or outcomes.item(i) < than.item(0) else None
+            value = outcomes.item(i)
+        return i if than is None or value < than.item(0) else None

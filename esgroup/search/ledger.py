@@ -230,13 +230,11 @@ class Ledger:
 
     # ---- values -------------------------------------------------------------------------------------------------
 
-    def count(self, points: Array, outcomes: Array) -> None:
-        """Count outcomes, some of which may have failed, and keep the best point."""
+    def count(self, points: Array, outcomes: Array, *, failed: bool = True) -> None:
+        """Count outcomes, some of which may have failed unless that is known, and keep the best point."""
         self.nfev += len(outcomes)
-        if math.isnan(outcomes.item(outcomes.argmin())):  # NaN comes first
+        if failed:
             self.nfailed += int(np.count_nonzero(np.isnan(outcomes[:, 0])))
-        if self.ranking.remembers:
-            self.standing = self.ranking.counted(self.standing, points, outcomes)
         if (i := self.ranking.best(outcomes, self.best)) is not None:
             self.set_best(points[i].copy(), outcomes[i].copy())
 
@@ -247,10 +245,8 @@ class Ledger:
 
     def count_past(self, points: Array, outcomes: Array) -> None:
         """Count outcomes of points of an earlier run, which say nothing of the present one."""
-        number = len(outcomes)
-        self.nfev, self.began = self.nfev + number, self.began._replace(nfev=self.began.nfev + number)
-        self.nfailed += int(np.isnan(outcomes[:, 0]).sum())
-        self.note_best(points, outcomes)
+        self.began = self.began._replace(nfev=self.began.nfev + len(outcomes))
+        self.count(points, outcomes)
 
     def begin_run(self, generations: int) -> None:
         """Begin another run, after so many generations of all runs: only counts and what is out remain."""

@@ -197,7 +197,8 @@ class Searcher:
             Read-only and within the bounds; of strategies with points of another kind, a list of them.
         """
         since = self.ledger.clock.take_over()
-        self.begin_next_run()
+        if self.runs is not None:
+            self.begin_next_run()
         strategy, ledger, batch = self.strategy, self.ledger, self.batch_size
         number = self._affordable(batch) if n is None else checks.whole_number("n", n, least=1)
         if strategy.traits.in_parts or (number >= batch and (n is None or ledger.reserve is None)):
@@ -392,7 +393,10 @@ class Searcher:
 
     def _keep(self, points: Array, outcomes: Array, found: Sequence[Found | None]) -> None:
         """Count outcomes that do not move the distribution, or not yet."""
-        self.ledger.count(points, outcomes)
+        ledger = self.ledger
+        if ledger.ranking.remembers:
+            ledger.standing = ledger.ranking.counted(ledger.standing, points, outcomes)
+        ledger.count(points, outcomes)
         if self.strategy.traits.every_value:
             self._tell_values(points, outcomes, _ids(found))
 
@@ -413,11 +417,13 @@ class Searcher:
     ) -> None:
         """One generation, of which the `points` with their `new` outcomes were told last; failed ones move nothing."""
         strategy, ledger = self.strategy, self.ledger
-        record = ledger.best_x
-        ledger.count(points, new)
-        ledger.standing, scores, best = ledger.ranking.scores(ledger.standing, outcomes, tags, strategy, self.state)
+        ranking, record = ledger.ranking, ledger.best_x
+        if ranking.remembers:
+            ledger.standing = ranking.counted(ledger.standing, points, new)
+        ledger.standing, scores, best = ranking.scores(ledger.standing, outcomes, tags, strategy, self.state)
         order = scores.argsort(kind="stable")  # NaN last
         ranked = scores[order].tolist()  # a list is quicker to look into
+        ledger.count(points, new, failed=ranked[-1] != ranked[-1])
         if ranked[0] == ranked[0]:
             plateau = on_plateau(ranked, strategy, self.state, self._first_spread)
             failed = 0 if ranked[-1] == ranked[-1] else sum(value != value for value in ranked)
