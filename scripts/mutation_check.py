@@ -330,7 +330,7 @@ FAULTS = [
     Fault("restarts: the record goes on", "search/ledger.py", "self.ranking.start(self.injected.shape[1:]), Record()", "self.ranking.start(self.injected.shape[1:]), self.record"),
     Fault("restarts: plans take numbers before a run begins", "search/runs.py", "copy.deepcopy(self.rng), search.accepts", "self.rng, search.accepts"),
     Fault("unfinished: known values count twice", "driver/unfinished.py", "search.ledger.rewind(self.before)", "pass"),
-    Fault("ranking: ties are for the newest", "rankings/plain.py", "outcomes.item(i) < than.item(0)", "outcomes.item(i) <= than.item(0)"),
+    Fault("ranking: ties are for the newest", "rankings/plain.py", "value < than.item(0)", "value <= than.item(0)"),
     Fault("ranking: what is not feasible is remembered as it is", "search/searcher.py", "np.where(counts, values, math.inf)", "values"),
     Fault("ranking: tried points have a sample's coordinates", "rankings/lagrangian.py", "if not strategy.traits.knows_inner:", "if False:"),
     Fault("ranking: steps of the variance", "strategies/coordinates.py", "point[varies] += stds[varies] * z", "point[varies] += stds[varies] ** 2 * z"),
