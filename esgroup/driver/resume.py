@@ -44,7 +44,7 @@ class SearchWriter(CheckpointWriter[Searcher]):
 
     def contents(self, kept: Searcher) -> Contents:
         """Return the parts of the search, with values of an unfinished generation and the origin in the header."""
-        header, arrays = snapshot.parts_to_file(kept.parts)
+        header, arrays = snapshot.to_file(kept)
         more = {"unfinished": self._unfinished.to_json(), "origin": self._origin.to_json()}
         return snapshot.KIND, header | more, arrays
 
@@ -52,7 +52,7 @@ class SearchWriter(CheckpointWriter[Searcher]):
         """Put the search in the file in the place of the one that has not begun."""
         path, given = self._path, self._unfinished.search
         with files.reading(path, snapshot.KIND) as (header, arrays):
-            search = Searcher.from_parts(snapshot.parts_from_file(header, arrays))
+            search = snapshot.from_file(Searcher, header, arrays)
             origin = origin_of_file(header)
             not_given = path.not_given if isinstance(path, CheckpointFile) else ()
             difference = (

@@ -19,6 +19,7 @@ from esgroup.strategies.base import Strategy
 from esgroup.strategies.in_domain import can_begin_elsewhere, elsewhere
 
 if TYPE_CHECKING:
+    from esgroup.search.ledger import Ledger
     from esgroup.search.searcher import Searcher
 
 # Evaluations for each variable after which no further run begins without a budget: a usual budget on bbob. Restarts
@@ -79,9 +80,9 @@ class Runs:
         self.is_over = True
         return {}
 
-    def found_best(self, search: Searcher) -> bool:
+    def found_best(self, ledger: Ledger) -> bool:
         """Whether the best point is one of an earlier run."""
-        return self.best is not None and np.array_equal(self.best, search.ledger.best)  # type: ignore[arg-type]
+        return self.best is not None and np.array_equal(self.best, ledger.best)  # type: ignore[arg-type]
 
     def leaves(self, search: Searcher) -> bool:
         """Whether the present run may have more evaluations."""
@@ -111,7 +112,7 @@ class Runs:
         """Begin the next run."""
         coming = self._next
         assert isinstance(coming, Next)
-        if not self.found_best(search):
+        if not self.found_best(search.ledger):
             self.best, self.multipliers = search.ledger.best, search.multipliers
         self.schedule, self.plan, strategy, self.rng = coming
         search.begin_run(strategy, self.rng.spawn(1)[0])

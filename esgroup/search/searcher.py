@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -15,28 +14,27 @@ from esgroup.checks import Array
 from esgroup.domains.box import moved_inside
 from esgroup.groups import Group
 from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
-from esgroup.rankings import AugmentedLagrangian, Ranking, feasible
+from esgroup.rankings import Ranking, feasible
 from esgroup.restarts import Restarts, as_restarts
 from esgroup.search import arguments, late, models, tell_input
 from esgroup.search.ledger import Found, Ledger, ids_of
 from esgroup.search.runs import Runs
+from esgroup.search.visible import VisibleSearch
 from esgroup.stopping.base import Rule, Stop, as_rules
 from esgroup.stopping.budgets import parse_limits
 from esgroup.stopping.looking import look_at
-from esgroup.stopping.values import looks_noisy
 from esgroup.strategies.base import Drawn, Indices, Strategy, Told, on_plateau
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from esgroup.running.result import SearchResult
-    from esgroup.search.snapshot import Parts
     from esgroup.space import Space
 
 
 @checks.explained
 @documented
-class Searcher:
+class Searcher(VisibleSearch):
     """Search for the minimum of a function by asking for points and telling their values.
 
     All values told count, those of points never asked as well: the distribution moves as soon as `popsize` values are
@@ -91,6 +89,11 @@ class Searcher:
     True
     """
 
+    rules: tuple[Rule, ...] = ()
+    accepts: Callable[[Any], bool] | None = None  # of a point as users see it: all others are not handed out
+    _spare: Drawn | None = None  # whose arrays may be used again
+    _looked: tuple[Strategy | None, Any] = None, ()  # the rules that it has besides, and for which strategy
+
     def __init__(
         self,
         start: Any,
@@ -120,22 +123,19 @@ class Searcher:
         restarts: Literal["ipop", "bipop"] | Restarts | None = None,
     ) -> None:
         given = locals()
-        self.rules: tuple[Rule, ...] = as_rules(stop)
+        self.rules = as_rules(stop)
         self.limits = parse_limits(max_evals, max_iters, max_time, target)
         if isinstance(start, Searcher):
             start = arguments.Inherited(start.strategy, start.state)
         self.rng = arguments.generator(rng)
         ranking = arguments.ranking_for(constraints, equalities, constraint_tol)
         strategy = arguments.strategy_for(start, sigma0, chosen(given), self.limits, ranking)
-        self.strategy: Strategy = strategy
-        self.state: Any = strategy.start(self.rng)
+        self.strategy = strategy
+        self.state = strategy.start(self.rng)
         self.ledger = Ledger(self.strategy.shape, ranking)
-        self.accepts: Callable[[Any], bool] | None = None  # of a point as users see it: all others are not handed out
         self.structure_note = self.strategy.traits.note
         self.model_note = "" if strategy is start else models.note(model, strategy)
-        self._first_spread = self.strategy.view(self.state).spread()
-        self._spare: Drawn | None = None  # whose arrays may be used again
-        self._looked: tuple[Strategy | None, Any] = None, ()  # the rules that it has besides, and for which strategy
+        self.first_spread = self.strategy.view(self.state).spread()
         self.noted: dict[str, str] = {}  # reasons to stop that are not its own
         repeated = as_restarts(restarts)
         self.runs = None if repeated is None else Runs(repeated, strategy, self.rng.spawn(1)[0])
@@ -254,7 +254,7 @@ class Searcher:
         self.strategy, self.rng = strategy, rng
         self.state = strategy.start(rng)
         self.structure_note = strategy.traits.note
-        self._first_spread, self._spare = strategy.view(self.state).spread(), None
+        self.first_spread, self._spare = strategy.view(self.state).spread(), None
 
     def inject(self, X: Any) -> None:
         """Put points into the next asks, in place of samples.
@@ -403,7 +403,7 @@ class Searcher:
     def _tell_values(self, points: Array, outcomes: Array, ids: Any, *, earlier: bool = False) -> None:
         """Tell the strategy values that end no generation."""
         none = np.empty((0, 0)), np.empty(0, dtype=np.int64)
-        told = self._with_values(Told(*none, first=self._first_spread, earlier=earlier), points, outcomes, ids)
+        told = self._with_values(Told(*none, first=self.first_spread, earlier=earlier), points, outcomes, ids)
         self.state = self.strategy.update(self.state, told)
 
     def _with_values(self, told: Told, points: Array, outcomes: Array, ids: Any) -> Told:
@@ -425,9 +425,9 @@ class Searcher:
         ranked = scores[order].tolist()  # a list is quicker to look into
         ledger.count(points, new, failed=ranked[-1] != ranked[-1])
         if ranked[0] == ranked[0]:
-            plateau = on_plateau(ranked, strategy, self.state, self._first_spread)
+            plateau = on_plateau(ranked, strategy, self.state, self.first_spread)
             failed = 0 if ranked[-1] == ranked[-1] else sum(value != value for value in ranked)
-            first, median = self._first_spread, ranked[len(ranked) // 2]
+            first, median = self.first_spread, ranked[len(ranked) // 2]
             least = ranked[0] if best is None else best
             told = Told(local, order, plateau, tags, memo, first, failed, least, record, median)
             if strategy.traits.every_value:
@@ -448,155 +448,10 @@ class Searcher:
             local = drawn.local if same else self._local(drawn.points)
             asked.drawn = Drawn(drawn.points, local, drawn.tags if same else None)
         spread = strategy.view(state).spread()
-        if spread.shape != self._first_spread.shape:  # it searches other coordinates: the comparison begins here
-            self._first_spread = spread
+        if spread.shape != self.first_spread.shape:  # it searches other coordinates: the comparison begins here
+            self.first_spread = spread
 
-    # ---- what is known ------------------------------------------------------------------------------------------
-
-    @property
-    def popsize(self) -> int:
-        """Values in a generation."""
-        return self.strategy.popsize
-
-    @property
-    def batch_size(self) -> int:
-        """Points that `ask` returns if `max_evals` leaves as many: `popsize`, unless the strategy varies it."""
-        strategy = self.strategy
-        batch = strategy.view(self.state).batch if strategy.traits.in_parts else None
-        return strategy.popsize if batch is None else batch
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
-        return self.strategy.shape
-
-    @property
-    def dim(self) -> int:
-        """Numbers in a point."""
-        return math.prod(self.strategy.shape)
-
-    @property
-    def structure(self) -> Any:
-        """The group of the square root A; over other spaces the distribution in a few words."""
-        return self.strategy.traits.structure
-
-    @property
-    def mean(self) -> Array:
-        """The mean of the distribution, as a feasible point: an array; `result.xmean` is as users see points."""
-        return self.strategy.mean(self.state)
-
-    @property
-    def stds(self) -> Array:
-        """Standard deviation of every entry of a point, 0 where it is fixed."""
-        return self.strategy.stds(self.state)
-
-    @property
-    def labels(self) -> list[str] | None:
-        """Names of the entries of `mean` and `stds`, if they have any."""
-        return self.strategy.domain.labels
-
-    @property
-    def sigma(self) -> float:
-        """The overall step size: the geometric mean of the standard deviations of what is searched."""
-        return self.strategy.view(self.state).sigma()
-
-    @property
-    def axis_ratio(self) -> float:
-        """Longest to shortest axis of the distribution; beyond 100 coordinates that of single coordinates."""
-        return self.strategy.view(self.state).axis_ratio()
-
-    @property
-    def nfev(self) -> int:
-        """Evaluations that were told."""
-        return self.ledger.nfev
-
-    @property
-    def nit(self) -> int:
-        """Generations that have ended."""
-        strategy, began = self.strategy, self.ledger.began
-        own = strategy.view(self.state).generations if strategy.traits.in_parts else None
-        return began.generations + (self.ledger.nit - began.nit if own is None else own)
-
-    @property
-    def restart(self) -> int:
-        """Restarts so far."""
-        return self.ledger.run
-
-    @property
-    def nfailed(self) -> int:
-        """Evaluations that failed: their value was NaN."""
-        return self.ledger.nfailed
-
-    @property
-    def best_x(self) -> Any:
-        """The best point told, None before there is one."""
-        best, strategy = self.ledger.best_x, self.strategy
-        return strategy.domain.to_user(best[None])[0] if strategy.domain.converts and best is not None else best
-
-    @property
-    def best_f(self) -> float:
-        """The best value told, NaN before there is one."""
-        return self.ledger.best_f
-
-    @property
-    def ranking(self) -> Ranking:
-        """What is told beside values, and which points are better."""
-        return self.ledger.ranking
-
-    @property
-    def best_outcome(self) -> Array | None:
-        """The best value with what was told beside it, None before there is one."""
-        return self.ledger.best
-
-    @property
-    def constraints(self) -> AugmentedLagrangian | None:
-        """What the search knows of its constraints in general: their number, equalities and tolerance."""
-        return self.ledger.ranking.constraints
-
-    @property
-    def best_constraints(self) -> Array | None:
-        """The constraints of the best point, None without constraints or values."""
-        best = self.ledger.best
-        return None if best is None or len(best) == 1 else best[1:]
-
-    @property
-    def feasible(self) -> bool:
-        """Whether the best point fulfils all constraints within their tolerance."""
-        return self.ledger.feasible
-
-    @property
-    def multipliers(self) -> Array | None:
-        """Lagrange multipliers of the constraints, positive where active; of equalities with either sign.
-
-        With restarts they are those of the run that has found the best point.
-        """
-        ledger, runs = self.ledger, self.runs
-        if runs is not None and runs.found_best(self):
-            return runs.multipliers
-        return ledger.ranking.multipliers(ledger.standing)
-
-    @property
-    def generation_best(self) -> float:
-        """The best value of the last generation, or of the last part of one; NaN if all of it failed."""
-        record = self.ledger.record
-        return record.best[-1] if record.best and not record.failed_in_a_row else math.nan
-
-    @property
-    def seconds(self) -> float:
-        """Time since the search began, that before `save` included and that between `save` and `load` not."""
-        return self.ledger.clock.seconds
-
-    @property
-    def noisy(self) -> bool:
-        """Whether the values look noisy, or rugged: the best of each generation varies about one level at random."""
-        return looks_noisy(self.ledger.record)
-
-    @property
-    def result_fields(self) -> dict[str, Any]:
-        """What the result of a search over this space has besides, by name: nothing over vectors."""
-        return self.strategy.view(self.state).fields()
-
-    record = property(attrgetter("ledger.record"), doc="Best and median values of the generations so far.")
+    # ---- the end -------------------------------------------------------------------------------------------------
 
     def stop(self) -> dict[str, str]:
         """Return why the search should end, by name: empty while it runs. Asking and telling still work afterwards.
@@ -638,7 +493,7 @@ class Searcher:
         from esgroup.files import npz
         from esgroup.search import snapshot
 
-        npz.write(path, snapshot.KIND, *snapshot.parts_to_file(self.parts))
+        npz.write(path, snapshot.KIND, *snapshot.to_file(self))
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, stop: Stop = (), restarts: Restarts | None = None) -> Self:
@@ -670,7 +525,7 @@ class Searcher:
         from esgroup.search import snapshot
 
         with npz.reading(path, snapshot.KIND) as (header, arrays):
-            search = cls.from_parts(snapshot.parts_from_file(header, arrays))
+            search = snapshot.from_file(cls, header, arrays)
         search.rules = as_rules(stop)
         if restarts is not None and search.runs is not None:
             search.runs.restarts = as_restarts(restarts)
@@ -679,24 +534,6 @@ class Searcher:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_spare": None, "_looked": (None, ())}
 
-    @property
-    def parts(self) -> Parts:
-        """All that the search is composed of, for a file."""
-        from esgroup.search.snapshot import Parts
-
-        limits, notes = self.limits, (self.structure_note, self.model_note)
-        return Parts(self.strategy, self.state, self.ledger, limits, self.rng, self._first_spread, *notes, self.runs)
-
-    @classmethod
-    def from_parts(cls, parts: Parts) -> Self:
-        """Put a search together from its parts."""
-        search = cls.__new__(cls)
-        search.strategy, search.state, search.ledger, search.limits, search.rng = parts[:5]
-        search._first_spread, search.structure_note, search.model_note, search.runs = parts[5:]
-        search.noted = {}
-        search.accepts = search._spare = None
-        search.rules, search._looked = (), (None, ())
-        return search
 
 
 def _ids(found: Sequence[Found | None]) -> Indices:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esgroup import checks
-from esgroup.checks import Array
 from esgroup.files import objects
 from esgroup.files.checked import (
     CheckpointError,
@@ -30,35 +29,26 @@ from esgroup.stopping.values import Look
 from esgroup.strategies.base import Drawn, Strategy
 from esgroup.strategies.registry import register_all
 
+if TYPE_CHECKING:
+    from esgroup.search.searcher import Searcher
+
 KIND = "searcher"  # of the file
+
+S = TypeVar("S", bound="Searcher")
 
 Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
 
-class Parts(NamedTuple):
-    """What a Searcher is composed of."""
-
-    strategy: Strategy
-    state: Any
-    ledger: Ledger
-    limits: Limits
-    rng: np.random.Generator
-    first_spread: Array
-    note: str
-    model_note: str
-    runs: Runs | None
-
-
 # ---- to JSON and arrays -----------------------------------------------------------------------------------------
 
 
-def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
+def to_file(search: Searcher) -> tuple[Header, Arrays]:
     """The header and the arrays of a search, the points that are out included."""
-    ledger, record = parts.ledger, parts.ledger.record
-    strategy, arrays = described(parts.strategy)
-    arrays |= flattened("state", parts.state)
-    arrays |= {"first_spread": parts.first_spread, "injected": ledger.injected}
+    ledger, record = search.ledger, search.ledger.record
+    strategy, arrays = described(search.strategy)
+    arrays |= flattened("state", search.state)
+    arrays |= {"first_spread": search.first_spread, "injected": ledger.injected}
     arrays |= {"record/best": np.array(record.best), "record/median": np.array(record.median)}
     if ledger.best_x is not None and ledger.best is not None:
         arrays |= {"best_x": ledger.best_x, "best": ledger.best}
@@ -72,9 +62,9 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
         arrays |= {f"pool/{i}/{name}": value for name, value in samples._asdict().items()}
     header = {
         "strategy": strategy,
-        "note": parts.note,
-        "model_note": parts.model_note,
-        "limits": parts.limits._asdict(),
+        "note": search.structure_note,
+        "model_note": search.model_note,
+        "limits": search.limits._asdict(),
         "nfev": ledger.nfev,
         "nit": ledger.nit,
         "nfailed": ledger.nfailed,
@@ -86,12 +76,12 @@ def parts_to_file(parts: Parts) -> tuple[Header, Arrays]:
         "looks": {name: [look.reasons, look.nit] for name, look in record.looks.items()},
         "run": ledger.run,
         "began": ledger.began._asdict(),
-        "runs": None if parts.runs is None else _runs_to_file(parts.runs, arrays),
+        "runs": None if search.runs is None else _runs_to_file(search.runs, arrays),
         "asked": [[asked.nit, asked.run] for asked in ledger.asked],
         "last": None if ledger.last is None else ledger.asked.index(ledger.last),
         "lag": ledger.lag,
         "pool": len(ledger.pool),
-        "rng": generator_to_json(parts.rng),
+        "rng": generator_to_json(search.rng),
     }
     return header, arrays
 
@@ -128,24 +118,28 @@ def _drawn_arrays(name: str, drawn: Drawn) -> Arrays:
 # ---- and back ---------------------------------------------------------------------------------------------------
 
 
-def parts_from_file(header: Header, arrays: Arrays) -> Parts:
-    """The parts that were stored; ValueError or one of its kind if they do not make a search."""
+def from_file(kind: type[S], header: Header, arrays: Arrays) -> S:
+    """The search that was stored; ValueError or one of its kind if it is none."""
     register_all()
     strategy = objects.build(entry(header, "strategy", dict), arrays)
     if not isinstance(strategy, Strategy):
         raise CheckpointError(f"the header's strategy must be one, got {type(strategy).__name__}")
-    state = strategy.checked(rebuilt("state", arrays, strategy.start()))
-    first = finite_array(arrays, "first_spread", strategy.view(state).spread().shape)
+    search = kind.__new__(kind)
+    search.strategy = strategy
+    search.state = state = strategy.checked(rebuilt("state", arrays, strategy.start()))
+    search.first_spread = finite_array(arrays, "first_spread", strategy.view(state).spread().shape)
     limits = entry(header, "limits", dict)
     if set(limits) != set(Limits._fields):
         raise CheckpointError(f"the header's limits must be {', '.join(Limits._fields)}, got {', '.join(limits)}")
-    rng = generator_from_json(entry(header, "rng", dict))
+    search.limits = parse_limits(**limits)
+    search.rng = generator_from_json(entry(header, "rng", dict))
     width = strategy.local(state, strategy.mean(state)[None]).shape[1]
-    ledger = _ledger(strategy.shape, width, header, arrays)
-    notes = entry(header, "note", str), entry(header, "model_note", str)
+    search.ledger = _ledger(strategy.shape, width, header, arrays)
+    search.structure_note, search.model_note = entry(header, "note", str), entry(header, "model_note", str)
     runs = optional_entry(header, "runs", dict)
-    kept = None if runs is None else _runs_from_file(runs, ledger, arrays)
-    return Parts(strategy, state, ledger, parse_limits(**limits), rng, first, *notes, kept)
+    search.runs = None if runs is None else _runs_from_file(runs, search.ledger, arrays)
+    search.noted = {}
+    return search
 
 
 def _runs_from_file(stored: Header, ledger: Ledger, arrays: Arrays) -> Runs:

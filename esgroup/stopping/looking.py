@@ -40,7 +40,7 @@ def look_at(search: Any, totals: Any) -> dict[str, str]:
     for rule in budget_rules(totals.limits):
         if answer := rule.look(totals):
             found |= _by_name(rule.name, answer)
-    strategy, ledger, state, first = search.strategy, search.ledger, search.state, search._first_spread
+    strategy, ledger, state, first = search.strategy, search.ledger, search.state, search.first_spread
     nit, looks = ledger.nit - ledger.began.nit, ledger.record.looks
     if search._looked[0] is not strategy:
         search._looked = strategy, rules_of(strategy)

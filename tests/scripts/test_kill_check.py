@@ -51,8 +51,12 @@ unfinished.Unfinished.restore = restore
 
 GENERATOR_LOST = """
 import numpy
-whole = snapshot.parts_from_file
-snapshot.parts_from_file = lambda *of: whole(*of)._replace(rng=numpy.random.default_rng(1))
+whole = snapshot.from_file
+def from_file(*of):
+    search = whole(*of)
+    search.rng = numpy.random.default_rng(1)
+    return search
+snapshot.from_file = from_file
 """
 
 NEVER_WRITTEN = """

@@ -63,9 +63,12 @@ def forget_descriptions() -> None:
     _descriptions.clear()
 
 
+_PARTS = ("strategy", "state", "ledger", "limits", "rng", "first_spread", "structure_note", "model_note", "runs")
+
+
 def everything(search: Searcher) -> dict[str, Any]:
     """All parts of a search, and which of equal points that are out would be told next."""
-    parts = {name: frozen(part) for name, part in search.parts._asdict().items()}
+    parts = {name: frozen(getattr(search, name)) for name in _PARTS}
     out = [getattr(asked, "drawn", asked).points for asked in search.ledger.asked]
     if out and len(keys(np.concatenate(out))) > len(set(keys(np.concatenate(out)))):
         probe = copy.deepcopy(search)

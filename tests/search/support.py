@@ -118,7 +118,7 @@ def dense_root(search: Searcher) -> Array:
 
 def first_spread(search: Searcher) -> Array:
     """The standard deviations with which a search began."""
-    return search._first_spread
+    return search.first_spread
 
 
 # ---- the whole of a search ----------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def first_spread(search: Searcher) -> Array:
 
 def everything(search: Searcher) -> tuple[str, dict[str, tuple[str, tuple[int, ...], bytes]]]:
     """Everything that determines how a search continues, bit by bit, apart from the time."""
-    header, arrays = snapshot.parts_to_file(search.parts)
+    header, arrays = snapshot.to_file(search)
     header = {name: value for name, value in header.items() if name not in ("seconds", "looks")}  # as asked for
     bits = {name: (str(a.dtype), a.shape, np.ascontiguousarray(a).tobytes()) for name, a in arrays.items()}
     return json.dumps(header, sort_keys=True), bits
