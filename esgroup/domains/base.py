@@ -253,12 +253,10 @@ class Affine(Domain):
         return len(self.shift)
 
     def decode(self, y: Array) -> Array:
-        points: Array = self.shift + self.scale * y
-        return points
+        return self.shift + self.scale * y
 
     def encode(self, points: Array, near: Array | None = None) -> Array:
-        y: Array = (points - self.shift) / self.scale
-        return y
+        return (points - self.shift) / self.scale
 
     def stds(self, mean: Array, stds: Array) -> Array:
         return self.scale * stds

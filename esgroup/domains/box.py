@@ -364,8 +364,7 @@ def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
     """Return the nearest point within the bounds that is integer where it must be."""
     whole = make_box(np.zeros(len(x)), integer=integer).integer
     lower, upper, _ = parse_bounds(bounds, len(x))
-    inside: Array = np.clip(np.where(whole, np.rint(x), x), *whole_bounds(lower, upper, whole))
-    return inside
+    return np.clip(np.where(whole, np.rint(x), x), *whole_bounds(lower, upper, whole))
 
 
 def _parse_fixed(fixed: Any, point: Array) -> Mask:
@@ -419,8 +418,7 @@ def _default_steps(x0: Array, lower: Array, upper: Array, fixed: Mask, integer: 
 
 def _ranged(lower: Array, upper: Array) -> Mask:
     """Which coordinates have bounds that say something about the scale."""
-    wide: Mask = upper - lower < _NO_RANGE
-    return wide
+    return upper - lower < _NO_RANGE
 
 
 def unresolved(x: Any, steps: Any) -> Any:

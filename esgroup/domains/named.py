@@ -135,8 +135,7 @@ class Named(Domain):
         return self.space.is_conditional and not self.all_real
 
     def active(self, points: Array) -> Mask:
-        on: Mask = self.space.active(points)[:, self._searched]
-        return on
+        return self.space.active(points)[:, self._searched]
 
     def stds(self, mean: Array, stds: Array) -> Array:
         """Return standard deviations, those of logarithms where log=True; of choices the chance of another option."""

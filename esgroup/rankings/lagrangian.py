@@ -219,8 +219,7 @@ class AugmentedLagrangian(Ranking):
 
     def violations(self, constraints: Array) -> Array:
         """Return by how much each constraint is violated, in its own units, for rows of constraints."""
-        violated: Array = np.where(self.is_equality, np.abs(constraints), np.maximum(constraints, 0.0))
-        return violated
+        return np.where(self.is_equality, np.abs(constraints), np.maximum(constraints, 0.0))
 
     def violation(self, constraints: Array) -> Array:
         """Return one number for each row of constraints, by which points are compared: 0 for a feasible one.
