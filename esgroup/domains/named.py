@@ -176,12 +176,6 @@ class Named(Domain):
     def labels(self) -> list[str]:
         return self.space.labels
 
-    def are_pairs(self, told: Any) -> bool:
-        if not isinstance(told, (list, tuple)) or not told:
-            return False
-        first = told[0]
-        return isinstance(first, (list, tuple)) and len(first) == 2 and isinstance(first[0], Mapping)
-
     # ---- what helps a search ------------------------------------------------------------------------------------
 
     @cached_property

@@ -47,14 +47,6 @@ class Ranking(ABC):
 
     columns: int = 0  #: how many numbers are told beside a value
     by_values: ClassVar[bool] = False  #: whether scores are the values themselves: then models of values rank as well
-    # Which of these hooks a class fills: a search looks here rather than make calls that do nothing.
-    remembers: ClassVar[bool] = False
-    places: ClassVar[bool] = False
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.remembers = cls.counted is not Ranking.counted
-        cls.places = cls.placed is not Ranking.placed
 
     # ---- must ---------------------------------------------------------------------------------------------------
 
@@ -154,7 +146,4 @@ class Ranking(ABC):
 
 def register(cls: R) -> R:
     """Let searches with a class of rankings be saved under its name; usable as a class decorator."""
-    if not (isinstance(cls, type) and issubclass(cls, Ranking)):
-        raise TypeError(f"cls must be a class derived from Ranking, got {cls!r}")
-    objects.register_class(cls)
-    return cls
+    return objects.register_derived(cls, Ranking)

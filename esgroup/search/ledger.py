@@ -235,8 +235,7 @@ class Ledger:
         self.nfev += len(outcomes)
         if math.isnan(outcomes.item(outcomes.argmin())):  # NaN comes first
             self.nfailed += int(np.count_nonzero(np.isnan(outcomes[:, 0])))
-        if self.ranking.remembers:
-            self.standing = self.ranking.counted(self.standing, points, outcomes)
+        self.standing = self.ranking.counted(self.standing, points, outcomes)
         if (i := self.ranking.best(outcomes, self.best)) is not None:
             self.set_best(points[i].copy(), outcomes[i].copy())
 

@@ -217,14 +217,13 @@ class Searcher:
             self.state = strategy.asked(self.state, ids_of(drawn))
         ledger.clock.hand_over(since)
         shown = points[:]  # a view, which cannot be made writeable again
-        return strategy.domain.to_user(shown) if strategy.domain.converts else shown
+        return strategy.domain.to_user(shown)
 
     def _draw(self, n: int, spare: Drawn | None = None) -> Drawn:
         """n points of the present distribution, some of which the ranking may have chosen."""
         strategy, ledger = self.strategy, self.ledger
         drawn = strategy.sample(self.state, n, self.rng, spare)
-        if ledger.ranking.places:
-            drawn = ledger.ranking.placed(ledger.standing, drawn, strategy, self.state)
+        drawn = ledger.ranking.placed(ledger.standing, drawn, strategy, self.state)
         if self.accepts is None:
             return drawn
         return feasible.accepted(strategy, self.state, self.rng, drawn, self.accepts, ledger.best_x)
@@ -525,7 +524,7 @@ class Searcher:
     def best_x(self) -> Any:
         """The best point told, None before there is one."""
         best, strategy = self.ledger.best_x, self.strategy
-        return strategy.domain.to_user(best[None])[0] if strategy.domain.converts and best is not None else best
+        return None if best is None else strategy.domain.to_user(best[None])[0]
 
     @property
     def best_f(self) -> float:

@@ -142,7 +142,4 @@ def forgotten(judged: Array) -> Array:
 
 def register(cls: S) -> S:
     """Let searches with a surrogate of your own be saved and loaded; usable as a class decorator."""
-    if not (isinstance(cls, type) and issubclass(cls, Surrogate)):
-        raise TypeError(f"cls must be a class derived from Surrogate, got {cls!r}")
-    objects.register_class(cls)
-    return cls
+    return objects.register_derived(cls, Surrogate)
