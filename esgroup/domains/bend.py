@@ -73,9 +73,16 @@ class Bend:
     def nearest_image(self, y: Array, to: Array) -> Array:
         """Return, for rows y, the y' nearest to a point among all with out(y') = out(y)."""
         columns = np.nonzero(np.isfinite(self.lower) | np.isfinite(self.upper))[0]
-        frame = self._seen(columns, np.isneginf(self.lower)[columns])
+        sign, low, _, near, _ = frame = self._seen(columns, np.isneginf(self.lower)[columns])
+        mirror, bounded = low - near, y[..., columns]
+        s, t = sign * bounded - mirror, sign * to[columns] - mirror
+        period = np.where(np.isinf(frame.width), 0.0, 2 * frame.width)
+        turns = 1 / np.where(period > 0, period, math.inf)
+        same = s + period * np.round((t - s) * turns)
+        mirrored = -s + period * np.round((t + s) * turns)
+        nearest = np.where(np.abs(same - t) <= np.abs(mirrored - t), same, mirrored)
         image = y.copy()
-        image[..., columns] = _nearest_image(frame, y[..., columns], to[columns])
+        image[..., columns] = np.where(nearest == s, bounded, sign * (mirror + nearest))
         return image
 
     def nearest_mirror(self, to: Array) -> Array:
@@ -114,13 +121,9 @@ class Bend:
         """Return coordinates seen from their lower bounds, or from the upper ones where `turned`."""
         lower, upper = self.lower[columns], self.upper[columns]
         at_lower, at_upper = self.lower_margin[columns], self.upper_margin[columns]
-        return Edge(
-            np.where(turned, -1.0, 1.0),
-            np.where(turned, -upper, lower),
-            np.where(turned, -lower, upper),
-            np.where(turned, at_upper, at_lower),
-            np.where(turned, at_lower, at_upper),
-        )
+        low, high = np.where(turned, (-upper, -lower), (lower, upper))
+        near, far = np.where(turned, (at_upper, at_lower), (at_lower, at_upper))
+        return Edge(np.where(turned, -1.0, 1.0), low, high, near, far)
 
 
 def _bent(frame: Edge, y: Array) -> Array:
@@ -136,15 +139,3 @@ def _bent(frame: Edge, y: Array) -> Array:
         x = np.where(s < 2 * near, low + near * (s / (2 * near)) ** 2, x)  # of ratios of at most 1: monotone
     turned_back: Array = sign * x
     return turned_back
-
-
-def _nearest_image(frame: Edge, y: Array, to: Array) -> Array:
-    (sign, low, _, near, _), width = frame, frame.width
-    mirror = low - near
-    s, t = sign * y - mirror, sign * to - mirror
-    period = np.where(np.isinf(width), 0.0, 2 * width)
-    turns = 1 / np.where(period > 0, period, math.inf)
-    same = s + period * np.round((t - s) * turns)
-    mirrored = -s + period * np.round((t + s) * turns)
-    nearest = np.where(np.abs(same - t) <= np.abs(mirrored - t), same, mirrored)
-    return np.where(nearest == s, y, sign * (mirror + nearest))
