@@ -117,13 +117,17 @@ class Bend:
     def _inner(self) -> tuple[Array, Array]:
         return self.lower + self.lower_margin, self.upper - self.upper_margin
 
+    @cached_property
+    def _edges(self) -> Array:
+        """What an `Edge` has, (5, 2 dim): seen from the lower bounds, then from the upper ones."""
+        lower, upper, at_lower, at_upper = self.lower, self.upper, self.lower_margin, self.upper_margin
+        from_lower = np.ones(len(lower)), lower, upper, at_lower, at_upper
+        from_upper = -np.ones(len(lower)), -upper, -lower, at_upper, at_lower
+        return np.hstack([from_lower, from_upper])
+
     def _seen(self, columns: NDArray[np.int64], turned: NDArray[np.bool_]) -> Edge:
         """Return coordinates seen from their lower bounds, or from the upper ones where `turned`."""
-        lower, upper = self.lower[columns], self.upper[columns]
-        at_lower, at_upper = self.lower_margin[columns], self.upper_margin[columns]
-        low, high = np.where(turned, (-upper, -lower), (lower, upper))
-        near, far = np.where(turned, (at_upper, at_lower), (at_lower, at_upper))
-        return Edge(np.where(turned, -1.0, 1.0), low, high, near, far)
+        return Edge(*self._edges.take(columns + len(self.lower) * turned, axis=1))
 
 
 def _bent(frame: Edge, y: Array) -> Array:
