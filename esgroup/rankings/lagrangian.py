@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.domains.box import parse_mask
 from esgroup.files.checked import array as stored_array
 from esgroup.files.checked import finite_array
 from esgroup.rankings.base import Ranking, Scored, register
@@ -175,25 +176,17 @@ class AugmentedLagrangian(Ranking):
         return LagrangianState(*first, none, np.empty((0, 1 + m)), none, np.zeros(()))
 
     def read_state(self, arrays: Mapping[str, NDArray[Any]], shape: tuple[int, ...]) -> LagrangianState:
-        m = self.number
+        first = self.start(shape)
         points, inner = (finite_array(arrays, name, (None, *shape)) for name in ("points", "inner"))
         if len(inner) > 1:
             raise ValueError(f"inner must be one point at most, got {len(inner)}")
-        units = stored_array(arrays, "units", (1 + m,))
+        outcomes = finite_array(arrays, "outcomes", (len(points), 1 + self.number))
+        units = stored_array(arrays, "units", first.units.shape)
         if not (np.isnan(units).all() or (np.isfinite(units) & (units > 0)).all()):
             raise ValueError(f"units must be positive numbers, got {units}")
-        return LagrangianState(
-            finite_array(arrays, "multipliers", (m,)),
-            finite_array(arrays, "penalties", (m,)),
-            finite_array(arrays, "trend", (m,)),
-            finite_array(arrays, "travel", (m,)),
-            units,
-            finite_array(arrays, "margin", (1,)),
-            points,
-            finite_array(arrays, "outcomes", (len(points), 1 + m)),
-            inner,
-            finite_array(arrays, "age", ()),
-        )
+        others = ("multipliers", "penalties", "trend", "travel", "margin", "age")
+        read = {name: finite_array(arrays, name, getattr(first, name).shape) for name in others}
+        return LagrangianState(**read, units=units, points=points, outcomes=outcomes, inner=inner)
 
     def counted(self, state: LagrangianState, points: Array, outcomes: Array) -> LagrangianState:
         good = np.isfinite(outcomes).all(axis=1)
@@ -464,22 +457,18 @@ def _units(outcomes: Array) -> Array:
 
 def _tolerance(tolerance: Any, number: int) -> float | tuple[float, ...]:
     """Check a tolerance, or one for each constraint."""
+    found: float | tuple[float, ...]
     if np.ndim(tolerance) == 0:
-        if checks.real_number("constraint_tol", tolerance) < 0:
-            raise ValueError(f"constraint_tol must not be negative, got {tolerance}")
-        return float(tolerance)
-    several = checks.real_array("constraint_tol", tolerance, (None,))
-    if len(several) != number:
-        raise ValueError(f"constraint_tol must be one number or {number}, one for each constraint, got {len(several)}")
-    if (several < 0).any():
-        raise ValueError(f"constraint_tol must not be negative, got {several.min()}")
-    return tuple(several.tolist())
+        found = checks.real_number("constraint_tol", tolerance)
+    else:
+        name = "constraint_tol (one number, or one for each constraint)"
+        found = tuple(checks.real_array(name, tolerance, (number,)).tolist())
+    if np.min(found) < 0:
+        raise ValueError(f"constraint_tol must not be negative, got {found}")
+    return found
 
 
 def _indices(equalities: Any, number: int) -> tuple[int, ...]:
-    """Check indices of equality constraints."""
-    entries = [equalities] if isinstance(equalities, (int, np.integer)) else list(equalities)
-    if len(entries) == number and all(isinstance(entry, (bool, np.bool_)) for entry in entries):
-        return tuple(i for i, entry in enumerate(entries) if entry)
-    found = [checks.whole_number("an index in equalities", i, least=-number, most=number - 1) % number for i in entries]
-    return tuple(sorted(set(found)))
+    """Check indices of equality constraints, or one index."""
+    entries = [equalities] if isinstance(equalities, (int, np.integer)) else equalities
+    return tuple(np.flatnonzero(parse_mask("equalities", entries, number)).tolist())

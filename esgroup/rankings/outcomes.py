@@ -43,14 +43,12 @@ def _numbers(fitness: Any, n: int) -> Array:
         if n != 1:
             raise ValueError(f"{_WANTED}, got {fitness!r}")
         fitness = [fitness]
-    return np.array([_number(value, i) for i, value in enumerate(fitness)], dtype=np.float64)
-
-
-def _number(value: Any, i: int) -> float:
-    found = number(value)
-    if found is None:
-        raise ValueError(f"fitness[{i}] must be a real number (NaN if that run failed), got {value!r}")
-    return found
+    found = []
+    for i, value in enumerate(fitness):
+        found.append(number(value))
+        if found[-1] is None:
+            raise ValueError(f"fitness[{i}] must be a real number (NaN if that run failed), got {value!r}")
+    return np.array(found, dtype=np.float64)
 
 
 def number(value: Any) -> float | None:
@@ -110,15 +108,10 @@ def rows(fitness: Any, beside: Any, n: int, m: int) -> Array:
 def _taken_apart(fitness: Any, n: int, m: int) -> tuple[list[Any], list[tuple[float, ...]]]:
     """Values and what is told beside them, from `Evaluated`; what has no value has nothing beside it."""
     told = list(fitness) if isinstance(fitness, (list, tuple, np.ndarray)) else [fitness]
-    numbers_told, beside = [], []
-    for one in told:
-        if not (isinstance(one, Evaluated) or _failed(one)):
-            raise ValueError(f"constraints must be told beside values, as an array of shape ({n}, {m}), got None")
-        numbers_told.append(one.value if isinstance(one, Evaluated) else one)
-        beside.append(one.beside if isinstance(one, Evaluated) else (math.nan,) * m)
-    return numbers_told, beside
-
-
-def _failed(value: Any) -> bool:
-    found = number(value)
-    return found is not None and math.isnan(found)
+    for i, one in enumerate(told):
+        if not isinstance(one, Evaluated):
+            value = number(one)
+            if value is None or not math.isnan(value):
+                raise ValueError(f"constraints must be told beside values, as an array of shape ({n}, {m}), got None")
+            told[i] = Evaluated(one, (math.nan,) * m)
+    return [one.value for one in told], [one.beside for one in told]
