@@ -129,9 +129,7 @@ class Domain(ABC):
 
     def are_pairs(self, told: Any) -> bool:
         """Whether the one argument of `tell` is [(point, value), ...] and not a list of values."""
-        if not isinstance(told, (list, tuple)) or not told:
-            return False
-        first = told[0]
+        first = told[0] if isinstance(told, (list, tuple)) and told else None
         if not isinstance(first, (list, tuple)) or len(first) != 2:
             return False
         point, value = first

@@ -216,9 +216,7 @@ class Box(Domain):
         The largest ones are a third of the range (1/2 for integers if that is more). Samples of wider distributions are
         nearly uniform: a search between mirrors would not notice that its step size grows without bound.
         """
-        least = None
-        if self._whole.size:
-            least = np.where(self.integer[self.free], margin(self.size, popsize), 0.0)
+        least = np.where(self.integer[self.free], margin(self.size, popsize), 0.0) if self._whole.size else None
         return Limits(None, least, None if np.isinf(self._most_steps).all() else self._most_steps)
 
     def stds(self, mean: Array, stds: Array) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from esgroup.files import objects
 from esgroup.files.checked import array as stored_array
 from esgroup.rankings.outcomes import rows, values
 from esgroup.strategies.base import Drawn, Indices, Strategy
-
-if TYPE_CHECKING:
-    from esgroup.rankings.lagrangian import AugmentedLagrangian
 
 R = TypeVar("R", bound="type[Ranking]")
 
@@ -78,11 +75,6 @@ class Ranking(ABC):
     def about(self) -> str:
         """The ranking in a few words."""
         return repr(self)
-
-    @property
-    def constraints(self) -> AugmentedLagrangian | None:
-        """What `Searcher.constraints` shows: a ranking by constraints itself."""
-        return None
 
     def outcomes(self, fitness: Any, beside: Any, n: int) -> Array:
         """Check what was told of n points, and return the rows (n, 1 + columns)."""

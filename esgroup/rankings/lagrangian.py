@@ -89,24 +89,11 @@ class LagrangianState(NamedTuple):
     inner: Array  # (1, *shape): a point to try in the next generation; or (0, *shape)
     age: Array  # generations so far
 
-    @property
-    def scaled(self) -> Array:
-        """The outcomes in the units of the state."""
-        return self.in_units(self.outcomes)
-
     def in_units(self, outcomes: Array) -> Array:
         """Values and constraints divided by their units, once there are any."""
         with np.errstate(over="ignore"):
             divided: Array = outcomes / np.where(np.isnan(self.units), 1.0, self.units)
         return divided
-
-    @property
-    def true_multipliers(self) -> Array:
-        """Multipliers in the units of f over those of each constraint."""
-        units = np.where(np.isnan(self.units), 1.0, self.units)
-        with np.errstate(over="ignore"):  # in this order 0 stays 0
-            found: Array = self.multipliers * units[0] / units[1:]
-        return found
 
 
 @register
@@ -140,21 +127,15 @@ class AugmentedLagrangian(Ranking):
     def about(self) -> str:
         return f"{self.number} constraints"
 
-    @property
-    def constraints(self) -> AugmentedLagrangian:
-        return self
-
     @cached_property
     def is_equality(self) -> NDArray[np.bool_]:
         """Which constraints are equalities, (m,)."""
-        mask = np.zeros(self.number, dtype=bool)
-        mask[list(self.equalities)] = True
-        return mask
+        return np.isin(np.arange(self.number), self.equalities)
 
     @cached_property
     def tolerances(self) -> Array:
         """The tolerance of each constraint, (m,)."""
-        return np.array(np.broadcast_to(np.asarray(self.tolerance, dtype=np.float64), (self.number,)))
+        return np.full(self.number, self.tolerance, dtype=np.float64)
 
     @cached_property
     def _weights(self) -> Array:
@@ -238,7 +219,11 @@ class AugmentedLagrangian(Ranking):
         return None if first < 0 else int(good[first])
 
     def multipliers(self, state: LagrangianState) -> Array:
-        return state.true_multipliers
+        """Return those in the units of f over those of each constraint."""
+        units = np.where(np.isnan(state.units), 1.0, state.units)
+        with np.errstate(over="ignore"):  # in this order 0 stays 0
+            found: Array = state.multipliers * units[0] / units[1:]
+        return found
 
     def fields(self, best: Array | None, multipliers: Array | None) -> dict[str, Any]:
         row = np.full(1 + self.number, math.nan) if best is None else best
@@ -328,7 +313,7 @@ class AugmentedLagrangian(Ranking):
         if np.isnan(state.units).any() and len(state.outcomes):
             state = state._replace(units=_units(state.outcomes))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # values whose squares are no numbers
-            models = fitted(z, others, state.scaled)
+            models = fitted(z, others, state.in_units(state.outcomes))
             new = self._with_multipliers(self._with_first_penalties(state, models), models)
         if all(np.isfinite(part).all() for part in (new.multipliers, new.penalties, new.trend, new.travel)):
             state = new
@@ -345,7 +330,7 @@ class AugmentedLagrangian(Ranking):
         """
         if not len(state.outcomes):
             return state
-        outcomes = state.scaled
+        outcomes = state.in_units(state.outcomes)
         f, flat = outcomes[:, 0], np.linalg.norm(models.slopes[1:], axis=1) <= _FLAT * np.abs(models.at_mean[1:])
         largest = float(np.abs(f).max())
         constant = float(np.ptp(f)) <= _CONSTANT * largest
@@ -441,10 +426,9 @@ class AugmentedLagrangian(Ranking):
 
     def with_margin(self, state: LagrangianState, constraints: Array) -> LagrangianState:
         """Return the state after an inner point was evaluated: the margin grows if it was not feasible."""
-        least, most = _MARGINS
         outside = bool((self.violations(constraints)[..., ~self.is_equality] > 0).any())
         margin = state.margin * 2 if outside else state.margin / 1.5
-        return state._replace(margin=margin.clip(least, most))
+        return state._replace(margin=margin.clip(*_MARGINS))
 
 
 def _units(outcomes: Array) -> Array:

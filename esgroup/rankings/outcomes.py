@@ -90,16 +90,13 @@ def rows(fitness: Any, beside: Any, n: int, m: int) -> Array:
     except ValueError:  # ragged
         array = np.empty(0, dtype=object)
     real = array.dtype.kind in "fiub" or (array.size and all(isinstance(g, numbers.Real) for g in array.flat))
+    real = real and not isinstance(beside, np.ma.MaskedArray)
     if not m and array.shape != (n, 0):
         raise ValueError("constraints were told, but the search has none: pass their number to Searcher")
-    if not real or isinstance(beside, np.ma.MaskedArray):
-        wanted = f"an array of real numbers of shape ({n}, {m})"
-        raise ValueError(f"constraints must be {wanted}, got {beside!r}")
-    array = array.astype(np.float64)
-    if array.shape == (n,) and m == 1:
-        array = array[:, None]
-    if array.shape != (n, m):
-        raise ValueError(f"constraints must have shape ({n}, {m}), a row for each point, got {array.shape}")
+    if not real or array.shape not in ([(n, m), (n,)] if m == 1 else [(n, m)]):
+        got = f"an array of shape {array.shape}" if real else repr(beside)
+        raise ValueError(f"constraints must be an array of real numbers of shape ({n}, {m}), got {got}")
+    array = array.astype(np.float64).reshape(n, m)
     told = np.column_stack([numbers_told, array])
     told[np.isnan(numbers_told) | ~np.isfinite(array).all(axis=1)] = math.nan
     return told

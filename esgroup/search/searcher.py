@@ -544,7 +544,8 @@ class Searcher:
     @property
     def constraints(self) -> AugmentedLagrangian | None:
         """What the search knows of its constraints in general: their number, equalities and tolerance."""
-        return self.ledger.ranking.constraints
+        ranking = self.ledger.ranking
+        return ranking if isinstance(ranking, AugmentedLagrangian) else None
 
     @property
     def best_constraints(self) -> Array | None:

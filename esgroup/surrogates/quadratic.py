@@ -131,7 +131,7 @@ class QuadraticSurrogate(Surrogate):
         """Write a model; one that is beyond all numbers, as after values that differ by 1e100 times, begins anew."""
         size = abs(model.constant) + float(np.abs(model.slope).sum()) + float(np.abs(model.curvature).sum())
         if not size < _LARGEST * self.dim**2:
-            model, state.judged[number] = self.support.nothing(), UNJUDGED
+            model, state.judged[number] = Quadratic(0.0, np.zeros(self.dim), np.zeros(self.support.shape)), UNJUDGED
         state.constants[number], state.slopes[number], state.curvatures[number] = model
 
     def _chosen(self, state: QuadraticState) -> QuadraticState:

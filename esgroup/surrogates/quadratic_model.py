@@ -155,14 +155,6 @@ class Support:
         rows, begins = (part.copy() for part in np.nonzero(edges == 1))
         return rows, begins, np.nonzero(edges == -1)[1].copy()
 
-    def masked(self, curvature: Array) -> Array:
-        """Return a G with zeros outside the support."""
-        return curvature if self.mask is None else np.where(self.mask, curvature, 0.0)
-
-    def nothing(self) -> Quadratic:
-        """The model that is 0 everywhere."""
-        return Quadratic(0.0, np.zeros(self.dim), np.zeros(self.shape))
-
 
 # ---- fits -------------------------------------------------------------------------------------------------------
 
@@ -248,7 +240,8 @@ def changed_frame(support: Support, model: Quadratic, shift: Array, turn: Array)
         slope, curvature = turn * slope, turn[:, None] * curvature * turn
     else:
         slope, curvature = slope @ turn, turn.T @ curvature @ turn
-        curvature = support.masked((curvature + curvature.T) / 2)
+        curvature = (curvature + curvature.T) / 2
+        curvature = curvature if support.mask is None else np.where(support.mask, curvature, 0.0)
     moved = Quadratic(origin, slope, curvature)
     return moved._replace(constant=origin + moved.trace / _ROOT2)
 

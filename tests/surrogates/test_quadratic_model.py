@@ -26,7 +26,7 @@ GROUPS = [Full(5), Diagonal(5), BlockTriangular(5, 2), BlockTriangular(5, 2, Fal
 def some_model(support: Support, rng: np.random.Generator) -> Quadratic:
     curvature = rng.standard_normal(support.shape)
     if not support.diagonal:
-        curvature = support.masked(curvature + curvature.T)
+        curvature = (curvature + curvature.T) * (1.0 if support.mask is None else support.mask)
     return Quadratic(float(rng.standard_normal()), rng.standard_normal(support.dim), curvature)
 
 
