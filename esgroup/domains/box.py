@@ -128,8 +128,7 @@ class Box(Domain):
     def feasible(self, x: Array) -> Array:
         """Return the nearest feasible points."""
         whole = np.where(self.integer, np.rint(x), x)
-        inside: Array = np.clip(whole, self.lower, self.upper)
-        return np.where(self.fixed, self.x0, inside)
+        return np.where(self.fixed, self.x0, np.clip(whole, self.lower, self.upper))
 
     def inside(self, points: Array) -> Mask:
         inside: Mask = (self.feasible(points) == points).all(axis=1)
@@ -168,8 +167,7 @@ class Box(Domain):
         grown = self.integer[ranged] * 0.5  # every integer has the same chance
         low, high = self.lower[ranged] - grown, self.upper[ranged] + grown
         point[ranged] = low + share[ranged] * (high - low)
-        start: Array = self.feasible(point[None])[0]
-        return start
+        return self.feasible(point)
 
     def with_bounds(self, x0: Array, bounds: Any) -> Box:
         """Return a box with other bounds and the same fixed and integer coordinates; x0 is moved to within them."""

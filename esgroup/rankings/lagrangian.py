@@ -125,7 +125,8 @@ class AugmentedLagrangian(Ranking):
 
     @property
     def about(self) -> str:
-        return f"{self.number} constraints"
+        equal = f", equalities {self.equalities}" if self.equalities else ""
+        return f"{self.number} constraints{equal} with the tolerance {checks.shown(self.tolerance)}"
 
     @cached_property
     def is_equality(self) -> NDArray[np.bool_]:
@@ -181,13 +182,6 @@ class AugmentedLagrangian(Ranking):
 
     def rewound(self, state: LagrangianState, mark: int) -> LagrangianState:
         return state._replace(points=state.points[:mark], outcomes=state.outcomes[:mark])
-
-    def difference(self, saved: Ranking) -> str | None:
-        if not isinstance(saved, AugmentedLagrangian) or saved.number != self.number or saved == self:
-            return super().difference(saved)
-        if saved.tolerance != self.tolerance:
-            return f"its constraint_tol is the tolerance {saved.tolerance}, not {self.tolerance}"
-        return "other constraints of it are equalities"
 
     # ---- what counts --------------------------------------------------------------------------------------------
 
