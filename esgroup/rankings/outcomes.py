@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esgroup.checks import Array
 
@@ -17,15 +18,14 @@ _FLOAT64 = np.dtype(np.float64)
 
 def values(fitness: Any, n: int) -> Array:
     """Return n values as an array, NaN if failed; accepts arrays of one element as values, and a number if n = 1."""
-    if type(fitness) is not np.ndarray or fitness.dtype is not _FLOAT64:
-        fitness = _numbers(fitness, n)
-    if fitness.ndim != 1:
-        if fitness.size != (len(fitness) if fitness.ndim else n):
-            raise ValueError(f"{_WANTED}, got an array of shape {fitness.shape}")
-        fitness = fitness.reshape(-1)
-    if len(fitness) != n:
-        raise ValueError(f"fitness must have {n} values, one for each point, got {len(fitness)}")
-    array: Array = fitness
+    plain = type(fitness) is np.ndarray and fitness.dtype is _FLOAT64
+    array: Array = fitness if plain else _numbers(fitness, n)
+    if array.ndim != 1:
+        if array.size != (len(array) if array.ndim else n):
+            raise ValueError(f"{_WANTED}, got an array of shape {array.shape}")
+        array = array.reshape(-1)
+    if len(array) != n:
+        raise ValueError(f"fitness must have {n} values, one for each point, got {len(array)}")
     return array
 
 
@@ -33,11 +33,8 @@ _WANTED = "fitness must be a list of numbers, one for each point"
 
 
 def _numbers(fitness: Any, n: int) -> Array:
-    try:
-        array = np.asarray(fitness)
-    except ValueError:  # ragged: numbers mixed with arrays of one element
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind in "fiu" and not isinstance(fitness, np.ma.MaskedArray):
+    array = _as_array(fitness)
+    if array.dtype.kind in "fiu":
         return array.astype(np.float64)
     if array.ndim == 0:
         if n != 1:
@@ -56,13 +53,18 @@ def number(value: Any) -> float | None:
     if isinstance(value, numbers.Real):
         with contextlib.suppress(OverflowError):  # an int that is too large
             return float(value)
+    array = _as_array(value)
+    return float(array.reshape(())) if array.dtype.kind in "fiub" and array.size == 1 else None
+
+
+def _as_array(told: Any) -> NDArray[Any]:
+    """Return what was told as an array: one without numbers where it is masked, or ragged."""
+    if isinstance(told, np.ma.MaskedArray):
+        return np.empty(told.shape, dtype=object)
     try:
-        array = np.asarray(value)
-    except ValueError:  # ragged
-        return None
-    if array.dtype.kind not in "fiub" or array.size != 1 or isinstance(value, np.ma.MaskedArray):
-        return None
-    return float(array.reshape(()))
+        return np.asarray(told)
+    except ValueError:  # ragged, as numbers mixed with arrays of one element
+        return np.empty(0, dtype=object)
 
 
 # ---- beside values ----------------------------------------------------------------------------------------------
@@ -85,12 +87,8 @@ def rows(fitness: Any, beside: Any, n: int, m: int) -> Array:
     if beside is None:
         fitness, beside = _taken_apart(fitness, n, m)
     numbers_told = values(fitness, n)
-    try:
-        array = np.asarray(beside)
-    except ValueError:  # ragged
-        array = np.empty(0, dtype=object)
+    array = _as_array(beside)
     real = array.dtype.kind in "fiub" or (array.size and all(isinstance(g, numbers.Real) for g in array.flat))
-    real = real and not isinstance(beside, np.ma.MaskedArray)
     if not m and array.shape != (n, 0):
         raise ValueError("constraints were told, but the search has none: pass their number to Searcher")
     if not real or array.shape not in ([(n, m), (n,)] if m == 1 else [(n, m)]):

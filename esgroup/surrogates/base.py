@@ -28,10 +28,6 @@ class Axes(NamedTuple):
     values: Array  # e
     vectors: Array | None  # V, None for the identity
 
-    def into(self, z: Array) -> Array:
-        """V^T z."""
-        return z if self.vectors is None else z @ self.vectors
-
     def out(self, u: Array) -> Array:
         """V u."""
         return u if self.vectors is None else self.vectors @ u

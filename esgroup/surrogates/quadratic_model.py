@@ -84,7 +84,7 @@ class Quadratic(NamedTuple):
         completes it.
         """
         axes = self.axes()
-        e, g = axes.values, axes.into(self.slope)
+        e, g = axes.values, self.slope if axes.vectors is None else self.slope @ axes.vectors
         lowest, scale = float(e.min()), float(np.abs(e).max(initial=0.0))
         length = float(np.linalg.norm(g))
         if lowest > 1e-12 * scale:
