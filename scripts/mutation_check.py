@@ -242,7 +242,7 @@ FAULTS = [
     Fault("vector: a corner is a plateau", "strategies/in_domain.py", "return bool((points == points[0]).all())", "return False"),
     Fault("box: bounds far away are tried", "domains/box.py", "< _WITHIN * stds", "< 2 * _WITHIN * stds"),
     Fault("bend: not the nearest mirror", "domains/bend.py", "np.rint((sign * to - mirror) / width)", "np.floor((sign * to - mirror) / width)"),
-    Fault("bend: the mirror on the wrong side", "domains/bend.py", "mirror, width = low - near, frame.width", "mirror, width = low + near, frame.width"),
+    Fault("bend: the mirror on the wrong side", "domains/bend.py", "mirror = low - near  # between", "mirror = low + near  # between"),
     Fault("vector: late points are as long as others", "strategies/vector.py", "None if then is None else np.linalg.norm(then, axis=1)", "None"),
     Fault("adaptation: bias of the signal", "strategies/adaptation.py", "beta / (2 - beta) *", "beta *"),
     Fault("sampling: mirror images are copies", "strategies/sampling.py", "np.negative(z[", "np.positive(z["),

@@ -92,8 +92,8 @@ def rows(fitness: Any, beside: Any, n: int, m: int) -> Array:
     if not m and array.shape != (n, 0):
         raise ValueError("constraints were told, but the search has none: pass their number to Searcher")
     if not real or array.shape not in ([(n, m), (n,)] if m == 1 else [(n, m)]):
-        got = f"an array of shape {array.shape}" if real else repr(beside)
-        raise ValueError(f"constraints must be an array of real numbers of shape ({n}, {m}), got {got}")
+        got = f"shape {array.shape}" if real else repr(beside)
+        raise ValueError(f"constraints must be real numbers of shape ({n}, {m}), a row for each point, got {got}")
     array = array.astype(np.float64).reshape(n, m)
     told = np.column_stack([numbers_told, array])
     told[np.isnan(numbers_told) | ~np.isfinite(array).all(axis=1)] = math.nan
