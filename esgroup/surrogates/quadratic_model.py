@@ -182,11 +182,8 @@ class Support:
     @cached_property
     def features(self) -> int:
         """p = 1 + n + the entries of G on and above its diagonal."""
-        n = self.dim
-        if self.diagonal:
-            return 1 + 2 * n
-        entries = n * n if self.mask is None else int(self.mask.sum())
-        return 1 + n + (entries + n) // 2
+        _, begins, ends = self.runs
+        return 1 + 2 * self.dim + int((ends - begins).sum())
 
     @cached_property
     def runs(self) -> tuple[Indices, Indices, Indices]:
