@@ -54,7 +54,7 @@ class Bend:
         if bent.any():
             columns = np.nonzero(bent)[-1]
             frame = self._seen(columns, above[bent])
-            x[bent] = _bent(frame, y[bent]).clip(self.lower[columns], self.upper[columns])
+            x[bent] = (frame.sign * _bent(frame, y[bent])).clip(self.lower[columns], self.upper[columns])
         return x
 
     def back(self, x: Array) -> Array:
@@ -128,15 +128,13 @@ class Bend:
 
 
 def _bent(frame: Edge, y: Array) -> Array:
-    """x for y in a margin or beyond it, not yet clipped to the bounds."""
+    """x, seen from `low`, for y in a margin or beyond it, not yet clipped to the bounds."""
     sign, low, high, near, far, width = frame
-    s = np.abs(sign * y.clip(-_FAR, _FAR) - low + near)  # distance from the mirror; y - low is exact near it
+    s: Array = np.abs(sign * y.clip(-_FAR, _FAR) - low + near)  # distance from the mirror; y - low is exact near it
     if (s > width).any():
         s = np.fmod(s, 2 * width)
         s = np.minimum(s, 2 * width - s)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # in values that are not selected
         r = width - s
         x = np.where(r < 2 * far, high - far * (r / (2 * far)) ** 2, low + (s - near))
-        x = np.where(s < 2 * near, low + near * (s / (2 * near)) ** 2, x)  # of ratios of at most 1: monotone
-    turned_back: Array = sign * x
-    return turned_back
+        return np.where(s < 2 * near, low + near * (s / (2 * near)) ** 2, x)  # of ratios of at most 1: monotone

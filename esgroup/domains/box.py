@@ -149,25 +149,20 @@ class Box(Domain):
         return Place(self.encode(self.x0[None])[0], self.initial_steps())
 
     def elsewhere(self, factor: float, rng: np.random.Generator, first: Place) -> tuple[Box, Place]:
-        """Begin at a random point: uniform between two finite bounds, elsewhere x0 + spread N(0, I), mirrored."""
-        x0 = self.random_point(rng, self.stds(*first))
-        steps0 = np.maximum(self.steps0 * factor, 10 * np.spacing(np.abs(x0)))  # x0 may be far from the first one
-        box = replace(self, x0=x0, steps0=steps0)
-        return box, box.begin()
+        """Begin at a random point: uniform between two finite bounds, elsewhere x0 + s N(0, I), mirrored.
 
-    def random_point(self, rng: np.random.Generator, spread: Any) -> Array:
-        """Return a feasible point (dim,) for a restart.
-
-        It is uniform between two finite bounds, elsewhere x0 + spread N(0, I), mirrored; `spread` is a number or an
-        array (dim,).
+        s are the standard deviations of x in the first place.
         """
-        normal = self.x0 + spread * rng.standard_normal(len(self.x0))
-        point = self.decode(normal[None, self.free])[0]
+        normal = self.x0 + self.stds(*first) * rng.standard_normal(len(self.x0))
+        x0 = self.decode(normal[None, self.free])[0]
         share, ranged = rng.random(len(self.x0)), _ranged(self.lower, self.upper)
         grown = self.integer[ranged] * 0.5  # every integer has the same chance
         low, high = self.lower[ranged] - grown, self.upper[ranged] + grown
-        point[ranged] = low + share[ranged] * (high - low)
-        return self.feasible(point)
+        x0[ranged] = low + share[ranged] * (high - low)
+        x0 = self.feasible(x0)
+        steps0 = np.maximum(self.steps0 * factor, 10 * np.spacing(np.abs(x0)))  # x0 may be far from the first one
+        box = replace(self, x0=x0, steps0=steps0)
+        return box, box.begin()
 
     def with_bounds(self, x0: Array, bounds: Any) -> Box:
         """Return a box with other bounds and the same fixed and integer coordinates; x0 is moved to within them."""

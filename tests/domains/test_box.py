@@ -117,9 +117,9 @@ def test_a_foreign_point_is_moved_to_the_nearest_feasible_one(where, seed) -> No
 
 @given(spaces(), st.integers(0, 2**32 - 1))
 def test_random_starts_are_feasible_and_determined_by_the_generator(where, seed) -> None:
-    points = np.array([where.random_point(np.random.default_rng([seed, i]), where.steps0) for i in range(20)])
+    points = np.array([where.elsewhere(1.0, np.random.default_rng([seed, i]), where.begin())[0].x0 for i in range(20)])
     assert_feasible(where, points)
-    again = where.random_point(np.random.default_rng([seed, 3]), where.steps0)
+    again = where.elsewhere(1.0, np.random.default_rng([seed, 3]), where.begin())[0].x0
     assert np.array_equal(again, points[3])
 
 
@@ -429,7 +429,8 @@ def test_random_starts_are_uniform_between_bounds_and_normal_elsewhere() -> None
     bounds = [(-1, 3), (0, 2), (None, None), (0, None), (0, 1e30), (5, 5)]
     where = make_box([0.0, 1.0, 5.0, 0.0, 10.0, 5.0], bounds, integer=[1], sigma0=1.0)
     rng = np.random.default_rng(1)
-    points = np.array([where.random_point(rng, np.array([9, 9, 2.0, 3.0, 0.5, 9])) for _ in range(4000)])
+    first = where.begin()._replace(steps=np.array([9, 9, 2.0, 3.0, 0.5]))
+    points = np.array([where.elsewhere(1.0, rng, first)[0].x0 for _ in range(4000)])
     assert_feasible(where, points)
     error = 5 / math.sqrt(len(points))
     assert abs(points[:, 0].mean() - 1) < error * 4 / math.sqrt(12)
