@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +44,6 @@ class Domain(ABC):
     is how points are made from y, and y from points; everything else has a default. A domain is frozen, and its methods
     are pure.
     """
-
-    #: Whether users see points as something else than arrays (`to_user`).
-    converts: ClassVar[bool] = False
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.converts = cls.to_user is not Domain.to_user
 
     # ---- must ---------------------------------------------------------------------------------------------------
 
@@ -136,15 +129,13 @@ class Domain(ABC):
 
     def are_pairs(self, told: Any) -> bool:
         """Whether the one argument of `tell` is [(point, value), ...] and not a list of values."""
-        if not isinstance(told, (list, tuple)) or not told:
-            return False
-        first = told[0]
+        first = told[0] if isinstance(told, (list, tuple)) and told else None
         if not isinstance(first, (list, tuple)) or len(first) != 2:
             return False
         point, value = first
         if len(self.shape) > 1:
             return np.ndim(point) == len(self.shape) and np.size(value) == 1
-        return _is_row(point) and (not _is_row(value) or len(value) == 1)
+        return isinstance(point, Mapping) or (_is_row(point) and (not _is_row(value) or len(value) == 1))
 
     # ---- may: what helps a search -------------------------------------------------------------------------------
 
@@ -195,10 +186,7 @@ class Domain(ABC):
 
 def register(cls: type[D]) -> type[D]:
     """Let searches over domains of a class of your own, a frozen dataclass, be stored; usable as a class decorator."""
-    if not (isinstance(cls, type) and issubclass(cls, Domain)):
-        raise TypeError(f"cls must be a class derived from Domain, got {cls!r}")
-    objects.register_class(cls)
-    return cls
+    return objects.register_derived(cls, Domain)
 
 
 class RowByRow(Domain):
@@ -253,12 +241,10 @@ class Affine(Domain):
         return len(self.shift)
 
     def decode(self, y: Array) -> Array:
-        points: Array = self.shift + self.scale * y
-        return points
+        return self.shift + self.scale * y
 
     def encode(self, points: Array, near: Array | None = None) -> Array:
-        y: Array = (points - self.shift) / self.scale
-        return y
+        return (points - self.shift) / self.scale
 
     def stds(self, mean: Array, stds: Array) -> Array:
         return self.scale * stds

@@ -23,11 +23,7 @@ class Edge(NamedTuple):
     high: Array  # the other bound, perhaps infinite
     near: Array  # margin at `low`
     far: Array  # margin at `high`
-
-    @property
-    def width(self) -> Array:
-        """Distance from mirror to mirror."""
-        return self.high - self.low + (self.near + self.far)
+    width: Array  # distance from mirror to mirror
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +54,14 @@ class Bend:
         if bent.any():
             columns = np.nonzero(bent)[-1]
             frame = self._seen(columns, above[bent])
-            x[bent] = _bent(frame, y[bent]).clip(self.lower[columns], self.upper[columns])
+            x[bent] = (frame.sign * _bent(frame, y[bent])).clip(self.lower[columns], self.upper[columns])
         return x
 
     def back(self, x: Array) -> Array:
         """Return rows y between the mirrors with out(y) = x, for x within the bounds, as a new array."""
         y, (bent, above) = x.copy(), self._margins(x)
         if bent.any():
-            sign, low, _, near, _ = self._seen(np.nonzero(bent)[-1], above[bent])
+            sign, low, _, near, _, _ = self._seen(np.nonzero(bent)[-1], above[bent])
             depth = sign * x[bent] - low
             y[bent] = sign * (low + (2 * near * np.sqrt(depth / near) - near))
         return y
@@ -73,15 +69,22 @@ class Bend:
     def nearest_image(self, y: Array, to: Array) -> Array:
         """Return, for rows y, the y' nearest to a point among all with out(y') = out(y)."""
         columns = np.nonzero(np.isfinite(self.lower) | np.isfinite(self.upper))[0]
-        frame = self._seen(columns, np.isneginf(self.lower)[columns])
+        sign, low, _, near, _, width = self._seen(columns, np.isneginf(self.lower)[columns])
+        mirror, bounded = low - near, y[..., columns]
+        s, t = sign * bounded - mirror, sign * to[columns] - mirror
+        period = np.where(np.isinf(width), 0.0, 2 * width)
+        turns = 1 / np.where(period > 0, period, math.inf)
+        same = s + period * np.round((t - s) * turns)
+        mirrored = -s + period * np.round((t + s) * turns)
+        nearest = np.where(np.abs(same - t) <= np.abs(mirrored - t), same, mirrored)
         image = y.copy()
-        image[..., columns] = _nearest_image(frame, y[..., columns], to[columns])
+        image[..., columns] = np.where(nearest == s, bounded, sign * (mirror + nearest))
         return image
 
     def nearest_mirror(self, to: Array) -> Array:
         """Return the y (dim,) nearest to a point at which x is at a bound, inf where there is no margin."""
-        sign, low, _, near, far = frame = self._seen(np.arange(len(to)), np.isneginf(self.lower))
-        mirror, width = low - near, frame.width  # between two bounds there is a mirror at mirror + k width for every k
+        sign, low, _, near, far, width = self._seen(np.arange(len(to)), np.isneginf(self.lower))
+        mirror = low - near  # between two bounds there is a mirror at mirror + k width for every k
         with np.errstate(invalid="ignore"):  # where it is infinite
             others = width * np.rint((sign * to - mirror) / width)
         return np.where(near + far > 0, sign * (mirror + np.where(np.isinf(width), 0.0, others)), math.inf)
@@ -110,41 +113,28 @@ class Bend:
     def _inner(self) -> tuple[Array, Array]:
         return self.lower + self.lower_margin, self.upper - self.upper_margin
 
+    @cached_property
+    def _edges(self) -> Array:
+        """What an `Edge` has, (6, 2 dim): seen from the lower bounds, then from the upper ones."""
+        lower, upper, at_lower, at_upper = self.lower, self.upper, self.lower_margin, self.upper_margin
+        width = upper - lower + (at_lower + at_upper)
+        from_lower = np.ones(len(lower)), lower, upper, at_lower, at_upper, width
+        from_upper = -np.ones(len(lower)), -upper, -lower, at_upper, at_lower, width
+        return np.hstack([from_lower, from_upper])
+
     def _seen(self, columns: NDArray[np.int64], turned: NDArray[np.bool_]) -> Edge:
         """Return coordinates seen from their lower bounds, or from the upper ones where `turned`."""
-        lower, upper = self.lower[columns], self.upper[columns]
-        at_lower, at_upper = self.lower_margin[columns], self.upper_margin[columns]
-        return Edge(
-            np.where(turned, -1.0, 1.0),
-            np.where(turned, -upper, lower),
-            np.where(turned, -lower, upper),
-            np.where(turned, at_upper, at_lower),
-            np.where(turned, at_lower, at_upper),
-        )
+        return Edge(*self._edges.take(columns + len(self.lower) * turned, axis=1))
 
 
 def _bent(frame: Edge, y: Array) -> Array:
-    """x for y in a margin or beyond it, not yet clipped to the bounds."""
-    (sign, low, high, near, far), width = frame, frame.width
-    s = np.abs(sign * y.clip(-_FAR, _FAR) - low + near)  # distance from the mirror; y - low is exact near it
+    """x, seen from `low`, for y in a margin or beyond it, not yet clipped to the bounds."""
+    sign, low, high, near, far, width = frame
+    s: Array = np.abs(sign * y.clip(-_FAR, _FAR) - low + near)  # distance from the mirror; y - low is exact near it
     if (s > width).any():
         s = np.fmod(s, 2 * width)
         s = np.minimum(s, 2 * width - s)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # in values that are not selected
         r = width - s
         x = np.where(r < 2 * far, high - far * (r / (2 * far)) ** 2, low + (s - near))
-        x = np.where(s < 2 * near, low + near * (s / (2 * near)) ** 2, x)  # of ratios of at most 1: monotone
-    turned_back: Array = sign * x
-    return turned_back
-
-
-def _nearest_image(frame: Edge, y: Array, to: Array) -> Array:
-    (sign, low, _, near, _), width = frame, frame.width
-    mirror = low - near
-    s, t = sign * y - mirror, sign * to - mirror
-    period = np.where(np.isinf(width), 0.0, 2 * width)
-    turns = 1 / np.where(period > 0, period, math.inf)
-    same = s + period * np.round((t - s) * turns)
-    mirrored = -s + period * np.round((t + s) * turns)
-    nearest = np.where(np.abs(same - t) <= np.abs(mirrored - t), same, mirrored)
-    return np.where(nearest == s, y, sign * (mirror + nearest))
+        return np.where(s < 2 * near, low + near * (s / (2 * near)) ** 2, x)  # of ratios of at most 1: monotone

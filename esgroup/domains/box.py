@@ -128,8 +128,7 @@ class Box(Domain):
     def feasible(self, x: Array) -> Array:
         """Return the nearest feasible points."""
         whole = np.where(self.integer, np.rint(x), x)
-        inside: Array = np.clip(whole, self.lower, self.upper)
-        return np.where(self.fixed, self.x0, inside)
+        return np.where(self.fixed, self.x0, np.clip(whole, self.lower, self.upper))
 
     def inside(self, points: Array) -> Mask:
         inside: Mask = (self.feasible(points) == points).all(axis=1)
@@ -150,31 +149,24 @@ class Box(Domain):
         return Place(self.encode(self.x0[None])[0], self.initial_steps())
 
     def elsewhere(self, factor: float, rng: np.random.Generator, first: Place) -> tuple[Box, Place]:
-        """Begin at a random point: uniform between two finite bounds, elsewhere x0 + spread N(0, I), mirrored."""
-        x0 = self.random_point(rng, self.stds(*first))
+        """Begin at a random point: uniform between two finite bounds, elsewhere x0 + s N(0, I), mirrored.
+
+        s are the standard deviations of x in the first place.
+        """
+        normal = self.x0 + self.stds(*first) * rng.standard_normal(len(self.x0))
+        x0 = self.decode(normal[None, self.free])[0]
+        share, ranged = rng.random(len(self.x0)), _ranged(self.lower, self.upper)
+        grown = self.integer[ranged] * 0.5  # every integer has the same chance
+        low, high = self.lower[ranged] - grown, self.upper[ranged] + grown
+        x0[ranged] = low + share[ranged] * (high - low)
+        x0 = self.feasible(x0)
         steps0 = np.maximum(self.steps0 * factor, 10 * np.spacing(np.abs(x0)))  # x0 may be far from the first one
         box = replace(self, x0=x0, steps0=steps0)
         return box, box.begin()
 
-    def random_point(self, rng: np.random.Generator, spread: Any) -> Array:
-        """Return a feasible point (dim,) for a restart.
-
-        It is uniform between two finite bounds, elsewhere x0 + spread N(0, I), mirrored; `spread` is a number or an
-        array (dim,).
-        """
-        normal = self.x0 + spread * rng.standard_normal(len(self.x0))
-        point = self.decode(normal[None, self.free])[0]
-        share, ranged = rng.random(len(self.x0)), _ranged(self.lower, self.upper)
-        grown = self.integer[ranged] * 0.5  # every integer has the same chance
-        low, high = self.lower[ranged] - grown, self.upper[ranged] + grown
-        point[ranged] = low + share[ranged] * (high - low)
-        start: Array = self.feasible(point[None])[0]
-        return start
-
     def with_bounds(self, x0: Array, bounds: Any) -> Box:
         """Return a box with other bounds and the same fixed and integer coordinates; x0 is moved to within them."""
-        lower, upper, hint = parse_bounds(bounds, len(self.x0))
-        lower, upper = whole_bounds(lower, upper, self.integer)
+        lower, upper, hint = parse_bounds(bounds, len(self.x0), self.integer)
         if (same := (lower == upper) & ~self.fixed).any():
             raise ValueError(f"bounds must leave room, got lower = upper for coordinate {int(same.argmax())}{hint}")
         x0 = np.where(self.fixed, self.x0, np.clip(x0, lower, upper))
@@ -217,9 +209,7 @@ class Box(Domain):
         The largest ones are a third of the range (1/2 for integers if that is more). Samples of wider distributions are
         nearly uniform: a search between mirrors would not notice that its step size grows without bound.
         """
-        least = None
-        if self._whole.size:
-            least = np.where(self.integer[self.free], margin(self.size, popsize), 0.0)
+        least = np.where(self.integer[self.free], margin(self.size, popsize), 0.0) if self._whole.size else None
         return Limits(None, least, None if np.isinf(self._most_steps).all() else self._most_steps)
 
     def stds(self, mean: Array, stds: Array) -> Array:
@@ -253,6 +243,7 @@ class Box(Domain):
         low, high = (np.minimum(most, 0.5 * np.maximum(steps, gap)) for gap in (x0 - lower, upper - x0))
         low, high = np.where(np.isfinite(lower), low, 0.0), np.where(np.isfinite(upper), high, 0.0)
         return Bend(lower[free], upper[free], low[free], high[free])
+
 
 @dataclass(frozen=True, eq=False)
 class Fixed(Domain):
@@ -345,16 +336,12 @@ def make_box(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None
     dim = len(point)
     if dim == 0:
         raise ValueError("x0 must have at least one coordinate, got none")
-    whole = np.full(dim, integer) if isinstance(integer, (bool, np.bool_)) else _parse_mask("integer", integer, dim)
+    whole = np.full(dim, integer) if isinstance(integer, (bool, np.bool_)) else parse_mask("integer", integer, dim)
     stays = _parse_fixed(fixed, point)
-    lower, upper, hint = parse_bounds(bounds, dim)
+    lower, upper, hint = parse_bounds(bounds, dim, whole)
     stays |= lower == upper
-    steps = None if sigma0 is None else _parse_steps(sigma0, stays)
+    steps = _default_steps(point, lower, upper, stays, whole) if sigma0 is None else _parse_steps(sigma0, stays)
     try:
-        lower, upper = whole_bounds(lower, upper, whole)
-        stays |= lower == upper
-        if steps is None:
-            steps = _default_steps(point, lower, upper, stays, whole)
         return Box(point, lower, upper, stays, whole, steps)
     except ValueError as error:
         raise ValueError(f"{error}{hint}") from None
@@ -363,15 +350,14 @@ def make_box(x0: Any, bounds: Any = None, fixed: Any = None, integer: Any = None
 def moved_inside(x: Array, bounds: Any, integer: Any) -> Array:
     """Return the nearest point within the bounds that is integer where it must be."""
     whole = make_box(np.zeros(len(x)), integer=integer).integer
-    lower, upper, _ = parse_bounds(bounds, len(x))
-    inside: Array = np.clip(np.where(whole, np.rint(x), x), *whole_bounds(lower, upper, whole))
-    return inside
+    lower, upper, _ = parse_bounds(bounds, len(x), whole)
+    return np.clip(np.where(whole, np.rint(x), x), lower, upper)
 
 
 def _parse_fixed(fixed: Any, point: Array) -> Mask:
     """Return the mask of fixed coordinates; the values of a mapping are written to the point."""
     if not isinstance(fixed, Mapping):
-        return _parse_mask("fixed", fixed, len(point))
+        return parse_mask("fixed", fixed, len(point))
     mask = np.zeros(len(point), dtype=bool)
     for index, value in fixed.items():
         j = _parse_index("fixed", index, len(point))
@@ -381,13 +367,13 @@ def _parse_fixed(fixed: Any, point: Array) -> Mask:
     return mask
 
 
-def _parse_mask(name: str, value: Any, dim: int) -> Mask:
+def parse_mask(name: str, value: Any, dim: int) -> Mask:
     """Return a mask from None, a mask, or indices."""
     mask = np.zeros(dim, dtype=bool)
     if value is None:
         return mask
     if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)):
-        raise TypeError(f"{name} must be None, indices of coordinates or a mask, got {value!r}")
+        raise TypeError(f"{name} must be None, indices or a mask, got {value!r}")
     entries = list(value)
     if entries and all(isinstance(entry, (bool, np.bool_)) for entry in entries):
         if len(entries) != dim:
@@ -419,8 +405,7 @@ def _default_steps(x0: Array, lower: Array, upper: Array, fixed: Mask, integer: 
 
 def _ranged(lower: Array, upper: Array) -> Mask:
     """Which coordinates have bounds that say something about the scale."""
-    wide: Mask = upper - lower < _NO_RANGE
-    return wide
+    return upper - lower < _NO_RANGE
 
 
 def unresolved(x: Any, steps: Any) -> Any:
@@ -442,7 +427,7 @@ def _name(name: str, at: tuple[int, ...]) -> str:
 # ---- bounds as users write them ---------------------------------------------------------------------------------
 
 
-def parse_bounds(bounds: Any, dim: int) -> tuple[Array, Array, str]:
+def parse_bounds(bounds: Any, dim: int, integer: Any = False) -> tuple[Array, Array, str]:
     """Read bounds as users write them.
 
     A 2 x 2 array for two coordinates can be read by rows or by columns. It is read as one pair for each coordinate;
@@ -455,6 +440,8 @@ def parse_bounds(bounds: Any, dim: int) -> tuple[Array, Array, str]:
         numbers stand for open sides.
     dim : int
         Number of coordinates.
+    integer : array (dim,) of bool, optional
+        Which coordinates are integers: their bounds are tightened to integers.
 
     Returns
     -------
@@ -476,10 +463,17 @@ def parse_bounds(bounds: Any, dim: int) -> tuple[Array, Array, str]:
     """
     lower, upper, hint = _read_bounds(bounds, dim)
     lower[lower < -_OPEN], upper[upper > _OPEN] = -math.inf, math.inf
-    _refuse_bounds(np.isnan(lower) | np.isnan(upper), lower, upper, "must not be NaN", hint)
-    _refuse_bounds(lower > upper, lower, upper, "must have lower <= upper", hint)
-    _refuse_bounds((lower == math.inf) | (upper == -math.inf), lower, upper, "must leave room for finite numbers", hint)
-    return lower, upper, hint
+    low, high = np.where(integer, np.ceil(lower), lower), np.where(integer, np.floor(upper), upper)
+    for bad, wanted in (
+        (np.isnan(lower) | np.isnan(upper), "must not be NaN"),
+        (lower > upper, "must have lower <= upper"),
+        ((lower == math.inf) | (upper == -math.inf), "must leave room for finite numbers"),
+        (low > high, "must have an integer between them where a coordinate is integer"),
+    ):
+        if bad.any():
+            j = int(bad.argmax())
+            raise ValueError(f"bounds {wanted}, got ({lower[j]}, {upper[j]}) for coordinate {j}{hint}")
+    return low, high, hint
 
 
 def bounds_of_entries(bounds: Any, shape: tuple[int, ...]) -> Array:
@@ -496,36 +490,21 @@ def bounds_of_entries(bounds: Any, shape: tuple[int, ...]) -> Array:
         raise ValueError(f"{wanted}, got {bounds!r}") from None
 
 
-def whole_bounds(lower: Array, upper: Array, integer: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Return the bounds with those of integer coordinates tightened to integers."""
-    low, high = np.where(integer, np.ceil(lower), lower), np.where(integer, np.floor(upper), upper)
-    _refuse_bounds(low > high, lower, upper, "must have an integer between them where a coordinate is integer", "")
-    return low, high
-
-
-def _refuse_bounds(bad: NDArray[np.bool_], lower: Array, upper: Array, wanted: str, hint: str) -> None:
-    if bad.any():
-        j = int(bad.argmax())
-        raise ValueError(f"bounds {wanted}, got ({lower[j]}, {upper[j]}) for coordinate {j}{hint}")
-
-
 def _read_bounds(bounds: Any, dim: int) -> tuple[Array, Array, str]:
-    if bounds is None:
-        return np.full(dim, -math.inf), np.full(dim, math.inf), ""
+    """Return the bounds of all coordinates as they are written, and the hint of `parse_bounds`."""
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds, without importing SciPy
-        return _parse_side(_as_lists(bounds.lb), dim, -math.inf), _parse_side(_as_lists(bounds.ub), dim, math.inf), ""
-    parts = _as_lists(bounds)
-    if not isinstance(parts, list):
-        raise TypeError(f"bounds must be {_KINDS}, got {bounds!r}")
-    pairs = all(isinstance(part, list) and len(part) == 2 for part in parts)
-    if pairs and len(parts) == dim:
-        lower = _parse_side([pair[0] for pair in parts], dim, -math.inf)
-        upper = _parse_side([pair[1] for pair in parts], dim, math.inf)
-        return lower, upper, _two_spellings(lower, upper) if dim == 2 else ""
-    if len(parts) == 2 and not pairs:
-        return _parse_side(parts[0], dim, -math.inf), _parse_side(parts[1], dim, math.inf), ""
-    got = f"{len(parts)} {'pairs' if pairs and parts else 'entries'}"
-    raise ValueError(f"bounds must be {_KINDS}: got {got} for {dim} coordinates")
+        parts, pairs = [_as_lists(bounds.lb), _as_lists(bounds.ub)], False
+    else:
+        parts = [None, None] if bounds is None else _as_lists(bounds)
+        if not isinstance(parts, list):
+            raise TypeError(f"bounds must be {_KINDS}, got {bounds!r}")
+        pairs = all(isinstance(part, list) and len(part) == 2 for part in parts)
+    if len(parts) != (dim if pairs else 2):
+        got = f"{len(parts)} {'pairs' if pairs and parts else 'entries'}"
+        raise ValueError(f"bounds must be {_KINDS}: got {got} for {dim} coordinates")
+    sides = [list(side) for side in zip(*parts, strict=True)] if pairs else parts
+    lower, upper = _parse_side(sides[0], dim, -math.inf), _parse_side(sides[1], dim, math.inf)
+    return lower, upper, _two_spellings(lower, upper) if pairs and dim == 2 else ""
 
 
 def _two_spellings(lower: Array, upper: Array) -> str:
@@ -549,19 +528,13 @@ def _as_lists(value: Any) -> Any:
 
 def _parse_side(value: Any, dim: int, none: float) -> Array:
     """Return one side of the bounds, given as one number for all coordinates or one for each, None where it is open."""
-    if not isinstance(value, list):
-        return np.full(dim, _parse_bound(value, none))
-    if len(value) == 1 < dim:  # SciPy broadcasts
-        value = value * dim
-    if len(value) != dim:
+    entries = value if isinstance(value, list) else [value]
+    if len(entries) == 1:  # also in a list: SciPy broadcasts
+        entries = entries * dim
+    if len(entries) != dim:
         side = "lower" if none < 0 else "upper"
-        raise ValueError(f"bounds must be {_KINDS}: got {len(value)} {side} bounds for {dim} coordinates")
-    return np.array([_parse_bound(number, none) for number in value])
-
-
-def _parse_bound(value: Any, none: float) -> float:
-    if value is None:
-        return none
-    if not isinstance(value, numbers.Real):  # NumPy's numbers are registered as such
-        raise TypeError(f"bounds must be real numbers, or None where there is none, got {value!r}")
-    return float(value)
+        raise ValueError(f"bounds must be {_KINDS}: got {len(entries)} {side} bounds for {dim} coordinates")
+    for entry in entries:
+        if not (entry is None or isinstance(entry, numbers.Real)):  # NumPy's numbers are registered as such
+            raise TypeError(f"bounds must be real numbers, or None where there is none, got {entry!r}")
+    return np.array([none if entry is None else float(entry) for entry in entries])

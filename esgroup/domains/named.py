@@ -48,7 +48,7 @@ class Named(Domain):
         if len(self.row) != self.space.dim or len(self.free) != self.space.dim:
             raise ValueError(f"row and free must have {self.space.dim} entries, got {len(self.row)}, {len(self.free)}")
         if not any(self.free):
-            raise ValueError("a space must leave something to search, but all parameters are fixed")
+            raise ValueError("fixed must leave a parameter to search, but all have only one possible value")
 
     # ---- sizes --------------------------------------------------------------------------------------------------
 
@@ -103,20 +103,14 @@ class Named(Domain):
 
     def decode(self, y: Array) -> Array:
         number, rows = len(self.numbers), np.tile(self._row, (len(y), 1))
-        if number:
-            rows[:, self.numbers] = self.columns.rows(y[:, :number])
-        rows[:, self.choices] = y[:, number:]
-        if self.space.is_conditional:
-            off = ~self.space.active(rows)
-            rows[off] = np.broadcast_to(self._row, rows.shape)[off]
-        return rows
+        rows[:, self.numbers], rows[:, self.choices] = self.columns.rows(y[:, :number]), y[:, number:]
+        return np.where(self.space.active(rows), rows, self._row) if self.space.is_conditional else rows
 
     def encode(self, points: Array, near: Array | None = None) -> Array:
         """Return y; inactive numbers are where `near` is, by default the start, inactive choices `UNKNOWN`."""
         mean = self.columns.start if near is None else near[: len(self.numbers)]
         y = points[:, self._searched]
-        if len(self.numbers):
-            y[:, : len(self.numbers)] = self.columns.coordinates(points[:, self.numbers], mean)
+        y[:, : len(self.numbers)] = self.columns.coordinates(points[:, self.numbers], mean)
         if self.is_conditional:
             inactive = np.append(mean, np.full(len(self.choices), UNKNOWN))
             y = np.where(self.active(points), y, inactive)
@@ -135,8 +129,7 @@ class Named(Domain):
         return self.space.is_conditional and not self.all_real
 
     def active(self, points: Array) -> Mask:
-        on: Mask = self.space.active(points)[:, self._searched]
-        return on
+        return self.space.active(points)[:, self._searched]
 
     def stds(self, mean: Array, stds: Array) -> Array:
         """Return standard deviations, those of logarithms where log=True; of choices the chance of another option."""
@@ -177,17 +170,11 @@ class Named(Domain):
     def labels(self) -> list[str]:
         return self.space.labels
 
-    def are_pairs(self, told: Any) -> bool:
-        if not isinstance(told, (list, tuple)) or not told:
-            return False
-        first = told[0]
-        return isinstance(first, (list, tuple)) and len(first) == 2 and isinstance(first[0], Mapping)
-
     # ---- what helps a search ------------------------------------------------------------------------------------
 
     @cached_property
     def has_limits_at(self) -> bool:
-        return bool(self._angles.size or self._log_integers.size)
+        return bool(self.columns.angle.any() or self._log_integers.size)
 
     def limits_at(self, mean: Array, popsize: int) -> Limits:
         """Keep angles near [0, 2 pi) and no wider than they can be told apart; logarithms of integers wide enough.
@@ -195,27 +182,16 @@ class Named(Domain):
         An integer k is an interval of length log((k + 1/2) / (k - 1/2)) in its logarithm: in these units its least
         standard deviation is that of any integer (`Box.limits`).
         """
-        number = len(self.numbers)
-        turned, least = None, None
-        if self._angles.size:
-            turns = np.rint(mean[self._angles] / TURN)
-            if (np.abs(turns) > 1).any():
-                turned = mean[:number].copy()
-                turned[self._angles] -= TURN * turns * (np.abs(turns) > 1)
+        number, angle = len(self.numbers), self.columns.angle
+        turns = np.where(angle, np.rint(mean[:number] / TURN), 0.0)
+        turns[np.abs(turns) <= 1] = 0.0
+        turned = mean[:number] - TURN * turns if turns.any() else None
+        least = None
         if self._log_integers.size:
             k = np.maximum(np.rint(np.exp(mean[self._log_integers])), 1.0)
             least = np.zeros(number)
             least[self._log_integers] = np.log((k + 0.5) / (k - 0.5)) * margin(number, popsize)
-        return Limits(turned, least, self._widest)
-
-    @cached_property
-    def _widest(self) -> Array:
-        """The largest standard deviations of numbers: those of angles."""
-        return np.where(self.columns.angle, _WIDEST, np.inf)
-
-    @cached_property
-    def _angles(self) -> NDArray[np.int64]:
-        return np.flatnonzero(self.columns.angle)
+        return Limits(turned, least, np.where(angle, _WIDEST, np.inf))
 
     @cached_property
     def _log_integers(self) -> NDArray[np.int64]:
@@ -256,6 +232,4 @@ def free_domain(space: Space, fixed: Any = None) -> Named:
             row[part], free[part] = space.entries("fixed", name, value), False
     free &= space.varies
     free &= space.reachable(row, free)
-    if not free.any():
-        raise ValueError("fixed must leave a parameter to search, but all have only one possible value")
     return Named(space, tuple(row.tolist()), tuple(free.tolist()))

@@ -53,8 +53,7 @@ class PositiveDefinite(Domain):
         s[:, *self._places] = self._scales * y
         logs, axes = np.linalg.eigh(s)  # which reads the lower half
         half = self.root @ (axes * np.exp(0.5 * np.clip(logs, -_MOST, _MOST))[:, None])
-        points: Array = checks.symmetric_part(half @ half.swapaxes(1, 2))
-        return points
+        return checks.symmetric_part(half @ half.swapaxes(1, 2))
 
     def encode(self, points: Array, near: Array | None = None) -> Array:
         half = np.linalg.solve(self.root, points)

@@ -20,6 +20,7 @@ from esgroup.groups.sparse import Sparse
 
 Arrays = dict[str, NDArray[Any]]
 GroupType = TypeVar("GroupType", bound=type[Group])
+C = TypeVar("C", bound=type)
 
 
 class Storable(NamedTuple):
@@ -105,6 +106,14 @@ def register_class(cls: type, build: Callable[..., Any] | None = None) -> None:
     if taken and (taken.cls.__module__, taken.cls.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(f"the name {cls.__name__!r} is taken by {taken.cls}")
     _others[cls.__name__] = Storable(cls, build or cls)
+
+
+def register_derived(cls: C, base: type) -> C:
+    """Let objects of a class that derives from `base` be stored, as `register_class` does, and return the class."""
+    if not (isinstance(cls, type) and issubclass(cls, base)):
+        raise TypeError(f"cls must be a class derived from {base.__name__}, got {cls!r}")
+    register_class(cls)
+    return cls
 
 
 def _known() -> dict[str, Storable]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,6 @@ from esgroup.files import objects
 from esgroup.files.checked import array as stored_array
 from esgroup.rankings.outcomes import rows, values
 from esgroup.strategies.base import Drawn, Indices, Strategy
-
-if TYPE_CHECKING:
-    from esgroup.rankings.lagrangian import AugmentedLagrangian
 
 R = TypeVar("R", bound="type[Ranking]")
 
@@ -47,14 +44,6 @@ class Ranking(ABC):
 
     columns: int = 0  #: how many numbers are told beside a value
     by_values: ClassVar[bool] = False  #: whether scores are the values themselves: then models of values rank as well
-    # Which of these hooks a class fills: a search looks here rather than make calls that do nothing.
-    remembers: ClassVar[bool] = False
-    places: ClassVar[bool] = False
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.remembers = cls.counted is not Ranking.counted
-        cls.places = cls.placed is not Ranking.placed
 
     # ---- must ---------------------------------------------------------------------------------------------------
 
@@ -86,11 +75,6 @@ class Ranking(ABC):
     def about(self) -> str:
         """The ranking in a few words."""
         return repr(self)
-
-    @property
-    def constraints(self) -> AugmentedLagrangian | None:
-        """What `Searcher.constraints` shows: a ranking by constraints itself."""
-        return None
 
     def outcomes(self, fitness: Any, beside: Any, n: int) -> Array:
         """Check what was told of n points, and return the rows (n, 1 + columns)."""
@@ -154,7 +138,4 @@ class Ranking(ABC):
 
 def register(cls: R) -> R:
     """Let searches with a class of rankings be saved under its name; usable as a class decorator."""
-    if not (isinstance(cls, type) and issubclass(cls, Ranking)):
-        raise TypeError(f"cls must be a class derived from Ranking, got {cls!r}")
-    objects.register_class(cls)
-    return cls
+    return objects.register_derived(cls, Ranking)

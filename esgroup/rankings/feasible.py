@@ -32,8 +32,10 @@ def accepted(
     bad = [i for i in range(len(drawn.points)) if not accepts(points[i])]
     if not bad:
         return drawn
-    placed, local = drawn.points.copy(), drawn.local.copy()
-    tags = None if drawn.tags is None else drawn.tags.copy()
+    placed, local, tags = drawn.points.copy(), drawn.local.copy(), drawn.tags
+    if tags is not None:
+        tags = tags.copy()
+        tags[bad] = 0
     for _ in range(_TRIES):
         more = strategy.sample(state, max(len(bad), 2), rng)
         shown = strategy.domain.to_user(more.points)
@@ -41,16 +43,12 @@ def accepted(
             if bad and (more.tags is None or more.tags[j] == 0) and accepts(shown[j]):
                 i = bad.pop()
                 placed[i], local[i] = more.points[j], more.local[j]
-                if tags is not None:
-                    tags[i] = 0
         if not bad:
             break
     z, _ = strategy.coordinates(state).of(placed)
     for i in bad:
         placed[i] = _moved(strategy, state, z[i], accepts, best)
         local[i] = strategy.shortened(strategy.local(state, placed[i : i + 1]))[0]
-        if tags is not None:
-            tags[i] = 0
     return Drawn(placed, local, tags)
 
 

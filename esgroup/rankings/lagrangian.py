@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.domains.box import parse_mask
 from esgroup.files.checked import array as stored_array
 from esgroup.files.checked import finite_array
 from esgroup.rankings.base import Ranking, Scored, register
@@ -88,24 +89,11 @@ class LagrangianState(NamedTuple):
     inner: Array  # (1, *shape): a point to try in the next generation; or (0, *shape)
     age: Array  # generations so far
 
-    @property
-    def scaled(self) -> Array:
-        """The outcomes in the units of the state."""
-        return self.in_units(self.outcomes)
-
     def in_units(self, outcomes: Array) -> Array:
         """Values and constraints divided by their units, once there are any."""
         with np.errstate(over="ignore"):
             divided: Array = outcomes / np.where(np.isnan(self.units), 1.0, self.units)
         return divided
-
-    @property
-    def true_multipliers(self) -> Array:
-        """Multipliers in the units of f over those of each constraint."""
-        units = np.where(np.isnan(self.units), 1.0, self.units)
-        with np.errstate(over="ignore"):  # in this order 0 stays 0
-            found: Array = self.multipliers * units[0] / units[1:]
-        return found
 
 
 @register
@@ -137,23 +125,18 @@ class AugmentedLagrangian(Ranking):
 
     @property
     def about(self) -> str:
-        return f"{self.number} constraints"
-
-    @property
-    def constraints(self) -> AugmentedLagrangian:
-        return self
+        equal = f", equalities {self.equalities}" if self.equalities else ""
+        return f"{self.number} constraints{equal} with the tolerance {checks.shown(self.tolerance)}"
 
     @cached_property
     def is_equality(self) -> NDArray[np.bool_]:
         """Which constraints are equalities, (m,)."""
-        mask = np.zeros(self.number, dtype=bool)
-        mask[list(self.equalities)] = True
-        return mask
+        return np.isin(np.arange(self.number), self.equalities)
 
     @cached_property
     def tolerances(self) -> Array:
         """The tolerance of each constraint, (m,)."""
-        return np.array(np.broadcast_to(np.asarray(self.tolerance, dtype=np.float64), (self.number,)))
+        return np.full(self.number, self.tolerance, dtype=np.float64)
 
     @cached_property
     def _weights(self) -> Array:
@@ -175,25 +158,17 @@ class AugmentedLagrangian(Ranking):
         return LagrangianState(*first, none, np.empty((0, 1 + m)), none, np.zeros(()))
 
     def read_state(self, arrays: Mapping[str, NDArray[Any]], shape: tuple[int, ...]) -> LagrangianState:
-        m = self.number
+        first = self.start(shape)
         points, inner = (finite_array(arrays, name, (None, *shape)) for name in ("points", "inner"))
         if len(inner) > 1:
             raise ValueError(f"inner must be one point at most, got {len(inner)}")
-        units = stored_array(arrays, "units", (1 + m,))
+        outcomes = finite_array(arrays, "outcomes", (len(points), 1 + self.number))
+        units = stored_array(arrays, "units", first.units.shape)
         if not (np.isnan(units).all() or (np.isfinite(units) & (units > 0)).all()):
             raise ValueError(f"units must be positive numbers, got {units}")
-        return LagrangianState(
-            finite_array(arrays, "multipliers", (m,)),
-            finite_array(arrays, "penalties", (m,)),
-            finite_array(arrays, "trend", (m,)),
-            finite_array(arrays, "travel", (m,)),
-            units,
-            finite_array(arrays, "margin", (1,)),
-            points,
-            finite_array(arrays, "outcomes", (len(points), 1 + m)),
-            inner,
-            finite_array(arrays, "age", ()),
-        )
+        others = ("multipliers", "penalties", "trend", "travel", "margin", "age")
+        read = {name: finite_array(arrays, name, getattr(first, name).shape) for name in others}
+        return LagrangianState(**read, units=units, points=points, outcomes=outcomes, inner=inner)
 
     def counted(self, state: LagrangianState, points: Array, outcomes: Array) -> LagrangianState:
         good = np.isfinite(outcomes).all(axis=1)
@@ -208,19 +183,11 @@ class AugmentedLagrangian(Ranking):
     def rewound(self, state: LagrangianState, mark: int) -> LagrangianState:
         return state._replace(points=state.points[:mark], outcomes=state.outcomes[:mark])
 
-    def difference(self, saved: Ranking) -> str | None:
-        if not isinstance(saved, AugmentedLagrangian) or saved.number != self.number or saved == self:
-            return super().difference(saved)
-        if saved.tolerance != self.tolerance:
-            return f"its constraint_tol is the tolerance {saved.tolerance}, not {self.tolerance}"
-        return "other constraints of it are equalities"
-
     # ---- what counts --------------------------------------------------------------------------------------------
 
     def violations(self, constraints: Array) -> Array:
         """Return by how much each constraint is violated, in its own units, for rows of constraints."""
-        violated: Array = np.where(self.is_equality, np.abs(constraints), np.maximum(constraints, 0.0))
-        return violated
+        return np.where(self.is_equality, np.abs(constraints), np.maximum(constraints, 0.0))
 
     def violation(self, constraints: Array) -> Array:
         """Return one number for each row of constraints, by which points are compared: 0 for a feasible one.
@@ -246,7 +213,11 @@ class AugmentedLagrangian(Ranking):
         return None if first < 0 else int(good[first])
 
     def multipliers(self, state: LagrangianState) -> Array:
-        return state.true_multipliers
+        """Return those in the units of f over those of each constraint."""
+        units = np.where(np.isnan(state.units), 1.0, state.units)
+        with np.errstate(over="ignore"):  # in this order 0 stays 0
+            found: Array = state.multipliers * units[0] / units[1:]
+        return found
 
     def fields(self, best: Array | None, multipliers: Array | None) -> dict[str, Any]:
         row = np.full(1 + self.number, math.nan) if best is None else best
@@ -336,7 +307,7 @@ class AugmentedLagrangian(Ranking):
         if np.isnan(state.units).any() and len(state.outcomes):
             state = state._replace(units=_units(state.outcomes))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # values whose squares are no numbers
-            models = fitted(z, others, state.scaled)
+            models = fitted(z, others, state.in_units(state.outcomes))
             new = self._with_multipliers(self._with_first_penalties(state, models), models)
         if all(np.isfinite(part).all() for part in (new.multipliers, new.penalties, new.trend, new.travel)):
             state = new
@@ -353,7 +324,7 @@ class AugmentedLagrangian(Ranking):
         """
         if not len(state.outcomes):
             return state
-        outcomes = state.scaled
+        outcomes = state.in_units(state.outcomes)
         f, flat = outcomes[:, 0], np.linalg.norm(models.slopes[1:], axis=1) <= _FLAT * np.abs(models.at_mean[1:])
         largest = float(np.abs(f).max())
         constant = float(np.ptp(f)) <= _CONSTANT * largest
@@ -449,10 +420,9 @@ class AugmentedLagrangian(Ranking):
 
     def with_margin(self, state: LagrangianState, constraints: Array) -> LagrangianState:
         """Return the state after an inner point was evaluated: the margin grows if it was not feasible."""
-        least, most = _MARGINS
         outside = bool((self.violations(constraints)[..., ~self.is_equality] > 0).any())
         margin = state.margin * 2 if outside else state.margin / 1.5
-        return state._replace(margin=margin.clip(least, most))
+        return state._replace(margin=margin.clip(*_MARGINS))
 
 
 def _units(outcomes: Array) -> Array:
@@ -465,22 +435,18 @@ def _units(outcomes: Array) -> Array:
 
 def _tolerance(tolerance: Any, number: int) -> float | tuple[float, ...]:
     """Check a tolerance, or one for each constraint."""
+    found: float | tuple[float, ...]
     if np.ndim(tolerance) == 0:
-        if checks.real_number("constraint_tol", tolerance) < 0:
-            raise ValueError(f"constraint_tol must not be negative, got {tolerance}")
-        return float(tolerance)
-    several = checks.real_array("constraint_tol", tolerance, (None,))
-    if len(several) != number:
-        raise ValueError(f"constraint_tol must be one number or {number}, one for each constraint, got {len(several)}")
-    if (several < 0).any():
-        raise ValueError(f"constraint_tol must not be negative, got {several.min()}")
-    return tuple(several.tolist())
+        found = checks.real_number("constraint_tol", tolerance)
+    else:
+        name = "constraint_tol (one number, or one for each constraint)"
+        found = tuple(checks.real_array(name, tolerance, (number,)).tolist())
+    if np.min(found) < 0:
+        raise ValueError(f"constraint_tol must not be negative, got {found}")
+    return found
 
 
 def _indices(equalities: Any, number: int) -> tuple[int, ...]:
-    """Check indices of equality constraints."""
-    entries = [equalities] if isinstance(equalities, (int, np.integer)) else list(equalities)
-    if len(entries) == number and all(isinstance(entry, (bool, np.bool_)) for entry in entries):
-        return tuple(i for i, entry in enumerate(entries) if entry)
-    found = [checks.whole_number("an index in equalities", i, least=-number, most=number - 1) % number for i in entries]
-    return tuple(sorted(set(found)))
+    """Check indices of equality constraints, or one index."""
+    entries = [equalities] if isinstance(equalities, (int, np.integer)) else equalities
+    return tuple(np.flatnonzero(parse_mask("equalities", entries, number)).tolist())

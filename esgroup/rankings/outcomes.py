@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esgroup.checks import Array
 
@@ -17,15 +18,14 @@ _FLOAT64 = np.dtype(np.float64)
 
 def values(fitness: Any, n: int) -> Array:
     """Return n values as an array, NaN if failed; accepts arrays of one element as values, and a number if n = 1."""
-    if type(fitness) is not np.ndarray or fitness.dtype is not _FLOAT64:
-        fitness = _numbers(fitness, n)
-    if fitness.ndim != 1:
-        if fitness.size != (len(fitness) if fitness.ndim else n):
-            raise ValueError(f"{_WANTED}, got an array of shape {fitness.shape}")
-        fitness = fitness.reshape(-1)
-    if len(fitness) != n:
-        raise ValueError(f"fitness must have {n} values, one for each point, got {len(fitness)}")
-    array: Array = fitness
+    plain = type(fitness) is np.ndarray and fitness.dtype is _FLOAT64
+    array: Array = fitness if plain else _numbers(fitness, n)
+    if array.ndim != 1:
+        if array.size != (len(array) if array.ndim else n):
+            raise ValueError(f"{_WANTED}, got an array of shape {array.shape}")
+        array = array.reshape(-1)
+    if len(array) != n:
+        raise ValueError(f"fitness must have {n} values, one for each point, got {len(array)}")
     return array
 
 
@@ -33,24 +33,19 @@ _WANTED = "fitness must be a list of numbers, one for each point"
 
 
 def _numbers(fitness: Any, n: int) -> Array:
-    try:
-        array = np.asarray(fitness)
-    except ValueError:  # ragged: numbers mixed with arrays of one element
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind in "fiu" and not isinstance(fitness, np.ma.MaskedArray):
+    array = _as_array(fitness)
+    if array.dtype.kind in "fiu":
         return array.astype(np.float64)
     if array.ndim == 0:
         if n != 1:
             raise ValueError(f"{_WANTED}, got {fitness!r}")
         fitness = [fitness]
-    return np.array([_number(value, i) for i, value in enumerate(fitness)], dtype=np.float64)
-
-
-def _number(value: Any, i: int) -> float:
-    found = number(value)
-    if found is None:
-        raise ValueError(f"fitness[{i}] must be a real number (NaN if that run failed), got {value!r}")
-    return found
+    found = []
+    for i, value in enumerate(fitness):
+        found.append(number(value))
+        if found[-1] is None:
+            raise ValueError(f"fitness[{i}] must be a real number (NaN if that run failed), got {value!r}")
+    return np.array(found, dtype=np.float64)
 
 
 def number(value: Any) -> float | None:
@@ -58,13 +53,18 @@ def number(value: Any) -> float | None:
     if isinstance(value, numbers.Real):
         with contextlib.suppress(OverflowError):  # an int that is too large
             return float(value)
+    array = _as_array(value)
+    return float(array.reshape(())) if array.dtype.kind in "fiub" and array.size == 1 else None
+
+
+def _as_array(told: Any) -> NDArray[Any]:
+    """Return what was told as an array: one without numbers where it is masked, or ragged."""
+    if isinstance(told, np.ma.MaskedArray):
+        return np.empty(told.shape, dtype=object)
     try:
-        array = np.asarray(value)
-    except ValueError:  # ragged
-        return None
-    if array.dtype.kind not in "fiub" or array.size != 1 or isinstance(value, np.ma.MaskedArray):
-        return None
-    return float(array.reshape(()))
+        return np.asarray(told)
+    except ValueError:  # ragged, as numbers mixed with arrays of one element
+        return np.empty(0, dtype=object)
 
 
 # ---- beside values ----------------------------------------------------------------------------------------------
@@ -87,21 +87,14 @@ def rows(fitness: Any, beside: Any, n: int, m: int) -> Array:
     if beside is None:
         fitness, beside = _taken_apart(fitness, n, m)
     numbers_told = values(fitness, n)
-    try:
-        array = np.asarray(beside)
-    except ValueError:  # ragged
-        array = np.empty(0, dtype=object)
+    array = _as_array(beside)
     real = array.dtype.kind in "fiub" or (array.size and all(isinstance(g, numbers.Real) for g in array.flat))
     if not m and array.shape != (n, 0):
         raise ValueError("constraints were told, but the search has none: pass their number to Searcher")
-    if not real or isinstance(beside, np.ma.MaskedArray):
-        wanted = f"an array of real numbers of shape ({n}, {m})"
-        raise ValueError(f"constraints must be {wanted}, got {beside!r}")
-    array = array.astype(np.float64)
-    if array.shape == (n,) and m == 1:
-        array = array[:, None]
-    if array.shape != (n, m):
-        raise ValueError(f"constraints must have shape ({n}, {m}), a row for each point, got {array.shape}")
+    if not real or array.shape not in ([(n, m), (n,)] if m == 1 else [(n, m)]):
+        got = f"shape {array.shape}" if real else repr(beside)
+        raise ValueError(f"constraints must be real numbers of shape ({n}, {m}), a row for each point, got {got}")
+    array = array.astype(np.float64).reshape(n, m)
     told = np.column_stack([numbers_told, array])
     told[np.isnan(numbers_told) | ~np.isfinite(array).all(axis=1)] = math.nan
     return told
@@ -110,15 +103,10 @@ def rows(fitness: Any, beside: Any, n: int, m: int) -> Array:
 def _taken_apart(fitness: Any, n: int, m: int) -> tuple[list[Any], list[tuple[float, ...]]]:
     """Values and what is told beside them, from `Evaluated`; what has no value has nothing beside it."""
     told = list(fitness) if isinstance(fitness, (list, tuple, np.ndarray)) else [fitness]
-    numbers_told, beside = [], []
-    for one in told:
-        if not (isinstance(one, Evaluated) or _failed(one)):
-            raise ValueError(f"constraints must be told beside values, as an array of shape ({n}, {m}), got None")
-        numbers_told.append(one.value if isinstance(one, Evaluated) else one)
-        beside.append(one.beside if isinstance(one, Evaluated) else (math.nan,) * m)
-    return numbers_told, beside
-
-
-def _failed(value: Any) -> bool:
-    found = number(value)
-    return found is not None and math.isnan(found)
+    for i, one in enumerate(told):
+        if not isinstance(one, Evaluated):
+            value = number(one)
+            if value is None or not math.isnan(value):
+                raise ValueError(f"constraints must be told beside values, as an array of shape ({n}, {m}), got None")
+            told[i] = Evaluated(one, (math.nan,) * m)
+    return [one.value for one in told], [one.beside for one in told]

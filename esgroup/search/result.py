@@ -15,9 +15,8 @@ def result(search: Any) -> SearchResult:
     """Best point, value, counts and why it stopped, of a Searcher or of what shows the same."""
     reasons = search.stop()
     status = status_of(reasons, {rule.name: rule.status for rule in search.rules})
-    strategy, mean = search.strategy, search.mean
-    if strategy.domain.converts:
-        mean = strategy.domain.to_user(mean[None])[0]
+    strategy = search.strategy
+    mean = strategy.domain.to_user(search.mean[None])[0]
     best, noisy = search.best_x, search.noisy if reasons else False  # too expensive for every generation of a search
     return SearchResult(
         x=copy.copy(mean if best is None else best),

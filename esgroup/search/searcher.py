@@ -218,14 +218,13 @@ class Searcher(VisibleSearch):
             self.state = strategy.asked(self.state, ids_of(drawn))
         ledger.clock.hand_over(since)
         shown = points[:]  # a view, which cannot be made writeable again
-        return strategy.domain.to_user(shown) if strategy.domain.converts else shown
+        return strategy.domain.to_user(shown)
 
     def _draw(self, n: int, spare: Drawn | None = None) -> Drawn:
         """n points of the present distribution, some of which the ranking may have chosen."""
         strategy, ledger = self.strategy, self.ledger
         drawn = strategy.sample(self.state, n, self.rng, spare)
-        if ledger.ranking.places:
-            drawn = ledger.ranking.placed(ledger.standing, drawn, strategy, self.state)
+        drawn = ledger.ranking.placed(ledger.standing, drawn, strategy, self.state)
         if self.accepts is None:
             return drawn
         return feasible.accepted(strategy, self.state, self.rng, drawn, self.accepts, ledger.best_x)
@@ -394,8 +393,7 @@ class Searcher(VisibleSearch):
     def _keep(self, points: Array, outcomes: Array, found: Sequence[Found | None]) -> None:
         """Count outcomes that do not move the distribution, or not yet."""
         ledger = self.ledger
-        if ledger.ranking.remembers:
-            ledger.standing = ledger.ranking.counted(ledger.standing, points, outcomes)
+        ledger.standing = ledger.ranking.counted(ledger.standing, points, outcomes)
         ledger.count(points, outcomes)
         if self.strategy.traits.every_value:
             self._tell_values(points, outcomes, _ids(found))
@@ -418,8 +416,7 @@ class Searcher(VisibleSearch):
         """One generation, of which the `points` with their `new` outcomes were told last; failed ones move nothing."""
         strategy, ledger = self.strategy, self.ledger
         ranking, record = ledger.ranking, ledger.best_x
-        if ranking.remembers:
-            ledger.standing = ranking.counted(ledger.standing, points, new)
+        ledger.standing = ranking.counted(ledger.standing, points, new)
         ledger.standing, scores, best = ranking.scores(ledger.standing, outcomes, tags, strategy, self.state)
         order = scores.argsort(kind="stable")  # NaN last
         ranked = scores[order].tolist()  # a list is quicker to look into
@@ -451,7 +448,7 @@ class Searcher(VisibleSearch):
         if spread.shape != self.first_spread.shape:  # it searches other coordinates: the comparison begins here
             self.first_spread = spread
 
-    # ---- the end -------------------------------------------------------------------------------------------------
+    # ---- when to stop, and what was found ------------------------------------------------------------------------
 
     def stop(self) -> dict[str, str]:
         """Return why the search should end, by name: empty while it runs. Asking and telling still work afterwards.

@@ -99,8 +99,8 @@ class VisibleSearch:
     @property
     def best_x(self) -> Any:
         """The best point told, None before there is one."""
-        best, strategy = self.ledger.best_x, self.strategy
-        return strategy.domain.to_user(best[None])[0] if strategy.domain.converts and best is not None else best
+        best = self.ledger.best_x
+        return None if best is None else self.strategy.domain.to_user(best[None])[0]
 
     @property
     def best_f(self) -> float:
@@ -120,7 +120,8 @@ class VisibleSearch:
     @property
     def constraints(self) -> AugmentedLagrangian | None:
         """What the search knows of its constraints in general: their number, equalities and tolerance."""
-        return self.ledger.ranking.constraints
+        ranking = self.ledger.ranking
+        return ranking if isinstance(ranking, AugmentedLagrangian) else None
 
     @property
     def best_constraints(self) -> Array | None:

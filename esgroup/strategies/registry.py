@@ -40,9 +40,7 @@ def register(cls: S) -> S:
     Usable as a class decorator. Packages that others install name the class as an entry point instead, so that a saved
     search can be loaded before anybody imports them.
     """
-    if not (isinstance(cls, type) and issubclass(cls, Strategy)):
-        raise TypeError(f"cls must be a class derived from Strategy, got {cls!r}")
-    objects.register_class(cls)
+    objects.register_derived(cls, Strategy)
     distribution = getattr(cls, "distribution_class", None)
     if distribution is not None:
         _registered[distribution] = cls

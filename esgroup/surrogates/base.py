@@ -28,10 +28,6 @@ class Axes(NamedTuple):
     values: Array  # e
     vectors: Array | None  # V, None for the identity
 
-    def into(self, z: Array) -> Array:
-        """V^T z."""
-        return z if self.vectors is None else z @ self.vectors
-
     def out(self, u: Array) -> Array:
         """V u."""
         return u if self.vectors is None else self.vectors @ u
@@ -142,7 +138,4 @@ def forgotten(judged: Array) -> Array:
 
 def register(cls: S) -> S:
     """Let searches with a surrogate of your own be saved and loaded; usable as a class decorator."""
-    if not (isinstance(cls, type) and issubclass(cls, Surrogate)):
-        raise TypeError(f"cls must be a class derived from Surrogate, got {cls!r}")
-    objects.register_class(cls)
-    return cls
+    return objects.register_derived(cls, Surrogate)

@@ -20,16 +20,7 @@ from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.kernels import quadratic as kernels
 from esgroup.surrogates.base import ERROR_RATE, UNJUDGED, Axes, Minimum, Surrogate, forgotten
-from esgroup.surrogates.quadratic_model import (
-    Quadratic,
-    Quadratics,
-    Support,
-    changed_frame,
-    fit,
-    fit_few,
-    least_in_ball,
-    near_weights,
-)
+from esgroup.surrogates.quadratic_model import Quadratic, Quadratics, Support, changed_frame, fit, fit_few, near_weights
 
 # the models: G = g I, G diagonal, G of the group from the last 2 p points, or fewer if that is many, and from .7 p
 SPHERE, AXIAL, LONG, SHORT = range(4)
@@ -131,7 +122,7 @@ class QuadraticSurrogate(Surrogate):
         """Write a model; one that is beyond all numbers, as after values that differ by 1e100 times, begins anew."""
         size = abs(model.constant) + float(np.abs(model.slope).sum()) + float(np.abs(model.curvature).sum())
         if not size < _LARGEST * self.dim**2:
-            model, state.judged[number] = self.support.nothing(), UNJUDGED
+            model, state.judged[number] = Quadratic(0.0, np.zeros(self.dim), np.zeros(self.support.shape)), UNJUDGED
         state.constants[number], state.slopes[number], state.curvatures[number] = model
 
     def _chosen(self, state: QuadraticState) -> QuadraticState:
@@ -195,7 +186,7 @@ class QuadraticSurrogate(Surrogate):
 
     def minimiser(self, state: QuadraticState, radius: float) -> Minimum:
         model = state.model
-        z, at_edge = least_in_ball(model, model.axes(), radius)
+        z, at_edge = model.least_in_ball(radius)
         return Minimum(z, float(model.values(z[None])[0]), at_edge)
 
     def curvature(self, state: QuadraticState) -> Axes | None:

@@ -75,6 +75,49 @@ class Quadratic(NamedTuple):
         values, vectors = np.linalg.eigh(self.curvature)
         return Axes(_ROOT2 * values, vectors)
 
+    def least_in_ball(self, radius: float) -> tuple[Array, bool]:
+        """Return the minimiser of q over |z| <= radius, and whether it is on the boundary.
+
+        It is z = -(H + lambda I)^-1 b with the least lambda >= max(0, -min e) that makes |z| <= radius (More and
+        Sorensen 1983): Newton's method on the secular equation 1/|z(lambda)| = 1/radius, from the left, where it is
+        monotone. Where b has no part along the lowest axis and |z| stays short (the hard case), a step along this axis
+        completes it.
+        """
+        axes = self.axes()
+        e, g = axes.values, self.slope if axes.vectors is None else self.slope @ axes.vectors
+        lowest, scale = float(e.min()), float(np.abs(e).max(initial=0.0))
+        length = float(np.linalg.norm(g))
+        if lowest > 1e-12 * scale:
+            u = -g / e
+            if float(u @ u) <= radius * radius:
+                return axes.out(u), False
+        if length == 0.0 and scale == 0.0:
+            return np.zeros_like(g), False
+        least = max(0.0, -lowest)
+        # |z(lambda)| >= radius at lambda = |g_j| / radius - e_j for every j, among them that of the lowest axis
+        low = max(least, float((np.abs(g) / radius - e).max()))
+        tiny = 1e-14 * max(scale, length / radius)
+        shift = max(low, least + tiny)
+        for _ in range(_NEWTON_STEPS):
+            u = -g / (e + shift)
+            square = float(u @ u)
+            norm = math.sqrt(square)
+            if norm <= radius * (1.0 + 1e-10):
+                break
+            step = (norm / radius - 1.0) * square / float((u * u) @ (1.0 / (e + shift)))
+            shift += step
+            if step <= 1e-16 * shift:
+                break
+        norm = float(np.linalg.norm(u))
+        if norm < radius * (1.0 - 1e-6):  # the hard case
+            j = int(e.argmin())
+            across = math.sqrt(max(0.0, radius * radius - (norm * norm - u[j] ** 2)))
+            u[j] = math.copysign(across, -g[j])
+            norm = radius
+        if norm > 0.0:
+            u *= radius / norm
+        return axes.out(u), True
+
 
 class Quadratics(NamedTuple):
     """Several models: arrays whose first axis numbers them."""
@@ -139,11 +182,8 @@ class Support:
     @cached_property
     def features(self) -> int:
         """p = 1 + n + the entries of G on and above its diagonal."""
-        n = self.dim
-        if self.diagonal:
-            return 1 + 2 * n
-        entries = n * n if self.mask is None else int(self.mask.sum())
-        return 1 + n + (entries + n) // 2
+        _, begins, ends = self.runs
+        return 1 + 2 * self.dim + int((ends - begins).sum())
 
     @cached_property
     def runs(self) -> tuple[Indices, Indices, Indices]:
@@ -154,14 +194,6 @@ class Support:
         edges = np.diff(np.triu(mask, 1).astype(np.int8), axis=1, prepend=0, append=0)
         rows, begins = (part.copy() for part in np.nonzero(edges == 1))
         return rows, begins, np.nonzero(edges == -1)[1].copy()
-
-    def masked(self, curvature: Array) -> Array:
-        """Return a G with zeros outside the support."""
-        return curvature if self.mask is None else np.where(self.mask, curvature, 0.0)
-
-    def nothing(self) -> Quadratic:
-        """The model that is 0 everywhere."""
-        return Quadratic(0.0, np.zeros(self.dim), np.zeros(self.shape))
 
 
 # ---- fits -------------------------------------------------------------------------------------------------------
@@ -248,48 +280,7 @@ def changed_frame(support: Support, model: Quadratic, shift: Array, turn: Array)
         slope, curvature = turn * slope, turn[:, None] * curvature * turn
     else:
         slope, curvature = slope @ turn, turn.T @ curvature @ turn
-        curvature = support.masked((curvature + curvature.T) / 2)
+        curvature = (curvature + curvature.T) / 2
+        curvature = curvature if support.mask is None else np.where(support.mask, curvature, 0.0)
     moved = Quadratic(origin, slope, curvature)
     return moved._replace(constant=origin + moved.trace / _ROOT2)
-
-
-def least_in_ball(model: Quadratic, axes: Axes, radius: float) -> tuple[Array, bool]:
-    """Return the minimiser of q over |z| <= radius, and whether it is on the boundary.
-
-    It is z = -(H + lambda I)^-1 b with the least lambda >= max(0, -min e) that makes |z| <= radius (More and Sorensen
-    1983): Newton's method on the secular equation 1/|z(lambda)| = 1/radius, from the left, where it is monotone. Where
-    b has no part along the lowest axis and |z| stays short (the hard case), a step along this axis completes it.
-    """
-    e, g = axes.values, axes.into(model.slope)
-    lowest, scale = float(e.min()), float(np.abs(e).max(initial=0.0))
-    length = float(np.linalg.norm(g))
-    if lowest > 1e-12 * scale:
-        u = -g / e
-        if float(u @ u) <= radius * radius:
-            return axes.out(u), False
-    if length == 0.0 and scale == 0.0:
-        return np.zeros_like(g), False
-    least = max(0.0, -lowest)
-    # |z(lambda)| >= radius at lambda = |g_j| / radius - e_j for every j, among them that of the lowest axis
-    low = max(least, float((np.abs(g) / radius - e).max()))
-    tiny = 1e-14 * max(scale, length / radius)
-    shift = max(low, least + tiny)
-    for _ in range(_NEWTON_STEPS):
-        u = -g / (e + shift)
-        square = float(u @ u)
-        norm = math.sqrt(square)
-        if norm <= radius * (1.0 + 1e-10):
-            break
-        step = (norm / radius - 1.0) * square / float((u * u) @ (1.0 / (e + shift)))
-        shift += step
-        if step <= 1e-16 * shift:
-            break
-    norm = float(np.linalg.norm(u))
-    if norm < radius * (1.0 - 1e-6):  # the hard case
-        j = int(e.argmin())
-        across = math.sqrt(max(0.0, radius * radius - (norm * norm - u[j] ** 2)))
-        u[j] = math.copysign(across, -g[j])
-        norm = radius
-    if norm > 0.0:
-        u *= radius / norm
-    return axes.out(u), True

@@ -117,9 +117,9 @@ def test_a_foreign_point_is_moved_to_the_nearest_feasible_one(where, seed) -> No
 
 @given(spaces(), st.integers(0, 2**32 - 1))
 def test_random_starts_are_feasible_and_determined_by_the_generator(where, seed) -> None:
-    points = np.array([where.random_point(np.random.default_rng([seed, i]), where.steps0) for i in range(20)])
+    points = np.array([where.elsewhere(1.0, np.random.default_rng([seed, i]), where.begin())[0].x0 for i in range(20)])
     assert_feasible(where, points)
-    again = where.random_point(np.random.default_rng([seed, 3]), where.steps0)
+    again = where.elsewhere(1.0, np.random.default_rng([seed, 3]), where.begin())[0].x0
     assert np.array_equal(again, points[3])
 
 
@@ -246,13 +246,13 @@ def test_the_kinds_of_integer_arguments() -> None:
         ([1, 2], {"fixed": [True]}, ValueError, "fixed.* 2 entries.* mask.* 1$"),
         ([1, 2], {"fixed": [True, 1]}, TypeError, "index in fixed.* integer.* True$"),
         ([1, 2], {"fixed": [0.0]}, TypeError, "index in fixed.* integer from -2 to 1.* 0.0$"),
-        ([1, 2], {"fixed": 1}, TypeError, "fixed.* None, indices of coordinates or a mask.* 1$"),
-        ([1, 2], {"fixed": "0"}, TypeError, "fixed.* None, indices of coordinates or a mask.* '0'$"),
+        ([1, 2], {"fixed": 1}, TypeError, "fixed.* None, indices or a mask.* 1$"),
+        ([1, 2], {"fixed": "0"}, TypeError, "fixed.* None, indices or a mask.* '0'$"),
         ([1, 2], {"fixed": {0: math.nan}}, ValueError, r"fixed\[0\].* finite.* nan"),
         ([1, 2], {"fixed": {0: 1, -2: 1}}, ValueError, "fixed.* coordinate 0 twice"),
         ([1, 2], {"fixed": {5: 1}}, ValueError, "index in fixed.* -2 to 1.* 5$"),
         ([1, 2.5], {"integer": True}, ValueError, r"^x0\[1\].* integer.* 2.5: round it$"),
-        ([1, 2], {"integer": 1.5}, TypeError, "integer.* None, indices of coordinates or a mask.* 1.5$"),
+        ([1, 2], {"integer": 1.5}, TypeError, "integer.* None, indices or a mask.* 1.5$"),
         ([1, 2], {"integer": [7]}, ValueError, "index in integer.* from -2 to 1.* 7$"),
         ([0, 0], {"integer": [1], "bounds": (0.1, 0.9)}, ValueError, r"bounds.* \(0.1, 0.9\).* coordinate 1"),
         ([1, 2], {"sigma0": 0}, ValueError, "sigma0.* positive.* 0$"),
@@ -429,7 +429,8 @@ def test_random_starts_are_uniform_between_bounds_and_normal_elsewhere() -> None
     bounds = [(-1, 3), (0, 2), (None, None), (0, None), (0, 1e30), (5, 5)]
     where = make_box([0.0, 1.0, 5.0, 0.0, 10.0, 5.0], bounds, integer=[1], sigma0=1.0)
     rng = np.random.default_rng(1)
-    points = np.array([where.random_point(rng, np.array([9, 9, 2.0, 3.0, 0.5, 9])) for _ in range(4000)])
+    first = where.begin()._replace(steps=np.array([9, 9, 2.0, 3.0, 0.5]))
+    points = np.array([where.elsewhere(1.0, rng, first)[0].x0 for _ in range(4000)])
     assert_feasible(where, points)
     error = 5 / math.sqrt(len(points))
     assert abs(points[:, 0].mean() - 1) < error * 4 / math.sqrt(12)

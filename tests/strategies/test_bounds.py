@@ -12,7 +12,7 @@ from scipy.optimize import Bounds
 from scipy.stats import norm
 
 from esgroup.domains.bend import Bend
-from esgroup.domains.box import parse_bounds, whole_bounds
+from esgroup.domains.box import parse_bounds
 from esgroup.search.searcher import Searcher
 from esgroup.strategies.base import Drawn
 from esgroup.strategies.evolution import SearchState
@@ -113,11 +113,10 @@ def test_bad_bounds_are_refused_with_what_is_wrong(bounds, kind, message) -> Non
 
 def test_bounds_of_integers_are_tightened_to_integers() -> None:
     integer = np.array([True, True, False, True])
-    lower, upper = np.array([0.2, -INF, 0.2, -3.0]), np.array([2.9, -0.5, 2.9, 3.0])
-    low, high = whole_bounds(lower, upper, integer)
+    low, high, _ = parse_bounds([(0.2, 2.9), (-INF, -0.5), (0.2, 2.9), (-3.0, 3.0)], 4, integer)
     assert low.tolist() == [1, -INF, 0.2, -3] and high.tolist() == [2, -1, 2.9, 3]
     with pytest.raises(ValueError, match=r"^bounds.* integer .*\(0.2, 0.8\).* coordinate 1"):
-        whole_bounds(np.array([0.2, 0.2]), np.array([0.8, 0.8]), np.array([False, True]))
+        parse_bounds((0.2, 0.8), 2, np.array([False, True]))
 
 
 # ---- the bend ---------------------------------------------------------------------------------------------------
