@@ -12,17 +12,10 @@ from esgroup.stopping.budgets import Limits
 class RunView(View, Protocol):
     """A search, or a run of several; `restart`, the number of restarts so far, may be missing."""
 
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def labels(self) -> list[str] | None: ...
-    @property
-    def constraints(self) -> Any: ...
-    @property
-    def best_constraints(self) -> Array | None: ...
-    @property
-    def structure(self) -> Any: ...
-    @property
-    def limits(self) -> Limits: ...
-    @property
-    def result(self) -> Any: ...
+    shape: tuple[int, ...]
+    labels: list[str] | None
+    constraints: Any
+    best_constraints: Array | None
+    structure: Any
+    limits: Limits
+    result: Any

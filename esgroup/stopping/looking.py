@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from esgroup.stopping.base import Answer
-from esgroup.stopping.budgets import budget_rules
+from esgroup.stopping.budgets import budget_reasons
 from esgroup.stopping.tolerances import TolFun
 from esgroup.stopping.values import NARROW, Failed, Look, Stagnation, short_span, still_improving
 
@@ -36,10 +36,7 @@ def look_at(search: Any, totals: Any) -> dict[str, str]:
 
     Rules of a user are looked at after the first generation: with restarts, one that always holds would never end.
     """
-    found: dict[str, str] = {}
-    for rule in budget_rules(totals.limits):
-        if answer := rule.look(totals):
-            found |= _by_name(rule.name, answer)
+    found = budget_reasons(totals.limits, totals)
     strategy, ledger, state, first = search.strategy, search.ledger, search.state, search._first_spread
     nit, looks = ledger.nit - ledger.began.nit, ledger.record.looks
     if search._looked[0] is not strategy:
