@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from esgroup.driver.evaluate import collected
 from esgroup.driver.generations import SearchRun
 from esgroup.driver.worker_pool import own_point
 from esgroup.stopping.budgets import BUDGETS, budget_reasons
@@ -57,7 +56,7 @@ class Asynchronous(SearchRun):
         wanted = not self._over and self._submit()
         if not self._arrived:
             with self.interrupts.allowed:
-                self._arrived.extend(collected(self._pool, self.evaluation.eval_timeout, wanted=wanted))
+                self._arrived.extend(self.evaluation.collected(self._pool, wanted=wanted))
         if self._arrived:
             self._tell_next()
         if self._told < self.search.strategy.popsize and (self._out or not self._over):

@@ -205,18 +205,17 @@ def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None, linear: 
     """
     if isinstance(constraints, Ranking):
         return Constraints(given=constraints)
-    given = [constraints] if _is_single(constraints) else () if constraints is None else constraints
+    single = isinstance(constraints, Mapping) or hasattr(constraints, "lb")
+    given = [constraints] if single else constraints
     if not isinstance(given, Sequence):
         raise TypeError(f"constraints must be {_KINDS}, or a list of them, got {constraints!r}")
-    several = not _is_single(constraints)
     found = []
     for i, one in enumerate(given):
-        name = f"constraints[{i}]" if several else "constraints"
+        name = "constraints" if single else f"constraints[{i}]"
         if not linear and hasattr(one, "A"):
-            wanted = "a function of a point, because a LinearConstraint is for vectors"
-            raise ValueError(f"{name} must be {wanted}")
+            raise ValueError(f"{name} must be a function of a point, because a LinearConstraint is for vectors")
         found.append(_parse_one(name, one, x0))
-    whole = Constraints(tuple(found), single=not several)
+    whole = Constraints(tuple(found), single)
     if whole.number == 0:
         return Constraints()
     if linear:
@@ -225,10 +224,6 @@ def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None, linear: 
         if one.keep_feasible and not one.holds(_own(x0)):
             raise ValueError(f"x0 must fulfil {one.name}, which has keep_feasible=True, but it does not")
     return whole
-
-
-def _is_single(constraints: Any) -> bool:
-    return isinstance(constraints, Mapping) or hasattr(constraints, "lb")
 
 
 def _parse_one(name: str, one: Any, x0: Any) -> Constraint:
@@ -263,14 +258,7 @@ def _parse_linear(name: str, one: Any, x0: Any) -> Constraint:
 
 
 def _with_bounds(
-    name: str,
-    fun: Any,
-    args: tuple[Any, ...],
-    lower: Any,
-    upper: Any,
-    keep_feasible: Any,
-    x0: Any,
-    matrix: Array | None = None,
+    name: str, fun: Any, args: tuple[Any, ...], lower: Any, upper: Any, keep: Any, x0: Any, matrix: Array | None = None
 ) -> Constraint:
     """Call the function once, to learn how many values it has, and check its bounds."""
     if not callable(fun):
@@ -287,7 +275,7 @@ def _with_bounds(
         raise ValueError(f"{name} must have lb <= ub, got {low[j]} and {high[j]} for component {j}")
     if (bad := (low == math.inf) | (high == -math.inf)).any():
         raise ValueError(f"{name} must leave room for finite values, got lb = {low}, ub = {high}")
-    keep = bool(np.any(keep_feasible))
+    keep = bool(np.any(keep))
     if keep and (low == high).any():
         raise ValueError(f"{name} is an equality: keep_feasible=True is for linear and other inequalities")
     return Constraint(name, fun, args, low, high, keep, matrix)
@@ -295,8 +283,7 @@ def _with_bounds(
 
 def _side(name: str, value: Any, number: int) -> Array:
     try:
-        array = np.asarray(value, dtype=np.float64)
-        return np.array(np.broadcast_to(array, (number,)))
+        return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (number,)))
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number or {number} numbers, got {value!r}") from None
 

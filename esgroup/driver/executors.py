@@ -13,14 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any, Self
+from typing import Any
 
 from esgroup.driver.worker_pool import (
     TICK,
     TRIES,
     Call,
-    Outcomes,
     Unavailable,
+    WorkerPool,
     call_objective,
     caused,
     lost_too_often,
@@ -42,7 +42,7 @@ class _Job:
     losses: int
 
 
-class OnExecutor:
+class OnExecutor(WorkerPool):
     """Evaluates points on an executor, which is left open.
 
     If an evaluation takes longer than `timeout` seconds after it was submitted, its value is ignored, and it occupies
@@ -66,10 +66,7 @@ class OnExecutor:
         self._jobs: dict[Future[Any], _Job] = {}
         self._late: set[Future[Any]] = set()
         self._done: SimpleQueue[Future[Any]] = SimpleQueue()
-        self._arrived: Outcomes = []
-
-    def __enter__(self) -> Self:
-        return self
+        self._arrived = []
 
     def __exit__(self, *_: object) -> None:
         self.cancel()
@@ -83,19 +80,10 @@ class OnExecutor:
         """How many points are evaluated at a time; None if that is unknown."""
         if self._max_pending is not None and self._timeout == math.inf:
             return self._max_pending
-        size: int | None
-        if self._cluster is not None:
-            size = self._cluster.threads()
-        else:
-            size = _number_of_workers(self._executor)
+        size = _number_of_workers(self._executor) if self._cluster is None else self._cluster.threads()
         if self._max_pending is None or size is None:
             return size or self._max_pending
         return min(size, self._max_pending)  # time that a point waits for a worker would count as its evaluation's
-
-    @property
-    def out(self) -> int:
-        """How many points were submitted and not yet collected."""
-        return len(self._jobs) + len(self._arrived)
 
     @property
     def free(self) -> float:
@@ -123,20 +111,14 @@ class OnExecutor:
             self._jobs[future] = _Job(key, x, due, losses)
             future.add_done_callback(self._done.put)
 
-    def collect(self, timeout: float | None = None) -> Outcomes:
-        """Return keys and outcomes that have arrived; wait for the first one, up to `timeout` seconds."""
-        end = math.inf if timeout is None else time.monotonic() + timeout
-        while True:
-            self._serve(end)
-            if self._arrived or not self._jobs or time.monotonic() >= end:
-                arrived, self._arrived = self._arrived, []
-                return arrived
-
     def cancel(self) -> list[Hashable]:
         """Cancel what has not begun, and return its keys; Dask does not tell, and everything on it is cancelled."""
         return [self._jobs.pop(future).key for future in list(self._jobs) if future.cancel()]
 
     # ---- what happens meanwhile ----------------------------------------------------------------------------------
+
+    def _unfinished(self) -> int:
+        return len(self._jobs)
 
     def _serve(self, end: float) -> None:
         """Receive what arrives before `end`, and give up what is late."""

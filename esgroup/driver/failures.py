@@ -68,14 +68,10 @@ class Failures:
             self.too_many = f"{self.in_a_row:,} evaluations in a row failed, the last one with: {text}"
         return math.nan
 
-    def guarded(self, call: Call) -> Call:
-        """Return the objective such that what counts as a failed run is returned, not raised; it can be pickled."""
-        return Guarded(call, self.caught)
-
 
 @dataclass(frozen=True)
 class Guarded:
-    """x -> call(x), or `Failed` if that raises an exception which counts as a failed run."""
+    """x -> call(x), or `Failed` if that raises an exception which counts as a failed run; it can be pickled."""
 
     call: Call
     caught: tuple[type[Exception], ...]

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 from esgroup.driver.worker_pool import (
     INSTALL,
@@ -18,8 +18,8 @@ from esgroup.driver.worker_pool import (
     TRIES,
     Call,
     CannotLoad,
-    Outcomes,
     Unavailable,
+    WorkerPool,
     call_objective,
     caused,
     cloudpickle_or_none,
@@ -54,7 +54,7 @@ class _Worker:
     since: float = math.inf  # when it began the first point
 
 
-class Processes:
+class Processes(WorkerPool):
     """Evaluates points in `workers` processes, which start when they are needed and are replaced when they die.
 
     Each process receives the objective once. An evaluation that takes longer than `timeout` seconds is ended together
@@ -63,6 +63,7 @@ class Processes:
     that takes nothing, because it is stopped, say.
     """
 
+    slots = 0
     lost = 0  # a process whose evaluation takes too long is killed, and occupies nothing
 
     def __init__(self, call: Call, workers: int, *, timeout: float | None = None, ahead: int = 0) -> None:
@@ -70,24 +71,22 @@ class Processes:
         self._payload, self._timeout, self._ahead = pickled(call), math.inf if timeout is None else timeout, ahead
         self._workers: list[_Worker] = []
         self._waiting: deque[_Job] = deque()
-        self._arrived: Outcomes = []
+        self._arrived = []
         self._checked = -math.inf  # when was last seen to it that the processes are alive
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or issubclass(kind, Exception):
-            self.close()
-        else:
-            self.kill()
+        self.close(gently=kind is None or issubclass(kind, Exception))
+
+    def close(self, *, gently: bool = True) -> None:
+        """End the processes, `gently` those that evaluate nothing: others are not waited for."""
+        self._waiting.clear()
+        for worker in self._workers:
+            if not gently or worker.jobs or not _send(worker, _END):
+                worker.child.terminate()
+        end_all(worker.child for worker in self._workers)
+        self._workers.clear()
 
     # ---- the interface -------------------------------------------------------------------------------------------
-
-    @property
-    def out(self) -> int:
-        """How many points were submitted and not yet collected."""
-        return self._unfinished() + len(self._arrived)
 
     @property
     def free(self) -> int:
@@ -104,37 +103,11 @@ class Processes:
         self._waiting.append(_Job(key, message))
         self._feed()
 
-    def collect(self, timeout: float | None = None) -> Outcomes:
-        """Return keys and outcomes that have arrived; wait for the first one, up to `timeout` seconds."""
-        end = math.inf if timeout is None else time.monotonic() + timeout
-        while True:
-            self._serve(end)
-            if self._arrived or not self._unfinished() or time.monotonic() >= end:
-                arrived, self._arrived = self._arrived, []
-                return arrived
-
     def cancel(self) -> list[Hashable]:
         """Cancel what was not sent to a process, and return its keys."""
         keys = [job.key for job in self._waiting]
         self._waiting.clear()
         return keys
-
-    def close(self) -> None:
-        """End the processes; those that still evaluate something are not waited for."""
-        self._waiting.clear()
-        for worker in self._workers:
-            if worker.jobs or not _send(worker, _END):
-                worker.child.terminate()
-        end_all(worker.child for worker in self._workers)
-        self._workers.clear()
-
-    def kill(self) -> None:
-        """End the processes at once."""
-        self._waiting.clear()
-        for worker in self._workers:
-            worker.child.terminate()
-        end_all(worker.child for worker in self._workers)
-        self._workers.clear()
 
     # ---- what happens meanwhile ----------------------------------------------------------------------------------
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import pickle
 import sys
+import time
 import traceback
 from collections.abc import Callable, Hashable
 from contextlib import suppress
@@ -30,13 +32,11 @@ class WorkerPool(Protocol):
     collected once, unless `cancel` has returned its key.
     """
 
+    _arrived: Outcomes  # what was not yet collected
+
     @property
     def slots(self) -> int | None:
         """How many points are evaluated at a time, now: workers may join and leave; None if that is unknown."""
-
-    @property
-    def out(self) -> int:
-        """How many points were submitted and not yet collected."""
 
     @property
     def free(self) -> float:
@@ -49,18 +49,38 @@ class WorkerPool(Protocol):
     def submit(self, key: Hashable, x: Any) -> None:
         """Evaluate a point, as soon as possible. It becomes the objective's own, which may change and keep it."""
 
+    def cancel(self) -> list[Hashable]:
+        """Cancel what has not begun, and return its keys; they will not be collected."""
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
+
+    def _unfinished(self) -> int:
+        """Return how many points were submitted, whose outcome has not arrived."""
+
+    def _serve(self, end: float) -> None:
+        """Receive what arrives before `end`, and see to what is late or lost; return early if something is there."""
+
+    # ---- what all of them have -------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        return self
+
+    @property
+    def out(self) -> int:
+        """How many points were submitted and not yet collected."""
+        return self._unfinished() + len(self._arrived)
+
     def collect(self, timeout: float | None = None) -> Outcomes:
         """Return keys and outcomes that have arrived, in any order; wait for the first one, up to `timeout` seconds.
 
         The list is empty if nothing has arrived in time, or if nothing is out.
         """
-
-    def cancel(self) -> list[Hashable]:
-        """Cancel what has not begun, and return its keys; they will not be collected."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while True:
+            self._serve(end)
+            if self._arrived or not self._unfinished() or time.monotonic() >= end:
+                arrived, self._arrived = self._arrived, []
+                return arrived
 
 
 # ---- calling the objective --------------------------------------------------------------------------------------
