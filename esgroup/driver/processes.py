@@ -82,7 +82,7 @@ class Processes(WorkerPool):
         self._waiting.clear()
         for worker in self._workers:
             if not gently or worker.jobs or not _send(worker, _END):
-                worker.child.terminate()
+                worker.child.process.terminate()
         end_all(worker.child for worker in self._workers)
         self._workers.clear()
 
@@ -142,7 +142,7 @@ class Processes(WorkerPool):
     def _end_the_late(self) -> None:
         now = time.monotonic()
         for worker in [worker for worker in self._workers if worker.jobs and now > worker.since + self._timeout]:
-            worker.child.terminate()
+            worker.child.process.terminate()
             end_all([worker.child])
             self._arrived.append((worker.jobs.popleft().key, too_slow(self._timeout)))
             self._remove(worker)
@@ -150,7 +150,7 @@ class Processes(WorkerPool):
     def _bury_the_dead(self) -> None:
         """Notice the death of a process whose end of the line is kept open by a process that was forked meanwhile."""
         if time.monotonic() > self._checked + TICK:
-            for worker in [worker for worker in self._workers if worker.jobs and not worker.child.alive]:
+            for worker in [worker for worker in self._workers if worker.jobs and not worker.child.process.is_alive()]:
                 self._receive(worker)  # perhaps it had answered before
                 if worker in self._workers and worker.jobs:
                     self._bury(worker)
@@ -182,7 +182,7 @@ class Processes(WorkerPool):
     def _next_worker(self) -> _Worker | None:
         """Return a process that can take a point: an idle one, a new one, or one to send it ahead."""
         for worker in [worker for worker in self._workers if not worker.jobs]:
-            if worker.child.alive:
+            if worker.child.process.is_alive():
                 return worker
             worker.child.kill()
             self._workers.remove(worker)

@@ -45,8 +45,7 @@ def array(
     if name not in arrays:
         raise CheckpointError(f"the array {name!r} is missing")
     found = arrays[name]
-    fits = len(found.shape) == len(shape) and all(s in (None, n) for n, s in zip(found.shape, shape, strict=True))
-    if found.dtype != np.dtype(dtype) or not fits:
+    if found.dtype != np.dtype(dtype) or not checks.fits(found.shape, shape):
         wanted = f"{np.dtype(dtype)} of shape {shape}".replace("None", "n")
         raise CheckpointError(f"the array {name!r} must be {wanted}, got {found.dtype} of shape {found.shape}")
     return found
