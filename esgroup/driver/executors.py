@@ -58,7 +58,8 @@ class OnExecutor(WorkerPool):
         if hasattr(executor, "get_executor"):  # a Dask Client, whose own futures are of another kind
             executor = executor.get_executor()
         self._executor, self._call = executor, sendable(executor, call)
-        self._cluster = _Cluster(executor._client) if _is_dask(executor) else None
+        is_dask = type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "_client")
+        self._cluster = _Cluster(executor._client) if is_dask else None
         self._task = _guarded_task if is_process_pool(executor) else _task
         self._timeout = math.inf if timeout is None else timeout
         self._max_pending = max_pending
@@ -187,10 +188,6 @@ def _number_of_workers(executor: Any) -> int | None:
 
 
 # ---- Dask -------------------------------------------------------------------------------------------------------
-
-
-def _is_dask(executor: Any) -> bool:
-    return type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "_client")
 
 
 class _Cluster:

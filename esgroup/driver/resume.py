@@ -45,7 +45,7 @@ class SearchWriter(CheckpointWriter[Searcher]):
     def contents(self, kept: Searcher) -> Contents:
         """Return the parts of the search, with values of an unfinished generation and the origin in the header."""
         header, arrays = snapshot.parts_to_file(kept.parts)
-        more = {"unfinished": self._unfinished.to_json(), "origin": self._origin.to_json()}
+        more = {"unfinished": self._unfinished.to_json(), "origin": self._origin._asdict()}
         return snapshot.KIND, header | more, arrays
 
     def resume(self) -> None:

@@ -106,7 +106,8 @@ def _listed(state: Any) -> Any:
 def _like(model: Any, value: Any, name: str) -> Any:
     """Check that `value` has the keys, types and shapes of `model`, a state of the same bit generator; return it."""
     if isinstance(model, dict):
-        return {key: _like(part, entry(value, key, _stored_type(part)), key) for key, part in model.items()}
+        kinds = {key: list if isinstance(part, np.ndarray) else type(part) for key, part in model.items()}
+        return {key: _like(part, entry(value, key, kinds[key]), key) for key, part in model.items()}
     if isinstance(model, np.ndarray):
         if not all(type(word) is int for word in value):
             raise CheckpointError(f"{name} must be a list of integers, got {reprlib.repr(value)}")
@@ -114,10 +115,6 @@ def _like(model: Any, value: Any, name: str) -> Any:
     if isinstance(model, int) and not 0 <= value <= _MOST[name]:
         raise CheckpointError(f"{name} must be from 0 to {_MOST[name]}, got {value}")
     return value
-
-
-def _stored_type(model: Any) -> type[Any]:
-    return list if isinstance(model, np.ndarray) else type(model)
 
 
 def _seeds_to_json(seeds: Any) -> dict[str, Any] | None:

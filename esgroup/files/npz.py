@@ -134,16 +134,6 @@ def _mode(target: str) -> int | None:
     return stat.S_IMODE(mode)
 
 
-def _hidden_name(target: str) -> str:
-    """Return a new name of a hidden file for this target; it says which process of which machine writes it."""
-    return f".{os.path.basename(target)}.{os.getpid()}-{_machine()}-{secrets.token_hex(4)}.partial"
-
-
-def _writers(target: str) -> re.Pattern[str]:
-    """Return a pattern of the names of hidden files for this target: groups are process and machine, if known."""
-    return re.compile(rf"\.{re.escape(os.path.basename(target))}\.(?:(\d+)-([0-9a-f]+)-)?[0-9a-f]+\.partial")
-
-
 @functools.cache
 def _machine() -> str:
     """Return eight digits that tell machines, and containers of one machine, from each other."""
@@ -156,7 +146,8 @@ def _machine() -> str:
 
 def _new_file(target: str, mode: int | None) -> IO[bytes]:
     """Create a hidden file in the directory of the target, locked as long as it is open."""
-    name = os.path.join(os.path.dirname(target), _hidden_name(target))
+    directory, base = os.path.split(target)
+    name = os.path.join(directory, f".{base}.{os.getpid()}-{_machine()}-{secrets.token_hex(4)}.partial")
     create = functools.partial(os.open, mode=0o666 if mode is None else mode)  # private from the start
     file = open(name, "xb", opener=create)  # noqa: SIM115  (the caller closes it)
     _lock(file, wait=True)
@@ -187,7 +178,8 @@ def _lock(file: IO[bytes], *, wait: bool) -> bool | None:
 @functools.lru_cache(100)
 def _remove_remnants(target: str, period: int = 0) -> None:
     """Remove hidden files of this target that no process is writing, once in each period."""
-    directory, writers = os.path.dirname(target), _writers(target)
+    directory, base = os.path.split(target)
+    writers = re.compile(rf"\.{re.escape(base)}\.(?:(\d+)-([0-9a-f]+)-)?[0-9a-f]+\.partial")  # process and machine
     for name in os.listdir(directory):
         if (writer := writers.fullmatch(name)) is None:
             continue

@@ -229,28 +229,19 @@ def read(path: str | PathLike[str]) -> Recorded:
     ValueError
         If the file is not a history, or has no generation.
     """
-    header, generations = _header_and_generations(Path(path))
-    complete = [_MAY_LACK | generation for generation in generations]
-    kinds: dict[str, Any] = {"feasible": np.bool_}
-    columns: Any = (np.array([g[n] for g in complete], kinds.get(n, np.float64)) for n in Recorded._fields[1:])
-    return Recorded(header, *columns)
-
-
-def _header_and_generations(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    header: dict[str, Any] = {}
+    path, header = Path(path), dict[str, Any]()
     kept: list[dict[str, Any]] = []
     with path.open("rb") as file:
         for number, line in complete_lines(file, path):
             if number == 1:
                 header = parse_header(line, path)
-            else:
-                _keep(kept, parse_generation(line, path, number, header))
+                continue
+            generation = _MAY_LACK | parse_generation(line, path, number, header)
+            while kept and kept[-1]["nfev"] >= generation["nfev"]:
+                kept.pop()
+            kept.append(generation)
     if not kept:
         raise ValueError(f"{path} contains no generation" if header else f"{path} is empty, not a history of esgroup")
-    return header, kept
-
-
-def _keep(kept: list[dict[str, Any]], generation: dict[str, Any]) -> None:
-    while kept and kept[-1]["nfev"] >= generation["nfev"]:
-        kept.pop()
-    kept.append(generation)
+    kinds: dict[str, Any] = {"feasible": np.bool_}
+    columns: Any = (np.array([g[n] for g in kept], kinds.get(n, np.float64)) for n in Recorded._fields[1:])
+    return Recorded(header, *columns)
