@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from esgroup.driver.calling import own_point
 from esgroup.driver.generations import SearchRun
-from esgroup.driver.worker_pool import own_point
 from esgroup.stopping.budgets import BUDGETS, budget_reasons
 
 

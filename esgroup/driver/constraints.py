@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.driver.worker_pool import NotEvaluated, own_point
+from esgroup.driver.calling import own_point
+from esgroup.driver.worker_pool import NotEvaluated
 from esgroup.rankings import AugmentedLagrangian, ByValue, Evaluated, Ranking
 
 _KINDS = "scipy.optimize.NonlinearConstraint, LinearConstraint, or a dict with 'type' and 'fun'"
@@ -122,9 +123,8 @@ class Constraints:
         if len(several) != len(self.all):
             wanted = f"one number or {len(self.all)}, one for each constraint"
             raise ValueError(f"constraint_tol must be {wanted}, got {len(several)}")
-        parts = []
-        for one, given in zip(self.all, several, strict=True):
-            parts.append(_side(f"constraint_tol of {one.name}", given, len(one.lower))[one.sides.j])
+        pairs = zip(self.all, several, strict=True)
+        parts = [_side(f"constraint_tol of {one.name}", given, len(one.lower))[one.sides.j] for one, given in pairs]
         return tuple(np.concatenate(parts).tolist())
 
     def g(self, x: Any) -> tuple[float, ...]:

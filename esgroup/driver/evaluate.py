@@ -20,11 +20,12 @@ from typing import Any
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.driver.calling import Call, call_objective, own_point
 from esgroup.driver.constraints import one_each
 from esgroup.driver.executors import OnExecutor, sendable
 from esgroup.driver.failures import Failures, Guarded
 from esgroup.driver.processes import Processes
-from esgroup.driver.worker_pool import TICK, Call, Outcomes, WorkerPool, call_objective, own_point
+from esgroup.driver.worker_pool import TICK, Outcomes, WorkerPool
 from esgroup.files.outage import level_of_the_user
 
 ShouldStop = Callable[[], bool]

@@ -15,19 +15,9 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from esgroup.driver.worker_pool import (
-    TICK,
-    TRIES,
-    Call,
-    Unavailable,
-    WorkerPool,
-    call_objective,
-    caused,
-    lost_too_often,
-    pickled,
-    sendable_error,
-    too_slow,
-)
+from esgroup.driver.calling import Call, call_objective
+from esgroup.driver.sending import pickled, sendable_error
+from esgroup.driver.worker_pool import TICK, Unavailable, WorkerPool, caused, too_slow
 
 _FRESH = 2.0  # seconds after which the scheduler of a cluster is asked again for the number of its threads
 
@@ -152,10 +142,8 @@ class OnExecutor(WorkerPool):
             self._arrived.append((job.key, error))
         elif self._cluster is not None and self._cluster.lost:  # it is no fault of the point
             self._arrived.append((job.key, caused(_lost_cluster(), error)))
-        elif job.losses + 1 < TRIES:
+        elif not self._gives_up(job.key, job.losses + 1, error):
             self.submit(job.key, job.x, job.losses + 1)
-        else:
-            self._arrived.append((job.key, lost_too_often(error)))
 
     def _give_up_the_late(self) -> None:
         now = time.monotonic()

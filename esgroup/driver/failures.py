@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from esgroup import checks
-from esgroup.driver.worker_pool import Call, NotEvaluated, TooSlow, call_objective
+from esgroup.driver.calling import Call, call_objective
+from esgroup.driver.worker_pool import NotEvaluated, TooSlow
 from esgroup.rankings.outcomes import Evaluated, number
 
 OnError = Literal["raise", "nan"] | type[Exception] | tuple[type[Exception], ...]

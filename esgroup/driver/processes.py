@@ -12,24 +12,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn
 
-from esgroup.driver.worker_pool import (
-    INSTALL,
-    TICK,
-    TRIES,
-    Call,
-    CannotLoad,
-    Unavailable,
-    WorkerPool,
-    call_objective,
-    caused,
-    cloudpickle_or_none,
-    dumps,
-    flush_output,
-    lost_too_often,
-    pickled,
-    sendable_error,
-    too_slow,
-)
+from esgroup.driver.calling import Call, call_objective, flush_output
+from esgroup.driver.sending import INSTALL, cloudpickle_or_none, dumps, pickled, sendable_error
+from esgroup.driver.worker_pool import TICK, CannotLoad, Unavailable, WorkerPool, caused, too_slow
 from esgroup.running.child import Child, Line, end_all, wait_for
 
 _READY, _END = b"ready", b"end"  # messages: from a worker that has loaded the objective, and to one that may go
@@ -161,8 +146,8 @@ class Processes(WorkerPool):
         cause = ChildProcessError(worker.child.cause_of_death())
         worker.child.kill()
         worker.jobs[0].losses += 1
-        if worker.jobs[0].losses >= TRIES:
-            self._arrived.append((worker.jobs.popleft().key, lost_too_often(cause)))
+        if self._gives_up(worker.jobs[0].key, worker.jobs[0].losses, cause):
+            worker.jobs.popleft()
         self._remove(worker)
 
     def _remove(self, worker: _Worker) -> None:

@@ -77,7 +77,7 @@ def generator_to_json(rng: np.random.Generator) -> dict[str, Any]:
     bits = rng.bit_generator
     if _BIT_GENERATORS.get(type(bits).__name__) is not type(bits):
         raise TypeError(f"rng must use one of {', '.join(_BIT_GENERATORS)} to be stored, got {type(bits).__name__}")
-    return {"state": _listed(bits.state), "seeds": _seeds_to_json(bits.seed_seq)}
+    return {"state": listed(bits.state), "seeds": _seeds_to_json(bits.seed_seq)}
 
 
 def generator_from_json(stored: Any) -> np.random.Generator:
@@ -94,12 +94,12 @@ def generator_from_json(stored: Any) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
-def _listed(state: Any) -> Any:
+def listed(state: Any) -> Any:
     """Convert NumPy numbers and arrays in dicts and lists to Python types."""
     if isinstance(state, Mapping):
-        return {name: _listed(value) for name, value in state.items()}
+        return {name: listed(value) for name, value in state.items()}
     if isinstance(state, (list, tuple)):
-        return [_listed(value) for value in state]
+        return [listed(value) for value in state]
     return state.tolist() if isinstance(state, (np.ndarray, np.generic)) else state
 
 
@@ -122,7 +122,7 @@ def _seeds_to_json(seeds: Any) -> dict[str, Any] | None:
     if type(seeds) is not np.random.SeedSequence or seeds.pool_size != 4:
         return None
     parts = {"entropy": seeds.entropy, "spawn_key": seeds.spawn_key, "n_children_spawned": seeds.n_children_spawned}
-    return {name: _listed(part) for name, part in parts.items()}
+    return {name: listed(part) for name, part in parts.items()}
 
 
 def _seeds_from_json(stored: Any) -> np.random.SeedSequence:

@@ -31,7 +31,7 @@ from esgroup.running.history_lines import (
     parse_header,
 )
 from esgroup.running.observers import Observer
-from esgroup.running.view import RunView
+from esgroup.stopping.base import View
 
 if TYPE_CHECKING:
     from esgroup.groups import Group
@@ -68,12 +68,12 @@ class History(Observer):
         self._problem = path.problem if isinstance(path, HistoryFile) else None
         self._written = False  # whether the last line is of this run
 
-    def begins(self, run: RunView) -> None:
+    def begins(self, run: View) -> None:
         """Open the file."""
         self._needs_header = not (_is_history(self.path) and self._append and _cut_partial_line(self.path))
         self._file = LineFile(self.path, self._append)
 
-    def generation(self, run: RunView) -> None:
+    def generation(self, run: View) -> None:
         """Write the generation that a search, or a run with restarts, has just completed."""
         generation = _generation(run)
         if not (self._written or self._needs_header):
@@ -84,7 +84,7 @@ class History(Observer):
         if self._file.write(lines):
             self._needs_header, self._written = False, True
 
-    def ends(self, run: RunView, error: BaseException | None) -> None:
+    def ends(self, run: View, error: BaseException | None) -> None:
         """Write how the run has ended, and close the file."""
         if self._written:  # otherwise the last line is of an earlier run, or there is none
             self._file.replace_end("}\n", f', "end": {json.dumps(_end(run, error))}}}\n')
@@ -95,7 +95,7 @@ def _line(entry: dict[str, Any]) -> str:
     return json.dumps(entry, allow_nan=False) + "\n"
 
 
-def _generation(search: RunView) -> dict[str, Any]:
+def _generation(search: View) -> dict[str, Any]:
     count = min(search.dim, MOST_COORDINATES)
     return {
         "nit": search.nit,
@@ -112,7 +112,7 @@ def _generation(search: RunView) -> dict[str, Any]:
     }
 
 
-def _end(search: RunView, error: BaseException | None) -> dict[str, str]:
+def _end(search: View, error: BaseException | None) -> dict[str, str]:
     """How a run has ended: "stopped" for a reason of the search's, "interrupted", "failed", or "left" by the caller."""
     if isinstance(error, KeyboardInterrupt):
         return {"how": "interrupted", "message": "interrupted"}
@@ -125,7 +125,7 @@ def _end(search: RunView, error: BaseException | None) -> dict[str, str]:
     return {"how": "stopped", "message": str(result.message)[:MOST_LETTERS]}
 
 
-def _feasibility(search: RunView) -> dict[str, Any]:
+def _feasibility(search: View) -> dict[str, Any]:
     """In searches with constraints: the largest violation at the best point, and whether that is within tolerances."""
     best = search.best_constraints
     if search.constraints is None:
@@ -135,12 +135,12 @@ def _feasibility(search: RunView) -> dict[str, Any]:
     return {"violation": _number(search.constraints.violations(best).max()), "feasible": search.feasible}
 
 
-def _is_due(search: RunView) -> bool:
+def _is_due(search: View) -> bool:
     """Whether to compute the axis ratio: singular values cost O(d^3), a generation about O(d^2)."""
     return search.nit % max(1, min(search.dim, 100) // 10) == 0 or search.nit <= 1
 
 
-def _header(search: RunView, problem: str | None) -> dict[str, Any]:
+def _header(search: View, problem: str | None) -> dict[str, Any]:
     from esgroup.version import __version__
 
     return {

@@ -13,6 +13,7 @@ from esgroup import checks
 from esgroup.checks import Array
 
 if TYPE_CHECKING:
+    from esgroup.stopping.budgets import Limits
     from esgroup.stopping.values import Record
 
 TOLERANCE, REACHED, BUDGET, OTHER = range(4)  # status of a result that has ended for a reason of that kind
@@ -21,7 +22,10 @@ Answer = str | dict[str, str] | None
 
 
 class View(Protocol):
-    """A search as a rule sees it: a Searcher, or all runs of a search with restarts together."""
+    """A search as rules, lines of progress and histories see it: a Searcher, or all runs of one with restarts together.
+
+    `restart`, the number of restarts so far, may be missing.
+    """
 
     nfev: int
     nit: int
@@ -36,6 +40,13 @@ class View(Protocol):
     dim: int
     record: Record
     strategy: Any
+    shape: tuple[int, ...]
+    labels: list[str] | None
+    constraints: Any
+    best_constraints: Array | None
+    structure: Any
+    limits: Limits
+    result: Any
 
 
 class Rule(ABC):
