@@ -28,7 +28,7 @@ def real_array(name: str, value: Any, shape: tuple[int | None, ...], *, finite: 
     if plain and value.flags.c_contiguous and (not finite or math.isfinite(np.vdot(value, value))):
         ready: Array = value  # the common case, without further checks
         return ready
-    array = _as_float64(name, value)
+    array = as_float64(name, value)
     if not fits(array.shape, shape):
         wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
         raise ValueError(f"{name} must have shape {wanted}, got {array.shape}")
@@ -49,7 +49,8 @@ def fits(got: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
     return len(got) == len(shape) and all(s is None or s == g for s, g in zip(shape, got, strict=True))
 
 
-def _as_float64(name: str, value: Any) -> Array:
+def as_float64(name: str, value: Any) -> Array:
+    """Return `value` as a C-contiguous float64 array of any shape and any numbers."""
     if type(value) is np.ndarray and value.dtype == _FLOAT64 and value.flags.c_contiguous:
         return value
     if isinstance(value, np.ma.MaskedArray):
@@ -65,7 +66,7 @@ def _as_float64(name: str, value: Any) -> Array:
 
 def points(name: str, value: Any, dim: int) -> Array:
     """Return `value` as one point of shape (dim,), or as several points in rows of shape (n, dim)."""
-    array = value if type(value) is np.ndarray else _as_float64(name, value)
+    array = value if type(value) is np.ndarray else as_float64(name, value)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} must have shape ({dim},) or (n, {dim}), got {array.shape}")
     return real_array(name, array, (dim,) if array.ndim == 1 else (None, dim))
@@ -81,7 +82,7 @@ def real_number(name: str, value: Any, *, positive: bool = False) -> float:
 
 def _only_number(value: Any) -> float:
     try:
-        array = _as_float64("", value)
+        array = as_float64("", value)
     except ValueError:
         return math.nan
     return array.item() if array.size == 1 else math.nan

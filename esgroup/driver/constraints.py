@@ -98,22 +98,12 @@ class Constraints:
         """What is better, with this tolerance as a user gives it."""
         if not self.all:
             return self.given
-        return AugmentedLagrangian(self.number, self.equalities, self.tolerances(tolerance))
+        equal = np.concatenate([(one.lower == one.upper)[one.sides.j] for one in self.all])
+        return AugmentedLagrangian(len(equal), tuple(np.flatnonzero(equal).tolist()), self.tolerances(tolerance))
 
     def beside(self, call: Callable[[Any], Any], *, vectorized: bool) -> Callable[[Any], Any]:
         """The function of a point whose outcome has the constraints beside the value."""
         return WithConstraints(call, self, vectorized) if self.all else call
-
-    @property
-    def number(self) -> int:
-        """Number of g."""
-        return sum(len(one.sides.j) for one in self.all)
-
-    @property
-    def equalities(self) -> tuple[int, ...]:
-        """Which of them are equalities."""
-        equal = [(one.lower == one.upper)[one.sides.j] for one in self.all]
-        return tuple(np.flatnonzero(np.concatenate(equal)).tolist())
 
     def tolerances(self, tolerance: Any) -> Any:
         """The tolerance of each g, from what a user gives: one number, or one or an array for each constraint."""
@@ -140,19 +130,13 @@ class Constraints:
             result.constr, result.multipliers = [c for c, _ in both], [multiplier for _, multiplier in both]
 
     @property
-    def kept(self) -> KeptFeasible | None:
+    def kept(self) -> Callable[[Any], bool] | None:
         """The condition that all points must fulfil, if there is one."""
         kept = tuple(one for one in self.all if one.keep_feasible)
-        return KeptFeasible(kept) if kept else None
+        return Constraints(kept).hold if kept else None
 
-
-@dataclass(frozen=True)
-class KeptFeasible:
-    """Whether a point fulfils all constraints with keep_feasible=True."""
-
-    all: tuple[Constraint, ...]
-
-    def __call__(self, x: Any) -> bool:
+    def hold(self, x: Any) -> bool:
+        """Whether x fulfils all of them."""
         return all(one.holds(x) for one in self.all)
 
 
@@ -197,11 +181,10 @@ def _vector(name: str, returned: Any, x: Any) -> Array:
 # ---- from a user's arguments ------------------------------------------------------------------------------------
 
 
-def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None, linear: bool = True) -> Constraints:
+def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None) -> Constraints:
     """Read constraints: one of SciPy's objects or dicts, or several; their functions are called once, at x0.
 
-    `linear` says whether points are vectors, to which a matrix can be applied. With a `Ranking` in their place, the
-    function of a point returns an `Evaluated`.
+    With a `Ranking` in their place, the function of a point returns an `Evaluated`.
     """
     if isinstance(constraints, Ranking):
         return Constraints(given=constraints)
@@ -209,6 +192,7 @@ def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None, linear: 
     given = [constraints] if single else constraints
     if not isinstance(given, Sequence):
         raise TypeError(f"constraints must be {_KINDS}, or a list of them, got {constraints!r}")
+    linear = np.ndim(x0) == 1  # whether points are vectors, to which a matrix can be applied
     found = []
     for i, one in enumerate(given):
         name = "constraints" if single else f"constraints[{i}]"
@@ -216,7 +200,7 @@ def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None, linear: 
             raise ValueError(f"{name} must be a function of a point, because a LinearConstraint is for vectors")
         found.append(_parse_one(name, one, x0))
     whole = Constraints(tuple(found), single)
-    if whole.number == 0:
+    if not any(len(one.sides.j) for one in found):
         return Constraints()
     if linear:
         _refuse_contradictions(whole.all, bounds)

@@ -156,10 +156,11 @@ class OnExecutor(WorkerPool):
     def _cannot_submit(self, error: Exception) -> Unavailable:
         if self._cluster is not None and self._cluster.lost:
             return caused(_lost_cluster(), error)
-        if not isinstance(error, BrokenExecutor):
-            return caused(Unavailable(str(error)), error)
-        text = "the executor is broken and accepts no more points: create one, or pass workers=n, which recovers"
-        return caused(Unavailable(f"{text} ({error})"), error)
+        text = str(error)
+        if isinstance(error, BrokenExecutor):
+            advice = "create one, or pass workers=n, which recovers"
+            text = f"the executor is broken and accepts no more points: {advice} ({error})"
+        return caused(Unavailable(text), error)
 
 
 def _number_of_workers(executor: Any) -> int | None:

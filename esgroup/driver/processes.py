@@ -9,8 +9,7 @@ import traceback
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 from esgroup.driver.calling import Call, call_objective, flush_output
 from esgroup.driver.sending import INSTALL, cloudpickle_or_none, dumps, pickled, sendable_error
@@ -238,12 +237,12 @@ def _loaded(payload: bytes) -> Call:
         advice = "define it in a module that they can import"
         if cloudpickle_or_none() is None:
             advice += f", or install cloudpickle ({INSTALL})"
-        return partial(_raise, f"the worker processes cannot load fun ({error}): {advice}")
+        text = f"the worker processes cannot load fun ({error}): {advice}"
+
+        def call(x: Any) -> Any:
+            raise CannotLoad(text)
+
     return call
-
-
-def _raise(text: str, x: Any) -> NoReturn:
-    raise CannotLoad(text)
 
 
 def _answer(call: Call, message: bytes) -> bytes:

@@ -148,12 +148,7 @@ def _matrix_gaussian(x0: Any, sigma0: Any, structure: Group | str) -> Any:
 
 
 def _matrix(x0: Any, space: str) -> Array:
-    if isinstance(x0, (list, tuple)):
-        x0 = checks.real_array("x0", x0, (None,) * _depth(x0))  # which reports rows of unequal length
-    if np.ndim(x0) != 2 or np.size(x0) == 0:
-        raise ValueError(f"x0 must be a matrix for space={space!r}, got {x0!r}")
-    return checks.real_array("x0", x0, (None, None))
-
-
-def _depth(nested: Any) -> int:
-    return 1 + _depth(nested[0]) if isinstance(nested, (list, tuple)) and nested else int(np.ndim(nested))
+    matrix = checks.as_float64("x0", x0)
+    if matrix.ndim != 2 or matrix.size == 0:
+        raise ValueError(f"x0 must be a matrix for space={space!r}, got {checks.shown(matrix)}")
+    return checks.real_array("x0", matrix, (None, None))

@@ -58,16 +58,8 @@ def finite_array(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int
 
 # ---- random number generators -------------------------------------------------------------------------------------
 
-_BIT_GENERATORS = {
-    cls.__name__: cls
-    for cls in (
-        np.random.PCG64,
-        np.random.PCG64DXSM,
-        np.random.MT19937,
-        np.random.Philox,
-        np.random.SFC64,
-    )
-}
+_KINDS = np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64
+_BIT_GENERATORS: dict[str, type[np.random.BitGenerator]] = {kind.__name__: kind for kind in _KINDS}
 # the largest valid values of the numbers in a state: NumPy uses them as indices without a check
 _MOST = {"state": 2**128 - 1, "inc": 2**128 - 1, "has_uint32": 1, "uinteger": 2**32 - 1, "pos": 624, "buffer_pos": 4}
 
@@ -75,7 +67,7 @@ _MOST = {"state": 2**128 - 1, "inc": 2**128 - 1, "has_uint32": 1, "uinteger": 2*
 def generator_to_json(rng: np.random.Generator) -> dict[str, Any]:
     """Return the state of a generator as JSON types: its bit generator's state, and the seeds for `spawn`."""
     bits = rng.bit_generator
-    if _BIT_GENERATORS.get(type(bits).__name__) is not type(bits):
+    if type(bits) not in _KINDS:
         raise TypeError(f"rng must use one of {', '.join(_BIT_GENERATORS)} to be stored, got {type(bits).__name__}")
     return {"state": listed(bits.state), "seeds": _seeds_to_json(bits.seed_seq)}
 

@@ -31,11 +31,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from esgroup.files.checked import CheckpointError as CheckpointError
-from esgroup.files.checked import array as array
-from esgroup.files.checked import entry as entry
-from esgroup.files.checked import generator_from_json as generator_from_json
-from esgroup.files.checked import generator_to_json as generator_to_json
-from esgroup.files.checked import optional_entry as optional_entry
+from esgroup.files.checked import entry
 from esgroup.files.outage import naming
 
 Path = str | os.PathLike[str]
@@ -95,16 +91,11 @@ def write(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str,
 
 
 def _encoded(kind: str, content: Mapping[str, Any], arrays: list[str]) -> NDArray[np.uint8]:
-    header = {"format": FORMAT, "version": VERSION, "kind": kind, "esgroup": _esgroup_version()}
-    text = json.dumps(header | {"arrays": arrays, "content": content})  # JSON has floats as repr, which is exact
-    return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
-
-
-@functools.cache
-def _esgroup_version() -> str:
     from esgroup.version import __version__
 
-    return str(__version__)
+    header = {"format": FORMAT, "version": VERSION, "kind": kind, "esgroup": __version__}
+    text = json.dumps(header | {"arrays": arrays, "content": content})  # JSON has floats as repr, which is exact
+    return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
 
 
 def _storable(name: str, value: Any) -> NDArray[Any]:
@@ -319,8 +310,10 @@ def _decoded(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], kind
     if not isinstance(header, dict) or header.get("format") != FORMAT or type(header.get("version")) is not int:
         raise CheckpointError(f"is not a checkpoint: its header does not name the format {FORMAT!r} and a version")
     if header["version"] != VERSION:
+        from esgroup.version import __version__
+
         theirs = f"format version {reprlib.repr(header['version'])} (of esgroup {reprlib.repr(header.get('esgroup'))})"
-        ours = f"esgroup {_esgroup_version()!r} reads version {VERSION}"
+        ours = f"esgroup {__version__!r} reads version {VERSION}"
         raise CheckpointError(f"has {theirs}, but {ours}: finish it with the esgroup that wrote it, or start again")
     if header.get("kind") != kind:
         raise CheckpointError(f"holds a {reprlib.repr(header.get('kind'))}, not a {kind!r}")

@@ -37,28 +37,23 @@ class Line:
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
-        self._unsent = memoryview(b"")
+        self.unsent = memoryview(b"")  # what waits for `flush`
         self._received = bytearray()
 
     def fileno(self) -> int:
         """The file descriptor, for selectors."""
         return self._end.fileno()
 
-    @property
-    def unsent(self) -> bool:
-        """Whether something waits for `flush`."""
-        return bool(self._unsent)
-
     def send(self, message: bytes) -> None:
         """Send a message, or begin to; OSError if the other end is closed."""
-        self._unsent = memoryview(b"".join([self._unsent, len(message).to_bytes(_HEADER), message]))
+        self.unsent = memoryview(b"".join([self.unsent, len(message).to_bytes(_HEADER), message]))
         self.flush()
 
     def flush(self) -> None:
         """Send more of what waits."""
         with suppress(BlockingIOError):
-            while self._unsent:
-                self._unsent = self._unsent[self._end.send(self._unsent) :]
+            while self.unsent:
+                self.unsent = self.unsent[self._end.send(self.unsent) :]
 
     def receive(self) -> bytes | None:
         """Return the next message, None if it is not there yet; EOFError or OSError if the other end is closed."""

@@ -22,14 +22,7 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 from esgroup.files.lines import LineFile
-from esgroup.running.history_lines import (
-    FORMAT,
-    MOST_COORDINATES,
-    complete_lines,
-    may_begin_history,
-    parse_generation,
-    parse_header,
-)
+from esgroup.running.history_lines import FORMAT, MOST_COORDINATES, complete_lines, parse_generation, parse_header
 from esgroup.running.observers import Observer
 from esgroup.stopping.base import View
 
@@ -70,8 +63,10 @@ class History(Observer):
 
     def begins(self, run: View) -> None:
         """Open the file."""
-        self._needs_header = not (_is_history(self.path) and self._append and _cut_partial_line(self.path))
-        self._file = LineFile(self.path, self._append)
+        keeps = _has_header(self.path) and self._append
+        if keeps:
+            _cut_partial_line(self.path)
+        self._file, self._needs_header = LineFile(self.path, keeps), not keeps
 
     def generation(self, run: View) -> None:
         """Write the generation that a search, or a run with restarts, has just completed."""
@@ -173,25 +168,21 @@ def _numbers(values: Array) -> list[float | None]:
     return plain if math.isfinite(np.vdot(values, values)) else [_number(v) for v in values.tolist()]
 
 
-def _is_history(path: Path) -> bool:
-    """Whether the file is a history; another file that is not empty raises an error rather than being overwritten."""
+def _has_header(path: Path) -> bool:
+    """Whether there is a history; another file that is not empty raises an error rather than being overwritten."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        first = file.readline()
-    if first.endswith(b"\n"):
-        parse_header(first, path)
-    elif not may_begin_history(first):
-        raise ValueError(f"{path} exists and is not a history of esgroup")
-    return bool(first)
+        first = next(complete_lines(file, path), None)
+    if first is not None:
+        parse_header(first[1], path)
+    return first is not None
 
 
-def _cut_partial_line(path: Path) -> bool:
-    """Remove what a killed run has left after the last complete line; False if the file is empty then."""
+def _cut_partial_line(path: Path) -> None:
+    """Remove what a killed run has left after the last complete line."""
     with path.open("r+b") as file:
-        end = sum(len(line) for line in file if line.endswith(b"\n"))
-        file.truncate(end)
-    return end > 0
+        file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------

@@ -114,16 +114,11 @@ def complete_lines(file: IO[bytes], path: Path, number: int = 1) -> Iterator[tup
         if not line.endswith(b"\n"):
             if len(line) == LONGEST:
                 raise _wrong(path, number, f"has more than {LONGEST:,} bytes")
-            if number == 1 and not may_begin_history(line):
+            if number == 1 and line[: len(_BEGIN)] != _BEGIN[: len(line)]:
                 raise _no_header(path)
             return
         yield number, line
         number += 1
-
-
-def may_begin_history(start: bytes) -> bool:
-    """Whether a history may begin with these bytes, of which there may be few so far."""
-    return start[: len(_BEGIN)] == _BEGIN[: len(start)]
 
 
 def parse_header(line: bytes, path: Path) -> dict[str, Any]:
