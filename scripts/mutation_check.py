@@ -301,7 +301,7 @@ FAULTS = [
     Fault("lagrangian: Newton steps by the wrong residual", "rankings/least_squares.py", "left = wanted - steep @ y", "left = wanted + steep @ y"),
     Fault("lagrangian: multipliers of many constraints without weights", "rankings/least_squares.py", "return left / weights, y", "return left, y"),
     Fault("run: all observers must agree to end it", "running/loop.py", "if any(asked):", "if all(asked):"),
-    Fault("run: open after an interrupt", "running/interrupts.py", "        finally:\n            self._open = False", "        finally:\n            pass"),
+    Fault("run: open after an interrupt", "running/interrupts.py", "                self.open = False\n                raise", "                raise"),
     Fault("asynchronous: what is out at the end is lost", "driver/asynchronous.py", "return bool(self._out or self._told)", "return False"),
     Fault("asynchronous: limits wait for the next move", "driver/asynchronous.py", "if small and not budget_reasons(search.limits, search):", "if small:"),
     Fault("restarts: a cap for all variables together", "search/runs.py", "WITHOUT_BUDGET * self.first.size", "WITHOUT_BUDGET"),

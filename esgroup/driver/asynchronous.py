@@ -55,7 +55,7 @@ class Asynchronous(SearchRun):
         """Submit points while there is room, and pass on the next value, if there is one within a short while."""
         wanted = not self._over and self._submit()
         if not self._arrived:
-            with self.interrupts.allowed():
+            with self.interrupts.allowed:
                 self._arrived.extend(self.evaluation.collected(self._pool, wanted=wanted))
         if self._arrived:
             self._tell_next()

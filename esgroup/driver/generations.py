@@ -78,7 +78,7 @@ class Generations(SearchRun):
         if whole > unfinished.affordable:
             X = X[: int(unfinished.affordable)]
         try:
-            with self.interrupts.allowed():
+            with self.interrupts.allowed:
                 self._evaluate(X, arrived, self._should_stop)
             if len(arrived) == whole:
                 unfinished.tell(list(map(arrived.__getitem__, range(whole))))

@@ -78,7 +78,7 @@ class NewtonRun(Run[NewtonResult]):
 
     def step(self) -> bool:
         """Perform one iteration and look for reasons to stop; return whether it could be completed."""
-        with self.interrupts.allowed():
+        with self.interrupts.allowed:
             self.iterate()
             if self.reasons:
                 return False

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Self
 
 
 class Interrupts:
-    """Lets Ctrl-C through within the context `allowed()`, and delays it elsewhere, while the search itself changes.
+    """Lets Ctrl-C through within the context `allowed`, and delays it elsewhere, while the search itself changes.
 
     The search is thus always in a state that can be saved. A second Ctrl-C is not delayed. Outside the main thread
     there are no interrupts.
     """
 
     def __init__(self) -> None:
+        self.allowed = _Allowed(self)  # a context, for what may be interrupted
         self.waiting = False  # whether one was delayed
-        self._open = False  # whether they are let through
         self._previous: Any = None
 
     def __enter__(self) -> Self:
@@ -35,24 +33,33 @@ class Interrupts:
         if self.waiting and kind is None:
             self._previous(signal.SIGINT, None)
 
-    @contextmanager
-    def allowed(self) -> Iterator[None]:
-        """Let interrupts through in a context, also one that came before it."""
-        self._open = True
-        try:
-            self.let_through()
-            yield
-        finally:
-            self._open = False
-
     def let_through(self) -> None:
         """Raise an interrupt that was delayed."""
         if self.waiting:
             self._handle(signal.SIGINT, None)
 
     def _handle(self, number: int, frame: Any) -> None:
-        if not (self._open or self.waiting):
+        if not (self.allowed.open or self.waiting):
             self.waiting = True
             return
         self.waiting = False
         self._previous(number, frame)
+
+
+class _Allowed:
+    """The context within which interrupts are let through, also one that came before it."""
+
+    def __init__(self, interrupts: Interrupts) -> None:
+        self._interrupts, self.open = interrupts, False
+
+    def __enter__(self) -> None:
+        self.open = True
+        if self._interrupts.waiting:
+            try:
+                self._interrupts.let_through()
+            except BaseException:
+                self.open = False
+                raise
+
+    def __exit__(self, *_: object) -> None:
+        self.open = False

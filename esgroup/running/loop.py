@@ -25,7 +25,7 @@ class Run(Protocol[Found]):
         """Return whether there is no reason to stop; a search may begin its next run here."""
 
     def step(self) -> bool:
-        """Evaluate and tell; return whether a generation is complete. Ctrl-C comes in `interrupts.allowed()` only."""
+        """Evaluate and tell; return whether a generation is complete. Ctrl-C comes in `interrupts.allowed` only."""
 
     def stop_for(self, name: str, text: str) -> None:
         """Take note of a reason to stop that is not the run's own."""
@@ -57,7 +57,7 @@ def run_to_end(run: Run[Found], observers: Sequence[Observer]) -> Found:
                 try:
                     while run.goes_on():
                         if run.step() and observers:
-                            with interrupts.allowed():
+                            with interrupts.allowed:
                                 asked = [observer.generation(view) for observer in observers]
                             if any(asked):
                                 run.stop_for("callback", "stopped by the callback")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -86,7 +86,7 @@ class Fit:
         Whether the fit has converged.
     message : str
         Why the fit ended; empty while it runs.
-    allowed : callable
+    allowed : context manager
         The context within which an interrupt may come.
     reach : ndarray, shape (K,)
         How far the mean of each component may move, see `next_reach`.
@@ -115,7 +115,7 @@ class Fit:
     travelling: bool = False
     converged: bool = False
     message: str = ""
-    allowed: Callable[[], AbstractContextManager[None]] = nullcontext
+    allowed: AbstractContextManager[None] = field(default_factory=nullcontext)
     reach: Array = field(init=False)
     first_scale: float = field(init=False)
     batch_seed: int = 0
@@ -157,7 +157,7 @@ class Fit:
             raise
 
     def _try_step(self) -> None:
-        with self.allowed():
+        with self.allowed:
             found = self.objective.iterate(self.state, self.rng, self.nit, self.batch_seed)
         if found is None:
             self.failures += 1
@@ -275,7 +275,7 @@ class Fit:
             Its ELBO.
         """
         candidates = self._candidates()
-        with self._all_or_nothing(), self.allowed():
+        with self._all_or_nothing(), self.allowed:
             seed = int(self.rng.integers(2**32))
             found = [self.objective.elbo(state, draws, np.random.default_rng(seed)) for state in candidates]
         values = [estimate.elbo for estimate in found]

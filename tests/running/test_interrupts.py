@@ -16,7 +16,7 @@ def test_an_interrupt_waits_for_the_next_place_where_it_is_allowed() -> None:
     with pytest.raises(KeyboardInterrupt), Interrupts() as interrupts:
         ctrl_c()
         passed.append("delayed")
-        with interrupts.allowed():
+        with interrupts.allowed:
             passed.append("inside")
     assert passed == ["delayed"]
 
@@ -27,7 +27,7 @@ def test_after_an_interrupt_that_was_let_through_the_next_one_waits_again() -> N
     with pytest.raises(KeyboardInterrupt), Interrupts() as interrupts:
         ctrl_c()
         try:
-            with interrupts.allowed():
+            with interrupts.allowed:
                 raise AssertionError("it should not come here")
         except KeyboardInterrupt:
             ctrl_c()
@@ -43,9 +43,9 @@ def test_a_second_interrupt_is_not_delayed() -> None:
 
 
 def test_what_may_be_interrupted_is_interrupted_at_once() -> None:
-    with pytest.raises(KeyboardInterrupt), Interrupts() as interrupts, interrupts.allowed():
+    with pytest.raises(KeyboardInterrupt), Interrupts() as interrupts, interrupts.allowed:
         ctrl_c()
         raise AssertionError("it should not come here")
-    with Interrupts() as interrupts, interrupts.allowed():
+    with Interrupts() as interrupts, interrupts.allowed:
         pass
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
