@@ -44,12 +44,3 @@ def all_finite(state: Any, name: str = "state") -> None:
     for path, numbers in flattened(name, state).items():
         if not np.isfinite(numbers).all():
             raise CheckpointError(f"the array {path!r} must be finite")
-
-
-def copied(state: Any) -> Any:
-    """Return a copy of a state."""
-    if not hasattr(state, "_asdict"):
-        return np.array(state)
-    return type(state)(*map(copied, state))
-
-
