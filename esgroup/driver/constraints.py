@@ -212,32 +212,24 @@ def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None) -> Const
 
 def _parse_one(name: str, one: Any, x0: Any) -> Constraint:
     if isinstance(one, Mapping):
-        return _parse_dict(name, one, x0)
-    if hasattr(one, "A") and hasattr(one, "lb"):
-        return _parse_linear(name, one, x0)
-    if hasattr(one, "fun") and hasattr(one, "lb"):
-        return _with_bounds(name, one.fun, (), one.lb, one.ub, getattr(one, "keep_feasible", False), x0)
-    raise TypeError(f"{name} must be {_KINDS}, got {one!r}")
-
-
-def _parse_dict(name: str, one: Mapping[str, Any], x0: Any) -> Constraint:
-    kind, fun = one.get("type"), one.get("fun")
-    if kind not in ("ineq", "eq"):
-        raise ValueError(f"{name} must have the type 'ineq' (c(x) >= 0) or 'eq' (c(x) = 0), got {kind!r}")
-    if unknown := set(one) - {"type", "fun", "jac", "args"}:
-        raise ValueError(f"{name} must have the keys 'type', 'fun', 'jac' and 'args' only, got {sorted(unknown)[0]!r}")
-    args = one.get("args", ())
-    args = args if isinstance(args, tuple) else (args,)
-    return _with_bounds(name, fun, args, 0.0, math.inf if kind == "ineq" else 0.0, False, x0)
-
-
-def _parse_linear(name: str, one: Any, x0: Any) -> Constraint:
-    matrix = one.A.toarray() if hasattr(one.A, "toarray") else one.A
-    matrix = np.atleast_2d(checks.real_array(f"{name}.A", matrix, (None,) * max(1, np.ndim(matrix))))
-    dim = len(np.asarray(x0))
-    if matrix.shape[1] != dim:
-        raise ValueError(f"{name}.A must have {dim} columns, one for each coordinate, got {matrix.shape[1]}")
-    function = partial(np.matmul, matrix)
+        kind = one.get("type")
+        if kind not in ("ineq", "eq"):
+            raise ValueError(f"{name} must have the type 'ineq' (c(x) >= 0) or 'eq' (c(x) = 0), got {kind!r}")
+        if unknown := set(one) - {"type", "fun", "jac", "args"}:
+            wanted = "the keys 'type', 'fun', 'jac' and 'args' only"
+            raise ValueError(f"{name} must have {wanted}, got {sorted(unknown)[0]!r}")
+        args = one.get("args", ())
+        args = args if isinstance(args, tuple) else (args,)
+        return _with_bounds(name, one.get("fun"), args, 0.0, math.inf if kind == "ineq" else 0.0, False, x0)
+    if not hasattr(one, "lb") or not (hasattr(one, "A") or hasattr(one, "fun")):
+        raise TypeError(f"{name} must be {_KINDS}, got {one!r}")
+    function, matrix = getattr(one, "fun", None), None
+    if hasattr(one, "A"):
+        matrix = one.A.toarray() if hasattr(one.A, "toarray") else one.A
+        matrix = np.atleast_2d(checks.real_array(f"{name}.A", matrix, (None,) * max(1, np.ndim(matrix))))
+        if matrix.shape[1] != len(x0):
+            raise ValueError(f"{name}.A must have {len(x0)} columns, one for each coordinate, got {matrix.shape[1]}")
+        function = partial(np.matmul, matrix)
     return _with_bounds(name, function, (), one.lb, one.ub, getattr(one, "keep_feasible", False), x0, matrix)
 
 
