@@ -15,11 +15,7 @@ Call = Callable[[Any], Any]
 def own_point(x: Any) -> Any:
     """Copy a point, so that a function may change it: an array, a dict with arrays in it, or anything else."""
     if isinstance(x, dict):
-        own = {**x}
-        for name, value in x.items():
-            if hasattr(value, "setflags"):
-                own[name] = value.copy()
-        return own
+        return {name: value.copy() if hasattr(value, "setflags") else value for name, value in x.items()}
     return x.copy() if hasattr(x, "copy") else x
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 import traceback
+from contextlib import suppress
 from multiprocessing import get_context
 from typing import Any
 
@@ -61,11 +62,9 @@ def _can_import_main() -> bool:
 
 def sendable_error(error: BaseException) -> BaseException:
     """Return the exception, or one that tells of it if it cannot be sent between processes."""
-    try:
+    with suppress(Exception):
         if type(pickle.loads(dumps(error))) is type(error):
             return error
-    except Exception:
-        pass
     text = f"{type(error).__qualname__} in the objective: {error} (it cannot be sent between processes)"
     stand_in = RuntimeError(text)
     stand_in.add_note("".join(traceback.format_exception(error)))

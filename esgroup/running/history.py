@@ -233,6 +233,6 @@ def read(path: str | PathLike[str]) -> Recorded:
             kept.append(generation)
     if not kept:
         raise ValueError(f"{path} contains no generation" if header else f"{path} is empty, not a history of esgroup")
-    kinds: dict[str, Any] = {"feasible": np.bool_}
-    columns: Any = (np.array([g[n] for g in kept], kinds.get(n, np.float64)) for n in Recorded._fields[1:])
-    return Recorded(header, *columns)
+    columns: dict[str, Any] = {name: [one[name] for one in kept] for name in Recorded._fields[1:]}
+    arrays = {name: np.array(column, bool if name == "feasible" else float) for name, column in columns.items()}
+    return Recorded(header, **arrays)
