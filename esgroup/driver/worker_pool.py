@@ -83,7 +83,6 @@ class WorkerPool(Protocol):
         return True
 
 
-
 # ---- errors that are not the objective's own --------------------------------------------------------------------
 
 
