@@ -25,7 +25,7 @@ class Run(Protocol[Found]):
         """Return whether there is no reason to stop; a search may begin its next run here."""
 
     def step(self) -> bool:
-        """Evaluate and tell; return whether a generation is complete. Ctrl-C comes in `interrupts.allowed` only."""
+        """Evaluate and tell; return whether a generation is complete. Only within `interrupts.allowed` Ctrl-C comes."""
 
     def stop_for(self, name: str, text: str) -> None:
         """Take note of a reason to stop that is not the run's own."""
