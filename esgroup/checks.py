@@ -28,8 +28,8 @@ def real_array(name: str, value: Any, shape: tuple[int | None, ...], *, finite: 
     if plain and value.flags.c_contiguous and (not finite or math.isfinite(np.vdot(value, value))):
         ready: Array = value  # the common case, without further checks
         return ready
-    array = _as_float64(name, value)
-    if not _fits(array.shape, shape):
+    array = as_float64(name, value)
+    if not fits(array.shape, shape):
         wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
         raise ValueError(f"{name} must have shape {wanted}, got {array.shape}")
     if finite and not all_finite(array):
@@ -44,11 +44,13 @@ def all_finite(array: Array) -> bool:
     return math.isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
 
 
-def _fits(got: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
+def fits(got: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
+    """Return whether an array of shape `got` has a wanted shape, in which None admits any length."""
     return len(got) == len(shape) and all(s is None or s == g for s, g in zip(shape, got, strict=True))
 
 
-def _as_float64(name: str, value: Any) -> Array:
+def as_float64(name: str, value: Any) -> Array:
+    """Return `value` as a C-contiguous float64 array of any shape and any numbers."""
     if type(value) is np.ndarray and value.dtype == _FLOAT64 and value.flags.c_contiguous:
         return value
     if isinstance(value, np.ma.MaskedArray):
@@ -64,7 +66,7 @@ def _as_float64(name: str, value: Any) -> Array:
 
 def points(name: str, value: Any, dim: int) -> Array:
     """Return `value` as one point of shape (dim,), or as several points in rows of shape (n, dim)."""
-    array = value if type(value) is np.ndarray else _as_float64(name, value)
+    array = value if type(value) is np.ndarray else as_float64(name, value)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} must have shape ({dim},) or (n, {dim}), got {array.shape}")
     return real_array(name, array, (dim,) if array.ndim == 1 else (None, dim))
@@ -80,7 +82,7 @@ def real_number(name: str, value: Any, *, positive: bool = False) -> float:
 
 def _only_number(value: Any) -> float:
     try:
-        array = _as_float64("", value)
+        array = as_float64("", value)
     except ValueError:
         return math.nan
     return array.item() if array.size == 1 else math.nan
@@ -132,10 +134,44 @@ def one_of(name: str, value: Any, *choices: Any) -> None:
 def symmetric(name: str, value: Any, dim: int) -> Array:
     """Return `value` as a symmetric (dim, dim) matrix."""
     matrix = real_array(name, value, (dim, dim))
-    gap = np.abs(matrix - matrix.T).max(initial=0.0)
-    if gap > 1e-10 * np.abs(matrix).max(initial=0.0):
-        raise ValueError(f"{name} must be symmetric, but differs from its transpose by {gap:.3g}")
-    return (matrix + matrix.T) / 2
+    check_symmetric(name, matrix)
+    return symmetric_part(matrix)
+
+
+def covariance(name: str, value: Any, dim: int) -> Array:
+    """Return `value` as a symmetric positive-definite (dim, dim) matrix."""
+    matrix = symmetric(name, value, dim)
+    positive_roots(name, matrix)
+    return matrix
+
+
+def check_symmetric(name: str, matrices: Array) -> None:
+    """Raise an error that names the first matrix that differs from its transpose by more than rounding."""
+    gaps = np.abs(matrices - matrices.swapaxes(-1, -2)).max(axis=(-2, -1), initial=0.0)
+    bad = np.flatnonzero(gaps > 1e-10 * np.abs(matrices).max(axis=(-2, -1), initial=0.0))
+    if len(bad):
+        where = name if matrices.ndim == 2 else f"{name}[{bad[0]}]"
+        gap = np.atleast_1d(gaps)[bad[0]]
+        raise ValueError(f"{where} must be symmetric, but differs from its transpose by {gap:.3g}")
+
+
+def positive_roots(name: str, matrices: Array) -> Array:
+    """Cholesky factors of symmetric matrices, or an error that names the first that is not positive definite."""
+    try:
+        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        smallest = np.atleast_1d(np.linalg.eigvalsh(matrices)[..., 0])
+        worst = int(np.argmin(smallest))
+        where = name if matrices.ndim == 2 else f"{name}[{worst}]"
+        rounding = " to rounding" if smallest[worst] > 0 else ""
+        wrong = f"must be positive definite{rounding}, but its smallest eigenvalue is {smallest[worst]:.3g}"
+        raise ValueError(f"{where} {wrong}") from None
+
+
+def symmetric_part(matrices: Array) -> Array:
+    """(X + X^T) / 2."""
+    half: Array = (matrices + matrices.swapaxes(-1, -2)) / 2
+    return half
 
 
 def writeable(name: str, array: Any, shape: tuple[int, ...]) -> Array:
@@ -180,22 +216,6 @@ def at(x: Any) -> str:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _LONG else f"{text[:_LONG]}..."
-
-
-def covariance(name: str, value: Any, dim: int) -> Array:
-    """Return `value` as a symmetric positive-definite (dim, dim) matrix."""
-    matrix = symmetric(name, value, dim)
-    try:
-        np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        raise ValueError(f"{name} {not_positive_definite(np.linalg.eigvalsh(matrix)[0])}") from None
-    return matrix
-
-
-def not_positive_definite(smallest: float) -> str:
-    """Return what is wrong with a matrix that has no Cholesky factor, given its smallest eigenvalue."""
-    rounding = " to rounding" if smallest > 0 else ""
-    return f"must be positive definite{rounding}, but its smallest eigenvalue is {smallest:.3g}"
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -290,30 +310,3 @@ def _meant(function: str, given: str, known: list[str]) -> str:
     if function == "Space":
         return f"name parameters in a dict, Space({{{given!r}: Real(0, 1)}})"
     return f"help({function}) lists its arguments"
-
-
-def check_symmetric(name: str, matrices: Array) -> None:
-    """Raise an error that names the first matrix that differs from its transpose by more than rounding."""
-    gaps = np.abs(matrices - matrices.swapaxes(-1, -2)).max(axis=(-2, -1), initial=0.0)
-    bad = np.flatnonzero(gaps > 1e-10 * np.abs(matrices).max(axis=(-2, -1), initial=0.0))
-    if len(bad):
-        where = name if matrices.ndim == 2 else f"{name}[{bad[0]}]"
-        gap = np.atleast_1d(gaps)[bad[0]]
-        raise ValueError(f"{where} must be symmetric, but differs from its transpose by {gap:.3g}")
-
-
-def positive_roots(name: str, matrices: Array) -> Array:
-    """Cholesky factors of symmetric matrices, or an error that names the first that is not positive definite."""
-    try:
-        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        smallest = np.atleast_1d(np.linalg.eigvalsh(matrices)[..., 0])
-        worst = int(np.argmin(smallest))
-        where = name if matrices.ndim == 2 else f"{name}[{worst}]"
-        raise ValueError(f"{where} {not_positive_definite(smallest[worst])}") from None
-
-
-def symmetric_part(matrices: Array) -> Array:
-    """(X + X^T) / 2."""
-    half: Array = (matrices + matrices.swapaxes(-1, -2)) / 2
-    return half

@@ -72,7 +72,7 @@ class IPOP:
 
 
 @dataclass(frozen=True)
-class BIPOP:
+class BIPOP(IPOP):
     """IPOP alternating with runs of small populations, on equal budgets (Hansen 2009, section 2).
 
     The regime, large or small, that has used fewer evaluations is next; the very first run counts for neither. A small
@@ -91,17 +91,12 @@ class BIPOP:
     BIPOP(doublings=5)
     """
 
-    doublings: int = 9
-
-    def __post_init__(self) -> None:
-        checks.store_whole_number(self, "doublings", most=30)
-
     def next(self, schedule: Schedule, evals: int, rng: np.random.Generator) -> tuple[Schedule, Plan] | None:
         """Return a run of the regime that has used fewer evaluations."""
         schedule = _charged(schedule, evals)
         if schedule.small_evals < schedule.large_evals:
             return schedule._replace(small=True), _small_run(schedule, rng)
-        return IPOP(self.doublings).next(schedule, evals, rng)
+        return super().next(schedule, evals, rng)
 
 
 def _charged(schedule: Schedule, evals: int) -> Schedule:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from esgroup.command import lists
 from esgroup.command.outcome import NewtonOutcome, Outcome, Times
-from esgroup.driver.worker_pool import call_objective
+from esgroup.driver.calling import call_objective
 from esgroup.kernels import jit
 from esgroup.running.observers import watched
 from esgroup.running.progress import Progress

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from esgroup.driver.evaluate import collected
+from esgroup.driver.calling import own_point
 from esgroup.driver.generations import SearchRun
-from esgroup.driver.worker_pool import own_point
 from esgroup.stopping.budgets import BUDGETS, budget_reasons
 
 
@@ -41,23 +40,23 @@ class Asynchronous(SearchRun):
 
     def goes_on(self) -> bool:
         """Return whether there is no reason to stop, or something out that is awaited nevertheless."""
-        if self._over:
-            return bool(self._out or self._told)
-        reasons = self._reasons()
-        if reasons:
-            self._over = bool(self._out) and not reasons.keys().isdisjoint(BUDGETS)
-            if self._over:
-                for key in self._pool.cancel():
-                    del self._out[key]  # type: ignore[arg-type]
-            return self._over and self.goes_on()
-        return True
+        if not self._over:
+            reasons = self._reasons()
+            if not reasons:
+                return True
+            if not self._out or reasons.keys().isdisjoint(BUDGETS):
+                return False
+            self._over = True
+            for key in self._pool.cancel():
+                del self._out[key]  # type: ignore[arg-type]
+        return bool(self._out or self._told)
 
     def step(self) -> bool:
         """Submit points while there is room, and pass on the next value, if there is one within a short while."""
         wanted = not self._over and self._submit()
         if not self._arrived:
             with self.interrupts.allowed:
-                self._arrived.extend(collected(self._pool, self.evaluation.eval_timeout, wanted=wanted))
+                self._arrived.extend(self.evaluation.collected(self._pool, wanted=wanted))
         if self._arrived:
             self._tell_next()
         if self._told < self.search.strategy.popsize and (self._out or not self._over):

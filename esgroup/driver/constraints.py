@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.driver.worker_pool import NotEvaluated, own_point
+from esgroup.driver.calling import own_point
+from esgroup.driver.worker_pool import NotEvaluated
 from esgroup.rankings import AugmentedLagrangian, ByValue, Evaluated, Ranking
 
 _KINDS = "scipy.optimize.NonlinearConstraint, LinearConstraint, or a dict with 'type' and 'fun'"
@@ -25,6 +26,14 @@ _KINDS = "scipy.optimize.NonlinearConstraint, LinearConstraint, or a dict with '
 
 class BadConstraint(NotEvaluated, ValueError):
     """A constraint returned something else than before: no failure of the point, whatever `on_error` says."""
+
+
+class Sides(NamedTuple):
+    """The g = sign c_j - limit of a constraint: equalities, upper bounds and lower bounds, one after the other."""
+
+    j: NDArray[np.intp]
+    sign: Array
+    limit: Array
 
 
 @dataclass(frozen=True)
@@ -48,43 +57,32 @@ class Constraint:
         return found
 
     @cached_property
-    def equal(self) -> NDArray[np.bool_]:
-        """Which components are equalities."""
-        same: NDArray[np.bool_] = self.lower == self.upper
-        return same
-
-    @cached_property
-    def above(self) -> NDArray[np.bool_]:
-        """Which components have an upper bound, equalities apart."""
-        return np.isfinite(self.upper) & ~self.equal
-
-    @cached_property
-    def below(self) -> NDArray[np.bool_]:
-        """Which components have a lower bound, equalities apart."""
-        return np.isfinite(self.lower) & ~self.equal
-
-    @property
-    def sizes(self) -> tuple[int, int, int]:
-        """How many g there are: of equalities, upper and lower bounds."""
-        return int(self.equal.sum()), int(self.above.sum()), int(self.below.sum())
-
-    def g(self, c: Array) -> Array:
-        """Equalities, upper bounds and lower bounds of the values c, one after the other."""
-        above, below = self.above, self.below
-        return np.concatenate(
-            [(c - self.lower)[self.equal], (c - self.upper)[above], (self.lower - c)[below]],
+    def sides(self) -> Sides:
+        """Which g there are."""
+        equal = self.lower == self.upper
+        above, below = np.isfinite(self.upper) & ~equal, np.isfinite(self.lower) & ~equal
+        return Sides(
+            np.concatenate([np.flatnonzero(equal), np.flatnonzero(above), np.flatnonzero(below)]),
+            np.repeat([1.0, 1.0, -1.0], [equal.sum(), above.sum(), below.sum()]),
+            np.concatenate([self.lower[equal], self.upper[above], -self.lower[below]]),
         )
+
+    def g(self, x: Any) -> Array:
+        """g(x)."""
+        j, sign, limit = self.sides
+        return sign * self.values(x)[j] - limit
+
+    def holds(self, x: Any) -> bool:
+        """Whether x fulfils it."""
+        return bool((self.g(x) <= 0).all())
 
     def presented(self, g: Array, multipliers: Array) -> tuple[Array, Array]:
         """c and the multipliers of its components, from those of g; NaN for components without bounds."""
-        equal, above, below = np.split(np.arange(len(g)), np.cumsum(self.sizes)[:2])
-        c, total = np.full(len(self.lower), math.nan), np.zeros(len(self.lower))
-        c[self.below] = self.lower[self.below] - g[below]
-        c[self.above] = self.upper[self.above] + g[above]
-        c[self.equal] = self.lower[self.equal] + g[equal]
-        total[self.below] += multipliers[below]
-        total[self.above] += multipliers[above]
-        total[self.equal] = multipliers[equal]
+        j, sign, limit = self.sides
+        c = np.full(len(self.lower), math.nan)
+        c[j[::-1]] = (sign * limit + sign * g)[::-1]  # of two sides of one component, the upper one comes last
+        total = np.zeros(len(c))
+        np.add.at(total, j, multipliers)  # the sum of those of two sides
         return c, total
 
 
@@ -100,26 +98,12 @@ class Constraints:
         """What is better, with this tolerance as a user gives it."""
         if not self.all:
             return self.given
-        return AugmentedLagrangian(self.number, self.equalities, self.tolerances(tolerance))
+        equal = np.concatenate([(one.lower == one.upper)[one.sides.j] for one in self.all])
+        return AugmentedLagrangian(len(equal), tuple(np.flatnonzero(equal).tolist()), self.tolerances(tolerance))
 
     def beside(self, call: Callable[[Any], Any], *, vectorized: bool) -> Callable[[Any], Any]:
         """The function of a point whose outcome has the constraints beside the value."""
         return WithConstraints(call, self, vectorized) if self.all else call
-
-    @property
-    def number(self) -> int:
-        """Number of g."""
-        return sum(sum(one.sizes) for one in self.all)
-
-    @property
-    def equalities(self) -> tuple[int, ...]:
-        """Which of them are equalities."""
-        found: list[int] = []
-        start = 0
-        for one in self.all:
-            found += range(start, start + one.sizes[0])
-            start += sum(one.sizes)
-        return tuple(found)
 
     def tolerances(self, tolerance: Any) -> Any:
         """The tolerance of each g, from what a user gives: one number, or one or an array for each constraint."""
@@ -129,42 +113,31 @@ class Constraints:
         if len(several) != len(self.all):
             wanted = f"one number or {len(self.all)}, one for each constraint"
             raise ValueError(f"constraint_tol must be {wanted}, got {len(several)}")
-        parts = []
-        for one, given in zip(self.all, several, strict=True):
-            each = _side(f"constraint_tol of {one.name}", given, len(one.lower))
-            parts.append(np.concatenate([each[one.equal], each[one.above], each[one.below]]))
+        pairs = zip(self.all, several, strict=True)
+        parts = [_side(f"constraint_tol of {one.name}", given, len(one.lower))[one.sides.j] for one, given in pairs]
         return tuple(np.concatenate(parts).tolist())
 
     def g(self, x: Any) -> tuple[float, ...]:
         """g(x)."""
-        found: list[float] = []
-        for one in self.all:
-            found += one.g(one.values(x)).tolist()
-        return tuple(found)
+        return tuple(np.concatenate([one.g(x) for one in self.all]).tolist())
 
     def present(self, result: Any) -> None:
         """Show c and multipliers for each constraint in a result, as SciPy does."""
         if self.all:
-            cuts = np.cumsum([sum(one.sizes) for one in self.all])[:-1]
+            cuts = np.cumsum([len(one.sides.j) for one in self.all])[:-1]
             parts = zip(self.all, np.split(result.constr, cuts), np.split(result.multipliers, cuts), strict=True)
             both = [one.presented(*part) for one, *part in parts]
             result.constr, result.multipliers = [c for c, _ in both], [multiplier for _, multiplier in both]
 
     @property
-    def kept(self) -> KeptFeasible | None:
+    def kept(self) -> Callable[[Any], bool] | None:
         """The condition that all points must fulfil, if there is one."""
         kept = tuple(one for one in self.all if one.keep_feasible)
-        return KeptFeasible(kept) if kept else None
+        return Constraints(kept).hold if kept else None
 
-
-@dataclass(frozen=True)
-class KeptFeasible:
-    """Whether a point fulfils all constraints with keep_feasible=True."""
-
-    all: tuple[Constraint, ...]
-
-    def __call__(self, x: Any) -> bool:
-        return all(bool((one.g(one.values(x)) <= 0).all()) for one in self.all)
+    def hold(self, x: Any) -> bool:
+        """Whether x fulfils all of them."""
+        return all(one.holds(x) for one in self.all)
 
 
 @dataclass(frozen=True)
@@ -208,82 +181,60 @@ def _vector(name: str, returned: Any, x: Any) -> Array:
 # ---- from a user's arguments ------------------------------------------------------------------------------------
 
 
-def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None, linear: bool = True) -> Constraints:
+def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None) -> Constraints:
     """Read constraints: one of SciPy's objects or dicts, or several; their functions are called once, at x0.
 
-    `linear` says whether points are vectors, to which a matrix can be applied. With a `Ranking` in their place, the
-    function of a point returns an `Evaluated`.
+    With a `Ranking` in their place, the function of a point returns an `Evaluated`.
     """
     if isinstance(constraints, Ranking):
         return Constraints(given=constraints)
-    given = [constraints] if _is_single(constraints) else () if constraints is None else constraints
+    single = isinstance(constraints, Mapping) or hasattr(constraints, "lb")
+    given = [constraints] if single else constraints
     if not isinstance(given, Sequence):
         raise TypeError(f"constraints must be {_KINDS}, or a list of them, got {constraints!r}")
-    several = not _is_single(constraints)
+    linear = np.ndim(x0) == 1  # whether points are vectors, to which a matrix can be applied
     found = []
     for i, one in enumerate(given):
-        name = f"constraints[{i}]" if several else "constraints"
+        name = "constraints" if single else f"constraints[{i}]"
         if not linear and hasattr(one, "A"):
-            wanted = "a function of a point, because a LinearConstraint is for vectors"
-            raise ValueError(f"{name} must be {wanted}")
+            raise ValueError(f"{name} must be a function of a point, because a LinearConstraint is for vectors")
         found.append(_parse_one(name, one, x0))
-    whole = Constraints(tuple(found), single=not several)
-    if whole.number == 0:
+    whole = Constraints(tuple(found), single)
+    if not any(len(one.sides.j) for one in found):
         return Constraints()
     if linear:
         _refuse_contradictions(whole.all, bounds)
-    if (kept := whole.kept) is not None and not kept(_own(x0)):
-        broken = next(one for one in kept.all if (one.g(one.values(_own(x0))) > 0).any())
-        raise ValueError(f"x0 must fulfil {broken.name}, which has keep_feasible=True, but it does not")
+    for one in whole.all:
+        if one.keep_feasible and not one.holds(_own(x0)):
+            raise ValueError(f"x0 must fulfil {one.name}, which has keep_feasible=True, but it does not")
     return whole
-
-
-def _is_single(constraints: Any) -> bool:
-    return isinstance(constraints, Mapping) or hasattr(constraints, "lb")
 
 
 def _parse_one(name: str, one: Any, x0: Any) -> Constraint:
     if isinstance(one, Mapping):
-        return _parse_dict(name, one, x0)
-    if hasattr(one, "A") and hasattr(one, "lb"):
-        return _parse_linear(name, one, x0)
-    if hasattr(one, "fun") and hasattr(one, "lb"):
-        return _with_bounds(name, one.fun, (), one.lb, one.ub, getattr(one, "keep_feasible", False), x0)
-    raise TypeError(f"{name} must be {_KINDS}, got {one!r}")
-
-
-def _parse_dict(name: str, one: Mapping[str, Any], x0: Any) -> Constraint:
-    kind, fun = one.get("type"), one.get("fun")
-    if kind not in ("ineq", "eq"):
-        raise ValueError(f"{name} must have the type 'ineq' (c(x) >= 0) or 'eq' (c(x) = 0), got {kind!r}")
-    if unknown := set(one) - {"type", "fun", "jac", "args"}:
-        raise ValueError(f"{name} must have the keys 'type', 'fun', 'jac' and 'args' only, got {sorted(unknown)[0]!r}")
-    args = one.get("args", ())
-    args = args if isinstance(args, tuple) else (args,)
-    return _with_bounds(name, fun, args, 0.0, math.inf if kind == "ineq" else 0.0, False, x0)
-
-
-def _parse_linear(name: str, one: Any, x0: Any) -> Constraint:
-    matrix = one.A.toarray() if hasattr(one.A, "toarray") else one.A
-    matrix = np.atleast_2d(checks.real_array(f"{name}.A", matrix, (None,) * max(1, np.ndim(matrix))))
-    dim = len(np.asarray(x0))
-    if matrix.shape[1] != dim:
-        raise ValueError(f"{name}.A must have {dim} columns, one for each coordinate, got {matrix.shape[1]}")
-    made = _with_bounds(name, _Linear(matrix), (), one.lb, one.ub, getattr(one, "keep_feasible", False), x0)
-    return Constraint(name, made.function, (), made.lower, made.upper, made.keep_feasible, matrix)
-
-
-@dataclass(frozen=True)
-class _Linear:
-    matrix: Array
-
-    def __call__(self, x: Array) -> Array:
-        product: Array = self.matrix @ x
-        return product
+        kind = one.get("type")
+        if kind not in ("ineq", "eq"):
+            raise ValueError(f"{name} must have the type 'ineq' (c(x) >= 0) or 'eq' (c(x) = 0), got {kind!r}")
+        if unknown := set(one) - {"type", "fun", "jac", "args"}:
+            wanted = "the keys 'type', 'fun', 'jac' and 'args' only"
+            raise ValueError(f"{name} must have {wanted}, got {sorted(unknown)[0]!r}")
+        args = one.get("args", ())
+        args = args if isinstance(args, tuple) else (args,)
+        return _with_bounds(name, one.get("fun"), args, 0.0, math.inf if kind == "ineq" else 0.0, False, x0)
+    if not hasattr(one, "lb") or not (hasattr(one, "A") or hasattr(one, "fun")):
+        raise TypeError(f"{name} must be {_KINDS}, got {one!r}")
+    function, matrix = getattr(one, "fun", None), None
+    if hasattr(one, "A"):
+        matrix = one.A.toarray() if hasattr(one.A, "toarray") else one.A
+        matrix = np.atleast_2d(checks.real_array(f"{name}.A", matrix, (None,) * max(1, np.ndim(matrix))))
+        if matrix.shape[1] != len(x0):
+            raise ValueError(f"{name}.A must have {len(x0)} columns, one for each coordinate, got {matrix.shape[1]}")
+        function = partial(np.matmul, matrix)
+    return _with_bounds(name, function, (), one.lb, one.ub, getattr(one, "keep_feasible", False), x0, matrix)
 
 
 def _with_bounds(
-    name: str, fun: Any, args: tuple[Any, ...], lower: Any, upper: Any, keep_feasible: Any, x0: Any
+    name: str, fun: Any, args: tuple[Any, ...], lower: Any, upper: Any, keep: Any, x0: Any, matrix: Array | None = None
 ) -> Constraint:
     """Call the function once, to learn how many values it has, and check its bounds."""
     if not callable(fun):
@@ -300,16 +251,15 @@ def _with_bounds(
         raise ValueError(f"{name} must have lb <= ub, got {low[j]} and {high[j]} for component {j}")
     if (bad := (low == math.inf) | (high == -math.inf)).any():
         raise ValueError(f"{name} must leave room for finite values, got lb = {low}, ub = {high}")
-    keep = bool(np.any(keep_feasible))
+    keep = bool(np.any(keep))
     if keep and (low == high).any():
         raise ValueError(f"{name} is an equality: keep_feasible=True is for linear and other inequalities")
-    return Constraint(name, fun, args, low, high, keep)
+    return Constraint(name, fun, args, low, high, keep, matrix)
 
 
 def _side(name: str, value: Any, number: int) -> Array:
     try:
-        array = np.asarray(value, dtype=np.float64)
-        return np.array(np.broadcast_to(array, (number,)))
+        return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (number,)))
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number or {number} numbers, got {value!r}") from None
 
@@ -319,32 +269,19 @@ def _refuse_contradictions(constraints: Sequence[Constraint], bounds: Any) -> No
     linear = [one for one in constraints if one.matrix is not None]
     if not linear:
         return
-    from scipy.optimize import linprog
+    from scipy.optimize import Bounds, LinearConstraint, milp
 
     from esgroup.domains.box import parse_bounds
 
     dim = linear[0].matrix.shape[1]  # type: ignore[union-attr]
     lower, upper, _ = parse_bounds(bounds, dim)
-    for i in range(len(linear)):
-        rows, sides, equal_rows, equal_sides = [], [], [], []
-        for one in linear[: i + 1]:
-            matrix: Any = one.matrix
-            equal_rows.append(matrix[one.equal])
-            equal_sides.append(one.lower[one.equal])
-            rows += [matrix[one.above], -matrix[one.below]]
-            sides += [one.upper[one.above], -one.lower[one.below]]
-        found = linprog(
-            np.zeros(dim),
-            A_ub=np.vstack(rows),
-            b_ub=np.concatenate(sides),
-            A_eq=np.vstack(equal_rows),
-            b_eq=np.concatenate(equal_sides),
-            bounds=np.column_stack([lower, upper]),
-        )
+    together = [LinearConstraint(one.matrix, one.lower, one.upper) for one in linear]
+    for i, one in enumerate(linear):
+        found = milp(np.zeros(dim), bounds=Bounds(lower, upper), constraints=together[: i + 1])
         if found.status == 2:  # infeasible
             with_what = "the bounds or itself" if i == 0 else f"the bounds or {linear[i - 1].name} and those before it"
             wanted = "must leave a point that fulfils all constraints"
-            raise ValueError(f"{linear[i].name} {wanted}: it contradicts {with_what}")
+            raise ValueError(f"{one.name} {wanted}: it contradicts {with_what}")
 
 
 def _own(x: Any) -> Any:

@@ -20,11 +20,12 @@ from typing import Any
 
 from esgroup import checks
 from esgroup.checks import Array
+from esgroup.driver.calling import Call, call_objective, own_point
 from esgroup.driver.constraints import one_each
 from esgroup.driver.executors import OnExecutor, sendable
-from esgroup.driver.failures import Failures
+from esgroup.driver.failures import Failures, Guarded
 from esgroup.driver.processes import Processes
-from esgroup.driver.worker_pool import TICK, Call, Outcomes, WorkerPool, call_objective, own_point
+from esgroup.driver.worker_pool import TICK, Outcomes, WorkerPool
 from esgroup.files.outage import level_of_the_user
 
 ShouldStop = Callable[[], bool]
@@ -75,7 +76,10 @@ class Evaluation:
     def __post_init__(self) -> None:
         checks.flag("vectorized", self.vectorized)
         checks.flag("asynchronous", self.asynchronous)
-        _check_one_way(self.workers, self.executor)
+        if getattr(self.workers, "__name__", "") == "imap_unordered":
+            raise ValueError("workers must return values in the order of the points: pass imap, not imap_unordered")
+        if self.workers is not None and self.executor is not None:
+            raise ValueError("workers and executor both say where to evaluate: pass only one of them")
         for name in ("eval_timeout", "max_pending"):
             if getattr(self, name) is not None and not self._has_pool:
                 wanted = "workers=n (one process is enough) or executor="
@@ -120,17 +124,106 @@ class Evaluation:
 
         `timed` says whether there is a limit in time: then no point waits where it can no longer be held back.
         """
-        failures = self.failures
-        limited = timed or self.eval_timeout is not None or self.max_pending is not None or failures.most is not None
         if self.executor is None and callable(self.workers):
-            evaluate: Evaluate = partial(_through_map, self.workers, sendable(self.workers, self._of_one), failures)
-        elif self.executor is not None or number_of_workers(self.workers) > 1 or self.eval_timeout is not None:
+            return partial(self._through_map, Guarded(sendable(self.workers, self._of_one), self.failures.caught))
+        if self.executor is not None or number_of_workers(self.workers) > 1 or self.eval_timeout is not None:
+            limits = self.eval_timeout, self.max_pending, self.failures.most
+            limited = timed or limits != (None, None, None)
             pool = self.pool(stack, ahead=0 if limited else 1)
-            most_out = (self.max_pending or math.inf) if limited else None
-            evaluate = partial(_by_a_pool, pool, failures, self.eval_timeout, most_out)
-        else:
-            evaluate = partial(_in_one_call if self.vectorized else _in_a_loop, self.call, failures)
-        return evaluate
+            return partial(self._by_a_pool, pool, (self.max_pending or math.inf) if limited else None)
+        return self._in_one_call if self.vectorized else self._in_a_loop
+
+    # ---- here ---------------------------------------------------------------------------------------------------
+
+    def _in_a_loop(self, X: Array, arrived: Arrived, should_stop: ShouldStop | None) -> None:
+        call, failures = self.call, self.failures
+        for i, (x, own) in enumerate(zip(X, _own(X), strict=True)):
+            if should_stop is not None and should_stop():
+                return
+            try:
+                value = call_objective(call, own)
+            except Exception as error:
+                value = error
+            ordinary = isinstance(value, float) and value == value and not failures.in_a_row
+            arrived[i] = value if ordinary else failures.value_of(value, x)
+
+    def _in_one_call(self, X: Array, arrived: Arrived, should_stop: ShouldStop | None) -> None:
+        n = len(X)
+        try:
+            values = call_objective(self.call, _own(X))
+        except Exception as error:
+            arrived.update((i, self.failures.value_of(error)) for i in range(n))
+            return
+        if not one_each(values, n):
+            wanted = f"with vectorized=True it must return {n} numbers, one for each row of x: an array of shape ({n},)"
+            raise ValueError(f"the function returned {checks.shown(values)}, but {wanted}")
+        arrived.update((i, self.failures.value_of(value, X[i])) for i, value in enumerate(values))
+
+    def _through_map(self, call: Call, X: Array, arrived: Arrived, should_stop: ShouldStop | None) -> None:
+        mapper: Any = self.workers
+        outcomes = mapper(call, list(_own(X)))
+        lazy = isinstance(outcomes, map)  # it evaluates a point when asked for it; others have begun with all of them
+        for i, outcome in enumerate(outcomes):
+            arrived[i] = self.failures.value_of(outcome, X[i] if i < len(X) else None)
+            if lazy and i + 1 < len(X) and should_stop is not None and should_stop():
+                return
+        if len(arrived) != len(X):
+            got = len(arrived)
+            arrived.clear()  # it is unknown which value belongs to which point
+            raise ValueError(f"workers must return one value for each of the {len(X)} points, got {got}")
+
+    # ---- by a pool ----------------------------------------------------------------------------------------------
+
+    def _by_a_pool(
+        self, pool: WorkerPool, most_out: float | None, X: Array, arrived: Arrived, should_stop: ShouldStop | None
+    ) -> None:
+        """Evaluate; after an exception, what has not begun is cancelled, and what has begun has a while to end.
+
+        With `most_out`, a point is submitted only when it would begin at once, and when fewer than `most_out` are out:
+        waiting is no part of an evaluation, and no evaluation begins after `should_stop` is true.
+        """
+        waiting, begun, longest = list(reversed(range(len(X)))), {}, GRACE
+        failure: Exception | None = None
+        until = math.inf
+        try:
+            while waiting or pool.out:
+                if should_stop is not None and should_stop():
+                    waiting = []
+                    pool.cancel()
+                while waiting and (most_out is None or (pool.free > 0 and pool.out < most_out)):
+                    begun[waiting[-1]] = time.monotonic()
+                    pool.submit(waiting[-1], own_point(X[waiting.pop()]))
+                for i, outcome in self.collected(pool, wanted=bool(waiting)):
+                    longest = max(longest, time.monotonic() - begun[i])
+                    try:
+                        arrived[i] = self.failures.value_of(outcome, X[i])
+                    except Exception as error:
+                        failure, waiting = failure or error, []
+                        until = min(until, time.monotonic() + longest)
+                        pool.cancel()
+                if time.monotonic() > until:
+                    break
+        except BaseException:  # an interrupt: cancel what has not begun, and wait for nothing
+            pool.cancel()
+            raise
+        if failure is not None:
+            raise failure
+
+    def collected(self, pool: WorkerPool, *, wanted: bool) -> Outcomes:
+        """Return what has arrived, after a short while at most; `wanted` says whether there are points to submit.
+
+        Raises RuntimeError if there are, but all slots are taken for too long by evaluations that took too long.
+        """
+        if pool.out or not wanted:
+            return pool.collect(TICK / 10)
+        lost, seconds = pool.lost, self.eval_timeout or 0.0
+        end = time.monotonic() + seconds
+        while lost and pool.lost >= lost:
+            if time.monotonic() > end:
+                taken = f"all {lost} places are taken by evaluations that took longer than eval_timeout={seconds:g} s"
+                raise RuntimeError(f"{taken} and do not end: pass workers=n, whose processes can be ended")
+            time.sleep(TICK / 100)
+        return []
 
 
 def _own(X: Any) -> Any:
@@ -145,14 +238,6 @@ def objective(fun: Any, args: Any) -> Call:
         raise TypeError(f"fun must be a function of a point, got {checks.shown(fun)}{called}")
     args = args if isinstance(args, tuple) else (args,)
     return Objective(fun, args) if args else fun
-
-
-def _check_one_way(workers: Any, executor: Any) -> None:
-    """Raise ValueError if the arguments name more than one way to evaluate, or a map without order."""
-    if getattr(workers, "__name__", "") == "imap_unordered":
-        raise ValueError("workers must return values in the order of the points: pass imap, not imap_unordered")
-    if workers is not None and executor is not None:
-        raise ValueError("workers and executor both say where to evaluate: pass only one of them")
 
 
 def number_of_workers(workers: Any) -> int:
@@ -170,112 +255,3 @@ def number_of_workers(workers: Any) -> int:
         return number
     allowed = getattr(os, "sched_getaffinity", None)  # the cores that this process may use; not on every system
     return len(allowed(0)) if allowed else os.cpu_count() or 1
-
-
-# ---- here -------------------------------------------------------------------------------------------------------
-
-
-def _in_a_loop(call: Call, failures: Failures, X: Array, arrived: Arrived, should_stop: ShouldStop | None) -> None:
-    for i, (x, own) in enumerate(zip(X, _own(X), strict=True)):
-        if should_stop is not None and should_stop():
-            return
-        try:
-            value = call_objective(call, own)
-        except Exception as error:
-            value = error
-        ordinary = isinstance(value, float) and value == value and not failures.in_a_row
-        arrived[i] = value if ordinary else failures.value_of(value, x)
-
-
-def _in_one_call(call: Call, failures: Failures, X: Array, arrived: Arrived, should_stop: ShouldStop | None) -> None:
-    n = len(X)
-    try:
-        values = call_objective(call, _own(X))
-    except Exception as error:
-        arrived.update((i, failures.value_of(error)) for i in range(n))
-        return
-    if not one_each(values, n):
-        wanted = f"with vectorized=True it must return {n} numbers, one for each row of x: an array of shape ({n},)"
-        raise ValueError(f"the function returned {checks.shown(values)}, but {wanted}")
-    arrived.update((i, failures.value_of(value, X[i])) for i, value in enumerate(values))
-
-
-def _through_map(
-    mapper: Callable[..., Iterable[Any]],
-    call: Call,
-    failures: Failures,
-    X: Array,
-    arrived: Arrived,
-    should_stop: ShouldStop | None,
-) -> None:
-    outcomes = mapper(failures.guarded(call), list(_own(X)))
-    lazy = isinstance(outcomes, map)  # it evaluates a point when it is asked for it; others have begun with all of them
-    for i, outcome in enumerate(outcomes):
-        arrived[i] = failures.value_of(outcome, X[i] if i < len(X) else None)
-        if lazy and i + 1 < len(X) and should_stop is not None and should_stop():
-            return
-    if len(arrived) != len(X):
-        got = len(arrived)
-        arrived.clear()  # it is unknown which value belongs to which point
-        raise ValueError(f"workers must return one value for each of the {len(X)} points, got {got}")
-
-
-# ---- by a pool --------------------------------------------------------------------------------------------------
-
-
-def _by_a_pool(
-    pool: WorkerPool,
-    failures: Failures,
-    eval_timeout: float | None,
-    most_out: float | None,
-    X: Array,
-    arrived: Arrived,
-    should_stop: ShouldStop | None,
-) -> None:
-    """Evaluate; after an exception, what has not begun is cancelled, and what has begun has a while to end.
-
-    With `most_out`, a point is submitted only when it would begin at once, and when fewer than `most_out` are out:
-    waiting is no part of an evaluation, and no evaluation begins after `should_stop` is true.
-    """
-    waiting, begun, longest = list(reversed(range(len(X)))), {}, GRACE
-    failure: Exception | None = None
-    until = math.inf
-    try:
-        while waiting or pool.out:
-            if should_stop is not None and (waiting or pool.out) and should_stop():
-                waiting = []
-                pool.cancel()
-            while waiting and (most_out is None or (pool.free > 0 and pool.out < most_out)):
-                begun[waiting[-1]] = time.monotonic()
-                pool.submit(waiting[-1], own_point(X[waiting.pop()]))
-            for i, outcome in collected(pool, eval_timeout, wanted=bool(waiting)):
-                longest = max(longest, time.monotonic() - begun[i])
-                try:
-                    arrived[i] = failures.value_of(outcome, X[i])
-                except Exception as error:
-                    failure, waiting = failure or error, []
-                    until = min(until, time.monotonic() + longest)
-                    pool.cancel()
-            if time.monotonic() > until:
-                break
-    except BaseException:  # an interrupt: cancel what has not begun, and wait for nothing
-        pool.cancel()
-        raise
-    if failure is not None:
-        raise failure
-
-
-def collected(pool: WorkerPool, eval_timeout: float | None, *, wanted: bool) -> Outcomes:
-    """Return what has arrived, after a short while at most; `wanted` says whether there are points to submit.
-
-    Raises RuntimeError if there are, but all slots are taken for too long by evaluations that took too long.
-    """
-    if pool.out or not wanted:
-        return pool.collect(TICK / 10)
-    lost, end = pool.lost, time.monotonic() + (eval_timeout or 0.0)
-    while lost and pool.lost >= lost:
-        if time.monotonic() > end:
-            taken = f"all {lost} places are taken by evaluations that took longer than eval_timeout={eval_timeout:g} s"
-            raise RuntimeError(f"{taken} and do not end: pass workers=n, whose processes can be ended")
-        time.sleep(TICK / 100)
-    return []

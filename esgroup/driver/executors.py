@@ -13,21 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any, Self
+from typing import Any
 
-from esgroup.driver.worker_pool import (
-    TICK,
-    TRIES,
-    Call,
-    Outcomes,
-    Unavailable,
-    call_objective,
-    caused,
-    lost_too_often,
-    pickled,
-    sendable_error,
-    too_slow,
-)
+from esgroup.driver.calling import Call, call_objective
+from esgroup.driver.sending import pickled, sendable_error
+from esgroup.driver.worker_pool import TICK, Unavailable, WorkerPool, caused, too_slow
 
 _FRESH = 2.0  # seconds after which the scheduler of a cluster is asked again for the number of its threads
 
@@ -42,7 +32,7 @@ class _Job:
     losses: int
 
 
-class OnExecutor:
+class OnExecutor(WorkerPool):
     """Evaluates points on an executor, which is left open.
 
     If an evaluation takes longer than `timeout` seconds after it was submitted, its value is ignored, and it occupies
@@ -58,7 +48,8 @@ class OnExecutor:
         if hasattr(executor, "get_executor"):  # a Dask Client, whose own futures are of another kind
             executor = executor.get_executor()
         self._executor, self._call = executor, sendable(executor, call)
-        self._cluster = _Cluster(executor._client) if _is_dask(executor) else None
+        is_dask = type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "_client")
+        self._cluster = _Cluster(executor._client) if is_dask else None
         self._task = _guarded_task if is_process_pool(executor) else _task
         self._timeout = math.inf if timeout is None else timeout
         self._max_pending = max_pending
@@ -66,10 +57,7 @@ class OnExecutor:
         self._jobs: dict[Future[Any], _Job] = {}
         self._late: set[Future[Any]] = set()
         self._done: SimpleQueue[Future[Any]] = SimpleQueue()
-        self._arrived: Outcomes = []
-
-    def __enter__(self) -> Self:
-        return self
+        self._arrived = []
 
     def __exit__(self, *_: object) -> None:
         self.cancel()
@@ -83,19 +71,10 @@ class OnExecutor:
         """How many points are evaluated at a time; None if that is unknown."""
         if self._max_pending is not None and self._timeout == math.inf:
             return self._max_pending
-        size: int | None
-        if self._cluster is not None:
-            size = self._cluster.threads()
-        else:
-            size = _number_of_workers(self._executor)
+        size = _number_of_workers(self._executor) if self._cluster is None else self._cluster.threads()
         if self._max_pending is None or size is None:
             return size or self._max_pending
         return min(size, self._max_pending)  # time that a point waits for a worker would count as its evaluation's
-
-    @property
-    def out(self) -> int:
-        """How many points were submitted and not yet collected."""
-        return len(self._jobs) + len(self._arrived)
 
     @property
     def free(self) -> float:
@@ -123,20 +102,14 @@ class OnExecutor:
             self._jobs[future] = _Job(key, x, due, losses)
             future.add_done_callback(self._done.put)
 
-    def collect(self, timeout: float | None = None) -> Outcomes:
-        """Return keys and outcomes that have arrived; wait for the first one, up to `timeout` seconds."""
-        end = math.inf if timeout is None else time.monotonic() + timeout
-        while True:
-            self._serve(end)
-            if self._arrived or not self._jobs or time.monotonic() >= end:
-                arrived, self._arrived = self._arrived, []
-                return arrived
-
     def cancel(self) -> list[Hashable]:
         """Cancel what has not begun, and return its keys; Dask does not tell, and everything on it is cancelled."""
         return [self._jobs.pop(future).key for future in list(self._jobs) if future.cancel()]
 
     # ---- what happens meanwhile ----------------------------------------------------------------------------------
+
+    def _unfinished(self) -> int:
+        return len(self._jobs)
 
     def _serve(self, end: float) -> None:
         """Receive what arrives before `end`, and give up what is late."""
@@ -169,10 +142,8 @@ class OnExecutor:
             self._arrived.append((job.key, error))
         elif self._cluster is not None and self._cluster.lost:  # it is no fault of the point
             self._arrived.append((job.key, caused(_lost_cluster(), error)))
-        elif job.losses + 1 < TRIES:
+        elif not self._gives_up(job.key, job.losses + 1, error):
             self.submit(job.key, job.x, job.losses + 1)
-        else:
-            self._arrived.append((job.key, lost_too_often(error)))
 
     def _give_up_the_late(self) -> None:
         now = time.monotonic()
@@ -185,10 +156,11 @@ class OnExecutor:
     def _cannot_submit(self, error: Exception) -> Unavailable:
         if self._cluster is not None and self._cluster.lost:
             return caused(_lost_cluster(), error)
-        if not isinstance(error, BrokenExecutor):
-            return caused(Unavailable(str(error)), error)
-        text = "the executor is broken and accepts no more points: create one, or pass workers=n, which recovers"
-        return caused(Unavailable(f"{text} ({error})"), error)
+        text = str(error)
+        if isinstance(error, BrokenExecutor):
+            advice = "create one, or pass workers=n, which recovers"
+            text = f"the executor is broken and accepts no more points: {advice} ({error})"
+        return caused(Unavailable(text), error)
 
 
 def _number_of_workers(executor: Any) -> int | None:
@@ -205,10 +177,6 @@ def _number_of_workers(executor: Any) -> int | None:
 
 
 # ---- Dask -------------------------------------------------------------------------------------------------------
-
-
-def _is_dask(executor: Any) -> bool:
-    return type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "_client")
 
 
 class _Cluster:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from esgroup import checks
-from esgroup.driver.worker_pool import Call, NotEvaluated, TooSlow, call_objective
+from esgroup.driver.calling import Call, call_objective
+from esgroup.driver.worker_pool import NotEvaluated, TooSlow
 from esgroup.rankings.outcomes import Evaluated, number
 
 OnError = Literal["raise", "nan"] | type[Exception] | tuple[type[Exception], ...]
@@ -68,14 +69,10 @@ class Failures:
             self.too_many = f"{self.in_a_row:,} evaluations in a row failed, the last one with: {text}"
         return math.nan
 
-    def guarded(self, call: Call) -> Call:
-        """Return the objective such that what counts as a failed run is returned, not raised; it can be pickled."""
-        return Guarded(call, self.caught)
-
 
 @dataclass(frozen=True)
 class Guarded:
-    """x -> call(x), or `Failed` if that raises an exception which counts as a failed run."""
+    """x -> call(x), or `Failed` if that raises an exception which counts as a failed run; it can be pickled."""
 
     call: Call
     caught: tuple[type[Exception], ...]

@@ -311,8 +311,5 @@ def _constraints(constraints: Any, x0: Any, bounds: Any) -> Constraints:
     """Read constraints on the points of a search that begins at x0."""
     if constraints is None or (isinstance(constraints, (list, tuple)) and not constraints):
         return Constraints()
-    if isinstance(x0, Space):
-        return parse_constraints(constraints, Searcher(x0).result.xmean, linear=False)
     start = x0 if isinstance(x0, (list, tuple, np.ndarray)) else Searcher(x0).result.xmean
-    vectors = np.ndim(start) == 1
-    return parse_constraints(constraints, start, bounds=bounds if vectors else None, linear=vectors)
+    return parse_constraints(constraints, start, bounds=bounds)

@@ -51,10 +51,6 @@ class Origin(NamedTuple):
     problem: str | None
     arguments: dict[str, Any]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON types, for the header of a checkpoint."""
-        return self._asdict()
-
 
 def origin_of_call(path: str | PathLike[str] | None, given: Mapping[str, Any]) -> Origin:
     """Return the origin of a search that begins with these arguments of `minimize` and this checkpoint."""

@@ -9,27 +9,11 @@ import traceback
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NoReturn, Self
+from typing import Any
 
-from esgroup.driver.worker_pool import (
-    INSTALL,
-    TICK,
-    TRIES,
-    Call,
-    CannotLoad,
-    Outcomes,
-    Unavailable,
-    call_objective,
-    caused,
-    cloudpickle_or_none,
-    dumps,
-    flush_output,
-    lost_too_often,
-    pickled,
-    sendable_error,
-    too_slow,
-)
+from esgroup.driver.calling import Call, call_objective, flush_output
+from esgroup.driver.sending import INSTALL, cloudpickle_or_none, dumps, pickled, sendable_error
+from esgroup.driver.worker_pool import TICK, CannotLoad, Unavailable, WorkerPool, caused, too_slow
 from esgroup.running.child import Child, Line, end_all, wait_for
 
 _READY, _END = b"ready", b"end"  # messages: from a worker that has loaded the objective, and to one that may go
@@ -54,7 +38,7 @@ class _Worker:
     since: float = math.inf  # when it began the first point
 
 
-class Processes:
+class Processes(WorkerPool):
     """Evaluates points in `workers` processes, which start when they are needed and are replaced when they die.
 
     Each process receives the objective once. An evaluation that takes longer than `timeout` seconds is ended together
@@ -63,6 +47,7 @@ class Processes:
     that takes nothing, because it is stopped, say.
     """
 
+    slots = 0
     lost = 0  # a process whose evaluation takes too long is killed, and occupies nothing
 
     def __init__(self, call: Call, workers: int, *, timeout: float | None = None, ahead: int = 0) -> None:
@@ -70,24 +55,22 @@ class Processes:
         self._payload, self._timeout, self._ahead = pickled(call), math.inf if timeout is None else timeout, ahead
         self._workers: list[_Worker] = []
         self._waiting: deque[_Job] = deque()
-        self._arrived: Outcomes = []
+        self._arrived = []
         self._checked = -math.inf  # when was last seen to it that the processes are alive
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or issubclass(kind, Exception):
-            self.close()
-        else:
-            self.kill()
+        self.close(gently=kind is None or issubclass(kind, Exception))
+
+    def close(self, *, gently: bool = True) -> None:
+        """End the processes, `gently` those that evaluate nothing: others are not waited for."""
+        self._waiting.clear()
+        for worker in self._workers:
+            if not gently or worker.jobs or not _send(worker, _END):
+                worker.child.process.terminate()
+        end_all(worker.child for worker in self._workers)
+        self._workers.clear()
 
     # ---- the interface -------------------------------------------------------------------------------------------
-
-    @property
-    def out(self) -> int:
-        """How many points were submitted and not yet collected."""
-        return self._unfinished() + len(self._arrived)
 
     @property
     def free(self) -> int:
@@ -104,37 +87,11 @@ class Processes:
         self._waiting.append(_Job(key, message))
         self._feed()
 
-    def collect(self, timeout: float | None = None) -> Outcomes:
-        """Return keys and outcomes that have arrived; wait for the first one, up to `timeout` seconds."""
-        end = math.inf if timeout is None else time.monotonic() + timeout
-        while True:
-            self._serve(end)
-            if self._arrived or not self._unfinished() or time.monotonic() >= end:
-                arrived, self._arrived = self._arrived, []
-                return arrived
-
     def cancel(self) -> list[Hashable]:
         """Cancel what was not sent to a process, and return its keys."""
         keys = [job.key for job in self._waiting]
         self._waiting.clear()
         return keys
-
-    def close(self) -> None:
-        """End the processes; those that still evaluate something are not waited for."""
-        self._waiting.clear()
-        for worker in self._workers:
-            if worker.jobs or not _send(worker, _END):
-                worker.child.terminate()
-        end_all(worker.child for worker in self._workers)
-        self._workers.clear()
-
-    def kill(self) -> None:
-        """End the processes at once."""
-        self._waiting.clear()
-        for worker in self._workers:
-            worker.child.terminate()
-        end_all(worker.child for worker in self._workers)
-        self._workers.clear()
 
     # ---- what happens meanwhile ----------------------------------------------------------------------------------
 
@@ -169,7 +126,7 @@ class Processes:
     def _end_the_late(self) -> None:
         now = time.monotonic()
         for worker in [worker for worker in self._workers if worker.jobs and now > worker.since + self._timeout]:
-            worker.child.terminate()
+            worker.child.process.terminate()
             end_all([worker.child])
             self._arrived.append((worker.jobs.popleft().key, too_slow(self._timeout)))
             self._remove(worker)
@@ -177,7 +134,7 @@ class Processes:
     def _bury_the_dead(self) -> None:
         """Notice the death of a process whose end of the line is kept open by a process that was forked meanwhile."""
         if time.monotonic() > self._checked + TICK:
-            for worker in [worker for worker in self._workers if worker.jobs and not worker.child.alive]:
+            for worker in [worker for worker in self._workers if worker.jobs and not worker.child.process.is_alive()]:
                 self._receive(worker)  # perhaps it had answered before
                 if worker in self._workers and worker.jobs:
                     self._bury(worker)
@@ -188,8 +145,8 @@ class Processes:
         cause = ChildProcessError(worker.child.cause_of_death())
         worker.child.kill()
         worker.jobs[0].losses += 1
-        if worker.jobs[0].losses >= TRIES:
-            self._arrived.append((worker.jobs.popleft().key, lost_too_often(cause)))
+        if self._gives_up(worker.jobs[0].key, worker.jobs[0].losses, cause):
+            worker.jobs.popleft()
         self._remove(worker)
 
     def _remove(self, worker: _Worker) -> None:
@@ -209,7 +166,7 @@ class Processes:
     def _next_worker(self) -> _Worker | None:
         """Return a process that can take a point: an idle one, a new one, or one to send it ahead."""
         for worker in [worker for worker in self._workers if not worker.jobs]:
-            if worker.child.alive:
+            if worker.child.process.is_alive():
                 return worker
             worker.child.kill()
             self._workers.remove(worker)
@@ -280,12 +237,12 @@ def _loaded(payload: bytes) -> Call:
         advice = "define it in a module that they can import"
         if cloudpickle_or_none() is None:
             advice += f", or install cloudpickle ({INSTALL})"
-        return partial(_raise, f"the worker processes cannot load fun ({error}): {advice}")
+        text = f"the worker processes cannot load fun ({error}): {advice}"
+
+        def call(x: Any) -> Any:
+            raise CannotLoad(text)
+
     return call
-
-
-def _raise(text: str, x: Any) -> NoReturn:
-    raise CannotLoad(text)
 
 
 def _answer(call: Call, message: bytes) -> bytes:

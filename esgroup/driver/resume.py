@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -45,7 +45,7 @@ class SearchWriter(CheckpointWriter[Searcher]):
     def contents(self, kept: Searcher) -> Contents:
         """Return the parts of the search, with values of an unfinished generation and the origin in the header."""
         header, arrays = snapshot.to_file(kept)
-        more = {"unfinished": self._unfinished.to_json(), "origin": self._origin.to_json()}
+        more = {"unfinished": self._unfinished.to_json(), "origin": self._origin._asdict()}
         return snapshot.KIND, header | more, arrays
 
     def resume(self) -> None:
@@ -74,7 +74,7 @@ class SearchWriter(CheckpointWriter[Searcher]):
         """Compare the strategies; with model="auto" the search goes on as it has begun, with a model or without."""
         if self._given.get("model") == "auto":
             saved, given = unassisted(saved), unassisted(given)
-        return _difference(saved, given)
+        return next(_differences(saved, given), None)
 
     def _popsize_difference(self, saved: Searcher, given: Searcher) -> str | None:
         """Compare the popsize of the first run, if it is given: restarts choose those of later runs."""
@@ -102,42 +102,42 @@ def _size(strategy: Strategy) -> str:
     return " x ".join(map(str, strategy.shape)) + (" coordinates" if len(strategy.shape) == 1 else " entries")
 
 
-def _difference(saved: Strategy, given: Strategy) -> str | None:
-    """Return what must match for a resume and does not; limits may differ, and origins are compared elsewhere."""
+def _differences(saved: Strategy, given: Strategy) -> Iterator[str]:
+    """What must match for a resume and does not; limits may differ, and origins are compared elsewhere.
+
+    Each may be meaningless where one before it is there: only the first is to be asked for.
+    """
     modelled = has_model(saved), has_model(given)
     saved, given = unassisted(saved), unassisted(given)
     if _kind(saved) != _kind(given):
         theirs, ours = (f"{_size(one)}, {one.traits.structure}" for one in (saved, given))
         if theirs == ours:
             theirs, ours = (f"{_size(one)} as a {type(innermost(one)).__name__}" for one in (saved, given))
-        return f"it searches over {theirs}, not over {ours}"
+        yield f"it searches over {theirs}, not over {ours}"
     if saved.shape != given.shape:
-        return f"it has {_size(saved)} and x0 has {_size(given)}"
+        yield f"it has {_size(saved)} and x0 has {_size(given)}"
     if modelled == (True, False):
-        return "it has a quadratic model: continue it with model='quadratic'"
+        yield "it has a quadratic model: continue it with model='quadratic'"
     if modelled == (False, True):
-        return "it has no quadratic model: continue it with model=None"
+        yield "it has no quadratic model: continue it with model=None"
     if isinstance(saved.domain, Named) and isinstance(given.domain, Named):
-        difference = _space_difference(saved.domain, given.domain)
+        yield from _differences_of_spaces(saved.domain, given.domain)
     else:
-        difference = _box_difference(_box(saved), _box(given))
-    if difference is not None:
-        return difference
+        boxes = (one.domain if isinstance(one.domain, Box) else None for one in (saved, given))
+        yield from _differences_of_boxes(*boxes, dim=math.prod(saved.shape))
     vectors = _vectors(saved), _vectors(given)
     if vectors[0] is not None and vectors[1] is not None:
-        return _vector_difference(vectors[0], vectors[1])
-    if snapshot.described(saved)[0] == snapshot.described(given)[0]:
-        return None
-    if saved.traits.structure != given.traits.structure:
-        return f"its distribution is {saved.traits.structure}, not {given.traits.structure}"
-    return f"its {saved.traits.structure} has different parameters, or its popsize is not {given.popsize}"
+        yield from _differences_of_vectors(vectors[0], vectors[1])
+    elif snapshot.described(saved)[0] != snapshot.described(given)[0]:
+        if saved.traits.structure != given.traits.structure:
+            yield f"its distribution is {saved.traits.structure}, not {given.traits.structure}"
+        yield f"its {saved.traits.structure} has different parameters, or its popsize is not {given.popsize}"
 
 
 def _kind(strategy: Strategy) -> tuple[bool, type[Strategy]]:
     """What a search is over, and by what; a search of numbers with choices or without is the same kind."""
-    inner = innermost(strategy)
     named = isinstance(strategy.domain, Named)
-    return named, VectorSearch if named else type(inner)
+    return named, VectorSearch if named else type(innermost(strategy))
 
 
 def _vectors(strategy: Strategy) -> VectorSearch | None:
@@ -147,41 +147,32 @@ def _vectors(strategy: Strategy) -> VectorSearch | None:
     return inner if isinstance(inner, VectorSearch) else None
 
 
-def _space_difference(saved: Named, given: Named) -> str | None:
+def _differences_of_spaces(saved: Named, given: Named) -> Iterator[str]:
     if saved.space.names != given.space.names:
-        return f"its parameters are {', '.join(saved.space)}, not {', '.join(given.space)}"
+        yield f"its parameters are {', '.join(saved.space)}, not {', '.join(given.space)}"
     for name in saved.space:
         if saved.space[name] != given.space[name]:
-            return f"its parameter {name!r} is {saved.space[name]}, not {given.space[name]}"
+            yield f"its parameter {name!r} is {saved.space[name]}, not {given.space[name]}"
     fixed = zip(saved.free, saved.row, strict=True), zip(given.free, given.row, strict=True)
     for label, theirs, ours in zip(saved.labels, *fixed, strict=True):
         if theirs != ours:
-            return f"its fixed parameters differ, in {label!r}"
-    return None
+            yield f"its fixed parameters differ, in {label!r}"
 
 
-def _box(strategy: Strategy) -> Box | None:
-    return strategy.domain if isinstance(strategy.domain, Box) else None
-
-
-def _box_difference(saved: Box | None, given: Box | None) -> str | None:
+def _differences_of_boxes(saved: Box | None, given: Box | None, *, dim: int) -> Iterator[str]:
     """How two boxes differ, the coordinate included; None stands for one without bounds."""
-    dim = next((len(box.x0) for box in (saved, given) if box is not None), 0)
     for name, none in (("lower", -math.inf), ("upper", math.inf), ("fixed", False), ("integer", False)):
         theirs, ours = (np.full(dim, none) if box is None else getattr(box, name) for box in (saved, given))
-        if (other := theirs != ours).any():
-            j = int(other.argmax())
+        for j in np.flatnonzero(theirs != ours):
             if name in ("fixed", "integer"):
-                return f"coordinate {j} of it is {'not ' * bool(ours[j])}{name}"
-            return f"its {name} bounds differ: that of coordinate {j} is {theirs[j]}, not {ours[j]}"
-    return None
+                yield f"coordinate {j} of it is {'not ' * bool(ours[j])}{name}"
+            yield f"its {name} bounds differ: that of coordinate {j} is {theirs[j]}, not {ours[j]}"
 
 
-def _vector_difference(saved: VectorSearch, given: VectorSearch) -> str | None:
+def _differences_of_vectors(saved: VectorSearch, given: VectorSearch) -> Iterator[str]:
     if saved.group != given.group:
-        return f"its structure is {saved.group}, not {given.group}"
+        yield f"its structure is {saved.group}, not {given.group}"
     for one in fields(saved.options):
         was, now = getattr(saved.options, one.name), getattr(given.options, one.name)
         if one.compare and was != now:
-            return f"its {one.name} is {was!r}, not {now!r}"
-    return None
+            yield f"its {one.name} is {was!r}, not {now!r}"

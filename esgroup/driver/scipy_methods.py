@@ -70,10 +70,9 @@ def scipy_method(
 
     unused = {name: options.pop(name, None) for name in ("jac", "hess", "hessp", "tol")}
     refuse("esgroup.scipy_method", unused)
-    if maxiter is not None:
-        options.setdefault("max_iters", maxiter)
-    if maxfev is not None:
-        options.setdefault("max_evals", maxfev)
+    for name, value in (("max_iters", maxiter), ("max_evals", maxfev)):
+        if value is not None:
+            options.setdefault(name, value)
     options.setdefault("progress", bool(disp))
     on_result = scipy_callback(callback)
     on_generation = None if on_result is None else lambda search: on_result(search.result)

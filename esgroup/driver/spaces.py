@@ -45,12 +45,27 @@ def distribution_over(space: str, x0: Any, sigma0: Any = None, structure: Group 
     ValueError
         If an argument is not valid.
     """
+    from esgroup.distributions.matrix_gaussian import MatrixGaussian
+    from esgroup.distributions.wishart import Wishart
+    from esgroup.strategies.wishart import dof_of
+
+    if space not in ("spd", "matrix"):
+        named = ": a Space of named parameters is given as x0" if isinstance(space, Space) else ""
+        raise ValueError(f"space must be 'vector', 'spd' or 'matrix', got {checks.shown(space)}{named}")
+    mean = checks.as_float64("x0", x0)
+    if mean.ndim != 2 or mean.size == 0:
+        raise ValueError(f"x0 must be a matrix for space={space!r}, got {checks.shown(mean)}")
+    mean = checks.real_array("x0", mean, (None, None))
+    side = "full" if structure == "auto" else structure
     if space == "spd":
-        return _wishart(x0, sigma0, structure)
-    if space == "matrix":
-        return _matrix_gaussian(x0, sigma0, structure)
-    named = ": a Space of named parameters is given as x0" if isinstance(space, Space) else ""
-    raise ValueError(f"space must be 'vector', 'spd' or 'matrix', got {checks.shown(space)}{named}")
+        if mean.shape[0] != mean.shape[1]:
+            raise ValueError(f"x0 must be a square matrix, got shape {mean.shape}")
+        checks.covariance("x0", mean, len(mean))
+        return Wishart(mean, None if sigma0 is None else dof_of(sigma0, len(mean)), structure=side)
+    sigma0 = _typical(mean, sigma0)
+    if isinstance(structure, Kronecker):
+        return MatrixGaussian(mean, sigma0, structure.first, structure.second)
+    return MatrixGaussian(mean, sigma0, side, side)
 
 
 def mixture_over(
@@ -122,38 +137,3 @@ def _spread_by(
 def _typical(x0: Array, sigma0: Any) -> Any:
     """Return sigma0, or by default 0.3 max|x0| (1 if x0 = 0), as for vectors."""
     return (0.3 * float(np.abs(x0).max(initial=0.0)) or 1.0) if sigma0 is None else sigma0
-
-
-def _wishart(x0: Any, sigma0: Any, structure: Group | str) -> Any:
-    from esgroup.distributions.wishart import Wishart
-    from esgroup.strategies.wishart import dof_of
-
-    mean = _matrix(x0, "spd")
-    if mean.shape[0] != mean.shape[1]:
-        raise ValueError(f"x0 must be a square matrix, got shape {mean.shape}")
-    checks.covariance("x0", mean, len(mean))
-    dof = None if sigma0 is None else dof_of(sigma0, len(mean))
-    return Wishart(mean, dof, structure="full" if structure == "auto" else structure)
-
-
-def _matrix_gaussian(x0: Any, sigma0: Any, structure: Group | str) -> Any:
-    from esgroup.distributions.matrix_gaussian import MatrixGaussian
-
-    mean = _matrix(x0, "matrix")
-    sigma0 = _typical(mean, sigma0)
-    if isinstance(structure, Kronecker):
-        return MatrixGaussian(mean, sigma0, structure.first, structure.second)
-    side = "full" if structure == "auto" else structure
-    return MatrixGaussian(mean, sigma0, side, side)
-
-
-def _matrix(x0: Any, space: str) -> Array:
-    if isinstance(x0, (list, tuple)):
-        x0 = checks.real_array("x0", x0, (None,) * _depth(x0))  # which reports rows of unequal length
-    if np.ndim(x0) != 2 or np.size(x0) == 0:
-        raise ValueError(f"x0 must be a matrix for space={space!r}, got {x0!r}")
-    return checks.real_array("x0", x0, (None, None))
-
-
-def _depth(nested: Any) -> int:
-    return 1 + _depth(nested[0]) if isinstance(nested, (list, tuple)) and nested else int(np.ndim(nested))

@@ -106,9 +106,7 @@ class Unfinished:
         """Return what is not in the file of the search."""
         if self.known is None:
             return None
-        before = None if self.before is None else self.before._asdict()
-        if before is not None:
-            before |= {name: one.tolist() for name, one in before.items() if isinstance(one, np.ndarray)}
+        before = None if self.before is None else checked.listed(self.before._asdict())
         return {"known": list(self.known.items()), "before": before}
 
     def restore(self, search: Searcher, saved: Any) -> None:
@@ -118,7 +116,10 @@ class Unfinished:
             return
         most, wide = len(self._asked) - 1, 1 + search.ranking.columns
         known = checked.entry(saved, "known", list)
-        self.known = dict((checks.whole_number("row", row, most=most), _row(outcome, wide)) for row, outcome in known)
+        self.known = {}
+        for row, outcome in known:
+            row = checks.whole_number("row", row, most=most)
+            self.known[row] = checks.real_array("outcome", outcome, (wide,), finite=False).tolist()
         before = checked.optional_entry(saved, "before", dict)
         self.before = None if before is None else _mark(before, search.shape, wide)
 
@@ -128,18 +129,11 @@ def _in_order(known: dict[int, list[float]]) -> Array:
     return np.array([known[row] for row in sorted(known)])
 
 
-def _row(outcome: list[float], wide: int) -> list[float]:
-    """Check a stored outcome: a value and what was told beside it."""
-    if len(outcome) != wide:
-        raise ValueError(f"an outcome must have {wide} numbers, got {len(outcome)}")
-    return [float(number) for number in outcome]
-
-
 def _mark(saved: dict[str, Any], shape: tuple[int, ...], wide: int) -> Mark:
     """Rebuild a mark of the books from JSON and check it."""
     x, best = (checked.optional_entry(saved, name, list) for name in ("best_x", "best"))
     return Mark(
         **{name: checked.entry(saved, name, int) for name in ("nfev", "nfailed", "pool", "ranked")},
-        best_x=None if x is None else np.array(checks.real_array("best_x", x, shape)),
-        best=None if best is None else np.array(checks.real_array("best", best, (wide,))),
+        best_x=None if x is None else checks.real_array("best_x", x, shape),
+        best=None if best is None else checks.real_array("best", best, (wide,)),
     )

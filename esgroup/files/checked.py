@@ -45,8 +45,7 @@ def array(
     if name not in arrays:
         raise CheckpointError(f"the array {name!r} is missing")
     found = arrays[name]
-    fits = len(found.shape) == len(shape) and all(s in (None, n) for n, s in zip(found.shape, shape, strict=True))
-    if found.dtype != np.dtype(dtype) or not fits:
+    if found.dtype != np.dtype(dtype) or not checks.fits(found.shape, shape):
         wanted = f"{np.dtype(dtype)} of shape {shape}".replace("None", "n")
         raise CheckpointError(f"the array {name!r} must be {wanted}, got {found.dtype} of shape {found.shape}")
     return found
@@ -59,16 +58,8 @@ def finite_array(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int
 
 # ---- random number generators -------------------------------------------------------------------------------------
 
-_BIT_GENERATORS = {
-    cls.__name__: cls
-    for cls in (
-        np.random.PCG64,
-        np.random.PCG64DXSM,
-        np.random.MT19937,
-        np.random.Philox,
-        np.random.SFC64,
-    )
-}
+_KINDS = np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64
+_BIT_GENERATORS: dict[str, type[np.random.BitGenerator]] = {kind.__name__: kind for kind in _KINDS}
 # the largest valid values of the numbers in a state: NumPy uses them as indices without a check
 _MOST = {"state": 2**128 - 1, "inc": 2**128 - 1, "has_uint32": 1, "uinteger": 2**32 - 1, "pos": 624, "buffer_pos": 4}
 
@@ -76,9 +67,9 @@ _MOST = {"state": 2**128 - 1, "inc": 2**128 - 1, "has_uint32": 1, "uinteger": 2*
 def generator_to_json(rng: np.random.Generator) -> dict[str, Any]:
     """Return the state of a generator as JSON types: its bit generator's state, and the seeds for `spawn`."""
     bits = rng.bit_generator
-    if _BIT_GENERATORS.get(type(bits).__name__) is not type(bits):
+    if type(bits) not in _KINDS:
         raise TypeError(f"rng must use one of {', '.join(_BIT_GENERATORS)} to be stored, got {type(bits).__name__}")
-    return {"state": _listed(bits.state), "seeds": _seeds_to_json(bits.seed_seq)}
+    return {"state": listed(bits.state), "seeds": _seeds_to_json(bits.seed_seq)}
 
 
 def generator_from_json(stored: Any) -> np.random.Generator:
@@ -95,19 +86,20 @@ def generator_from_json(stored: Any) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
-def _listed(state: Any) -> Any:
+def listed(state: Any) -> Any:
     """Convert NumPy numbers and arrays in dicts and lists to Python types."""
     if isinstance(state, Mapping):
-        return {name: _listed(value) for name, value in state.items()}
+        return {name: listed(value) for name, value in state.items()}
     if isinstance(state, (list, tuple)):
-        return [_listed(value) for value in state]
+        return [listed(value) for value in state]
     return state.tolist() if isinstance(state, (np.ndarray, np.generic)) else state
 
 
 def _like(model: Any, value: Any, name: str) -> Any:
     """Check that `value` has the keys, types and shapes of `model`, a state of the same bit generator; return it."""
     if isinstance(model, dict):
-        return {key: _like(part, entry(value, key, _stored_type(part)), key) for key, part in model.items()}
+        kinds = {key: list if isinstance(part, np.ndarray) else type(part) for key, part in model.items()}
+        return {key: _like(part, entry(value, key, kinds[key]), key) for key, part in model.items()}
     if isinstance(model, np.ndarray):
         if not all(type(word) is int for word in value):
             raise CheckpointError(f"{name} must be a list of integers, got {reprlib.repr(value)}")
@@ -117,16 +109,12 @@ def _like(model: Any, value: Any, name: str) -> Any:
     return value
 
 
-def _stored_type(model: Any) -> type[Any]:
-    return list if isinstance(model, np.ndarray) else type(model)
-
-
 def _seeds_to_json(seeds: Any) -> dict[str, Any] | None:
     """The arguments that make this `SeedSequence`, or None for other sources of seeds and other pool sizes."""
     if type(seeds) is not np.random.SeedSequence or seeds.pool_size != 4:
         return None
     parts = {"entropy": seeds.entropy, "spawn_key": seeds.spawn_key, "n_children_spawned": seeds.n_children_spawned}
-    return {name: _listed(part) for name, part in parts.items()}
+    return {name: listed(part) for name, part in parts.items()}
 
 
 def _seeds_from_json(stored: Any) -> np.random.SeedSequence:

@@ -31,11 +31,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from esgroup.files.checked import CheckpointError as CheckpointError
-from esgroup.files.checked import array as array
-from esgroup.files.checked import entry as entry
-from esgroup.files.checked import generator_from_json as generator_from_json
-from esgroup.files.checked import generator_to_json as generator_to_json
-from esgroup.files.checked import optional_entry as optional_entry
+from esgroup.files.checked import entry
 from esgroup.files.outage import naming
 
 Path = str | os.PathLike[str]
@@ -95,16 +91,11 @@ def write(path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str,
 
 
 def _encoded(kind: str, content: Mapping[str, Any], arrays: list[str]) -> NDArray[np.uint8]:
-    header = {"format": FORMAT, "version": VERSION, "kind": kind, "esgroup": _esgroup_version()}
-    text = json.dumps(header | {"arrays": arrays, "content": content})  # JSON has floats as repr, which is exact
-    return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
-
-
-@functools.cache
-def _esgroup_version() -> str:
     from esgroup.version import __version__
 
-    return str(__version__)
+    header = {"format": FORMAT, "version": VERSION, "kind": kind, "esgroup": __version__}
+    text = json.dumps(header | {"arrays": arrays, "content": content})  # JSON has floats as repr, which is exact
+    return np.frombuffer(text.encode("ascii"), dtype=np.uint8)
 
 
 def _storable(name: str, value: Any) -> NDArray[Any]:
@@ -134,16 +125,6 @@ def _mode(target: str) -> int | None:
     return stat.S_IMODE(mode)
 
 
-def _hidden_name(target: str) -> str:
-    """Return a new name of a hidden file for this target; it says which process of which machine writes it."""
-    return f".{os.path.basename(target)}.{os.getpid()}-{_machine()}-{secrets.token_hex(4)}.partial"
-
-
-def _writers(target: str) -> re.Pattern[str]:
-    """Return a pattern of the names of hidden files for this target: groups are process and machine, if known."""
-    return re.compile(rf"\.{re.escape(os.path.basename(target))}\.(?:(\d+)-([0-9a-f]+)-)?[0-9a-f]+\.partial")
-
-
 @functools.cache
 def _machine() -> str:
     """Return eight digits that tell machines, and containers of one machine, from each other."""
@@ -156,7 +137,8 @@ def _machine() -> str:
 
 def _new_file(target: str, mode: int | None) -> IO[bytes]:
     """Create a hidden file in the directory of the target, locked as long as it is open."""
-    name = os.path.join(os.path.dirname(target), _hidden_name(target))
+    directory, base = os.path.split(target)
+    name = os.path.join(directory, f".{base}.{os.getpid()}-{_machine()}-{secrets.token_hex(4)}.partial")
     create = functools.partial(os.open, mode=0o666 if mode is None else mode)  # private from the start
     file = open(name, "xb", opener=create)  # noqa: SIM115  (the caller closes it)
     _lock(file, wait=True)
@@ -187,7 +169,8 @@ def _lock(file: IO[bytes], *, wait: bool) -> bool | None:
 @functools.lru_cache(100)
 def _remove_remnants(target: str, period: int = 0) -> None:
     """Remove hidden files of this target that no process is writing, once in each period."""
-    directory, writers = os.path.dirname(target), _writers(target)
+    directory, base = os.path.split(target)
+    writers = re.compile(rf"\.{re.escape(base)}\.(?:(\d+)-([0-9a-f]+)-)?[0-9a-f]+\.partial")  # process and machine
     for name in os.listdir(directory):
         if (writer := writers.fullmatch(name)) is None:
             continue
@@ -327,8 +310,10 @@ def _decoded(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], kind
     if not isinstance(header, dict) or header.get("format") != FORMAT or type(header.get("version")) is not int:
         raise CheckpointError(f"is not a checkpoint: its header does not name the format {FORMAT!r} and a version")
     if header["version"] != VERSION:
+        from esgroup.version import __version__
+
         theirs = f"format version {reprlib.repr(header['version'])} (of esgroup {reprlib.repr(header.get('esgroup'))})"
-        ours = f"esgroup {_esgroup_version()!r} reads version {VERSION}"
+        ours = f"esgroup {__version__!r} reads version {VERSION}"
         raise CheckpointError(f"has {theirs}, but {ours}: finish it with the esgroup that wrote it, or start again")
     if header.get("kind") != kind:
         raise CheckpointError(f"holds a {reprlib.repr(header.get('kind'))}, not a {kind!r}")

@@ -31,7 +31,6 @@ class Storable(NamedTuple):
 
 
 _registered: dict[str, Storable] = {}
-_others: dict[str, Storable] = {}  # classes that are not groups
 
 
 def describe(stored: Any, name: str = "group") -> tuple[dict[str, Any], Arrays]:
@@ -83,18 +82,14 @@ def register_serial(cls: GroupType, build: Callable[..., Group] | None = None) -
     ValueError
         If another class has the name already.
     """
-    if not (isinstance(cls, type) and issubclass(cls, Group) and dataclasses.is_dataclass(cls)):
+    if not (isinstance(cls, type) and issubclass(cls, Group)):
         raise TypeError(f"cls must be a dataclass derived from Group, got {cls!r}")
-    taken = _known().get(cls.__name__)
-    # a notebook may define the same class again
-    if taken and (taken.cls.__module__, taken.cls.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise ValueError(f"the name {cls.__name__!r} is taken by {taken.cls}")
-    _registered[cls.__name__] = Storable(cls, build or cls)
+    register_class(cls, build)
     return cls
 
 
 def register_class(cls: type, build: Callable[..., Any] | None = None) -> None:
-    """Let objects of a class that is not a group be stored under its name.
+    """Let objects of a class, which need not be groups, be stored under its name.
 
     The class is a dataclass whose fields are as those of groups, or objects of such classes. Fields with the metadata
     {"stored": False} are left out; they must have a default. `build` takes the fields by name; by default it is the
@@ -102,10 +97,11 @@ def register_class(cls: type, build: Callable[..., Any] | None = None) -> None:
     """
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
         raise TypeError(f"cls must be a dataclass, got {cls!r}")
-    taken = _storable().get(cls.__name__)
+    taken = _known().get(cls.__name__)
+    # a notebook may define the same class again
     if taken and (taken.cls.__module__, taken.cls.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(f"the name {cls.__name__!r} is taken by {taken.cls}")
-    _others[cls.__name__] = Storable(cls, build or cls)
+    _registered[cls.__name__] = Storable(cls, build or cls)
 
 
 def register_derived(cls: C, base: type) -> C:
@@ -117,25 +113,20 @@ def register_derived(cls: C, base: type) -> C:
 
 
 def _known() -> dict[str, Storable]:
-    """The groups that `esgroup.groups` exports, so that a new one need not be listed here, and registered ones."""
+    """The groups that `esgroup.groups` exports, so that a new one need not be listed here, and registered classes."""
     classes = (cls for cls in vars(groups).values() if isinstance(cls, type) and issubclass(cls, Group))
     ours = {cls.__name__: Storable(cls, cls) for cls in classes if cls is not Group}
     return ours | {"Sparse": Storable(Sparse, _build_sparse)} | _registered
 
 
-def _storable() -> dict[str, Storable]:
-    return _others | _known()
-
-
-def _fields(cls: type) -> list[str]:
-    fields = dataclasses.fields(cls)
-    return [field.name for field in fields if field.init and field.metadata.get("stored", True)]
-
-
-def _required(cls: type) -> list[str]:
+def _fields(cls: type) -> dict[str, bool]:
+    """The fields that are stored, and whether each of them must be there: it has no default."""
     missing = dataclasses.MISSING
-    without = [f for f in dataclasses.fields(cls) if f.default is missing and f.default_factory is missing]
-    return [field.name for field in without if field.name in _fields(cls)]
+    return {
+        field.name: field.default is missing and field.default_factory is missing
+        for field in dataclasses.fields(cls)
+        if field.init and field.metadata.get("stored", True)
+    }
 
 
 # ---- objects to JSON --------------------------------------------------------------------------------------------
@@ -143,7 +134,7 @@ def _required(cls: type) -> list[str]:
 
 def _describe_object(stored: Any, path: str, arrays: Arrays) -> dict[str, Any]:
     name = type(stored).__name__
-    known = _storable().get(name)
+    known = _known().get(name)
     if known is None or known.cls is not type(stored):
         group = isinstance(stored, Group)
         register = "esgroup.files.objects.register_serial" if group else "esgroup.strategies.register"
@@ -156,7 +147,7 @@ def _describe(value: Any, path: str, arrays: Arrays) -> Any:
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return {"array": path}
-    if isinstance(value, Group) or type(value).__name__ in _others:
+    if isinstance(value, Group) or type(value).__name__ in _registered:
         return _describe_object(value, path, arrays)
     if isinstance(value, (tuple, list)):
         return [_describe(part, f"{path}/{i}", arrays) for i, part in enumerate(value)]
@@ -174,13 +165,13 @@ def _build_object(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if not isinstance(description, dict) or description.keys() != {"class", "fields"}:
         raise ValueError(f"a stored group must have a class and fields, got {reprlib.repr(description)}")
     name, stored = description["class"], description["fields"]
-    known = _storable().get(name) if isinstance(name, str) else None
+    known = _known().get(name) if isinstance(name, str) else None
     if known is None:
-        raise ValueError(f"a stored group must be one of {', '.join(_storable())}, got {reprlib.repr(name)}")
+        raise ValueError(f"a stored group must be one of {', '.join(_known())}, got {reprlib.repr(name)}")
     wanted = _fields(known.cls)
-    # a field that is newer than the file has its default
-    if not isinstance(stored, dict) or not set(_required(known.cls)) <= stored.keys() <= set(wanted):
-        raise ValueError(f"a stored {name} must have the fields {wanted}, got {reprlib.repr(stored)}")
+    required = {field for field, needed in wanted.items() if needed}  # one that is newer than the file has its default
+    if not isinstance(stored, dict) or not required <= stored.keys() <= wanted.keys():
+        raise ValueError(f"a stored {name} must have the fields {list(wanted)}, got {reprlib.repr(stored)}")
     values = {field: _build(value, arrays) for field, value in stored.items()}
     try:
         return known.build(**values)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from esgroup.files.checked import CheckpointError
+from esgroup.files.checked import CheckpointError, array
 
 
 def flattened(name: str, state: Any) -> dict[str, NDArray[Any]]:
@@ -24,13 +24,7 @@ def flattened(name: str, state: Any) -> dict[str, NDArray[Any]]:
 def rebuilt(name: str, arrays: Mapping[str, NDArray[Any]], model: Any) -> Any:
     """Return the state that was stored under a name, with the fields of a model of it; shapes may differ."""
     if not hasattr(model, "_asdict"):
-        if name not in arrays:
-            raise CheckpointError(f"the array {name!r} is missing")
-        found = arrays[name]
-        if found.dtype != np.float64 or found.ndim != np.ndim(model):
-            wanted = f"float64 with {np.ndim(model)} axes"
-            raise CheckpointError(f"the array {name!r} must be {wanted}, got {found.dtype} of shape {found.shape}")
-        return found
+        return array(arrays, name, (None,) * np.ndim(model))
     return type(model)(*(rebuilt(f"{name}/{field}", arrays, part) for field, part in model._asdict().items()))
 
 
@@ -47,15 +41,6 @@ def same_shapes(state: Any, model: Any, *, besides: tuple[str, ...] = (), name: 
 
 def all_finite(state: Any, name: str = "state") -> None:
     """Raise ValueError if a number of a state is not finite."""
-    for path, array in flattened(name, state).items():
-        if not np.isfinite(array).all():
+    for path, numbers in flattened(name, state).items():
+        if not np.isfinite(numbers).all():
             raise CheckpointError(f"the array {path!r} must be finite")
-
-
-def copied(state: Any) -> Any:
-    """Return a copy of a state."""
-    if not hasattr(state, "_asdict"):
-        return np.array(state)
-    return type(state)(*map(copied, state))
-
-

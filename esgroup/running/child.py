@@ -37,28 +37,23 @@ class Line:
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
-        self._unsent = memoryview(b"")
+        self.unsent = memoryview(b"")  # what waits for `flush`
         self._received = bytearray()
 
     def fileno(self) -> int:
         """The file descriptor, for selectors."""
         return self._end.fileno()
 
-    @property
-    def unsent(self) -> bool:
-        """Whether something waits for `flush`."""
-        return bool(self._unsent)
-
     def send(self, message: bytes) -> None:
         """Send a message, or begin to; OSError if the other end is closed."""
-        self._unsent = memoryview(b"".join([self._unsent, len(message).to_bytes(_HEADER), message]))
+        self.unsent = memoryview(b"".join([self.unsent, len(message).to_bytes(_HEADER), message]))
         self.flush()
 
     def flush(self) -> None:
         """Send more of what waits."""
         with suppress(BlockingIOError):
-            while self._unsent:
-                self._unsent = self._unsent[self._end.send(self._unsent) :]
+            while self.unsent:
+                self.unsent = self.unsent[self._end.send(self.unsent) :]
 
     def receive(self) -> bytes | None:
         """Return the next message, None if it is not there yet; EOFError or OSError if the other end is closed."""
@@ -90,7 +85,8 @@ class Child:
 
     `method` is a start method of multiprocessing, None for the default. A process that is a daemon may not have
     children itself. In the process, SIGTERM and SIGHUP act as if no handler of the parent's had been set, and SIGINT
-    ends it without a word. Ctrl-C in a terminal reaches the parent only, which ends the process.
+    ends it without a word. Ctrl-C in a terminal reaches the parent only, which ends the process: `process.terminate()`
+    asks it and what it has started to end, and `end_all` waits for it.
     """
 
     def __init__(self, serve: Callable[..., None], *args: Any, method: str | None = None, daemon: bool = False) -> None:
@@ -98,46 +94,28 @@ class Child:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         self.line = Line(ours)
-        self._process = context.Process(target=_begin, args=(serve, theirs, os.getpid(), args), daemon=daemon)
+        self.process: Any = context.Process(target=_begin, args=(serve, theirs, os.getpid(), args), daemon=daemon)
         try:
             with _interrupts_later():
-                self._process.start()
+                self.process.start()
         except BaseException:
-            if self._process.pid is not None:  # an interrupt that was held back arrives when it has started
-                self._process.kill()
+            if self.process.pid is not None:  # an interrupt that was held back arrives when it has started
+                self.process.kill()
             self.line.close()
             raise
         finally:
             theirs.close()  # if it stayed open here, the end of the process would not close the line
 
-    @property
-    def pid(self) -> int:
-        """The id of the process."""
-        return int(self._process.pid)
-
-    @property
-    def alive(self) -> bool:
-        """Whether the process has not ended."""
-        return bool(self._process.is_alive())
-
-    def terminate(self) -> None:
-        """Ask the process to end, and what it has started; `end_all` waits for it."""
-        self._process.terminate()
-
-    def join(self, seconds: float) -> None:
-        """Wait until the process has ended, for so many seconds at most."""
-        self._process.join(max(0.0, seconds))
-
     def kill(self) -> None:
         """Kill the process at once, if it has not ended, and close its line."""
-        self._process.kill()
-        self._process.join()
+        self.process.kill()
+        self.process.join()
         self.line.close()
 
     def cause_of_death(self) -> str:
         """Say how the process ended."""
-        self.join(PATIENCE)  # its line is closed a moment before the system knows the status
-        code = self._process.exitcode
+        self.process.join(PATIENCE)  # its line is closed a moment before the system knows the status
+        code = self.process.exitcode
         if code is None:
             return "its process closed its connection"
         if code >= 0:
@@ -150,7 +128,7 @@ def end_all(children: Iterable[Child]) -> None:
     """Wait for processes that were told to end, `PATIENCE` seconds together, and kill those that do not."""
     children, last = list(children), time.monotonic() + PATIENCE
     for child in children:
-        child.join(last - time.monotonic())
+        child.process.join(max(0.0, last - time.monotonic()))
     for child in children:
         child.kill()
 
@@ -173,7 +151,9 @@ def _interrupts_later() -> Iterator[None]:
 
 def _begin(serve: Callable[..., None], end: socket.socket, parent: int, args: tuple[Any, ...]) -> None:
     _forget_handlers()
-    _end_with(parent)
+    # this process ends when its parent does, however that ends: a parent that is killed cannot end others
+    _announce_end_of_parent(signal.SIGKILL)  # also while a function in C keeps all threads from running
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     if sys.platform != "win32":
         os.setsid()
         _end_others_with_this()
@@ -190,12 +170,6 @@ def _forget_handlers() -> None:
             signal.signal(number, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))
-
-
-def _end_with(parent: int) -> None:
-    """Make this process end when its parent does, however that ends: a parent that is killed cannot end others."""
-    _announce_end_of_parent(signal.SIGKILL)  # also while a function in C keeps all threads from running
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
 def _announce_end_of_parent(number: signal.Signals) -> None:

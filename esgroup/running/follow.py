@@ -161,11 +161,10 @@ class Followed:
     def _whole(self) -> Generation:
         """The last generation with its mean and standard deviations."""
         entry = self._parsed_line()
-        known: dict[str, Any] = {name: self._last.get(name) for name in Generation._fields}
-        known = {name: math.nan if value is None else value for name, value in known.items()}
-        known |= {name: float(known[name]) for name in _NUMBERS}
+        last = {name: self._last.get(name) for name in _NUMBERS}
+        known: dict[str, Any] = {name: math.nan if value is None else float(value) for name, value in last.items()}
         known |= {name: np.array(entry[name], dtype=np.float64) for name in ("mean", "stds")}
-        return Generation(**(known | {"feasible": self._last.get("feasible", True)}))
+        return Generation(**known, restart=self._last["restart"], feasible=self._last.get("feasible", True))
 
     def _parsed_line(self) -> dict[str, Any]:
         return parse_generation(self._line, self.path, self._number, self.header)

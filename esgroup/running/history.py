@@ -22,16 +22,9 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 from esgroup.files.lines import LineFile
-from esgroup.running.history_lines import (
-    FORMAT,
-    MOST_COORDINATES,
-    complete_lines,
-    may_begin_history,
-    parse_generation,
-    parse_header,
-)
+from esgroup.running.history_lines import FORMAT, MOST_COORDINATES, complete_lines, parse_generation, parse_header
 from esgroup.running.observers import Observer
-from esgroup.running.view import RunView
+from esgroup.stopping.base import View
 
 if TYPE_CHECKING:
     from esgroup.groups import Group
@@ -68,12 +61,14 @@ class History(Observer):
         self._problem = path.problem if isinstance(path, HistoryFile) else None
         self._written = False  # whether the last line is of this run
 
-    def begins(self, run: RunView) -> None:
+    def begins(self, run: View) -> None:
         """Open the file."""
-        self._needs_header = not (_is_history(self.path) and self._append and _cut_partial_line(self.path))
-        self._file = LineFile(self.path, self._append)
+        keeps = _has_header(self.path) and self._append
+        if keeps:
+            _cut_partial_line(self.path)
+        self._file, self._needs_header = LineFile(self.path, keeps), not keeps
 
-    def generation(self, run: RunView) -> None:
+    def generation(self, run: View) -> None:
         """Write the generation that a search, or a run with restarts, has just completed."""
         generation = _generation(run)
         if not (self._written or self._needs_header):
@@ -84,7 +79,7 @@ class History(Observer):
         if self._file.write(lines):
             self._needs_header, self._written = False, True
 
-    def ends(self, run: RunView, error: BaseException | None) -> None:
+    def ends(self, run: View, error: BaseException | None) -> None:
         """Write how the run has ended, and close the file."""
         if self._written:  # otherwise the last line is of an earlier run, or there is none
             self._file.replace_end("}\n", f', "end": {json.dumps(_end(run, error))}}}\n')
@@ -95,7 +90,7 @@ def _line(entry: dict[str, Any]) -> str:
     return json.dumps(entry, allow_nan=False) + "\n"
 
 
-def _generation(search: RunView) -> dict[str, Any]:
+def _generation(search: View) -> dict[str, Any]:
     count = min(search.dim, MOST_COORDINATES)
     return {
         "nit": search.nit,
@@ -112,7 +107,7 @@ def _generation(search: RunView) -> dict[str, Any]:
     }
 
 
-def _end(search: RunView, error: BaseException | None) -> dict[str, str]:
+def _end(search: View, error: BaseException | None) -> dict[str, str]:
     """How a run has ended: "stopped" for a reason of the search's, "interrupted", "failed", or "left" by the caller."""
     if isinstance(error, KeyboardInterrupt):
         return {"how": "interrupted", "message": "interrupted"}
@@ -125,7 +120,7 @@ def _end(search: RunView, error: BaseException | None) -> dict[str, str]:
     return {"how": "stopped", "message": str(result.message)[:MOST_LETTERS]}
 
 
-def _feasibility(search: RunView) -> dict[str, Any]:
+def _feasibility(search: View) -> dict[str, Any]:
     """In searches with constraints: the largest violation at the best point, and whether that is within tolerances."""
     best = search.best_constraints
     if search.constraints is None:
@@ -135,12 +130,12 @@ def _feasibility(search: RunView) -> dict[str, Any]:
     return {"violation": _number(search.constraints.violations(best).max()), "feasible": search.feasible}
 
 
-def _is_due(search: RunView) -> bool:
+def _is_due(search: View) -> bool:
     """Whether to compute the axis ratio: singular values cost O(d^3), a generation about O(d^2)."""
     return search.nit % max(1, min(search.dim, 100) // 10) == 0 or search.nit <= 1
 
 
-def _header(search: RunView, problem: str | None) -> dict[str, Any]:
+def _header(search: View, problem: str | None) -> dict[str, Any]:
     from esgroup.version import __version__
 
     return {
@@ -173,25 +168,21 @@ def _numbers(values: Array) -> list[float | None]:
     return plain if math.isfinite(np.vdot(values, values)) else [_number(v) for v in values.tolist()]
 
 
-def _is_history(path: Path) -> bool:
-    """Whether the file is a history; another file that is not empty raises an error rather than being overwritten."""
+def _has_header(path: Path) -> bool:
+    """Whether there is a history; another file that is not empty raises an error rather than being overwritten."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        first = file.readline()
-    if first.endswith(b"\n"):
-        parse_header(first, path)
-    elif not may_begin_history(first):
-        raise ValueError(f"{path} exists and is not a history of esgroup")
-    return bool(first)
+        first = next(complete_lines(file, path), None)
+    if first is not None:
+        parse_header(first[1], path)
+    return first is not None
 
 
-def _cut_partial_line(path: Path) -> bool:
-    """Remove what a killed run has left after the last complete line; False if the file is empty then."""
+def _cut_partial_line(path: Path) -> None:
+    """Remove what a killed run has left after the last complete line."""
     with path.open("r+b") as file:
-        end = sum(len(line) for line in file if line.endswith(b"\n"))
-        file.truncate(end)
-    return end > 0
+        file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------
@@ -229,28 +220,19 @@ def read(path: str | PathLike[str]) -> Recorded:
     ValueError
         If the file is not a history, or has no generation.
     """
-    header, generations = _header_and_generations(Path(path))
-    complete = [_MAY_LACK | generation for generation in generations]
-    kinds: dict[str, Any] = {"feasible": np.bool_}
-    columns: Any = (np.array([g[n] for g in complete], kinds.get(n, np.float64)) for n in Recorded._fields[1:])
-    return Recorded(header, *columns)
-
-
-def _header_and_generations(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    header: dict[str, Any] = {}
+    path, header = Path(path), dict[str, Any]()
     kept: list[dict[str, Any]] = []
     with path.open("rb") as file:
         for number, line in complete_lines(file, path):
             if number == 1:
                 header = parse_header(line, path)
-            else:
-                _keep(kept, parse_generation(line, path, number, header))
+                continue
+            generation = _MAY_LACK | parse_generation(line, path, number, header)
+            while kept and kept[-1]["nfev"] >= generation["nfev"]:
+                kept.pop()
+            kept.append(generation)
     if not kept:
         raise ValueError(f"{path} contains no generation" if header else f"{path} is empty, not a history of esgroup")
-    return header, kept
-
-
-def _keep(kept: list[dict[str, Any]], generation: dict[str, Any]) -> None:
-    while kept and kept[-1]["nfev"] >= generation["nfev"]:
-        kept.pop()
-    kept.append(generation)
+    columns: dict[str, Any] = {name: [one[name] for one in kept] for name in Recorded._fields[1:]}
+    arrays = {name: np.array(column, bool if name == "feasible" else float) for name, column in columns.items()}
+    return Recorded(header, **arrays)

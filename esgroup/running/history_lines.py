@@ -58,17 +58,15 @@ def _or_null(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or fits(value)
 
 
-def _object(entries: dict[str, _Entry]) -> Callable[[Any], bool]:
+def _object(parts: dict[str, Callable[[Any], bool]], *, may_lack: bool) -> Callable[[Any], bool]:
     return lambda value: (
-        type(value) is dict
-        and all(entry.fits(value[name]) if name in value else entry.may_lack for name, entry in entries.items())
+        type(value) is dict and all(fits(value[name]) if name in value else may_lack for name, fits in parts.items())
     )
 
 
-_LIMIT = _object(
-    {name: _Entry("", _or_null(_is_size), may_lack=True) for name in ("max_evals", "max_iters")}
-    | {name: _Entry("", _or_null(_is_number), may_lack=True) for name in ("max_time", "target")}
-)
+_SIZES = dict.fromkeys(("max_evals", "max_iters"), _or_null(_is_size))
+_LIMIT = _object(_SIZES | dict.fromkeys(("max_time", "target"), _or_null(_is_number)), may_lack=True)
+_END = _object(dict.fromkeys(("how", "message"), _is_text), may_lack=False)
 _LIMITS = _Entry("the limits of a run", _or_null(_LIMIT), may_lack=True)
 _NAME = _Entry("a text or null", _or_null(_is_text), may_lack=True)
 _COUNT = _Entry(f"an integer from 0 to {_MOST}", _is_count)
@@ -97,11 +95,7 @@ _GENERATION = {
     "violation": _NUMBER._replace(may_lack=True),
     "feasible": _Entry("true or false", lambda value: type(value) is bool, may_lack=True),
     "limits": _LIMITS,
-    "end": _Entry(
-        'an object with the texts "how" and "message"',
-        _object({name: _Entry("", _is_text) for name in ("how", "message")}),
-        may_lack=True,
-    ),
+    "end": _Entry('an object with the texts "how" and "message"', _END, may_lack=True),
 }
 
 
@@ -120,16 +114,11 @@ def complete_lines(file: IO[bytes], path: Path, number: int = 1) -> Iterator[tup
         if not line.endswith(b"\n"):
             if len(line) == LONGEST:
                 raise _wrong(path, number, f"has more than {LONGEST:,} bytes")
-            if number == 1 and not may_begin_history(line):
+            if number == 1 and line[: len(_BEGIN)] != _BEGIN[: len(line)]:
                 raise _no_header(path)
             return
         yield number, line
         number += 1
-
-
-def may_begin_history(start: bytes) -> bool:
-    """Whether a history may begin with these bytes, of which there may be few so far."""
-    return start[: len(_BEGIN)] == _BEGIN[: len(start)]
 
 
 def parse_header(line: bytes, path: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from esgroup.running.observers import Observer
-from esgroup.running.view import RunView
+from esgroup.stopping.base import View
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -81,7 +81,7 @@ class Progress(Observer):
         self._live.update(line, refresh=True)
 
 
-def line(search: RunView, speed: Speed | None, limits: Limits, width: int, *, ascii_only: bool = False) -> Text:
+def line(search: View, speed: Speed | None, limits: Limits, width: int, *, ascii_only: bool = False) -> Text:
     """Return the line: a bar if there is a budget, and of the rest as much as fits into `width` columns."""
     from rich.text import Text
 
@@ -102,7 +102,7 @@ def line(search: RunView, speed: Speed | None, limits: Limits, width: int, *, as
     return begin.append(shown)
 
 
-def parts(search: RunView, speed: Speed | None, limits: Limits) -> list[str]:
+def parts(search: View, speed: Speed | None, limits: Limits) -> list[str]:
     """What there is to say, the most important first; `speed` is None if it is not known yet."""
     restart = getattr(search, "restart", 0)  # a plain Searcher has none
     left = seconds_left(search, speed, limits)
@@ -119,25 +119,25 @@ def parts(search: RunView, speed: Speed | None, limits: Limits) -> list[str]:
     ]
 
 
-def used(search: RunView, limits: Limits) -> float | None:
-    """The share of a budget that is used up, of several that of the one which ends first; None without a budget."""
+def _budgets(search: View, speed: Speed | None, limits: Limits) -> list[tuple[float, float, float]]:
+    """What is used of each budget, how much there is, and how fast it is used up, 0 if that is not known."""
+    evaluations, generations = speed or (0.0, 0.0)
     budgets = (
-        (search.nfev, limits.max_evals),
-        (search.nit, limits.max_iters),
-        (search.seconds, limits.max_time),
+        (search.nfev, limits.max_evals, evaluations),
+        (search.nit, limits.max_iters, generations),
+        (search.seconds, limits.max_time, 1.0),
     )
-    return max((min(1.0, spent / most) for spent, most in budgets if most), default=None)
+    return [(spent, most, rate) for spent, most, rate in budgets if most is not None]
 
 
-def seconds_left(search: RunView, speed: Speed | None, limits: Limits) -> float | None:
+def used(search: View, limits: Limits) -> float | None:
+    """The share of a budget that is used up, of several that of the one which ends first; None without a budget."""
+    return max((min(1.0, spent / most) for spent, most, _ in _budgets(search, None, limits)), default=None)
+
+
+def seconds_left(search: View, speed: Speed | None, limits: Limits) -> float | None:
     """Seconds until a budget ends, at the speed so far; None if that is not known. The search may end before."""
-    left = [] if limits.max_time is None else [limits.max_time - search.seconds]
-    if speed is not None:
-        counts = (
-            (limits.max_evals, search.nfev, speed.evaluations),
-            (limits.max_iters, search.nit, speed.generations),
-        )
-        left += [(most - spent) / rate for most, spent, rate in counts if most is not None and rate > 0]
+    left = [(most - spent) / rate for spent, most, rate in _budgets(search, speed, limits) if rate > 0]
     return max(0.0, min(left)) if left else None
 
 

@@ -455,7 +455,7 @@ class Searcher(VisibleSearch):
 
         With restarts it is empty as long as another run can begin.
         """
-        reasons = look_at(self, self)
+        reasons = look_at(self)
         return (reasons if self.runs is None else self.runs.verdict(self, reasons)) | self.noted
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from esgroup import checks
 from esgroup.checks import Array
 
 if TYPE_CHECKING:
+    from esgroup.stopping.budgets import Limits
     from esgroup.stopping.values import Record
 
 TOLERANCE, REACHED, BUDGET, OTHER = range(4)  # status of a result that has ended for a reason of that kind
@@ -21,34 +22,31 @@ Answer = str | dict[str, str] | None
 
 
 class View(Protocol):
-    """A search as a rule sees it: a Searcher, or all runs of a search with restarts together."""
+    """A search as rules, lines of progress and histories see it: a Searcher, or all runs of one with restarts together.
 
-    @property
-    def nfev(self) -> int: ...
-    @property
-    def nit(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def best_f(self) -> float: ...
-    @property
-    def generation_best(self) -> float: ...
-    @property
-    def feasible(self) -> bool: ...
-    @property
-    def sigma(self) -> float: ...
-    @property
-    def axis_ratio(self) -> float: ...
-    @property
-    def mean(self) -> Array: ...
-    @property
-    def stds(self) -> Array: ...
-    @property
-    def dim(self) -> int: ...
-    @property
-    def record(self) -> Record: ...
-    @property
-    def strategy(self) -> Any: ...
+    `restart`, the number of restarts so far, may be missing.
+    """
+
+    nfev: int
+    nit: int
+    seconds: float
+    best_f: float
+    generation_best: float
+    feasible: bool
+    sigma: float
+    axis_ratio: float
+    mean: Array
+    stds: Array
+    dim: int
+    record: Record
+    strategy: Any
+    shape: tuple[int, ...]
+    labels: list[str] | None
+    constraints: Any
+    best_constraints: Array | None
+    structure: Any
+    limits: Limits
+    result: Any
 
 
 class Rule(ABC):
@@ -104,23 +102,28 @@ class Rule(ABC):
 
 
 @dataclass(frozen=True)
-class Both(Rule):
-    """Holds where both rules do; a success if one of them is."""
-
+class _Pair(Rule):
     first: Rule
     second: Rule
+    sign: ClassVar[str]
 
     @property
     def name(self) -> str:
-        return f"{self.first.name} & {self.second.name}"
-
-    @property
-    def status(self) -> int:
-        return min(self.first.status, self.second.status)
+        return f"{self.first.name} {self.sign} {self.second.name}"
 
     @property
     def of_run(self) -> bool:
         return self.first.of_run and self.second.of_run
+
+
+class Both(_Pair):
+    """Holds where both rules do; a success if one of them is."""
+
+    sign = "&"
+
+    @property
+    def status(self) -> int:
+        return min(self.first.status, self.second.status)
 
     def look(self, view: Any) -> str | None:
         first = _text(self.first.look(view))
@@ -128,24 +131,14 @@ class Both(Rule):
         return f"{first} and {second}" if second else None
 
 
-@dataclass(frozen=True)
-class Either(Rule):
+class Either(_Pair):
     """Holds where one of two rules does; a success if both of them are."""
 
-    first: Rule
-    second: Rule
-
-    @property
-    def name(self) -> str:
-        return f"{self.first.name} | {self.second.name}"
+    sign = "|"
 
     @property
     def status(self) -> int:
         return max(self.first.status, self.second.status)
-
-    @property
-    def of_run(self) -> bool:
-        return self.first.of_run and self.second.of_run
 
     def look(self, view: Any) -> str | None:
         texts = [_text(self.first.look(view)), _text(self.second.look(view))]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from esgroup import checks
 from esgroup.stopping.base import BUDGET, OTHER, REACHED, TOLERANCE, Rule
@@ -28,7 +28,7 @@ class Limits(NamedTuple):
     target: float | None = None
 
 
-def parse_limits(max_evals: Any, max_iters: Any, max_time: Any, target: Any) -> Limits:
+def parse_limits(max_evals: Any = None, max_iters: Any = None, max_time: Any = None, target: Any = None) -> Limits:
     """Check the limits that a caller has set.
 
     Parameters
@@ -84,7 +84,7 @@ class Target(Rule):
     status = REACHED
 
     def __post_init__(self) -> None:
-        parse_limits(None, None, None, self.value)
+        parse_limits(target=self.value)
 
     def look(self, view: Any) -> str | None:
         if view.best_f <= self.value and view.feasible:
@@ -93,51 +93,44 @@ class Target(Rule):
 
 
 @dataclass(frozen=True)
-class MaxEvals(Rule):
-    """Holds after so many evaluations."""
-
-    most: int
-    name = "max_evals"
-    status = BUDGET
-
-    def __post_init__(self) -> None:
-        parse_limits(self.most, None, None, None)
-
-    def look(self, view: Any) -> str | None:
-        made = view.nfev
-        return f"{made:,} evaluations were made, max_evals is {self.most:,}" if made >= self.most else None
-
-
-@dataclass(frozen=True)
-class MaxIters(Rule):
-    """Holds after so many generations."""
-
-    most: int
-    name = "max_iters"
-    status = BUDGET
-
-    def __post_init__(self) -> None:
-        parse_limits(None, self.most, None, None)
-
-    def look(self, view: Any) -> str | None:
-        made = view.nit
-        return f"{made:,} generations were made, max_iters is {self.most:,}" if made >= self.most else None
-
-
-@dataclass(frozen=True)
-class MaxTime(Rule):
-    """Holds after so many seconds."""
+class _Budget(Rule):
+    """Holds as soon as so much of what it counts is used up."""
 
     most: float
-    name = "max_time"
     status = BUDGET
+    counts: ClassVar[str]  # in the search
+    text: ClassVar[str]  # of what was used and what there is
 
     def __post_init__(self) -> None:
-        parse_limits(None, None, self.most, None)
+        parse_limits(**{self.name: self.most})
 
     def look(self, view: Any) -> str | None:
-        passed = view.seconds
-        return f"{passed:.3g} s have passed, max_time is {self.most:.3g}" if passed >= self.most else None
+        used = getattr(view, self.counts)
+        return self.text.format(used, self.most) if used >= self.most else None
+
+
+class MaxEvals(_Budget):
+    """Holds after so many evaluations."""
+
+    name = "max_evals"
+    counts = "nfev"
+    text = "{:,} evaluations were made, max_evals is {:,}"
+
+
+class MaxIters(_Budget):
+    """Holds after so many generations."""
+
+    name = "max_iters"
+    counts = "nit"
+    text = "{:,} generations were made, max_iters is {:,}"
+
+
+class MaxTime(_Budget):
+    """Holds after so many seconds."""
+
+    name = "max_time"
+    counts = "seconds"
+    text = "{:.3g} s have passed, max_time is {:.3g}"
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from esgroup.stopping.base import Answer
-from esgroup.stopping.budgets import budget_rules
+from esgroup.stopping.budgets import budget_reasons
 from esgroup.stopping.tolerances import TolFun
 from esgroup.stopping.values import NARROW, Failed, Look, Stagnation, short_span, still_improving
 
@@ -31,15 +31,12 @@ def rules_of(strategy: Any) -> tuple[Looked, ...]:
     return (*values, *criteria)
 
 
-def look_at(search: Any, totals: Any) -> dict[str, str]:
-    """Return why a Searcher should end, by name: limits by `totals`, those of all runs, all else by its own state.
+def look_at(search: Any) -> dict[str, str]:
+    """Return why a Searcher should end, by name: limits are those of all runs, all else concerns the present one.
 
     Rules of a user are looked at after the first generation: with restarts, one that always holds would never end.
     """
-    found: dict[str, str] = {}
-    for rule in budget_rules(totals.limits):
-        if answer := rule.look(totals):
-            found |= _by_name(rule.name, answer)
+    found = budget_reasons(search.limits, search)
     strategy, ledger, state, first = search.strategy, search.ledger, search.state, search.first_spread
     nit, looks = ledger.nit - ledger.began.nit, ledger.record.looks
     if search._looked[0] is not strategy:

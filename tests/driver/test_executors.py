@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from esgroup.driver.calling import Call
 from esgroup.driver.executors import OnExecutor
-from esgroup.driver.worker_pool import TRIES, Call, WorkerPool
+from esgroup.driver.worker_pool import TRIES, WorkerPool
 from tests.driver.worker_pool_laws import (
     PATIENCE,
     WorkerPoolLaws,

@@ -23,8 +23,9 @@ import pytest
 
 import esgroup
 from esgroup.checks import Array
+from esgroup.driver.calling import Call
 from esgroup.driver.processes import Processes, WorkerTraceback
-from esgroup.driver.worker_pool import TRIES, Call, WorkerPool
+from esgroup.driver.worker_pool import TRIES, WorkerPool
 from tests.driver.worker_pool_laws import (
     PATIENCE,
     WorkerPoolLaws,

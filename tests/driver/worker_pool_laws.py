@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from esgroup.checks import Array
-from esgroup.driver.worker_pool import Call, WorkerPool
+from esgroup.driver.calling import Call
+from esgroup.driver.worker_pool import WorkerPool
 
 PATIENCE = 30.0  # seconds after which something is taken to hang
 

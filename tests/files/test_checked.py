@@ -6,38 +6,38 @@ import pickle
 import numpy as np
 import pytest
 
-from esgroup.files import npz
+from esgroup.files import checked
 from esgroup.files.npz import CheckpointError
 
 
 def test_entries_are_of_the_kind_that_is_asked_for() -> None:
     header = {"i": 3, "f": 0.5, "b": True, "s": "x", "l": [1], "d": {}, "none": None, "big": 10**400}
     for name, kind in {"i": int, "f": float, "b": bool, "s": str, "l": list, "d": dict}.items():
-        assert npz.entry(header, name, kind) is header[name]
-        assert npz.optional_entry(header, name, kind) is header[name]
-    number = npz.entry(header, "i", float)
+        assert checked.entry(header, name, kind) is header[name]
+        assert checked.optional_entry(header, name, kind) is header[name]
+    number = checked.entry(header, "i", float)
     assert number == 3.0 and type(number) is float
-    assert npz.optional_entry(header, "none", int) is None
+    assert checked.optional_entry(header, "none", int) is None
     for name, kind in [("f", int), ("b", int), ("b", float), ("i", bool), ("s", float), ("none", str), ("big", float)]:
         with pytest.raises(CheckpointError, match=f"'{name}' .*header .*{kind.__name__}"):
-            npz.entry(header, name, kind)
-    for take in (npz.entry, npz.optional_entry):
+            checked.entry(header, name, kind)
+    for take in (checked.entry, checked.optional_entry):
         with pytest.raises(CheckpointError, match=r"header .*'missing'"):
             take(header, "missing", int)
 
 
 def test_arrays_are_of_the_shape_and_dtype_that_are_asked_for() -> None:
     arrays = {"x": np.zeros((2, 3)), "i": np.zeros(2, dtype=np.int64)}
-    assert npz.array(arrays, "x", (2, 3)) is arrays["x"]
-    assert npz.array(arrays, "x", (None, 3)) is arrays["x"]
-    assert npz.array(arrays, "i", (2,), np.int64) is arrays["i"]
+    assert checked.array(arrays, "x", (2, 3)) is arrays["x"]
+    assert checked.array(arrays, "x", (None, 3)) is arrays["x"]
+    assert checked.array(arrays, "i", (2,), np.int64) is arrays["i"]
     for shape in [(2,), (2, 4), (None, 2), (2, 3, None), ()]:
         with pytest.raises(CheckpointError, match=r"'x' .*float64 of shape .* float64 of shape"):
-            npz.array(arrays, "x", shape)
+            checked.array(arrays, "x", shape)
     with pytest.raises(CheckpointError, match=r"'i' .*float64 .*\(n,\).* int64 .*\(2"):
-        npz.array(arrays, "i", (None,))
+        checked.array(arrays, "i", (None,))
     with pytest.raises(CheckpointError, match=r"'y' .*missing"):
-        npz.array(arrays, "y", (2,))
+        checked.array(arrays, "y", (2,))
 
 
 # ---- generators ---------------------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ BITS = [np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philo
 
 
 def copied(rng: np.random.Generator) -> np.random.Generator:
-    return npz.generator_from_json(json.loads(json.dumps(npz.generator_to_json(rng))))
+    return checked.generator_from_json(json.loads(json.dumps(checked.generator_to_json(rng))))
 
 
 def draws(rng: np.random.Generator) -> list:
@@ -101,7 +101,7 @@ def test_other_bit_generators_are_refused() -> None:
     impostor = type("PCG64", (np.random.PCG64,), {})
     for bits in (Mine, impostor):
         with pytest.raises(TypeError, match=r"rng .*PCG64, PCG64DXSM, .* (Mine|PCG64)$"):
-            npz.generator_to_json(np.random.Generator(bits(1)))
+            checked.generator_to_json(np.random.Generator(bits(1)))
 
 
 STATES = [
@@ -130,10 +130,10 @@ STATES = [
 
 @pytest.mark.parametrize(("bits", "name", "value", "message"), STATES)
 def test_a_state_that_is_none_is_refused(bits: type, name: str, value: object, message: str) -> None:
-    stored = npz.generator_to_json(np.random.Generator(bits(1)))
+    stored = checked.generator_to_json(np.random.Generator(bits(1)))
     stored["state"][name] = value
     with pytest.raises(CheckpointError, match=f"generator .*{message}"):
-        npz.generator_from_json(stored)
+        checked.generator_from_json(stored)
 
 
 @pytest.mark.parametrize(
@@ -150,15 +150,15 @@ def test_a_state_that_is_none_is_refused(bits: type, name: str, value: object, m
     ],
 )
 def test_seeds_that_are_none_are_refused(seeds: object) -> None:
-    stored = npz.generator_to_json(np.random.default_rng(1)) | {"seeds": seeds}
+    stored = checked.generator_to_json(np.random.default_rng(1)) | {"seeds": seeds}
     with pytest.raises(CheckpointError, match="generator"):
-        npz.generator_from_json(stored)
+        checked.generator_from_json(stored)
 
 
 @pytest.mark.parametrize("stored", [None, 3, [], "state", {}, {"state": {}}, {"state": {"bit_generator": "PCG64"}}])
 def test_what_is_no_generator_is_refused(stored: object) -> None:
     with pytest.raises(CheckpointError, match="generator"):
-        npz.generator_from_json(stored)
+        checked.generator_from_json(stored)
 
 
 def test_global_random_numbers_are_left_alone() -> None:

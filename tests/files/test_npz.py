@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from esgroup.files import npz
+from esgroup.files import checked, npz
 from esgroup.files.npz import CheckpointError, read, reading, write
 
 HEADER = {
@@ -616,7 +616,7 @@ def bottomless() -> None:
         lambda header, arrays: bottomless(),
         lambda header, arrays: len(header["value"]),
         lambda header, arrays: arrays["x"].reshape(7),
-        lambda header, arrays: npz.array(arrays, "x", (4,)),
+        lambda header, arrays: checked.array(arrays, "x", (4,)),
     ],
 )
 def test_whatever_the_reader_finds_wrong_names_the_file(path: Path, fault: object) -> None:

@@ -46,13 +46,13 @@ def test_it_answers(method: str | None) -> None:
     assert child.line.receive() is None
     for message in (b"", b"again ", bytes(range(256)) * 5000):  # the last one is larger than what the line can hold
         child.line.send(message)
-        assert child.alive and received(child) == 2 * message
+        assert child.process.is_alive() and received(child) == 2 * message
     child.line.send(b"1")
     child.line.send(b"2")
     assert (received(child), received(child)) == (b"11", b"22")
     child.line.send(b"end")
     end_all([child])
-    assert not child.alive and child.cause_of_death() == "its process exited with status 0"
+    assert not child.process.is_alive() and child.cause_of_death() == "its process exited with status 0"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_its_cause_of_death_is_known(how: int, cause: str) -> None:
 def test_one_that_does_not_end_when_it_is_told_to_is_killed() -> None:
     child = Child(ignores)
     assert received(child) == b"ready"
-    child.terminate()
+    child.process.terminate()
     end_all([child])
     assert child.cause_of_death() == "its process was killed by SIGKILL"
 
@@ -80,11 +80,11 @@ def test_one_that_is_stopped_makes_nobody_wait() -> None:
     try:
         child.line.send(b"1")
         assert received(child) == b"11"
-        os.kill(child.pid, signal.SIGSTOP)
+        os.kill(child.process.pid, signal.SIGSTOP)
         large = bytes(10_000_000)
         child.line.send(large)
         assert child.line.unsent and child.line.receive() is None and wait_for([child.line], 0.01) == []
-        os.kill(child.pid, signal.SIGCONT)
+        os.kill(child.process.pid, signal.SIGCONT)
         assert received(child) == 2 * large and not child.line.unsent
     finally:
         child.kill()

@@ -414,7 +414,7 @@ FAULTS: list[tuple[Callable[[dict[str, Any], dict[str, Any]], object], str]] = [
         r"'state/mean' must be of shape \(6,\), got \(7,\)",
     ),
     (lambda h, a: a.update({"state/root": np.zeros(36, dtype=int)}), "'state/root' must be float64"),
-    (lambda h, a: a.update({"state/sigma": np.zeros((2, 2))}), "'state/sigma' must be float64 with 1 axes"),
+    (lambda h, a: a.update({"state/sigma": np.zeros((2, 2))}), r"'state/sigma' must be float64 of shape \(n,\)"),
     (lambda h, a: a.update({"strategy/steps0": np.ones(5)}), "steps0 must have 6 numbers"),
     (lambda h, a: a.update({"strategy/steps0": np.zeros(6)}), "steps0 positive"),
     (lambda h, a: a.update({"strategy/mean0": np.full(6, np.nan)}), "mean0 must be finite"),

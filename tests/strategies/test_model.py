@@ -1,5 +1,6 @@
 """Searches with a quadratic model: steps are the formulas, and asks, tells and files behave as everywhere."""
 
+import copy
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 import esgroup
 from esgroup import Searcher
 from esgroup.distributions.families import Gamma
-from esgroup.files.states import copied, flattened
+from esgroup.files.states import flattened
 from esgroup.groups import BlockTriangular, Diagonal, Full, Group, Heisenberg
 from esgroup.running.history import read
 from esgroup.strategies.evolution import SearchState
@@ -72,7 +73,7 @@ def same(one: Searcher, other: Searcher) -> None:
 
 def with_model(step: SurrogateStep, model: Quadratic, error: float) -> None:
     """Put a model into the place of the one in use, with the error of its predictions, and no pairs."""
-    state: QuadraticState = copied(step.model)._replace(used=np.array(2.0))
+    state: QuadraticState = copy.deepcopy(step.model)._replace(used=np.array(2.0))
     state.constants[2], state.slopes[2], state.curvatures[2] = model
     state.judged[2] = 0.0, 0.0, error
     step.model = state
@@ -159,7 +160,7 @@ def test_a_step_by_the_model_of_the_full_group_equals_the_formula_written_out(mo
     with_model(step, Quadratic(1.0, b, G), error=0.04)
     step.trial, step.outcomes[0], step.record, step.length = 0, -math.inf, 0.0, 0.5
     step.at_edge, step.kept, step.radius = False, 1.0, 0.8
-    before = copied(step.plain)
+    before = copy.deepcopy(step.plain)
     A = before.root.reshape(n, n)
     z, values = step.known()
     near = np.flatnonzero((z**2).sum(axis=1) <= 2.5**2 * n)
@@ -249,7 +250,7 @@ def test_a_trial_that_failed_ends_the_generation_only_if_the_model_is_better_tha
 
 def test_the_first_generation_is_for_the_model_and_leaves_the_distribution_as_it_is() -> None:
     search = searcher()
-    before = copied(search.state.plain)
+    before = copy.deepcopy(search.state.plain)
     search.tell([rosenbrock(x) for x in search.ask()])
     assert all(map(np.array_equal, search.state.plain, before))
     assert numbers(search).generation == 1.0 and numbers(search).trial >= 0.0

@@ -1,5 +1,6 @@
 """Searches with a model of functions whose values are very large, very small, failed, or all the same."""
 
+import copy
 import math
 import warnings
 from collections.abc import Callable
@@ -9,7 +10,7 @@ import pytest
 
 from esgroup import Searcher
 from esgroup.checks import Array
-from esgroup.files.states import copied, flattened
+from esgroup.files.states import flattened
 from esgroup.strategies.model_state import Numbers
 
 
@@ -87,7 +88,7 @@ def test_earlier_evaluations_of_any_size_are_no_obstacle() -> None:
 def test_stored_numbers_that_are_none_are_refused() -> None:
     search = Searcher([1.0, 2.0], model="quadratic", rng=1)
     for place in range(len(search.state.numbers)):
-        state = copied(search.state)
+        state = copy.deepcopy(search.state)
         is_record = place == Numbers._fields.index("record")
         state.numbers[place] = math.inf if is_record else math.nan
         if is_record:  # infinite as long as no point near the mean has a value
