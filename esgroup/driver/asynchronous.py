@@ -7,10 +7,9 @@ from collections import deque
 from contextlib import ExitStack, suppress
 from typing import Any
 
-import numpy as np
-
 from esgroup.driver.calling import own_point
 from esgroup.driver.generations import SearchRun
+from esgroup.search.ledger import Found
 from esgroup.stopping.budgets import BUDGETS, budget_reasons
 
 
@@ -29,8 +28,9 @@ class Asynchronous(SearchRun):
     def prepare(self, stack: ExitStack) -> None:
         """Make the worker pool ready."""
         self._pool = self.evaluation.pool(stack)
-        self._waiting: list[Any] = self.unfinished.points_out()  # to be submitted before any new point
-        self._out: dict[int, Any] = {}  # submitted and not yet told
+        # points with their places: to be submitted before any new one; submitted and not yet told
+        self._waiting: list[tuple[Any, Found]] = self.unfinished.points_out()
+        self._out: dict[int, tuple[Any, Found]] = {}
         self._arrived: deque[tuple[Any, Any]] = deque()  # keys and outcomes that were not yet told
         self._number = 0
         self._told = 0  # since the last generation
@@ -92,20 +92,17 @@ class Asynchronous(SearchRun):
                 return True
             if search.runs is not None and search.runs.is_over:
                 self._waiting = []  # points of the run that has ended
-            x = self._waiting.pop(0) if self._waiting else search.ask(1)[0]
+            if not self._waiting:
+                self._waiting = [(search.ask(1)[0], search.ledger.newest)]
             self._number += 1
-            self._out[self._number] = x
+            self._out[self._number] = x, _ = self._waiting.pop(0)
             pool.submit(self._number, own_point(x))
         return False
 
     def _tell_next(self) -> None:
         key, outcome = self._arrived.popleft()
-        x, search, failures = self._out.pop(key), self.search, self.failures
-        value = failures.value_of(outcome, x)
-        if search.ranking.columns or type(x) is not np.ndarray:
-            search.tell([x], [value])
-        else:
-            search.tell(x, np.array([value]))  # arrays need fewer checks
+        (x, place), failures = self._out.pop(key), self.failures
+        self.search.tell_place(place, failures.value_of(outcome, x))
         self._told += 1
         if failures.too_many:
             self.stop_for("failures", failures.too_many)

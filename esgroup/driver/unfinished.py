@@ -11,7 +11,7 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.files import checked
-from esgroup.search.ledger import Mark
+from esgroup.search.ledger import Found, Mark
 from esgroup.search.searcher import Searcher
 
 
@@ -79,11 +79,11 @@ class Unfinished:
         if ledger.nit > nit:  # the generation was complete
             self.known = self.before = None
 
-    def points_out(self) -> list[Any]:
-        """Return the points that are out, as users see them: nothing of them is to be told again."""
+    def points_out(self) -> list[tuple[Any, Found]]:
+        """Return the points that are out, as users see them, with their places: nothing of them is to be told again."""
         self.known = self.before = None
         search = self.search
-        return [search.strategy.domain.to_user(place.point[None])[0] for place in search.ledger.out]
+        return [(search.strategy.domain.to_user(place.point[None])[0], place) for place in search.ledger.out]
 
     def _points(self, rows: list[int]) -> Any:
         """Points of the last ask, as users see them."""

@@ -190,6 +190,12 @@ class Ledger:
         """All points that are out, oldest first."""
         return [Found(asked, row) for asked in self.asked for row in sorted(asked.out)]
 
+    @property
+    def newest(self) -> Found:
+        """The point that was asked for last."""
+        asked = self.asked[-1]
+        return Found(asked, len(asked.drawn.points) - 1)
+
     def drawn_together(self, n: int, batch: int, draw: Callable[[int], Drawn]) -> Drawn:
         """n points, of which those of one generation are drawn together: such samples are spread more evenly.
 

@@ -313,6 +313,17 @@ class Searcher(VisibleSearch):
         self._tell(told, constraints)
         clock.hand_over(since, self.ledger.nfev - before)
 
+    def tell_place(self, place: Found, fitness: Any) -> None:
+        """Tell the value of a point that is known by its place (`ledger.out`), and not by its numbers, as it is now."""
+        ledger = self.ledger
+        since = ledger.clock.take_over()
+        outcomes = ledger.ranking.outcomes([fitness], None, 1)
+        points = place.point[None]
+        found = [place if place.row in place.asked.out else None]
+        ledger.take_back(found)
+        self._add(points, outcomes, found)
+        ledger.clock.hand_over(since, 1)
+
     def _tell(self, told: tuple[Any, ...], constraints: Any) -> None:
         one = told[0] if len(told) == 1 else None
         if constraints is None and self.ledger.ranking.columns and tell_input.are_triples(self.strategy, one):
