@@ -254,12 +254,3 @@ class Group(Hooks):
     def _on_rows(self, hook: Callable[[Array, Array], Array], a: Any, x: Any) -> Array:
         a, x = self._element("a", a), checks.points("x", x, self.dim)
         return hook(a, x.reshape(-1, self.dim)).reshape(x.shape)
-
-
-def part_of(name: str, group: Any) -> Group:
-    """Return a group from which another one is made: TypeError if it is none, ValueError if it follows a search."""
-    if not isinstance(group, Group):
-        raise TypeError(f"{name} must be a group, got {group!r}")
-    if group.follows:
-        raise ValueError(f"{name} must be a group with a projection, got {group}, whose directions follow a search")
-    return group

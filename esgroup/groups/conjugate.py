@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.groups.base import Group, part_of
+from esgroup.groups.base import Group
+from esgroup.groups.composed import Composed, part_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Conjugate(Group):
+class Conjugate(Composed):
     """Q A' Q^T with A' in `group` and a fixed orthogonal Q: the same structure in rotated or reordered coordinates.
 
     An element is packed as A'. Since Q is orthogonal, the Fisher matrix keeps its form,
@@ -67,16 +68,8 @@ class Conjugate(Group):
         return self.group.dim
 
     @property
-    def size(self) -> int:
-        return self.group.size
-
-    @property
-    def dof(self) -> int:
-        return self.group.dof
-
-    @property
-    def gathered(self) -> int:
-        return self.group.gathered
+    def parts(self) -> tuple[Group, ...]:
+        return (self.group,)
 
     @property
     def transposed(self) -> Conjugate:
@@ -102,41 +95,8 @@ class Conjugate(Group):
         """Q X Q^T."""
         return np.ascontiguousarray(self._outward(np.ascontiguousarray(self._outward(matrix).T)).T)
 
-    def _identity(self) -> Array:
-        return self.group._identity()
-
-    def _local_identity(self) -> Array:
-        return self.group._local_identity()
-
-    def _product(self, a: Array, b: Array) -> Array:
-        return self.group._product(a, b)
-
-    def _apply(self, a: Array, x: Array) -> Array:
-        return self._outward(self.group._apply(a, self._inward(x)))
-
-    def _apply_transposed(self, a: Array, x: Array) -> Array:
-        return self._outward(self.group._apply_transposed(a, self._inward(x)))
-
-    def _solve(self, a: Array, x: Array) -> Array:
-        return self._outward(self.group._solve(a, self._inward(x)))
-
-    def _solve_transposed(self, a: Array, x: Array) -> Array:
-        return self._outward(self.group._solve_transposed(a, self._inward(x)))
-
-    def _inverse(self, a: Array) -> Array:
-        return self.group._inverse(a)
-
-    def _transpose(self, a: Array) -> Array:
-        return self.group._transpose(a)
-
-    def _h(self, m: Array) -> Array:
-        return self.group._h(m)
-
-    def _exp(self, m: Array) -> Array:
-        return self.group._exp(m)
-
-    def _product_h(self, a: Array, m: Array) -> Array:
-        return self.group._product_h(a, m)
+    def _act(self, hook: str, a: Array, x: Array) -> Array:
+        return self._outward(getattr(self.group, hook)(a, self._inward(x)))
 
     def _product_h_samples(
         self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
@@ -144,28 +104,12 @@ class Conjugate(Group):
         images = self._inward(images) if images is not None and self.group.uses_images else None
         return self.group._product_h_samples(a, self._inward(z), weights, shift, images, out)
 
-    @property
-    def uses_images(self) -> bool:  # type: ignore[override]
-        return self.group.uses_images
-
-    def _scale(self, a: Array, factor: float) -> Array:
-        return self.group._scale(a, factor)
-
     def _squared_row_norms(self, a: Array) -> Array:
         if self._permutes:
             return self.group._squared_row_norms(a)[self._back]
         rows = self.group._apply_transposed(a, self.by)  # of Q A'
         norms: Array = np.vecdot(rows, rows)
         return norms
-
-    def _squared_norm(self, a: Array) -> float:
-        return self.group._squared_norm(a)
-
-    def _squared_local_norm(self, m: Array) -> float:
-        return self.group._squared_local_norm(m)
-
-    def _log_abs_det(self, a: Array) -> float:
-        return self.group._log_abs_det(a)
 
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
         inner = self._inward(left)
