@@ -81,20 +81,18 @@ class Kronecker(Composed):
         return super()._scale(a, np.sqrt(factor))
 
     def _squared_row_norms(self, a: Array) -> Array:
-        a1, a2 = self.factors(a)
-        # a factor may be huge even if the product is not
-        size1, size2 = float(np.abs(a1).max()) or 1.0, float(np.abs(a2).max()) or 1.0
-        norms1 = self.first._squared_row_norms(self.first._scale(a1, 1 / size1))
-        norms2 = self.second._squared_row_norms(self.second._scale(a2, 1 / size2))
-        return (size1 * size2) ** 2 * np.outer(norms1, norms2).ravel()
+        square, a1, a2 = self._balanced(a)
+        return square * np.outer(self.first._squared_row_norms(a1), self.second._squared_row_norms(a2)).ravel()
 
     def _squared_norm(self, a: Array) -> float:
+        square, a1, a2 = self._balanced(a)
+        return square * self.first._squared_norm(a1) * self.second._squared_norm(a2)
+
+    def _balanced(self, a: Array) -> tuple[float, Array, Array]:
+        """Both factors, scaled to sizes near 1, and the square of the scale: one may be huge, the product not."""
         a1, a2 = self.factors(a)
-        # a factor may be huge even if the product is not
         size1, size2 = float(np.abs(a1).max()) or 1.0, float(np.abs(a2).max()) or 1.0
-        norm1 = self.first._squared_norm(self.first._scale(a1, 1 / size1))
-        norm2 = self.second._squared_norm(self.second._scale(a2, 1 / size2))
-        return (size1 * size2) ** 2 * norm1 * norm2
+        return (size1 * size2) ** 2, self.first._scale(a1, 1 / size1), self.second._scale(a2, 1 / size2)
 
     def _squared_local_norm(self, m: Array) -> float:
         """|M1 (x) I + I (x) M2|^2 = p2 |M1|^2 + p1 |M2|^2 + 2 tr M1 tr M2."""
