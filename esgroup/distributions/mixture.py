@@ -157,8 +157,28 @@ class Mixture(Distribution):
         >>> Mixture.spread(5, bounds=[(0, 1), (-2, 2)], rng=0).count
         5
         """
-        components = _spread_components(count, bounds, mean, sigma0, structure, np.random.default_rng(rng))
-        return cls(components, learn_weights=learn_weights)
+        count, generator = checks.whole_number("count", count, least=1), np.random.default_rng(rng)
+        if (bounds is None) == (mean is None):
+            raise ValueError(f"either bounds or mean (with sigma0) must be given, got {bounds=!r} and {mean=!r}")
+        if bounds is None:
+            centre = checks.real_array("mean", mean, (None,))
+            stds = np.full(len(centre), checks.real_number("sigma0", sigma0, positive=True))
+            shares = np.clip(_even_points(count, len(centre), generator), 1e-12, 1 - 1e-12)
+            means = centre + stds * special.ndtri(shares)  # quantiles of N(0, 1)
+        else:
+            if sigma0 is not None:
+                raise ValueError(f"sigma0 must be left out if bounds are given, which set the scale, got {sigma0!r}")
+            box = box_of("bounds", bounds)
+            low, width = box[:, 0], box[:, 1] - box[:, 0]
+            stds = width / np.sqrt(12)  # of the uniform distribution
+            means = low + width * _even_points(count, len(box), generator)
+        share = stds * count ** (-1 / len(stds))
+        group = as_group(structure, len(stds))
+        if np.all(share == share[0]):
+            scale: dict[str, Any] = {"sigma0": float(share[0])}
+        else:
+            scale = {"covariance": np.diag(share**2)}
+        return cls(tuple(Gaussian(group, point, **scale) for point in means), learn_weights=learn_weights)
 
     def _compared(self) -> tuple[Any, ...]:
         """Equal weights are the same whether they were given or left out."""
@@ -340,33 +360,6 @@ def _checked_weights(weights: Any, count: int) -> Array:
 
 
 # ---- where components start ---------------------------------------------------------------------------------------
-
-
-def _spread_components(
-    count: Any, bounds: Any, mean: Any, sigma0: Any, structure: Group | str, rng: np.random.Generator
-) -> tuple[Gaussian, ...]:
-    """The components of `Mixture.spread`."""
-    count = checks.whole_number("count", count, least=1)
-    if (bounds is None) == (mean is None):
-        raise ValueError(f"either bounds or mean (with sigma0) must be given, got {bounds=!r} and {mean=!r}")
-    if bounds is None:
-        centre = checks.real_array("mean", mean, (None,))
-        stds = np.full(len(centre), checks.real_number("sigma0", sigma0, positive=True))
-        shares = np.clip(_even_points(count, len(centre), rng), 1e-12, 1 - 1e-12)
-        means = centre + stds * special.ndtri(shares)  # quantiles of N(0, 1)
-    else:
-        if sigma0 is not None:
-            raise ValueError(f"sigma0 must be left out if bounds are given, which set the scale, got {sigma0!r}")
-        box = box_of("bounds", bounds)
-        low, width = box[:, 0], box[:, 1] - box[:, 0]
-        stds = width / np.sqrt(12)  # of the uniform distribution
-        means = low + width * _even_points(count, len(box), rng)
-    share = stds * count ** (-1 / len(stds))
-    group = as_group(structure, len(stds))
-    if np.all(share == share[0]):
-        return tuple(Gaussian(group, point, sigma0=float(share[0])) for point in means)
-    covariance = np.diag(share**2)
-    return tuple(Gaussian(group, point, covariance=covariance) for point in means)
 
 
 def box_of(name: str, bounds: Any, dim: int | None = None) -> Array:

@@ -295,8 +295,7 @@ class Wishart(Distribution):
         checks.instance("step", step, WishartStep)
         delta = checks.real_array("step.delta", step.delta, ())
         m = checks.real_array("step.m", step.m, (group.size,))
-        if map not in ("h", "exp"):
-            raise ValueError(f"map must be 'h' or 'exp', got {map!r}")
+        checks.one_of("map", map, "h", "exp")
         root = group._product_h(state.root, m) if map == "h" else group._product(state.root, group._exp(m))
         return WishartState(np.asarray(state.b + delta), root)
 

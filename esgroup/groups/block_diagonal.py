@@ -108,14 +108,12 @@ class BlockDiagonal(Composed):
             out[i : i + g.dim, i : i + g.dim] = g._dense_local(block)
         return out
 
-    def _own_blocks(self, matrix: Array) -> list[Array]:
-        cuts = zip(self._starts, self._starts[1:], strict=False)
-        return [np.ascontiguousarray(matrix[i:j, i:j]) for i, j in cuts]
+    def _of_blocks(self, hook: str, matrix: Array) -> Array:
+        parts = zip(self.groups, self._starts, self._starts[1:], strict=False)
+        return np.concatenate([getattr(g, hook)(np.ascontiguousarray(matrix[i:j, i:j])) for g, i, j in parts])
 
     def _from_dense(self, matrix: Array) -> Array:
-        parts = zip(self.groups, self._own_blocks(matrix), strict=True)
-        return np.concatenate([g._from_dense(block) for g, block in parts])
+        return self._of_blocks("_from_dense", matrix)
 
     def _from_covariance(self, covariance: Array) -> Array:
-        parts = zip(self.groups, self._own_blocks(covariance), strict=True)
-        return np.concatenate([g._from_covariance(block) for g, block in parts])
+        return self._of_blocks("_from_covariance", covariance)

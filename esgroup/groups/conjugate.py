@@ -91,10 +91,6 @@ class Conjugate(Composed):
         """Q^T X Q."""
         return np.ascontiguousarray(self._inward(np.ascontiguousarray(self._inward(matrix).T)).T)
 
-    def _both_outward(self, matrix: Array) -> Array:
-        """Q X Q^T."""
-        return np.ascontiguousarray(self._outward(np.ascontiguousarray(self._outward(matrix).T)).T)
-
     def _act(self, hook: str, a: Array, x: Array) -> Array:
         return self._outward(getattr(self.group, hook)(a, self._inward(x)))
 
@@ -127,7 +123,8 @@ class Conjugate(Composed):
         return self.group._project_columns(np.ascontiguousarray(inner[:, self.group.hub]), np.diagonal(inner).copy())
 
     def _dense_local(self, m: Array) -> Array:
-        return self._both_outward(self.group._dense_local(m))
+        outward = self._outward(self.group._dense_local(m))  # M' Q^T
+        return np.ascontiguousarray(self._outward(np.ascontiguousarray(outward.T)).T)
 
     def _from_dense(self, matrix: Array) -> Array:
         return self.group._from_dense(self._both_inward(matrix))

@@ -158,8 +158,13 @@ class Space:
     @cached_property
     def _conditions(self) -> tuple[tuple[Condition, ...], ...]:
         """For every parameter its conditions."""
-        pairs = ((name, one_by_one.conditions(name, one)) for name, one in self.parameters)
-        return tuple(tuple(self._condition(name, *pair) for pair in own) for name, own in pairs)
+        found = []
+        for name, parameter in self.parameters:
+            when = () if parameter.when is None else parameter.when
+            if not isinstance(when, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in when):
+                raise TypeError(f"when of {name!r} must be a mapping of names to values, got {when!r}")
+            found.append(tuple(self._condition(name, *pair) for pair in when))
+        return tuple(found)
 
     def _condition(self, name: str, other: Any, wanted: Any) -> Condition:
         if other not in self._by_name:

@@ -360,15 +360,6 @@ def first_chances(choice: Choice) -> tuple[float, ...]:
     return tuple(chances.tolist())
 
 
-def conditions(name: str, parameter: Any) -> tuple[tuple[Any, Any], ...]:
-    when = parameter.when
-    if when is None:
-        return ()
-    if not isinstance(when, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in when):
-        raise TypeError(f"when of {name!r} must be a mapping of names to values, got {when!r}")
-    return when
-
-
 def _bounds(name: str, parameter: Real | Integer | Angle) -> tuple[float, float]:
     """The bounds as numbers, infinite where open."""
     least, most = -math.inf, math.inf
