@@ -130,18 +130,18 @@ def find(
         _check_memory(dim)
     if x0 is not None:
         x0 = checks.real_array("x0", x0, (None,))
-        if ":" not in name and dim is not None and _from_table(name, dim, seed).x0.ndim > 1:
-            raise ValueError(f"x0 is for vectors: {name} is a function of matrices, and has its own start")
-        dim = len(checks.real_array("x0", x0, (None,) if dim is None else (dim,)))
+        dim = len(x0) if dim is None else dim
     if ":" not in name:
         task = _from_table(name, dim, seed)
     elif dim is None:
         raise ValueError(f"{name} needs the number of coordinates (--dim) or a start (--x0)")
     else:
         task = Task(name, load_function(name), np.zeros(checks.whole_number("dim", dim, least=1)))
-    if x0 is not None and task.x0.ndim > 1:
+    if x0 is None:
+        return task
+    if task.x0.ndim > 1:
         raise ValueError(f"x0 is for vectors: {name} is a function of matrices, and has its own start")
-    return task if x0 is None else replace(task, x0=checks.real_array("x0", x0, (len(task.x0),)))
+    return replace(task, x0=checks.real_array("x0", x0, (len(task.x0),)))
 
 
 def _check_memory(dim: int) -> None:

@@ -49,12 +49,6 @@ class Conjugate(Composed):
         by = _orthogonal(self.by, self.group.dim) if by.ndim == 2 else _permutation(by, self.group.dim)
         object.__setattr__(self, "by", checks.read_only(by))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Conjugate) and self.group == other.group and np.array_equal(self.by, other.by)
-
-    def __hash__(self) -> int:
-        return hash((self.group, self.by.tobytes()))
-
     def __repr__(self) -> str:
         kind = "permutation" if self._permutes else "orthogonal matrix"
         return f"Conjugate({self.group!r}, by {kind})"
@@ -135,7 +129,7 @@ class Conjugate(Composed):
 
 
 def _orthogonal(by: Any, dim: int) -> Array:
-    q = checks.real_array("by", by, (dim, dim)) + 0.0  # a copy; -0.0 becomes 0.0, which has the same hash as 0.0
+    q = checks.real_array("by", by, (dim, dim)) + 0.0  # a copy, without -0.0
     gap = np.abs(q.T @ q - np.eye(dim)).max()
     if gap > 1e-12:
         raise ValueError(f"by must be orthogonal, but by.T @ by differs from the identity by {gap:.3g}")

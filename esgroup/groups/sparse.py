@@ -107,14 +107,6 @@ class Sparse(Group):
     def __repr__(self) -> str:
         return f"Sparse(dim={self.dim}, nonzeros={self.size})"
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sparse):
-            return NotImplemented
-        return np.array_equal(self.indptr, other.indptr) and np.array_equal(self.indices, other.indices)
-
-    def __hash__(self) -> int:
-        return hash((self.indptr.tobytes(), self.indices.tobytes()))
-
     def __reduce__(self) -> tuple[Any, ...]:
         return Sparse, (self.pattern,)  # a pickled array would not stay read-only
 
