@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups.base import FromFields
+
+RowMap = Callable[[Array, Array], Array]  # of a packed root and rows
 
 
 class Distribution(FromFields):
@@ -14,6 +18,13 @@ class Distribution(FromFields):
     def _store(self, name: str, value: Any) -> None:
         """Set a field of the frozen object, in `__post_init__`."""
         object.__setattr__(self, name, value)
+
+
+def checked_parts(name: str, value: Any, kind: type[Any], *shapes: tuple[int, ...]) -> list[Array]:
+    """Check that a value is a named tuple of this kind, whose arrays have these shapes; return the arrays."""
+    checks.instance(name, value, kind)
+    parts = zip(kind._fields, value, shapes, strict=True)
+    return [checks.real_array(f"{name}.{part}", given, shape) for part, given, shape in parts]
 
 
 class State(NamedTuple):

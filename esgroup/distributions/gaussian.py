@@ -12,13 +12,12 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.base import Distribution, Samples, State, Step
+from esgroup.distributions.base import Distribution, RowMap, Samples, State, Step, checked_parts
 from esgroup.distributions.curvature import local_hessian
 from esgroup.groups import Group, as_group, named
 
 Form = Literal["covariance", "precision"]
 Map = Literal["h", "exp", "linear"]
-RowMap = Callable[[Array, Array], Array]  # of a packed root and rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,9 +348,7 @@ class Gaussian(Distribution):
             singular, h and Exp cannot.
         """
         state, group = self._checked(state), self.group
-        checks.instance("step", step, Step)
-        delta = checks.real_array("step.delta", step.delta, (self.dim,))
-        m = checks.real_array("step.m", step.m, (group.size,))
+        delta, m = checked_parts("step", step, Step, (self.dim,), (group.size,))
         if map == "h":
             root = group._product_h(state.root, m)
         elif map == "exp":

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.base import Distribution, State, Step
+from esgroup.distributions.base import Distribution, State, Step, checked_parts
 from esgroup.distributions.gaussian import Gaussian, Map
 from esgroup.groups import Group, as_group
 from esgroup.lazy import Lazy
@@ -310,10 +310,8 @@ class Mixture(Distribution):
 
     def move(self, state: MixtureState, step: MixtureStep, map: Map = "h") -> MixtureState:
         """The parameters after a step: each component by `Gaussian.move`, the logits by addition."""
-        checks.instance("step", step, MixtureStep)
-        deltas = checks.real_array("step.deltas", step.deltas, (self.count, self.dim))
-        ms = checks.real_array("step.ms", step.ms, (self._cuts[-1],))
-        logits = checks.real_array("step.logits", step.logits, (self.count - 1,))
+        shapes = (self.count, self.dim), (self._cuts[-1],), (self.count - 1,)
+        deltas, ms, logits = checked_parts("step", step, MixtureStep, *shapes)
         moved = [
             gaussian.move(own, Step(deltas[k], self._part(ms, k)), map)
             for k, (gaussian, own) in enumerate(zip(self.components, self.component_states(state), strict=True))
@@ -330,10 +328,8 @@ class Mixture(Distribution):
         return packed[self._cuts[k] : self._cuts[k + 1]]
 
     def _checked(self, state: MixtureState) -> MixtureState:
-        checks.instance("state", state, MixtureState)
-        means = checks.real_array("state.means", state.means, (self.count, self.dim))
-        roots = checks.real_array("state.roots", state.roots, (self._cuts[-1],))
-        return MixtureState(means, roots, checks.real_array("state.log_weights", state.log_weights, (self.count,)))
+        shapes = (self.count, self.dim), (self._cuts[-1],), (self.count,)
+        return MixtureState(*checked_parts("state", state, MixtureState, *shapes))
 
 
 def _checked_components(components: Any) -> tuple[Gaussian, ...]:
