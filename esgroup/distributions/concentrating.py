@@ -46,6 +46,7 @@ class Normal(Univariate):
     mean: float = 0.0
     std: float = 1.0
     of_any_sign: ClassVar[tuple[str, ...]] = ("mean",)
+    log_base: ClassVar[float] = -0.5 * math.log(2 * math.pi)
     signs: ClassVar[tuple[Sign, ...]] = ("free", "negative")
     support: ClassVar[str] = "finite"
 
@@ -58,12 +59,6 @@ class Normal(Univariate):
 
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return w, w * w
-
-    def _log_base(self, w: Array) -> Array:
-        return np.full(len(w), -0.5 * math.log(2 * math.pi))
-
-    def _mean_log_base(self, tau: Tau) -> float:
-        return -0.5 * math.log(2 * math.pi)
 
     def _log_partition(self, tau: Tau) -> float:
         return -0.25 * tau[0] * (tau[0] / tau[1]) - 0.5 * math.log(-2 * tau[1])
@@ -94,8 +89,7 @@ class Normal(Univariate):
 
     def _confined(self, tau: Array, margin: float) -> Array:
         size = -float(tau[1])
-        confined: Array = tau * (min(max(size, SMALLEST), LARGEST) / size)
-        return confined
+        return tau * (min(max(size, SMALLEST), LARGEST) / size)
 
 
 class _Concentrating(Univariate):

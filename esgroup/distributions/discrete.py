@@ -116,8 +116,7 @@ def _table(rate: float, power: float) -> _Table:
 def _log_ratios(rate: float, w: Array) -> Array:
     """log(rate / w), accurate both where the two are close and where `rate` is lost in rate - w."""
     close = np.abs(rate - w) < 0.5 * w
-    ratios: Array = np.where(close, np.log1p(np.where(close, rate - w, 0.0) / w), np.log(rate / w))
-    return ratios
+    return np.where(close, np.log1p(np.where(close, rate - w, 0.0) / w), np.log(rate / w))
 
 
 # ---- counts --------------------------------------------------------------------------------------------------------

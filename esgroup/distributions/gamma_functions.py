@@ -89,8 +89,7 @@ def remainder(y: Array, order: int) -> Array:
         direct = special.psi(near) - np.log(near) + 0.5 / near
     else:
         direct = special.polygamma(1, near) - 1 / near - 0.5 / near**2
-    values: Array = np.where(y < _SERIES_FROM, direct, series)
-    return values
+    return np.where(y < _SERIES_FROM, direct, series)
 
 
 def log_normaliser(least: float, p: int) -> float:

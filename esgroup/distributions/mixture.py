@@ -227,8 +227,7 @@ class Mixture(Distribution):
 
     def mean(self, state: MixtureState) -> Array:
         """sum_k pi_k mean_k."""
-        mean: Array = self.mixing_weights(state) @ state.means
-        return mean
+        return self.mixing_weights(state) @ state.means
 
     def dense_covariance(self, state: MixtureState) -> Array:
         """sum_k pi_k (Sigma_k + d_k d_k^T) with d_k = mean_k - mean."""
@@ -379,5 +378,4 @@ def _even_points(count: int, dim: int, rng: np.random.Generator) -> Array:
     for _ in range(60):  # the slope of this map is below 1/2 at phi
         phi = (1 + phi) ** (1 / (dim + 1))
     steps = phi ** -np.arange(1.0, dim + 1)
-    points: Array = (rng.random(dim) + np.arange(count)[:, None] * steps) % 1.0
-    return points
+    return (rng.random(dim) + np.arange(count)[:, None] * steps) % 1.0

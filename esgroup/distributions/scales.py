@@ -213,6 +213,7 @@ class Laplace(_Rate):
     scale: float = 1.0
     location: float = 0.0
     of_any_sign: ClassVar[tuple[str, ...]] = ("location",)
+    log_base: ClassVar[float] = -math.log(2)
     support: ClassVar[str] = "finite"
 
     def _natural(self) -> tuple[float, ...]:
@@ -223,12 +224,6 @@ class Laplace(_Rate):
 
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return (-np.abs(w - self.location),)
-
-    def _log_base(self, w: Array) -> Array:
-        return np.full(len(w), -math.log(2))
-
-    def _mean_log_base(self, tau: Tau) -> float:
-        return -math.log(2)
 
     def _moments(self, tau: Tau) -> tuple[float, float]:
         return self.location, math.sqrt(2) / tau[0]

@@ -81,6 +81,7 @@ class Univariate(ABC):
 
     signs: ClassVar[tuple[Sign, ...]]  # signs of the natural parameters
     support: ClassVar[str]  # what a number must be, for messages; one of `_SUPPORTS` unless `_in_support` is replaced
+    log_base: ClassVar[float] = 0.0  # log b of a constant b
     of_any_sign: ClassVar[tuple[str, ...]] = ()  # usual parameters that need not be positive
 
     # ---- must: a family in formulas of tau, a tuple of numbers ---------------------------------------------------
@@ -105,7 +106,7 @@ class Univariate(ABC):
     def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
         """Draw n independent numbers."""
 
-    # ---- may: right where the first fields are tau, b is 1 and the first statistic is w ------------------------
+    # ---- may: right where the first fields are tau, b is constant and T_1 is w ---------------------------------
 
     def _natural(self) -> tuple[float, ...]:
         """Natural parameters from the usual ones."""
@@ -121,11 +122,11 @@ class Univariate(ABC):
 
     def _log_base(self, w: Array) -> Array:
         """log b(w)."""
-        return np.zeros(len(w))
+        return np.full(len(w), self.log_base)
 
     def _mean_log_base(self, tau: Tau) -> float:
         """E log b(w), for `entropy` as it stands."""
-        return 0.0
+        return self.log_base
 
     def _moments(self, tau: Tau) -> tuple[float, float]:
         """Mean and standard deviation of w, infinite where they do not exist."""
