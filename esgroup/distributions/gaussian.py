@@ -293,7 +293,7 @@ class Gaussian(Distribution):
         g_covariance = checks.symmetric("g_covariance", g_covariance, self.dim)
         half = np.ascontiguousarray(self._pull(state.root, g_covariance).T)
         curvature = 2 * self._sign * self._pull(state.root, half)
-        m = self.group.project_dense((curvature + curvature.T) / 2)
+        m = self.group._project_dense((curvature + curvature.T) / 2)
         return Step(self._pull(state.root, g_mean[None])[0], m)
 
     def natural_gradient_hvp(

@@ -245,7 +245,7 @@ class Wishart(Distribution):
         n = self.dof_of(state)
         k = self._on_both_sides(self.group._solve, state, checks.symmetric_part(g))
         product = f @ (f.swapaxes(1, 2) @ k)  # Z K
-        m = self._projected(checks.symmetric_part(2 * product.mean(axis=0))) / -n
+        m = self.group._project_dense(checks.symmetric_part(2 * product.mean(axis=0))) / -n
         slope = 2 * float(np.vdot(k @ f, self._factor_slopes(state, f))) / len(f)
         return WishartStep(np.array(2 * slope / self._dof_fisher(state) * _sigmoid(state)), m)
 
@@ -257,7 +257,7 @@ class Wishart(Distribution):
         """
         state = self._checked(state)
         g = checks.symmetric("gradient", gradient, self.dim)
-        m = self._projected(2 * self._on_both_sides(self.group._solve, state, g)) / -self.dof_of(state)
+        m = self.group._project_dense(2 * self._on_both_sides(self.group._solve, state, g)) / -self.dof_of(state)
         return WishartStep(np.array(0.0), m)
 
     def _on_both_sides(self, hook: RowMap, state: WishartState, matrices: Array) -> Array:
@@ -265,9 +265,6 @@ class Wishart(Distribution):
         half = hook(state.root, matrices.reshape(-1, self.dim)).reshape(matrices.shape)  # X H^T
         rows = np.ascontiguousarray(half.swapaxes(-1, -2)).reshape(-1, self.dim)
         return checks.symmetric_part(hook(state.root, rows).reshape(matrices.shape))
-
-    def _projected(self, matrix: Array) -> Array:
-        return self.group._project_columns(np.ascontiguousarray(matrix[:, self.group.hub]), np.diagonal(matrix).copy())
 
     def _factor_slopes(self, state: WishartState, f: Array) -> Array:
         """dF/dn at fixed probabilities of the entries of sqrt(n) F."""

@@ -167,8 +167,7 @@ class Group(FromFields, Hooks):
 
     def project_dense(self, matrix: Any) -> Array:
         """Return C (.) kappa(G) of a dense symmetric matrix G of shape (dim, dim); otherwise as `project`."""
-        matrix = checks.symmetric("matrix", matrix, self.dim)
-        return self._project_columns(np.ascontiguousarray(matrix[:, self.hub]), np.diagonal(matrix).copy())
+        return self._project_dense(checks.symmetric("matrix", matrix, self.dim))
 
     def h(self, m: Any) -> Array:
         """Return h(M) = I + M + M^2/2, which is in the group and has a positive determinant (paper, section 4)."""

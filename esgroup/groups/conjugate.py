@@ -113,8 +113,7 @@ class Conjugate(Composed):
     def _project_columns(self, columns: Array, diagonal: Array) -> Array:
         if self._permutes:
             return self.group._project_columns(np.ascontiguousarray(columns[self.by]), diagonal[self.by])
-        inner = self._both_inward(columns)
-        return self.group._project_columns(np.ascontiguousarray(inner[:, self.group.hub]), np.diagonal(inner).copy())
+        return self.group._project_dense(self._both_inward(columns))
 
     def _dense_local(self, m: Array) -> Array:
         outward = self._outward(self.group._dense_local(m))  # M' Q^T
