@@ -50,9 +50,22 @@ class Parameter:
         return 1 if self.dimensions is None else math.prod(self.dimensions)
 
 
+@dataclass(frozen=True)
+class _Number(Parameter):
+    """What real and whole numbers have."""
+
+    lower: float | None = None
+    upper: float | None = None
+    log: bool = False
+    start: Any = None
+    width: Any = None
+    shape: Shape = None
+    when: Any = None
+
+
 @checks.explained
 @dataclass(frozen=True)
-class Real(Parameter):
+class Real(_Number):
     """A real number, or an array of them.
 
     Parameters
@@ -82,20 +95,12 @@ class Real(Parameter):
     dict_keys(['rate', 'w'])
     """
 
-    lower: float | None = None
-    upper: float | None = None
-    log: bool = False
-    start: Any = None
-    width: Any = None
-    shape: Shape = None
-    when: Any = None
-
     noun: ClassVar[str] = "a real number"
 
 
 @checks.explained
 @dataclass(frozen=True)
-class Integer(Parameter):
+class Integer(_Number):
     """A whole number, or an array of them.
 
     Parameters
@@ -116,11 +121,6 @@ class Integer(Parameter):
 
     lower: int | None = None
     upper: int | None = None
-    log: bool = False
-    start: Any = None
-    width: Any = None
-    shape: Shape = None
-    when: Any = None
 
     noun: ClassVar[str] = "a whole number"
 
