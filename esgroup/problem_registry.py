@@ -130,13 +130,18 @@ def find(
         _check_memory(dim)
     if x0 is not None:
         x0 = checks.real_array("x0", x0, (None,))
-        if ":" not in name and dim is not None and _from_table(name, dim, seed).x0.ndim > 1:
-            raise ValueError(f"x0 is for vectors: {name} is a function of matrices, and has its own start")
-        dim = len(checks.real_array("x0", x0, (None,) if dim is None else (dim,)))
-    task = _from_module(name, dim) if ":" in name else _from_table(name, dim, seed)
-    if x0 is not None and task.x0.ndim > 1:
+        dim = len(x0) if dim is None else dim
+    if ":" not in name:
+        task = _from_table(name, dim, seed)
+    elif dim is None:
+        raise ValueError(f"{name} needs the number of coordinates (--dim) or a start (--x0)")
+    else:
+        task = Task(name, load_function(name), np.zeros(checks.whole_number("dim", dim, least=1)))
+    if x0 is None:
+        return task
+    if task.x0.ndim > 1:
         raise ValueError(f"x0 is for vectors: {name} is a function of matrices, and has its own start")
-    return task if x0 is None else replace(task, x0=checks.real_array("x0", x0, (len(task.x0),)))
+    return replace(task, x0=checks.real_array("x0", x0, (len(task.x0),)))
 
 
 def _check_memory(dim: int) -> None:
@@ -188,20 +193,16 @@ def _from_table(name: str, dim: int | None, seed: int | None) -> Task:
         listed = ", ".join(families(makers)) or "none installed"
         hint = near(name, makers)
         raise ValueError(f"unknown problem {name!r}{hint}: the problems are {listed}, or MODULE:FUNCTION{missing}")
-    made = _made(makers[name], dim, seed)
+    maker = makers[name]
+    arguments = () if dim is None else (dim,)
+    seeded = {"seed": seed} if seed is not None and "seed" in signature(maker).parameters else {}
+    made = maker(*arguments, **seeded)
     known_of_it = {field: getattr(made, field) for field in _OPTIONAL if hasattr(made, field)}
     space = known_of_it.get("space", "vector")
     if space not in SPACES:
         raise ValueError(f"the space of {name} must be one of {', '.join(SPACES)}, got {space!r}")
     shape = {"spd": (dim, dim), "matrix": (dim, None)}.get(space, (dim,))
     return Task(name, made.fun, checks.real_array("x0", made.x0, shape), **known_of_it)
-
-
-def _made(maker: Callable[..., Any], dim: int | None, seed: int | None) -> Any:
-    arguments = () if dim is None else (dim,)
-    if seed is not None and "seed" in signature(maker).parameters:
-        return maker(*arguments, seed=seed)
-    return maker(*arguments)
 
 
 def near(name: str, names: Iterable[str], n: int = 1) -> str:
@@ -220,12 +221,6 @@ def families(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 # ---- MODULE:FUNCTION --------------------------------------------------------------------------------------------
-
-
-def _from_module(name: str, dim: int | None) -> Task:
-    if dim is None:
-        raise ValueError(f"{name} needs the number of coordinates (--dim) or a start (--x0)")
-    return Task(name, load_function(name), np.zeros(checks.whole_number("dim", dim, least=1)))
 
 
 def load_function(name: str) -> Callable[[Array], float]:

@@ -269,7 +269,7 @@ FAULTS = [
     Fault("wishart: sign of the score of B", "distributions/wishart.py", "np.repeat(-weights, self.dim), -float(weights.sum())", "np.repeat(weights, self.dim), float(weights.sum())"),
     Fault("wishart: -I is missing", "distributions/wishart.py", "-float(weights.sum()))\n        least", "0.0)\n        least"),
     Fault("wishart: pathwise step once, not twice", "distributions/wishart.py", "checks.symmetric_part(2 * product.mean(axis=0))", "checks.symmetric_part(product.mean(axis=0))"),
-    Fault("wishart: gradient at the mean halved", "distributions/wishart.py", "self._projected(2 * self._pulled(state, g[None])[0])", "self._projected(self._pulled(state, g[None])[0])"),
+    Fault("wishart: gradient at the mean halved", "distributions/wishart.py", "_project_dense(2 * self._on_both_sides(", "_project_dense(self._on_both_sides("),
     Fault("wishart: entropy without the volume", "distributions/wishart.py", "/ 2 * gap - volume -", "/ 2 * gap -"),
     Fault("wishart search: variance of the path halved", "strategies/wishart.py", "math.sqrt(c * (2 - c) * mu_eff / 2)", "math.sqrt(c * (2 - c) * mu_eff)"),
     Fault("wishart search: n moves the wrong way", "strategies/wishart.py", "constants.drive * (1 - self._norm", "constants.drive * (self._norm(path) / constants.norm - 1) + 0 * (1 - self._norm"),

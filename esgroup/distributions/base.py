@@ -1,48 +1,30 @@
-"""What the distributions share: equality of objects that hold arrays, and the state, samples and steps of Gaussians."""
+"""What the distributions share: their base, and the state, samples and steps of Gaussians."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from esgroup import checks
 from esgroup.checks import Array
+from esgroup.groups.base import FromFields
+
+RowMap = Callable[[Array, Array], Array]  # of a packed root and rows
 
 
-class Distribution:
-    """Base of frozen dataclasses (with eq=False) some of whose fields are arrays.
-
-    Two of them are equal if they are of one class and all fields agree, arrays entry by entry.
-    """
+class Distribution(FromFields):
+    """Base of frozen dataclasses (with eq=False) that are made of checked fields."""
 
     def _store(self, name: str, value: Any) -> None:
         """Set a field of the frozen object, in `__post_init__`."""
         object.__setattr__(self, name, value)
 
-    def _fields(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]  # a dataclass
 
-    def _compared(self) -> tuple[Any, ...]:
-        """What decides whether two distributions are equal: all fields, unless a subclass says otherwise."""
-        return self._fields()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
-            return NotImplemented
-        return all(map(_are_equal, self._compared(), other._compared()))
-
-    def __hash__(self) -> int:
-        return hash(tuple(part.shape if isinstance(part, np.ndarray) else part for part in self._compared()))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._fields()  # through the constructor, so that shared arrays stay read-only
-
-
-def _are_equal(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return type(one) is type(other) and np.array_equal(one, other)
-    return bool(one == other)
+def checked_parts(name: str, value: Any, kind: type[Any], *shapes: tuple[int, ...]) -> list[Array]:
+    """Check that a value is a named tuple of this kind, whose arrays have these shapes; return the arrays."""
+    checks.instance(name, value, kind)
+    parts = zip(kind._fields, value, shapes, strict=True)
+    return [checks.real_array(f"{name}.{part}", given, shape) for part, given, shape in parts]
 
 
 class State(NamedTuple):

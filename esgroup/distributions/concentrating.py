@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from esgroup.checks import Array
@@ -46,11 +45,10 @@ class Normal(Univariate):
 
     mean: float = 0.0
     std: float = 1.0
+    of_any_sign: ClassVar[tuple[str, ...]] = ("mean",)
+    log_base: ClassVar[float] = -0.5 * math.log(2 * math.pi)
     signs: ClassVar[tuple[Sign, ...]] = ("free", "negative")
     support: ClassVar[str] = "finite"
-
-    def __post_init__(self) -> None:
-        self._store_parameters(mean=False, std=True)
 
     def _natural(self) -> tuple[float, ...]:
         return self.mean / self.std / self.std, -0.5 / self.std / self.std
@@ -59,17 +57,8 @@ class Normal(Univariate):
         mean, std = self._moments(tau)
         return {"mean": mean, "std": std}
 
-    def _in_support(self, w: Array) -> NDArray[np.bool_]:
-        return np.isfinite(w)
-
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return w, w * w
-
-    def _log_base(self, w: Array) -> Array:
-        return np.full(len(w), -0.5 * math.log(2 * math.pi))
-
-    def _mean_log_base(self, tau: Tau) -> float:
-        return -0.5 * math.log(2 * math.pi)
 
     def _log_partition(self, tau: Tau) -> float:
         return -0.25 * tau[0] * (tau[0] / tau[1]) - 0.5 * math.log(-2 * tau[1])
@@ -100,8 +89,7 @@ class Normal(Univariate):
 
     def _confined(self, tau: Array, margin: float) -> Array:
         size = -float(tau[1])
-        confined: Array = tau * (min(max(size, SMALLEST), LARGEST) / size)
-        return confined
+        return tau * (min(max(size, SMALLEST), LARGEST) / size)
 
 
 class _Concentrating(Univariate):
@@ -121,9 +109,6 @@ class _Concentrating(Univariate):
         now = self._concentration(tau.tolist())
         least = min(1.0, self._concentration(self._natural()))
         return np.clip(tau * (min(max(now, least), SHARPEST) / now), SMALLEST, LARGEST)
-
-    def _distance(self, tau: Tau) -> float:
-        return self._moments(tau)[0]
 
 
 @dataclass(frozen=True)
@@ -150,18 +135,6 @@ class Gamma(_Concentrating):
     shape: float = 1.0
     rate: float = 1.0
     support: ClassVar[str] = "positive"
-
-    def __post_init__(self) -> None:
-        self._store_parameters(shape=True, rate=True)
-
-    def _natural(self) -> tuple[float, ...]:
-        return self.shape, self.rate
-
-    def _usual(self, tau: Tau) -> dict[str, float]:
-        return {"shape": tau[0], "rate": tau[1]}
-
-    def _in_support(self, w: Array) -> NDArray[np.bool_]:
-        return w > 0
 
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return np.log(w), -w
@@ -223,18 +196,6 @@ class Beta(_Concentrating):
     a: float = 1.0
     b: float = 1.0
     support: ClassVar[str] = "between 0 and 1 and neither of them"
-
-    def __post_init__(self) -> None:
-        self._store_parameters(a=True, b=True)
-
-    def _natural(self) -> tuple[float, ...]:
-        return self.a, self.b
-
-    def _usual(self, tau: Tau) -> dict[str, float]:
-        return {"a": tau[0], "b": tau[1]}
-
-    def _in_support(self, w: Array) -> NDArray[np.bool_]:
-        return (w > 0) & (w < 1)
 
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return np.log(w), np.log1p(-w)
@@ -322,17 +283,11 @@ class Wald(_Concentrating):
     shape: float = 1.0
     support: ClassVar[str] = "positive"
 
-    def __post_init__(self) -> None:
-        self._store_parameters(mean=True, shape=True)
-
     def _natural(self) -> tuple[float, ...]:
         return self.shape / 2 / self.mean / self.mean, self.shape / 2
 
     def _usual(self, tau: Tau) -> dict[str, float]:
         return {"mean": math.sqrt(tau[1] / tau[0]), "shape": 2 * tau[1]}
-
-    def _in_support(self, w: Array) -> NDArray[np.bool_]:
-        return w > 0
 
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return -w, -1 / w

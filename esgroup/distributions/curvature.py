@@ -12,19 +12,12 @@ from esgroup.checks import Array
 from esgroup.groups import Group
 
 
-def local_curvature(
-    group: Group, root: Array, hvp: Callable[[Array], Any], hessian_diagonal: Array | None, *, precision: bool
-) -> Array:
-    """C (.) kappa(X) of X = T^T H T, with T = A, or T = B^-T in precision form, from len(hub) products with H."""
-    rows, diagonal = local_hessian(group, root, hvp, hessian_diagonal, precision=precision)
-    return group._project_columns(np.ascontiguousarray(rows.T), diagonal)
-
-
 def local_hessian(
     group: Group, root: Array, hvp: Callable[[Array], Any], hessian_diagonal: Array | None, *, precision: bool
 ) -> tuple[Array, Array]:
     """The rows of X = T^T H T in the hub, (len(hub), dim), and X_jj outside it: all that C (.) kappa(X) depends on.
 
+    T is A, or B^-T in precision form; there are len(hub) products with H.
     The second array, (dim,), may have zeros for the coordinates of the hub, whose X_jj are among the rows.
 
     X's hub columns are T^T H (T e_j). A column outside the hub J is T e_j = d_j e_j + T_J q_j with

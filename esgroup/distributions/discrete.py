@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from esgroup import checks
@@ -23,11 +22,6 @@ from esgroup.distributions.univariate import (
     UnivariateState,
     WhiteScores,
 )
-
-
-def _is_count(w: Array) -> NDArray[np.bool_]:
-    counts: NDArray[np.bool_] = (w >= 0) & (w == np.floor(w))
-    return counts
 
 
 @dataclass(frozen=True)
@@ -57,7 +51,7 @@ class Bernoulli(Univariate):
         p = checks.real_number("probability", self.probability)
         if not 0 < p < 1:
             raise ValueError(f"probability must be between 0 and 1 and neither of them, got {p!r}")
-        self._store_parameters(probability=True)
+        super().__post_init__()
 
     def _natural(self) -> tuple[float, ...]:
         return (math.log(self.probability) - math.log1p(-self.probability),)
@@ -65,17 +59,8 @@ class Bernoulli(Univariate):
     def _usual(self, tau: Tau) -> dict[str, float]:
         return {"probability": min(max(float(special.expit(tau[0])), TINY), BELOW_ONE)}
 
-    def _in_support(self, w: Array) -> NDArray[np.bool_]:
-        return np.isin(w, (0, 1))
-
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return (w,)
-
-    def _log_base(self, w: Array) -> Array:
-        return np.zeros(len(w))
-
-    def _mean_log_base(self, tau: Tau) -> float:
-        return 0.0
 
     def _log_partition(self, tau: Tau) -> float:
         return float(np.logaddexp(0, tau[0]))
@@ -85,9 +70,6 @@ class Bernoulli(Univariate):
 
     def _fisher(self, tau: Tau) -> list[list[float]]:
         return [[float(special.expit(tau[0]) * special.expit(-tau[0]))]]
-
-    def _moments(self, tau: Tau) -> tuple[float, float]:
-        return self._expectation(tau)[0], math.sqrt(self._fisher(tau)[0][0])
 
     def _middle(self, tau: Tau) -> tuple[float, float]:
         return float(tau[0] > 0), self._moments(tau)[1]
@@ -134,8 +116,7 @@ def _table(rate: float, power: float) -> _Table:
 def _log_ratios(rate: float, w: Array) -> Array:
     """log(rate / w), accurate both where the two are close and where `rate` is lost in rate - w."""
     close = np.abs(rate - w) < 0.5 * w
-    ratios: Array = np.where(close, np.log1p(np.where(close, rate - w, 0.0) / w), np.log(rate / w))
-    return ratios
+    return np.where(close, np.log1p(np.where(close, rate - w, 0.0) / w), np.log(rate / w))
 
 
 # ---- counts --------------------------------------------------------------------------------------------------------
@@ -167,7 +148,7 @@ class Poisson(Univariate):
     series_from: ClassVar[float] = 1e6  # from which the first term left out of the series of the entropy is below 1e-18
 
     def __post_init__(self) -> None:
-        self._store_parameters(rate=True)
+        super().__post_init__()
         if self.rate > self.most:
             raise ValueError(f"rate must be at most {self.most:g}, got {self.rate!r}")
 
@@ -180,9 +161,6 @@ class Poisson(Univariate):
     def _rate(self, tau: Tau) -> float:
         return math.exp(min(max(tau[0], math.log(TINY)), math.log(self.most)))
 
-    def _in_support(self, w: Array) -> NDArray[np.bool_]:
-        return _is_count(w)
-
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return (w,)
 
@@ -190,17 +168,12 @@ class Poisson(Univariate):
         logs: Array = -special.gammaln(w + 1)
         return logs
 
-    def _mean_log_base(self, tau: Tau) -> float:
-        """E log b = A(tau) - <tau, m> - entropy."""
-        rate = self._rate(tau)
-        return rate - rate * math.log(rate) - self._entropy(rate)
-
     def entropy(self, state: UnivariateState) -> float:
-        """-sum P log P: from a table, or for rates above 1e6 from a series; the relative error is about 1e-14."""
-        return self._entropy(self._rate(self.natural(state).tolist()))
+        """-sum P log P: from a table, or for rates above 1e6 from a series; the relative error is about 1e-14.
 
-    def _entropy(self, rate: float) -> float:
-        """The series is log(2 pi e rate) / 2 - 1/(12 rate) - 1/(24 rate^2) - ... (Evans and Boersma 1988)."""
+        The series is log(2 pi e rate) / 2 - 1/(12 rate) - 1/(24 rate^2) - ... (Evans and Boersma 1988).
+        """
+        rate = self._rate(self.natural(state).tolist())
         if rate <= self.series_from:
             return _table(rate, 1.0).entropy()
         return 0.5 * (math.log(2 * math.pi * rate) + 1) - (1 + 0.5 / rate) / (12 * rate)
@@ -213,9 +186,6 @@ class Poisson(Univariate):
 
     def _fisher(self, tau: Tau) -> list[list[float]]:
         return [[self._rate(tau)]]
-
-    def _moments(self, tau: Tau) -> tuple[float, float]:
-        return self._rate(tau), math.sqrt(self._rate(tau))
 
     def _middle(self, tau: Tau) -> tuple[float, float]:
         return float(round(self._rate(tau))), math.sqrt(self._rate(tau))
@@ -260,7 +230,7 @@ class PoissonPower(Univariate):
     sharpest: ClassVar[float] = 30.0  # the largest power log(1 + 1/rate): scores are white to 3% there
 
     def __post_init__(self) -> None:
-        self._store_parameters(rate=True, power=True)
+        super().__post_init__()
         if self.rate > self.most or self.power < self.least_power:
             wanted = f"rate must be at most {self.most:g} and power at least {self.least_power:g}"
             raise ValueError(f"{wanted}, got {self.rate!r} and {self.power!r}")
@@ -282,17 +252,8 @@ class PoissonPower(Univariate):
     def _rate(self, tau: Tau) -> float:
         return min(math.exp(min(max(tau[0] / tau[1], math.log(TINY)), math.log(self.most))), self.most)
 
-    def _in_support(self, w: Array) -> NDArray[np.bool_]:
-        return _is_count(w)
-
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return w, -special.gammaln(w + 1)
-
-    def _log_base(self, w: Array) -> Array:
-        return np.zeros(len(w))
-
-    def _mean_log_base(self, tau: Tau) -> float:
-        return 0.0
 
     def _table(self, tau: Tau) -> _Table:
         return _table(self._rate(tau), min(max(tau[1], self.least_power), LARGEST))
@@ -312,9 +273,6 @@ class PoissonPower(Univariate):
         centred = table.statistics - (table.statistics @ table.probabilities)[:, None]
         fisher: list[list[float]] = ((centred * table.probabilities) @ centred.T).tolist()
         return fisher
-
-    def _moments(self, tau: Tau) -> tuple[float, float]:
-        return self._expectation(tau)[0], math.sqrt(self._fisher(tau)[0][0])
 
     def entropy(self, state: UnivariateState) -> float:
         """-sum P log P."""

@@ -3,9 +3,9 @@
 First of one variable: log x - psi(x), x psi'(x) - 1 and the like, which the exponential families need.
 
 Then the multivariate gamma function Gamma_p(x) = pi^(p (p - 1) / 4) prod_i Gamma(x - i/2), i = 0 ... p - 1 (Muirhead
-1982, theorem 2.1.12). `digamma` and `trigamma` are the derivatives of its logarithm. A Wishart distribution needs how
-far these are from p log x and p / x: differences that vanish as x grows, up to x = 1e15. They are taken from the
-remainder of Stirling's formula,
+1982, theorem 2.1.12), and psi_p(x) = sum_i psi(x - i/2) and psi'_p(x), the derivatives of its logarithm. A Wishart
+distribution needs how far these are from p log x and p / x: differences that vanish as x grows, up to x = 1e15. They
+are taken from the remainder of Stirling's formula,
 mu(y) = log Gamma(y) - (y - 1/2) log y + y - log(2 pi) / 2 = sum_k B_2k / (2k (2k - 1) y^(2k - 1)), and its derivatives,
 so that nothing large is subtracted (series: Abramowitz and Stegun 1964, 6.1.40, 6.3.18, 6.4.12). In all of these, x is
 given by y = x - (p - 1)/2 > 0, the last and smallest x - i/2: a small y would be lost in x.
@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from esgroup import checks
 from esgroup.checks import Array
 from esgroup.lazy import Lazy
 
@@ -68,29 +67,7 @@ def _power_difference(coefficients: tuple[float, ...], x: float, y: float) -> fl
     return sum(-c * x**-k * math.expm1(-k * growth) for k, c in enumerate(coefficients, 1))
 
 
-# ---- derivatives of log Gamma_p -------------------------------------------------------------------------------------
-
-
-def digamma(x: float, p: int) -> float:
-    """psi_p(x) = sum_i psi(x - i/2), the derivative of log Gamma_p, for x > (p - 1)/2."""
-    return float(special.psi(_arguments(x, p)).sum())
-
-
-def trigamma(x: float, p: int) -> float:
-    """psi'_p(x) = sum_i psi'(x - i/2), the second derivative of log Gamma_p, for x > (p - 1)/2."""
-    return float(special.polygamma(1, _arguments(x, p)).sum())
-
-
-def _arguments(x: Any, p: Any) -> Array:
-    """x - i/2 for i = 0 ... p - 1."""
-    x, p = checks.real_number("x", x), checks.whole_number("p", p, least=1)
-    if not x > (p - 1) / 2:
-        raise ValueError(f"x must be greater than (p - 1)/2 = {(p - 1) / 2:g}, got {x!r}")
-    y: Array = x - np.arange(p) / 2
-    return y
-
-
-# ---- their distance from p log x and p / x --------------------------------------------------------------------------
+# ---- how far psi_p(x) and psi'_p(x) are from p log x and p / x -----------------------------------------------------
 
 
 def shapes(least: float, p: int) -> Array:
@@ -112,8 +89,7 @@ def remainder(y: Array, order: int) -> Array:
         direct = special.psi(near) - np.log(near) + 0.5 / near
     else:
         direct = special.polygamma(1, near) - 1 / near - 0.5 / near**2
-    values: Array = np.where(y < _SERIES_FROM, direct, series)
-    return values
+    return np.where(y < _SERIES_FROM, direct, series)
 
 
 def log_normaliser(least: float, p: int) -> float:
@@ -128,14 +104,14 @@ def log_normaliser(least: float, p: int) -> float:
 
 
 def digamma_gap(least: float, p: int) -> float:
-    """p log x - psi_p(x), about p (p + 1) / (4 x): with `digamma` itself it would be lost for large x."""
+    """p log x - psi_p(x), about p (p + 1) / (4 x): with psi_p itself it would be lost for large x."""
     y, i = shapes(least, p), np.arange(p)
     logs = np.log1p(i / (2 * y))  # log(x / y)
     return float((logs + 0.5 / y - remainder(y, 1)).sum())
 
 
 def trigamma_gap(least: float, p: int) -> float:
-    """D = psi'_p(x) - p / x, about p (p + 1) / (4 x^2): with `trigamma` itself it would be lost for large x."""
+    """D = psi'_p(x) - p / x, about p (p + 1) / (4 x^2): with psi'_p itself it would be lost for large x."""
     y, i = shapes(least, p), np.arange(p)
     return float((i / (2 * y[0] * y) + 0.5 / y**2 + remainder(y, 2)).sum())
 

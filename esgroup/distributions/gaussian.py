@@ -12,13 +12,12 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.base import Distribution, Samples, State, Step
-from esgroup.distributions.curvature import local_curvature
+from esgroup.distributions.base import Distribution, RowMap, Samples, State, Step, checked_parts
+from esgroup.distributions.curvature import local_hessian
 from esgroup.groups import Group, as_group, named
 
 Form = Literal["covariance", "precision"]
 Map = Literal["h", "exp", "linear"]
-RowMap = Callable[[Array, Array], Array]  # of a packed root and rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +63,7 @@ class Gaussian(Distribution):
     form: Form = "covariance"
 
     def __post_init__(self) -> None:
-        if self.form not in ("covariance", "precision"):
-            raise ValueError(f"form must be 'covariance' or 'precision', got {self.form!r}")
+        checks.one_of("form", self.form, "covariance", "precision")
         if self.sigma0 is not None and self.covariance is not None:
             raise ValueError("sigma0 or covariance must be given, not both")
         if self.sigma0 is not None:
@@ -295,7 +293,7 @@ class Gaussian(Distribution):
         g_covariance = checks.symmetric("g_covariance", g_covariance, self.dim)
         half = np.ascontiguousarray(self._pull(state.root, g_covariance).T)
         curvature = 2 * self._sign * self._pull(state.root, half)
-        m = self.group.project_dense((curvature + curvature.T) / 2)
+        m = self.group._project_dense((curvature + curvature.T) / 2)
         return Step(self._pull(state.root, g_mean[None])[0], m)
 
     def natural_gradient_hvp(
@@ -327,7 +325,9 @@ class Gaussian(Distribution):
         g_mean = checks.real_array("g_mean", g_mean, (self.dim,))
         if hessian_diagonal is not None:
             hessian_diagonal = checks.real_array("hessian_diagonal", hessian_diagonal, (self.dim,))
-        m = local_curvature(self.group, state.root, hvp, hessian_diagonal, precision=self.form == "precision")
+        precision = self.form == "precision"
+        rows, diagonal = local_hessian(self.group, state.root, hvp, hessian_diagonal, precision=precision)
+        m = self.group._project_columns(np.ascontiguousarray(rows.T), diagonal)
         m -= 0.5 * checks.real_number("entropy_weight", entropy_weight) * self.group._local_identity()
         return Step(self._pull(state.root, g_mean[None])[0], self._sign * m)
 
@@ -348,9 +348,7 @@ class Gaussian(Distribution):
             singular, h and Exp cannot.
         """
         state, group = self._checked(state), self.group
-        checks.instance("step", step, Step)
-        delta = checks.real_array("step.delta", step.delta, (self.dim,))
-        m = checks.real_array("step.m", step.m, (group.size,))
+        delta, m = checked_parts("step", step, Step, (self.dim,), (group.size,))
         if map == "h":
             root = group._product_h(state.root, m)
         elif map == "exp":

@@ -89,8 +89,8 @@ class MatrixGaussian(Distribution):
     def __post_init__(self) -> None:
         mean = _matrix("mean", self.mean)
         self._store("mean", checks.read_only(mean.copy()))
-        self._store("rows", _side("rows", self.rows, mean.shape[0]))
-        self._store("cols", _side("cols", self.cols, mean.shape[1]))
+        self._store("rows", as_group(self.rows, mean.shape[0], name="rows"))
+        self._store("cols", as_group(self.cols, mean.shape[1], name="cols"))
         checks.store_flag(self, "exact")
         if self.sigma0 is not None:
             self._store("sigma0", checks.real_number("sigma0", self.sigma0, positive=True))
@@ -139,18 +139,19 @@ class MatrixGaussian(Distribution):
         if self.form == "precision":
             other, state = self.converted(state)
             return other.covariances(state)
-        r, c = self._dense_roots(self._checked(state).root)
+        r, c = (side._dense(root) for side, root in zip(self.sides, self.side_roots(state), strict=True))
         row, column = r @ r.T, c @ c.T
         size = float(np.trace(column)) / len(column)
         return row * size, column / size
 
-    def _dense_roots(self, root: Array) -> tuple[Array, Array]:
-        (rows, cols), one = self.sides, np.eye(1)
+    def side_roots(self, state: State) -> tuple[Array, Array]:
+        """The packed square roots of the rows and of the columns."""
+        root, (rows, cols) = self.vector._checked(self._flat(state)).root, self.sides
         if self.group is rows:
-            return rows._dense(root), one
+            return root, np.ones(1)
         if self.group is cols:
-            return one, cols._dense(root)
-        return rows._dense(root[: rows.size]), cols._dense(root[rows.size :])
+            return np.ones(1), root
+        return root[: rows.size], root[rows.size :]
 
     def converted(self, state: State) -> tuple[Self, State]:
         """The same distribution in the other form, whose roots lie in the transposed groups."""
@@ -228,13 +229,8 @@ class MatrixGaussian(Distribution):
     # ---- matrices and vectors -----------------------------------------------------------------------------------
 
     def _flat(self, state: State) -> State:
-        state = self._checked(state)
-        return State(state.mean.ravel(), state.root)
-
-    def _checked(self, state: State) -> State:
         checks.instance("state", state, State)
-        mean = checks.real_array("state.mean", state.mean, self.shape)
-        return State(mean, checks.real_array("state.root", state.root, (self.group.size,)))
+        return State(checks.real_array("state.mean", state.mean, self.shape).ravel(), state.root)
 
     def _shaped(self, state: State) -> State:
         return State(state.mean.reshape(self.shape), state.root)
@@ -271,11 +267,3 @@ def _shape(value: Any) -> tuple[int, ...]:
         return np.shape(value)
     except ValueError:  # rows of unequal length: the next check reports them
         return 0, 0
-
-
-def _side(name: str, structure: Group | str, size: int) -> Group:
-    if not isinstance(structure, Group | str):
-        raise TypeError(f"{name} must be a group or a spelling such as 'full', got {structure!r}")
-    if isinstance(structure, Group) and structure.dim != size:
-        raise ValueError(f"{name} must have dimension {size} to match the mean, got {structure}")
-    return as_group(structure, size)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.base import Distribution, State, Step
+from esgroup.distributions.base import Distribution, State, Step, checked_parts
 from esgroup.distributions.gaussian import Gaussian, Map
 from esgroup.groups import Group, as_group
 from esgroup.lazy import Lazy
@@ -157,8 +157,28 @@ class Mixture(Distribution):
         >>> Mixture.spread(5, bounds=[(0, 1), (-2, 2)], rng=0).count
         5
         """
-        components = _spread_components(count, bounds, mean, sigma0, structure, np.random.default_rng(rng))
-        return cls(components, learn_weights=learn_weights)
+        count, generator = checks.whole_number("count", count, least=1), np.random.default_rng(rng)
+        if (bounds is None) == (mean is None):
+            raise ValueError(f"either bounds or mean (with sigma0) must be given, got {bounds=!r} and {mean=!r}")
+        if bounds is None:
+            centre = checks.real_array("mean", mean, (None,))
+            stds = np.full(len(centre), checks.real_number("sigma0", sigma0, positive=True))
+            shares = np.clip(_even_points(count, len(centre), generator), 1e-12, 1 - 1e-12)
+            means = centre + stds * special.ndtri(shares)  # quantiles of N(0, 1)
+        else:
+            if sigma0 is not None:
+                raise ValueError(f"sigma0 must be left out if bounds are given, which set the scale, got {sigma0!r}")
+            box = box_of("bounds", bounds)
+            low, width = box[:, 0], box[:, 1] - box[:, 0]
+            stds = width / np.sqrt(12)  # of the uniform distribution
+            means = low + width * _even_points(count, len(box), generator)
+        share = stds * count ** (-1 / len(stds))
+        group = as_group(structure, len(stds))
+        if np.all(share == share[0]):
+            scale: dict[str, Any] = {"sigma0": float(share[0])}
+        else:
+            scale = {"covariance": np.diag(share**2)}
+        return cls(tuple(Gaussian(group, point, **scale) for point in means), learn_weights=learn_weights)
 
     def _compared(self) -> tuple[Any, ...]:
         """Equal weights are the same whether they were given or left out."""
@@ -207,8 +227,7 @@ class Mixture(Distribution):
 
     def mean(self, state: MixtureState) -> Array:
         """sum_k pi_k mean_k."""
-        mean: Array = self.mixing_weights(state) @ state.means
-        return mean
+        return self.mixing_weights(state) @ state.means
 
     def dense_covariance(self, state: MixtureState) -> Array:
         """sum_k pi_k (Sigma_k + d_k d_k^T) with d_k = mean_k - mean."""
@@ -290,10 +309,8 @@ class Mixture(Distribution):
 
     def move(self, state: MixtureState, step: MixtureStep, map: Map = "h") -> MixtureState:
         """The parameters after a step: each component by `Gaussian.move`, the logits by addition."""
-        checks.instance("step", step, MixtureStep)
-        deltas = checks.real_array("step.deltas", step.deltas, (self.count, self.dim))
-        ms = checks.real_array("step.ms", step.ms, (self._cuts[-1],))
-        logits = checks.real_array("step.logits", step.logits, (self.count - 1,))
+        shapes = (self.count, self.dim), (self._cuts[-1],), (self.count - 1,)
+        deltas, ms, logits = checked_parts("step", step, MixtureStep, *shapes)
         moved = [
             gaussian.move(own, Step(deltas[k], self._part(ms, k)), map)
             for k, (gaussian, own) in enumerate(zip(self.components, self.component_states(state), strict=True))
@@ -310,10 +327,8 @@ class Mixture(Distribution):
         return packed[self._cuts[k] : self._cuts[k + 1]]
 
     def _checked(self, state: MixtureState) -> MixtureState:
-        checks.instance("state", state, MixtureState)
-        means = checks.real_array("state.means", state.means, (self.count, self.dim))
-        roots = checks.real_array("state.roots", state.roots, (self._cuts[-1],))
-        return MixtureState(means, roots, checks.real_array("state.log_weights", state.log_weights, (self.count,)))
+        shapes = (self.count, self.dim), (self._cuts[-1],), (self.count,)
+        return MixtureState(*checked_parts("state", state, MixtureState, *shapes))
 
 
 def _checked_components(components: Any) -> tuple[Gaussian, ...]:
@@ -342,33 +357,6 @@ def _checked_weights(weights: Any, count: int) -> Array:
 # ---- where components start ---------------------------------------------------------------------------------------
 
 
-def _spread_components(
-    count: Any, bounds: Any, mean: Any, sigma0: Any, structure: Group | str, rng: np.random.Generator
-) -> tuple[Gaussian, ...]:
-    """The components of `Mixture.spread`."""
-    count = checks.whole_number("count", count, least=1)
-    if (bounds is None) == (mean is None):
-        raise ValueError(f"either bounds or mean (with sigma0) must be given, got {bounds=!r} and {mean=!r}")
-    if bounds is None:
-        centre = checks.real_array("mean", mean, (None,))
-        stds = np.full(len(centre), checks.real_number("sigma0", sigma0, positive=True))
-        shares = np.clip(_even_points(count, len(centre), rng), 1e-12, 1 - 1e-12)
-        means = centre + stds * special.ndtri(shares)  # quantiles of N(0, 1)
-    else:
-        if sigma0 is not None:
-            raise ValueError(f"sigma0 must be left out if bounds are given, which set the scale, got {sigma0!r}")
-        box = box_of("bounds", bounds)
-        low, width = box[:, 0], box[:, 1] - box[:, 0]
-        stds = width / np.sqrt(12)  # of the uniform distribution
-        means = low + width * _even_points(count, len(box), rng)
-    share = stds * count ** (-1 / len(stds))
-    group = as_group(structure, len(stds))
-    if np.all(share == share[0]):
-        return tuple(Gaussian(group, point, sigma0=float(share[0])) for point in means)
-    covariance = np.diag(share**2)
-    return tuple(Gaussian(group, point, covariance=covariance) for point in means)
-
-
 def box_of(name: str, bounds: Any, dim: int | None = None) -> Array:
     """Check pairs (lower, upper) with lower < upper; returns a read-only (dim, 2) array."""
     box: Array = np.array(checks.real_array(name, bounds, (dim, 2)))
@@ -390,5 +378,4 @@ def _even_points(count: int, dim: int, rng: np.random.Generator) -> Array:
     for _ in range(60):  # the slope of this map is below 1/2 at phi
         phi = (1 + phi) ** (1 / (dim + 1))
     steps = phi ** -np.arange(1.0, dim + 1)
-    points: Array = (rng.random(dim) + np.arange(count)[:, None] * steps) % 1.0
-    return points
+    return (rng.random(dim) + np.arange(count)[:, None] * steps) % 1.0

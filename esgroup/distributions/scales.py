@@ -57,32 +57,11 @@ class Exponential(_Rate):
     rate: float = 1.0
     support: ClassVar[str] = "at least 0"
 
-    def __post_init__(self) -> None:
-        self._store_parameters(rate=True)
-
-    def _natural(self) -> tuple[float, ...]:
-        return (self.rate,)
-
-    def _usual(self, tau: Tau) -> dict[str, float]:
-        return {"rate": tau[0]}
-
-    def _in_support(self, w: Array) -> NDArray[np.bool_]:
-        return w >= 0
-
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return (-w,)
 
-    def _log_base(self, w: Array) -> Array:
-        return np.zeros(len(w))
-
-    def _mean_log_base(self, tau: Tau) -> float:
-        return 0.0
-
     def _moments(self, tau: Tau) -> tuple[float, float]:
         return 1 / tau[0], 1 / tau[0]
-
-    def _distance(self, tau: Tau) -> float:
-        return self._moments(tau)[0]
 
     def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
         return rng.standard_exponential(n) / tau[0]
@@ -112,15 +91,6 @@ class Pareto(_Rate):
     alpha: float = 1.0
     scale: float = 1.0
     support: ClassVar[str] = "at least `scale`"
-
-    def __post_init__(self) -> None:
-        self._store_parameters(scale=True, alpha=True)
-
-    def _natural(self) -> tuple[float, ...]:
-        return (self.alpha,)
-
-    def _usual(self, tau: Tau) -> dict[str, float]:
-        return {"alpha": tau[0]}
 
     def _in_support(self, w: Array) -> NDArray[np.bool_]:
         return w >= self.scale
@@ -180,7 +150,7 @@ class Weibull(_Rate):
     most_shape: ClassVar[float] = 1e12  # at which w^k is accurate to four digits
 
     def __post_init__(self) -> None:
-        self._store_parameters(scale=True, shape=True)
+        super().__post_init__()
         if not self.least_shape <= self.shape <= self.most_shape:
             raise ValueError(f"shape must be from {self.least_shape:g} to {self.most_shape:g}, got {self.shape!r}")
 
@@ -192,9 +162,6 @@ class Weibull(_Rate):
 
     def _log_scale(self, tau: Tau) -> float:
         return -math.log(tau[0]) / self.shape
-
-    def _in_support(self, w: Array) -> NDArray[np.bool_]:
-        return w > 0
 
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return (-np.exp(np.minimum(self.shape * np.log(w), math.log(HUGE))),)
@@ -214,9 +181,6 @@ class Weibull(_Rate):
     def _confined(self, tau: Array, margin: float) -> Array:
         most = min(LARGEST, 1e280 ** min(self.shape, 1.0))  # for shapes below 1/2 the moments must not overflow either
         return np.clip(tau, 1 / most, most)
-
-    def _distance(self, tau: Tau) -> float:
-        return self._moments(tau)[0]
 
     def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
         logs = (np.log(np.maximum(rng.standard_exponential(n), TINY)) - math.log(tau[0])) / self.shape
@@ -248,10 +212,9 @@ class Laplace(_Rate):
 
     scale: float = 1.0
     location: float = 0.0
+    of_any_sign: ClassVar[tuple[str, ...]] = ("location",)
+    log_base: ClassVar[float] = -math.log(2)
     support: ClassVar[str] = "finite"
-
-    def __post_init__(self) -> None:
-        self._store_parameters(scale=True, location=False)
 
     def _natural(self) -> tuple[float, ...]:
         return (1 / self.scale,)
@@ -259,17 +222,8 @@ class Laplace(_Rate):
     def _usual(self, tau: Tau) -> dict[str, float]:
         return {"scale": 1 / tau[0]}
 
-    def _in_support(self, w: Array) -> NDArray[np.bool_]:
-        return np.isfinite(w)
-
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         return (-np.abs(w - self.location),)
-
-    def _log_base(self, w: Array) -> Array:
-        return np.full(len(w), -math.log(2))
-
-    def _mean_log_base(self, tau: Tau) -> float:
-        return -math.log(2)
 
     def _moments(self, tau: Tau) -> tuple[float, float]:
         return self.location, math.sqrt(2) / tau[0]

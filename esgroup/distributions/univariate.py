@@ -9,9 +9,10 @@ Family Distributions", which only has positive ones). Natural gradients in lambd
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -25,6 +26,16 @@ Tau = Sequence[float]
 TINY, HUGE = 1e-300, 1e300  # the range of numbers that are drawn
 BELOW_ONE = 1 - 2.0**-53  # the largest float64 less than 1
 SMALLEST, LARGEST = 1e-140, 1e140  # the range of natural parameters with a sign in a search: their squares stay finite
+
+# what a number must be, and whether it is
+_SUPPORTS: dict[str, Callable[[Array], NDArray[np.bool_]]] = {
+    "finite": np.isfinite,
+    "positive": lambda w: w > 0,
+    "at least 0": lambda w: w >= 0,
+    "between 0 and 1 and neither of them": lambda w: (w > 0) & (w < 1),
+    "0 or 1": lambda w: np.isin(w, (0, 1)),
+    "whole numbers from 0 up": lambda w: (w >= 0) & (w == np.floor(w)),
+}
 
 
 class UnivariateState(NamedTuple):
@@ -69,33 +80,15 @@ class Univariate(ABC):
     """
 
     signs: ClassVar[tuple[Sign, ...]]  # signs of the natural parameters
-    support: ClassVar[str]  # what a number must be, for messages
+    support: ClassVar[str]  # what a number must be, for messages; one of `_SUPPORTS` unless `_in_support` is replaced
+    log_base: ClassVar[float] = 0.0  # log b of a constant b
+    of_any_sign: ClassVar[tuple[str, ...]] = ()  # usual parameters that need not be positive
 
     # ---- must: a family in formulas of tau, a tuple of numbers ---------------------------------------------------
 
     @abstractmethod
-    def _natural(self) -> tuple[float, ...]:
-        """Natural parameters from the usual ones."""
-
-    @abstractmethod
-    def _usual(self, tau: Tau) -> dict[str, float]:
-        """The usual parameters from the natural ones, by name."""
-
-    @abstractmethod
-    def _in_support(self, w: Array) -> NDArray[np.bool_]:
-        """Whether each number is in the support."""
-
-    @abstractmethod
     def _statistics(self, w: Array) -> tuple[Array, ...]:
         """T(w), one array for each natural parameter."""
-
-    @abstractmethod
-    def _log_base(self, w: Array) -> Array:
-        """log b(w)."""
-
-    @abstractmethod
-    def _mean_log_base(self, tau: Tau) -> float:
-        """E log b(w)."""
 
     @abstractmethod
     def _log_partition(self, tau: Tau) -> float:
@@ -110,12 +103,34 @@ class Univariate(ABC):
         """Hess A(tau)."""
 
     @abstractmethod
-    def _moments(self, tau: Tau) -> tuple[float, float]:
-        """Mean and standard deviation of w, infinite where they do not exist."""
-
-    @abstractmethod
     def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
         """Draw n independent numbers."""
+
+    # ---- may: right where the first fields are tau, b is constant and T_1 is w ---------------------------------
+
+    def _natural(self) -> tuple[float, ...]:
+        """Natural parameters from the usual ones."""
+        return tuple(getattr(self, name) for name in self._names[: self.size])
+
+    def _usual(self, tau: Tau) -> dict[str, float]:
+        """The usual parameters from the natural ones, by name."""
+        return dict(zip(self._names, tau, strict=False))
+
+    def _in_support(self, w: Array) -> NDArray[np.bool_]:
+        """Whether each number is in the support."""
+        return _SUPPORTS[self.support](w)
+
+    def _log_base(self, w: Array) -> Array:
+        """log b(w)."""
+        return np.full(len(w), self.log_base)
+
+    def _mean_log_base(self, tau: Tau) -> float:
+        """E log b(w), for `entropy` as it stands."""
+        return self.log_base
+
+    def _moments(self, tau: Tau) -> tuple[float, float]:
+        """Mean and standard deviation of w, infinite where they do not exist."""
+        return self._expectation(tau)[0], math.sqrt(self._fisher(tau)[0][0])
 
     # ---- may: what a search needs ------------------------------------------------------------------------------
 
@@ -142,25 +157,29 @@ class Univariate(ABC):
         Between 0 and infinity no distance from 0 is small in itself: a distribution that moves from 1 to 1e-13 is
         narrower than before, but has not contracted to a point.
         """
-        return 1.0
+        return self._moments(tau)[0] if self.support in ("positive", "at least 0") else 1.0
 
     # ---- parameters --------------------------------------------------------------------------------------------
 
-    def _store_parameters(self, **wanted: bool) -> None:
-        """Store the named fields as floats, after a check that those marked True are positive."""
-        for name, positive in wanted.items():
-            object.__setattr__(self, name, checks.real_number(name, getattr(self, name), positive=positive))
-        tau = np.array([t for t, sign in zip(self._safe_natural(), self.signs, strict=True) if sign != "free"])
+    def __post_init__(self) -> None:
+        """Store the usual parameters as floats, after a check that they are positive, but for those of any sign."""
+        for name in self._names:
+            number = checks.real_number(name, getattr(self, name), positive=name not in self.of_any_sign)
+            object.__setattr__(self, name, number)
+        try:
+            found = self._natural()
+        except (OverflowError, ZeroDivisionError):
+            found = (np.inf,) * self.size
+        tau = np.array([t for t, sign in zip(found, self.signs, strict=True) if sign != "free"])
         least, most = SMALLEST / 1e10, LARGEST * 1e10  # so that a search can start where another ended, rounded
         if not (np.abs(tau) >= least).all() or not (np.abs(tau) <= most).all():
-            wanted_text = f"natural parameters between {least:g} and {most:g}: choose other units"
-            raise ValueError(f"{', '.join(wanted)} must lead to {wanted_text}, got {self}")
+            wanted = f"natural parameters between {least:g} and {most:g}: choose other units"
+            raise ValueError(f"{', '.join(self._names)} must lead to {wanted}, got {self}")
 
-    def _safe_natural(self) -> tuple[float, ...]:
-        try:
-            return self._natural()
-        except (OverflowError, ZeroDivisionError):
-            return (np.inf,) * len(self.signs)
+    @property
+    def _names(self) -> list[str]:
+        """Names of the usual parameters."""
+        return [field.name for field in fields(self)]  # type: ignore[arg-type]  # a dataclass
 
     @property
     def size(self) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions import gamma_functions
-from esgroup.distributions.base import Distribution
+from esgroup.distributions.base import Distribution, RowMap, checked_parts
 from esgroup.groups import Group, as_group
 
 
@@ -173,10 +173,7 @@ class Wishart(Distribution):
     def local(self, state: WishartState, points: Any) -> Array:
         """Lower triangular F with F F^T = B^T W B of one point or of several, for points that were not sampled."""
         state, w = self._checked(state), self._points(points)
-        half = self.group._apply_transposed(state.root, w.reshape(-1, self.dim)).reshape(-1, *self.shape)  # W B
-        rows = np.ascontiguousarray(half.swapaxes(1, 2)).reshape(-1, self.dim)
-        z = self.group._apply_transposed(state.root, rows).reshape(w.shape)
-        return checks.positive_roots("points", (z + z.swapaxes(-1, -2)) / 2)
+        return checks.positive_roots("points", self._on_both_sides(self.group._apply_transposed, state, w))
 
     def log_density(self, state: WishartState, points: Any) -> Array:
         """log q(W) of one point or of several.
@@ -246,9 +243,9 @@ class Wishart(Distribution):
         if len(f) == 0:
             raise ValueError("factors must have at least one sample, got none")
         n = self.dof_of(state)
-        k = self._pulled(state, checks.symmetric_part(g))
+        k = self._on_both_sides(self.group._solve, state, checks.symmetric_part(g))
         product = f @ (f.swapaxes(1, 2) @ k)  # Z K
-        m = self._projected(checks.symmetric_part(2 * product.mean(axis=0))) / -n
+        m = self.group._project_dense(checks.symmetric_part(2 * product.mean(axis=0))) / -n
         slope = 2 * float(np.vdot(k @ f, self._factor_slopes(state, f))) / len(f)
         return WishartStep(np.array(2 * slope / self._dof_fisher(state) * _sigmoid(state)), m)
 
@@ -260,17 +257,14 @@ class Wishart(Distribution):
         """
         state = self._checked(state)
         g = checks.symmetric("gradient", gradient, self.dim)
-        m = self._projected(2 * self._pulled(state, g[None])[0]) / -self.dof_of(state)
+        m = self.group._project_dense(2 * self._on_both_sides(self.group._solve, state, g)) / -self.dof_of(state)
         return WishartStep(np.array(0.0), m)
 
-    def _pulled(self, state: WishartState, g: Array) -> Array:
-        """B^-1 G B^-T of symmetric matrices."""
-        half = self.group._solve(state.root, g.reshape(-1, self.dim)).reshape(g.shape)  # G B^-T
-        rows = np.ascontiguousarray(half.swapaxes(1, 2)).reshape(-1, self.dim)
-        return checks.symmetric_part(self.group._solve(state.root, rows).reshape(g.shape))
-
-    def _projected(self, matrix: Array) -> Array:
-        return self.group._project_columns(np.ascontiguousarray(matrix[:, self.group.hub]), np.diagonal(matrix).copy())
+    def _on_both_sides(self, hook: RowMap, state: WishartState, matrices: Array) -> Array:
+        """H X H^T of symmetric matrices X, for the H = B^T or B^-1 by which the group's hook maps rows."""
+        half = hook(state.root, matrices.reshape(-1, self.dim)).reshape(matrices.shape)  # X H^T
+        rows = np.ascontiguousarray(half.swapaxes(-1, -2)).reshape(-1, self.dim)
+        return checks.symmetric_part(hook(state.root, rows).reshape(matrices.shape))
 
     def _factor_slopes(self, state: WishartState, f: Array) -> Array:
         """dF/dn at fixed probabilities of the entries of sqrt(n) F."""
@@ -292,22 +286,18 @@ class Wishart(Distribution):
     def move(self, state: WishartState, step: WishartStep, map: Literal["h", "exp"] = "h") -> WishartState:
         """The parameters after a step: b + delta and B h(M), or B Exp(M) for map="exp"."""
         state, group = self._checked(state), self.group
-        checks.instance("step", step, WishartStep)
-        delta = checks.real_array("step.delta", step.delta, ())
-        m = checks.real_array("step.m", step.m, (group.size,))
-        if map not in ("h", "exp"):
-            raise ValueError(f"map must be 'h' or 'exp', got {map!r}")
+        delta, m = checked_parts("step", step, WishartStep, (), (group.size,))
+        checks.one_of("map", map, "h", "exp")
         root = group._product_h(state.root, m) if map == "h" else group._product(state.root, group._exp(m))
         return WishartState(np.asarray(state.b + delta), root)
 
     # ---- checks -------------------------------------------------------------------------------------------------
 
     def _checked(self, state: WishartState) -> WishartState:
-        checks.instance("state", state, WishartState)
-        b = checks.real_array("state.b", state.b, ())
+        b, root = checked_parts("state", state, WishartState, (), (self.group.size,))
         if not b > -700:  # below, the degrees of freedom are p - 1 to the last bit
             raise ValueError(f"state.b must be greater than -700, got {float(b):g}")
-        return WishartState(b, checks.real_array("state.root", state.root, (self.group.size,)))
+        return WishartState(b, root)
 
     def _factors(self, factors: Any) -> Array:
         f = checks.real_array("factors", factors, (None, *self.shape))

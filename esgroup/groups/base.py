@@ -19,7 +19,38 @@ from esgroup.groups.hooks import Hooks
 from esgroup.groups.linalg import SingularElementError
 
 
-class Group(Hooks):
+class FromFields:
+    """Base of frozen dataclasses some of whose fields are arrays; those with eq=False are compared here.
+
+    Two of them are equal if they are of one class and all fields agree, arrays entry by entry.
+    """
+
+    def _fields(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, field.name) for field in dataclasses.fields(self))  # type: ignore[arg-type]
+
+    def _compared(self) -> tuple[Any, ...]:
+        """What decides whether two objects are equal: all fields, unless a subclass says otherwise."""
+        return self._fields()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return all(map(_are_equal, self._compared(), other._compared()))
+
+    def __hash__(self) -> int:
+        return hash(tuple(part.shape if isinstance(part, np.ndarray) else part for part in self._compared()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._fields()  # through the constructor: a plain pickle would not keep arrays read-only
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return type(one) is type(other) and np.array_equal(one, other)
+    return bool(one == other)
+
+
+class Group(FromFields, Hooks):
     """Invertible matrices of one structure, closed under products and inverses.
 
     A new group derives from this class and provides the hooks under "must" in hooks.py. In the methods below `a` and
@@ -48,10 +79,6 @@ class Group(Hooks):
     >>> group.apply(double, [1.0, 2.0, 3.0])
     array([2., 4., 6.])
     """
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # from its fields, through the constructor: a plain pickle would not keep arrays read-only
-        return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(self))  # type: ignore[arg-type]
 
     # ---- group operations -------------------------------------------------------------------------------------------
 
@@ -140,8 +167,7 @@ class Group(Hooks):
 
     def project_dense(self, matrix: Any) -> Array:
         """Return C (.) kappa(G) of a dense symmetric matrix G of shape (dim, dim); otherwise as `project`."""
-        matrix = checks.symmetric("matrix", matrix, self.dim)
-        return self._project_columns(np.ascontiguousarray(matrix[:, self.hub]), np.diagonal(matrix).copy())
+        return self._project_dense(checks.symmetric("matrix", matrix, self.dim))
 
     def h(self, m: Any) -> Array:
         """Return h(M) = I + M + M^2/2, which is in the group and has a positive determinant (paper, section 4)."""
@@ -254,12 +280,3 @@ class Group(Hooks):
     def _on_rows(self, hook: Callable[[Array, Array], Array], a: Any, x: Any) -> Array:
         a, x = self._element("a", a), checks.points("x", x, self.dim)
         return hook(a, x.reshape(-1, self.dim)).reshape(x.shape)
-
-
-def part_of(name: str, group: Any) -> Group:
-    """Return a group from which another one is made: TypeError if it is none, ValueError if it follows a search."""
-    if not isinstance(group, Group):
-        raise TypeError(f"{name} must be a group, got {group!r}")
-    if group.follows:
-        raise ValueError(f"{name} must be a group with a projection, got {group}, whose directions follow a search")
-    return group

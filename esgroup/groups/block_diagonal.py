@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.groups.base import Group, part_of
+from esgroup.groups.base import Group
+from esgroup.groups.composed import Composed, part_of
 
 
 @dataclass(frozen=True)
-class BlockDiagonal(Group):
+class BlockDiagonal(Composed):
     """Blocks on the diagonal, each in a group of its own: coordinates that form independent parts.
 
         [[A1,  0],
@@ -49,70 +50,25 @@ class BlockDiagonal(Group):
     def dim(self) -> int:  # type: ignore[override]
         return sum(g.dim for g in self.groups)
 
-    @cached_property
-    def size(self) -> int:
-        return sum(g.size for g in self.groups)
-
     @property
-    def dof(self) -> int:
-        return sum(g.dof for g in self.groups)
-
-    @property
-    def gathered(self) -> int:
-        return max(g.gathered for g in self.groups)
+    def parts(self) -> tuple[Group, ...]:
+        return self.groups
 
     @property
     def transposed(self) -> BlockDiagonal:
         return BlockDiagonal(tuple(g.transposed for g in self.groups))
 
     @cached_property
-    def _cuts(self) -> NDArray[np.int64]:
-        return np.cumsum([g.size for g in self.groups])[:-1]
-
-    @cached_property
     def _starts(self) -> list[int]:
         """First coordinate of each block, followed by dim."""
         return [0, *np.cumsum([g.dim for g in self.groups]).tolist()]
 
-    def blocks(self, a: Array) -> list[Array]:
-        """Return the packed blocks of an element, as views."""
-        return np.split(a, self._cuts)
-
     def _columns(self, x: Array) -> list[Array]:
         return [np.ascontiguousarray(x[:, i:j]) for i, j in zip(self._starts, self._starts[1:], strict=False)]
 
-    def _each(self, hook: str, *elements: Array) -> Array:
-        """Call a hook that maps packed elements to a packed element on every block; concatenate the results."""
-        parts = zip(self.groups, *(self.blocks(a) for a in elements), strict=True)
-        return np.concatenate([getattr(g, hook)(*block) for g, *block in parts])
-
-    def _on_columns(self, hook: str, a: Array, x: Array) -> Array:
+    def _act(self, hook: str, a: Array, x: Array) -> Array:
         parts = zip(self.groups, self.blocks(a), self._columns(x), strict=True)
         return np.concatenate([getattr(g, hook)(block, column) for g, block, column in parts], axis=1)
-
-    def _identity(self) -> Array:
-        return self._each("_identity")
-
-    def _local_identity(self) -> Array:
-        return self._each("_local_identity")
-
-    def _product(self, a: Array, b: Array) -> Array:
-        return self._each("_product", a, b)
-
-    def _inverse(self, a: Array) -> Array:
-        return self._each("_inverse", a)
-
-    def _transpose(self, a: Array) -> Array:
-        return self._each("_transpose", a)
-
-    def _h(self, m: Array) -> Array:
-        return self._each("_h", m)
-
-    def _exp(self, m: Array) -> Array:
-        return self._each("_exp", m)
-
-    def _product_h(self, a: Array, m: Array) -> Array:
-        return self._each("_product_h", a, m)
 
     def _product_h_samples(
         self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
@@ -123,36 +79,8 @@ class BlockDiagonal(Group):
         moved = [g._product_h_samples(block, x, weights, shift, y, None) for g, block, x, y in parts]
         return np.concatenate(moved, out=out)
 
-    @cached_property
-    def uses_images(self) -> bool:  # type: ignore[override]
-        return any(g.uses_images for g in self.groups)
-
-    def _apply(self, a: Array, x: Array) -> Array:
-        return self._on_columns("_apply", a, x)
-
-    def _apply_transposed(self, a: Array, x: Array) -> Array:
-        return self._on_columns("_apply_transposed", a, x)
-
-    def _solve(self, a: Array, x: Array) -> Array:
-        return self._on_columns("_solve", a, x)
-
-    def _solve_transposed(self, a: Array, x: Array) -> Array:
-        return self._on_columns("_solve_transposed", a, x)
-
-    def _scale(self, a: Array, factor: float) -> Array:
-        return np.concatenate([g._scale(b, factor) for g, b in zip(self.groups, self.blocks(a), strict=True)])
-
     def _squared_row_norms(self, a: Array) -> Array:
         return self._each("_squared_row_norms", a)
-
-    def _squared_norm(self, a: Array) -> float:
-        return sum(g._squared_norm(b) for g, b in zip(self.groups, self.blocks(a), strict=True))
-
-    def _squared_local_norm(self, m: Array) -> float:
-        return sum(g._squared_local_norm(b) for g, b in zip(self.groups, self.blocks(m), strict=True))
-
-    def _log_abs_det(self, a: Array) -> float:
-        return sum(g._log_abs_det(b) for g, b in zip(self.groups, self.blocks(a), strict=True))
 
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
         lefts = self._columns(left)
@@ -180,14 +108,12 @@ class BlockDiagonal(Group):
             out[i : i + g.dim, i : i + g.dim] = g._dense_local(block)
         return out
 
-    def _own_blocks(self, matrix: Array) -> list[Array]:
-        cuts = zip(self._starts, self._starts[1:], strict=False)
-        return [np.ascontiguousarray(matrix[i:j, i:j]) for i, j in cuts]
+    def _of_blocks(self, hook: str, matrix: Array) -> Array:
+        parts = zip(self.groups, self._starts, self._starts[1:], strict=False)
+        return np.concatenate([getattr(g, hook)(np.ascontiguousarray(matrix[i:j, i:j])) for g, i, j in parts])
 
     def _from_dense(self, matrix: Array) -> Array:
-        parts = zip(self.groups, self._own_blocks(matrix), strict=True)
-        return np.concatenate([g._from_dense(block) for g, block in parts])
+        return self._of_blocks("_from_dense", matrix)
 
     def _from_covariance(self, covariance: Array) -> Array:
-        parts = zip(self.groups, self._own_blocks(covariance), strict=True)
-        return np.concatenate([g._from_covariance(block) for g, block in parts])
+        return self._of_blocks("_from_covariance", covariance)

@@ -128,7 +128,7 @@ class Circulant(fourier.BlockColumn):
 
         tr((A A^T)^-1 Sigma) depends on Sigma by these averages only, so that A A^T = circ(T) at the minimum.
         """
-        averages = 2 * self._project_columns(covariance, np.diagonal(covariance))
+        averages = 2 * self._project_dense(covariance)
         roots = np.linalg.cholesky(self._spectrum(averages))
         return fourier.series(roots, self.count).ravel()
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.groups.base import Group, part_of
+from esgroup.groups.base import Group
+from esgroup.groups.composed import Composed, part_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Conjugate(Group):
+class Conjugate(Composed):
     """Q A' Q^T with A' in `group` and a fixed orthogonal Q: the same structure in rotated or reordered coordinates.
 
     An element is packed as A'. Since Q is orthogonal, the Fisher matrix keeps its form,
@@ -48,12 +49,6 @@ class Conjugate(Group):
         by = _orthogonal(self.by, self.group.dim) if by.ndim == 2 else _permutation(by, self.group.dim)
         object.__setattr__(self, "by", checks.read_only(by))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Conjugate) and self.group == other.group and np.array_equal(self.by, other.by)
-
-    def __hash__(self) -> int:
-        return hash((self.group, self.by.tobytes()))
-
     def __repr__(self) -> str:
         kind = "permutation" if self._permutes else "orthogonal matrix"
         return f"Conjugate({self.group!r}, by {kind})"
@@ -67,16 +62,8 @@ class Conjugate(Group):
         return self.group.dim
 
     @property
-    def size(self) -> int:
-        return self.group.size
-
-    @property
-    def dof(self) -> int:
-        return self.group.dof
-
-    @property
-    def gathered(self) -> int:
-        return self.group.gathered
+    def parts(self) -> tuple[Group, ...]:
+        return (self.group,)
 
     @property
     def transposed(self) -> Conjugate:
@@ -98,45 +85,8 @@ class Conjugate(Group):
         """Q^T X Q."""
         return np.ascontiguousarray(self._inward(np.ascontiguousarray(self._inward(matrix).T)).T)
 
-    def _both_outward(self, matrix: Array) -> Array:
-        """Q X Q^T."""
-        return np.ascontiguousarray(self._outward(np.ascontiguousarray(self._outward(matrix).T)).T)
-
-    def _identity(self) -> Array:
-        return self.group._identity()
-
-    def _local_identity(self) -> Array:
-        return self.group._local_identity()
-
-    def _product(self, a: Array, b: Array) -> Array:
-        return self.group._product(a, b)
-
-    def _apply(self, a: Array, x: Array) -> Array:
-        return self._outward(self.group._apply(a, self._inward(x)))
-
-    def _apply_transposed(self, a: Array, x: Array) -> Array:
-        return self._outward(self.group._apply_transposed(a, self._inward(x)))
-
-    def _solve(self, a: Array, x: Array) -> Array:
-        return self._outward(self.group._solve(a, self._inward(x)))
-
-    def _solve_transposed(self, a: Array, x: Array) -> Array:
-        return self._outward(self.group._solve_transposed(a, self._inward(x)))
-
-    def _inverse(self, a: Array) -> Array:
-        return self.group._inverse(a)
-
-    def _transpose(self, a: Array) -> Array:
-        return self.group._transpose(a)
-
-    def _h(self, m: Array) -> Array:
-        return self.group._h(m)
-
-    def _exp(self, m: Array) -> Array:
-        return self.group._exp(m)
-
-    def _product_h(self, a: Array, m: Array) -> Array:
-        return self.group._product_h(a, m)
+    def _act(self, hook: str, a: Array, x: Array) -> Array:
+        return self._outward(getattr(self.group, hook)(a, self._inward(x)))
 
     def _product_h_samples(
         self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
@@ -144,28 +94,12 @@ class Conjugate(Group):
         images = self._inward(images) if images is not None and self.group.uses_images else None
         return self.group._product_h_samples(a, self._inward(z), weights, shift, images, out)
 
-    @property
-    def uses_images(self) -> bool:  # type: ignore[override]
-        return self.group.uses_images
-
-    def _scale(self, a: Array, factor: float) -> Array:
-        return self.group._scale(a, factor)
-
     def _squared_row_norms(self, a: Array) -> Array:
         if self._permutes:
             return self.group._squared_row_norms(a)[self._back]
         rows = self.group._apply_transposed(a, self.by)  # of Q A'
         norms: Array = np.vecdot(rows, rows)
         return norms
-
-    def _squared_norm(self, a: Array) -> float:
-        return self.group._squared_norm(a)
-
-    def _squared_local_norm(self, m: Array) -> float:
-        return self.group._squared_local_norm(m)
-
-    def _log_abs_det(self, a: Array) -> float:
-        return self.group._log_abs_det(a)
 
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
         inner = self._inward(left)
@@ -179,11 +113,11 @@ class Conjugate(Group):
     def _project_columns(self, columns: Array, diagonal: Array) -> Array:
         if self._permutes:
             return self.group._project_columns(np.ascontiguousarray(columns[self.by]), diagonal[self.by])
-        inner = self._both_inward(columns)
-        return self.group._project_columns(np.ascontiguousarray(inner[:, self.group.hub]), np.diagonal(inner).copy())
+        return self.group._project_dense(self._both_inward(columns))
 
     def _dense_local(self, m: Array) -> Array:
-        return self._both_outward(self.group._dense_local(m))
+        outward = self._outward(self.group._dense_local(m))  # M' Q^T
+        return np.ascontiguousarray(self._outward(np.ascontiguousarray(outward.T)).T)
 
     def _from_dense(self, matrix: Array) -> Array:
         return self.group._from_dense(self._both_inward(matrix))
@@ -194,7 +128,7 @@ class Conjugate(Group):
 
 
 def _orthogonal(by: Any, dim: int) -> Array:
-    q = checks.real_array("by", by, (dim, dim)) + 0.0  # a copy; -0.0 becomes 0.0, which has the same hash as 0.0
+    q = checks.real_array("by", by, (dim, dim)) + 0.0  # a copy, without -0.0
     gap = np.abs(q.T @ q - np.eye(dim)).max()
     if gap > 1e-12:
         raise ValueError(f"by must be orthogonal, but by.T @ by differs from the identity by {gap:.3g}")

@@ -62,10 +62,9 @@ def _gradient(group: Hooks, a: Array, covariance: Array) -> tuple[Array, float]:
     half = group._solve(a, covariance)  # rows A^-1 sigma_i: this is Sigma A^-T
     whitened = group._solve(a, np.ascontiguousarray(half.T))
     whitened = (whitened + whitened.T) / 2
-    diagonal = np.diagonal(whitened).copy()
-    gradient = group._project_columns(np.ascontiguousarray(whitened[:, group.hub]), diagonal)
+    gradient = group._project_dense(whitened)
     gradient -= 0.5 * group._local_identity()  # C (.) kappa(I) is I/2 in every group
-    return gradient, 0.5 * float(diagonal.sum()) + group._log_abs_det(a)
+    return gradient, 0.5 * float(np.diagonal(whitened).sum()) + group._log_abs_det(a)
 
 
 def _two_loop(gradient: Array, pairs: deque[Pair]) -> Array:

@@ -277,6 +277,10 @@ class Hooks(ABC):
         """C (.) kappa(X) from the hub's columns of the symmetric X, (dim, len(hub)), and its diagonal."""
         return self._project(np.eye(self.dim), columns, np.ones(self.dim), 0.0)
 
+    def _project_dense(self, matrix: Array) -> Array:
+        """C (.) kappa(X) of a dense symmetric X."""
+        return self._project_columns(np.ascontiguousarray(matrix[:, self.hub]), np.diagonal(matrix).copy())
+
     def _from_covariance(self, covariance: Array) -> Array:
         """The element A that minimises KL(N(0, covariance) || N(0, A A^T)), by iteration unless it is replaced."""
         return fit_covariance(self, covariance)

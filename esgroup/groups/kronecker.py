@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.groups.base import Group, part_of
+from esgroup.groups.base import Group
+from esgroup.groups.composed import Composed, part_of
 
 
 @dataclass(frozen=True)
-class Kronecker(Group):
+class Kronecker(Composed):
     """A1 (x) A2 with A1 in `first` and A2 in `second`: rows and columns of a matrix, each with its own structure.
 
     A point is a p1 x p2 matrix X read row by row, and A1 (x) A2 maps it to A1 X A2^T, as in numpy.kron. An element is
@@ -36,6 +37,7 @@ class Kronecker(Group):
 
     first: Group
     second: Group
+    uses_images = False  # each factor would need images of its own
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
@@ -46,16 +48,12 @@ class Kronecker(Group):
         return self.first.dim * self.second.dim
 
     @property
-    def size(self) -> int:
-        return self.first.size + self.second.size
+    def parts(self) -> tuple[Group, ...]:
+        return self.first, self.second
 
     @property
     def dof(self) -> int:
-        return self.first.dof + self.second.dof - 1
-
-    @property
-    def gathered(self) -> int:
-        return max(self.first.gathered, self.second.gathered)
+        return super().dof - 1
 
     @property
     def transposed(self) -> Kronecker:
@@ -65,79 +63,36 @@ class Kronecker(Group):
         """Return the packed factors of an element, as views."""
         return a[: self.first.size], a[self.first.size :]
 
-    def _identity(self) -> Array:
-        return np.concatenate([self.first._identity(), self.second._identity()])
-
     def _local_identity(self) -> Array:
-        return 0.5 * np.concatenate([self.first._local_identity(), self.second._local_identity()])
+        return 0.5 * super()._local_identity()
 
     def _rows_of_first(self, x: Array) -> Array:
         """(n, p1 p2) to (n p2, p1): the rows that `first` acts on."""
         p1, p2 = self.first.dim, self.second.dim
         return np.ascontiguousarray(x.reshape(-1, p1, p2).swapaxes(1, 2)).reshape(-1, p1)
 
-    def _both(self, x: Array, on_first: Array, on_second: Array, hook: str) -> Array:
-        p1, p2 = self.first.dim, self.second.dim
-        y: Array = getattr(self.second, hook)(on_second, x.reshape(-1, p2))
-        y = getattr(self.first, hook)(on_first, self._rows_of_first(y))
+    def _act(self, hook: str, a: Array, x: Array) -> Array:
+        (a1, a2), p1, p2 = self.factors(a), self.first.dim, self.second.dim
+        y: Array = getattr(self.second, hook)(a2, x.reshape(-1, p2))
+        y = getattr(self.first, hook)(a1, self._rows_of_first(y))
         return np.ascontiguousarray(y.reshape(-1, p2, p1).swapaxes(1, 2)).reshape(x.shape)
 
-    def _apply(self, a: Array, x: Array) -> Array:
-        return self._both(x, *self.factors(a), "_apply")
-
-    def _apply_transposed(self, a: Array, x: Array) -> Array:
-        return self._both(x, *self.factors(a), "_apply_transposed")
-
-    def _solve(self, a: Array, x: Array) -> Array:
-        return self._both(x, *self.factors(a), "_solve")
-
-    def _solve_transposed(self, a: Array, x: Array) -> Array:
-        return self._both(x, *self.factors(a), "_solve_transposed")
-
-    def _product(self, a: Array, b: Array) -> Array:
-        (a1, a2), (b1, b2) = self.factors(a), self.factors(b)
-        return np.concatenate([self.first._product(a1, b1), self.second._product(a2, b2)])
-
-    def _inverse(self, a: Array) -> Array:
-        a1, a2 = self.factors(a)
-        return np.concatenate([self.first._inverse(a1), self.second._inverse(a2)])
-
-    def _transpose(self, a: Array) -> Array:
-        a1, a2 = self.factors(a)
-        return np.concatenate([self.first._transpose(a1), self.second._transpose(a2)])
-
-    def _h(self, m: Array) -> Array:
-        m1, m2 = self.factors(m)
-        return np.concatenate([self.first._h(m1), self.second._h(m2)])
-
-    def _exp(self, m: Array) -> Array:
-        m1, m2 = self.factors(m)
-        return np.concatenate([self.first._exp(m1), self.second._exp(m2)])
-
-    def _product_h(self, a: Array, m: Array) -> Array:
-        (a1, a2), (m1, m2) = self.factors(a), self.factors(m)
-        return np.concatenate([self.first._product_h(a1, m1), self.second._product_h(a2, m2)])
-
     def _scale(self, a: Array, factor: float) -> Array:
-        a1, a2 = self.factors(a)
-        root = np.sqrt(factor)
-        return np.concatenate([self.first._scale(a1, root), self.second._scale(a2, root)])
+        return super()._scale(a, np.sqrt(factor))
 
     def _squared_row_norms(self, a: Array) -> Array:
-        a1, a2 = self.factors(a)
-        # a factor may be huge even if the product is not
-        size1, size2 = float(np.abs(a1).max()) or 1.0, float(np.abs(a2).max()) or 1.0
-        norms1 = self.first._squared_row_norms(self.first._scale(a1, 1 / size1))
-        norms2 = self.second._squared_row_norms(self.second._scale(a2, 1 / size2))
-        return (size1 * size2) ** 2 * np.outer(norms1, norms2).ravel()
+        square, a1, a2 = self._balanced(a)
+        return square * np.outer(self.first._squared_row_norms(a1), self.second._squared_row_norms(a2)).ravel()
 
     def _squared_norm(self, a: Array) -> float:
+        square, a1, a2 = self._balanced(a)
+        return square * self.first._squared_norm(a1) * self.second._squared_norm(a2)
+
+    def _balanced(self, a: Array) -> tuple[float, Array, Array]:
+        """Both factors, scaled to sizes near 1, and the square of the scale: one may be huge, the product not."""
         a1, a2 = self.factors(a)
-        # a factor may be huge even if the product is not
         size1, size2 = float(np.abs(a1).max()) or 1.0, float(np.abs(a2).max()) or 1.0
-        norm1 = self.first._squared_norm(self.first._scale(a1, 1 / size1))
-        norm2 = self.second._squared_norm(self.second._scale(a2, 1 / size2))
-        return (size1 * size2) ** 2 * norm1 * norm2
+        return (size1 * size2) ** 2, self.first._scale(a1, 1 / size1), self.second._scale(a2, 1 / size2)
 
     def _squared_local_norm(self, m: Array) -> float:
         """|M1 (x) I + I (x) M2|^2 = p2 |M1|^2 + p1 |M2|^2 + 2 tr M1 tr M2."""

@@ -46,8 +46,7 @@ def _scales(matrix: Array, axis: int) -> Array:
     Scaling by them is exact, and makes the test for singularity independent of the units of the coordinates.
     """
     largest = np.abs(matrix).max(axis=axis, initial=0.0)
-    scales: Array = np.exp2(-np.rint(np.log2(np.where(largest > 0, largest, 1.0))))
-    return scales
+    return np.exp2(-np.rint(np.log2(np.where(largest > 0, largest, 1.0))))
 
 
 def solve_rows(matrix: Array, rows: Array, what: str, *, transposed: bool = False) -> Array:

@@ -112,11 +112,13 @@ def named(text: str) -> type[Group]:
     checks.instance("structure", text, str)
     name = text.strip().partition(":")[0]
     if name not in SPELLINGS:
-        raise ValueError(f"unknown structure {name!r}{_hint(name)}: the structures are {', '.join(SPELLINGS)}")
+        near = difflib.get_close_matches(name, SPELLINGS, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(f"unknown structure {name!r}{hint}: the structures are {', '.join(SPELLINGS)}")
     return SPELLINGS[name]
 
 
-def as_group(structure: Group | str, dim: int, *, searched: bool = False) -> Group:
+def as_group(structure: Group | str, dim: int, *, searched: bool = False, name: str = "structure") -> Group:
     """Return a group given as itself or by its spelling.
 
     Parameters
@@ -127,6 +129,8 @@ def as_group(structure: Group | str, dim: int, *, searched: bool = False) -> Gro
         The required dimension.
     searched : bool
         Whether it is for a search, in which directions may follow (`Frame`): nothing else can have these.
+    name : str
+        The name of the argument, for messages.
 
     Raises
     ------
@@ -143,9 +147,9 @@ def as_group(structure: Group | str, dim: int, *, searched: bool = False) -> Gro
     """
     group = parse(structure, dim) if isinstance(structure, str) else structure
     if not isinstance(group, Group):
-        raise TypeError(f"structure must be a group or a spelling such as 'full', got {group!r}")
+        raise TypeError(f"{name} must be a group or a spelling such as 'full', got {group!r}")
     if group.dim != dim:
-        raise ValueError(f"structure must have dimension {dim}, got {group} of dimension {group.dim}")
+        raise ValueError(f"{name} must have dimension {dim}, got {group} of dimension {group.dim}")
     if group.follows and not searched:
         instead = "use one that stays, such as 'block_triangular'"
         raise ValueError(f"structure {described(group)!r} is for searches, whose directions it follows: {instead}")
@@ -169,8 +173,3 @@ def _value(word: str, text: str) -> tuple[str, int | bool]:
     if not equals or not re.fullmatch(r"[+-]?\d+", number):
         raise ValueError(f"{word!r} in structure {text!r} must be lower, upper or a size such as k=4")
     return key, int(number)
-
-
-def _hint(name: str) -> str:
-    near = difflib.get_close_matches(name, SPELLINGS, n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""

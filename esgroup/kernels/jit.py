@@ -21,7 +21,7 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 # Sums may be reordered and multiply-adds contracted, which allows a dot product to use vector registers. The other
@@ -69,7 +69,10 @@ class Kernel:
         """
         if not self.called:
             return self.python
-        parts = {name: _inlined(kernel.complete()) for name, kernel in self.called.items() if kernel.inlined}
+        import numba
+
+        inlined = numba.njit(inline="always", **_OPTIONS)
+        parts = {name: inlined(kernel.complete()) for name, kernel in self.called.items() if kernel.inlined}
         code, known = self.python.__code__, self.python.__globals__ | parts
         complete = FunctionType(code, known, self.__name__)
         complete.__qualname__, complete.__module__ = f"{self.__name__}_{self.fingerprint:08x}", self.python.__module__
@@ -84,8 +87,9 @@ class Kernel:
     @property
     def fingerprint(self) -> int:
         """A number that changes with the code of this kernel and of those that it calls."""
-        parts = [_text(self.python.__code__), *(str(kernel.fingerprint) for kernel in self.called.values())]
-        return zlib.crc32("".join(parts).encode())
+        code = self.python.__code__
+        own = repr((code.co_code, code.co_consts, code.co_names))  # all that it does
+        return zlib.crc32("".join([own, *(str(kernel.fingerprint) for kernel in self.called.values())]).encode())
 
     def _step_aside(self, compiled: Any) -> None:
         """Put the compiled function in the place of this object in its module."""
@@ -98,17 +102,6 @@ class Kernel:
 def kernel(signature: str, *, inlined: bool = False) -> Callable[[Callable[..., None]], Kernel]:
     """Mark a function as a kernel with the given argument types (see the module's docstring)."""
     return lambda python: Kernel(python, signature, inlined=inlined)
-
-
-def _text(code: CodeType) -> str:
-    """All that code does: its instructions, constants and names."""
-    return repr((code.co_code, code.co_consts, code.co_names))
-
-
-def _inlined(python: Callable[..., None]) -> Any:
-    import numba
-
-    return numba.njit(inline="always", **_OPTIONS)(python)
 
 
 def _compile(python: Callable[..., None], signature: str) -> Callable[..., None]:

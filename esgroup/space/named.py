@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.space import parameters as one_by_one
-from esgroup.space.parameters import Choice, Columns, Integer, Mask
+from esgroup.space.parameters import Angle, Choice, Columns, Integer, Mask
 
 Indices = NDArray[np.int64]
 
@@ -131,10 +132,8 @@ class Space:
     def columns(self) -> Columns:
         """The numbers, in the order of the entries that are no choices."""
         parts = [one_by_one.columns_of(name, one) for name, one in self.parameters if not isinstance(one, Choice)]
-        if not parts:
-            none = np.empty(0)
-            return Columns(none, none, none, none, *(none.astype(bool),) * 4, none, none)
-        return Columns(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        none = one_by_one.columns_of("", Angle()).taken([])  # the right types if there are no numbers
+        return Columns(*(np.concatenate(arrays) for arrays in zip(none, *parts, strict=True)))
 
     @cached_property
     def probabilities(self) -> tuple[tuple[float, ...], ...]:
@@ -159,8 +158,13 @@ class Space:
     @cached_property
     def _conditions(self) -> tuple[tuple[Condition, ...], ...]:
         """For every parameter its conditions."""
-        pairs = ((name, one_by_one.conditions(name, one)) for name, one in self.parameters)
-        return tuple(tuple(self._condition(name, *pair) for pair in own) for name, own in pairs)
+        found = []
+        for name, parameter in self.parameters:
+            when = () if parameter.when is None else parameter.when
+            if not isinstance(when, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in when):
+                raise TypeError(f"when of {name!r} must be a mapping of names to values, got {when!r}")
+            found.append(tuple(self._condition(name, *pair) for pair in when))
+        return tuple(found)
 
     def _condition(self, name: str, other: Any, wanted: Any) -> Condition:
         if other not in self._by_name:
@@ -169,7 +173,7 @@ class Space:
             raise ValueError(f"when of {name!r} must not depend on itself")
         parent = self._by_name[other]
         if not isinstance(parent, (Choice, Integer)) or parent.dimensions is not None:
-            what = one_by_one.described(parent)
+            what = f"{parent.noun}{'' if parent.dimensions is None else ' with a shape'}"
             raise ValueError(f"when of {name!r} must name a single choice or whole number, but {other!r} is {what}")
         values = [wanted]
         is_option = isinstance(parent, Choice) and one_by_one.place_of(parent, wanted) is not None
@@ -185,16 +189,12 @@ class Space:
     @cached_property
     def _order(self) -> tuple[int, ...]:
         """Parameters in an order in which those on which others depend come first."""
-        done: list[int] = []
-        waiting = list(range(len(self)))
-        while waiting:
-            ready = [i for i in waiting if all(condition.parent in done for condition in self._conditions[i])]
-            if not ready:
-                names = ", ".join(repr(self.names[i]) for i in waiting)
-                raise ValueError(f"when must not lead in a circle, got one among {names}")
-            done += ready
-            waiting = [i for i in waiting if i not in ready]
-        return tuple(done)
+        parents = {i: [condition.parent for condition in own] for i, own in enumerate(self._conditions)}
+        try:
+            return tuple(TopologicalSorter(parents).static_order())
+        except CycleError as error:
+            names = ", ".join(repr(self.names[i]) for i in sorted(set(error.args[1])))
+            raise ValueError(f"when must not lead in a circle, got one among {names}") from None
 
     def active(self, rows: Array) -> Mask:
         """Which entries of rows (n, dim) belong to parameters that are active there."""
@@ -279,7 +279,7 @@ class Space:
 
     def value_at_start(self, name: str) -> Any:
         """The value of a parameter where the search begins, whether it is active there or not."""
-        return one_by_one.value_of(self._by_name[name], self.start[self.place("name", name)])
+        return one_by_one.values_of(self._by_name[name], self.start[None, self.place("name", name)])[0]
 
     @cached_property
     def varies(self) -> Mask:
@@ -292,6 +292,6 @@ class Space:
     def by_name(self, entries: Array) -> dict[str, Any]:
         """Numbers for the entries of a row (dim,), as a dict of floats and arrays with all names."""
         parts = zip(self.parameters, self.slices, strict=True)
-        return {name: one_by_one.shaped(parameter, entries[part], float) for (name, parameter), part in parts}
+        return {name: one_by_one.shaped(parameter, entries[part]) for (name, parameter), part in parts}
 
 

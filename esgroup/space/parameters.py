@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -49,9 +50,22 @@ class Parameter:
         return 1 if self.dimensions is None else math.prod(self.dimensions)
 
 
+@dataclass(frozen=True)
+class _Number(Parameter):
+    """What real and whole numbers have."""
+
+    lower: float | None = None
+    upper: float | None = None
+    log: bool = False
+    start: Any = None
+    width: Any = None
+    shape: Shape = None
+    when: Any = None
+
+
 @checks.explained
 @dataclass(frozen=True)
-class Real(Parameter):
+class Real(_Number):
     """A real number, or an array of them.
 
     Parameters
@@ -81,20 +95,12 @@ class Real(Parameter):
     dict_keys(['rate', 'w'])
     """
 
-    lower: float | None = None
-    upper: float | None = None
-    log: bool = False
-    start: Any = None
-    width: Any = None
-    shape: Shape = None
-    when: Any = None
-
     noun: ClassVar[str] = "a real number"
 
 
 @checks.explained
 @dataclass(frozen=True)
-class Integer(Parameter):
+class Integer(_Number):
     """A whole number, or an array of them.
 
     Parameters
@@ -115,11 +121,6 @@ class Integer(Parameter):
 
     lower: int | None = None
     upper: int | None = None
-    log: bool = False
-    start: Any = None
-    width: Any = None
-    shape: Shape = None
-    when: Any = None
 
     noun: ClassVar[str] = "a whole number"
 
@@ -156,6 +157,9 @@ class Angle(Parameter):
     when: Any = None
 
     noun: ClassVar[str] = "an angle"
+    lower: ClassVar[None] = None
+    upper: ClassVar[None] = None
+    log: ClassVar[bool] = False
 
 
 @checks.explained
@@ -205,6 +209,11 @@ class Choice(Parameter):
     def stored(cls, options: tuple[Any, ...], **others: Any) -> Choice:
         """Return the choice whose fields are given by name, as a file has them."""
         return cls(*options, **others)
+
+    @cached_property
+    def table(self) -> NDArray[Any]:
+        """The options as an array of objects."""
+        return np.fromiter(self.options, dtype=object, count=len(self.options))
 
     @cached_property
     def places(self) -> dict[Any, int]:
@@ -275,10 +284,6 @@ def wrapped(angles: Array) -> Array:
 
 
 # ---- one parameter at a time ------------------------------------------------------------------------------------
-
-
-def described(parameter: Any) -> str:
-    return f"{parameter.noun}{'' if parameter.dimensions is None else ' with a shape'}"
 
 
 def spelled(given: Any) -> str:
@@ -355,16 +360,7 @@ def first_chances(choice: Choice) -> tuple[float, ...]:
     return tuple(chances.tolist())
 
 
-def conditions(name: str, parameter: Any) -> tuple[tuple[Any, Any], ...]:
-    when = parameter.when
-    if when is None:
-        return ()
-    if not isinstance(when, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in when):
-        raise TypeError(f"when of {name!r} must be a mapping of names to values, got {when!r}")
-    return when
-
-
-def _bounds(name: str, parameter: Real | Integer) -> tuple[float, float]:
+def _bounds(name: str, parameter: Real | Integer | Angle) -> tuple[float, float]:
     """The bounds as numbers, infinite where open."""
     least, most = -math.inf, math.inf
     if parameter.lower is not None and parameter.lower != -math.inf:
@@ -388,33 +384,27 @@ def _bounds(name: str, parameter: Real | Integer) -> tuple[float, float]:
 
 def columns_of(name: str, parameter: Any) -> Columns:
     """The numbers of a parameter in the coordinates that are searched."""
-    size = parameter.size
-    if isinstance(parameter, Angle):
-        least, most, log, whole = -math.inf, math.inf, False, False
-    else:
-        least, most = _bounds(name, parameter)
-        log, whole = bool(parameter.log), isinstance(parameter, Integer)
-    low, high = (least - 0.5, most + 0.5) if log and whole else (least, most)
+    size, least, most = parameter.size, *_bounds(name, parameter)
+    log, whole, angle = bool(parameter.log), isinstance(parameter, Integer), isinstance(parameter, Angle)
+    low, high = least, most
     if log:
-        low, high = (math.log(side) if side > 0 else -math.inf for side in (low, high))
+        rounding = 0.5 if whole else 0.0
+        low, high = (math.log(side) if side > 0 else -math.inf for side in (least - rounding, most + rounding))
     start = _first(name, parameter, least, most, log, whole)
     u = np.log(start) if log else start
     if parameter.width is not None:
         width = _broadcast("width", name, parameter, parameter.width)
         if (width <= 0).any():
             raise ValueError(f"width of {name!r} must be positive, got {parameter.width!r}")
-    elif isinstance(parameter, Angle):
+    elif angle:
         width = np.full(size, TURN / 4)
     elif math.isfinite(high - low):
         width = np.full(size, max(_SHARE * (high - low), 0.5 if whole and not log else 0.0))
     else:
         typical = 0.0 if log else _OF_START * float(np.abs(start).max())
         width = np.full(size, max(typical, 0.5) if whole and typical and not log else typical or 1.0)
-    ones = np.ones(size)
-    flags = (whole and not log, log, whole, isinstance(parameter, Angle))
-    low, high = (least, most) if not log else (low, high)
-    integer, logs, wholes, angle = (np.full(size, flag) for flag in flags)
-    return Columns(u, width, low * ones, high * ones, integer, logs, wholes, angle, least * ones, most * ones)
+    same = (low, high, whole and not log, log, whole, angle, least, most)  # for all entries
+    return Columns(u, width, *(np.full(size, value) for value in same))
 
 
 def _broadcast(what: str, name: str, parameter: Any, value: Any) -> Array:
@@ -455,10 +445,8 @@ def entry(before: str, parameter: Any, value: Any) -> float:
         return float(place)
     number = math.nan
     if not isinstance(value, (bool, np.bool_, str, bytes)):
-        try:
+        with suppress(TypeError, ValueError, OverflowError):
             number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
     if isinstance(parameter, Angle):
         if not math.isfinite(number):
             raise ValueError(f"{before} an angle, a finite number, got {value!r}")
@@ -466,8 +454,7 @@ def entry(before: str, parameter: Any, value: Any) -> float:
     least, most = _bounds("", parameter)
     whole = isinstance(parameter, Integer)
     if not math.isfinite(number) or (whole and number != math.floor(number)) or not least <= number <= most:
-        kind = parameter.noun
-        raise ValueError(f"{before} {kind} from {least:g} to {most:g}, got {value!r}")
+        raise ValueError(f"{before} {parameter.noun} from {least:g} to {most:g}, got {value!r}")
     return number
 
 
@@ -492,28 +479,17 @@ def entries(before: str, parameter: Any, value: Any) -> Any:
 
 def values_of(parameter: Any, entries: Array) -> list[Any]:
     """The values that users see of the entries of several rows, (n, size)."""
-    if parameter.dimensions is not None:
-        return [value_of(parameter, row) for row in entries]
-    column = entries[:, 0].tolist()
+    values: NDArray[Any] = entries
     if isinstance(parameter, Choice):
-        return [*map(parameter.options.__getitem__, map(int, column))]
-    return [*map(int, column)] if isinstance(parameter, Integer) else column
+        values = parameter.table[entries.astype(np.int64)]
+    elif isinstance(parameter, Integer):
+        values = entries.astype(np.int64)
+    found: list[Any] = values[:, 0].tolist()
+    return found if parameter.dimensions is None else [shaped(parameter, row) for row in values]
 
 
-def value_of(parameter: Any, entries: Array) -> Any:
-    """The value that users see of the entries of a row."""
-    if isinstance(parameter, Choice):
-        options = parameter.options
-        if parameter.dimensions is None:
-            return options[int(entries[0])]
-        chosen = np.empty(len(entries), dtype=object)
-        for i, place in enumerate(entries.tolist()):
-            chosen[i] = options[int(place)]
-        return checks.read_only(chosen.reshape(parameter.dimensions))
-    return shaped(parameter, entries, int if isinstance(parameter, Integer) else float)
-
-
-def shaped(parameter: Any, entries: Array, kind: type) -> Any:
+def shaped(parameter: Any, values: NDArray[Any]) -> Any:
+    """The values of the entries of a row as one value, or as an array of their own that cannot be changed."""
     if parameter.dimensions is None:
-        return kind(entries[0])
-    return checks.read_only(entries.astype(np.int64 if kind is int else np.float64).reshape(parameter.dimensions))
+        return values.item()
+    return checks.read_only(values.reshape(parameter.dimensions).copy())

@@ -107,20 +107,13 @@ def from_matrix_gaussian(
     if family.form != "precision" or family.sides != current.sides or family.shape != current.shape:
         wanted = f"form='precision', rows={current.sides[0]}, cols={current.sides[1]}"
         raise ValueError(f"family must have {wanted}, got {family.form!r}, {family.sides[0]}, {family.sides[1]}")
-    (rows, cols), (values, root) = family.sides, family._checked(state)
-    if family.group is rows:
-        parts = [root, np.ones(1)]
-    elif family.group is cols:
-        parts = [np.ones(1), root]
-    else:
-        parts = [root[: rows.size], root[rows.size :]]
-    parts[0] = parts[0] / np.sqrt(scale)
-    inverses = [group.inverse(part) for group, part in zip((rows, cols), parts, strict=True)]
+    (rows, cols), (of_rows, of_cols) = family.sides, family.side_roots(state)
+    inverses = [rows.inverse(of_rows / np.sqrt(scale)), cols.inverse(of_cols)]
     new = []
     for group, old, numbers in zip((layers.rows, layers.cols), roots, inverses, strict=True):
         tensor = torch.as_tensor(numbers, dtype=old.dtype, device=old.device)
         new.append(torch.cat([tensor, old[group.numbers(old).shape[-1] :]]))
-    mean = torch.tensor(values, dtype=p.dtype, device=p.device).reshape(p.shape)
+    mean = torch.tensor(state.mean, dtype=p.dtype, device=p.device).reshape(p.shape)
     return mean, Roots(*new)
 
 

@@ -38,13 +38,6 @@ def test_the_entropy_of_a_poisson_with_a_tiny_rate_is_that_of_one_event(rate: fl
     assert Poisson(rate).entropy(Poisson(rate).state()) == pytest.approx(exact, rel=1e-12, abs=0)
 
 
-@pytest.mark.parametrize("rate", [0.3, 7.0, 900.0])
-def test_the_mean_log_base_of_a_poisson_is_minus_that_of_log_factorials(rate: float) -> None:
-    w = np.arange(0.0, 1500.0)
-    exact = -float(stats.poisson(rate).pmf(w) @ special.gammaln(w + 1))
-    assert Poisson(rate)._mean_log_base([math.log(rate)]) == pytest.approx(exact, rel=1e-9, abs=0)
-
-
 # ---- PoissonPower --------------------------------------------------------------------------------------------------
 
 CORNERS = [

@@ -365,40 +365,6 @@ def test_gaps_are_those_of_scipys_functions(p: int) -> None:
         assert gamma_functions.trigamma_gap(least, p) == pytest.approx(exact, rel=1e-9, abs=0)
 
 
-@pytest.mark.parametrize("p", [1, 2, 5, 50])
-def test_digamma_and_trigamma_are_differences_of_scipys_log_gamma_function(p: int) -> None:
-    """Central differences of log Gamma_p with steps h and 2 h, extrapolated; and what the gaps are gaps of."""
-    for least in (0.4, 3.0, 21.0):
-        x, h = least + (p - 1) / 2, 0.02 * least
-        below, low, middle, high, above = (special.multigammaln(x + k * h, p) for k in (-2, -1, 0, 1, 2))
-        slope = (8 * (high - low) - (above - below)) / (12 * h)
-        curvature = (16 * (high + low) - (above + below) - 30 * middle) / (12 * h * h)
-        assert gamma_functions.digamma(x, p) == pytest.approx(slope, rel=1e-5, abs=1e-5)
-        assert gamma_functions.trigamma(x, p) == pytest.approx(curvature, rel=1e-5, abs=0)
-        assert gamma_functions.digamma_gap(least, p) == pytest.approx(
-            p * math.log(x) - gamma_functions.digamma(x, p), rel=1e-9
-        )
-        assert gamma_functions.trigamma_gap(least, p) == pytest.approx(gamma_functions.trigamma(x, p) - p / x, rel=1e-9)
-
-
-def test_digamma_and_trigamma_have_their_known_values() -> None:
-    """psi(1) = -gamma, psi(1/2) = -gamma - 2 log 2, psi'(1) = pi^2 / 6, psi'(1/2) = pi^2 / 2."""
-    assert gamma_functions.digamma(1.0, 1) == pytest.approx(-np.euler_gamma, rel=1e-14)
-    assert gamma_functions.digamma(1.0, 2) == pytest.approx(-2 * np.euler_gamma - 2 * math.log(2), rel=1e-14)
-    assert gamma_functions.trigamma(1.0, 2) == pytest.approx(2 * math.pi**2 / 3, rel=1e-14)
-    assert gamma_functions.trigamma(1.5, 3) == pytest.approx(2 * math.pi**2 / 3 + math.pi**2 / 2 - 4, rel=1e-14)
-
-
-@pytest.mark.parametrize("function", [gamma_functions.digamma, gamma_functions.trigamma])
-def test_digamma_and_trigamma_refuse_numbers_outside_their_domain(function) -> None:
-    with pytest.raises(ValueError, match=r"x must be greater than \(p - 1\)/2 = 1, got 1\.0"):
-        function(1.0, 3)
-    with pytest.raises(ValueError, match=r"x must be a finite number, got nan"):
-        function(math.nan, 3)
-    with pytest.raises(ValueError, match=r"p must be an integer >= 1, got 0"):
-        function(1.0, 0)
-
-
 @pytest.mark.parametrize("p", [1, 4, 50])
 def test_gaps_keep_their_digits_up_to_1e15_degrees_of_freedom(p: int) -> None:
     """Both series in 1/x = 2/n; the neglected terms are smaller by (p/n)^2."""
