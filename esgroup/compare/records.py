@@ -62,7 +62,7 @@ class Improvement(NamedTuple):
 
 
 class RunRecord(NamedTuple):
-    """The record of one run.
+    """The record of one run; without further arguments, of one that did not evaluate anything.
 
     Gaps are values minus `minimum`, or the values themselves where the minimum is not known (NaN).
 
@@ -99,18 +99,18 @@ class RunRecord(NamedTuple):
     seed: int
     ended: Ended
     message: str
-    evals: int
-    gradients: int
-    size: int
-    best: float
-    minimum: float
-    cost: Cost
-    cpu: float
-    cpu_fun: float
-    versions: str
-    targets: tuple[float, ...]
-    hits: tuple[float, ...]
-    trajectory: tuple[Improvement, ...]
+    evals: int = 0
+    gradients: int = 0
+    size: int = 1
+    best: float = math.inf
+    minimum: float = math.nan
+    cost: Cost = Cost.VALUES
+    cpu: float = 0.0
+    cpu_fun: float = 0.0
+    versions: str = ""
+    targets: tuple[float, ...] = ()
+    hits: tuple[float, ...] = ()
+    trajectory: tuple[Improvement, ...] = ()
     relative: bool = False
 
     @property

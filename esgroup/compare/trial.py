@@ -13,6 +13,8 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.compare.records import Ended, Improvement
 
+Derivative = Callable[..., Array]
+
 FINER = 1.08  # the cost grows by this factor between two stored improvements, unless a target lies between them
 FINEST = 1.01  # the same where targets are not known before the end
 
@@ -110,7 +112,7 @@ class Recorder:
         deadline: float = math.inf,
     ) -> None:
         self._values, self._noiseless, self._minimum = values, noiseless, minimum
-        self._gradient, self._product, self._diagonal = gradient, product, diagonal
+        self.gradient, self.product, self.diagonal = map(self._counted, (gradient, product, diagonal))
         self.budget, self._deadline = budget, deadline
         self.targets, self.hits = targets, [math.inf] * len(targets)
         self.evals = self.gradients = self.finite = 0
@@ -131,19 +133,9 @@ class Recorder:
         """Values of rows, of as many as the budget allows."""
         return self._timed(self._evaluate, x)
 
-    def gradient(self, x: Array) -> Array:
-        """Gradient at a point."""
-        return self._timed(partial(self._differentiate, self._gradient), x)
-
-    def product(self, x: Array, v: Array) -> Array:
-        """Product of the Hessian at a point with one vector."""
-        if np.shape(v) != np.shape(x):  # several rows would be counted as one
-            raise ValueError(f"v must have the shape of x, {np.shape(x)}, got {np.shape(v)}")
-        return self._timed(partial(self._differentiate, self._product), x, v)
-
-    def diagonal(self, x: Array) -> Array:
-        """Diagonal of the Hessian at a point."""
-        return self._timed(partial(self._differentiate, self._diagonal), x)
+    def _counted(self, derivative: Derivative | None) -> Derivative | None:
+        """The function with which a method takes a derivative, if there is one."""
+        return None if derivative is None else partial(self._timed, partial(self._differentiate, derivative))
 
     # ---- what is recorded -------------------------------------------------------------------------------------------
 
@@ -172,8 +164,10 @@ class Recorder:
         self._raise_if_over()
         return values
 
-    def _differentiate(self, derivative: Callable[..., Array] | None, *arrays: Array) -> Array:
-        assert derivative is not None  # a Trial offers only the derivatives that there are
+    def _differentiate(self, derivative: Derivative, *arrays: Array) -> Array:
+        x, v = arrays[0], arrays[-1]
+        if v.shape != x.shape:  # several rows would be counted as one
+            raise ValueError(f"v must have the shape of x, {x.shape}, got {v.shape}")
         self._raise_if_over()
         found = np.asarray(derivative(*arrays), dtype=np.float64)
         self.gradients += 1
