@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, get_args
 
 from esgroup import checks
@@ -34,16 +34,11 @@ class ComparisonPlan:
             for method in self.methods
         ]
 
-    def to_json(self) -> dict[str, Any]:
-        """Convert to JSON types, with lists for tuples; the plan of an earlier command is compared with it."""
-        return {
-            "problems": [list(pair) for pair in self.problems],
-            "methods": list(self.methods),
-            "seeds": list(self.seeds),
-            "reference": self.reference,
-            **asdict(self.settings),
-            "targets": None if self.settings.targets is None else list(self.settings.targets),
-        }
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the plan says, settings included, by name: as it is stored, and compared with an earlier one."""
+        every = {**vars(self), **vars(self.settings)}
+        return {name: value for name, value in every.items() if name != "settings"}
 
 
 def plan(

@@ -220,7 +220,7 @@ def test_a_page_that_cannot_be_written_for_a_while_is_tried_again(
             raise OSError(28, "No space left on device")
         plain(old, new)
 
-    monkeypatch.setattr(watch.os, "replace", fails)
+    monkeypatch.setattr(os, "replace", fails)
     script = Script(*[lambda: None] * 4)
     script.watch("run.jsonl")
     warnings = [line for line in script.said if "warning" in line]
@@ -232,7 +232,7 @@ def test_the_first_page_must_succeed(history: Path, monkeypatch: pytest.MonkeyPa
     def full(old: Any, new: Any) -> None:
         raise OSError(28, "No space left on device", os.fspath(new))
 
-    monkeypatch.setattr(watch.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     assert re.match(r"error: No space left on device: .*run\.html", command("run.jsonl", code=2).stderr)
 
 
