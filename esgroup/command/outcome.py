@@ -34,10 +34,10 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A result with its context; `result` is None if the run was interrupted before there was one."""
+    """A result with its context; `result` is empty if the run was interrupted before there was one."""
 
     task: Task
-    result: OptimizeResult | None
+    result: OptimizeResult
     search: Searcher | None  # the last search; None before the end of its first generation
     times: Times
     interrupted: bool
@@ -49,12 +49,12 @@ class Outcome:
     @property
     def all_failed(self) -> bool:
         """Whether there were evaluations, and none gave a number."""
-        return self.result is not None and 0 < self.result.nfev <= self.result.get("nfailed", 0)
+        return bool(0 < self.result.get("nfev", 0) <= self.result.get("nfailed", 0))
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the lines for a person, as pairs of a label and a text."""
         lines = [("problem", self._problem()), ("stopped", self._stop_reason())]
-        if self.result is not None and self.result.nfev:
+        if self.result.get("nfev"):
             lines += [("best", self._best()), ("at", _point(self.result.x))]
             lines += [("feasible", self._feasibility())] if self._has_constraints and not self.all_failed else []
             lines += [(f"mode {i}", text) for i, text in enumerate(self._modes(), start=1)]
@@ -69,7 +69,7 @@ class Outcome:
     def json(self) -> dict[str, Any]:
         """Return the result as numbers, strings and lists, with None for NaN and infinities."""
         fields = {"problem": self.task.name, "dim": len(self.task.x0), "structure": self._structure()}
-        if self.result is not None:
+        if self.result:
             fields |= self._fields()
             fields |= {"message": f"Interrupted. {self.result.message}"} if self.interrupted else {}
         files = {kind: str(path) for kind, path in self.files.items()}
@@ -78,7 +78,6 @@ class Outcome:
         return fields | known | {"interrupted": self.interrupted, "files": files}
 
     def _fields(self) -> dict[str, Any]:
-        assert self.result is not None
         names = ("fun", "x", "nfev", "nit", "nfailed", "restarts", "success", "status", "message", "stop")
         fields = {name: plain(self.result[name]) for name in (*names, "xmean", "stds")}
         if "probabilities" in self.result:
@@ -95,11 +94,10 @@ class Outcome:
         shape, structure = self.task.x0.shape, self._structure()
         count = f"{shape[0]:,} variable{'s' * (shape[0] != 1)}"
         text = f"{self.task.name}, {count if len(shape) == 1 else f'{shape[0]} x {shape[1]} matrices'}"
-        if structure is None or self.search is None:
+        if structure is None:
             return text
-        return f"{text}, structure {structure}" + (
-            " (chosen for you)" if self.search.structure_note and len(shape) == 1 else ""
-        )
+        chosen = self.search is not None and self.search.structure_note and len(shape) == 1
+        return f"{text}, structure {structure}" + (" (chosen for you)" if chosen else "")
 
     def _structure(self) -> str | None:
         return None if self.search is None else structure_name(self.search.structure)
@@ -107,32 +105,27 @@ class Outcome:
     def _stop_reason(self) -> str:
         if self.interrupted:
             return "interrupted" if self.search is not None else "interrupted in the first generation"
-        reasons = self.result.stop if self.result is not None else {}
-        return "; ".join(f"{name}: {text}" for name, text in reasons.items())
+        return "; ".join(f"{name}: {text}" for name, text in self.result.get("stop", {}).items())
 
     def _best(self) -> str:
-        assert self.result is not None
         if self.all_failed:
             return "none: all evaluations failed"
         return self._value()
 
     def _value(self) -> str:
-        assert self.result is not None
         known = "" if self.task.minimum is None else f" (known minimum {self.task.minimum:g})"
         return f"{self.result.fun:.10g}{known}"
 
     @property
     def _has_constraints(self) -> bool:
-        return self.result is not None and "constr" in self.result
+        return "constr" in self.result
 
     def _active(self) -> NDArray[np.intp]:
         """Indices of the constraints that hold the search back: those with a multiplier."""
-        assert self.result is not None
         sizes = np.abs(self.result.multipliers[0])
         return np.flatnonzero((sizes > 0) & (sizes >= NEGLIGIBLE * sizes.max()))
 
     def _feasibility(self) -> str:
-        assert self.result is not None
         active, multipliers, violation = self._active(), self.result.multipliers[0], self.result.constr_violation
         shown = ", ".join(f"g[{j}] {multipliers[j]:.4g}" for j in active[:SHOWN])
         shown += f", … {len(active) - SHOWN} more" * (len(active) > SHOWN)
@@ -141,7 +134,6 @@ class Outcome:
         return f"{text}; {held} (of {len(multipliers)})"
 
     def _cost(self) -> str:
-        assert self.result is not None
         nfev, nit, failed, restarts = (self.result[name] for name in ("nfev", "nit", "nfailed", "restarts"))
         parts = [f"{nfev:,} evaluations in {nit:,} generations"]
         parts += [f"{restarts} restart{'s' * (restarts != 1)}"] * (restarts > 0)
@@ -156,13 +148,12 @@ class Outcome:
     def _about_model(self) -> str:
         from esgroup.search import models
 
-        if self.result is None or self.search is None:
+        if self.search is None:
             return ""
         return models.remark(self.search, ended=bool(self.result.stop), noisy=self.result.noisy)
 
     def _modes(self) -> list[str]:
-        assert self.result is not None
-        modes = self.result.modes if "modes" in self.result else []
+        modes = self.result.get("modes", [])
         lines = [f"{mode.value:.10g} at {_point(mode.point)}, {mode.weight:.0%} of descents" for mode in modes[:MODES]]
         return lines + [f"… {len(modes) - MODES} more"] * (len(modes) > MODES)
 
@@ -175,13 +166,11 @@ class NewtonOutcome(Outcome):
     @property
     def all_failed(self) -> bool:
         """Whether there is no value: Newton ends at once if that of its start is not a number."""
-        return self.result is not None and math.isnan(self.result.fun)
-
-    def _problem(self) -> str:
-        return f"{super()._problem()}, structure {self._structure()}" if self.result is not None else super()._problem()
+        return math.isnan(self.result.get("fun", 0.0))
 
     def _structure(self) -> str | None:
-        return None if self.result is None else self.result.structure
+        structure: str | None = self.result.get("structure")
+        return structure
 
     def _stop_reason(self) -> str:
         return "interrupted" if self.interrupted else super()._stop_reason()
@@ -190,13 +179,11 @@ class NewtonOutcome(Outcome):
         return self._value()
 
     def _cost(self) -> str:
-        assert self.result is not None
         values, gradients, products = self.result.nfev, self.result.njev, self.result.nhvp
         counts = f"{values:,} values, {gradients:,} gradients, {products:,} Hessian products"
         return f"{self.result.nit:,} iterations, {counts}"
 
     def _fields(self) -> dict[str, Any]:
-        assert self.result is not None
         names = ("fun", "x", "jac", "nfev", "njev", "nhvp", "ndiag", "nit", "success", "status", "message", "stop")
         return {name: plain(self.result[name]) for name in names}
 
