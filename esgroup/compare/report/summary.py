@@ -145,7 +145,7 @@ def _row(runs: list[RunRecord], reference: list[RunRecord] | None, block: Block)
         target=targets(block)[-1] if targets(block) else math.nan,
         known=known(block),
         median=statistics.median(costs),
-        expected=_expected(runs),
+        expected=statistics.expected_running_time(costs, _used(runs)),
         ratio=_ratio(runs, reference),
         best=float(statistics.quantile([last_gap(run) for run in runs], 0.5)),
         cpu=_per_evaluation(timed, sum(run.cpu - run.cpu_fun for run in timed)),
@@ -170,8 +170,7 @@ def _ratio(runs: list[RunRecord], reference: list[RunRecord] | None) -> Ratio | 
     """Ratio to the reference. Runs are ordered by seed: where seeds agree, run i of both had the same start."""
     if reference is None or not (any(run.solved for run in runs) and any(run.solved for run in reference)):
         return None
-    sides = _sides(runs, reference)
-    return statistics.ratio(*sides[:4], paired=sides.paired)
+    return statistics.ratio(_sides(runs, reference))
 
 
 def _sides(runs: list[RunRecord], reference: list[RunRecord]) -> Sides:
@@ -197,10 +196,6 @@ def _used(runs: list[RunRecord]) -> list[int]:
     """Cost of each run; that of a killed run is not known, so the largest of the others is charged."""
     most = max(run.used for run in runs)
     return [most if run.ended is Ended.KILLED else run.used for run in runs]
-
-
-def _expected(runs: list[RunRecord]) -> float:
-    return statistics.expected_running_time(_costs(runs), _used(runs))
 
 
 def _counts(runs: list[RunRecord]) -> Cost:
