@@ -49,10 +49,8 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
 
 def plain() -> AbstractContextManager[None]:
     """Use matplotlib's own settings, whatever the user's are; in SVG text stays text, and names do not change."""
-    try:
-        from matplotlib import style
-    except ImportError as error:
-        raise ImportError("the figures of a comparison need matplotlib: pip install 'esgroup[compare]'") from error
+    from matplotlib import style
+
     return style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "esgroup", "text.parse_math": False}])
 
 
@@ -60,6 +58,7 @@ def blank(label: str, width: float, body: float, title: str, note: str, looks: d
     """Make a figure with a head above its body: title, note and legend, at fixed distances from the top."""
     from matplotlib.figure import Figure  # without pyplot, which would keep the figure and might open a window
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.lines import Line2D
 
     columns = max(1, min(len(looks), int(width / (0.75 + 0.078 * max(map(len, looks))))))  # 9 pt, the longest name
     height = body + 0.64 + 0.19 * math.ceil(len(looks) / columns)
@@ -69,24 +68,16 @@ def blank(label: str, width: float, body: float, title: str, note: str, looks: d
     figure.text(0.1 / width, 1 - 0.12 / height, title, va="top", fontsize=13, fontweight="bold", color=INK)
     figure.text(0.1 / width, 1 - 0.37 / height, note, va="top", fontsize=9, color=INK, alpha=0.75)
     look = {"frameon": False, "fontsize": 9, "labelcolor": INK, "handlelength": 3.2, "ncols": columns}
-    figure.legend(handles=_samples(looks), loc="upper left", bbox_to_anchor=(0.0, 1 - 0.52 / height), **look)
+    samples = [
+        Line2D([], [], color=one.colour, dashes=one.dashes, marker=one.marker, markersize=4, label=name)
+        for name, one in looks.items()
+    ]
+    figure.legend(handles=samples, loc="upper left", bbox_to_anchor=(0.0, 1 - 0.52 / height), **look)
     return figure
 
 
-def _samples(looks: dict[str, Style]) -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    lines = [
-        Line2D([], [], color=look.colour, marker=look.marker, markersize=4, label=name) for name, look in looks.items()
-    ]
-    for line, look in zip(lines, looks.values(), strict=True):
-        line.set_dashes(look.dashes)
-    return lines
-
-
 def line(axes: Any, x: Array, y: Array, look: Style, **style: Any) -> Any:
-    (line,) = axes.plot(x, y, color=look.colour, linewidth=1.5, **style)
-    line.set_dashes(look.dashes)
+    (line,) = axes.plot(x, y, color=look.colour, dashes=look.dashes, linewidth=1.5, **style)
     return line
 
 

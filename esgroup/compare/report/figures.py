@@ -53,7 +53,7 @@ def convergence(runs: Sequence[RunRecord], scaled: Mapping[tuple[str, int], str]
     title of a panel repeats it. The label of a figure is convergence, or convergence-1, convergence-2, ... if there are
     several.
     """
-    panels, looks = list(_blocks(runs).items()), styles(methods(runs))
+    panels, looks = list(blocks(runs).items()), styles(methods(runs))
     parts = [panels[i : i + MOST_PANELS] for i in range(0, len(panels), MOST_PANELS)]
     labels = ["convergence"] if len(parts) == 1 else [f"convergence-{k}" for k in range(1, len(parts) + 1)]
     columns = min(_columns(panels), len(panels))
@@ -61,12 +61,6 @@ def convergence(runs: Sequence[RunRecord], scaled: Mapping[tuple[str, int], str]
         return [
             _convergence(part, label, columns, looks, scaled or {}) for part, label in zip(parts, labels, strict=True)
         ]
-
-
-def _blocks(runs: Sequence[RunRecord]) -> dict[tuple[str, int], Block]:
-    if not runs:
-        raise ValueError("runs must have at least one run, got none")
-    return blocks(runs)
 
 
 def _columns(panels: Panels) -> int:
@@ -168,7 +162,7 @@ def profile(runs: Sequence[RunRecord]) -> Figure:
     are several. A target that was not reached counts as inf, and so does a missing run. A cross shows where the longest
     run of a method ended; beyond it the line is thin, because nothing was tried there.
     """
-    all_blocks, looks = _blocks(runs), styles(methods(runs))
+    all_blocks, looks = blocks(runs), styles(methods(runs))
     dims = sorted({dim for _, dim in all_blocks})
     panels = {"all": list(all_blocks.values())}
     if len(dims) > 1:

@@ -62,7 +62,7 @@ def write(folder: Folder, title: str, command: str) -> str:
             drawing.save(figure, here / f"{name}{suffix}")
     pictures = [_picture(name, figure, summary.methods(runs)) for name, figure in drawn.items()]
     replace_text(here / "index.html", f"{page(title, rows, totals, pictures, about, reference)}\n")
-    return table.brief(rows, reference, totals)
+    return table.markdown(rows, reference, totals, brief=True)
 
 
 def _scaled(problem: str, dim: int) -> str:
@@ -111,4 +111,5 @@ def _picture(name: str, figure: Any, methods: list[str]) -> Picture:
     else:
         title = "Convergence: the best value so far, medians and quartiles over the seeds"
         alt = f"{title}, a panel for each problem. {curves} The further down and to the left, the better."
-    return Picture(title, alt, drawing.to_svg(figure), drawing.panels(figure))
+    width = 96.0 * figure.get_figwidth()  # CSS pixels are 1/96 inch
+    return Picture(title, alt, drawing.to_svg(figure), drawing.panels(figure), round(float(width), 1))

@@ -15,17 +15,18 @@ from esgroup.compare.report.drawing import Panel
 from esgroup.compare.report.summary import Overall, Ratio, Row
 from esgroup.files.markup import content_policy
 
-_PIXELS = {"pt": 96 / 72, "in": 96.0}  # CSS pixels per unit
-_DEFAULT_WIDTH = 960.0  # CSS pixels, for a figure that does not state its width
-
 
 class Picture(NamedTuple):
-    """A figure: its title, its text alternative, its SVG, which is trusted, and its panels, for reading off numbers."""
+    """A figure: its title, its text alternative, its SVG, which is trusted, and its panels, for reading off numbers.
+
+    The width is in CSS pixels: a figure much smaller than this has text that cannot be read.
+    """
 
     title: str
     alt: str
     svg: str
     panels: Sequence[Panel] = ()
+    width: float = 960.0
 
 
 class About(NamedTuple):
@@ -54,14 +55,6 @@ class RatioMarks(NamedTuple):
     overall: float
     interval: tuple[float, float] | None
     cases: list[float]
-
-
-class Failure(NamedTuple):
-    """A message, with the method and the cases in which it occurred."""
-
-    method: str
-    message: str
-    cases: list[tuple[str, int]]
 
 
 def page(
@@ -103,9 +96,8 @@ def page(
         marks=[_mark(one, rows, reference, reach) for one in overall],
         reach=reach,
         pictures=[_inline(picture, f"figure{number}-") for number, picture in enumerate(pictures, start=1)],
-        widths=[_width(picture.svg) for picture in pictures],
-        panels=[json.dumps([_as_json(panel) for panel in picture.panels]) for picture in pictures],
-        failures=_failures(rows),
+        panels=[_as_json(picture.panels) for picture in pictures],
+        failures=words.failures(rows),
         about=about,
         reference=reference,
         words=words,
@@ -114,10 +106,8 @@ def page(
 
 
 def _template(source: str) -> Any:
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        raise ImportError("the page of a comparison needs Jinja2: pip install 'esgroup[compare]'") from error
+    from jinja2 import Environment, StrictUndefined  # of which `outputs` has seen that it is there
+
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
@@ -187,15 +177,6 @@ def _place(ratio: float, reach: float) -> float:
     return 50 + 50 * math.log(ratio) / math.log(reach)
 
 
-def _failures(rows: Sequence[Row]) -> list[Failure]:
-    """List each message once for each method."""
-    found: dict[tuple[str, str], list[tuple[str, int]]] = {}
-    for row in rows:
-        for message in row.failures:
-            found.setdefault((row.method, message), []).append((row.problem, row.dim))
-    return [Failure(method, message, cases) for (method, message), cases in found.items()]
-
-
 # ---- figures --------------------------------------------------------------------------------------------------------
 
 
@@ -205,11 +186,5 @@ def _inline(picture: Picture, prefix: str) -> Picture:
     return picture._replace(svg=re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg))
 
 
-def _as_json(panel: Panel) -> dict[str, Any]:
-    return panel._asdict() | {"lines": [line._asdict() for line in panel.lines]}
-
-
-def _width(svg: str) -> float:
-    """Width in CSS pixels: a figure much smaller than this has text that cannot be read."""
-    found = re.search(r'<svg\b[^>]*?\bwidth="([\d.]+)(pt|px|in)?"', svg)
-    return round(float(found[1]) * _PIXELS.get(found[2], 1.0), 1) if found else _DEFAULT_WIDTH
+def _as_json(panels: Sequence[Panel]) -> str:
+    return json.dumps([panel._asdict() | {"lines": [line._asdict() for line in panel.lines]} for panel in panels])

@@ -24,19 +24,14 @@ UNDECIDED = (
 )
 
 
-def markdown(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = ()) -> str:
-    """Format the rows of `summarise`, after those of `overall` if given, in GitHub's Markdown."""
-    tables = [_all_problems(rows, totals, reference), _at_a_glance(rows), _by_problem(rows, reference)]
-    return _joined([*tables, _marked(rows), _failures(rows)])
+def markdown(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = (), *, brief: bool = False) -> str:
+    """Format the rows of `summarise`, after those of `overall` if given, in GitHub's Markdown.
 
-
-def brief(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = ()) -> str:
-    """Format the same for a terminal, without details where one table shows all problems."""
-    tables = [_all_problems(rows, totals, reference), _at_a_glance(rows) or _by_problem(rows, reference)]
-    return _joined([*tables, _marked(rows), _failures(rows)])
-
-
-def _joined(parts: Sequence[str]) -> str:
+    In brief, for a terminal, there are no details where one table shows all problems.
+    """
+    glance = _at_a_glance(rows)
+    details = "" if brief and glance else _by_problem(rows, reference)
+    parts = [_all_problems(rows, totals, reference), glance, details, _marked(rows), _failures(rows)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -157,15 +152,10 @@ def _marked(rows: Sequence[Row]) -> str:
 
 def _failures(rows: Sequence[Row]) -> str:
     """List runs that went wrong: each message of a method once, with the cases in which it appeared."""
-    found: dict[str, dict[str, list[str]]] = {row.method: {} for row in rows}
-    for row in rows:
-        for message in row.failures:
-            found[row.method].setdefault(message, []).append(f"{_cell(row.problem)} d = {row.dim}")
-    items = [
-        f"- {_cell(method)}: {_code(message)} in {', '.join(cases)}"
-        for method, messages in found.items()
-        for message, cases in messages.items()
-    ]
+    methods, items = words.once(row.method for row in rows), []
+    for one in sorted(words.failures(rows), key=lambda one: methods.index(one.method)):
+        cases = ", ".join(f"{_cell(problem)} d = {dim}" for problem, dim in one.cases)
+        items.append(f"- {_cell(one.method)}: {_code(one.message)} in {cases}")
     return "\n\n".join(["## Runs that went wrong", "\n".join(items)]) if items else ""
 
 

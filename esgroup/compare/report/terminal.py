@@ -1,4 +1,4 @@
-"""The tables of a comparison for a person at a terminal: the Markdown of `table.brief`, drawn by rich.
+"""The tables of a comparison for a person at a terminal: the Markdown of `table`, drawn by rich.
 
 What is shown is the same text, so that a terminal and a file never differ in what they say. Only the Markdown that
 `table` writes is understood: headings, tables, lists, paragraphs, bold, code and escaped letters.

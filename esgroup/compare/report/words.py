@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from esgroup.compare.records import Cost
 from esgroup.compare.report.statistics import FEWEST
@@ -35,38 +35,32 @@ def factor(value: float) -> str:
     return f"{value:.2f}" if value >= 0.1 else _short(f"{value:#.2g}") if value else "0"
 
 
-def ratio(of: Ratio | float | None) -> str:
+def ratio(of: Ratio | None) -> str:
     """Format a ratio with its interval: 0.71 [0.65, 0.79], or 0.71 [no interval]."""
-    middle = estimate(of)
-    if middle is None:
+    if of is None or not math.isfinite(of.value):
         return "none"
-    interval = f"{factor(of.low)}, {factor(of.high)}" if isinstance(of, Ratio) and has_interval(of) else "no interval"
-    return f"{factor(middle)} [{interval}]"
+    interval = f"{factor(of.low)}, {factor(of.high)}" if has_interval(of) else "no interval"
+    return f"{factor(of.value)} [{interval}]"
 
 
-def has_interval(of: Ratio | float | None) -> bool:
+def has_interval(of: Ratio | None) -> bool:
     """Whether there is an interval that has an end: too few runs have none."""
-    return isinstance(of, Ratio) and (of.low > 0 or of.high < math.inf)
+    return of is not None and (of.low > 0 or of.high < math.inf)
 
 
-def estimate(of: Ratio | float | None) -> float | None:
+def estimate(of: Ratio | None) -> float | None:
     """The ratio without its interval; None if it is not a finite number."""
-    value = of.value if isinstance(of, Ratio) else of
-    return value if value is not None and math.isfinite(value) else None
+    return of.value if of is not None and math.isfinite(of.value) else None
 
 
-def verdict(of: Ratio | float | None) -> str:
-    """Whether a method needs fewer or more evaluations than the reference; undecided if the interval includes 1.
-
-    A number without an interval decides nothing.
-    """
-    if estimate(of) is None:
+def verdict(of: Ratio | None) -> str:
+    """Whether a method needs fewer or more evaluations than the reference; undecided if the interval includes 1."""
+    if of is None or not math.isfinite(of.value):
         return ""
-    low, high = (of.low, of.high) if isinstance(of, Ratio) else (0.0, math.inf)
-    return FEWER if high < 1 else MORE if low > 1 else UNDECIDED
+    return FEWER if of.high < 1 else MORE if of.low > 1 else UNDECIDED
 
 
-def judged(of: Ratio | float | None) -> str:
+def judged(of: Ratio | None) -> str:
     """Format a ratio, and say so if its interval includes 1: 0.95 [0.80, 1.12] undecided."""
     return f"{ratio(of)}{f' {UNDECIDED}' * (verdict(of) == UNDECIDED and has_interval(of))}"
 
@@ -143,6 +137,23 @@ def tally(method: str, reference: str, rows: Sequence[Row]) -> dict[str, int]:
     """Numbers of cases that both solve in which a method needs fewer evaluations, or more, or it is undecided."""
     verdicts = [verdict(row.ratio) for row, _ in solved_by_both(method, reference, rows)]
     return {word: verdicts.count(word) for word in (FEWER, UNDECIDED, MORE)}
+
+
+class Failure(NamedTuple):
+    """A message, with the method and the cases in which it occurred."""
+
+    method: str
+    message: str
+    cases: list[tuple[str, int]]
+
+
+def failures(rows: Sequence[Row]) -> list[Failure]:
+    """List each message once for each method."""
+    found: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for row in rows:
+        for message in row.failures:
+            found.setdefault((row.method, message), []).append((row.problem, row.dim))
+    return [Failure(method, message, cases) for (method, message), cases in found.items()]
 
 
 def runs_each(rows: Iterable[Row]) -> str:
