@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from esgroup.command.watch_page import MARK, Moment, State, page
+from esgroup.files.autosave import must_differ
 from esgroup.files.replacing import replace_text
 from esgroup.running.follow import Followed
 
@@ -146,13 +147,10 @@ def _place(history: Path, out: Path | None) -> Path:
         raise ValueError(f"the page must be in a folder that exists, got {page}")
     if page.is_dir():
         raise ValueError(f"the page must be a file, got the folder {page}: choose another name with --out")
+    must_differ({"the page": page, "the history": history})
     if page.exists():
-        if history.exists() and page.samefile(history):
-            raise ValueError(f"the page would replace the history {history}: choose another name with --out")
         with page.open("rb") as file:
             start = file.read(1000)
         if start and MARK.encode() not in start:
             raise ValueError(f"{page} exists and is not a page of esgroup watch: choose another name with --out")
-    elif page == history:
-        raise ValueError(f"the page would have the name of the history {history}: choose another one with --out")
     return page

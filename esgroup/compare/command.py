@@ -46,20 +46,11 @@ class Request:
     @property
     def command(self) -> str:
         """The command line, in a canonical spelling."""
-        options = {
-            "--preset": self.preset,
-            "--dims": self.dims,
-            "--methods": self.methods,
-            "--seeds": self.seeds,
-            "--targets": self.targets,
-            "--max-evals": self.max_evals,
-            "--max-time": self.max_time,
-            "--starts": self.starts,
-            "--reference": self.reference,
-            "--out": self.out,
-        }
-        words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
-        return shlex.join(["esgroup", "compare", *self.problems, *words, *["--extend"] * self.extend])
+        words = ["esgroup", "compare", *self.problems]
+        for name, value in vars(self).items():
+            if value is not None and name not in ("problems", "jobs", "extend"):
+                words += [f"--{name.replace('_', '-')}", str(value)]
+        return shlex.join(words + ["--extend"] * self.extend)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, NamedTuple
@@ -65,7 +65,8 @@ def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: 
     ready()
     recorder = _recorder(stage, settings)
     begin = time.process_time()
-    ended, message = _searched(chosen.method, _trial(stage, recorder, cell.seed), recorder)
+    trial = recorder.trial(stage.x0.copy(), stage.sigma0, stage.bounds, stage.box, cell.seed)
+    ended, message = _searched(chosen.method, trial, recorder)
     minimum = _minimum(stage.task)
     return RunRecord(
         *cell,
@@ -94,8 +95,7 @@ def failed(cell: Cell, ended: Ended, message: str) -> RunRecord:
 def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
     """Prepare the problem of a cell: its start, in the coordinates of a chart or in the space itself."""
     task = find(cell.problem, cell.dim, seed=cell.seed)
-    chosen.method.check_space(cell.problem, task.space)
-    chosen.method.check_gradient(cell.problem, task.gradient is not None)
+    chosen.method.check_fits(task)
     if task.constraints is not None:
         raise ValueError(f"{cell.problem} has constraints, which a comparison does not support")
     rng = np.random.default_rng([cell.seed, zlib.crc32(cell.problem.encode()), cell.dim])
@@ -188,22 +188,6 @@ def targets_of(task: Task, settings: Settings) -> tuple[float, ...]:
     return tuple(sorted(map(float, usual if settings.targets is None else settings.targets), reverse=True))
 
 
-def _trial(stage: Stage, recorder: Recorder, seed: int) -> Trial:
-    return Trial(
-        x0=stage.x0.copy(),
-        sigma0=stage.sigma0,
-        bounds=stage.bounds,
-        box=stage.box,
-        budget=recorder.budget,
-        seed=seed,
-        fun=recorder.fun,
-        batch=recorder.batch,
-        gradient=recorder.gradient,
-        product=recorder.product,
-        diagonal=recorder.diagonal,
-    )
-
-
 def _searched(method: Method, trial: Trial, recorder: Recorder) -> tuple[Ended, str]:
     """Run the method and return why it ended, in one word and in the method's own words."""
     message = ""
@@ -233,16 +217,8 @@ def _warm_up(spelling: str, shape: tuple[int, ...]) -> None:
     recorder = Recorder(_squares, gradient=lambda x: 2 * x, targets=(-1.0,), budget=_WARM_UP)
     x0 = np.ones(shape) if len(shape) == 1 else np.eye(shape[0], shape[1])  # positive definite
     box = np.tile([-5.0, 5.0], (x0.size, 1))
-    trial = Trial(
-        x0,
-        1.0,
-        None,
-        box,
-        _WARM_UP,
-        0,
-        recorder.fun,
-        recorder.batch,
-        recorder.gradient,
+    trial = replace(
+        recorder.trial(x0, 1.0, None, box, 0),
         product=lambda x, v: 2 * v,  # not counted: a full structure uses more than the budget at its first point
         diagonal=lambda x: np.full_like(x, 2.0),
     )

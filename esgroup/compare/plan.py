@@ -133,8 +133,7 @@ def _each_once(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
 def _check_fits(chosen: Chosen, tasks: Sequence[Task]) -> None:
     """Refuse a chart that no problem has, which is probably misspelled, and a method that does not fit a problem."""
     for task in tasks:
-        chosen.method.check_space(task.name, task.space)
-        chosen.method.check_gradient(task.name, task.gradient is not None)
+        chosen.method.check_fits(task)
     if chosen.chart is not None and not any(chosen.chart in CHARTS[task.space] for task in tasks):
         chart(chosen.chart, tasks[0].space, tasks[0].x0.shape)
     if chosen.structure is None:

@@ -123,6 +123,11 @@ class Recorder:
         self._kept: list[Improvement] = []
         self._pending: Improvement | None = None
 
+    def trial(self, x0: Array, sigma0: float, bounds: Array | None, box: Array, seed: int) -> Trial:
+        """What a method is given to search with these functions."""
+        functions = (self.fun, self.batch, self.gradient, self.product, self.diagonal)
+        return Trial(x0, sigma0, bounds, box, self.budget, seed, *functions)
+
     # ---- what a method calls ----------------------------------------------------------------------------------------
 
     def fun(self, x: Array) -> float:

@@ -69,7 +69,7 @@ class Counted:
 def trial_of(cell: Cell) -> tuple[Trial, Recorder]:
     stage = prepare(cell, choose(cell.method), USUAL)
     recorder = execution._recorder(stage, NEVER)
-    return execution._trial(stage, recorder, cell.seed), recorder
+    return recorder.trial(stage.x0, stage.sigma0, stage.bounds, stage.box, cell.seed), recorder
 
 
 def made(monkeypatch: pytest.MonkeyPatch, task: Task) -> None:

@@ -78,9 +78,7 @@ def _at_a_glance(rows: Sequence[Row]) -> str:
 
 
 def _short(row: Row, best: float, mark: str) -> str:
-    text = words.cost(row.median) if math.isfinite(row.median) else NOTHING
-    if row.counts is not Cost.GRADIENTS and row.median == best < math.inf:
-        text = f"**{text}**"
+    text = _median(row, best) if math.isfinite(row.median) else NOTHING
     text += MARKS[row.counts] if row.counts is not Cost.VALUES and not mark else ""
     return text if row.solved == row.runs else f"{text} ({row.solved}/{row.runs})"
 
@@ -130,12 +128,11 @@ def _block(rows: list[Row], reference: str, same_target: bool) -> list[list[str]
     """Lines of one case; its problem and dimension are named in the first line."""
     best, lines = _best(rows), []
     for i, row in enumerate(rows):
-        strong = row.counts is not Cost.GRADIENTS and row.median == best < math.inf
         line = [
             _cell(row.problem) if i == 0 else "",
             str(row.dim) if i == 0 else "",
             _method(row.method, row.counts),
-            f"**{words.cost(row.median)}**" if strong else _evaluations(row),
+            _evaluations(row, best),
             f"{row.solved}/{row.runs}",
             _ratio(row, reference),
             words.seconds(row.cpu) if math.isfinite(row.cpu) else NOTHING,
@@ -162,9 +159,14 @@ def _failures(rows: Sequence[Row]) -> str:
 # ---- cells ----------------------------------------------------------------------------------------------------------
 
 
-def _evaluations(row: Row) -> str:
+def _median(row: Row, best: float) -> str:
+    text = words.cost(row.median)
+    return f"**{text}**" if row.counts is not Cost.GRADIENTS and row.median == best else text
+
+
+def _evaluations(row: Row, best: float) -> str:
     if math.isfinite(row.median):
-        return words.cost(row.median)
+        return _median(row, best)
     if not math.isfinite(row.best):
         return NOTHING
     return f"{NOTHING} (gap {words.gap(row.best)})" if row.known else f"{NOTHING} (value {words.level(row.best)})"
