@@ -128,7 +128,7 @@ def _plan(request: Request) -> ComparisonPlan:
         if request.preset not in PRESETS:
             hint = near(request.preset, PRESETS)
             raise ValueError(f"unknown preset {request.preset!r}{hint}: the presets are {', '.join(PRESETS)}")
-        arguments = {name: value for name, value in vars(PRESETS[request.preset]).items() if name != "about"}
+        arguments = dict(PRESETS[request.preset].arguments)
     typed = {
         "problems": list(request.problems) or None,
         "dims": _listed("--dims", request.dims, whole_numbers),

@@ -163,18 +163,15 @@ def _height(axes: Any, value: float) -> float:
 def _apart(heights: list[float], gap: float) -> list[float]:
     """Heights in [0, 1], each at least `gap` above the one before it, as close as possible to those given.
 
-    With v_i = height_i - i gap this is least squares under v_1 <= v_2 <= ...: neighbours in the wrong order are
-    pooled at their average.
+    With v_i = height_i - i gap this is least squares under v_1 <= v_2 <= ..., isotonic regression.
     """
-    pools: list[tuple[float, int]] = []
-    for i, height in enumerate(heights):
-        pools.append((height - i * gap, 1))
-        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (v, n), (u, m) = pools.pop(), pools.pop()
-            pools.append(((n * v + m * u) / (n + m), n + m))
-    top = 1 - gap * (len(heights) - 1)
-    flat = [min(max(v, 0.0), top) for v, n in pools for _ in range(n)]
-    return [v + i * gap for i, v in enumerate(flat)]
+    from scipy.optimize import isotonic_regression
+
+    if not heights:
+        return []
+    steps = gap * np.arange(len(heights))
+    flat = np.clip(isotonic_regression(np.array(heights) - steps).x, 0.0, 1.0 - steps[-1])
+    return list(flat + steps)
 
 
 def _name(j: int) -> str:

@@ -272,7 +272,7 @@ def test_our_searches_may_still_choose_their_structure() -> None:
 
 
 def test_the_preset_of_the_paper_has_newton_methods() -> None:
-    methods = PRESETS["paper"].methods
+    methods = PRESETS["paper"].arguments["methods"]
     assert {"esgroup", "newton", "newton:heisenberg", "cma", "bfgs", "bfgs-fd"} <= set(methods)
     assert "Newton" in PRESETS["paper"].about
 
