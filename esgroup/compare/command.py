@@ -6,7 +6,7 @@ import os
 import shlex
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,17 +129,9 @@ def _plan(request: Request) -> ComparisonPlan:
             hint = near(request.preset, PRESETS)
             raise ValueError(f"unknown preset {request.preset!r}{hint}: the presets are {', '.join(PRESETS)}")
         arguments = dict(PRESETS[request.preset].arguments)
-    typed = {
-        "problems": list(request.problems) or None,
-        "dims": _listed("--dims", request.dims, whole_numbers),
-        "methods": None if request.methods is None else split(request.methods),
-        "seeds": _listed("--seeds", request.seeds, seeds),
-        "targets": _listed("--targets", request.targets, real_numbers),
-        "max_evals": request.max_evals,
-        "max_time": request.max_time,
-        "starts": request.starts,
-        "reference": request.reference,
-    }
+    typed = {name: getattr(request, name) for name in ("max_evals", "max_time", "starts", "reference")}
+    typed |= {name: _listed(name, getattr(request, name)) for name in _LISTS}
+    typed["problems"] = list(request.problems) or None
     arguments |= {name: value for name, value in typed.items() if value is not None}
     if request.reference is None and arguments.get("reference") not in arguments.get("methods", ()):
         arguments["reference"] = None  # the preset's reference is not among the methods that were typed
@@ -148,14 +140,14 @@ def _plan(request: Request) -> ComparisonPlan:
     return plan(**arguments)
 
 
-def _listed(name: str, text: str | None, parse: Any) -> Any:
+def _listed(name: str, text: str | None) -> Any:
     if text is None:
         return None
+    parse, example = _LISTS[name]
     try:
         return parse(text)
     except ValueError:
-        example = {"--targets": "1e1,1e-3,1e-8", "--seeds": "5 (the first five), 5-9 or 1,4,7"}.get(name, "10,40,200")
-        raise ValueError(f"{name} must be numbers such as {example}, got {text!r}") from None
+        raise ValueError(f"--{name} must be numbers such as {example}, got {text!r}") from None
 
 
 def real_numbers(text: str) -> list[float]:
@@ -181,3 +173,12 @@ def seeds(text: str) -> list[int]:
     if int(text) == 0:
         raise ValueError("seeds must be at least one, got 0")
     return list(range(int(text)))
+
+
+# arguments that are lists: how they are read, and an example
+_LISTS: dict[str, tuple[Callable[[str], list[Any]], str]] = {
+    "dims": (whole_numbers, "10,40,200"),
+    "methods": (split, "esgroup,cma"),
+    "seeds": (seeds, "5 (the first five), 5-9 or 1,4,7"),
+    "targets": (real_numbers, "1e1,1e-3,1e-8"),
+}
