@@ -158,9 +158,14 @@ def _minimize_with_newton(job: Job, task: Task, spent: list[float]) -> tuple[Opt
     # arguments of searches, which method="newton" refuses unless they have their defaults
     arguments |= {name: getattr(job, name) for name in ("sigma0", "bounds", "workers", "on_error")}
     arguments |= job.passed_on
+    fun = Timed(Guarded(task.fun), spent)
+    return _until_interrupted(minimize, fun, task.x0, method="newton", progress=True, **arguments)
+
+
+def _until_interrupted(minimize: Callable[..., Any], *start: Any, **options: Any) -> tuple[OptimizeResult, bool]:
+    """Return the result, which is empty if there is none yet, and whether Ctrl-C ended the run."""
     try:
-        fun = Timed(Guarded(task.fun), spent)
-        return minimize(fun, task.x0, method="newton", progress=True, **arguments), False
+        return minimize(*start, **options), False
     except KeyboardInterrupt as interrupt:
         return getattr(interrupt, "result", {}), True
 
@@ -222,7 +227,8 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
     one_by_one = caught or job.eval_timeout is not None or job.asynchronous
     in_one_call = task.batch is not None and workers in (None, 1) and not one_by_one
     try:
-        result = minimize(
+        return _until_interrupted(
+            minimize,
             Guarded(task.batch if in_one_call and task.batch is not None else task.fun, caught),
             task.x0 if task.start_space is None else task.start_space,
             _sigma0(job, task),
@@ -239,15 +245,10 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
             resume=job.resume,
             **job.passed_on | _parsed(job.options, task),
         )
-    except KeyboardInterrupt as interrupt:
-        return getattr(interrupt, "result", {}), True
-    except MemoryError:
-        raise
     except Exception as error:
-        if latest.search is None or isinstance(error, ObjectiveError):
+        if latest.search is None or isinstance(error, ObjectiveError | MemoryError):
             raise
         raise RuntimeError("the search failed") from error  # not because of the input: show a traceback
-    return result, False
 
 
 def _origin(job: Job, task: Task) -> tuple[str, tuple[str, ...]]:

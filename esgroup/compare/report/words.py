@@ -200,14 +200,15 @@ def meaning_of_solves(rows: Sequence[Row]) -> str:
 def _lead(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
     own, other = solved(rows).get(one.method, 0), solved(rows)[reference]
     both = solved_by_both(one.method, reference, rows)
+    each = f"{one.method} {_solves(own, rows)}, {reference} {_solves(other, rows)}"
     if estimate(one.ratio) is None:
         why = "there is no ratio" if both else f"there is no {noun(rows, 1)} that both solve, hence no ratio"
-        each = f"{one.method} {_solves(own, rows)}, {reference} {_solves(other, rows)}"
         return [f"{each} ({runs_each(rows)}); {why}."]
     runs = [row for pair in both for row in pair]
     over = "on" if len(both) == 1 else "by the geometric mean over"
     basis = f"{over} {_common(len(both), rows)}, {runs_each(runs)}"
-    name, times, said = _with_gradients(one), ratio(one.ratio), verdict(one.ratio)
+    name = f"{one.method} ({_GIVEN})" if Cost.GRADIENTS in one.counts else one.method
+    times, said = ratio(one.ratio), verdict(one.ratio)
     start = [f"{name} needs {said} evaluations than {reference}: {times} times as many, {basis}."]
     if not has_interval(one.ratio):
         start = [
@@ -220,21 +221,14 @@ def _lead(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
             f"{apart}: {one.method} needs {times} times as many evaluations, {basis}.",
             "The interval includes 1: either may need fewer, and that they are equal is not shown.",
         ]
-    return [*start, *_one_by_one(one, rows, reference), *_in_all(one, rows, reference)]
+    everything = own == other == len(cases(rows))
+    return [*start, *_one_by_one(one, rows, reference), *([] if everything else [f"{each}."])]
 
 
 def _no_interval(runs: Sequence[Row]) -> str:
     few = min((row.runs for row in runs), default=0) < FEWEST
     why = f"An interval needs {FEWEST} runs" if few else "These runs set no limit to the ratio"
     return f"{why}: the difference may be chance."
-
-
-def _in_all(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
-    """Say what each of two methods solves, unless both solve everything."""
-    own, other = solved(rows).get(one.method, 0), solved(rows)[reference]
-    if own == other == len(cases(rows)):
-        return []
-    return [f"{one.method} {_solves(own, rows)}, {reference} {_solves(other, rows)}."]
 
 
 def _one_by_one(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
@@ -277,11 +271,6 @@ def _named(one: Overall, rows: Sequence[Row]) -> str:
     given = f", {_GIVEN}" * (Cost.GRADIENTS in one.counts)
     number = _all(rows) if one.cells_both == len(cases(rows)) else f"{one.cells_both} of {_all(rows)}"
     return f"{one.method} ({ratio(one.ratio)}, {number}{given})"
-
-
-def _with_gradients(one: Overall) -> str:
-    """The name of a method, which says so if it is given more than values."""
-    return f"{one.method} ({_GIVEN})" if Cost.GRADIENTS in one.counts else one.method
 
 
 def _verb(stem: str, subjects: Sequence[str]) -> str:
