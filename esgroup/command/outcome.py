@@ -45,6 +45,10 @@ class Outcome:
     trouble: str | None = None  # what failed after the search
 
     _method: ClassVar[str] = "search"
+    _names: ClassVar[tuple[str, ...]] = (  # of the fields of a result that are told as JSON, if it has them
+        *("fun", "x", "nfev", "nit", "nfailed", "restarts", "success", "status", "message", "stop"),
+        *("xmean", "stds", "probabilities", "feasible", "constr_violation"),
+    )
 
     @property
     def all_failed(self) -> bool:
@@ -70,7 +74,7 @@ class Outcome:
         """Return the result as numbers, strings and lists, with None for NaN and infinities."""
         fields = {"problem": self.task.name, "dim": len(self.task.x0), "structure": self._structure()}
         if self.result:
-            fields |= self._fields()
+            fields |= plain(self._fields())
             fields |= {"message": f"Interrupted. {self.result.message}"} if self.interrupted else {}
         files = {kind: str(path) for kind, path in self.files.items()}
         known = {"known_minimum": self.task.minimum, "seconds": round(self.times.whole, 4)}
@@ -78,16 +82,12 @@ class Outcome:
         return fields | known | {"interrupted": self.interrupted, "files": files}
 
     def _fields(self) -> dict[str, Any]:
-        names = ("fun", "x", "nfev", "nit", "nfailed", "restarts", "success", "status", "message", "stop")
-        fields = {name: plain(self.result[name]) for name in (*names, "xmean", "stds")}
-        if "probabilities" in self.result:
-            fields["probabilities"] = plain(self.result.probabilities)
+        fields = {name: self.result[name] for name in self._names if name in self.result}
         if self._has_constraints:
-            fields |= {name: plain(self.result[name]) for name in ("feasible", "constr_violation")}
-            fields |= {"constr": plain(self.result.constr[0]), "multipliers": plain(self.result.multipliers[0])}
-            fields["active"] = self._active().tolist()
+            fields |= {"constr": self.result.constr[0], "multipliers": self.result.multipliers[0]}
+            fields["active"] = self._active()
         if "modes" in self.result:
-            fields["modes"] = [plain(mode._asdict()) for mode in self.result.modes]
+            fields["modes"] = [mode._asdict() for mode in self.result.modes]
         return fields
 
     def _problem(self) -> str:
@@ -162,6 +162,7 @@ class NewtonOutcome(Outcome):
     """The outcome of structured Newton: a result with counts of derivatives, and no Searcher."""
 
     _method = "method"
+    _names = ("fun", "x", "jac", "nfev", "njev", "nhvp", "ndiag", "nit", "success", "status", "message", "stop")
 
     @property
     def all_failed(self) -> bool:
@@ -182,10 +183,6 @@ class NewtonOutcome(Outcome):
         values, gradients, products = self.result.nfev, self.result.njev, self.result.nhvp
         counts = f"{values:,} values, {gradients:,} gradients, {products:,} Hessian products"
         return f"{self.result.nit:,} iterations, {counts}"
-
-    def _fields(self) -> dict[str, Any]:
-        names = ("fun", "x", "jac", "nfev", "njev", "nhvp", "ndiag", "nit", "success", "status", "message", "stop")
-        return {name: plain(self.result[name]) for name in names}
 
 
 def _point(x: Any) -> str:

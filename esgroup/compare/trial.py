@@ -20,11 +20,7 @@ FINEST = 1.01  # the same where targets are not known before the end
 
 
 class Over(BaseException):
-    """Raised when the run has ended. Not an Exception, so that methods which catch those do not catch it."""
-
-    def __init__(self, ended: Ended) -> None:
-        super().__init__(ended)
-        self.ended = ended
+    """Raised with the reason why the run has ended. Not an Exception, so that methods which catch those let it pass."""
 
 
 @dataclass(frozen=True)

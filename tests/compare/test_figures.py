@@ -277,14 +277,14 @@ def test_numbers_can_be_read_off_the_svg_by_its_panels() -> None:
     runs = [a_run(seed=seed, hit=INF, used=300, trajectory=points, targets=(1.0, 0.01)) for seed in range(3)]
     (figure,) = figures.convergence(runs)
     (panel,), svg = drawing.panels(figure), drawing.to_svg(figure)
-    (line,) = panel.lines
-    assert (panel.x_label, panel.y_label, line.label) == ("evaluations", "median gap to the minimum", "ours")
-    assert panel.floor == pytest.approx(0.01)
-    path = re.search(rf'<g id="convergence-{line.name}">.*?<path d="([^"]*)"', svg, flags=re.DOTALL)
+    (line,), (x0, x1), (y0, y1) = panel["lines"], panel["x"], panel["y"]
+    assert (panel["x_label"], panel["y_label"]) == ("evaluations", "median gap to the minimum")
+    assert line["label"] == "ours" and panel["floor"] == pytest.approx(0.01)
+    path = re.search(rf'<g id="convergence-{line["name"]}">.*?<path d="([^"]*)"', svg, flags=re.DOTALL)
     assert path is not None
     places = np.array(re.findall(r"([\d.]+) ([\d.]+)", path[1]), dtype=float)
-    x = panel.x[0] * (panel.x[1] / panel.x[0]) ** ((places[:, 0] - panel.left) / (panel.right - panel.left))
-    y = panel.y[0] * (panel.y[1] / panel.y[0]) ** ((panel.bottom - places[:, 1]) / (panel.bottom - panel.top))
+    x = x0 * (x1 / x0) ** ((places[:, 0] - panel["left"]) / (panel["right"] - panel["left"]))
+    y = y0 * (y1 / y0) ** ((panel["bottom"] - places[:, 1]) / (panel["bottom"] - panel["top"]))
     assert (x[-1], y[-1]) == (pytest.approx(300, rel=0.01), pytest.approx(50 / 300, rel=0.01))
     drawn_x, drawn_y = curve(figure.axes[0], "ours")
     np.testing.assert_allclose(y, np.exp(np.interp(np.log(x), np.log(drawn_x), np.log(drawn_y))), rtol=0.02)

@@ -153,50 +153,33 @@ def to_svg(figure: Figure) -> str:
     return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.get_label()}-", svg)
 
 
-class Line(NamedTuple):
-    """A line that a page can read: how its name in the SVG ends, its label, and its colour."""
+def panels(figure: Figure) -> list[dict[str, Any]]:
+    """The panels of a figure as JSON types, from which the script of a page finds the numbers at a position.
 
-    name: str
-    label: str
-    colour: str
-
-
-class Panel(NamedTuple):
-    """A panel as it lies in the SVG: positions in units of its viewBox, and the numbers at the ends of its axes."""
-
-    title: str
-    left: float
-    right: float
-    top: float
-    bottom: float
-    x: tuple[float, float]  # on a logarithmic axis
-    y: tuple[float, float]
-    floor: float | None  # where y is logarithmic as well: lower values are drawn there
-    x_label: str
-    y_label: str
-    lines: tuple[Line, ...]
-
-
-def panels(figure: Figure) -> list[Panel]:
-    """The panels of a figure, from which a page finds the numbers at a position."""
+    A panel is described as it lies in the SVG: positions in units of its viewBox, and the numbers at the ends of its
+    axes. The x axis is logarithmic; where y is logarithmic as well, values below `floor` are drawn there. Of each line
+    there is how its name in the SVG ends, its label, and its colour.
+    """
     return [_panel(axes, *(72 * figure.get_size_inches())) for axes in figure.axes]
 
 
-def _panel(axes: Any, width: float, height: float) -> Panel:
-    box, (x0, x1), (y0, y1) = axes.get_position(), axes.get_xlim(), axes.get_ylim()
-    return Panel(
-        title=axes.get_title(loc="left"),
-        left=round(width * box.x0, 2),
-        right=round(width * box.x1, 2),
-        top=round(height * (1 - box.y1), 2),
-        bottom=round(height * (1 - box.y0), 2),
-        x=(float(x0), float(x1)),
-        y=(float(y0), float(y1)),
-        floor=float(y0) / BELOW if axes.get_yscale() == "log" else None,
-        x_label=_x_label(axes),
-        y_label=str(axes.get_label()),
-        lines=tuple(Line(one.get_gid(), one.get_label(), one.get_color()) for one in _readable(axes)),
-    )
+def _panel(axes: Any, width: float, height: float) -> dict[str, Any]:
+    box, (y0, y1) = axes.get_position(), axes.get_ylim()
+    return {
+        "title": axes.get_title(loc="left"),
+        "left": round(width * box.x0, 2),
+        "right": round(width * box.x1, 2),
+        "top": round(height * (1 - box.y1), 2),
+        "bottom": round(height * (1 - box.y0), 2),
+        "x": [float(end) for end in axes.get_xlim()],
+        "y": [float(y0), float(y1)],
+        "floor": float(y0) / BELOW if axes.get_yscale() == "log" else None,
+        "x_label": _x_label(axes),
+        "y_label": str(axes.get_label()),
+        "lines": [
+            {"name": one.get_gid(), "label": one.get_label(), "colour": one.get_color()} for one in _readable(axes)
+        ],
+    }
 
 
 def _x_label(axes: Any) -> str:

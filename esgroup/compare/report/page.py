@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from esgroup.compare.records import Cost
 from esgroup.compare.report import words
-from esgroup.compare.report.drawing import Panel
 from esgroup.compare.report.summary import Overall, Ratio, Row
 from esgroup.files.markup import content_policy
 
@@ -25,7 +24,7 @@ class Picture(NamedTuple):
     title: str
     alt: str
     svg: str
-    panels: Sequence[Panel] = ()
+    panels: Sequence[dict[str, Any]] = ()
     width: float = 960.0
 
 
@@ -96,7 +95,7 @@ def page(
         marks=[_mark(one, rows, reference, reach) for one in overall],
         reach=reach,
         pictures=[_inline(picture, f"figure{number}-") for number, picture in enumerate(pictures, start=1)],
-        panels=[_as_json(picture.panels) for picture in pictures],
+        panels=[json.dumps(picture.panels) for picture in pictures],
         failures=words.failures(rows),
         about=about,
         reference=reference,
@@ -186,5 +185,3 @@ def _inline(picture: Picture, prefix: str) -> Picture:
     return picture._replace(svg=re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg))
 
 
-def _as_json(panels: Sequence[Panel]) -> str:
-    return json.dumps([panel._asdict() | {"lines": [line._asdict() for line in panel.lines]} for panel in panels])
