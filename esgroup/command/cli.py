@@ -214,21 +214,22 @@ def compare(
         problems or (), preset, dims, methods, seeds, targets, max_evals, max_time, starts, reference, out, jobs, extend
     )
     with _input_errors():
-        done = command.compare(request)
-    if done.interrupted:
-        _fail(f"interrupted: {done.runs:,} runs are in {done.folder}, and the same command continues", INTERRUPTED)
+        runs, table = command.compare(request)
+    if table is None:
+        _fail(f"interrupted: {len(runs):,} runs are in {request.folder}, and the same command continues", INTERRUPTED)
     if markdown or not sys.stdout.isatty():
-        typer.echo(done.table)
+        typer.echo(table)
     else:
         from rich.console import Console
 
         from esgroup.compare.report import terminal
 
-        terminal.show(done.table, Console())
+        terminal.show(table, Console())
     for label, name in (("page", "index.html"), ("details", "table.md"), ("runs", "runs.csv")):
-        typer.echo(typer.style(f"{label:<9}", bold=True) + str(done.folder / name))
-    if done.failures:
-        typer.secho(f"{done.failures} of {done.runs} runs failed: the table says why", fg="yellow", err=True)
+        typer.echo(typer.style(f"{label:<9}", bold=True) + str(request.folder / name))
+    failures = sum(run.failed for run in runs)
+    if failures:
+        typer.secho(f"{failures} of {len(runs)} runs failed: the table says why", fg="yellow", err=True)
 
 
 # ---- plot and list ----------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from esgroup.compare.folder import Folder
 from esgroup.compare.methods import split
 from esgroup.compare.plan import ComparisonPlan, plan
 from esgroup.compare.presets import PRESETS
+from esgroup.compare.records import RunRecord
 from esgroup.compare.workers import Watch, run_all
 from esgroup.problem_registry import near
 
@@ -44,6 +45,11 @@ class Request:
         return f"Comparison: {self.preset}" if self.preset else f"Comparison on {', '.join(self.problems)}"
 
     @property
+    def folder(self) -> Path:
+        """Where all files are."""
+        return self.out or Path(f"compare-{self.preset}" if self.preset else "comparison")
+
+    @property
     def command(self) -> str:
         """The command line, in a canonical spelling."""
         words = ["esgroup", "compare", *self.problems]
@@ -53,19 +59,8 @@ class Request:
         return shlex.join(words + ["--extend"] * self.extend)
 
 
-@dataclass(frozen=True)
-class Done:
-    """Outcome of the command: how many runs there are and how many went wrong, and the short table."""
-
-    runs: int
-    failures: int
-    interrupted: bool
-    table: str
-    folder: Path
-
-
-def compare(request: Request) -> Done:
-    """Carry out the command.
+def compare(request: Request) -> tuple[list[RunRecord], str | None]:
+    """Carry out the command; return the runs and the short table, or None in its place if Ctrl-C interrupted it.
 
     Raises
     ------
@@ -76,12 +71,9 @@ def compare(request: Request) -> Done:
 
     outputs.check_libraries()
     jobs, wanted = _jobs(request.jobs), _plan(request)
-    out = Path(f"compare-{request.preset}" if request.preset else "comparison") if request.out is None else request.out
-    with closing(Folder(out, wanted, request.command, extend=request.extend)) as folder:
+    with closing(Folder(request.folder, wanted, request.command, extend=request.extend)) as folder:
         interrupted = _run_missing(folder, jobs)
-        table = "" if interrupted else outputs.write(folder, request.title, request.command)
-        failures = sum(run.failed for run in folder.runs)
-        return Done(len(folder.runs), failures, interrupted, table, folder.path)
+        return folder.runs, None if interrupted else outputs.write(folder, request.title, request.command)
 
 
 def _run_missing(folder: Folder, jobs: int) -> bool:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from itertools import chain
 from typing import Any, NamedTuple
 
 from esgroup.compare.records import Cost
@@ -38,22 +39,6 @@ class About(NamedTuple):
     cpu: str
     runs: int
     failures: int
-
-
-class SmallestOfCase(NamedTuple):
-    """Smallest numbers of a case, over the methods without gradients; None where there is nothing to mark."""
-
-    median: float | None
-    expected: float | None
-    last: float | None  # final gap, where no method reaches the target: runs that reach it stop there
-
-
-class RatioMarks(NamedTuple):
-    """Positions of the ratios of a method on a logarithmic axis with 1 in the middle: 0 is left, 100 is right."""
-
-    overall: float
-    interval: tuple[float, float] | None
-    cases: list[float]
 
 
 def page(
@@ -90,9 +75,9 @@ def page(
         solved=words.solved(rows),
         meaning_of_solves=words.meaning_of_solves(rows) if rows else "",
         tallies=[words.tally(one.method, reference, rows) for one in overall],
-        runs_behind=[words.runs_each(_behind(one.method, reference, rows)) for one in overall],
+        runs_behind=[words.runs_each(chain(*words.solved_by_both(one.method, reference, rows))) for one in overall],
         scaled=words.once((row.problem, row.scaled) for row in rows if row.scaled),
-        marks=[_mark(one, rows, reference, reach) for one in overall],
+        marks=[_marks(one, rows, reference, reach) for one in overall],
         reach=reach,
         pictures=[_inline(picture, f"figure{number}-") for number, picture in enumerate(pictures, start=1)],
         panels=[json.dumps(picture.panels) for picture in pictures],
@@ -132,22 +117,19 @@ def printable(text: str) -> str:
 # ---- numbers --------------------------------------------------------------------------------------------------------
 
 
-def _smallest_of_case(rows: Sequence[Row]) -> SmallestOfCase:
+def _smallest_of_case(rows: Sequence[Row]) -> dict[str, float | None]:
+    """Smallest numbers of a case, over the methods without gradients; None where there is nothing to mark."""
     without = [row for row in rows if row.counts is not Cost.GRADIENTS] if len(rows) > 1 else []
-    return SmallestOfCase(
-        _smallest(row.median for row in without),
-        _smallest(row.expected for row in without),
-        _smallest(row.best for row in without if not any(other.solved for other in rows)),
-    )
+    unsolved = [row for row in without if not any(other.solved for other in rows)]  # runs that reach the target stop
+    return {
+        "median": _smallest(row.median for row in without),
+        "expected": _smallest(row.expected for row in without),
+        "last": _smallest(row.best for row in unsolved),
+    }
 
 
 def _smallest(values: Iterable[float]) -> float | None:
     return min(filter(math.isfinite, values), default=None)
-
-
-def _behind(method: str, reference: str, rows: Sequence[Row]) -> list[Row]:
-    """The rows behind the overall ratio of a method."""
-    return [row for pair in words.solved_by_both(method, reference, rows) for row in pair]
 
 
 def _reach(rows: Sequence[Row], overall: Sequence[Overall]) -> float:
@@ -156,12 +138,14 @@ def _reach(rows: Sequence[Row], overall: Sequence[Overall]) -> float:
     return max([2.0, *(max(ratio, 1 / ratio) for ratio in ratios if ratio)])
 
 
-def _mark(one: Overall, rows: Sequence[Row], reference: str, reach: float) -> RatioMarks | None:
+def _marks(one: Overall, rows: Sequence[Row], reference: str, reach: float) -> dict[str, Any] | None:
+    """Positions of the ratios of a method on a logarithmic axis with 1 in the middle: 0 is left, 100 is right."""
     ratio = words.estimate(one.ratio)
     if not ratio:
         return None
     cases = [row.ratio.value for row, _ in words.solved_by_both(one.method, reference, rows) if row.ratio]
-    return RatioMarks(_place(ratio, reach), _ends(one.ratio, reach), [_place(case, reach) for case in cases])
+    places = [_place(case, reach) for case in cases]
+    return {"overall": _place(ratio, reach), "interval": _ends(one.ratio, reach), "cases": places}
 
 
 def _ends(of: Ratio | None, reach: float) -> tuple[float, float] | None:

@@ -139,7 +139,8 @@ def _row(runs: list[RunRecord], reference: list[RunRecord] | None, block: Block)
         problem=first.problem,
         dim=first.dim,
         method=first.method,
-        counts=_counts(runs),
+        # a run that did not start is recorded as counting values
+        counts=next((run.cost for run in runs if run.cost is not Cost.VALUES), Cost.VALUES),
         runs=len(runs),
         solved=sum(run.solved for run in runs),
         target=targets(block)[-1] if targets(block) else math.nan,
@@ -196,11 +197,6 @@ def _used(runs: list[RunRecord]) -> list[int]:
     """Cost of each run; that of a killed run is not known, so the largest of the others is charged."""
     most = max(run.used for run in runs)
     return [most if run.ended is Ended.KILLED else run.used for run in runs]
-
-
-def _counts(runs: list[RunRecord]) -> Cost:
-    """What a method counts in a case; a run that did not start is recorded as counting values."""
-    return next((run.cost for run in runs if run.cost is not Cost.VALUES), Cost.VALUES)
 
 
 def _all_counts(runs: list[RunRecord]) -> tuple[Cost, ...]:

@@ -47,10 +47,10 @@ def _all_problems(rows: Sequence[Row], totals: Sequence[Overall], reference: str
             _cell(one.method) + "".join(MARKS[counts] for counts in one.counts),
             "1" if one.method == reference else NOTHING if one.ratio is None else words.judged(one.ratio),
             str(one.cells_both),
-            f"{_percent(one.solved_pairs, one.pairs)} ({one.solved_pairs:,}/{one.pairs:,})",
+            f"{100 * one.solved_pairs // one.pairs} % ({one.solved_pairs:,}/{one.pairs:,})",
         ]
         for one in totals
-    ]
+    ]  # percentages are rounded down, so that 100 % means all
     note = (
         "The ratio is the geometric mean of ratios of expected running times, over the cases (a problem in one "
         f"dimension) that both solve, {words.runs_each(rows)}, with a 95 % bootstrap interval for these cases. A "
@@ -180,11 +180,6 @@ def _ratio(row: Row, reference: str) -> str:
 
 def _method(name: str, counts: Cost) -> str:
     return _cell(name) + MARKS[counts]
-
-
-def _percent(part: int, whole: int) -> str:
-    """Percentage, rounded down so that 100 % means all."""
-    return f"{100 * part // whole} %"
 
 
 def _case(row: Row) -> tuple[str, int]:
