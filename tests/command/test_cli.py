@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import esgroup
-from esgroup.command import cli, listing
+from esgroup.command import cli
 from esgroup.command import run as run_command
 from esgroup.driver.origin import CheckpointFile
 from esgroup.problem_registry import families, known
@@ -563,12 +563,6 @@ def test_list_shows_problems_structures_and_methods(monkeypatch: pytest.MonkeyPa
         assert name in text and (makers[group[0]].__doc__ or "").partition("\n")[0] in text
     assert "bbob_f1 ... bbob_f24" in text and "bbob_f7" not in text
     assert "heisenberg:k1=4,k2=4" in text and "Structures in dimension 12" in text
-    assert all(option in text for option in listing.OPTIONS)
-
-
-def test_the_methods_that_are_listed_are_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    for option in listing.OPTIONS:
-        run("sphere", "--dim", "2", "--max-evals", "20", *option.split())
 
 
 def test_every_help_has_examples_and_they_fit_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
