@@ -150,9 +150,9 @@ def _marked(rows: Sequence[Row]) -> str:
 def _failures(rows: Sequence[Row]) -> str:
     """List runs that went wrong: each message of a method once, with the cases in which it appeared."""
     methods, items = words.once(row.method for row in rows), []
-    for one in sorted(words.failures(rows), key=lambda one: methods.index(one.method)):
-        cases = ", ".join(f"{_cell(problem)} d = {dim}" for problem, dim in one.cases)
-        items.append(f"- {_cell(one.method)}: {_code(one.message)} in {cases}")
+    for (method, message), cases in sorted(words.failures(rows).items(), key=lambda one: methods.index(one[0][0])):
+        where = ", ".join(f"{_cell(problem)} d = {dim}" for problem, dim in cases)
+        items.append(f"- {_cell(method)}: {_code(message)} in {where}")
     return "\n\n".join(["## Runs that went wrong", "\n".join(items)]) if items else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from esgroup.compare.records import Cost
 from esgroup.compare.report.statistics import FEWEST
@@ -139,21 +139,13 @@ def tally(method: str, reference: str, rows: Sequence[Row]) -> dict[str, int]:
     return {word: verdicts.count(word) for word in (FEWER, UNDECIDED, MORE)}
 
 
-class Failure(NamedTuple):
-    """A message, with the method and the cases in which it occurred."""
-
-    method: str
-    message: str
-    cases: list[tuple[str, int]]
-
-
-def failures(rows: Sequence[Row]) -> list[Failure]:
-    """List each message once for each method."""
+def failures(rows: Sequence[Row]) -> dict[tuple[str, str], list[tuple[str, int]]]:
+    """The cases in which something went wrong, by method and message."""
     found: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for row in rows:
         for message in row.failures:
             found.setdefault((row.method, message), []).append((row.problem, row.dim))
-    return [Failure(method, message, cases) for (method, message), cases in found.items()]
+    return found
 
 
 def runs_each(rows: Iterable[Row]) -> str:
