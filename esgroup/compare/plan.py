@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from esgroup import checks
 from esgroup.compare.charts import CHARTS, chart
@@ -51,7 +51,7 @@ def plan(
     targets: Sequence[float] | None = None,
     max_evals: int | None = None,
     max_time: float = 600.0,
-    starts: str = "random",
+    starts: Starts = "random",
 ) -> ComparisonPlan:
     """Return the plan of a comparison, if it can be carried out.
 
@@ -79,7 +79,10 @@ def plan(
     ValueError, TypeError, ImportError
         If an argument is wrong, a method does not fit a problem, or a package is missing.
     """
-    settings = _settings(targets, max_evals, max_time, starts)
+    gaps = None
+    if targets is not None:
+        gaps = tuple(sorted({checks.real_number("a target", target) for target in targets}, reverse=True))
+    settings = Settings(gaps, max_evals, checks.real_number("max_time", max_time, positive=True), starts)
     methods = _each_once("methods", methods)
     chosen = [choose(method) for method in methods]
     check_installed([one.method for one in chosen])
@@ -109,19 +112,6 @@ def _task(name: str, dim: int | None, seed: int) -> Task:
         raise
     except Exception as error:  # raised by a problem of another package
         raise ValueError(f"{name} cannot be made: {type(error).__name__}: {error}") from error
-
-
-def _settings(targets: Sequence[float] | None, max_evals: int | None, max_time: float, starts: str) -> Settings:
-    numbers = None
-    if targets is not None:
-        numbers = tuple(sorted({checks.real_number("a target", target) for target in targets}, reverse=True))
-    if numbers == ():
-        raise ValueError("targets must contain at least one number, got none")
-    if starts not in get_args(Starts):
-        raise ValueError(f"starts must be one of {', '.join(get_args(Starts))}, got {starts!r}")
-    evals = None if max_evals is None else checks.whole_number("max_evals", max_evals, least=1)
-    seconds = checks.real_number("max_time", max_time, positive=True)
-    return Settings(numbers, evals, seconds, starts)  # type: ignore[arg-type]
 
 
 def _each_once(name: str, values: Sequence[Any]) -> tuple[Any, ...]:

@@ -197,18 +197,14 @@ class Watch:
         """Count another run that has ended."""
         self._done += 1
         self._failures += run.failed
+        failures = f"{self._failures} failed" if self._failures else ""
         if self._bar is not None:
-            self._bar.update(
-                self._task,
-                completed=self._done,
-                description=f"{run.problem} {run.dim}",
-                failures=f"{self._failures} failed" if self._failures else "",
-                left=self._left(),
-            )
+            about = {"description": f"{run.problem} {run.dim}", "failures": failures, "left": self._left()}
+            self._bar.update(self._task, completed=self._done, **about)
         elif time.monotonic() > self._printed + QUIET:
             self._printed = time.monotonic()
-            failures = f", {self._failures} failed" if self._failures else ""
-            print(f"{self._done:,} of {self._total:,} runs, {self._left()}{failures}", file=sys.stderr, flush=True)
+            parts = (f"{self._done:,} of {self._total:,} runs", self._left(), failures)
+            print(", ".join(filter(None, parts)), file=sys.stderr, flush=True)
 
     def _left(self) -> str:
         """Estimate the time left: runs are ordered by seed, so those ahead take about as long as those done."""

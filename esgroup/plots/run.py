@@ -106,7 +106,8 @@ def _best_value(axes: Any, run: Recorded) -> None:
 
 def _one_line(axes: Any, run: Recorded, values: Array, label: str) -> None:
     known = np.isfinite(values)  # the axis ratio is not computed in every generation
-    _line(axes, _select(run, known), positive(values[known]), color=INK, linewidth=1.4)
+    there = run._replace(nfev=run.nfev[known], restart=run.restart[known])
+    _line(axes, there, positive(values[known]), color=INK, linewidth=1.4)
     log_scale(axes, values)
     axes.set_ylabel(label)
 
@@ -137,10 +138,6 @@ def _line(axes: Any, run: Recorded, values: Array, **style: Any) -> None:
     if len(x) < 3:
         style["marker"] = "."
     axes.plot(np.insert(x, breaks, np.nan), np.insert(y, breaks, np.nan), **style)
-
-
-def _select(run: Recorded, rows: Array) -> Recorded:
-    return run._replace(nfev=run.nfev[rows], restart=run.restart[rows])
 
 
 def _name_lines(axes: Any, ends: Array, colours: Array, names: Sequence[str]) -> None:

@@ -325,11 +325,6 @@ def test_files_are_on_white(tmp_path: Path) -> None:
     assert pixels[0, 0].tolist() == [1, 1, 1, 1] and pixels.shape[1] == 1200
 
 
-def test_other_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"end in .png or .svg, got '.*f.jpg'"):
-        drawing.save(figures.profile(several()), tmp_path / "f.jpg")
-
-
 def test_names_of_methods_and_problems_are_taken_as_they_are() -> None:
     run = a_run("a<b>&$x$_", problem="$y$ <i>")
     root = ElementTree.fromstring(drawing.to_svg(figures.convergence([run])[0]))
