@@ -131,12 +131,10 @@ def _from_json(stored: dict[str, Any]) -> ComparisonPlan:
 
 
 def _union(earlier: ComparisonPlan, plan: ComparisonPlan) -> ComparisonPlan:
-    return replace(
-        plan,
-        problems=tuple(dict.fromkeys(earlier.problems + plan.problems)),
-        methods=tuple(dict.fromkeys(earlier.methods + plan.methods)),
-        seeds=tuple(dict.fromkeys(earlier.seeds + plan.seeds)),
-    )
+    union: dict[str, Any] = {}
+    for name in ("problems", "methods", "seeds"):
+        union[name] = tuple(dict.fromkeys((*getattr(earlier, name), *getattr(plan, name))))
+    return replace(plan, **union)
 
 
 def _short(value: Any) -> str:

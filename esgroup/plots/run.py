@@ -145,16 +145,13 @@ def _name_lines(axes: Any, ends: Array, colours: Array, names: Sequence[str]) ->
     axes.set_ylim(axes.get_ylim())  # heights are final from here
     picked = np.unique(np.linspace(0, len(ends) - 1, min(len(ends), MOST_LABELS)).round().astype(int))
     picked = picked[np.isfinite(ends[picked])]
-    at = {int(j): float(_height(axes, ends[j])) for j in picked}
+    to_axes = axes.transData + axes.transAxes.inverted()
+    at = {int(j): float(to_axes.transform((0.0, ends[j]))[1]) for j in picked}
     order = sorted(at, key=lambda j: (round(at[j], 2), -j))
     for j, y in zip(order, _apart([at[j] for j in order], gap=0.07), strict=True):
         axes.plot([1.0, 1.03], [at[j], y], transform=axes.transAxes, color=colours[j], linewidth=0.7, clip_on=False)
         place = {"transform": axes.transAxes, "va": "center", "parse_math": False}  # a name may have dollar signs
         axes.text(1.035, y, short(names[j], LONGEST_NAME), fontsize=8.5, color=colours[j], **place)
-
-
-def _height(axes: Any, value: float) -> float:
-    return float(axes.transAxes.inverted().transform(axes.transData.transform((0.0, value)))[1])
 
 
 def _apart(heights: list[float], gap: float) -> list[float]:
