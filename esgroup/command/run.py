@@ -97,36 +97,35 @@ def run(job: Job) -> Outcome:
         history = job.history
         if job.plot is not None and history is None:
             history = Path(stack.enter_context(tempfile.TemporaryDirectory()), "history.jsonl")
-        latest, stopwatch = _KeepSearch(), _Stopwatch()
+        latest, begin = _KeepSearch(), _loaded()
         result, interrupted = _search(job, task, history, latest)
-        seconds = stopwatch.seconds()
+        seconds = max(0.0, _clock() - begin)
         files, trouble = _written_files(job, history if latest.search is not None else None)
     own = 0.0 if latest.search is None else latest.search.ledger.clock.own
     times = Times(own, seconds, resumed=job.resume)
     return Outcome(task, result, latest.search, times, interrupted, files, trouble)
 
 
-class _Stopwatch:
-    """Measures the time of a search, without that of loading packages and compiling loops."""
+def _loaded() -> float:
+    """Load packages, and return the time after that, by our clock."""
+    with watched(None, Progress("packages are being loaded")):
+        for module in _SLOW_MODULES:
+            import_module(module)
+    return _clock()
 
-    def __init__(self) -> None:
-        with watched(None, Progress("packages are being loaded")):
-            for module in _SLOW_MODULES:
-                import_module(module)
-        self._begin, self._prepared = time.monotonic(), jit.prepared
 
-    def seconds(self) -> float:
-        """Return the seconds since the stopwatch was started."""
-        return max(0.0, time.monotonic() - self._begin - (jit.prepared - self._prepared))
+def _clock() -> float:
+    """The time on a clock that stands still while loops are compiled."""
+    return time.monotonic() - jit.prepared
 
 
 def _run_newton(job: Job) -> Outcome:
     for name in ("history", "plot", "checkpoint", "resume"):
         if getattr(job, name):
             raise ValueError(f"--{name} is for searches: leave it out with --method newton")
-    task, stopwatch, spent = _with_derivatives(_checked_task(job), job), _Stopwatch(), [0.0]
+    task, begin, spent = _with_derivatives(_checked_task(job), job), _loaded(), [0.0]
     result, interrupted = _minimize_with_newton(job, task, spent)
-    seconds = stopwatch.seconds()
+    seconds = max(0.0, _clock() - begin)
     return NewtonOutcome(task, result, None, Times(max(0.0, seconds - spent[0]), seconds), interrupted, {})
 
 

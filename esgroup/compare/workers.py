@@ -125,17 +125,12 @@ def _serve(line: Line, settings: Settings) -> None:
     try:
         while (message := line.receive()) is not None:
             cell = pickle.loads(message)
-            _seed_everything(cell.seed)
+            random.seed(cell.seed)  # a user's function may draw from global generators, independently of earlier runs
+            np.random.seed(cell.seed % 2**32)
             record = execute(cell, settings, ready=lambda: line.send(pickle.dumps(None)))
             line.send(pickle.dumps(record))
     except (EOFError, OSError):
         return
-
-
-def _seed_everything(seed: int) -> None:
-    """Seed the global generators: a user's function may draw from them, independently of earlier runs."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
 
 
 # ---- all runs -------------------------------------------------------------------------------------------------------

@@ -112,9 +112,7 @@ class EsgroupSampler(BaseSampler):
         self._structure = structure
         self._restarts = checks.flag("restarts", restarts)
         self._warns = checks.flag("warn_independent_sampling", warn_independent_sampling)
-        if seed is not None:
-            seed = checks.whole_number("seed", seed, least=0)
-        self._seed = _entropy() if seed is None else seed
+        self._seed = _entropy() if seed is None else checks.whole_number("seed", seed, least=0)
         self._independent_sampler = independent_sampler
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
