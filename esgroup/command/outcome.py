@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from esgroup.plots.axes import size
 from esgroup.running.history import structure_name
 
 if TYPE_CHECKING:
@@ -24,25 +25,22 @@ MODES = 20  # optima that are printed
 NEGLIGIBLE = 1e-12  # share of the largest multiplier: those of constraints that are not active fade, but seldom reach 0
 
 
-class Times(NamedTuple):
-    """Seconds of a run, without loading packages and compiling loops."""
-
-    own: float  # what the method itself computed
-    whole: float  # with evaluations, files and waiting
-    resumed: bool = False  # whether earlier sessions are missing in both
-
-
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A result with its context; `result` is empty if the run was interrupted before there was one."""
+    """A result with its context; `result` is empty if the run was interrupted before there was one.
+
+    Seconds are without loading packages and compiling loops.
+    """
 
     task: Task
     result: OptimizeResult
     search: Searcher | None  # the last search; None before the end of its first generation
-    times: Times
+    own_seconds: float  # what the method itself computed
+    seconds: float  # with evaluations, files and waiting
     interrupted: bool
     files: dict[str, Path]
     trouble: str | None = None  # what failed after the search
+    resumed: bool = False  # whether earlier sessions are missing in the seconds
 
     _method: ClassVar[str] = "search"
     _names: ClassVar[tuple[str, ...]] = (  # of the fields of a result that are told as JSON, if it has them
@@ -77,8 +75,8 @@ class Outcome:
             fields |= plain(self._fields())
             fields |= {"message": f"Interrupted. {self.result.message}"} if self.interrupted else {}
         files = {kind: str(path) for kind, path in self.files.items()}
-        known = {"known_minimum": self.task.minimum, "seconds": round(self.times.whole, 4)}
-        known["search_seconds"] = round(self.times.own, 4)
+        known = {"known_minimum": self.task.minimum, "seconds": round(self.seconds, 4)}
+        known["search_seconds"] = round(self.own_seconds, 4)
         return fields | known | {"interrupted": self.interrupted, "files": files}
 
     def _fields(self) -> dict[str, Any]:
@@ -92,8 +90,7 @@ class Outcome:
 
     def _problem(self) -> str:
         shape, structure = self.task.x0.shape, self._structure()
-        count = f"{shape[0]:,} variable{'s' * (shape[0] != 1)}"
-        text = f"{self.task.name}, {count if len(shape) == 1 else f'{shape[0]} x {shape[1]} matrices'}"
+        text = f"{self.task.name}, {size(shape[0], shape)}{' matrices' * (len(shape) > 1)}"
         if structure is None:
             return text
         chosen = self.search is not None and self.search.structure_note and len(shape) == 1
@@ -140,10 +137,9 @@ class Outcome:
         return ", ".join(parts + [f"{failed:,} evaluations failed (NaN)"] * (failed > 0))
 
     def _time(self) -> str:
-        own, whole = self.times.own, self.times.whole
         more = "evaluations and files" if self.files else "evaluations"
-        since = ", since it was resumed" if self.times.resumed else ""
-        return f"{own:.3g} s for the {self._method} itself, {whole:.3g} s with {more}{since}"
+        since = ", since it was resumed" if self.resumed else ""
+        return f"{self.own_seconds:.3g} s for the {self._method} itself, {self.seconds:.3g} s with {more}{since}"
 
     def _about_model(self) -> str:
         from esgroup.search import models

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from esgroup.command import lists
 from esgroup.command.job import Job
-from esgroup.command.outcome import NewtonOutcome, Outcome, Times
+from esgroup.command.outcome import NewtonOutcome, Outcome
 from esgroup.driver.worker_pool import call_objective
 from esgroup.kernels import jit
 from esgroup.running.observers import watched
@@ -102,8 +102,7 @@ def run(job: Job) -> Outcome:
         seconds = max(0.0, _clock() - begin)
         files, trouble = _written_files(job, history if latest.search is not None else None)
     own = 0.0 if latest.search is None else latest.search.ledger.clock.own
-    times = Times(own, seconds, resumed=job.resume)
-    return Outcome(task, result, latest.search, times, interrupted, files, trouble)
+    return Outcome(task, result, latest.search, own, seconds, interrupted, files, trouble, resumed=job.resume)
 
 
 def _loaded() -> float:
@@ -126,7 +125,7 @@ def _run_newton(job: Job) -> Outcome:
     task, begin, spent = _with_derivatives(_checked_task(job), job), _loaded(), [0.0]
     result, interrupted = _minimize_with_newton(job, task, spent)
     seconds = max(0.0, _clock() - begin)
-    return NewtonOutcome(task, result, None, Times(max(0.0, seconds - spent[0]), seconds), interrupted, {})
+    return NewtonOutcome(task, result, None, max(0.0, seconds - spent[0]), seconds, interrupted, {})
 
 
 def _with_derivatives(task: Task, job: Job) -> Task:
