@@ -57,7 +57,8 @@ class Outcome:
         """Return the lines for a person, as pairs of a label and a text."""
         lines = [("problem", self._problem()), ("stopped", self._stop_reason())]
         if self.result.get("nfev"):
-            lines += [("best", self._best()), ("at", _point(self.result.x))]
+            best = "none: all evaluations failed" if self.all_failed else self._best()
+            lines += [("best", best), ("at", _point(self.result.x))]
             lines += [("feasible", self._feasibility())] if self._has_constraints and not self.all_failed else []
             lines += [(f"mode {i}", text) for i, text in enumerate(self._modes(), start=1)]
             lines += [("cost", self._cost()), ("time", self._time())]
@@ -105,11 +106,6 @@ class Outcome:
         return "; ".join(f"{name}: {text}" for name, text in self.result.get("stop", {}).items())
 
     def _best(self) -> str:
-        if self.all_failed:
-            return "none: all evaluations failed"
-        return self._value()
-
-    def _value(self) -> str:
         known = "" if self.task.minimum is None else f" (known minimum {self.task.minimum:g})"
         return f"{self.result.fun:.10g}{known}"
 
@@ -171,9 +167,6 @@ class NewtonOutcome(Outcome):
 
     def _stop_reason(self) -> str:
         return "interrupted" if self.interrupted else super()._stop_reason()
-
-    def _best(self) -> str:
-        return self._value()
 
     def _cost(self) -> str:
         values, gradients, products = self.result.nfev, self.result.njev, self.result.nhvp

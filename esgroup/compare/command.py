@@ -70,7 +70,9 @@ def compare(request: Request) -> tuple[list[RunRecord], str | None]:
     from esgroup.compare.report import outputs
 
     outputs.check_libraries()
-    jobs, wanted = _jobs(request.jobs), _plan(request)
+    if request.jobs is not None and request.jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, got {request.jobs}")
+    jobs, wanted = request.jobs or os.cpu_count() or 1, _plan(request)
     with closing(Folder(request.folder, wanted, request.command, extend=request.extend)) as folder:
         interrupted = _run_missing(folder, jobs)
         return folder.runs, None if interrupted else outputs.write(folder, request.title, request.command)
@@ -100,14 +102,6 @@ def _terminated_as_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _jobs(jobs: int | None) -> int:
-    if jobs is None:
-        return os.cpu_count() or 1
-    if jobs < 1:
-        raise ValueError(f"--jobs must be at least 1, got {jobs}")
-    return jobs
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------

@@ -14,9 +14,9 @@ MOST_POINTS = 2000  # per line: more cannot be seen, and make files large
 FURTHEST = 1e150  # values are drawn as if they were at most this, and this small: sums, margins and squares are finite
 
 
-def thinned(count: int) -> Array:
+def thinned(count: int, most: int = MOST_POINTS) -> Array:
     """Indices of the points of a line that are drawn, with both ends."""
-    return np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int))
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
 
 
 def drawable(values: Array) -> Array:

@@ -14,7 +14,6 @@ import pytest
 
 from esgroup.compare.records import Cost, Improvement, RunRecord
 from esgroup.compare.report import drawing, figures
-from esgroup.compare.report.statistics import ecdf
 from tests.compare.test_summary import a_run, failed
 
 INF = math.inf
@@ -190,10 +189,11 @@ def test_a_method_without_success_is_drawn_at_zero() -> None:
 
 
 def test_long_profiles_are_thinned_and_keep_their_ends() -> None:
-    x, share = ecdf(np.arange(1.0, 5001))
-    few, shares = figures._thin(x, share)
-    assert len(few) == 300 and few[[0, -1]].tolist() == [1, 5000] and shares[-1] == 1
-    np.testing.assert_array_equal(shares, few / 5000)
+    targets = tuple(np.arange(5000.0, 0.0, -1.0))
+    (axes,) = figures.profile([a_run(size=1, targets=targets, hits=tuple(np.arange(1.0, 5001)), used=5000)]).axes
+    x, share = curve(axes, "ours")
+    assert len(x) == 300 + 2 and x[[0, -1]].tolist() == [1, 5000] and share[-1] == 1
+    np.testing.assert_array_equal(share[1:], x[1:] / 5000)
 
 
 # ---- styles ---------------------------------------------------------------------------------------------------------

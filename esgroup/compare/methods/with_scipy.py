@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from esgroup.checks import Array
@@ -50,11 +51,6 @@ def differential_evolution(trial: Trial) -> str:
     return f"SciPy: {result.message}"
 
 
-def given(trial: Trial) -> HessianProduct | None:
-    """The trial's products with the Hessian."""
-    return trial.product
-
-
 def given_or_differences(trial: Trial) -> HessianProduct:
     """The trial's products with the Hessian; without them differences of gradients, two for a product."""
     from esgroup.gradients.differences import with_difference_products
@@ -74,7 +70,7 @@ _SIMPLEX = partial(
 )
 _WITH_PRODUCTS = partial(minimize, gradient=True, maxiter=ENDLESS)
 # an average step of 1e-15 is rounding error; Newton-CG has no tolerance for gradients
-_NEWTON_CG = partial(_WITH_PRODUCTS, method="Newton-CG", products=given, xtol=1e-15)
+_NEWTON_CG = partial(_WITH_PRODUCTS, method="Newton-CG", products=attrgetter("product"), xtol=1e-15)
 _KRYLOV = partial(_WITH_PRODUCTS, method="trust-krylov", products=given_or_differences, gtol=GTOL)
 
 

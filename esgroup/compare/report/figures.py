@@ -25,6 +25,7 @@ from esgroup.compare.report.drawing import (
 )
 from esgroup.compare.report.statistics import Curve, curve, ecdf
 from esgroup.compare.report.summary import Block, blocks, known, methods, pairs, targets
+from esgroup.plots.axes import thinned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -193,7 +194,9 @@ def _distribution(axes: Any, panel: list[Block], method: str, look: Style) -> No
     runs = [run for block in panel for run in block.get(method, [])]
     if not runs:
         return
-    x, share = _thin(*ecdf([hit / run.size for run in runs for hit in run.hits], sum(map(pairs, panel))))
+    x, share = ecdf([hit / run.size for run in runs for hit in run.hits], sum(map(pairs, panel)))
+    kept = thinned(len(x), MOST_STEPS)
+    x, share = x[kept], share[kept]
     (left, right), end = axes.get_xlim(), _longest(runs)
     x, share = np.concatenate([x[:1] if len(x) else [left], x]), np.append(0.0, share)  # starts at zero
     drawn = line(axes, np.append(x, end), np.append(share, share[-1]), look, label=method, drawstyle="steps-post")
@@ -214,9 +217,3 @@ def _reach(panels: Iterable[list[Block]], names: Iterable[str]) -> tuple[float, 
 def _longest(runs: list[RunRecord]) -> float:
     """Evaluations per dimension of the longest run; at least one evaluation, for the logarithmic axis."""
     return max(max(run.used, 1) / run.size for run in runs)
-
-
-def _thin(x: Array, share: Array) -> tuple[Array, Array]:
-    """Keep as many steps as can be seen, including the first and the last."""
-    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_STEPS)).astype(int))
-    return x[keep], share[keep]
