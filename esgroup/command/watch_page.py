@@ -17,7 +17,7 @@ import numpy as np
 
 from esgroup.checks import Array
 from esgroup.files.markup import Html, content_policy, data_block, html, joined
-from esgroup.plots.axes import drawable
+from esgroup.plots.axes import coordinate, drawable
 from esgroup.running.follow import Followed, Generation
 
 MARK = '<meta name="generator" content="esgroup watch">'  # by which a page is recognised as one of ours
@@ -358,7 +358,7 @@ def _names(header: dict[str, Any], count: int) -> list[str]:
     shape = header.get("shape", ())
     if len(shape) == 2:
         return [f"[{j // shape[1] + 1}, {j % shape[1] + 1}]" for j in range(count)]
-    return ["x" + str(j + 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")) for j in range(count)]
+    return [coordinate(j) for j in range(count)]
 
 
 def _speeds(course: Course) -> Panel:

@@ -128,12 +128,9 @@ def _check_fits(chosen: Chosen, tasks: Sequence[Task]) -> None:
         chart(chosen.chart, tasks[0].space, tasks[0].x0.shape)
     if chosen.structure is None:
         return
-    for size in {size for task in tasks for size in _sizes(chosen, task)}:
+    sizes: set[int] = set()  # that a structure must have: the number of coordinates, or each side of a matrix
+    for task in tasks:
+        coordinates = chart(None, task.space, task.x0.shape).vector(task.x0)
+        sizes.update(task.x0.shape if chosen.method.spaces else coordinates.shape)
+    for size in sizes:
         chosen.method.check_structure(chosen.structure, size)
-
-
-def _sizes(chosen: Chosen, task: Task) -> tuple[int, ...]:
-    """Dimensions that a structure must have: the number of coordinates, or each side of a matrix."""
-    if chosen.method.spaces:
-        return task.x0.shape
-    return (len(chart(None, task.space, task.x0.shape).vector(task.x0)),)

@@ -81,6 +81,11 @@ def size(dim: int, shape: Sequence[int]) -> str:
     return f"{dim:,} variable{'s' * (dim != 1)}" if len(shape) < 2 else " x ".join(map(str, shape))
 
 
+def coordinate(j: int) -> str:
+    """Name a coordinate without a name: x₁, x₂, ..."""
+    return "x" + str(j + 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+
+
 def short(text: str, most: int) -> str:
     """Cut a text that would leave no room for the panels."""
     return text if len(text) <= most else f"{text[: most - 1]}…"

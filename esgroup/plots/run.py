@@ -12,7 +12,7 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.files.autosave import must_differ
 from esgroup.files.outage import naming
-from esgroup.plots.axes import drawable, log_scale, minus, notebook, positive, shift, short, size, thinned
+from esgroup.plots.axes import coordinate, drawable, log_scale, minus, notebook, positive, shift, short, size, thinned
 from esgroup.plots.style import INK, PALE, RULE, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
@@ -124,7 +124,7 @@ def _coordinates(axes: Any, run: Recorded, values: Array, label: str, scale: str
     if scale == "log":
         log_scale(axes, values)
     axes.set_ylabel(label if count == dim else f"{label}, first {count} of {dim:,}")
-    names = run.header.get("names") or [_name(j) for j in range(count)]
+    names = run.header.get("names") or [coordinate(j) for j in range(count)]
     _name_lines(axes, shown[-1], colours, names)
 
 
@@ -166,10 +166,6 @@ def _apart(heights: list[float], gap: float) -> list[float]:
     steps = gap * np.arange(len(heights))
     flat = np.clip(isotonic_regression(np.array(heights) - steps).x, 0.0, 1.0 - steps[-1])
     return list(flat + steps)
-
-
-def _name(j: int) -> str:
-    return "x" + str(j + 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def _mark_restarts(axes: Any, run: Recorded) -> None:

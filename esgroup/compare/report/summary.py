@@ -199,12 +199,6 @@ def _used(runs: list[RunRecord]) -> list[int]:
     return [most if run.ended is Ended.KILLED else run.used for run in runs]
 
 
-def _all_counts(runs: list[RunRecord]) -> tuple[Cost, ...]:
-    """Everything that a method counts, which may depend on the problem."""
-    there = {run.cost for run in runs if run.used}
-    return tuple(cost for cost in Cost if cost in there) or (Cost.VALUES,)
-
-
 # ---- all together ---------------------------------------------------------------------------------------------------
 
 
@@ -217,7 +211,8 @@ def _overall(method: str, all_blocks: list[Block], reference: str) -> Overall:
     ]
     return Overall(
         method=method,
-        counts=_all_counts(own),
+        # everything that the method counts, which may depend on the problem
+        counts=tuple(cost for cost in Cost if any(run.used and run.cost is cost for run in own)) or (Cost.VALUES,),
         ratio=Ratio(1.0, 1.0, 1.0) if method == reference else statistics.mean_ratio(both) if both else None,
         cells_both=len(both),
         solved_pairs=sum(math.isfinite(hit) for run in own for hit in run.hits),
