@@ -81,7 +81,7 @@ class Recorder:
     values
         Values of rows, to be counted.
     gradient, product, diagonal
-        Derivatives of the problem at a point, where it has them.
+        Derivatives of the problem at a point, where it has them. The attributes of these names are what a method calls.
     noiseless
         Values of rows without noise, for noisy problems: gaps are computed from them.
     minimum
