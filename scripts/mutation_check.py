@@ -257,7 +257,7 @@ FAULTS = [
     Fault("compare: one evaluation more than the budget", "compare/trial.py", "self.evals + self.gradients >= self.budget", "self.evals + self.gradients > self.budget"),
     Fault("compare: gaps without the minimum", "compare/execution.py", "minimum=0.0 if math.isnan(minimum) else minimum", "minimum=0.0"),
     Fault("compare: noise in the record", "compare/trial.py", "values if clean is None else clean", "values"),
-    Fault("compare: ERT forgets what failed", "compare/report/statistics.py", "np.where(reached, array, real_array(used_name, used, array.shape))", "np.where(reached, array, 0.0)"),
+    Fault("compare: ERT forgets what failed", "compare/report/statistics.py", "np.where(reached, array, np.asarray(used, dtype=np.float64))", "np.where(reached, array, 0.0)"),
     Fault("compare: bootstrap without the small-sample correction", "compare/report/statistics.py", "-math.sqrt(runs / (runs - 1)) * t", "-1.96"),
     Fault("compare: log chart loses sqrt 2", "compare/charts.py", "off_diagonal=np.sqrt(2.0)", "off_diagonal=2.0"),
     Fault("compare: cholesky gradient halved", "compare/charts.py", "by_factor = (gradient + gradient.T) @ factor", "by_factor = gradient @ factor"),

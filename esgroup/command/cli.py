@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
@@ -13,6 +15,7 @@ from typing import Annotated, Any, Literal, NoReturn
 import typer
 
 from esgroup.command import streams
+from esgroup.command.job import END, FILES, SEARCH, Job, complete_problem, option
 from esgroup.options import SearchOptions
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
@@ -48,8 +51,6 @@ problems and presets in bash, zsh, fish and PowerShell.""",
     pretty_exceptions_enable=False,
 )
 
-_SEARCH, _EVALUATIONS, _END, _FILES = "How to search", "How to evaluate", "When to end", "Files and output"
-
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -74,20 +75,25 @@ def _fail(message: object, code: int = WRONG_INPUT) -> NoReturn:
     raise typer.Exit(code)
 
 
+@contextlib.contextmanager
+def _input_errors() -> Iterator[None]:
+    """Fail with one line after an exception that wrong arguments raise."""
+    try:
+        yield
+    except OSError as error:
+        _fail(f"{error.strerror}: {error.filename}" if error.strerror and error.filename else error)
+    except (ValueError, TypeError, ImportError, OverflowError) as error:
+        _fail(error)
+    except MemoryError as error:
+        _fail(f"there is not enough memory: {error}")
+
+
 def _examples(*lines: str) -> str:
     """Examples below the help of a command; empty lines, because typer joins lines that follow each other."""
     return "\n\n".join(["[bold]Examples[/bold]", *(f"$ {line}" for line in lines)])
 
 
 # ---- completion -------------------------------------------------------------------------------------------------
-
-
-def _complete_problem(incomplete: str) -> list[tuple[str, str]]:
-    """Problems that begin like what was typed, each with the first line of its description."""
-    from esgroup.problem_registry import known, summary
-
-    makers = known().makers
-    return [(name, summary(makers[name])) for name in makers if name.startswith(incomplete)]
 
 
 def _complete_preset(incomplete: str) -> list[tuple[str, str]]:
@@ -100,25 +106,24 @@ def _complete_preset(incomplete: str) -> list[tuple[str, str]]:
 # ---- run --------------------------------------------------------------------------------------------------------
 
 
-def _option(panel: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, rich_help_panel=panel, **more)
-
-
-def _with_search_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add an option to a command for each option in `esgroup.options` that is offered on the command line."""
-    signature = inspect.signature(command, eval_str=True)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+def _with_options_of_a_job(command: Callable[[Job], None]) -> Callable[..., None]:
+    """Make a command of a function of a job: its fields, and what `esgroup.options` has for the command line."""
+    own = list(inspect.signature(Job, eval_str=True).parameters.values())[:-1]  # the last are the options of a search
     more = []
     for one in fields(SearchOptions):
         offered = one.metadata["command"]
         if offered is not None:
             names = [f"--{one.name.replace('_', '-')}"] if offered.type is bool else []  # no --no-...
-            annotation = Annotated[offered.type, _option(_SEARCH, *names, help=offered.help)]  # type: ignore[name-defined]
+            annotation = Annotated[offered.type, option(SEARCH, *names, help=offered.help)]  # type: ignore[name-defined]
             more.append(inspect.Parameter(one.name, own[-1].kind, default=one.default, annotation=annotation))
-    parameters = own + more
-    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
-    return command
+
+    @functools.wraps(command)
+    def typed(**arguments: Any) -> None:
+        command(Job(**{p.name: arguments[p.name] for p in own}, options={p.name: arguments[p.name] for p in more}))
+
+    typed.__signature__ = inspect.Signature(own + more)  # type: ignore[attr-defined]
+    typed.__annotations__ = {p.name: p.annotation for p in own + more}
+    return typed
 
 
 @app.command(
@@ -130,109 +135,15 @@ def _with_search_options(command: Callable[..., None]) -> Callable[..., None]:
         "esgroup run rosenbrock --method newton --json",
     )
 )
-@_with_search_options
-def run(
-    problem: Annotated[
-        str,
-        typer.Argument(
-            help="A problem of `esgroup list`, or MODULE:FUNCTION for your own f(x).", autocompletion=_complete_problem
-        ),
-    ],
-    dim: Annotated[int | None, typer.Option(min=1, help="Number of variables; default: the problem's.")] = None,
-    x0: Annotated[str | None, typer.Option(help="Start, as in 0.5,1,-2; default: the problem's, or zeros.")] = None,
-    space: Annotated[str | None, typer.Option(help="A Space of named parameters, as MODULE:NAME.")] = None,
-    bounds: Annotated[str | None, typer.Option(help="LOW,HIGH for all variables, or one pair each: 0,1;-5,5.")] = None,
-    constraints: Annotated[
-        str | None, typer.Option(help="MODULE:FUNCTION of x that returns a vector; x is feasible where all are <= 0.")
-    ] = None,
-    method: Annotated[Literal["search", "newton"], _option(_SEARCH, help="newton uses gradients.")] = "search",
-    jac: Annotated[str | None, _option(_SEARCH, help="Gradient for --method newton, as MODULE:FUNCTION.")] = None,
-    hessp: Annotated[str | None, _option(_SEARCH, help="Hessian at x times v, as MODULE:FUNCTION of x and v.")] = None,
-    sigma0: Annotated[
-        float | None,
-        _option(
-            _SEARCH,
-            help="Standard deviation of the first points: about a quarter of the width of the region in which you "
-            "expect the minimum.",
-        ),
-    ] = None,
-    basins: Annotated[
-        int | None, _option(_SEARCH, min=1, help="Search for several optima with this many Gaussians.")
-    ] = None,
-    restarts: Annotated[Literal["ipop", "bipop"] | None, _option(_SEARCH, help="Restart elsewhere when stuck.")] = None,
-    seed: Annotated[int | None, _option(_SEARCH, min=0, help="Seed of the random numbers.")] = None,
-    workers: Annotated[int | None, _option(_EVALUATIONS, help="Processes that evaluate; -1 for one per core.")] = None,
-    asynchronous: Annotated[
-        bool, _option(_EVALUATIONS, "--asynchronous", help="A new point whenever a value comes back; with --workers.")
-    ] = False,
-    max_pending: Annotated[
-        int | None, _option(_EVALUATIONS, min=1, help="Points that are out at a time; with --workers.")
-    ] = None,
-    on_error: Annotated[
-        str, _option(_EVALUATIONS, help="raise; nan: exceptions are failed runs; or their names: ValueError,OSError.")
-    ] = "raise",
-    max_failures: Annotated[
-        int | None, _option(_EVALUATIONS, min=1, help="Failures in a row after which to end.")
-    ] = None,
-    eval_timeout: Annotated[
-        float | None, _option(_EVALUATIONS, help="Seconds for one evaluation, which then counts as failed.")
-    ] = None,
-    max_evals: Annotated[int | None, _option(_END, min=1, help="Maximum number of evaluations.")] = None,
-    max_iters: Annotated[int | None, _option(_END, min=1, help="Maximum number of generations.")] = None,
-    max_time: Annotated[float | None, _option(_END, help="Maximum number of seconds.")] = None,
-    target: Annotated[float | None, _option(_END, help="Value at which to stop.")] = None,
-    tolx: Annotated[float | None, _option(_END, help="Stop when all standard deviations are below this.")] = None,
-    tolfun: Annotated[float | None, _option(_END, help="Stop when values differ by no more than this.")] = None,
-    checkpoint: Annotated[Path | None, _option(_FILES, help="File for the state of the search (.npz).")] = None,
-    resume: Annotated[bool, _option(_FILES, "--resume", help="Continue from the checkpoint.")] = False,
-    history: Annotated[Path | None, _option(_FILES, help="File for one line of JSON per generation.")] = None,
-    plot: Annotated[Path | None, _option(_FILES, help="Draw the run: a .png, .svg or .pdf.")] = None,
-    as_json: Annotated[bool, _option(_FILES, "--json", help="Print the result as one JSON object.")] = False,
-    **search_options: Any,
-) -> None:
+@_with_options_of_a_job
+def run(job: Job) -> None:
     """Minimize a function. Ctrl-C prints the best point so far and keeps the checkpoint, if there is one."""
-    from esgroup.command.run import Job
-    from esgroup.stopping import TolFun, TolX
-
-    try:
-        stop = [rule(value) for rule, value in ((TolX, tolx), (TolFun, tolfun)) if value is not None]
-    except ValueError as error:
-        _fail(error)
-    limits = {"max_evals": max_evals, "max_iters": max_iters, "max_time": max_time, "target": target}
-    evaluations = {"asynchronous": asynchronous, "max_pending": max_pending, "max_failures": max_failures}
-    job = Job(
-        problem,
-        method=method,
-        dim=dim,
-        x0=x0,
-        sigma0=sigma0,
-        bounds=bounds,
-        constraints=constraints,
-        space=space,
-        workers=workers,
-        basins=basins,
-        jac=jac,
-        hessp=hessp,
-        checkpoint=checkpoint,
-        resume=resume,
-        history=history,
-        plot=plot,
-        on_error=on_error,
-        eval_timeout=eval_timeout,
-        options={**search_options, "restarts": restarts, "rng": seed, "stop": tuple(stop), **limits, **evaluations},
-    )
-    _run(job, as_json)
-
-
-def _run(job: Any, as_json: bool) -> None:
     from esgroup.command import run
 
-    output = streams.stdout_to_stderr() if as_json else contextlib.nullcontext()
+    output = streams.stdout_to_stderr() if job.as_json else contextlib.nullcontext()
     try:
-        with streams.short_warnings(), output:  # what an objective prints is no JSON
+        with _input_errors(), streams.short_warnings(), output:  # what an objective prints is no JSON
             outcome = run.run(job)
-    except run.InputError as error:
-        _fail(error)
     except run.ObjectiveError as error:
         typer.echo(str(error), err=True, nl=False)
         saved = "" if job.checkpoint is None else f"; {job.checkpoint} has all values that were known before"
@@ -240,25 +151,17 @@ def _run(job: Any, as_json: bool) -> None:
         _fail(f"{which} raised an exception{saved}; --on-error nan would count it as a failed run", FAILED)
     except KeyboardInterrupt:
         _fail("interrupted before the search began", INTERRUPTED)
-    _print(outcome, as_json)
+    if job.as_json:
+        typer.echo(json.dumps(outcome.json(), allow_nan=False))
+    else:
+        for label, text in outcome.lines():
+            typer.echo(typer.style(f"{label:<9}", bold=True) + text)
     if outcome.trouble:
         _fail(outcome.trouble, INTERRUPTED if outcome.interrupted else FAILED)
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED)
     if outcome.all_failed:
         _fail("all evaluations failed: the function returned no number other than NaN", FAILED)
-
-
-def _print(outcome: Any, as_json: bool) -> None:
-    if as_json:
-        import json
-
-        typer.echo(json.dumps(outcome.json(), allow_nan=False))
-        return
-    from esgroup.command.outcome import LABEL
-
-    for label, text in outcome.lines():
-        typer.echo(typer.style(f"{label:<{LABEL}}", bold=True) + text)
 
 
 # ---- compare ----------------------------------------------------------------------------------------------------
@@ -277,31 +180,31 @@ def compare(
     problems: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Problems of `esgroup list`, or MODULE:FUNCTION for your own f(x).", autocompletion=_complete_problem
+            help="Problems of `esgroup list`, or MODULE:FUNCTION for your own f(x).", autocompletion=complete_problem
         ),
     ] = None,
     preset: Annotated[
-        str | None, _option(_WHAT, help="quick, paper, bbob, largescale or spd.", autocompletion=_complete_preset)
+        str | None, option(_WHAT, help="quick, paper, bbob, largescale or spd.", autocompletion=_complete_preset)
     ] = None,
     dims: Annotated[
-        str | None, _option(_WHAT, help="Numbers of variables, as in 10,40,200; default: those of the problems.")
+        str | None, option(_WHAT, help="Numbers of variables, as in 10,40,200; default: those of the problems.")
     ] = None,
-    methods: Annotated[str | None, _option(_WHAT, help="Methods, as in esgroup,esgroup:diagonal,cma,bfgs.")] = None,
-    seeds: Annotated[str | None, _option(_WHAT, help="How many seeds, or which, as in 5-9; default: 5.")] = None,
+    methods: Annotated[str | None, option(_WHAT, help="Methods, as in esgroup,esgroup:diagonal,cma,bfgs.")] = None,
+    seeds: Annotated[str | None, option(_WHAT, help="How many seeds, or which, as in 5-9; default: 5.")] = None,
     starts: Annotated[
-        Literal["random", "default"] | None, _option(_WHAT, help="A start for each seed, or the problem's own.")
+        Literal["random", "default"] | None, option(_WHAT, help="A start for each seed, or the problem's own.")
     ] = None,
-    reference: Annotated[str | None, _option(_WHAT, help="Method that others are compared with; default: cma.")] = None,
-    targets: Annotated[str | None, _option(_END, help="Distances to the minimum, as in 1,1e-3,1e-8.")] = None,
+    reference: Annotated[str | None, option(_WHAT, help="Method that others are compared with; default: cma.")] = None,
+    targets: Annotated[str | None, option(END, help="Distances to the minimum, as in 1,1e-3,1e-8.")] = None,
     max_evals: Annotated[
-        int | None, _option(_END, min=1, help="Maximum number of evaluations per run; default: 3000 per variable.")
+        int | None, option(END, min=1, help="Maximum number of evaluations per run; default: 3000 per variable.")
     ] = None,
-    max_time: Annotated[float | None, _option(_END, help="Maximum number of seconds per run; default: 600.")] = None,
-    out: Annotated[Path | None, _option(_FILES, help="Folder for all files.")] = None,
-    jobs: Annotated[int | None, _option(_FILES, help="Runs at a time; default: one per core.")] = None,
-    extend: Annotated[bool, _option(_FILES, "--extend", help="Add to the comparison in the folder.")] = False,
+    max_time: Annotated[float | None, option(END, help="Maximum number of seconds per run; default: 600.")] = None,
+    out: Annotated[Path | None, option(FILES, help="Folder for all files.")] = None,
+    jobs: Annotated[int | None, option(FILES, help="Runs at a time; default: one per core.")] = None,
+    extend: Annotated[bool, option(FILES, "--extend", help="Add to the comparison in the folder.")] = False,
     markdown: Annotated[
-        bool, _option(_FILES, "--markdown", help="Print Markdown on a terminal, too, as always to a file or a pipe.")
+        bool, option(FILES, "--markdown", help="Print Markdown on a terminal, too, as always to a file or a pipe.")
     ] = False,
 ) -> None:
     """Compare methods on problems: a table, figures and a page. If it was interrupted, the same command continues."""
@@ -310,26 +213,23 @@ def compare(
     request = command.Request(
         problems or (), preset, dims, methods, seeds, targets, max_evals, max_time, starts, reference, out, jobs, extend
     )
-    try:
-        done = command.compare(request)
-    except (ValueError, TypeError, ImportError, OSError, OverflowError) as error:
-        _fail(error)
-    except MemoryError as error:
-        _fail(f"there is not enough memory: {error}")
-    if done.interrupted:
-        _fail(f"interrupted: {done.runs:,} runs are in {done.folder}, and the same command continues", INTERRUPTED)
+    with _input_errors():
+        runs, table = command.compare(request)
+    if table is None:
+        _fail(f"interrupted: {len(runs):,} runs are in {request.folder}, and the same command continues", INTERRUPTED)
     if markdown or not sys.stdout.isatty():
-        typer.echo(done.table)
+        typer.echo(table)
     else:
         from rich.console import Console
 
         from esgroup.compare.report import terminal
 
-        terminal.show(done.table, Console())
+        terminal.show(table, Console())
     for label, name in (("page", "index.html"), ("details", "table.md"), ("runs", "runs.csv")):
-        typer.echo(typer.style(f"{label:<9}", bold=True) + str(done.folder / name))
-    if done.failures:
-        typer.secho(f"{done.failures} of {done.runs} runs failed: the table says why", fg="yellow", err=True)
+        typer.echo(typer.style(f"{label:<9}", bold=True) + str(request.folder / name))
+    failures = sum(run.failed for run in runs)
+    if failures:
+        typer.secho(f"{failures} of {len(runs)} runs failed: the table says why", fg="yellow", err=True)
 
 
 # ---- plot and list ----------------------------------------------------------------------------------------------
@@ -356,17 +256,11 @@ def plot(
     from esgroup.plots.run import plot
 
     first = histories[0]
-    try:
+    with _input_errors():
         if len(histories) == 1:
             path = plot(first, first.with_suffix(".png") if out is None else out)
         else:
             path = overlay(histories, first.with_name("overlay.png") if out is None else out)
-    except FileNotFoundError as error:
-        _fail(f"there is no file {error.filename}")
-    except (ValueError, OSError, ImportError, OverflowError) as error:
-        _fail(error)
-    except MemoryError as error:
-        _fail(f"there is not enough memory: {error}")
     typer.echo(f"figure   {path}")
 
 
@@ -388,12 +282,8 @@ def watch(
 
     if not 0.1 <= every <= 86_400:
         _fail(f"--every must be between 0.1 and 86400 seconds, got {every:g}")
-    try:
+    with _input_errors():
         ended = watching.watch(history, out, every, once=once, say=typer.echo)
-    except ValueError as error:
-        _fail(error)
-    except OSError as error:
-        _fail(f"{error.strerror}: {error.filename}")
     if not ended:
         raise typer.Exit(INTERRUPTED)
 

@@ -1,6 +1,8 @@
-"""`esgroup list`: tables of problems, structures, options of a search, and methods to compare it with."""
+"""`esgroup list`: tables of problems, structures, and methods to compare a search with."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
@@ -11,78 +13,53 @@ from esgroup.compare.presets import PRESETS
 from esgroup.groups import SPELLINGS, parse, spell
 from esgroup.problem_registry import families, known, summary
 
-OPTIONS = {
-    "--algorithm default": "natural gradient with evolution path, step-size control and negative weights",
-    "--algorithm paper": "the plain published update; with structure full this is xNES",
-    "--mirrored": "points in opposite pairs: fewer evaluations on smooth functions of few variables",
-    "--noise adapt": "learning rates fall where near points have unlike values: for noisy and rugged functions",
-    "--restarts ipop": "restarts with twice the population whenever a search ends short of the target",
-    "--restarts bipop": "the same, alternating with runs of small populations",
-}
-
 
 def show(dim: int) -> None:
     """Print the tables; `dim` is the dimension in which the numbers that structures store are counted."""
     console = Console()
-    console.print(_problems())
+    console.print(_table("Problems, for `esgroup run` and `esgroup compare`", _problems()))
     console.print(_structures(dim))
     console.print(
         "Sizes may be left out; ',upper' makes a triangle upper instead of lower. Sparse, Kronecker, BlockDiagonal and "
         "Conjugate are composed in Python, from esgroup.groups.\n",
         highlight=False,
     )
-    console.print(_options())
-    console.print(_methods())
-    console.print(_presets())
+    console.print(_table("Methods, for `esgroup compare --methods`", _methods()))
+    presets = {name: preset.about for name, preset in PRESETS.items()}
+    console.print(_table("Comparisons with a name, for `esgroup compare --preset`", presets))
     for kind, failures in (("problems", known().failures), ("methods", methods.failures())):
         for entry, why in failures.items():
             Console(stderr=True).print(Text(f"{kind} of {entry} could not be loaded: {why}", style="yellow"))
 
 
-def _table(title: str, first: str) -> Table:
+def _table(title: str, entries: Mapping[str, str], first: str = "name") -> Table:
     table = Table(title=title, title_justify="left")
     table.add_column(first, no_wrap=True)
     table.add_column("what it is")
+    for name, text in entries.items():
+        table.add_row(name, Text(text))  # brackets are not markup
     return table
 
 
-def _problems() -> Table:
-    table = _table("Problems, for `esgroup run` and `esgroup compare`", "name")
-    makers = known().makers
+def _problems() -> dict[str, str]:
+    makers, told = known().makers, {}
     for name, group in families(makers).items():
-        text = " ... ".join(summary(makers[one]) for one in dict.fromkeys((group[0], group[-1])))
-        table.add_row(name, Text(text))
-    table.add_row("MODULE:FUNCTION", "your own f(x), with the number of variables")
-    return table
+        told[name] = " ... ".join(summary(makers[one]) for one in dict.fromkeys((group[0], group[-1])))
+    return told | {"MODULE:FUNCTION": "your own f(x), with the number of variables"}
 
 
 def _structures(dim: int) -> Table:
-    table = _table(f"Structures in dimension {dim:,}, by the numbers that each stores", "spelling")
+    table = _table(f"Structures in dimension {dim:,}, by the numbers that each stores", {}, "spelling")
     table.add_column("numbers", justify="right")
     for group in sorted((parse(name, dim) for name in SPELLINGS), key=lambda group: group.size):
-        doc = Text((group.__doc__ or "").strip().partition("\n")[0])  # brackets are matrices, not markup
+        doc = Text((group.__doc__ or "").strip().partition("\n")[0])
         table.add_row(spell(group), doc, f"{group.size:,}")
     return table
 
 
-def _options() -> Table:
-    table = _table("Options of `esgroup run`", "option")
-    for option, text in OPTIONS.items():
-        table.add_row(option, text)
-    return table
-
-
-def _methods() -> Table:
-    table = _table("Methods, for `esgroup compare --methods`", "name")
+def _methods() -> dict[str, str]:
+    told = {}
     for name, method in methods.known().items():
         missing = method.missing()
-        table.add_row(name, Text(method.about + (f" ({missing})" if missing else "")))
-    table.add_row("MODULE:NAME", "your own, an esgroup.compare.methods.Method")
-    return table
-
-
-def _presets() -> Table:
-    table = _table("Comparisons with a name, for `esgroup compare --preset`", "name")
-    for name, preset in PRESETS.items():
-        table.add_row(name, preset.about)
-    return table
+        told[name] = method.about + (f" ({missing})" if missing else "")
+    return told | {"MODULE:NAME": "your own, an esgroup.compare.methods.Method"}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from esgroup.plots.axes import size
 from esgroup.running.history import structure_name
 
 if TYPE_CHECKING:
@@ -24,38 +25,40 @@ MODES = 20  # optima that are printed
 NEGLIGIBLE = 1e-12  # share of the largest multiplier: those of constraints that are not active fade, but seldom reach 0
 
 
-class Times(NamedTuple):
-    """Seconds of a run, without loading packages and compiling loops."""
-
-    own: float  # what the method itself computed
-    whole: float  # with evaluations, files and waiting
-    resumed: bool = False  # whether earlier sessions are missing in both
-
-
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A result with its context; `result` is None if the run was interrupted before there was one."""
+    """A result with its context; `result` is empty if the run was interrupted before there was one.
+
+    Seconds are without loading packages and compiling loops.
+    """
 
     task: Task
-    result: OptimizeResult | None
+    result: OptimizeResult
     search: Searcher | None  # the last search; None before the end of its first generation
-    times: Times
+    own_seconds: float  # what the method itself computed
+    seconds: float  # with evaluations, files and waiting
     interrupted: bool
     files: dict[str, Path]
     trouble: str | None = None  # what failed after the search
+    resumed: bool = False  # whether earlier sessions are missing in the seconds
 
     _method: ClassVar[str] = "search"
+    _names: ClassVar[tuple[str, ...]] = (  # of the fields of a result that are told as JSON, if it has them
+        *("fun", "x", "nfev", "nit", "nfailed", "restarts", "success", "status", "message", "stop"),
+        *("xmean", "stds", "probabilities", "feasible", "constr_violation"),
+    )
 
     @property
     def all_failed(self) -> bool:
         """Whether there were evaluations, and none gave a number."""
-        return self.result is not None and 0 < self.result.nfev <= self.result.get("nfailed", 0)
+        return bool(0 < self.result.get("nfev", 0) <= self.result.get("nfailed", 0))
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the lines for a person, as pairs of a label and a text."""
         lines = [("problem", self._problem()), ("stopped", self._stop_reason())]
-        if self.result is not None and self.result.nfev:
-            lines += [("best", self._best()), ("at", _point(self.result.x))]
+        if self.result.get("nfev"):
+            best = "none: all evaluations failed" if self.all_failed else self._best()
+            lines += [("best", best), ("at", _point(self.result.x))]
             lines += [("feasible", self._feasibility())] if self._has_constraints and not self.all_failed else []
             lines += [(f"mode {i}", text) for i, text in enumerate(self._modes(), start=1)]
             lines += [("cost", self._cost()), ("time", self._time())]
@@ -69,37 +72,30 @@ class Outcome:
     def json(self) -> dict[str, Any]:
         """Return the result as numbers, strings and lists, with None for NaN and infinities."""
         fields = {"problem": self.task.name, "dim": len(self.task.x0), "structure": self._structure()}
-        if self.result is not None:
-            fields |= self._fields()
+        if self.result:
+            fields |= plain(self._fields())
             fields |= {"message": f"Interrupted. {self.result.message}"} if self.interrupted else {}
         files = {kind: str(path) for kind, path in self.files.items()}
-        known = {"known_minimum": self.task.minimum, "seconds": round(self.times.whole, 4)}
-        known["search_seconds"] = round(self.times.own, 4)
+        known = {"known_minimum": self.task.minimum, "seconds": round(self.seconds, 4)}
+        known["search_seconds"] = round(self.own_seconds, 4)
         return fields | known | {"interrupted": self.interrupted, "files": files}
 
     def _fields(self) -> dict[str, Any]:
-        assert self.result is not None
-        names = ("fun", "x", "nfev", "nit", "nfailed", "restarts", "success", "status", "message", "stop")
-        fields = {name: plain(self.result[name]) for name in (*names, "xmean", "stds")}
-        if "probabilities" in self.result:
-            fields["probabilities"] = plain(self.result.probabilities)
+        fields = {name: self.result[name] for name in self._names if name in self.result}
         if self._has_constraints:
-            fields |= {name: plain(self.result[name]) for name in ("feasible", "constr_violation")}
-            fields |= {"constr": plain(self.result.constr[0]), "multipliers": plain(self.result.multipliers[0])}
-            fields["active"] = self._active().tolist()
+            fields |= {"constr": self.result.constr[0], "multipliers": self.result.multipliers[0]}
+            fields["active"] = self._active()
         if "modes" in self.result:
-            fields["modes"] = [plain(mode._asdict()) for mode in self.result.modes]
+            fields["modes"] = [mode._asdict() for mode in self.result.modes]
         return fields
 
     def _problem(self) -> str:
         shape, structure = self.task.x0.shape, self._structure()
-        count = f"{shape[0]:,} variable{'s' * (shape[0] != 1)}"
-        text = f"{self.task.name}, {count if len(shape) == 1 else f'{shape[0]} x {shape[1]} matrices'}"
-        if structure is None or self.search is None:
+        text = f"{self.task.name}, {size(shape[0], shape)}{' matrices' * (len(shape) > 1)}"
+        if structure is None:
             return text
-        return f"{text}, structure {structure}" + (
-            " (chosen for you)" if self.search.structure_note and len(shape) == 1 else ""
-        )
+        chosen = self.search is not None and self.search.structure_note and len(shape) == 1
+        return f"{text}, structure {structure}" + (" (chosen for you)" if chosen else "")
 
     def _structure(self) -> str | None:
         return None if self.search is None else structure_name(self.search.structure)
@@ -107,32 +103,22 @@ class Outcome:
     def _stop_reason(self) -> str:
         if self.interrupted:
             return "interrupted" if self.search is not None else "interrupted in the first generation"
-        reasons = self.result.stop if self.result is not None else {}
-        return "; ".join(f"{name}: {text}" for name, text in reasons.items())
+        return "; ".join(f"{name}: {text}" for name, text in self.result.get("stop", {}).items())
 
     def _best(self) -> str:
-        assert self.result is not None
-        if self.all_failed:
-            return "none: all evaluations failed"
-        return self._value()
-
-    def _value(self) -> str:
-        assert self.result is not None
         known = "" if self.task.minimum is None else f" (known minimum {self.task.minimum:g})"
         return f"{self.result.fun:.10g}{known}"
 
     @property
     def _has_constraints(self) -> bool:
-        return self.result is not None and "constr" in self.result
+        return "constr" in self.result
 
     def _active(self) -> NDArray[np.intp]:
         """Indices of the constraints that hold the search back: those with a multiplier."""
-        assert self.result is not None
         sizes = np.abs(self.result.multipliers[0])
         return np.flatnonzero((sizes > 0) & (sizes >= NEGLIGIBLE * sizes.max()))
 
     def _feasibility(self) -> str:
-        assert self.result is not None
         active, multipliers, violation = self._active(), self.result.multipliers[0], self.result.constr_violation
         shown = ", ".join(f"g[{j}] {multipliers[j]:.4g}" for j in active[:SHOWN])
         shown += f", … {len(active) - SHOWN} more" * (len(active) > SHOWN)
@@ -141,28 +127,25 @@ class Outcome:
         return f"{text}; {held} (of {len(multipliers)})"
 
     def _cost(self) -> str:
-        assert self.result is not None
         nfev, nit, failed, restarts = (self.result[name] for name in ("nfev", "nit", "nfailed", "restarts"))
         parts = [f"{nfev:,} evaluations in {nit:,} generations"]
         parts += [f"{restarts} restart{'s' * (restarts != 1)}"] * (restarts > 0)
         return ", ".join(parts + [f"{failed:,} evaluations failed (NaN)"] * (failed > 0))
 
     def _time(self) -> str:
-        own, whole = self.times.own, self.times.whole
         more = "evaluations and files" if self.files else "evaluations"
-        since = ", since it was resumed" if self.times.resumed else ""
-        return f"{own:.3g} s for the {self._method} itself, {whole:.3g} s with {more}{since}"
+        since = ", since it was resumed" if self.resumed else ""
+        return f"{self.own_seconds:.3g} s for the {self._method} itself, {self.seconds:.3g} s with {more}{since}"
 
     def _about_model(self) -> str:
         from esgroup.search import models
 
-        if self.result is None or self.search is None:
+        if self.search is None:
             return ""
         return models.remark(self.search, ended=bool(self.result.stop), noisy=self.result.noisy)
 
     def _modes(self) -> list[str]:
-        assert self.result is not None
-        modes = self.result.modes if "modes" in self.result else []
+        modes = self.result.get("modes", [])
         lines = [f"{mode.value:.10g} at {_point(mode.point)}, {mode.weight:.0%} of descents" for mode in modes[:MODES]]
         return lines + [f"… {len(modes) - MODES} more"] * (len(modes) > MODES)
 
@@ -171,34 +154,24 @@ class NewtonOutcome(Outcome):
     """The outcome of structured Newton: a result with counts of derivatives, and no Searcher."""
 
     _method = "method"
+    _names = ("fun", "x", "jac", "nfev", "njev", "nhvp", "ndiag", "nit", "success", "status", "message", "stop")
 
     @property
     def all_failed(self) -> bool:
         """Whether there is no value: Newton ends at once if that of its start is not a number."""
-        return self.result is not None and math.isnan(self.result.fun)
-
-    def _problem(self) -> str:
-        return f"{super()._problem()}, structure {self._structure()}" if self.result is not None else super()._problem()
+        return math.isnan(self.result.get("fun", 0.0))
 
     def _structure(self) -> str | None:
-        return None if self.result is None else self.result.structure
+        structure: str | None = self.result.get("structure")
+        return structure
 
     def _stop_reason(self) -> str:
         return "interrupted" if self.interrupted else super()._stop_reason()
 
-    def _best(self) -> str:
-        return self._value()
-
     def _cost(self) -> str:
-        assert self.result is not None
         values, gradients, products = self.result.nfev, self.result.njev, self.result.nhvp
         counts = f"{values:,} values, {gradients:,} gradients, {products:,} Hessian products"
         return f"{self.result.nit:,} iterations, {counts}"
-
-    def _fields(self) -> dict[str, Any]:
-        assert self.result is not None
-        names = ("fun", "x", "jac", "nfev", "njev", "nhvp", "ndiag", "nit", "success", "status", "message", "stop")
-        return {name: plain(self.result[name]) for name in names}
 
 
 def _point(x: Any) -> str:

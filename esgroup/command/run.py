@@ -6,15 +6,16 @@ import math
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from esgroup.command import lists
-from esgroup.command.outcome import NewtonOutcome, Outcome, Times
+from esgroup.command.job import Job
+from esgroup.command.outcome import NewtonOutcome, Outcome
 from esgroup.driver.calling import call_objective
 from esgroup.kernels import jit
 from esgroup.running.observers import watched
@@ -33,37 +34,8 @@ _SPACES: dict[str, Literal["vector", "spd", "matrix"]] = {"spd": "spd", "matrix"
 _SLOW_MODULES = ("esgroup.driver.minimize", "esgroup.search.result", "numba", "scipy.optimize")
 
 
-class InputError(Exception):
-    """The arguments of the user cannot be used; nothing was evaluated, or the objective returned no numbers."""
-
-
 class ObjectiveError(Exception):
     """The objective raised an exception; the argument is its traceback as text, which can be pickled."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """The arguments of the command; `options` are passed on to `minimize` under the same names."""
-
-    problem: str
-    method: str = "search"
-    dim: int | None = None
-    x0: str | None = None
-    sigma0: float | None = None
-    bounds: str | None = None
-    constraints: str | None = None
-    workers: int | None = None
-    space: str | None = None
-    basins: int | None = None
-    jac: str | None = None
-    hessp: str | None = None
-    checkpoint: Path | None = None
-    resume: bool = False
-    history: Path | None = None
-    plot: Path | None = None
-    on_error: str = "raise"
-    eval_timeout: float | None = None
-    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -104,67 +76,56 @@ class Timed:
 
 
 class _KeepSearch:
-    """A callback that keeps the current search, and adds up what all of them worked themselves."""
+    """A callback that keeps the search; None before the end of its first generation."""
 
-    def __init__(self) -> None:
-        self.search: Searcher | None = None
-        self._before = 0.0  # seconds that earlier ones took, which were restarted
+    search: Searcher | None = None
 
     def __call__(self, search: Searcher) -> None:
-        if self.search is not None and search is not self.search:
-            self._before += self.search.ledger.clock.own
         self.search = search
-
-    @property
-    def own_seconds(self) -> float:
-        """Seconds of the searches themselves: without evaluations and files, and without compiling."""
-        return self._before + (0.0 if self.search is None else self.search.ledger.clock.own)
 
 
 def run(job: Job) -> Outcome:
     """Run the job and return its outcome.
 
-    Raises InputError for arguments that cannot be used, and ObjectiveError if the objective raised; the checkpoint then
-    has all values that were known before.
+    Raises ValueError, TypeError, ImportError or OSError for arguments that cannot be used, and ObjectiveError if the
+    objective raised; the checkpoint then has all values that were known before.
     """
     if job.method == "newton":
         return _run_newton(job)
-    with _input_errors(), ExitStack() as stack:
+    with ExitStack() as stack:
         task = _checked_task(job)
         history = job.history
         if job.plot is not None and history is None:
             history = Path(stack.enter_context(tempfile.TemporaryDirectory()), "history.jsonl")
-        latest, stopwatch = _KeepSearch(), _Stopwatch()
+        latest, begin = _KeepSearch(), _loaded()
         result, interrupted = _search(job, task, history, latest)
-        seconds = stopwatch.seconds()
+        seconds = max(0.0, _clock() - begin)
         files, trouble = _written_files(job, history if latest.search is not None else None)
-    times = Times(latest.own_seconds, seconds, resumed=job.resume)
-    return Outcome(task, result, latest.search, times, interrupted, files, trouble)
+    own = 0.0 if latest.search is None else latest.search.ledger.clock.own
+    return Outcome(task, result, latest.search, own, seconds, interrupted, files, trouble, resumed=job.resume)
 
 
-class _Stopwatch:
-    """Measures the time of a search, without that of loading packages and compiling loops."""
+def _loaded() -> float:
+    """Load packages, and return the time after that, by our clock."""
+    with watched(None, Progress("packages are being loaded")):
+        for module in _SLOW_MODULES:
+            import_module(module)
+    return _clock()
 
-    def __init__(self) -> None:
-        with watched(None, Progress("packages are being loaded")):
-            for module in _SLOW_MODULES:
-                import_module(module)
-        self._begin, self._prepared = time.monotonic(), jit.prepared
 
-    def seconds(self) -> float:
-        """Return the seconds since the stopwatch was started."""
-        return max(0.0, time.monotonic() - self._begin - (jit.prepared - self._prepared))
+def _clock() -> float:
+    """The time on a clock that stands still while loops are compiled."""
+    return time.monotonic() - jit.prepared
 
 
 def _run_newton(job: Job) -> Outcome:
-    with _input_errors():
-        for name in ("history", "plot", "checkpoint", "resume"):
-            if getattr(job, name):
-                raise ValueError(f"--{name} is for searches: leave it out with --method newton")
-        task, stopwatch, spent = _with_derivatives(_checked_task(job), job), _Stopwatch(), [0.0]
-        result, interrupted = _minimize_with_newton(job, task, spent)
-        seconds = stopwatch.seconds()
-    return NewtonOutcome(task, result, None, Times(max(0.0, seconds - spent[0]), seconds), interrupted, {})
+    for name in ("history", "plot", "checkpoint", "resume"):
+        if getattr(job, name):
+            raise ValueError(f"--{name} is for searches: leave it out with --method newton")
+    task, begin, spent = _with_derivatives(_checked_task(job), job), _loaded(), [0.0]
+    result, interrupted = _minimize_with_newton(job, task, spent)
+    seconds = max(0.0, _clock() - begin)
+    return NewtonOutcome(task, result, None, max(0.0, seconds - spent[0]), seconds, interrupted, {})
 
 
 def _with_derivatives(task: Task, job: Job) -> Task:
@@ -184,7 +145,7 @@ def _with_derivatives(task: Task, job: Job) -> Task:
     return replace(task, gradient=gradient, hessian_product=product)
 
 
-def _minimize_with_newton(job: Job, task: Task, spent: list[float]) -> tuple[OptimizeResult | None, bool]:
+def _minimize_with_newton(job: Job, task: Task, spent: list[float]) -> tuple[OptimizeResult, bool]:
     """Return the result of structured Newton, and whether Ctrl-C ended it; the user's functions add to `spent`."""
     from esgroup.driver.minimize import minimize
 
@@ -193,28 +154,18 @@ def _minimize_with_newton(job: Job, task: Task, spent: list[float]) -> tuple[Opt
         name: Timed(Guarded(known), spent) for name, known in derivatives.items() if known is not None
     }
     # arguments of searches, which method="newton" refuses unless they have their defaults
-    of_searches = ("sigma0", "bounds", "workers", "basins", "on_error", "eval_timeout")
-    arguments |= {name: getattr(job, name) for name in of_searches}
-    arguments |= job.options
+    arguments |= {name: getattr(job, name) for name in ("sigma0", "bounds", "workers", "on_error")}
+    arguments |= job.passed_on
+    fun = Timed(Guarded(task.fun), spent)
+    return _until_interrupted(minimize, fun, task.x0, method="newton", progress=True, **arguments)
+
+
+def _until_interrupted(minimize: Callable[..., Any], *start: Any, **options: Any) -> tuple[OptimizeResult, bool]:
+    """Return the result, which is empty if there is none yet, and whether Ctrl-C ended the run."""
     try:
-        fun = Timed(Guarded(task.fun), spent)
-        return minimize(fun, task.x0, method="newton", progress=True, **arguments), False
+        return minimize(*start, **options), False
     except KeyboardInterrupt as interrupt:
-        return getattr(interrupt, "result", None), True
-
-
-@contextmanager
-def _input_errors() -> Iterator[None]:
-    """Turn the exceptions that wrong arguments raise into InputError."""
-    try:
-        yield
-    except OSError as error:
-        known = error.strerror and error.filename
-        raise InputError(f"{error.strerror}: {error.filename}" if known else str(error)) from error
-    except (ValueError, TypeError, ImportError, OverflowError) as error:
-        raise InputError(str(error)) from error
-    except MemoryError as error:
-        raise InputError(f"there is not enough memory: {error}") from error
+        return getattr(interrupt, "result", {}), True
 
 
 def _checked_task(job: Job) -> Task:
@@ -262,7 +213,7 @@ def _task_over_space(job: Job, name: str) -> Task:
     return Task(job.problem, load_function(job.problem), space.start, start_space=space)
 
 
-def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> tuple[OptimizeResult | None, bool]:
+def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> tuple[OptimizeResult, bool]:
     """Return the result, and whether Ctrl-C ended the search; `latest` then has the last search."""
     from esgroup.driver.minimize import minimize
     from esgroup.driver.origin import CheckpointFile
@@ -271,37 +222,31 @@ def _search(job: Job, task: Task, history: Path | None, latest: _KeepSearch) -> 
     on_error = lists.exceptions(job.on_error)
     caught = {"raise": (), "nan": (Exception,)}[on_error] if isinstance(on_error, str) else on_error
     workers = 1 if job.workers is None and job.eval_timeout is not None else job.workers
-    one_by_one = caught or job.eval_timeout is not None or job.options.get("asynchronous")
+    one_by_one = caught or job.eval_timeout is not None or job.asynchronous
     in_one_call = task.batch is not None and workers in (None, 1) and not one_by_one
     try:
-        result = minimize(
+        return _until_interrupted(
+            minimize,
             Guarded(task.batch if in_one_call and task.batch is not None else task.fun, caught),
             task.x0 if task.start_space is None else task.start_space,
             _sigma0(job, task),
             space=_SPACES.get(task.space, "vector"),
-            basins=job.basins,
             bounds=task.bounds if job.bounds is None else lists.bounds(job.bounds),
             constraints=_constraints(task, caught),
             vectorized=in_one_call,
             workers=workers,
             on_error=on_error,
-            eval_timeout=job.eval_timeout,
             callback=latest,
             progress=True,
             history=None if history is None else HistoryFile(history, task.name),
             checkpoint=None if job.checkpoint is None else CheckpointFile(job.checkpoint, *_origin(job, task)),
             resume=job.resume,
-            **_parsed(job.options, task),
+            **job.passed_on | _parsed(job.options, task),
         )
-    except KeyboardInterrupt as interrupt:
-        return getattr(interrupt, "result", None), True
-    except MemoryError:
-        raise
     except Exception as error:
-        if latest.search is None or isinstance(error, ObjectiveError):
+        if latest.search is None or isinstance(error, ObjectiveError | MemoryError):
             raise
         raise RuntimeError("the search failed") from error  # not because of the input: show a traceback
-    return result, False
 
 
 def _origin(job: Job, task: Task) -> tuple[str, tuple[str, ...]]:
@@ -320,7 +265,7 @@ def _constraints(task: Task, caught: tuple[type[Exception], ...]) -> Any:
 
 
 def _parsed(options: dict[str, Any], task: Task) -> dict[str, Any]:
-    """Return the options with those that are lists as `minimize` takes them; integers by default as in the problem."""
+    """Return the options that are lists as `minimize` takes them; integers by default as in the problem."""
     given = {name: options[name] for name in ("integer", "fixed") if options.get(name) is not None}
     if given and task.x0.ndim != 1:
         raise ValueError(f"--{next(iter(given))} is for vectors: {task.name} is a function of matrices")
@@ -333,7 +278,7 @@ def _parsed(options: dict[str, Any], task: Task) -> dict[str, Any]:
             given["fixed"] = lists.fixed(given["fixed"], task.x0.tolist())
         else:
             given["fixed"] = lists.fixed_by_name(given["fixed"], task.start_space)
-    return options | given
+    return given
 
 
 def _sigma0(job: Job, task: Task) -> float | Array | None:

@@ -87,17 +87,12 @@ def stdout_to_stderr() -> Iterator[None]:
             for stream in (plain, sys.__stdout__):  # some have kept one of them
                 if stream is not None:
                     stream.flush()
-            _flush_compiled_code()
+            with contextlib.suppress(ImportError, OSError, AttributeError, TypeError):
+                import ctypes
+
+                ctypes.CDLL(None).fflush(None)  # what the C library has in its buffers: it writes at the end otherwise
             os.dup2(kept, 1)
             os.close(kept)
-
-
-def _flush_compiled_code() -> None:
-    """Write what the C library has in its buffers: to a pipe it writes at the end of the process only."""
-    with contextlib.suppress(ImportError, OSError, AttributeError, TypeError):
-        import ctypes
-
-        ctypes.CDLL(None).fflush(None)
 
 
 @contextlib.contextmanager

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from esgroup.command.watch_page import MARK, Moment, State, page
-from esgroup.files.outage import naming
+from esgroup.files.autosave import must_differ
+from esgroup.files.replacing import replace_text
 from esgroup.running.follow import Followed
 
 QUIET = 30.0  # seconds without a line, at least, before the page says that there is no news
@@ -120,7 +120,7 @@ class _Watching:
         with contextlib.suppress(FileNotFoundError):
             changed = self.run.path.stat().st_mtime
         moment = Moment(state or self._state(now, changed), now, changed, self._every, self.run.path.name)
-        _replace(self._place, page(self.run, moment))
+        replace_text(self._place, page(self.run, moment))
 
     def _state(self, now: float, changed: float | None) -> State:
         if self.run.end:
@@ -147,27 +147,10 @@ def _place(history: Path, out: Path | None) -> Path:
         raise ValueError(f"the page must be in a folder that exists, got {page}")
     if page.is_dir():
         raise ValueError(f"the page must be a file, got the folder {page}: choose another name with --out")
+    must_differ({"the page": page, "the history": history})
     if page.exists():
-        if history.exists() and page.samefile(history):
-            raise ValueError(f"the page would replace the history {history}: choose another name with --out")
         with page.open("rb") as file:
             start = file.read(1000)
         if start and MARK.encode() not in start:
             raise ValueError(f"{page} exists and is not a page of esgroup watch: choose another name with --out")
-    elif page == history:
-        raise ValueError(f"the page would have the name of the history {history}: choose another one with --out")
     return page
-
-
-def _replace(path: Path, text: str) -> None:
-    """Replace a file at once, so that no browser reads a part of it."""
-    target = path.resolve()  # a link stays one
-    new = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        with naming(path):
-            new.write_text(text, encoding="utf-8", newline="")
-            os.replace(new, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            new.unlink()
-        raise

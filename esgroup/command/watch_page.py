@@ -17,7 +17,7 @@ import numpy as np
 
 from esgroup.checks import Array
 from esgroup.files.markup import Html, content_policy, data_block, html, joined
-from esgroup.plots.axes import drawable
+from esgroup.plots.axes import coordinate, drawable
 from esgroup.running.follow import Followed, Generation
 
 MARK = '<meta name="generator" content="esgroup watch">'  # by which a page is recognised as one of ours
@@ -105,7 +105,9 @@ def _head(run: Followed, moment: Moment, name: str) -> Html:
         message = html('<p class="message">The search may go on: esgroup watch was ended before it.</p>')
     news = html("")
     if moment.changed is not None:
-        news = html('<p class="about">last generation {}</p>', _ago(moment.changed))
+        clock = time.strftime("%H:%M:%S", time.localtime(moment.changed))
+        last = '<p class="about">last generation <time data-at="{:.1f}">at {}</time></p>'
+        news = html(last, moment.changed, clock)
     return html(
         '<header><div><h1>{}</h1><p class="about">{}</p></div><div><p class="state {}">{}</p>{}</div></header>{}',
         *(name, about, state, words, news, message),
@@ -227,10 +229,6 @@ def _foot(moment: Moment, live: bool) -> Html:
         '<p class="stale" hidden>{}</p></footer>',
         *(every, "yes" if live else "no", moment.now, at, again, stale),
     )
-
-
-def _ago(at: float) -> Html:
-    return html('<time data-at="{:.1f}">at {}</time>', at, time.strftime("%H:%M:%S", time.localtime(at)))
 
 
 # ---- what is drawn --------------------------------------------------------------------------------------------------
@@ -360,7 +358,7 @@ def _names(header: dict[str, Any], count: int) -> list[str]:
     shape = header.get("shape", ())
     if len(shape) == 2:
         return [f"[{j // shape[1] + 1}, {j % shape[1] + 1}]" for j in range(count)]
-    return ["x" + str(j + 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")) for j in range(count)]
+    return [coordinate(j) for j in range(count)]
 
 
 def _speeds(course: Course) -> Panel:
@@ -399,8 +397,8 @@ def _figure(panel: Panel, course: Course) -> Html:
     axis = _axis(panel)
     breaks: Any = np.flatnonzero(np.diff(course.restart)) + 1
     ends = course.nfev[breaks - 1] / course.nfev[-1]
-    columns = [(x / course.nfev[-1], label) for x, label in _evaluation_ticks(float(course.nfev[-1]))]
-    grid = "".join(f"M0 {_down(y)}H{WIDTH}" for y, _ in axis.ticks)
+    columns = [(v / course.nfev[-1], _evaluations(v)) for v in _ticks(0.0, float(course.nfev[-1]), 5) if v == int(v)]
+    grid = "".join(f"M0 {round(HEIGHT * (1 - float(y)))}H{WIDTH}" for y, _ in axis.ticks)
     grid += "".join(f"M{_right(x)} 0V{HEIGHT}" for x, _ in columns) + f"M0 0V{HEIGHT}H{WIDTH}"
     paths = [_drawn("grid", grid)]
     if 0 < len(ends) <= MOST_RULES:
@@ -488,10 +486,6 @@ def _right(x: float) -> int:
     return round(WIDTH * float(x))
 
 
-def _down(y: float) -> int:
-    return round(HEIGHT * (1 - float(y)))
-
-
 def _picked(count: int, most: int) -> Any:
     """At most so many indices, evenly spread, with the first and the last one."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
@@ -540,8 +534,8 @@ def _ticks(low: float, high: float, most: int) -> list[float]:
     return [round(k * step, 12 - math.floor(math.log10(step))) for k in range(first, min(last, first + 2 * most) + 1)]
 
 
-def _evaluation_ticks(last: float) -> list[tuple[float, str]]:
-    return [(v, f"{v:,.0f}" if v < 1e6 else f"{v / 1e6:g}M") for v in _ticks(0.0, last, 5) if v == int(v)]
+def _evaluations(count: float) -> str:
+    return f"{count:,.0f}" if count < 1e6 else f"{count / 1e6:g}M"
 
 
 # ---- words ----------------------------------------------------------------------------------------------------------
@@ -553,8 +547,7 @@ def number(value: float, digits: int = 4, least: int = -3, most: int = 6) -> str
         return "–"
     if value == 0:
         return "0"
-    text = f"{value:.{digits - 1}e}"
-    mantissa, exponent = text.split("e")
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
     power = int(exponent)
     if least <= power < most:
         plain = f"{value:,.{max(0, digits - 1 - power)}f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 
@@ -10,23 +10,28 @@ from esgroup.checks import Array
 from esgroup.problem_registry import near
 
 
-class Chart(Protocol):
-    """A map from vectors onto a space of points. Both may have a leading axis for several of them."""
+class Chart:
+    """A map from vectors onto a space of points. Both may have a leading axis for several of them.
+
+    This one leaves points unchanged, for methods that search the space itself.
+    """
+
+    straight = True  # whether the Hessian is that of the points: a curved chart adds its own, times the gradient
 
     def vector(self, point: Array) -> Array:
         """Coordinates of one point."""
-        ...
+        return point
 
     def points(self, vectors: Array) -> Array:
         """Points with these coordinates."""
-        ...
+        return vectors
 
     def pull_back(self, vector: Array, gradient: Array) -> Array:
         """Gradient with respect to coordinates, from the gradient G with respect to the point: df = <G, dpoint>."""
-        ...
+        return gradient
 
 
-class Flat:
+class Flat(Chart):
     """The coordinates are the entries, row by row."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -42,21 +47,10 @@ class Flat:
         return gradient.ravel()
 
 
-class Identity:
-    """Leaves points unchanged, for methods that search the space itself."""
-
-    def vector(self, point: Array) -> Array:
-        return point
-
-    def points(self, vectors: Array) -> Array:
-        return vectors
-
-    def pull_back(self, vector: Array, gradient: Array) -> Array:
-        return gradient
-
-
-class _Triangle:
+class _Triangle(Chart):
     """The lower triangle of p x p matrices as a vector, with off-diagonal entries multiplied by a factor."""
+
+    straight = False
 
     def __init__(self, shape: tuple[int, ...], off_diagonal: float = 1.0) -> None:
         self._dim = shape[0]
@@ -128,7 +122,7 @@ def _with_diagonal(matrices: Array, diagonal: Array) -> Array:
 
 
 #: Charts of each space, the default one first.
-CHARTS: dict[str, dict[str, type[Flat] | type[Logarithm] | type[CholeskyFactor]]] = {
+CHARTS: dict[str, dict[str, Callable[[tuple[int, ...]], Chart]]] = {
     "vector": {"flat": Flat},
     "scalar": {"flat": Flat},
     "matrix": {"flat": Flat},

@@ -6,7 +6,7 @@ import os
 import shlex
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from esgroup.compare.folder import Folder
 from esgroup.compare.methods import split
 from esgroup.compare.plan import ComparisonPlan, plan
 from esgroup.compare.presets import PRESETS
+from esgroup.compare.records import RunRecord
 from esgroup.compare.workers import Watch, run_all
 from esgroup.problem_registry import near
 
@@ -44,37 +45,22 @@ class Request:
         return f"Comparison: {self.preset}" if self.preset else f"Comparison on {', '.join(self.problems)}"
 
     @property
+    def folder(self) -> Path:
+        """Where all files are."""
+        return self.out or Path(f"compare-{self.preset}" if self.preset else "comparison")
+
+    @property
     def command(self) -> str:
         """The command line, in a canonical spelling."""
-        options = {
-            "--preset": self.preset,
-            "--dims": self.dims,
-            "--methods": self.methods,
-            "--seeds": self.seeds,
-            "--targets": self.targets,
-            "--max-evals": self.max_evals,
-            "--max-time": self.max_time,
-            "--starts": self.starts,
-            "--reference": self.reference,
-            "--out": self.out,
-        }
-        words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
-        return shlex.join(["esgroup", "compare", *self.problems, *words, *["--extend"] * self.extend])
+        words = ["esgroup", "compare", *self.problems]
+        for name, value in vars(self).items():
+            if value is not None and name not in ("problems", "jobs", "extend"):
+                words += [f"--{name.replace('_', '-')}", str(value)]
+        return shlex.join(words + ["--extend"] * self.extend)
 
 
-@dataclass(frozen=True)
-class Done:
-    """Outcome of the command: how many runs there are and how many went wrong, and the short table."""
-
-    runs: int
-    failures: int
-    interrupted: bool
-    table: str
-    folder: Path
-
-
-def compare(request: Request) -> Done:
-    """Carry out the command.
+def compare(request: Request) -> tuple[list[RunRecord], str | None]:
+    """Carry out the command; return the runs and the short table, or None in its place if Ctrl-C interrupted it.
 
     Raises
     ------
@@ -84,13 +70,12 @@ def compare(request: Request) -> Done:
     from esgroup.compare.report import outputs
 
     outputs.check_libraries()
-    jobs, wanted = _jobs(request.jobs), _plan(request)
-    out = Path(f"compare-{request.preset}" if request.preset else "comparison") if request.out is None else request.out
-    with closing(Folder(out, wanted, request.command, extend=request.extend)) as folder:
+    if request.jobs is not None and request.jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, got {request.jobs}")
+    jobs, wanted = request.jobs or os.cpu_count() or 1, _plan(request)
+    with closing(Folder(request.folder, wanted, request.command, extend=request.extend)) as folder:
         interrupted = _run_missing(folder, jobs)
-        table = "" if interrupted else outputs.write(folder, request.title, request.command)
-        failures = sum(run.failed for run in folder.runs)
-        return Done(len(folder.runs), failures, interrupted, table, folder.path)
+        return folder.runs, None if interrupted else outputs.write(folder, request.title, request.command)
 
 
 def _run_missing(folder: Folder, jobs: int) -> bool:
@@ -119,14 +104,6 @@ def _terminated_as_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _jobs(jobs: int | None) -> int:
-    if jobs is None:
-        return os.cpu_count() or 1
-    if jobs < 1:
-        raise ValueError(f"--jobs must be at least 1, got {jobs}")
-    return jobs
-
-
 # ---- arguments ------------------------------------------------------------------------------------------------------
 
 
@@ -137,18 +114,10 @@ def _plan(request: Request) -> ComparisonPlan:
         if request.preset not in PRESETS:
             hint = near(request.preset, PRESETS)
             raise ValueError(f"unknown preset {request.preset!r}{hint}: the presets are {', '.join(PRESETS)}")
-        arguments = {name: value for name, value in vars(PRESETS[request.preset]).items() if name != "about"}
-    typed = {
-        "problems": list(request.problems) or None,
-        "dims": _listed("--dims", request.dims, whole_numbers),
-        "methods": None if request.methods is None else split(request.methods),
-        "seeds": _listed("--seeds", request.seeds, seeds),
-        "targets": _listed("--targets", request.targets, real_numbers),
-        "max_evals": request.max_evals,
-        "max_time": request.max_time,
-        "starts": request.starts,
-        "reference": request.reference,
-    }
+        arguments = dict(PRESETS[request.preset].arguments)
+    typed = {name: getattr(request, name) for name in ("max_evals", "max_time", "starts", "reference")}
+    typed |= {name: _listed(name, getattr(request, name)) for name in _LISTS}
+    typed["problems"] = list(request.problems) or None
     arguments |= {name: value for name, value in typed.items() if value is not None}
     if request.reference is None and arguments.get("reference") not in arguments.get("methods", ()):
         arguments["reference"] = None  # the preset's reference is not among the methods that were typed
@@ -157,14 +126,14 @@ def _plan(request: Request) -> ComparisonPlan:
     return plan(**arguments)
 
 
-def _listed(name: str, text: str | None, parse: Any) -> Any:
+def _listed(name: str, text: str | None) -> Any:
     if text is None:
         return None
+    parse, example = _LISTS[name]
     try:
         return parse(text)
     except ValueError:
-        example = {"--targets": "1e1,1e-3,1e-8", "--seeds": "5 (the first five), 5-9 or 1,4,7"}.get(name, "10,40,200")
-        raise ValueError(f"{name} must be numbers such as {example}, got {text!r}") from None
+        raise ValueError(f"--{name} must be numbers such as {example}, got {text!r}") from None
 
 
 def real_numbers(text: str) -> list[float]:
@@ -190,3 +159,12 @@ def seeds(text: str) -> list[int]:
     if int(text) == 0:
         raise ValueError("seeds must be at least one, got 0")
     return list(range(int(text)))
+
+
+# arguments that are lists: how they are read, and an example
+_LISTS: dict[str, tuple[Callable[[str], list[Any]], str]] = {
+    "dims": (whole_numbers, "10,40,200"),
+    "methods": (split, "esgroup,cma"),
+    "seeds": (seeds, "5 (the first five), 5-9 or 1,4,7"),
+    "targets": (real_numbers, "1e1,1e-3,1e-8"),
+}

@@ -7,15 +7,15 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, partial
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.compare.charts import Chart, Flat, Identity, chart
+from esgroup.compare.charts import Chart, chart
 from esgroup.compare.methods import Chosen, Method, choose, known
 from esgroup.compare.records import Cell, Cost, Ended, RunRecord
 from esgroup.compare.trial import Over, Recorder, Trial
@@ -65,7 +65,8 @@ def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: 
     ready()
     recorder = _recorder(stage, settings)
     begin = time.process_time()
-    ended, message = _searched(chosen.method, _trial(stage, recorder, cell.seed), recorder)
+    trial = recorder.trial(stage.x0.copy(), stage.sigma0, stage.bounds, stage.box, cell.seed)
+    ended, message = _searched(chosen.method, trial, recorder)
     minimum = _minimum(stage.task)
     return RunRecord(
         *cell,
@@ -88,30 +89,13 @@ def execute(cell: Cell, settings: Settings, ready: Callable[[], None] = lambda: 
 
 def failed(cell: Cell, ended: Ended, message: str) -> RunRecord:
     """The record of a run that did not start, or about which nothing is known."""
-    return RunRecord(
-        *cell,
-        ended=ended,
-        message=message,
-        evals=0,
-        gradients=0,
-        size=cell.dim,
-        best=math.inf,
-        minimum=math.nan,
-        cost=Cost.VALUES,
-        cpu=0.0,
-        cpu_fun=0.0,
-        versions=versions_of(cell.method),
-        targets=(),
-        hits=(),
-        trajectory=(),
-    )
+    return RunRecord(*cell, ended, message, size=cell.dim, versions=versions_of(cell.method))
 
 
 def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
     """Prepare the problem of a cell: its start, in the coordinates of a chart or in the space itself."""
     task = find(cell.problem, cell.dim, seed=cell.seed)
-    chosen.method.check_space(cell.problem, task.space)
-    chosen.method.check_gradient(cell.problem, task.gradient is not None)
+    chosen.method.check_fits(task)
     if task.constraints is not None:
         raise ValueError(f"{cell.problem} has constraints, which a comparison does not support")
     rng = np.random.default_rng([cell.seed, zlib.crc32(cell.problem.encode()), cell.dim])
@@ -126,7 +110,7 @@ def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
         x0 = _random_start(task, coordinates, described.steps0, limits, rng)
     box, size = _box(task, described.steps0, x0, limits), len(x0)
     if chosen.method.spaces:  # the same start as that of methods which search its coordinates
-        coordinates, x0 = Identity(), coordinates.points(x0)
+        coordinates, x0 = Chart(), coordinates.points(x0)
     return Stage(task, coordinates, x0, float(np.median(described.steps0)), limits, box, size)
 
 
@@ -157,13 +141,27 @@ def _box(task: Task, steps: Array, x0: Array, limits: Array | None) -> Array:
 
 
 def _recorder(stage: Stage, settings: Settings) -> Recorder:
-    task, minimum = stage.task, _minimum(stage.task)
+    task, chart, minimum = stage.task, stage.chart, _minimum(stage.task)
+    known: Any = task  # only functions that there are will be called
+
+    def gradient(x: Array) -> Any:
+        return chart.pull_back(x, known.gradient(chart.points(x)))
+
+    def product(x: Array, v: Array) -> Any:
+        return chart.vector(known.hessian_product(chart.points(x), chart.points(v)))
+
+    def diagonal(x: Array) -> Any:
+        return chart.vector(known.hessian_diagonal(chart.points(x)))
+
+    def noiseless(x: Array) -> Any:
+        return known.noiseless(chart.points(x))
+
     return Recorder(
-        _of_vectors(partial(_values, task), stage.chart),
-        gradient=None if task.gradient is None else partial(_gradient, task.gradient, stage.chart),
-        product=_product(stage),
-        diagonal=_diagonal(stage),
-        noiseless=None if task.noiseless is None else _of_vectors(task.noiseless, stage.chart),
+        lambda x: _values(task, chart.points(x)),
+        gradient=gradient if task.gradient else None,
+        product=product if task.hessian_product and chart.straight else None,
+        diagonal=diagonal if task.hessian_diagonal and chart.straight else None,
+        noiseless=noiseless if task.noiseless else None,
         minimum=0.0 if math.isnan(minimum) else minimum,
         targets=targets_of(task, settings),
         budget=EVALS_PER_COORDINATE * stage.size if settings.max_evals is None else settings.max_evals,
@@ -171,36 +169,9 @@ def _recorder(stage: Stage, settings: Settings) -> Recorder:
     )
 
 
-def _of_vectors(values: Callable[[Array], Array], chart: Chart) -> Callable[[Array], Array]:
-    return lambda vectors: values(chart.points(vectors))
-
-
 def _values(task: Task, points: Array) -> Array:
     values = [task.fun(point) for point in points] if task.batch is None else task.batch(points)
     return outcomes.values(values, len(points))  # accepts what a search accepts
-
-
-def _gradient(gradient: Callable[[Array], Array], chart: Chart, vector: Array) -> Array:
-    return chart.pull_back(vector, gradient(chart.points(vector)))
-
-
-def _product(stage: Stage) -> Callable[[Array, Array], Array] | None:
-    product, chart = stage.task.hessian_product, stage.chart
-    if product is None or not _is_straight(chart):
-        return None
-    return lambda vector, v: chart.vector(product(chart.points(vector), chart.points(v)))
-
-
-def _diagonal(stage: Stage) -> Callable[[Array], Array] | None:
-    diagonal, chart = stage.task.hessian_diagonal, stage.chart
-    if diagonal is None or not _is_straight(chart):
-        return None
-    return lambda vector: chart.vector(diagonal(chart.points(vector)))
-
-
-def _is_straight(chart: Chart) -> bool:
-    """Whether the Hessian is that of the points: a curved chart adds its own curvature, times the gradient."""
-    return isinstance(chart, (Flat, Identity))
 
 
 def _minimum(task: Task) -> float:
@@ -215,22 +186,6 @@ def targets_of(task: Task, settings: Settings) -> tuple[float, ...]:
     """
     usual = TARGETS if task.minimum is not None else task.targets
     return tuple(sorted(map(float, usual if settings.targets is None else settings.targets), reverse=True))
-
-
-def _trial(stage: Stage, recorder: Recorder, seed: int) -> Trial:
-    return Trial(
-        x0=stage.x0.copy(),
-        sigma0=stage.sigma0,
-        bounds=stage.bounds,
-        box=stage.box,
-        budget=recorder.budget,
-        seed=seed,
-        fun=recorder.fun,
-        batch=recorder.batch,
-        gradient=None if stage.task.gradient is None else recorder.gradient,
-        product=None if _product(stage) is None else recorder.product,
-        diagonal=None if _diagonal(stage) is None else recorder.diagonal,
-    )
 
 
 def _searched(method: Method, trial: Trial, recorder: Recorder) -> tuple[Ended, str]:
@@ -262,16 +217,8 @@ def _warm_up(spelling: str, shape: tuple[int, ...]) -> None:
     recorder = Recorder(_squares, gradient=lambda x: 2 * x, targets=(-1.0,), budget=_WARM_UP)
     x0 = np.ones(shape) if len(shape) == 1 else np.eye(shape[0], shape[1])  # positive definite
     box = np.tile([-5.0, 5.0], (x0.size, 1))
-    trial = Trial(
-        x0,
-        1.0,
-        None,
-        box,
-        _WARM_UP,
-        0,
-        recorder.fun,
-        recorder.batch,
-        recorder.gradient,
+    trial = replace(
+        recorder.trial(x0, 1.0, None, box, 0),
         product=lambda x, v: 2 * v,  # not counted: a full structure uses more than the budget at its first point
         diagonal=lambda x: np.full_like(x, 2.0),
     )

@@ -11,7 +11,7 @@ from typing import Any
 from esgroup.compare.execution import Settings
 from esgroup.compare.plan import ComparisonPlan
 from esgroup.compare.records import Cell, RunRecord, append, mend, read
-from esgroup.files.outage import naming
+from esgroup.files.replacing import replace_text
 
 _EXTENSIBLE = {"problems", "methods", "seeds", "reference"}  # what can change while runs that are done stay valid
 
@@ -43,7 +43,8 @@ class Folder:
         self._lock = _locked(path)
         self._runs = path / "runs.csv"
         try:
-            replace_text(path / "command.json", json.dumps({"command": command, "plan": self.plan.to_json()}, indent=1))
+            stored = json.dumps({"command": command, "plan": self.plan.fields}, indent=1)
+            replace_text(path / "command.json", f"{stored}\n")
             self._by_cell = self._earlier_runs()
         except BaseException:
             self.close()
@@ -103,12 +104,12 @@ def _agreed(path: Path, plan: ComparisonPlan, extend: bool) -> ComparisonPlan:
     earlier = _stored(path)
     if earlier == plan:
         return plan
-    others = [name for name in plan.to_json() if plan.to_json()[name] != earlier.to_json()[name]]
+    others = [name for name in plan.fields if plan.fields[name] != earlier.fields[name]]
     can_extend = set(others) <= _EXTENSIBLE
     if extend and can_extend:
         return _union(earlier, plan)
     advice = "pass --extend to combine both, or choose another --out" if can_extend else "choose another --out"
-    was = "; ".join(f"{name} {_short(earlier.to_json()[name])}, now {_short(plan.to_json()[name])}" for name in others)
+    was = "; ".join(f"{name} {_short(earlier.fields[name])}, now {_short(plan.fields[name])}" for name in others)
     raise ValueError(f"{path} contains another comparison ({was}): {advice}")
 
 
@@ -130,24 +131,14 @@ def _from_json(stored: dict[str, Any]) -> ComparisonPlan:
 
 
 def _union(earlier: ComparisonPlan, plan: ComparisonPlan) -> ComparisonPlan:
-    return replace(
-        plan,
-        problems=tuple(dict.fromkeys(earlier.problems + plan.problems)),
-        methods=tuple(dict.fromkeys(earlier.methods + plan.methods)),
-        seeds=tuple(dict.fromkeys(earlier.seeds + plan.seeds)),
-    )
+    union: dict[str, Any] = {}
+    for name in ("problems", "methods", "seeds"):
+        union[name] = tuple(dict.fromkeys((*getattr(earlier, name), *getattr(plan, name))))
+    return replace(plan, **union)
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, list):
-        value = ", ".join(" ".join(map(str, entry)) if isinstance(entry, list) else str(entry) for entry in value)
+    if isinstance(value, tuple):
+        value = ", ".join(" ".join(map(str, entry)) if isinstance(entry, tuple) else str(entry) for entry in value)
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Replace the text of a file at once: an interrupted write leaves the old text."""
-    temporary = path.with_name(path.name + ".new")
-    with naming(path):
-        temporary.write_text(text + "\n", encoding="utf-8")
-        os.replace(temporary, path)

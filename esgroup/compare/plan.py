@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, get_args
+from dataclasses import dataclass
+from typing import Any
 
 from esgroup import checks
 from esgroup.compare.charts import CHARTS, chart
@@ -34,16 +34,11 @@ class ComparisonPlan:
             for method in self.methods
         ]
 
-    def to_json(self) -> dict[str, Any]:
-        """Convert to JSON types, with lists for tuples; the plan of an earlier command is compared with it."""
-        return {
-            "problems": [list(pair) for pair in self.problems],
-            "methods": list(self.methods),
-            "seeds": list(self.seeds),
-            "reference": self.reference,
-            **asdict(self.settings),
-            "targets": None if self.settings.targets is None else list(self.settings.targets),
-        }
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the plan says, settings included, by name: as it is stored, and compared with an earlier one."""
+        every = {**vars(self), **vars(self.settings)}
+        return {name: value for name, value in every.items() if name != "settings"}
 
 
 def plan(
@@ -56,7 +51,7 @@ def plan(
     targets: Sequence[float] | None = None,
     max_evals: int | None = None,
     max_time: float = 600.0,
-    starts: str = "random",
+    starts: Starts = "random",
 ) -> ComparisonPlan:
     """Return the plan of a comparison, if it can be carried out.
 
@@ -84,7 +79,10 @@ def plan(
     ValueError, TypeError, ImportError
         If an argument is wrong, a method does not fit a problem, or a package is missing.
     """
-    settings = _settings(targets, max_evals, max_time, starts)
+    gaps = None
+    if targets is not None:
+        gaps = tuple(sorted({checks.real_number("a target", target) for target in targets}, reverse=True))
+    settings = Settings(gaps, max_evals, checks.real_number("max_time", max_time, positive=True), starts)
     methods = _each_once("methods", methods)
     chosen = [choose(method) for method in methods]
     check_installed([one.method for one in chosen])
@@ -116,19 +114,6 @@ def _task(name: str, dim: int | None, seed: int) -> Task:
         raise ValueError(f"{name} cannot be made: {type(error).__name__}: {error}") from error
 
 
-def _settings(targets: Sequence[float] | None, max_evals: int | None, max_time: float, starts: str) -> Settings:
-    numbers = None
-    if targets is not None:
-        numbers = tuple(sorted({checks.real_number("a target", target) for target in targets}, reverse=True))
-    if numbers == ():
-        raise ValueError("targets must contain at least one number, got none")
-    if starts not in get_args(Starts):
-        raise ValueError(f"starts must be one of {', '.join(get_args(Starts))}, got {starts!r}")
-    evals = None if max_evals is None else checks.whole_number("max_evals", max_evals, least=1)
-    seconds = checks.real_number("max_time", max_time, positive=True)
-    return Settings(numbers, evals, seconds, starts)  # type: ignore[arg-type]
-
-
 def _each_once(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
     if not values:
         raise ValueError(f"{name} must not be empty")
@@ -138,18 +123,14 @@ def _each_once(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
 def _check_fits(chosen: Chosen, tasks: Sequence[Task]) -> None:
     """Refuse a chart that no problem has, which is probably misspelled, and a method that does not fit a problem."""
     for task in tasks:
-        chosen.method.check_space(task.name, task.space)
-        chosen.method.check_gradient(task.name, task.gradient is not None)
+        chosen.method.check_fits(task)
     if chosen.chart is not None and not any(chosen.chart in CHARTS[task.space] for task in tasks):
         chart(chosen.chart, tasks[0].space, tasks[0].x0.shape)
     if chosen.structure is None:
         return
-    for size in {size for task in tasks for size in _sizes(chosen, task)}:
+    sizes: set[int] = set()  # that a structure must have: the number of coordinates, or each side of a matrix
+    for task in tasks:
+        coordinates = chart(None, task.space, task.x0.shape).vector(task.x0)
+        sizes.update(task.x0.shape if chosen.method.spaces else coordinates.shape)
+    for size in sizes:
         chosen.method.check_structure(chosen.structure, size)
-
-
-def _sizes(chosen: Chosen, task: Task) -> tuple[int, ...]:
-    """Dimensions that a structure must have: the number of coordinates, or each side of a matrix."""
-    if chosen.method.spaces:
-        return task.x0.shape
-    return (len(chart(None, task.space, task.x0.shape).vector(task.x0)),)

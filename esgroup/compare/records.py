@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import math
-import os
-import shutil
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from esgroup.files.markup import printable
 from esgroup.files.outage import naming
+from esgroup.files.replacing import replace_text
 
 LONGEST = 500  # characters of a message that are stored
 MOST = 2**53  # of a count: up to here they are exact as floats
@@ -62,7 +61,7 @@ class Improvement(NamedTuple):
 
 
 class RunRecord(NamedTuple):
-    """The record of one run.
+    """The record of one run; without further arguments, of one that did not evaluate anything.
 
     Gaps are values minus `minimum`, or the values themselves where the minimum is not known (NaN).
 
@@ -99,18 +98,18 @@ class RunRecord(NamedTuple):
     seed: int
     ended: Ended
     message: str
-    evals: int
-    gradients: int
-    size: int
-    best: float
-    minimum: float
-    cost: Cost
-    cpu: float
-    cpu_fun: float
-    versions: str
-    targets: tuple[float, ...]
-    hits: tuple[float, ...]
-    trajectory: tuple[Improvement, ...]
+    evals: int = 0
+    gradients: int = 0
+    size: int = 1
+    best: float = math.inf
+    minimum: float = math.nan
+    cost: Cost = Cost.VALUES
+    cpu: float = 0.0
+    cpu_fun: float = 0.0
+    versions: str = ""
+    targets: tuple[float, ...] = ()
+    hits: tuple[float, ...] = ()
+    trajectory: tuple[Improvement, ...] = ()
     relative: bool = False
 
     @property
@@ -135,6 +134,7 @@ class RunRecord(NamedTuple):
 
 
 COLUMNS = RunRecord._fields[:-1]
+_TYPES = get_type_hints(RunRecord)
 
 
 def to_line(run: RunRecord) -> list[str]:
@@ -148,26 +148,23 @@ def from_line(line: Sequence[str]) -> RunRecord:
     """Return the run that `to_line` wrote."""
     if len(line) != len(COLUMNS):
         raise ValueError(f"it must have {len(COLUMNS)} fields, got {len(line)}")
-    fields = dict(zip(COLUMNS, map(printable, line), strict=True))
-    return RunRecord(
-        problem=fields["problem"],
-        dim=_whole("dim", fields["dim"], least=1),
-        method=fields["method"],
-        seed=_whole("seed", fields["seed"]),
-        ended=Ended(fields["ended"]),
-        message=fields["message"],
-        evals=_whole("evals", fields["evals"]),
-        gradients=_whole("gradients", fields["gradients"]),
-        size=_whole("size", fields["size"], least=1),
-        best=float(fields["best"]),
-        minimum=float(fields["minimum"]),
-        cost=Cost(fields["cost"]),
-        cpu=float(fields["cpu"]),
-        cpu_fun=float(fields["cpu_fun"]),
-        versions=fields["versions"],
-        **_hits(fields["targets"], fields["hits"]),
-        trajectory=tuple(_point(word) for word in fields["trajectory"].split()),
-    )
+    run = RunRecord(**{name: _field(name, printable(text)) for name, text in zip(COLUMNS, line, strict=True)})
+    if len(run.hits) != len(run.targets):
+        raise ValueError(f"it must have a hit for each target, got {len(run.hits)} for {len(run.targets)}")
+    if not (all(map(math.isfinite, run.targets)) and all(cost > 0 for cost in run.hits)):
+        raise ValueError(f"targets must be finite, and hits positive or inf, got {run.targets} and {run.hits}")
+    return run
+
+
+def _field(name: str, text: str) -> Any:
+    """Read one field, as its type in a record says."""
+    if name == "trajectory":
+        return tuple(_point(word) for word in text.split())
+    if name in ("targets", "hits"):
+        return tuple(float(word) for word in text.split())
+    if _TYPES[name] is int:
+        return _whole(name, text, least=1 if name in ("dim", "size") else 0)
+    return _TYPES[name](text)
 
 
 def _whole(name: str, text: str, least: int = 0) -> int:
@@ -175,15 +172,6 @@ def _whole(name: str, text: str, least: int = 0) -> int:
     if not least <= number <= MOST:
         raise ValueError(f"{name} must be an integer from {least} to {MOST}, got {text}")
     return number
-
-
-def _hits(targets: str, hits: str) -> dict[str, Any]:
-    gaps, costs = (tuple(float(word) for word in text.split()) for text in (targets, hits))
-    if len(costs) != len(gaps):
-        raise ValueError(f"it must have a hit for each target, got {len(costs)} for {len(gaps)}")
-    if not (all(map(math.isfinite, gaps)) and all(cost > 0 for cost in costs)):
-        raise ValueError(f"targets must be finite, and hits positive or inf, got {targets} and {hits}")
-    return {"targets": gaps, "hits": costs}
 
 
 def _point(word: str) -> Improvement:
@@ -205,26 +193,15 @@ def append(path: Path, run: RunRecord) -> None:
 
 def read(path: Path) -> list[RunRecord]:
     """Read the runs of a file in the order in which they ended, ignoring an incomplete last line."""
-    text = _complete_lines(path)
-    reader = csv.reader(io.StringIO(text, newline=""))
+    reader = csv.reader(io.StringIO(_complete_lines(path), newline=""))
     try:
-        header, *lines = list(reader) if text else [list(COLUMNS)]
-    except csv.Error as error:
-        raise _no_run(path, reader.line_num, error) from error
-    if tuple(header) != COLUMNS:
+        header = tuple(next(reader, COLUMNS))
+        runs = [from_line(line) for line in reader] if header == COLUMNS else []
+    except (csv.Error, ValueError) as error:
+        raise ValueError(f"line {reader.line_num} of {path} is not a run: {str(error)[:LONGEST]}") from error
+    if header != COLUMNS:
         raise ValueError(f"{path} must have the columns {', '.join(COLUMNS)}, got {', '.join(header)[:LONGEST]}")
-    return [_read_line(path, number, line) for number, line in enumerate(lines, start=2)]
-
-
-def _read_line(path: Path, number: int, line: list[str]) -> RunRecord:
-    try:
-        return from_line(line)
-    except ValueError as error:
-        raise _no_run(path, number, error) from error
-
-
-def _no_run(path: Path, number: int, error: Exception) -> ValueError:
-    return ValueError(f"line {number} of {path} is not a run: {str(error)[:LONGEST]}")
+    return runs
 
 
 def _complete_lines(path: Path) -> str:
@@ -239,13 +216,6 @@ def _complete_lines(path: Path) -> str:
 
 def mend(path: Path) -> None:
     """Remove an incomplete last line, which an interrupted write leaves; the file is replaced at once."""
-    complete = _complete_lines(path).encode("utf-8")
-    if len(complete) < path.stat().st_size:
-        path = path.resolve()  # a link stays one
-        temporary = path.with_name(path.name + ".new")
-        with temporary.open("wb") as file:
-            file.write(complete)
-            file.flush()
-            os.fsync(file.fileno())
-        shutil.copymode(path, temporary)
-        os.replace(temporary, path)
+    complete = _complete_lines(path)
+    if len(complete.encode("utf-8")) < path.stat().st_size:
+        replace_text(path, complete)

@@ -13,16 +13,14 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.compare.records import Ended, Improvement
 
+Derivative = Callable[..., Array]
+
 FINER = 1.08  # the cost grows by this factor between two stored improvements, unless a target lies between them
 FINEST = 1.01  # the same where targets are not known before the end
 
 
 class Over(BaseException):
-    """Raised when the run has ended. Not an Exception, so that methods which catch those do not catch it."""
-
-    def __init__(self, ended: Ended) -> None:
-        super().__init__(ended)
-        self.ended = ended
+    """Raised with the reason why the run has ended. Not an Exception, so that methods which catch those let it pass."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Recorder:
     values
         Values of rows, to be counted.
     gradient, product, diagonal
-        Derivatives of the problem at a point, where it has them.
+        Derivatives of the problem at a point, where it has them. The attributes of these names are what a method calls.
     noiseless
         Values of rows without noise, for noisy problems: gaps are computed from them.
     minimum
@@ -110,7 +108,7 @@ class Recorder:
         deadline: float = math.inf,
     ) -> None:
         self._values, self._noiseless, self._minimum = values, noiseless, minimum
-        self._gradient, self._product, self._diagonal = gradient, product, diagonal
+        self.gradient, self.product, self.diagonal = map(self._counted, (gradient, product, diagonal))
         self.budget, self._deadline = budget, deadline
         self.targets, self.hits = targets, [math.inf] * len(targets)
         self.evals = self.gradients = self.finite = 0
@@ -120,6 +118,11 @@ class Recorder:
         self.error: Exception | None = None  # the first one that a function of the problem raised
         self._kept: list[Improvement] = []
         self._pending: Improvement | None = None
+
+    def trial(self, x0: Array, sigma0: float, bounds: Array | None, box: Array, seed: int) -> Trial:
+        """What a method is given to search with these functions."""
+        functions = (self.fun, self.batch, self.gradient, self.product, self.diagonal)
+        return Trial(x0, sigma0, bounds, box, self.budget, seed, *functions)
 
     # ---- what a method calls ----------------------------------------------------------------------------------------
 
@@ -131,19 +134,9 @@ class Recorder:
         """Values of rows, of as many as the budget allows."""
         return self._timed(self._evaluate, x)
 
-    def gradient(self, x: Array) -> Array:
-        """Gradient at a point."""
-        return self._timed(partial(self._differentiate, self._gradient), x)
-
-    def product(self, x: Array, v: Array) -> Array:
-        """Product of the Hessian at a point with one vector."""
-        if np.shape(v) != np.shape(x):  # several rows would be counted as one
-            raise ValueError(f"v must have the shape of x, {np.shape(x)}, got {np.shape(v)}")
-        return self._timed(partial(self._differentiate, self._product), x, v)
-
-    def diagonal(self, x: Array) -> Array:
-        """Diagonal of the Hessian at a point."""
-        return self._timed(partial(self._differentiate, self._diagonal), x)
+    def _counted(self, derivative: Derivative | None) -> Derivative | None:
+        """The function with which a method takes a derivative, if there is one."""
+        return None if derivative is None else partial(self._timed, partial(self._differentiate, derivative))
 
     # ---- what is recorded -------------------------------------------------------------------------------------------
 
@@ -172,8 +165,10 @@ class Recorder:
         self._raise_if_over()
         return values
 
-    def _differentiate(self, derivative: Callable[..., Array] | None, *arrays: Array) -> Array:
-        assert derivative is not None  # a Trial offers only the derivatives that there are
+    def _differentiate(self, derivative: Derivative, *arrays: Array) -> Array:
+        x, v = arrays[0], arrays[-1]
+        if v.shape != x.shape:  # several rows would be counted as one
+            raise ValueError(f"v must have the shape of x, {x.shape}, got {v.shape}")
         self._raise_if_over()
         found = np.asarray(derivative(*arrays), dtype=np.float64)
         self.gradients += 1

@@ -125,17 +125,12 @@ def _serve(line: Line, settings: Settings) -> None:
     try:
         while (message := line.receive()) is not None:
             cell = pickle.loads(message)
-            _seed_everything(cell.seed)
+            random.seed(cell.seed)  # a user's function may draw from global generators, independently of earlier runs
+            np.random.seed(cell.seed % 2**32)
             record = execute(cell, settings, ready=lambda: line.send(pickle.dumps(None)))
             line.send(pickle.dumps(record))
     except (EOFError, OSError):
         return
-
-
-def _seed_everything(seed: int) -> None:
-    """Seed the global generators: a user's function may draw from them, independently of earlier runs."""
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
 
 
 # ---- all runs -------------------------------------------------------------------------------------------------------
@@ -197,18 +192,14 @@ class Watch:
         """Count another run that has ended."""
         self._done += 1
         self._failures += run.failed
+        failures = f"{self._failures} failed" if self._failures else ""
         if self._bar is not None:
-            self._bar.update(
-                self._task,
-                completed=self._done,
-                description=f"{run.problem} {run.dim}",
-                failures=f"{self._failures} failed" if self._failures else "",
-                left=self._left(),
-            )
+            about = {"description": f"{run.problem} {run.dim}", "failures": failures, "left": self._left()}
+            self._bar.update(self._task, completed=self._done, **about)
         elif time.monotonic() > self._printed + QUIET:
             self._printed = time.monotonic()
-            failures = f", {self._failures} failed" if self._failures else ""
-            print(f"{self._done:,} of {self._total:,} runs, {self._left()}{failures}", file=sys.stderr, flush=True)
+            parts = (f"{self._done:,} of {self._total:,} runs", self._left(), failures)
+            print(", ".join(filter(None, parts)), file=sys.stderr, flush=True)
 
     def _left(self) -> str:
         """Estimate the time left: runs are ordered by seed, so those ahead take about as long as those done."""

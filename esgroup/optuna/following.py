@@ -35,12 +35,6 @@ class Run(NamedTuple):
     seed: int = 0
     first: int = _NONE
 
-    @property
-    def since(self) -> int:
-        """The first trial of somebody else that concerns it."""
-        return 0 if self.number == 0 else self.first
-
-
 class Sample(NamedTuple):
     """How a trial was asked for, as its system attribute has it: what other workers need to rank it as their own."""
 
@@ -164,7 +158,7 @@ class Following:
     def _concerns(self, sample: Sample | None, trial: int) -> bool:
         """Whether a trial is one of this search, or was chosen by somebody else since it began."""
         if sample is None:
-            return trial >= self.run.since
+            return self.run.number == 0 or trial >= self.run.first
         return sample.run == self.run.number and (sample.run == 0 or sample.seed == self.run.seed)
 
     def _tell(self, trial: FrozenTrial, sample: Sample | None) -> None:

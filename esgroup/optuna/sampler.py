@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,9 +112,7 @@ class EsgroupSampler(BaseSampler):
         self._structure = structure
         self._restarts = checks.flag("restarts", restarts)
         self._warns = checks.flag("warn_independent_sampling", warn_independent_sampling)
-        if seed is not None:
-            seed = checks.whole_number("seed", seed, least=0)
-        self._seed = _entropy() if seed is None else seed
+        self._seed = _entropy() if seed is None else checks.whole_number("seed", seed, least=0)
         self._independent_sampler = independent_sampler
         self._constraints_func = constraints_func
         self._lock = threading.RLock()
@@ -189,9 +187,19 @@ class EsgroupSampler(BaseSampler):
         if following is None or following.translation.distributions != distributions:
             translation = Translation(distributions, self._x0, self._sigma0)
             sign = -1.0 if study.direction == optuna.study.StudyDirection.MAXIMIZE else 1.0
-            following = Following(translation, sign, self._seed, _Maker(self, translation.space))
+            following = Following(translation, sign, self._seed, partial(self._search, translation.space))
             self._following = following
         return following
+
+    def _search(self, space: Space, run: Run, constraints: int) -> Searcher:
+        """A search over a space: the first from the start, others from random points."""
+        limits: dict[str, Any] = {"constraints": constraints, "constraint_tol": 0.0}  # Optuna tolerates nothing
+        first = Searcher(space, popsize=self._popsize, structure=self._structure, **limits)
+        if run.number == 0:
+            return first
+        popsize = first.popsize << min(run.number, _MOST_DOUBLINGS)
+        again = elsewhere(first.strategy, popsize, 1.0, np.random.default_rng(run.seed))
+        return first if again is None else Searcher(again, **limits)
 
     # ---- what is not --------------------------------------------------------------------------------------------
 
@@ -229,24 +237,6 @@ class EsgroupSampler(BaseSampler):
             study._storage.set_trial_system_attr(trial._trial_id, CONSTRAINTS, found)
         if self._independent_sampler is not None:
             self._independent_sampler.after_trial(study, trial, state, values)
-
-
-@dataclass(frozen=True)
-class _Maker:
-    """Makes the searches of a sampler over a space: the first from the start, others from random points."""
-
-    sampler: EsgroupSampler
-    space: Space
-
-    def __call__(self, run: Run, constraints: int) -> Searcher:
-        sampler = self.sampler
-        limits: dict[str, Any] = {"constraints": constraints, "constraint_tol": 0.0}  # Optuna tolerates nothing
-        first = Searcher(self.space, popsize=sampler._popsize, structure=sampler._structure, **limits)
-        if run.number == 0:
-            return first
-        popsize = first.popsize << min(run.number, _MOST_DOUBLINGS)
-        again = elsewhere(first.strategy, popsize, 1.0, np.random.default_rng(run.seed))
-        return first if again is None else Searcher(again, **limits)
 
 
 def _entropy() -> int:

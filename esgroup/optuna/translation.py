@@ -23,23 +23,18 @@ class Number:
     distribution: FloatDistribution | IntDistribution
 
     @property
-    def on_grid(self) -> bool:
-        """Whether it is searched by its place on a grid; integers on a logarithmic scale are searched as they are."""
-        return self.distribution.step is not None and not self.distribution.log
-
-    @property
-    def last(self) -> int:
-        """The last place on the grid."""
-        low, high, step = self.distribution.low, self.distribution.high, self.distribution.step
-        return round((high - low) / (step or 1))
+    def step(self) -> float | None:
+        """The step of the grid; None where numbers are searched as they are, as integers on a logarithmic scale."""
+        return None if self.distribution.log else self.distribution.step
 
     def parameter(self, start: Any, share: float) -> Real | Integer:
         """What is searched, from a value or else from the middle, with a share of the range as width."""
         distribution = self.distribution
         low, high, log = distribution.low, distribution.high, distribution.log
         first = None if start is None else self.inner(start)
-        if self.on_grid:
-            return Integer(0, self.last, start=first, width=max(0.5, share * self.last))  # the least that Integers have
+        if self.step is not None:
+            last = self.inner(high)
+            return Integer(0, last, start=first, width=max(0.5, share * last))  # the least that Integers have
         if isinstance(distribution, IntDistribution):
             width = share * math.log((high + 0.5) / (low - 0.5))
             return Integer(distribution.low, distribution.high, log=True, start=first, width=width)
@@ -48,18 +43,13 @@ class Number:
 
     def inner(self, value: Any) -> Any:
         """The value as it is searched."""
-        if not self.on_grid:
-            return value
-        low, step = self.distribution.low, self.distribution.step
-        return round((value - low) / (step or 1))
+        return value if self.step is None else round((value - self.distribution.low) / self.step)
 
     def outer(self, inner: Any) -> Any:
         """The value as Optuna has it."""
-        distribution = self.distribution
-        if not self.on_grid:
+        if self.step is None:
             return inner
-        value = distribution.low + inner * (distribution.step or 1)
-        return min(value, distribution.high)  # on the grid but for rounding
+        return min(self.distribution.low + inner * self.step, self.distribution.high)  # on the grid but for rounding
 
 
 @dataclass(frozen=True)
@@ -93,6 +83,10 @@ def searchable(distribution: BaseDistribution) -> bool:
     return isinstance(distribution, CategoricalDistribution)
 
 
+def _part(distribution: Any) -> Number | Category:
+    return Category(distribution) if isinstance(distribution, CategoricalDistribution) else Number(distribution)
+
+
 class Translation:
     """The way from parameters of trials to points of a `Space` and back."""
 
@@ -100,23 +94,17 @@ class Translation:
         self, distributions: Mapping[str, BaseDistribution], x0: Mapping[str, Any], sigma0: float
     ) -> None:
         self.distributions = dict(distributions)
-        self.parts: dict[str, Number | Category] = {}
-        for name, distribution in distributions.items():
-            if isinstance(distribution, CategoricalDistribution):
-                self.parts[name] = Category(distribution)
-            elif isinstance(distribution, FloatDistribution | IntDistribution):
-                self.parts[name] = Number(distribution)
+        self.parts = {name: _part(distribution) for name, distribution in distributions.items()}
         self.checksum = zlib.crc32(repr(sorted((name, repr(one)) for name, one in distributions.items())).encode())
         self.space = Space({name: part.parameter(x0.get(name), sigma0) for name, part in self.parts.items()})
 
     def point(self, trial: FrozenTrial) -> dict[str, Any] | None:
         """The point of a trial, None if it has no values for some parameters, or such with another distribution."""
-        theirs, params = trial.distributions, trial.params
         for name, distribution in self.distributions.items():
-            other = theirs.get(name)
+            other = trial.distributions.get(name)
             if other is not distribution and other != distribution:
                 return None
-        return {name: part.inner(params[name]) for name, part in self.parts.items()}
+        return {name: part.inner(trial.params[name]) for name, part in self.parts.items()}
 
     def params(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters of a trial at a point."""

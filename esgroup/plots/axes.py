@@ -14,9 +14,9 @@ MOST_POINTS = 2000  # per line: more cannot be seen, and make files large
 FURTHEST = 1e150  # values are drawn as if they were at most this, and this small: sums, margins and squares are finite
 
 
-def thinned(count: int) -> Array:
+def thinned(count: int, most: int = MOST_POINTS) -> Array:
     """Indices of the points of a line that are drawn, with both ends."""
-    return np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int))
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
 
 
 def drawable(values: Array) -> Array:
@@ -79,6 +79,11 @@ def notebook(axes: Any, evaluations: float, *, named: bool) -> None:
 def size(dim: int, shape: Sequence[int]) -> str:
     """Name the number of variables, or the shape of matrices."""
     return f"{dim:,} variable{'s' * (dim != 1)}" if len(shape) < 2 else " x ".join(map(str, shape))
+
+
+def coordinate(j: int) -> str:
+    """Name a coordinate without a name: x₁, x₂, ..."""
+    return "x" + str(j + 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def short(text: str, most: int) -> str:

@@ -66,10 +66,8 @@ def names(paths: Sequence[Path]) -> list[str]:
     for length in range(1, longest + 1):
         short = ["/".join(parts[-length:]) for parts in plain]
         if len(set(short)) == len(set(paths)):
-            break
-    else:
-        short = [str(path) for path in paths]  # they differ in their suffix only
-    return short
+            return short
+    return [str(path) for path in paths]  # they differ in their suffix only
 
 
 def draw(figure: Any, runs: Sequence[Recorded], labels: Sequence[str]) -> None:

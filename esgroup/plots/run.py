@@ -12,7 +12,7 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.files.autosave import must_differ
 from esgroup.files.outage import naming
-from esgroup.plots.axes import drawable, log_scale, minus, notebook, positive, shift, short, size, thinned
+from esgroup.plots.axes import coordinate, drawable, log_scale, minus, notebook, positive, shift, short, size, thinned
 from esgroup.plots.style import INK, PALE, RULE, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
@@ -106,7 +106,8 @@ def _best_value(axes: Any, run: Recorded) -> None:
 
 def _one_line(axes: Any, run: Recorded, values: Array, label: str) -> None:
     known = np.isfinite(values)  # the axis ratio is not computed in every generation
-    _line(axes, _select(run, known), positive(values[known]), color=INK, linewidth=1.4)
+    there = run._replace(nfev=run.nfev[known], restart=run.restart[known])
+    _line(axes, there, positive(values[known]), color=INK, linewidth=1.4)
     log_scale(axes, values)
     axes.set_ylabel(label)
 
@@ -123,7 +124,7 @@ def _coordinates(axes: Any, run: Recorded, values: Array, label: str, scale: str
     if scale == "log":
         log_scale(axes, values)
     axes.set_ylabel(label if count == dim else f"{label}, first {count} of {dim:,}")
-    names = run.header.get("names") or [_name(j) for j in range(count)]
+    names = run.header.get("names") or [coordinate(j) for j in range(count)]
     _name_lines(axes, shown[-1], colours, names)
 
 
@@ -139,16 +140,13 @@ def _line(axes: Any, run: Recorded, values: Array, **style: Any) -> None:
     axes.plot(np.insert(x, breaks, np.nan), np.insert(y, breaks, np.nan), **style)
 
 
-def _select(run: Recorded, rows: Array) -> Recorded:
-    return run._replace(nfev=run.nfev[rows], restart=run.restart[rows])
-
-
 def _name_lines(axes: Any, ends: Array, colours: Array, names: Sequence[str]) -> None:
     """Write the names of a few lines at the right edge, moved apart where they would touch."""
     axes.set_ylim(axes.get_ylim())  # heights are final from here
     picked = np.unique(np.linspace(0, len(ends) - 1, min(len(ends), MOST_LABELS)).round().astype(int))
     picked = picked[np.isfinite(ends[picked])]
-    at = {int(j): float(_height(axes, ends[j])) for j in picked}
+    to_axes = axes.transData + axes.transAxes.inverted()
+    at = {int(j): float(to_axes.transform((0.0, ends[j]))[1]) for j in picked}
     order = sorted(at, key=lambda j: (round(at[j], 2), -j))
     for j, y in zip(order, _apart([at[j] for j in order], gap=0.07), strict=True):
         axes.plot([1.0, 1.03], [at[j], y], transform=axes.transAxes, color=colours[j], linewidth=0.7, clip_on=False)
@@ -156,29 +154,18 @@ def _name_lines(axes: Any, ends: Array, colours: Array, names: Sequence[str]) ->
         axes.text(1.035, y, short(names[j], LONGEST_NAME), fontsize=8.5, color=colours[j], **place)
 
 
-def _height(axes: Any, value: float) -> float:
-    return float(axes.transAxes.inverted().transform(axes.transData.transform((0.0, value)))[1])
-
-
 def _apart(heights: list[float], gap: float) -> list[float]:
     """Heights in [0, 1], each at least `gap` above the one before it, as close as possible to those given.
 
-    With v_i = height_i - i gap this is least squares under v_1 <= v_2 <= ...: neighbours in the wrong order are
-    pooled at their average.
+    With v_i = height_i - i gap this is least squares under v_1 <= v_2 <= ..., isotonic regression.
     """
-    pools: list[tuple[float, int]] = []
-    for i, height in enumerate(heights):
-        pools.append((height - i * gap, 1))
-        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (v, n), (u, m) = pools.pop(), pools.pop()
-            pools.append(((n * v + m * u) / (n + m), n + m))
-    top = 1 - gap * (len(heights) - 1)
-    flat = [min(max(v, 0.0), top) for v, n in pools for _ in range(n)]
-    return [v + i * gap for i, v in enumerate(flat)]
+    from scipy.optimize import isotonic_regression
 
-
-def _name(j: int) -> str:
-    return "x" + str(j + 1).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+    if not heights:
+        return []
+    steps = gap * np.arange(len(heights))
+    flat = np.clip(isotonic_regression(np.array(heights) - steps).x, 0.0, 1.0 - steps[-1])
+    return list(flat + steps)
 
 
 def _mark_restarts(axes: Any, run: Recorded) -> None:

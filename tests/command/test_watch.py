@@ -220,7 +220,7 @@ def test_a_page_that_cannot_be_written_for_a_while_is_tried_again(
             raise OSError(28, "No space left on device")
         plain(old, new)
 
-    monkeypatch.setattr(watch.os, "replace", fails)
+    monkeypatch.setattr(os, "replace", fails)
     script = Script(*[lambda: None] * 4)
     script.watch("run.jsonl")
     warnings = [line for line in script.said if "warning" in line]
@@ -232,7 +232,7 @@ def test_the_first_page_must_succeed(history: Path, monkeypatch: pytest.MonkeyPa
     def full(old: Any, new: Any) -> None:
         raise OSError(28, "No space left on device", os.fspath(new))
 
-    monkeypatch.setattr(watch.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     assert re.match(r"error: No space left on device: .*run\.html", command("run.jsonl", code=2).stderr)
 
 
@@ -247,14 +247,17 @@ def test_a_file_that_is_no_history_is_an_error_that_says_what_to_do(here: Path, 
     assert not Path("data.html").exists()
 
 
+DIFFERENT = "the page and the history must be different files"
+
+
 @pytest.mark.parametrize(
     "words, message",
     [
         ("none.jsonl --once", "there is no file none.jsonl; without --once it is waited for"),
         (". --once", "the history must be a file, got the folder ."),
         ("run.jsonl --out no/run.html", "the page must be in a folder that exists, got no/run.html"),
-        ("run.jsonl --out run.jsonl", "the page would replace the history run.jsonl: choose another name with --out"),
-        ("new.html", "the page would have the name of the history new.html: choose another one with --out"),
+        ("run.jsonl --out run.jsonl", f"{DIFFERENT}, got 'run.jsonl' for both: choose another name for one"),
+        ("new.html", f"{DIFFERENT}, got 'new.html' for both: choose another name for one"),
         (
             "run.jsonl --out mine.html",
             "mine.html exists and is not a page of esgroup watch: choose another name with --out",

@@ -55,7 +55,10 @@ SVG = """<?xml version="1.0" encoding="utf-8"?>
 <defs><clipPath id="clip"><rect width="700" height="200"/></clipPath></defs>
 <g id="lines" clip-path="url(#clip)"><path d="M0 200L792 0" stroke="currentColor"/></g>
 <text x="9" y="20" font-size="10" fill="currentColor">evaluations</text></svg>"""
-PICTURES = [Picture("Convergence", 'Gaps "fall" <fast>', SVG), Picture("Profiles", "Shares rise", SVG)]
+PICTURES = [
+    Picture("Convergence", 'Gaps "fall" <fast>', SVG, width=1056.0),
+    Picture("Profiles", "Shares rise", SVG, width=1056.0),
+]
 ABOUT = About(
     command="esgroup compare sphere --methods 'esgroup:block:k=2,cma' --out \"a  b\"",
     versions={"numpy": "2.4.0"},

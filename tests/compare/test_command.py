@@ -204,8 +204,7 @@ def test_the_presets_are_plans() -> None:
 
     assert set(PRESETS) == {"quick", "paper", "bbob", "largescale", "spd"}
     for name in ("quick", "paper", "spd"):
-        arguments = {key: value for key, value in vars(PRESETS[name]).items() if key != "about"}
-        assert plan(**arguments).reference.startswith("cma")
+        assert plan(**PRESETS[name].arguments).reference.startswith("cma")
 
 
 def test_the_preset_of_positive_definite_matrices_searches_them_too() -> None:
@@ -218,7 +217,7 @@ def test_the_preset_of_positive_definite_matrices_searches_them_too() -> None:
 def test_what_is_typed_goes_before_what_a_preset_says() -> None:
     from esgroup.compare.command import _plan
 
-    assert PRESETS["largescale"].reference == "cma-vkd"
+    assert PRESETS["largescale"].arguments["reference"] == "cma-vkd"
     made = _plan(Request(["sphere"], "largescale", dims="3", methods="cmaes-sep,esgroup", seeds="2"))
     assert (made.problems, made.methods, made.reference) == ((("sphere", 3),), ("cmaes-sep", "esgroup"), "cmaes-sep")
     assert _plan(Request(["sphere"], "largescale", methods="esgroup,cma-vkd")).reference == "cma-vkd"

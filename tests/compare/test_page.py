@@ -5,7 +5,6 @@ import hashlib
 import itertools
 import math
 import re
-import sys
 from html.parser import HTMLParser
 from importlib.resources import files
 
@@ -276,12 +275,6 @@ def test_there_is_a_page_of_anything(changes):
     tree = read(sample(**changes))
     assert next(tree.all("h1")).text == "A comparison"
     assert not re.search(r"\b(nan|inf|None|Undefined)\b", next(tree.all("main")).text)
-
-
-def test_without_jinja2_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r"the page of a comparison needs Jinja2: pip install 'esgroup\[compare\]'"):
-        sample()
 
 
 def test_the_template_is_part_of_the_package():

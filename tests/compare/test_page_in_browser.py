@@ -195,7 +195,8 @@ def test_a_table_that_fits_a_phone_has_no_hint(browser, tmp_path):
     path = tmp_path / "index.html"
     path.write_text(sample(overall=[], pictures=[], rows=[]), encoding="utf-8")
     assert browser.open(path, width=390).evaluate(HINTS) == []
-    path.write_text(sample(pictures=[Picture("small", "small", SVG.replace("792pt", "200pt"))]), encoding="utf-8")
+    small = Picture("small", "small", SVG.replace("792pt", "200pt"), width=266.7)
+    path.write_text(sample(pictures=[small]), encoding="utf-8")
     assert browser.open(path, width=390).evaluate(HINTS)[1] is False
 
 

@@ -98,7 +98,8 @@ def test_ratios_of_runs_with_other_seeds_are_not_paired() -> None:
     runs = [a_run("theirs", seed=seed, hit=100 + 50 * seed) for seed in range(4)]
     runs += [a_run(seed=seed + 1, hit=100 + 50 * seed) for seed in range(4)]
     costs = [100, 150, 200, 250]
-    assert summarise(runs, "theirs")[1].ratio == statistics.ratio(costs, costs, costs, costs, paired=False)
+    sides = statistics.Sides(costs, costs, costs, costs, paired=False)
+    assert summarise(runs, "theirs")[1].ratio == statistics.ratio(sides)
 
 
 def test_there_is_no_ratio_where_either_never_got_there() -> None:

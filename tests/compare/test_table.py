@@ -8,7 +8,7 @@ import pytest
 from esgroup.compare.records import Cost
 from esgroup.compare.report import words
 from esgroup.compare.report.summary import Overall, Ratio, Row, overall, summarise
-from esgroup.compare.report.table import brief, markdown
+from esgroup.compare.report.table import markdown
 from tests.compare.test_summary import a_run, failed
 
 INF = math.inf
@@ -200,6 +200,8 @@ def test_one_problem_or_one_method_needs_no_glance() -> None:
 
 def test_in_brief_there_is_one_table_of_the_problems() -> None:
     several = summarise([a_run("cma"), a_run(), a_run("cma", problem="other"), a_run(problem="other")], "cma")
-    assert "## Evaluations to the target" in brief(several, "cma") and "## Each problem" not in brief(several, "cma")
+    text = markdown(several, "cma", brief=True)
+    assert "## Evaluations to the target" in text and "## Each problem" not in text
     one = summarise([a_run("cma"), failed()], "cma")
-    assert "## Each problem" in brief(one, "cma") and "## Runs that went wrong" in brief(one, "cma")
+    text = markdown(one, "cma", brief=True)
+    assert "## Each problem" in text and "## Runs that went wrong" in text

@@ -22,7 +22,7 @@ def markdown() -> str:
         for seed in range(2)
     ]
     runs.append(failure("the `rig` | is *broken*", seed=7))
-    return table.brief(summarise(runs, "cma"), "cma", overall(runs, "cma"))
+    return table.markdown(summarise(runs, "cma"), "cma", overall(runs, "cma"), brief=True)
 
 
 def shown(width: int, **options: object) -> str:

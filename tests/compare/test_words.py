@@ -44,8 +44,8 @@ def test_a_ratio_is_written_with_its_interval():
     assert words.ratio(Ratio(0.71, 0.65, 0.79)) == "0.71 [0.65, 0.79]"
     assert words.ratio(Ratio(0.71, 0.0, 0.79)) == "0.71 [0, 0.79]"
     assert words.ratio(Ratio(0.71, 0.65, math.inf)) == "0.71 [0.65, ∞]"
-    assert words.ratio(Ratio(0.71, 0.0, math.inf)) == words.ratio(0.71) == "0.71 [no interval]"
-    assert words.ratio(None) == words.ratio(math.nan) == "none"
+    assert words.ratio(Ratio(0.71, 0.0, math.inf)) == "0.71 [no interval]"
+    assert words.ratio(None) == words.ratio(around(math.nan)) == "none"
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,8 @@ def test_a_ratio_is_written_with_its_interval():
         (Ratio(0.5, 0.00, math.inf), words.UNDECIDED),
         (Ratio(1.1, 1.01, 1.20), words.MORE),
         (Ratio(1.0, 1.00, 1.00), words.UNDECIDED),
-        (0.1, words.UNDECIDED),
-        (9.0, words.UNDECIDED),
         (None, ""),
-        (math.inf, ""),
+        (Ratio(math.inf, 1.0, math.inf), ""),
     ],
 )
 def test_a_ratio_is_undecided_if_its_interval_includes_1_or_there_is_none(ratio, verdict):

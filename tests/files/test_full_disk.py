@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import esgroup
 from esgroup.command import cli, watch
-from esgroup.compare import folder, records
-from esgroup.files import lines, npz, outage
+from esgroup.compare import records
+from esgroup.files import lines, npz, outage, replacing
 from esgroup.files.lines import LineFile
 from esgroup.plots.run import plot
 from esgroup.running.history import read
@@ -370,7 +370,7 @@ def runs(history: Path, out: Path) -> None:
 
 
 def plan(history: Path, out: Path) -> None:
-    folder.replace_text(out, "{}")
+    replacing.replace_text(out, "{}")
 
 
 @pytest.mark.parametrize(

@@ -661,7 +661,7 @@ def f(p):
 
 
 def test_the_command_searches_a_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from esgroup.command.run import InputError, Job, run
+    from esgroup.command.run import Job, run
 
     (tmp_path / "module_with_a_space.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
@@ -680,7 +680,7 @@ def test_the_command_searches_a_space(tmp_path: Path, monkeypatch: pytest.Monkey
         (Job(name + "f", space=name + "space", options={"fixed": "m=1"}), "--fixed .*'m'"),
         (Job(name + "f", space=name + "space", options={"fixed": "kind=c"}), "--fixed .*'c'"),
     ):
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(ValueError, match=message):
             run(job)
 
 

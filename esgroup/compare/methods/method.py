@@ -10,6 +10,7 @@ from typing import Literal
 from esgroup.compare.records import Cost
 from esgroup.compare.trial import Trial
 from esgroup.groups import parse
+from esgroup.problem_registry import Task
 
 GradientUse = Literal["none", "given", "needed", "differences"]
 
@@ -86,15 +87,12 @@ class Method:
         """What the method searches itself, in words."""
         return " and ".join(_KINDS[space] for space in self.spaces)
 
-    def check_space(self, problem: str, space: str) -> None:
-        """Raise ValueError for a problem on a space that the method does not search."""
-        if self.spaces and space not in self.spaces:
-            raise ValueError(f"the method {self.name} searches {self.points}; {problem} has {_KINDS[space]}")
-
-    def check_gradient(self, problem: str, has_gradient: bool) -> None:
-        """Raise ValueError for a problem without a gradient if the method needs one."""
-        if self.gradients == "needed" and not has_gradient:
-            raise ValueError(f"{self.name} needs the gradient; {problem} has none")
+    def check_fits(self, task: Task) -> None:
+        """Raise ValueError for a problem on a space that the method does not search, or without a gradient it needs."""
+        if self.spaces and task.space not in self.spaces:
+            raise ValueError(f"the method {self.name} searches {self.points}; {task.name} has {_KINDS[task.space]}")
+        if self.gradients == "needed" and task.gradient is None:
+            raise ValueError(f"{self.name} needs the gradient; {task.name} has none")
 
     def missing(self) -> str | None:
         """What must be installed for the method, in words; None if nothing is missing."""

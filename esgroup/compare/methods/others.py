@@ -1,9 +1,9 @@
-"""Evolution strategies of other packages: cma, cmaes, fcmaes, crfmnes, and nevergrad, which chooses by itself."""
+"""Evolution strategies of other packages: cma, cmaes, fcmaes and crfmnes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,50 +12,37 @@ from esgroup.compare.methods.method import Method
 from esgroup.compare.trial import Trial
 
 
-@dataclass(frozen=True)
-class Cma:
+def cma(trial: Trial, *, diagonal: bool = False, restricted: bool = False, **more: Any) -> str:
     """`cma.fmin2` (Hansen and others, the reference implementation) with its defaults, silent and without files."""
+    import cma
 
-    diagonal: bool = False
-    restricted: bool = False
-    bipop: bool = False
+    options: dict[str, Any] = {
+        "verbose": -9,
+        "seed": trial.seed + 1,  # cma takes 0 as the time
+        "maxfevals": trial.budget,
+        "CMA_diagonal": diagonal,
+    }
+    if trial.bounds is not None:
+        options["bounds"] = trial.bounds.T.tolist()
+    if restricted:
+        from cma.restricted_gaussian_sampler import GaussVkDSampler
 
-    def __call__(self, trial: Trial) -> str:
-        import cma
-
-        options: dict[str, Any] = {
-            "verbose": -9,
-            "seed": trial.seed + 1,  # cma takes 0 as the time
-            "maxfevals": trial.budget,
-            "CMA_diagonal": self.diagonal,
-        }
-        if trial.bounds is not None:
-            options["bounds"] = trial.bounds.T.tolist()
-        if self.restricted:
-            from cma.restricted_gaussian_sampler import GaussVkDSampler
-
-            options |= GaussVkDSampler.extend_cma_options({})
-        more = {"restarts": 9, "bipop": True} if self.bipop else {}
-        _, search = cma.fmin2(trial.fun, trial.x0, trial.sigma0, options, **more)
-        return f"cma: {', '.join(search.stop()) or 'ended'}"
+        options |= GaussVkDSampler.extend_cma_options({})
+    _, search = cma.fmin2(trial.fun, trial.x0, trial.sigma0, options, **more)
+    return f"cma: {', '.join(search.stop()) or 'ended'}"
 
 
-@dataclass(frozen=True)
-class Cmaes:
+def cmaes(trial: Trial, class_name: str) -> str:
     """A class of cmaes (CyberAgent) with its defaults, until it wants to stop."""
+    import cmaes
 
-    class_name: str
-
-    def __call__(self, trial: Trial) -> str:
-        import cmaes
-
-        search = getattr(cmaes, self.class_name)(
-            mean=trial.x0.copy(), sigma=trial.sigma0, bounds=trial.bounds, seed=trial.seed
-        )
-        while not search.should_stop():
-            points = [search.ask() for _ in range(search.population_size)]
-            search.tell([(x, trial.fun(x)) for x in points])
-        return "cmaes: should_stop()"
+    search = getattr(cmaes, class_name)(
+        mean=trial.x0.copy(), sigma=trial.sigma0, bounds=trial.bounds, seed=trial.seed
+    )
+    while not search.should_stop():
+        points = [search.ask() for _ in range(search.population_size)]
+        search.tell([(x, trial.fun(x)) for x in points])
+    return "cmaes: should_stop()"
 
 
 def fcmaes(trial: Trial) -> str:
@@ -86,21 +73,6 @@ def crfmnes(trial: Trial) -> str:
         search.one_iteration()
 
 
-def nevergrad(trial: Trial) -> str:
-    """NGOpt of nevergrad, which chooses a method by dimension and budget."""
-    import nevergrad as ng
-
-    space = ng.p.Array(init=trial.x0)
-    space.set_mutation(sigma=trial.sigma0)
-    if trial.bounds is not None:
-        space.set_bounds(*trial.bounds.T)
-    space.random_state = np.random.RandomState(trial.seed)
-    search = ng.optimizers.NGOpt(space, budget=trial.budget)
-    while True:
-        candidate = search.ask()
-        search.tell(candidate, trial.fun(candidate.value))
-
-
 def _popsize(trial: Trial) -> int:
     """The default population size of CMA-ES, 4 + floor(3 log d)."""
     return 4 + int(3 * np.log(len(trial.x0)))
@@ -111,15 +83,14 @@ def _method(name: str, about: str, run: Callable[[Trial], str], package: str) ->
 
 
 METHODS = (
-    _method("cma", "CMA-ES of the package cma", Cma(), "cma"),
-    _method("cma-diagonal", "cma with a diagonal covariance (sep-CMA-ES)", Cma(diagonal=True), "cma"),
-    _method("cma-vkd", "cma with a diagonal and k directions (VkD-CMA-ES)", Cma(restricted=True), "cma"),
-    _method("cma-bipop", "cma with restarts, BIPOP", Cma(bipop=True), "cma"),
-    _method("cmaes", "CMA-ES of the package cmaes", Cmaes("CMA"), "cmaes"),
-    _method("cmaes-sep", "its diagonal variant (sep-CMA-ES)", Cmaes("SepCMA"), "cmaes"),
-    _method("cmaes-xnes", "its exponential natural evolution strategy", Cmaes("XNES"), "cmaes"),
+    _method("cma", "CMA-ES of the package cma", cma, "cma"),
+    _method("cma-diagonal", "cma with a diagonal covariance (sep-CMA-ES)", partial(cma, diagonal=True), "cma"),
+    _method("cma-vkd", "cma with a diagonal and k directions (VkD-CMA-ES)", partial(cma, restricted=True), "cma"),
+    _method("cma-bipop", "cma with restarts, BIPOP", partial(cma, restarts=9, bipop=True), "cma"),
+    _method("cmaes", "CMA-ES of the package cmaes", partial(cmaes, class_name="CMA"), "cmaes"),
+    _method("cmaes-sep", "its diagonal variant (sep-CMA-ES)", partial(cmaes, class_name="SepCMA"), "cmaes"),
+    _method("cmaes-xnes", "its exponential natural evolution strategy", partial(cmaes, class_name="XNES"), "cmaes"),
     # a search of fcmaes affects the random numbers of the next one
     Method("fcmaes", fcmaes, "CMA-ES in C++, of the package fcmaes", packages=("fcmaes",), extra="bench", traces=True),
     Method("crfmnes", crfmnes, "CR-FM-NES, for many variables", packages=("crfmnes",), extra="bench", bounded=False),
-    Method("nevergrad", nevergrad, "NGOpt of the package nevergrad", packages=("nevergrad",)),
 )

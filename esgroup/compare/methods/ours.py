@@ -2,101 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from esgroup.compare.methods.method import ENDLESS, GTOL, Method
 from esgroup.compare.trial import Trial
 from esgroup.groups import parse
-from esgroup.options import Algorithm, Model, Noise
 
 if TYPE_CHECKING:
-    from esgroup.driver.spaces import SpaceName as Space
+    from esgroup.driver.spaces import SpaceName
 
 
-@dataclass(frozen=True)
-class Search:
+def search(trial: Trial, space: SpaceName = "vector", **options: Any) -> str:
     """`esgroup.minimize`, evaluating whole generations, with some of its options."""
+    from esgroup.driver.minimize import minimize
 
-    structure: str = "auto"
-    algorithm: Algorithm = "default"
-    noise: Noise | None = None
-    restarts: Literal["ipop", "bipop"] | None = None
-    model: Model | None = None
-
-    def __call__(self, trial: Trial) -> str:
-        from esgroup.driver.minimize import minimize
-
-        result = minimize(
-            trial.batch,
-            trial.x0,
-            trial.sigma0,
-            vectorized=True,
-            structure=self.structure,
-            algorithm=self.algorithm,
-            noise=self.noise,
-            restarts=self.restarts,
-            model=self.model,
-            bounds=trial.pairs,
-            max_evals=trial.budget,
-            rng=trial.seed,
-        )
-        return str(result.message)
-
-    def of_structure(self, structure: str) -> Search:
-        """The same search with another structure."""
-        return replace(self, structure=structure)
+    result = minimize(
+        trial.batch,
+        trial.x0,
+        None if space == "spd" else trial.sigma0,  # for positive-definite matrices it is in coordinates
+        space=space,
+        vectorized=True,
+        bounds=trial.pairs,
+        max_evals=trial.budget,
+        rng=trial.seed,
+        **options,
+    )
+    return str(result.message)
 
 
-@dataclass(frozen=True)
-class SpaceSearch:
-    """`esgroup.minimize` on matrices themselves."""
-
-    space: Space
-    structure: str = "auto"
-
-    def __call__(self, trial: Trial) -> str:
-        from esgroup.driver.minimize import minimize
-
-        result = minimize(
-            trial.batch,
-            trial.x0,
-            None if self.space == "spd" else trial.sigma0,  # for positive-definite matrices it is in coordinates
-            space=self.space,
-            structure=self.structure,
-            vectorized=True,
-            max_evals=trial.budget,
-            rng=trial.seed,
-        )
-        return str(result.message)
-
-    def of_structure(self, structure: str) -> SpaceSearch:
-        """The same search with another structure."""
-        return replace(self, structure=structure)
-
-
-@dataclass(frozen=True)
-class Newton:
+def newton(trial: Trial, **options: Any) -> str:
     """`esgroup.newton.minimize_newton` with its defaults, but for tolerances, which leave the end to the targets."""
+    from esgroup.newton import minimize_newton
 
-    structure: str | None = None  # that of `minimize_newton`
-
-    def __call__(self, trial: Trial) -> str:
-        from esgroup.newton import minimize_newton
-
-        method = minimize_newton if self.structure is None else partial(minimize_newton, structure=self.structure)
-        result = method(
-            trial.fun,
-            trial.x0,
-            jac=trial.gradient,
-            hessp=trial.product,
-            hess_diag=trial.diagonal,
-            gtol=GTOL,
-            max_iters=ENDLESS,
-            rng=trial.seed,
-        )
-        return str(result.message)
+    result = minimize_newton(
+        trial.fun,
+        trial.x0,
+        jac=trial.gradient,
+        hessp=trial.product,
+        hess_diag=trial.diagonal,
+        gtol=GTOL,
+        max_iters=ENDLESS,
+        rng=trial.seed,
+        **options,
+    )
+    return str(result.message)
 
 
 def _check_newton_structure(structure: str, dim: int) -> None:
@@ -111,35 +62,43 @@ def _group_or_auto(structure: str, dim: int) -> None:
         parse(structure, dim)
 
 
-def _method(name: str, about: str, search: Search) -> Method:
+def _method(
+    name: str, run: Callable[..., str], about: str, check_structure: Callable[[str, int], object], **more: Any
+) -> Method:
+    """A method of this package, whose function takes the structure as an argument."""
     return Method(
-        name, search, about, packages=("esgroup",), of_structure=search.of_structure, check_structure=_group_or_auto
+        name,
+        run,
+        about,
+        packages=("esgroup",),
+        of_structure=lambda structure: partial(run, structure=structure),
+        check_structure=check_structure,
+        **more,
     )
 
 
-def _native(name: str, about: str, space: Space) -> Method:
-    search = SpaceSearch(space)
-    return Method(
-        name, search, about, packages=("esgroup",), bounded=False, of_structure=search.of_structure, spaces=(space,)
-    )
+def _vector_search(name: str, about: str, **options: Any) -> Method:
+    return _method(name, partial(search, **options), about, _group_or_auto)
+
+
+def _matrix_search(name: str, about: str, space: SpaceName) -> Method:
+    return _method(name, partial(search, space=space), about, parse, bounded=False, spaces=(space,))
 
 
 METHODS = (
-    _method("esgroup", "our search with its defaults; a structure may follow, as in esgroup:diagonal", Search()),
-    _method("esgroup-paper", "the plain published update; with full structure this is xNES", Search(algorithm="paper")),
-    _method("esgroup-adapt", "learning rates that follow the noise", Search(noise="adapt")),
-    _method("esgroup-bipop", "with restarts, BIPOP", Search(restarts="bipop")),
-    _method("esgroup-model", "with a quadratic model, for few evaluations", Search(model="quadratic")),
-    _native("wishart", "positive-definite matrices themselves, with a Wishart distribution", "spd"),
-    _native("matrix-gaussian", "matrices themselves, with a matrix Gaussian", "matrix"),
-    Method(
+    _vector_search("esgroup", "our search with its defaults; a structure may follow, as in esgroup:diagonal"),
+    _vector_search("esgroup-paper", "the plain published update; with full structure this is xNES", algorithm="paper"),
+    _vector_search("esgroup-adapt", "learning rates that follow the noise", noise="adapt"),
+    _vector_search("esgroup-bipop", "with restarts, BIPOP", restarts="bipop"),
+    _vector_search("esgroup-model", "with a quadratic model, for few evaluations", model="quadratic"),
+    _matrix_search("wishart", "positive-definite matrices themselves, with a Wishart distribution", "spd"),
+    _matrix_search("matrix-gaussian", "matrices themselves, with a matrix Gaussian", "matrix"),
+    _method(
         "newton",
-        Newton(),
+        newton,
         "our structured Newton method; a structure may follow, as in newton:diagonal",
-        packages=("esgroup",),
+        _check_newton_structure,
         bounded=False,
         gradients="needed",
-        of_structure=Newton,
-        check_structure=_check_newton_structure,
     ),
 )

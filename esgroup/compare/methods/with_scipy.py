@@ -1,4 +1,4 @@
-"""SciPy's minimisers, with tolerances so small that the targets decide when they end.
+"""SciPy's minimizers, with tolerances so small that the targets decide when they end.
 
 Some use gradients where the problem has them; Newton-CG and trust-krylov need them, and products with the Hessian.
 """
@@ -6,7 +6,8 @@ Some use gradients where the problem has them; Newton-CG and trust-krylov need t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from esgroup.checks import Array
@@ -16,31 +17,30 @@ from esgroup.compare.trial import Trial
 HessianProduct = Callable[[Array, Array], Array]
 
 
-@dataclass(frozen=True)
-class Minimise:
-    """`scipy.optimize.minimize` with one of its methods; `options` are pairs, so that instances can be compared.
+def minimize(
+    trial: Trial,
+    method: str,
+    *,
+    gradient: bool = False,
+    products: Callable[[Trial], HessianProduct | None] | None = None,
+    **options: Any,
+) -> str:
+    """`scipy.optimize.minimize` with one of its methods and its options.
 
     `products` maps a trial to the products with its Hessian, or to None if SciPy is to approximate them.
     """
+    from scipy import optimize
 
-    method: str
-    options: tuple[tuple[str, Any], ...]
-    gradient: bool = False
-    products: Callable[[Trial], HessianProduct | None] | None = None
-
-    def __call__(self, trial: Trial) -> str:
-        from scipy.optimize import minimize
-
-        result = minimize(
-            trial.fun,
-            trial.x0,
-            method=self.method,
-            jac=trial.gradient if self.gradient else None,
-            hessp=None if self.products is None else self.products(trial),
-            bounds=trial.pairs,
-            options=dict(self.options),
-        )
-        return f"SciPy: {result.message}"
+    result = optimize.minimize(
+        trial.fun,
+        trial.x0,
+        method=method,
+        jac=trial.gradient if gradient else None,
+        hessp=None if products is None else products(trial),
+        bounds=trial.pairs,
+        options=options,
+    )
+    return f"SciPy: {result.message}"
 
 
 def differential_evolution(trial: Trial) -> str:
@@ -49,11 +49,6 @@ def differential_evolution(trial: Trial) -> str:
 
     result = search(trial.fun, trial.box, maxiter=ENDLESS, tol=1e-8, rng=trial.seed, x0=trial.x0)
     return f"SciPy: {result.message}"
-
-
-def given(trial: Trial) -> HessianProduct | None:
-    """The trial's products with the Hessian."""
-    return trial.product
 
 
 def given_or_differences(trial: Trial) -> HessianProduct:
@@ -68,12 +63,15 @@ def given_or_differences(trial: Trial) -> HessianProduct:
     return lambda x, v: function.products(x, v[None])[0]
 
 
-_BFGS = (("gtol", GTOL), ("maxiter", ENDLESS))
-_LBFGSB = (("gtol", GTOL), ("ftol", 0.0), ("maxiter", ENDLESS), ("maxfun", ENDLESS))
-_SIMPLEX = (("xatol", 1e-12), ("fatol", 1e-12), ("adaptive", True), ("maxiter", ENDLESS), ("maxfev", ENDLESS))
+_BFGS = partial(minimize, method="BFGS", gtol=GTOL, maxiter=ENDLESS)
+_LBFGSB = partial(minimize, method="L-BFGS-B", gtol=GTOL, ftol=0.0, maxiter=ENDLESS, maxfun=ENDLESS)
+_SIMPLEX = partial(
+    minimize, method="Nelder-Mead", xatol=1e-12, fatol=1e-12, adaptive=True, maxiter=ENDLESS, maxfev=ENDLESS
+)
+_WITH_PRODUCTS = partial(minimize, gradient=True, maxiter=ENDLESS)
 # an average step of 1e-15 is rounding error; Newton-CG has no tolerance for gradients
-_NEWTON_CG = Minimise("Newton-CG", (("xtol", 1e-15), ("maxiter", ENDLESS)), gradient=True, products=given)
-_KRYLOV = Minimise("trust-krylov", (("gtol", GTOL), ("maxiter", ENDLESS)), gradient=True, products=given_or_differences)
+_NEWTON_CG = partial(_WITH_PRODUCTS, method="Newton-CG", products=attrgetter("product"), xtol=1e-15)
+_KRYLOV = partial(_WITH_PRODUCTS, method="trust-krylov", products=given_or_differences, gtol=GTOL)
 
 
 def _method(
@@ -85,11 +83,11 @@ def _method(
 _DIFFERENCES = "gradients by finite differences"
 
 METHODS = (
-    _method("bfgs", "SciPy's BFGS", Minimise("BFGS", _BFGS, gradient=True), "given", bounded=False),
-    _method("bfgs-fd", f"SciPy's BFGS, {_DIFFERENCES}", Minimise("BFGS", _BFGS), "differences", bounded=False),
-    _method("l-bfgs-b", "SciPy's L-BFGS-B", Minimise("L-BFGS-B", _LBFGSB, gradient=True), "given"),
-    _method("l-bfgs-b-fd", f"SciPy's L-BFGS-B, {_DIFFERENCES}", Minimise("L-BFGS-B", _LBFGSB), "differences"),
-    _method("nelder-mead", "SciPy's simplex, with adaptive parameters", Minimise("Nelder-Mead", _SIMPLEX)),
+    _method("bfgs", "SciPy's BFGS", partial(_BFGS, gradient=True), "given", bounded=False),
+    _method("bfgs-fd", f"SciPy's BFGS, {_DIFFERENCES}", _BFGS, "differences", bounded=False),
+    _method("l-bfgs-b", "SciPy's L-BFGS-B", partial(_LBFGSB, gradient=True), "given"),
+    _method("l-bfgs-b-fd", f"SciPy's L-BFGS-B, {_DIFFERENCES}", _LBFGSB, "differences"),
+    _method("nelder-mead", "SciPy's simplex, with adaptive parameters", _SIMPLEX),
     _method("differential-evolution", "SciPy's differential evolution, in a box", differential_evolution),
     _method("newton-cg", "SciPy's Newton-CG, with products of the Hessian", _NEWTON_CG, "needed", bounded=False),
     _method(

@@ -26,7 +26,6 @@ INK = "#22272b"  # everything but the lines of methods; `to_svg` replaces it. Gr
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b5a2b", "#7b4fd8")
 DASHES = ((), (5.0, 1.6), (1.3, 1.3), (6.0, 1.5, 1.3, 1.5), (3.0, 1.2, 1.0, 1.2, 1.0, 1.2))
 MARKERS = ("o", "s", "^", "D", "v", "P")
-SUFFIXES = (".png", ".svg")
 BELOW = 0.6  # the lower end of a logarithmic axis, as a multiple of the lowest value that is drawn
 _CURVE = "curve-"
 
@@ -49,10 +48,8 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
 
 def plain() -> AbstractContextManager[None]:
     """Use matplotlib's own settings, whatever the user's are; in SVG text stays text, and names do not change."""
-    try:
-        from matplotlib import style
-    except ImportError as error:
-        raise ImportError("the figures of a comparison need matplotlib: pip install 'esgroup[compare]'") from error
+    from matplotlib import style
+
     return style.context(["default", {"svg.fonttype": "none", "svg.hashsalt": "esgroup", "text.parse_math": False}])
 
 
@@ -60,6 +57,7 @@ def blank(label: str, width: float, body: float, title: str, note: str, looks: d
     """Make a figure with a head above its body: title, note and legend, at fixed distances from the top."""
     from matplotlib.figure import Figure  # without pyplot, which would keep the figure and might open a window
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.lines import Line2D
 
     columns = max(1, min(len(looks), int(width / (0.75 + 0.078 * max(map(len, looks))))))  # 9 pt, the longest name
     height = body + 0.64 + 0.19 * math.ceil(len(looks) / columns)
@@ -69,24 +67,16 @@ def blank(label: str, width: float, body: float, title: str, note: str, looks: d
     figure.text(0.1 / width, 1 - 0.12 / height, title, va="top", fontsize=13, fontweight="bold", color=INK)
     figure.text(0.1 / width, 1 - 0.37 / height, note, va="top", fontsize=9, color=INK, alpha=0.75)
     look = {"frameon": False, "fontsize": 9, "labelcolor": INK, "handlelength": 3.2, "ncols": columns}
-    figure.legend(handles=_samples(looks), loc="upper left", bbox_to_anchor=(0.0, 1 - 0.52 / height), **look)
+    samples = [
+        Line2D([], [], color=one.colour, dashes=one.dashes, marker=one.marker, markersize=4, label=name)
+        for name, one in looks.items()
+    ]
+    figure.legend(handles=samples, loc="upper left", bbox_to_anchor=(0.0, 1 - 0.52 / height), **look)
     return figure
 
 
-def _samples(looks: dict[str, Style]) -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    lines = [
-        Line2D([], [], color=look.colour, marker=look.marker, markersize=4, label=name) for name, look in looks.items()
-    ]
-    for line, look in zip(lines, looks.values(), strict=True):
-        line.set_dashes(look.dashes)
-    return lines
-
-
 def line(axes: Any, x: Array, y: Array, look: Style, **style: Any) -> Any:
-    (line,) = axes.plot(x, y, color=look.colour, linewidth=1.5, **style)
-    line.set_dashes(look.dashes)
+    (line,) = axes.plot(x, y, color=look.colour, dashes=look.dashes, linewidth=1.5, **style)
     return line
 
 
@@ -137,8 +127,6 @@ def settled(figure: Figure) -> Figure:
 def save(figure: Figure, path: str | PathLike[str]) -> Path:
     """Write a figure as .png or .svg on white; the same runs give the same bytes."""
     path = Path(path)
-    if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"the figure's file must end in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     with naming(path), plain():
         if path.suffix.lower() == ".svg":
             path.write_text(_svg(figure, transparent=False), encoding="utf-8", newline="")
@@ -162,50 +150,33 @@ def to_svg(figure: Figure) -> str:
     return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{figure.get_label()}-", svg)
 
 
-class Line(NamedTuple):
-    """A line that a page can read: how its name in the SVG ends, its label, and its colour."""
+def panels(figure: Figure) -> list[dict[str, Any]]:
+    """The panels of a figure as JSON types, from which the script of a page finds the numbers at a position.
 
-    name: str
-    label: str
-    colour: str
-
-
-class Panel(NamedTuple):
-    """A panel as it lies in the SVG: positions in units of its viewBox, and the numbers at the ends of its axes."""
-
-    title: str
-    left: float
-    right: float
-    top: float
-    bottom: float
-    x: tuple[float, float]  # on a logarithmic axis
-    y: tuple[float, float]
-    floor: float | None  # where y is logarithmic as well: lower values are drawn there
-    x_label: str
-    y_label: str
-    lines: tuple[Line, ...]
-
-
-def panels(figure: Figure) -> list[Panel]:
-    """The panels of a figure, from which a page finds the numbers at a position."""
+    A panel is described as it lies in the SVG: positions in units of its viewBox, and the numbers at the ends of its
+    axes. The x axis is logarithmic; where y is logarithmic as well, values below `floor` are drawn there. Of each line
+    there is how its name in the SVG ends, its label, and its colour.
+    """
     return [_panel(axes, *(72 * figure.get_size_inches())) for axes in figure.axes]
 
 
-def _panel(axes: Any, width: float, height: float) -> Panel:
-    box, (x0, x1), (y0, y1) = axes.get_position(), axes.get_xlim(), axes.get_ylim()
-    return Panel(
-        title=axes.get_title(loc="left"),
-        left=round(width * box.x0, 2),
-        right=round(width * box.x1, 2),
-        top=round(height * (1 - box.y1), 2),
-        bottom=round(height * (1 - box.y0), 2),
-        x=(float(x0), float(x1)),
-        y=(float(y0), float(y1)),
-        floor=float(y0) / BELOW if axes.get_yscale() == "log" else None,
-        x_label=_x_label(axes),
-        y_label=str(axes.get_label()),
-        lines=tuple(Line(one.get_gid(), one.get_label(), one.get_color()) for one in _readable(axes)),
-    )
+def _panel(axes: Any, width: float, height: float) -> dict[str, Any]:
+    box, (y0, y1) = axes.get_position(), axes.get_ylim()
+    return {
+        "title": axes.get_title(loc="left"),
+        "left": round(width * box.x0, 2),
+        "right": round(width * box.x1, 2),
+        "top": round(height * (1 - box.y1), 2),
+        "bottom": round(height * (1 - box.y0), 2),
+        "x": [float(end) for end in axes.get_xlim()],
+        "y": [float(y0), float(y1)],
+        "floor": float(y0) / BELOW if axes.get_yscale() == "log" else None,
+        "x_label": _x_label(axes),
+        "y_label": str(axes.get_label()),
+        "lines": [
+            {"name": one.get_gid(), "label": one.get_label(), "colour": one.get_color()} for one in _readable(axes)
+        ],
+    }
 
 
 def _x_label(axes: Any) -> str:

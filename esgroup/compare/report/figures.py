@@ -25,6 +25,7 @@ from esgroup.compare.report.drawing import (
 )
 from esgroup.compare.report.statistics import Curve, curve, ecdf
 from esgroup.compare.report.summary import Block, blocks, known, methods, pairs, targets
+from esgroup.plots.axes import thinned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +54,7 @@ def convergence(runs: Sequence[RunRecord], scaled: Mapping[tuple[str, int], str]
     title of a panel repeats it. The label of a figure is convergence, or convergence-1, convergence-2, ... if there are
     several.
     """
-    panels, looks = list(_blocks(runs).items()), styles(methods(runs))
+    panels, looks = list(blocks(runs).items()), styles(methods(runs))
     parts = [panels[i : i + MOST_PANELS] for i in range(0, len(panels), MOST_PANELS)]
     labels = ["convergence"] if len(parts) == 1 else [f"convergence-{k}" for k in range(1, len(parts) + 1)]
     columns = min(_columns(panels), len(panels))
@@ -61,12 +62,6 @@ def convergence(runs: Sequence[RunRecord], scaled: Mapping[tuple[str, int], str]
         return [
             _convergence(part, label, columns, looks, scaled or {}) for part, label in zip(parts, labels, strict=True)
         ]
-
-
-def _blocks(runs: Sequence[RunRecord]) -> dict[tuple[str, int], Block]:
-    if not runs:
-        raise ValueError("runs must have at least one run, got none")
-    return blocks(runs)
 
 
 def _columns(panels: Panels) -> int:
@@ -168,7 +163,7 @@ def profile(runs: Sequence[RunRecord]) -> Figure:
     are several. A target that was not reached counts as inf, and so does a missing run. A cross shows where the longest
     run of a method ended; beyond it the line is thin, because nothing was tried there.
     """
-    all_blocks, looks = _blocks(runs), styles(methods(runs))
+    all_blocks, looks = blocks(runs), styles(methods(runs))
     dims = sorted({dim for _, dim in all_blocks})
     panels = {"all": list(all_blocks.values())}
     if len(dims) > 1:
@@ -199,7 +194,9 @@ def _distribution(axes: Any, panel: list[Block], method: str, look: Style) -> No
     runs = [run for block in panel for run in block.get(method, [])]
     if not runs:
         return
-    x, share = _thin(*ecdf([hit / run.size for run in runs for hit in run.hits], sum(map(pairs, panel))))
+    x, share = ecdf([hit / run.size for run in runs for hit in run.hits], sum(map(pairs, panel)))
+    kept = thinned(len(x), MOST_STEPS)
+    x, share = x[kept], share[kept]
     (left, right), end = axes.get_xlim(), _longest(runs)
     x, share = np.concatenate([x[:1] if len(x) else [left], x]), np.append(0.0, share)  # starts at zero
     drawn = line(axes, np.append(x, end), np.append(share, share[-1]), look, label=method, drawstyle="steps-post")
@@ -220,9 +217,3 @@ def _reach(panels: Iterable[list[Block]], names: Iterable[str]) -> tuple[float, 
 def _longest(runs: list[RunRecord]) -> float:
     """Evaluations per dimension of the longest run; at least one evaluation, for the logarithmic axis."""
     return max(max(run.used, 1) / run.size for run in runs)
-
-
-def _thin(x: Array, share: Array) -> tuple[Array, Array]:
-    """Keep as many steps as can be seen, including the first and the last."""
-    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_STEPS)).astype(int))
-    return x[keep], share[keep]

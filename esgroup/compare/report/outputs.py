@@ -8,11 +8,12 @@ from importlib.util import find_spec
 from typing import Any
 
 from esgroup.compare.execution import EVALS_PER_COORDINATE, installed
-from esgroup.compare.folder import Folder, replace_text
+from esgroup.compare.folder import Folder
 from esgroup.compare.report import drawing, figures, summary, table
 from esgroup.compare.report.page import About, Picture, page
 from esgroup.compare.report.summary import measured
 from esgroup.compare.workers import duration
+from esgroup.files.replacing import replace_text
 from esgroup.problem_registry import find
 
 _LIBRARIES = {"matplotlib": "matplotlib", "jinja2": "Jinja2"}
@@ -52,7 +53,7 @@ def write(folder: Folder, title: str, command: str) -> str:
     rows = [row._replace(scaled=scaled[row.problem, row.dim]) for row in rows]
     versions = ", ".join(f"{name} {version}" for name, version in about.versions.items())
     made = f"Made by `{about.command}` on {about.date}, with {versions}."
-    text = f"# {title}\n\n{table.markdown(rows, reference, totals)}\n{made}"
+    text = f"# {title}\n\n{table.markdown(rows, reference, totals)}\n{made}\n"
     replace_text(here / "table.md", text)
     drawn = {"profile": figures.profile(runs)}
     drawn |= {str(figure.get_label()): figure for figure in figures.convergence(runs, scaled)}
@@ -60,8 +61,8 @@ def write(folder: Folder, title: str, command: str) -> str:
         for suffix in (".png", ".svg"):
             drawing.save(figure, here / f"{name}{suffix}")
     pictures = [_picture(name, figure, summary.methods(runs)) for name, figure in drawn.items()]
-    replace_text(here / "index.html", page(title, rows, totals, pictures, about, reference))
-    return table.brief(rows, reference, totals)
+    replace_text(here / "index.html", f"{page(title, rows, totals, pictures, about, reference)}\n")
+    return table.markdown(rows, reference, totals, brief=True)
 
 
 def _scaled(problem: str, dim: int) -> str:
@@ -110,4 +111,5 @@ def _picture(name: str, figure: Any, methods: list[str]) -> Picture:
     else:
         title = "Convergence: the best value so far, medians and quartiles over the seeds"
         alt = f"{title}, a panel for each problem. {curves} The further down and to the left, the better."
-    return Picture(title, alt, drawing.to_svg(figure), drawing.panels(figure))
+    width = 96.0 * figure.get_figwidth()  # CSS pixels are 1/96 inch
+    return Picture(title, alt, drawing.to_svg(figure), drawing.panels(figure), round(float(width), 1))

@@ -7,25 +7,26 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from itertools import chain
 from typing import Any, NamedTuple
 
 from esgroup.compare.records import Cost
 from esgroup.compare.report import words
-from esgroup.compare.report.drawing import Panel
 from esgroup.compare.report.summary import Overall, Ratio, Row
 from esgroup.files.markup import content_policy
 
-_PIXELS = {"pt": 96 / 72, "in": 96.0}  # CSS pixels per unit
-_DEFAULT_WIDTH = 960.0  # CSS pixels, for a figure that does not state its width
-
 
 class Picture(NamedTuple):
-    """A figure: its title, its text alternative, its SVG, which is trusted, and its panels, for reading off numbers."""
+    """A figure: its title, its text alternative, its SVG, which is trusted, and its panels, for reading off numbers.
+
+    The width is in CSS pixels: a figure much smaller than this has text that cannot be read.
+    """
 
     title: str
     alt: str
     svg: str
-    panels: Sequence[Panel] = ()
+    panels: Sequence[dict[str, Any]] = ()
+    width: float = 960.0
 
 
 class About(NamedTuple):
@@ -38,30 +39,6 @@ class About(NamedTuple):
     cpu: str
     runs: int
     failures: int
-
-
-class SmallestOfCase(NamedTuple):
-    """Smallest numbers of a case, over the methods without gradients; None where there is nothing to mark."""
-
-    median: float | None
-    expected: float | None
-    last: float | None  # final gap, where no method reaches the target: runs that reach it stop there
-
-
-class RatioMarks(NamedTuple):
-    """Positions of the ratios of a method on a logarithmic axis with 1 in the middle: 0 is left, 100 is right."""
-
-    overall: float
-    interval: tuple[float, float] | None
-    cases: list[float]
-
-
-class Failure(NamedTuple):
-    """A message, with the method and the cases in which it occurred."""
-
-    method: str
-    message: str
-    cases: list[tuple[str, int]]
 
 
 def page(
@@ -98,14 +75,13 @@ def page(
         solved=words.solved(rows),
         meaning_of_solves=words.meaning_of_solves(rows) if rows else "",
         tallies=[words.tally(one.method, reference, rows) for one in overall],
-        runs_behind=[words.runs_each(_behind(one.method, reference, rows)) for one in overall],
+        runs_behind=[words.runs_each(chain(*words.solved_by_both(one.method, reference, rows))) for one in overall],
         scaled=words.once((row.problem, row.scaled) for row in rows if row.scaled),
-        marks=[_mark(one, rows, reference, reach) for one in overall],
+        marks=[_marks(one, rows, reference, reach) for one in overall],
         reach=reach,
         pictures=[_inline(picture, f"figure{number}-") for number, picture in enumerate(pictures, start=1)],
-        widths=[_width(picture.svg) for picture in pictures],
-        panels=[json.dumps([_as_json(panel) for panel in picture.panels]) for picture in pictures],
-        failures=_failures(rows),
+        panels=[json.dumps(picture.panels) for picture in pictures],
+        failures=words.failures(rows),
         about=about,
         reference=reference,
         words=words,
@@ -114,10 +90,8 @@ def page(
 
 
 def _template(source: str) -> Any:
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError as error:
-        raise ImportError("the page of a comparison needs Jinja2: pip install 'esgroup[compare]'") from error
+    from jinja2 import Environment, StrictUndefined  # of which `outputs` has seen that it is there
+
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
@@ -143,22 +117,19 @@ def printable(text: str) -> str:
 # ---- numbers --------------------------------------------------------------------------------------------------------
 
 
-def _smallest_of_case(rows: Sequence[Row]) -> SmallestOfCase:
+def _smallest_of_case(rows: Sequence[Row]) -> dict[str, float | None]:
+    """Smallest numbers of a case, over the methods without gradients; None where there is nothing to mark."""
     without = [row for row in rows if row.counts is not Cost.GRADIENTS] if len(rows) > 1 else []
-    return SmallestOfCase(
-        _smallest(row.median for row in without),
-        _smallest(row.expected for row in without),
-        _smallest(row.best for row in without if not any(other.solved for other in rows)),
-    )
+    unsolved = [row for row in without if not any(other.solved for other in rows)]  # runs that reach the target stop
+    return {
+        "median": _smallest(row.median for row in without),
+        "expected": _smallest(row.expected for row in without),
+        "last": _smallest(row.best for row in unsolved),
+    }
 
 
 def _smallest(values: Iterable[float]) -> float | None:
     return min(filter(math.isfinite, values), default=None)
-
-
-def _behind(method: str, reference: str, rows: Sequence[Row]) -> list[Row]:
-    """The rows behind the overall ratio of a method."""
-    return [row for pair in words.solved_by_both(method, reference, rows) for row in pair]
 
 
 def _reach(rows: Sequence[Row], overall: Sequence[Overall]) -> float:
@@ -167,12 +138,14 @@ def _reach(rows: Sequence[Row], overall: Sequence[Overall]) -> float:
     return max([2.0, *(max(ratio, 1 / ratio) for ratio in ratios if ratio)])
 
 
-def _mark(one: Overall, rows: Sequence[Row], reference: str, reach: float) -> RatioMarks | None:
+def _marks(one: Overall, rows: Sequence[Row], reference: str, reach: float) -> dict[str, Any] | None:
+    """Positions of the ratios of a method on a logarithmic axis with 1 in the middle: 0 is left, 100 is right."""
     ratio = words.estimate(one.ratio)
     if not ratio:
         return None
     cases = [row.ratio.value for row, _ in words.solved_by_both(one.method, reference, rows) if row.ratio]
-    return RatioMarks(_place(ratio, reach), _ends(one.ratio, reach), [_place(case, reach) for case in cases])
+    places = [_place(case, reach) for case in cases]
+    return {"overall": _place(ratio, reach), "interval": _ends(one.ratio, reach), "cases": places}
 
 
 def _ends(of: Ratio | None, reach: float) -> tuple[float, float] | None:
@@ -187,15 +160,6 @@ def _place(ratio: float, reach: float) -> float:
     return 50 + 50 * math.log(ratio) / math.log(reach)
 
 
-def _failures(rows: Sequence[Row]) -> list[Failure]:
-    """List each message once for each method."""
-    found: dict[tuple[str, str], list[tuple[str, int]]] = {}
-    for row in rows:
-        for message in row.failures:
-            found.setdefault((row.method, message), []).append((row.problem, row.dim))
-    return [Failure(method, message, cases) for (method, message), cases in found.items()]
-
-
 # ---- figures --------------------------------------------------------------------------------------------------------
 
 
@@ -205,11 +169,3 @@ def _inline(picture: Picture, prefix: str) -> Picture:
     return picture._replace(svg=re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}", svg))
 
 
-def _as_json(panel: Panel) -> dict[str, Any]:
-    return panel._asdict() | {"lines": [line._asdict() for line in panel.lines]}
-
-
-def _width(svg: str) -> float:
-    """Width in CSS pixels: a figure much smaller than this has text that cannot be read."""
-    found = re.search(r'<svg\b[^>]*?\bwidth="([\d.]+)(pt|px|in)?"', svg)
-    return round(float(found[1]) * _PIXELS.get(found[2], 1.0), 1) if found else _DEFAULT_WIDTH

@@ -1,4 +1,7 @@
-"""Statistics of runs. Costs are evaluations up to a target; inf means that a run did not reach it."""
+"""Statistics of runs, which have at least one each.
+
+Costs are evaluations up to a target, positive numbers; inf means that a run did not reach it.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from esgroup.checks import Array, real_array, real_number, whole_number
+from esgroup.checks import Array
 
 FEWEST = 5  # runs, at least, from which an interval is estimated
+LEVEL = 0.95  # of intervals
 
 
 class Ratio(NamedTuple):
@@ -28,12 +32,7 @@ class Ratio(NamedTuple):
 
 def median(costs: ArrayLike) -> float:
     """The middle cost, or the mean of the two in the middle, which is inf if one of them is."""
-    return float(quantile(_costs("costs", costs), 0.5))
-
-
-def success_rate(costs: ArrayLike) -> float:
-    """Share of runs that reached the target."""
-    return float(np.isfinite(_costs("costs", costs)).mean())
+    return float(quantile(costs, 0.5))
 
 
 def expected_running_time(costs: ArrayLike, used: ArrayLike) -> float:
@@ -43,7 +42,7 @@ def expected_running_time(costs: ArrayLike, used: ArrayLike) -> float:
     the expected cost if the method is run repeatedly until it succeeds (Hansen et al., COCO: performance assessment,
     arXiv:1605.03560, 2016).
     """
-    charged, reached = _charged("costs", costs, "used", used)
+    charged, reached = _charged(costs, used)
     return float(_per_success(np.ones(len(charged)), charged, reached))
 
 
@@ -53,30 +52,30 @@ def ecdf(costs: ArrayLike, total: int | None = None) -> tuple[Array, Array]:
     Equal costs are one step. `total` is the number of runs, if `costs` does not include all that failed.
     """
     array = np.asarray(costs, dtype=np.float64)
-    total = len(array) if total is None else whole_number("total", total, least=max(len(array), 1))
     x, times = np.unique(array[np.isfinite(array)], return_counts=True)
-    return x, np.cumsum(times) / max(total, 1)
+    return x, np.cumsum(times) / max(len(array) if total is None else total, 1)
 
 
 # ---- one method against another -------------------------------------------------------------------------------------
 
 
-def ratio(
-    ours: ArrayLike,
-    ours_used: ArrayLike,
-    theirs: ArrayLike,
-    theirs_used: ArrayLike,
-    *,
-    paired: bool = True,
-    level: float = 0.95,
-    draws: int = 2000,
-    seed: int = 0,
-) -> Ratio:
-    """Our expected running time divided by theirs, with a bootstrap interval; the same runs give the same interval.
+class Sides(NamedTuple):
+    """The costs of the runs of two methods in one case, and what each run used.
 
-    `paired` says that run i of both had the same seed, hence the same start and instance. Pairs are then drawn
-    together: difficulties that both share cancel, which independent draws would miss. Nothing is lost if seeds do not
-    matter.
+    `paired` says that run i of both had the same seed, hence the same start and instance; both then have as many runs.
+    Pairs are drawn together: difficulties that both share cancel, which independent draws would miss. Nothing is lost
+    if seeds do not matter.
+    """
+
+    ours: ArrayLike
+    ours_used: ArrayLike
+    theirs: ArrayLike
+    theirs_used: ArrayLike
+    paired: bool = True
+
+
+def ratio(sides: Sides, *, draws: int = 2000, seed: int = 0) -> Ratio:
+    """Our expected running time divided by theirs, with a bootstrap interval; the same runs give the same interval.
 
     The interval is the expanded percentile interval (Hesterberg, What teachers should know about the bootstrap, The
     American Statistician 69, 2015): quantiles of the draws at Phi(-+ sqrt(n / (n - 1)) t), with t of n - 1 degrees of
@@ -88,23 +87,12 @@ def ratio(
     A draw in which we never succeed is inf, one in which they never do is 0. A draw in which neither does carries no
     information: it counts as 0 for the lower end and as inf for the upper end. So the ends may be 0 and inf.
     """
-    sides = Sides(ours, ours_used, theirs, theirs_used, paired)
-    drawn, runs = _drawn_ratios(sides, np.random.default_rng(seed), whole_number("draws", draws, least=1))
-    return Ratio(_ratio_of(sides), *_interval(drawn, _tail(level, runs, runs - 1)))
+    drawn, runs = _drawn_ratios(sides, np.random.default_rng(seed), draws)
+    return Ratio(_ratio_of(sides), *_interval(drawn, _tail(runs, runs - 1)))
 
 
-class Sides(NamedTuple):
-    """The runs of two methods in one case, as `ratio` takes them."""
-
-    ours: ArrayLike
-    ours_used: ArrayLike
-    theirs: ArrayLike
-    theirs_used: ArrayLike
-    paired: bool
-
-
-def mean_ratio(cases: Sequence[Sides], *, level: float = 0.95, draws: int = 2000, seed: int = 0) -> Ratio:
-    """Geometric mean, over several cases, of the ratios of expected running times, with a bootstrap interval.
+def mean_ratio(cases: Sequence[Sides], *, draws: int = 2000, seed: int = 0) -> Ratio:
+    """Geometric mean, over one case or several, of the ratios of expected running times, with a bootstrap interval.
 
     Runs are drawn within each case, independently of the other cases: the interval is about these cases, with the
     chance of their runs, and not about other cases that might have been chosen. It is expanded as that of `ratio`, with
@@ -116,15 +104,13 @@ def mean_ratio(cases: Sequence[Sides], *, level: float = 0.95, draws: int = 2000
     in which we never succeed in some case is inf, one in which they never do is 0, and one with both carries no
     information.
     """
-    if not cases:
-        raise ValueError("cases must have at least one case, got none")
-    rng, draws = np.random.default_rng(seed), whole_number("draws", draws, least=1)
+    rng = np.random.default_rng(seed)
     drawn, runs = zip(*(_drawn_ratios(case, rng, draws) for case in cases), strict=True)
     with np.errstate(divide="ignore", invalid="ignore"):  # log 0, and inf - inf: some case of each never succeeds
         logs = np.log(drawn)
         means = np.exp(logs.mean(axis=0))
     value = float(np.exp(np.mean([math.log(_ratio_of(case)) for case in cases])))
-    return Ratio(value, *_interval(means, _tail(level, min(runs), _freedom(logs, np.array(runs)))))
+    return Ratio(value, *_interval(means, _tail(min(runs), _freedom(logs, np.array(runs)))))
 
 
 def _freedom(logs: Array, runs: Array) -> float:
@@ -142,11 +128,8 @@ def _ratio_of(sides: Sides) -> float:
 
 def _drawn_ratios(sides: Sides, rng: np.random.Generator, draws: int) -> tuple[Array, int]:
     """Ratios in which runs are drawn with replacement, and the number of runs of the side that has fewer."""
-    we = _charged("ours", sides.ours, "ours_used", sides.ours_used)
-    they = _charged("theirs", sides.theirs, "theirs_used", sides.theirs_used)
+    we, they = _charged(sides.ours, sides.ours_used), _charged(sides.theirs, sides.theirs_used)
     our_runs, their_runs = len(we[0]), len(they[0])
-    if sides.paired and our_runs != their_runs:
-        raise ValueError(f"ours and theirs must have the same number of runs, got {our_runs} and {their_runs}")
     times = _resampled(rng, our_runs, draws)
     their_times = times if sides.paired else _resampled(rng, their_runs, draws)
     with np.errstate(invalid="ignore"):  # inf / inf: neither succeeds
@@ -158,13 +141,11 @@ def _resampled(rng: np.random.Generator, runs: int, draws: int) -> Array:
     return rng.multinomial(runs, np.full(runs, 1 / runs), size=draws).astype(np.float64)
 
 
-def _tail(level: float, runs: int, freedom: float) -> float:
+def _tail(runs: int, freedom: float) -> float:
     """Share of the draws outside the interval, at each end; 0 if there are too few runs."""
-    if not 0 < real_number("level", level) < 1:
-        raise ValueError(f"level must be between 0 and 1, got {level!r}")
     if runs < FEWEST:
         return 0.0
-    t = special.stdtrit(freedom, (1 + level) / 2)
+    t = special.stdtrit(freedom, (1 + LEVEL) / 2)
     return float(special.ndtr(-math.sqrt(runs / (runs - 1)) * t))
 
 
@@ -182,20 +163,11 @@ def _per_success(times: Array, charged: Array, reached: Array) -> Array:
     return np.where(successes > 0, times @ charged / np.maximum(successes, 1.0), math.inf)
 
 
-def _charged(name: str, costs: ArrayLike, used_name: str, used: ArrayLike) -> tuple[Array, Array]:
+def _charged(costs: ArrayLike, used: ArrayLike) -> tuple[Array, Array]:
     """Cost charged to each run, and 1 for the runs that reached the target."""
-    array = _costs(name, costs)
+    array = np.asarray(costs, dtype=np.float64)
     reached = np.isfinite(array)
-    return np.where(reached, array, real_array(used_name, used, array.shape)), reached.astype(np.float64)
-
-
-def _costs(name: str, costs: ArrayLike) -> Array:
-    array = real_array(name, costs, (None,), finite=False)
-    if not len(array):
-        raise ValueError(f"{name} must have at least one run, got none")
-    if not (array > 0).all():
-        raise ValueError(f"{name} must be positive numbers or inf, got {array[~(array > 0)][0]}")
-    return array
+    return np.where(reached, array, np.asarray(used, dtype=np.float64)), reached.astype(np.float64)
 
 
 # ---- curves ---------------------------------------------------------------------------------------------------------

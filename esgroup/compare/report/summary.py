@@ -139,13 +139,14 @@ def _row(runs: list[RunRecord], reference: list[RunRecord] | None, block: Block)
         problem=first.problem,
         dim=first.dim,
         method=first.method,
-        counts=_counts(runs),
+        # a run that did not start is recorded as counting values
+        counts=next((run.cost for run in runs if run.cost is not Cost.VALUES), Cost.VALUES),
         runs=len(runs),
         solved=sum(run.solved for run in runs),
         target=targets(block)[-1] if targets(block) else math.nan,
         known=known(block),
         median=statistics.median(costs),
-        expected=_expected(runs),
+        expected=statistics.expected_running_time(costs, _used(runs)),
         ratio=_ratio(runs, reference),
         best=float(statistics.quantile([last_gap(run) for run in runs], 0.5)),
         cpu=_per_evaluation(timed, sum(run.cpu - run.cpu_fun for run in timed)),
@@ -170,8 +171,7 @@ def _ratio(runs: list[RunRecord], reference: list[RunRecord] | None) -> Ratio | 
     """Ratio to the reference. Runs are ordered by seed: where seeds agree, run i of both had the same start."""
     if reference is None or not (any(run.solved for run in runs) and any(run.solved for run in reference)):
         return None
-    sides = _sides(runs, reference)
-    return statistics.ratio(*sides[:4], paired=sides.paired)
+    return statistics.ratio(_sides(runs, reference))
 
 
 def _sides(runs: list[RunRecord], reference: list[RunRecord]) -> Sides:
@@ -199,21 +199,6 @@ def _used(runs: list[RunRecord]) -> list[int]:
     return [most if run.ended is Ended.KILLED else run.used for run in runs]
 
 
-def _expected(runs: list[RunRecord]) -> float:
-    return statistics.expected_running_time(_costs(runs), _used(runs))
-
-
-def _counts(runs: list[RunRecord]) -> Cost:
-    """What a method counts in a case; a run that did not start is recorded as counting values."""
-    return next((run.cost for run in runs if run.cost is not Cost.VALUES), Cost.VALUES)
-
-
-def _all_counts(runs: list[RunRecord]) -> tuple[Cost, ...]:
-    """Everything that a method counts, which may depend on the problem."""
-    there = {run.cost for run in runs if run.used}
-    return tuple(cost for cost in Cost if cost in there) or (Cost.VALUES,)
-
-
 # ---- all together ---------------------------------------------------------------------------------------------------
 
 
@@ -226,7 +211,8 @@ def _overall(method: str, all_blocks: list[Block], reference: str) -> Overall:
     ]
     return Overall(
         method=method,
-        counts=_all_counts(own),
+        # everything that the method counts, which may depend on the problem
+        counts=tuple(cost for cost in Cost if any(run.used and run.cost is cost for run in own)) or (Cost.VALUES,),
         ratio=Ratio(1.0, 1.0, 1.0) if method == reference else statistics.mean_ratio(both) if both else None,
         cells_both=len(both),
         solved_pairs=sum(math.isfinite(hit) for run in own for hit in run.hits),

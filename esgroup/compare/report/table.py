@@ -24,19 +24,14 @@ UNDECIDED = (
 )
 
 
-def markdown(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = ()) -> str:
-    """Format the rows of `summarise`, after those of `overall` if given, in GitHub's Markdown."""
-    tables = [_all_problems(rows, totals, reference), _at_a_glance(rows), _by_problem(rows, reference)]
-    return _joined([*tables, _marked(rows), _failures(rows)])
+def markdown(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = (), *, brief: bool = False) -> str:
+    """Format the rows of `summarise`, after those of `overall` if given, in GitHub's Markdown.
 
-
-def brief(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = ()) -> str:
-    """Format the same for a terminal, without details where one table shows all problems."""
-    tables = [_all_problems(rows, totals, reference), _at_a_glance(rows) or _by_problem(rows, reference)]
-    return _joined([*tables, _marked(rows), _failures(rows)])
-
-
-def _joined(parts: Sequence[str]) -> str:
+    In brief, for a terminal, there are no details where one table shows all problems.
+    """
+    glance = _at_a_glance(rows)
+    details = "" if brief and glance else _by_problem(rows, reference)
+    parts = [_all_problems(rows, totals, reference), glance, details, _marked(rows), _failures(rows)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -52,10 +47,10 @@ def _all_problems(rows: Sequence[Row], totals: Sequence[Overall], reference: str
             _cell(one.method) + "".join(MARKS[counts] for counts in one.counts),
             "1" if one.method == reference else NOTHING if one.ratio is None else words.judged(one.ratio),
             str(one.cells_both),
-            f"{_percent(one.solved_pairs, one.pairs)} ({one.solved_pairs:,}/{one.pairs:,})",
+            f"{100 * one.solved_pairs // one.pairs} % ({one.solved_pairs:,}/{one.pairs:,})",
         ]
         for one in totals
-    ]
+    ]  # percentages are rounded down, so that 100 % means all
     note = (
         "The ratio is the geometric mean of ratios of expected running times, over the cases (a problem in one "
         f"dimension) that both solve, {words.runs_each(rows)}, with a 95 % bootstrap interval for these cases. A "
@@ -83,9 +78,7 @@ def _at_a_glance(rows: Sequence[Row]) -> str:
 
 
 def _short(row: Row, best: float, mark: str) -> str:
-    text = words.cost(row.median) if math.isfinite(row.median) else NOTHING
-    if row.counts is not Cost.GRADIENTS and row.median == best < math.inf:
-        text = f"**{text}**"
+    text = _median(row, best) if math.isfinite(row.median) else NOTHING
     text += MARKS[row.counts] if row.counts is not Cost.VALUES and not mark else ""
     return text if row.solved == row.runs else f"{text} ({row.solved}/{row.runs})"
 
@@ -135,12 +128,11 @@ def _block(rows: list[Row], reference: str, same_target: bool) -> list[list[str]
     """Lines of one case; its problem and dimension are named in the first line."""
     best, lines = _best(rows), []
     for i, row in enumerate(rows):
-        strong = row.counts is not Cost.GRADIENTS and row.median == best < math.inf
         line = [
             _cell(row.problem) if i == 0 else "",
             str(row.dim) if i == 0 else "",
             _method(row.method, row.counts),
-            f"**{words.cost(row.median)}**" if strong else _evaluations(row),
+            _evaluations(row, best),
             f"{row.solved}/{row.runs}",
             _ratio(row, reference),
             words.seconds(row.cpu) if math.isfinite(row.cpu) else NOTHING,
@@ -157,24 +149,24 @@ def _marked(rows: Sequence[Row]) -> str:
 
 def _failures(rows: Sequence[Row]) -> str:
     """List runs that went wrong: each message of a method once, with the cases in which it appeared."""
-    found: dict[str, dict[str, list[str]]] = {row.method: {} for row in rows}
-    for row in rows:
-        for message in row.failures:
-            found[row.method].setdefault(message, []).append(f"{_cell(row.problem)} d = {row.dim}")
-    items = [
-        f"- {_cell(method)}: {_code(message)} in {', '.join(cases)}"
-        for method, messages in found.items()
-        for message, cases in messages.items()
-    ]
+    methods, items = words.once(row.method for row in rows), []
+    for (method, message), cases in sorted(words.failures(rows).items(), key=lambda one: methods.index(one[0][0])):
+        where = ", ".join(f"{_cell(problem)} d = {dim}" for problem, dim in cases)
+        items.append(f"- {_cell(method)}: {_code(message)} in {where}")
     return "\n\n".join(["## Runs that went wrong", "\n".join(items)]) if items else ""
 
 
 # ---- cells ----------------------------------------------------------------------------------------------------------
 
 
-def _evaluations(row: Row) -> str:
+def _median(row: Row, best: float) -> str:
+    text = words.cost(row.median)
+    return f"**{text}**" if row.counts is not Cost.GRADIENTS and row.median == best else text
+
+
+def _evaluations(row: Row, best: float) -> str:
     if math.isfinite(row.median):
-        return words.cost(row.median)
+        return _median(row, best)
     if not math.isfinite(row.best):
         return NOTHING
     return f"{NOTHING} (gap {words.gap(row.best)})" if row.known else f"{NOTHING} (value {words.level(row.best)})"
@@ -188,11 +180,6 @@ def _ratio(row: Row, reference: str) -> str:
 
 def _method(name: str, counts: Cost) -> str:
     return _cell(name) + MARKS[counts]
-
-
-def _percent(part: int, whole: int) -> str:
-    """Percentage, rounded down so that 100 % means all."""
-    return f"{100 * part // whole} %"
 
 
 def _case(row: Row) -> tuple[str, int]:

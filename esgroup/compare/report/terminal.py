@@ -1,4 +1,4 @@
-"""The tables of a comparison for a person at a terminal: the Markdown of `table.brief`, drawn by rich.
+"""The tables of a comparison for a person at a terminal: the Markdown of `table`, drawn by rich.
 
 What is shown is the same text, so that a terminal and a file never differ in what they say. Only the Markdown that
 `table` writes is understood: headings, tables, lists, paragraphs, bold, code and escaped letters.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from rich.console import Console, RenderableType
@@ -20,12 +21,17 @@ _KEYS = ("problem", "d", "method")  # columns that say what a line is about: a t
 _INLINE = re.compile(r"\\(?P<letter>.)|\*\*(?P<bold>.+?)\*\*|(?P<fence>`+) ?(?P<code>.*?) ?(?P=fence)(?!`)")
 
 
-class Grid(NamedTuple):
-    """A table: texts of the head and of all lines, and for each column whether it is aligned right."""
+class Column(NamedTuple):
+    """A column of a table: the texts of its head and of all lines, and whether it is aligned right."""
 
-    head: list[Text]
-    lines: list[list[Text]]
-    right: list[bool]
+    head: Text
+    cells: list[Text]
+    right: bool
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal that it takes, with the gap after it."""
+        return max(len(line) for cell in (self.head, *self.cells) for line in cell.plain.split("\n")) + _GAP
 
 
 def show(markdown: str, console: Console) -> None:
@@ -40,8 +46,8 @@ def parts(markdown: str, width: int) -> Iterator[RenderableType]:
         if block.startswith("#"):
             yield Text(block.lstrip("# ") + "\n", style="bold")
         elif block.startswith("|"):
-            for grid in fitting(grid_of(block), width):
-                yield drawn(grid)
+            for columns in fitting(columns_of(block), width):
+                yield drawn(columns)
                 yield ""
         else:
             for line in block.splitlines():
@@ -63,17 +69,16 @@ def inline(text: str, style: str = "") -> Text:
     return shown.append(text[at:])
 
 
-def grid_of(block: str) -> Grid:
+def columns_of(block: str) -> list[Column]:
     """Read a table."""
-    head, rule, *lines = (
+    lines = (
         [cell.strip() for cell in re.findall(r"((?:\\.|[^\\|])*)\|", line.removeprefix("|"))]
         for line in block.splitlines()
     )
-    return Grid(
-        [_broken(inline(cell)) for cell in head],
-        [[inline(cell) for cell in line] for line in lines],
-        [cell.endswith(":") for cell in rule],
-    )
+    return [
+        Column(_broken(inline(head)), [inline(cell) for cell in cells], rule.endswith(":"))
+        for head, rule, *cells in zip(*lines, strict=True)
+    ]
 
 
 def _broken(name: Text) -> Text:
@@ -81,38 +86,26 @@ def _broken(name: Text) -> Text:
     return Text(re.sub(r"[:@,](?=.)", "\\g<0>\n", name.plain))
 
 
-def fitting(grid: Grid, width: int) -> Iterator[Grid]:
+def fitting(columns: list[Column], width: int) -> Iterator[list[Column]]:
     """Divide a table into some that are at most so wide; the columns that name the lines are in each of them."""
-    widths = [
-        max(len(line) for cell in (head, *cells) for line in cell.plain.split("\n")) + _GAP
-        for head, *cells in zip(grid.head, *grid.lines, strict=True)
-    ]
-    keys = 0
-    while keys < len(grid.head) and grid.head[keys].plain in _KEYS:
-        keys += 1
-    room = width - sum(widths[:keys]) + _GAP  # after the last column there is none
-    taken: list[int] = []
-    for column in range(keys, len(grid.head)):
-        if taken and sum(widths[j] for j in (*taken, column)) > room:
-            yield _columns(grid, [*range(keys), *taken])
-            taken = []
+    keys = list(takewhile(lambda column: column.head.plain in _KEYS, columns))
+    room = width + _GAP  # after the last column there is none
+    taken = list(keys)
+    for column in columns[len(keys) :]:
+        if len(taken) > len(keys) and sum(one.width for one in (*taken, column)) > room:
+            yield taken
+            taken = list(keys)
         taken.append(column)
-    yield _columns(grid, [*range(keys), *taken])
+    yield taken
 
 
-def _columns(grid: Grid, which: list[int]) -> Grid:
-    return Grid(
-        [grid.head[j] for j in which], [[line[j] for j in which] for line in grid.lines], [grid.right[j] for j in which]
-    )
-
-
-def drawn(grid: Grid) -> Table:
+def drawn(columns: list[Column]) -> Table:
     """Draw a table with one rule, below its head."""
     from rich.box import SIMPLE_HEAD
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, _GAP - 1, 0, 0), pad_edge=False, header_style="bold")
-    for name, right in zip(grid.head, grid.right, strict=True):
-        table.add_column(name, justify="right" if right else "left", vertical="bottom", no_wrap=True)
-    for line in grid.lines:
+    for one in columns:
+        table.add_column(one.head, justify="right" if one.right else "left", vertical="bottom", no_wrap=True)
+    for line in zip(*(one.cells for one in columns), strict=True):
         table.add_row(*line)
     return table

@@ -35,38 +35,32 @@ def factor(value: float) -> str:
     return f"{value:.2f}" if value >= 0.1 else _short(f"{value:#.2g}") if value else "0"
 
 
-def ratio(of: Ratio | float | None) -> str:
+def ratio(of: Ratio | None) -> str:
     """Format a ratio with its interval: 0.71 [0.65, 0.79], or 0.71 [no interval]."""
-    middle = estimate(of)
-    if middle is None:
+    if of is None or not math.isfinite(of.value):
         return "none"
-    interval = f"{factor(of.low)}, {factor(of.high)}" if isinstance(of, Ratio) and has_interval(of) else "no interval"
-    return f"{factor(middle)} [{interval}]"
+    interval = f"{factor(of.low)}, {factor(of.high)}" if has_interval(of) else "no interval"
+    return f"{factor(of.value)} [{interval}]"
 
 
-def has_interval(of: Ratio | float | None) -> bool:
+def has_interval(of: Ratio | None) -> bool:
     """Whether there is an interval that has an end: too few runs have none."""
-    return isinstance(of, Ratio) and (of.low > 0 or of.high < math.inf)
+    return of is not None and (of.low > 0 or of.high < math.inf)
 
 
-def estimate(of: Ratio | float | None) -> float | None:
+def estimate(of: Ratio | None) -> float | None:
     """The ratio without its interval; None if it is not a finite number."""
-    value = of.value if isinstance(of, Ratio) else of
-    return value if value is not None and math.isfinite(value) else None
+    return of.value if of is not None and math.isfinite(of.value) else None
 
 
-def verdict(of: Ratio | float | None) -> str:
-    """Whether a method needs fewer or more evaluations than the reference; undecided if the interval includes 1.
-
-    A number without an interval decides nothing.
-    """
-    if estimate(of) is None:
+def verdict(of: Ratio | None) -> str:
+    """Whether a method needs fewer or more evaluations than the reference; undecided if the interval includes 1."""
+    if of is None or not math.isfinite(of.value):
         return ""
-    low, high = (of.low, of.high) if isinstance(of, Ratio) else (0.0, math.inf)
-    return FEWER if high < 1 else MORE if low > 1 else UNDECIDED
+    return FEWER if of.high < 1 else MORE if of.low > 1 else UNDECIDED
 
 
-def judged(of: Ratio | float | None) -> str:
+def judged(of: Ratio | None) -> str:
     """Format a ratio, and say so if its interval includes 1: 0.95 [0.80, 1.12] undecided."""
     return f"{ratio(of)}{f' {UNDECIDED}' * (verdict(of) == UNDECIDED and has_interval(of))}"
 
@@ -145,6 +139,15 @@ def tally(method: str, reference: str, rows: Sequence[Row]) -> dict[str, int]:
     return {word: verdicts.count(word) for word in (FEWER, UNDECIDED, MORE)}
 
 
+def failures(rows: Sequence[Row]) -> dict[tuple[str, str], list[tuple[str, int]]]:
+    """The cases in which something went wrong, by method and message."""
+    found: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for row in rows:
+        for message in row.failures:
+            found.setdefault((row.method, message), []).append((row.problem, row.dim))
+    return found
+
+
 def runs_each(rows: Iterable[Row]) -> str:
     """How many runs each method has in each case: 5 runs each, or 3 to 5 runs each."""
     numbers = {row.runs for row in rows} or {0}
@@ -189,14 +192,15 @@ def meaning_of_solves(rows: Sequence[Row]) -> str:
 def _lead(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
     own, other = solved(rows).get(one.method, 0), solved(rows)[reference]
     both = solved_by_both(one.method, reference, rows)
+    each = f"{one.method} {_solves(own, rows)}, {reference} {_solves(other, rows)}"
     if estimate(one.ratio) is None:
         why = "there is no ratio" if both else f"there is no {noun(rows, 1)} that both solve, hence no ratio"
-        each = f"{one.method} {_solves(own, rows)}, {reference} {_solves(other, rows)}"
         return [f"{each} ({runs_each(rows)}); {why}."]
     runs = [row for pair in both for row in pair]
     over = "on" if len(both) == 1 else "by the geometric mean over"
     basis = f"{over} {_common(len(both), rows)}, {runs_each(runs)}"
-    name, times, said = _with_gradients(one), ratio(one.ratio), verdict(one.ratio)
+    name = f"{one.method} ({_GIVEN})" if Cost.GRADIENTS in one.counts else one.method
+    times, said = ratio(one.ratio), verdict(one.ratio)
     start = [f"{name} needs {said} evaluations than {reference}: {times} times as many, {basis}."]
     if not has_interval(one.ratio):
         start = [
@@ -209,21 +213,14 @@ def _lead(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
             f"{apart}: {one.method} needs {times} times as many evaluations, {basis}.",
             "The interval includes 1: either may need fewer, and that they are equal is not shown.",
         ]
-    return [*start, *_one_by_one(one, rows, reference), *_in_all(one, rows, reference)]
+    everything = own == other == len(cases(rows))
+    return [*start, *_one_by_one(one, rows, reference), *([] if everything else [f"{each}."])]
 
 
 def _no_interval(runs: Sequence[Row]) -> str:
     few = min((row.runs for row in runs), default=0) < FEWEST
     why = f"An interval needs {FEWEST} runs" if few else "These runs set no limit to the ratio"
     return f"{why}: the difference may be chance."
-
-
-def _in_all(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
-    """Say what each of two methods solves, unless both solve everything."""
-    own, other = solved(rows).get(one.method, 0), solved(rows)[reference]
-    if own == other == len(cases(rows)):
-        return []
-    return [f"{one.method} {_solves(own, rows)}, {reference} {_solves(other, rows)}."]
 
 
 def _one_by_one(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
@@ -266,11 +263,6 @@ def _named(one: Overall, rows: Sequence[Row]) -> str:
     given = f", {_GIVEN}" * (Cost.GRADIENTS in one.counts)
     number = _all(rows) if one.cells_both == len(cases(rows)) else f"{one.cells_both} of {_all(rows)}"
     return f"{one.method} ({ratio(one.ratio)}, {number}{given})"
-
-
-def _with_gradients(one: Overall) -> str:
-    """The name of a method, which says so if it is given more than values."""
-    return f"{one.method} ({_GIVEN})" if Cost.GRADIENTS in one.counts else one.method
 
 
 def _verb(stem: str, subjects: Sequence[str]) -> str:
