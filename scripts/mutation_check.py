@@ -282,6 +282,8 @@ FAULTS = [
     Fault("mixture search: scouts on the near side", "strategies/mixture_scouts.py", "(scaled[first] + steps + noise)", "(scaled[first] - steps + noise)"),
     Fault("mixture search: scouts only near known optima", "strategies/mixture_scouts.py", "gaps.min(axis=1) < rng.random", "gaps.min(axis=1) > rng.random"),
     Fault("mixture search: ball of another size", "strategies/mixture_scouts.py", "(gaps**2).sum(axis=2) / along", "(gaps**2).sum(axis=2) * along"),
+    Fault("mixture search: points of an earlier probe count", "strategies/mixture.py", "[owners] == numbers", "[owners] >= numbers"),
+    Fault("mixture search: late points of a probe are lost", "strategies/mixture.py", "short[probes, 1:3] = then[probes, 1:3]", "short[probes, 1:2] = then[probes, 1:2]"),
     Fault("mixture search: impatient", "strategies/mixture.py", "20 + 20 * max(self.count, known)", "20 + 5 * max(self.count, known)"),
     Fault("mixture search: values of another optimum", "strategies/mixture_optima.py", "nearer = distances < nearest[rows]", "nearer = distances > -1"),
     Fault("univariate search: the location moves backwards", "strategies/univariate.py", "change = step * np.array", "change = -step * np.array"),

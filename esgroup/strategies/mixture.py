@@ -16,7 +16,9 @@ what its next samples are for:
             smaller one
 
 A row of local coordinates consists of the index of a component, a tag (SEARCH and SCOUT: 0; PROBE: the fraction of the
-way; DUEL: the slot in the list; -1 for points that were not asked for, less for samples that a device marks) and z.
+way; DUEL: the slot in the list; -1 for points that were not asked for, less for samples that a device marks), the
+number of the probe that the point is part of (-1: of none) and z. A point of a probe keeps its tag and its number when
+its value comes late: it counts as long as its component waits for this probe.
 
 The components and their phases are in `mixture_descents.py`, the list of optima and their values in
 `mixture_optima.py`, and where descents begin in `mixture_scouts.py`.
@@ -44,6 +46,7 @@ from esgroup.options import SearchOptions
 from esgroup.strategies.base import Criterion, Drawn, StateView, Strategy, Told, Traits, spread_criterion
 from esgroup.strategies.mixture_descents import (
     DUEL,
+    NO_PROBE,
     PROBE,
     SCOUT,
     SEARCH,
@@ -254,7 +257,9 @@ class MixtureSearch(Strategy):
     def _draw(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Drawn:
         descents, phase = self._descents, int(state.phase[k])
         component, search = descents.components[k], descents.search(state, k)
-        tags, z = np.zeros(n), np.zeros((n, self.size))
+        tags, z, probe = np.zeros(n), np.zeros((n, self.size)), NO_PROBE
+        if phase == PROBE:
+            probe = descents.probe_numbers(state)[k]
         if phase in (PROBE, DUEL):
             points, tags = self._comparison(state, k, n, rng)
         elif phase == SCOUT:
@@ -263,7 +268,7 @@ class MixtureSearch(Strategy):
             z = component.evolution.local(search, points)
         else:
             points, z, tags = component.sample(search, n, rng)
-        return Drawn(points, np.column_stack([np.full(n, float(k)), tags, z]))
+        return Drawn(points, np.column_stack([np.full(n, float(k)), tags, np.full(n, probe), z]))
 
     def _anywhere(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Array:
         """Draw n points of the broad distribution that component k has while it scouts; in a box they are uniform."""
@@ -281,7 +286,7 @@ class MixtureSearch(Strategy):
         return points[some], tags[some]
 
     def local(self, state: MixtureSearchState, points: Array) -> Array:
-        """Return local coordinates in the component that probes a point, or has the highest responsibility for it."""
+        """Return local coordinates in the component that has the highest responsibility for a point."""
         descents = self._descents
         pairs = [(component, descents.search(state, k)) for k, component in enumerate(descents.components)]
         zs = np.array([component.evolution.local(search, points) for component, search in pairs])
@@ -289,17 +294,16 @@ class MixtureSearch(Strategy):
         with np.errstate(over="ignore"):  # of points so far away that no component is responsible
             squares = (zs**2).sum(axis=2)
         logs = -0.5 * squares + (np.log(self._weights) - volumes)[:, None]
-        labels, tags = logs.argmax(axis=0), np.full(len(points), UNASKED)
-        # points of a probe may come late, after other components have moved: they are still what the probe waits for
-        for k in np.flatnonzero(state.phase == PROBE).tolist():
-            probes, fractions = descents.compared(state, k, descents.own_popsize)
-            same = (points[:, None] == folded(self._box, probes)).all(axis=2)  # (points, probes)
-            found = same.any(axis=1)
-            labels[found], tags[found] = k, fractions[same.argmax(axis=1)[found]]
-        return np.column_stack([labels, tags, zs[labels, np.arange(len(points))]])
+        labels, n = logs.argmax(axis=0), len(points)
+        return np.column_stack([labels, np.full(n, UNASKED), np.full(n, NO_PROBE), zs[labels, np.arange(n)]])
 
     def shortened(self, local: Array, then: Array | None = None) -> Array:
-        return np.column_stack([local[:, :2], shortened(local[:, 2:])])
+        """Limit z to the length of a long sample; points of a probe keep what they were drawn as."""
+        short = np.column_stack([local[:, :3], shortened(local[:, 3:])])
+        if then is not None:
+            probes = then[:, 2] != NO_PROBE
+            short[probes, 1:3] = then[probes, 1:3]
+        return short
 
     # ---- update -------------------------------------------------------------------------------------------------
 
@@ -312,15 +316,32 @@ class MixtureSearch(Strategy):
         return self._descents.with_values(state, told.points, told.values)
 
     def _moved(self, state: MixtureSearchState, local: Array, order: NDArray[np.int64]) -> MixtureSearchState:
-        new, labels = self._descents.with_room(state.copied()), local[:, 0].astype(np.int64)
+        new = self._descents.with_room(state.copied())
+        labels, tags = self._awaited(state, local)
         searching = np.flatnonzero(state.phase[labels[order]] == SEARCH)
         if len(searching):
             new.leader[...] = labels[order[searching[0]]]
-        counts = np.bincount(labels[local[:, 1] != UNASKED], minlength=self.count)
+        counts = np.bincount(labels[tags != UNASKED], minlength=self.count)
         new.credit[:] += self._weights * counts.sum() - counts
         for k in np.unique(labels).tolist():
-            self._descents.advance(new, k, local[labels == k, 1:], _ranked_among(order, labels == k))
+            own = labels == k
+            self._descents.advance(new, k, tags[own], local[own, 3:], _ranked_among(order, own))
         return new
+
+    def _awaited(self, state: MixtureSearchState, local: Array) -> tuple[NDArray[np.int64], Array]:
+        """The component and the tag of every row.
+
+        A point of a probe belongs to the component that waits for it. If the probe is over, it is a point like one that
+        was not asked for.
+        """
+        labels, tags = local[:, 0].astype(np.int64), local[:, 1].copy()
+        rows = np.flatnonzero(local[:, 2] != NO_PROBE)
+        numbers = local[rows, 2].astype(np.int64)
+        owners = numbers % self.count
+        awaited = (state.phase[owners] == PROBE) & (self._descents.probe_numbers(state)[owners] == numbers)
+        labels[rows[awaited]] = owners[awaited]
+        tags[rows[~awaited]] = UNASKED
+        return labels, tags
 
     # ---- results ------------------------------------------------------------------------------------------------
 

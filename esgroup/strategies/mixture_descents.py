@@ -35,6 +35,7 @@ from esgroup.strategies.vector import evolution_of, is_decoded
 
 SEARCH, SCOUT, PROBE, DUEL = range(4)  # phases: see the module `mixture`
 UNASKED = -1.0  # the tag of points that were not asked for; those that a device marks as t have -1 - t
+NO_PROBE = -1.0  # the number of points that are not part of a probe
 _DEFAULTS = SearchOptions()
 # Of the distance to the nearest known optimum: the first standard deviations of a descent. On Vincent's function in
 # three dimensions, 200,000 evaluations found 204 of 216 optima with 0.2 and 185 with 0.3 (36 components, one seed).
@@ -116,9 +117,8 @@ class Component:
         self.evolution.place(search, generation, x)
         return generation, x
 
-    def update(self, search: SearchState, rows: Array, order: NDArray[np.int64]) -> None:
-        """Do one generation with these rows (tag, z), best to worst by `order`; the state changes in place."""
-        tags, z = rows[:, 0], np.ascontiguousarray(rows[:, 1:])
+    def update(self, search: SearchState, tags: Array, z: Array, order: NDArray[np.int64]) -> None:
+        """Do one generation with these samples, best to worst by `order`; the state changes in place."""
         marks = np.where(tags < UNASKED, UNASKED - tags, 0.0).astype(np.int64)
         self.evolution.update(search, self._generation(search, z)[0], order, marks if marks.any() else None)
         if self.most is not None:
@@ -136,6 +136,7 @@ class MixtureSearchState(NamedTuple):
     age: Array  # (K,): generations of the present descent
     target: Array  # (K, dim): the far end of a probe
     rival: Array  # (K,): the slot of the known optimum at that end, -1 if it is another component
+    probes: Array  # (K,): how many probes it has begun
     credit: Array  # (K,): how many points a component has had less than its share
     leader: Array  # (): the component that had the best sample in the last generation
     points: Array  # the known optima: the fields of KnownOptima
@@ -205,10 +206,10 @@ class Descents:
         """Return the first state, with every component at its mean."""
         count = len(self.components)
         searches = np.concatenate([array for c in self.components for array in c.start(c.mean0)])
-        phase, age, credit = np.zeros((3, count))
+        phase, age, probes, credit = np.zeros((4, count))
         target, rival = np.zeros((count, self.dim)), np.full(count, -1.0)
         known, best = self.niches.start(), ValuedPoints.unknown(self.niches.first + count + 1, self.dim)
-        return MixtureSearchState(searches, phase, age, target, rival, credit, np.zeros(()), *known, *best)
+        return MixtureSearchState(searches, phase, age, target, rival, probes, credit, np.zeros(()), *known, *best)
 
     def with_room(self, state: MixtureSearchState) -> MixtureSearchState:
         """Return the state with a free slot for every component, as far as the list of optima may grow."""
@@ -289,17 +290,23 @@ class Descents:
         rivals = self.niches.rivals(state.known, n - 1, k)
         return np.vstack([state.points[rivals.astype(np.int64)], centre]), np.append(rivals, self.niches.capacity)
 
-    def advance(self, new: MixtureSearchState, k: int, rows: Array, order: NDArray[np.int64]) -> None:
-        """Move component k by rows (tag, z) of its own points and their order among themselves."""
-        phase, tags, search = int(new.phase[k]), rows[order, 0], self.search(new, k)
-        if phase == PROBE and (tags >= 0).any():
-            self._finish_probe(new, k, valley(tags))
-        elif phase == DUEL and (tags >= 0).any():
-            self._finish_duel(new, k, tags[tags >= 0])
+    def probe_numbers(self, state: MixtureSearchState) -> Array:
+        """Return the numbers of the last probes of all components; k has the numbers k, k + K, k + 2 K, ..."""
+        count = len(self.components)
+        numbers: Array = count * state.probes + np.arange(count)
+        return numbers
+
+    def advance(self, new: MixtureSearchState, k: int, tags: Array, z: Array, order: NDArray[np.int64]) -> None:
+        """Move component k by tags and z of its own points and their order among themselves."""
+        phase, search, ranked = int(new.phase[k]), self.search(new, k), tags[order]
+        if phase == PROBE and (ranked >= 0).any():
+            self._finish_probe(new, k, valley(ranked))
+        elif phase == DUEL and (ranked >= 0).any():
+            self._finish_duel(new, k, ranked[ranked >= 0])
         elif phase == SCOUT:
-            self._start_descent(new, k, folded(self.box, self.components[k].placed(search, rows[order, 1:])))
+            self._start_descent(new, k, folded(self.box, self.components[k].placed(search, z[order])))
         elif phase == SEARCH and len(order) >= 2:  # a single point has no rank; what is compared must not move
-            self.components[k].update(search, rows, order)
+            self.components[k].update(search, tags, z, order)
             new.age[k] += 1
             self._probe_if_due(new, k)
 
@@ -320,9 +327,9 @@ class Descents:
         if over and gap <= self.niches.resolution:
             self._end_descent(new, k, slot)
         elif near is not None and near_gap < gap:
-            new.phase[k], new.rival[k], new.target[k] = PROBE, -1, near
+            self._start_probe(new, k, -1, near)
         elif slot >= 0:
-            new.phase[k], new.rival[k], new.target[k] = PROBE, slot, new.points[slot]
+            self._start_probe(new, k, slot, new.points[slot])
         elif over:
             self._keep_optimum(new, k)
 
@@ -332,6 +339,10 @@ class Descents:
             return None, math.inf
         i, gap = self.niches.nearest(np.array(others), centre)
         return others[i], gap
+
+    def _start_probe(self, new: MixtureSearchState, k: int, rival: int, target: Array) -> None:
+        new.phase[k], new.rival[k], new.target[k] = PROBE, rival, target
+        new.probes[k] += 1
 
     def _finish_probe(self, new: MixtureSearchState, k: int, found: tuple[bool, bool] | None) -> None:
         """After a probe: end the descent, continue it, or keep its place as an optimum."""
@@ -399,4 +410,4 @@ class Descents:
         search.sigma[0] *= min(1.0, REACH * gap / float((component.stds0 / self.niches.scale).max()))
         new.phase[k] = SEARCH
         if slot >= 0:
-            new.phase[k], new.rival[k], new.target[k] = PROBE, slot, new.points[slot]
+            self._start_probe(new, k, slot, new.points[slot])

@@ -217,7 +217,7 @@ def test_points_not_asked_for_belong_to_the_component_that_is_most_likely() -> N
     for k, gaussian in enumerate(components):
         rows = local[:, 0] == k
         placed = strategy._descents.components[k].placed(
-            strategy._descents.search(strategy.start(), k), np.ascontiguousarray(local[rows, 2:])
+            strategy._descents.search(strategy.start(), k), np.ascontiguousarray(local[rows, 3:])
         )
         close(placed, points[rows])
         assert gaussian.dim == 2
@@ -398,7 +398,7 @@ def test_no_optimum_is_forgotten_unless_the_new_one_was_compared_with_others() -
     for tags, forgotten in (([0, 1], None), ([3, 3], None), ([1, 0, 1], None), ([3, 1, 0], 0), ([0, 3, 1, 0, 3, 1], 1)):
         state = at_age(strategy, 3, [[6.0, 0.0], [5.0, 0.0], [4.0, 0.0]])
         state.phase[0], before = DUEL, state.points.copy()
-        local = np.column_stack([np.zeros(len(tags)), tags, np.zeros((len(tags), 2))])
+        local = np.column_stack([np.zeros(len(tags)), tags, np.full(len(tags), -1.0), np.zeros((len(tags), 2))])
         after = strategy.update(state, Told(local, np.arange(len(tags))))
         changed = np.flatnonzero((after.points != before).any(axis=1)).tolist()
         assert changed == ([] if forgotten is None else [forgotten])
@@ -502,22 +502,6 @@ def test_a_descent_does_not_start_at_a_known_optimum() -> None:
     strategy._descents._start_descent(state, 0, np.array([[1.0, 0.0], [1.0 + 1e-6, 0.0], [2.0, 0.0], [3.0, 0.0]]))
     assert state.phase[0] == PROBE
     close(strategy._descents.centre(state, 0), [2.0, 0.0])
-
-
-def test_points_of_a_probe_that_come_late_still_count() -> None:
-    strategy, rng = pair(bounds=BOX), np.random.default_rng(0)
-    state = at_age(strategy, 3, [[-1.0122, 0.0]])
-    state.phase[0], state.target[0] = PROBE, [-1.0122, 0.0]
-    drawn = strategy.sample(state, 12, rng)
-    probes = drawn.local[:, 0] == 0
-    for _ in range(2):  # the other component moves, and points of nobody are told
-        others = np.vstack([drawn.local[~probes], strategy.local(state, np.array([[-1.1, 0.1], [-1.2, 0.0]]))])
-        state = strategy.update(state, Told(others, np.arange(len(others))))
-    late = strategy.local(state, drawn.points)
-    assert np.array_equal(late[probes, :2], drawn.local[probes, :2])
-    assert (late[~probes, 1] == -1).all()
-    order = np.argsort(wells(drawn.points[probes]), kind="stable")
-    assert strategy.update(state, Told(late[probes], order)).phase[0] == SCOUT
 
 
 # ---- results ----------------------------------------------------------------------------------------------------
