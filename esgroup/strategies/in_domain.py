@@ -232,9 +232,11 @@ class Within(Strategy):
         """Whether the values of a plateau are equal because most samples are rounded to one point, as in a corner.
 
         Wider steps would keep a search that has found its corner from ending. Among integers they are right: there they
-        are the way to other points.
+        are the way to other points. It is not known where local coordinates are something else than z.
         """
         best = told.local[told.order[: int(PLATEAU * len(told.order)) + 1]]
+        if best.shape[1] != self.inner.size:
+            return False
         inner = self.inner.coordinates(state)
         y = [inner.at(z) for z in best]
         if any(one is None for one in y):

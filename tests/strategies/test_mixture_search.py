@@ -819,6 +819,11 @@ def test_fixed_variables_are_not_searched_and_modes_have_their_values() -> None:
         assert [mode.value for mode in result.modes] == pytest.approx([4.0] * 4)
 
 
+def test_equal_values_in_a_box_with_a_fixed_variable_are_a_plateau_and_no_error() -> None:
+    result = minimize(lambda x: 1.0, np.ones(3), basins=2, fixed=[2], bounds=(-5.5, 5.5), rng=1, max_evals=400)
+    assert result.fun == 1.0 and list(result.stop) == ["tolfun", "flat"]
+
+
 def test_modes_differ_by_integers_where_there_are_integers() -> None:
     options: dict[str, Any] = {"integer": [0, 1], "fixed": [2], "bounds": (-5.5, 5.5), "rng": 1, "max_evals": 12_000}
     result = minimize(himmelblau_beside, np.ones(3), basins=4, **options)
