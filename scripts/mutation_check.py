@@ -419,7 +419,7 @@ FAULTS = [
     Fault("model: judgements are never forgotten", "surrogates/base.py", "judged * (FORGET, FORGET, 1.0)", "judged * (1.0, 1.0, 1.0)"),
     Fault("model: other surrogates are judged in other units", "surrogates/base.py", "/ (size * far[i])", "/ size"),
     Fault("model: of points with other integers", "strategies/vector_coordinates.py", "z[(np.rint(points[:, ~real]) != np.rint(state.mean[~real])).any(axis=1)] = np.nan", "z[:0] = np.nan"),
-    Fault("model: of points with other choices", "strategies/product.py", "z[(categories != self._likeliest).any(axis=1)] = np.nan", "z[:0] = np.nan"),
+    Fault("model: of points with other choices", "strategies/product.py", "z[(categories != self.strategy.choices.mean(self.state.choices)).any(axis=1)] = np.nan", "z[:0] = np.nan"),
     Fault("model: no steps by it", "strategies/model_state.py", "self.inner.coordinates(self.inner.start()).takes_steps and", "False and"),
     Fault("model: the default frame grows", "strategies/coordinates.py", "new_stds / stds", "stds / stds"),
 ]  # fmt: skip

@@ -28,7 +28,7 @@ from esgroup.strategies.base import (
     watching,
 )
 from esgroup.strategies.categorical import CategoricalSearch, CategoricalSearchState
-from esgroup.strategies.coordinates import Coordinates
+from esgroup.strategies.coordinates import Coordinates, Through
 from esgroup.strategies.in_domain import elsewhere
 
 _RARE = 2.0  # times the least probability: up to it a category is rare
@@ -127,7 +127,13 @@ class ProductSearch(Strategy):
         return np.column_stack([short, categories])
 
     def coordinates(self, state: ProductState) -> Coordinates:
-        return Beside(self, state)
+        likeliest = self.choices.mean(state.choices)
+
+        def with_choices(numbers: Array) -> Array:
+            return np.column_stack([numbers, np.tile(likeliest, (len(numbers), 1))])
+
+        numbers = self.numbers.coordinates(state.numbers)
+        return Beside(self, state, numbers, lambda points: self._split(points)[0], with_choices)
 
     def update(self, state: ProductState, told: Told, out: ProductState | None = None) -> ProductState:
         z, categories = self._split(told.local)
@@ -193,40 +199,21 @@ class ProductSearch(Strategy):
         return {} if np.isfinite(first).any() else self.choices.settled(state.choices, first)
 
 
-@dataclass(frozen=True)
-class Beside(Coordinates):
+class Beside(Through):
     """Those of the numbers; choices explain values besides."""
 
     strategy: ProductSearch
-    state: ProductState
-
-    @cached_property
-    def _numbers(self) -> Coordinates:
-        return self.strategy.numbers.coordinates(self.state.numbers)
-
-    @cached_property
-    def _likeliest(self) -> Array:
-        return self.strategy.choices.mean(self.state.choices)
 
     def of(self, points: Array) -> tuple[Array, Array]:
-        numbers, categories = self.strategy._split(points)
-        z, others = self._numbers.of(numbers)
+        z, others = super().of(points)
+        categories = self.strategy._split(points)[1]
         return z, np.column_stack([others, self.strategy.choices.tried(self.state.choices, categories)])
 
-    def at(self, z: Array) -> Array | None:
-        return self._with_choices(self._numbers.at(z))
-
     def of_reals(self, points: Array) -> Array:
-        numbers, categories = self.strategy._split(points)
-        z = self._numbers.of_reals(numbers)
-        z[(categories != self._likeliest).any(axis=1)] = np.nan
+        """NaN for points with other choices than the likeliest."""
+        z, categories = super().of_reals(points), self.strategy._split(points)[1]
+        z[(categories != self.strategy.choices.mean(self.state.choices)).any(axis=1)] = np.nan
         return z
 
-    def at_reals(self, z: Array) -> Array | None:
-        return self._with_choices(self._numbers.at_reals(z))
-
     def change(self, new: ProductState) -> tuple[Array, Array]:
-        return self._numbers.change(new.numbers)
-
-    def _with_choices(self, numbers: Array | None) -> Array | None:
-        return None if numbers is None else np.append(numbers, self._likeliest)
+        return super().change(new.numbers)
