@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -241,52 +242,28 @@ class Strategy(ABC):
 
     # ---- by other names -----------------------------------------------------------------------------------------
 
-    @cached_property
-    def size(self) -> int:
-        """How many numbers are searched."""
-        return self.traits.size
-
-    @cached_property
-    def popsize(self) -> int:
-        """Values in a generation."""
-        return self.traits.popsize
-
-    @cached_property
-    def about(self) -> str:
-        """The distribution and its structure in a few words."""
-        return self.traits.about
-
-    @cached_property
-    def domain(self) -> Domain:
-        """What a point is."""
-        return self.traits.domain
+    # what never changes, computed once
+    size: cached_property[int] = cached_property(attrgetter("traits.size"))
+    popsize: cached_property[int] = cached_property(attrgetter("traits.popsize"))
+    about: cached_property[str] = cached_property(attrgetter("traits.about"))
+    domain: cached_property[Domain] = cached_property(attrgetter("traits.domain"))
+    shape: cached_property[tuple[int, ...]] = cached_property(attrgetter("domain.shape"))
 
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
         """Reasons to stop beside limits and values."""
         given = self.traits.criteria
-        return (spread_criterion(self),) if given is None else given
+        return (Criterion("spread", 0, self._spread_reasons),) if given is None else given
 
-    @cached_property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
-        shape: tuple[int, ...] = self.domain.shape
-        return shape
+    def _spread_reasons(self, state: Any, first: Array) -> dict[str, str]:
+        """Whether the distribution is a point, or beyond all bounds."""
+        return relative_spread(self.view(state).spread() / first)
 
 
 def watching(criteria: tuple[Criterion, ...], look: Callable[..., dict[str, str]]) -> tuple[Criterion, ...]:
     """Return criteria at which `look` looks in place of them, with the look of each as its first argument."""
     # no local function, which could not be pickled
     return tuple(one._replace(look=partial(look, one.look)) for one in criteria)
-
-
-def spread_criterion(strategy: Strategy) -> Criterion:
-    """Whether the distribution is a point, or beyond all bounds."""
-    return Criterion("spread", 0, partial(_spread_reasons, strategy))
-
-
-def _spread_reasons(strategy: Strategy, state: Any, first: Array) -> dict[str, str]:
-    return relative_spread(strategy.view(state).spread() / first)
 
 
 def on_plateau(ranked: list[float], strategy: Strategy, state: Any, first: Array) -> bool:

@@ -43,7 +43,7 @@ from esgroup.files import states
 from esgroup.files.checked import CheckpointError
 from esgroup.groups import described
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import Criterion, Drawn, StateView, Strategy, Told, Traits, spread_criterion
+from esgroup.strategies.base import Criterion, Drawn, StateView, Strategy, Told, Traits
 from esgroup.strategies.mixture_descents import (
     DUEL,
     NO_PROBE,
@@ -128,7 +128,7 @@ class MixtureSearch(Strategy):
             popsize=own if self.popsize_wanted is None else self.popsize_wanted,
             about=f"Mixture of {self.count}, {' and '.join(names)}",
             domain=Arrays((self.distribution.dim,), self._check),
-            criteria=(spread_criterion(self), Criterion("own", 0, self._nothing_new)),
+            criteria=(Criterion("spread", 0, self._spread_reasons), Criterion("own", 0, self._nothing_new)),
             patience=math.inf,  # a new optimum need not be better than the known ones
             every_value=True,
             # Multipliers are those of one optimum. With constraints active at several, descents ended short of them.

@@ -29,7 +29,7 @@ from esgroup.distributions.wishart import Wishart, bartlett, gram
 from esgroup.domains.base import Arrays
 from esgroup.groups import Group, described
 from esgroup.strategies import rates
-from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits, spread_criterion
+from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits
 
 MOST_DOF = 1e15  # there Z - I, of the order n^-1/2, has seven digits left
 _RESCALED = 2.0  # eta
@@ -130,7 +130,7 @@ class WishartSearch(Strategy):
             about=f"Wishart, {described(self.distribution.group)}",
             domain=Arrays(self.distribution.shape, _check),
             note="" if first >= self.least_dof else raised,
-            criteria=(spread_criterion(self), Criterion("own", 0, self._end)),
+            criteria=(Criterion("spread", 0, self._spread_reasons), Criterion("own", 0, self._end)),
         )
 
     @property
