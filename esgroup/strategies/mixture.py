@@ -161,7 +161,7 @@ class MixtureSearch(Strategy):
             # a third of the range, as in `Box.limits`: wider samples are nearly uniform whatever their width is
             most = (self._box[:, 1] - self._box[:, 0]) / 3
         pairs = zip(self.distribution.components, self.distribution.component_states(first), strict=True)
-        components = [Component(gaussian, state, most, self.options) for gaussian, state in pairs]
+        components = [Component.of(gaussian, state, most, self.options) for gaussian, state in pairs]
         broad = self._broad(components)
         capacity = max(500, self._first_length) if self.most_modes is None else self.most_modes
         # two descents to one optimum end within a few times the tolerance of each other: 100 times is safe
@@ -265,16 +265,18 @@ class MixtureSearch(Strategy):
         elif phase == SCOUT:
             known = state.points[state.hits > 0]
             points = scouts(known, descents.niches.scale, self._box, lambda m: self._anywhere(state, k, m, rng), n, rng)
-            z = component.evolution.local(search, points)
+            z = component.local(search, points)
         else:
-            points, z, tags = component.sample(search, n, rng)
+            points, z, marks, *_ = component.sample(search, n, rng)
+            if marks is not None:
+                tags = np.where(marks > 0, UNASKED - marks, 0.0)
         return Drawn(points, np.column_stack([np.full(n, float(k)), tags, np.full(n, probe), z]))
 
     def _anywhere(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Array:
         """Draw n points of the broad distribution that component k has while it scouts; in a box they are uniform."""
         if self._box is not None:
             return rng.uniform(self._box[:, 0], self._box[:, 1], (n, self.size))
-        return self._descents.components[k].sample(self._descents.search(state, k), n, rng)[0]
+        return self._descents.components[k].sample(self._descents.search(state, k), n, rng).points
 
     def _comparison(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """All points that are to be compared, or a random choice if n is too small for all of them."""
@@ -289,7 +291,7 @@ class MixtureSearch(Strategy):
         """Return local coordinates in the component that has the highest responsibility for a point."""
         descents = self._descents
         pairs = [(component, descents.search(state, k)) for k, component in enumerate(descents.components)]
-        zs = np.array([component.evolution.local(search, points) for component, search in pairs])
+        zs = np.array([component.local(search, points) for component, search in pairs])
         volumes = [component.log_volume(search) for component, search in pairs]
         with np.errstate(over="ignore"):  # of points so far away that no component is responsible
             squares = (zs**2).sum(axis=2)

@@ -19,7 +19,7 @@ from esgroup.checks import Array
 from esgroup.distributions.base import State
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import CONDITION
+from esgroup.strategies.base import CONDITION, Told
 from esgroup.strategies.evolution import Generation, SearchState
 from esgroup.strategies.mixture_optima import (
     KnownOptima,
@@ -31,12 +31,11 @@ from esgroup.strategies.mixture_optima import (
     segment,
     valley,
 )
-from esgroup.strategies.vector import evolution_of, is_decoded
+from esgroup.strategies.vector import VectorSearch, is_decoded
 
 SEARCH, SCOUT, PROBE, DUEL = range(4)  # phases: see the module `mixture`
 UNASKED = -1.0  # the tag of points that were not asked for; those that a device marks as t have -1 - t
 NO_PROBE = -1.0  # the number of points that are not part of a probe
-_DEFAULTS = SearchOptions()
 # Of the distance to the nearest known optimum: the first standard deviations of a descent. On Vincent's function in
 # three dimensions, 200,000 evaluations found 204 of 216 optima with 0.2 and 185 with 0.3 (36 components, one seed).
 REACH = 0.2
@@ -45,84 +44,55 @@ REACH = 0.2
 # ---- one component ----------------------------------------------------------------------------------------------
 
 
-class Component:
-    """The update of `Evolution` for one Gaussian, with the devices of a vector search.
+@dataclass(frozen=True, eq=False)
+class Component(VectorSearch):
+    """One Gaussian of the mixture as a search over vectors of its own, whose state can be packed into a vector."""
 
-    Its state can be packed into a vector. `most` are the largest standard deviations that it may have.
-    """
-
-    def __init__(
-        self, gaussian: Gaussian, state: State, most: Array | None = None, options: SearchOptions = _DEFAULTS
-    ) -> None:
+    @classmethod
+    def of(cls, gaussian: Gaussian, state: State, most: Array | None, options: SearchOptions) -> Component:
+        """The search that begins with a Gaussian; `most` are the largest standard deviations that it may have."""
         if gaussian.form == "precision":
             gaussian, state = gaussian.converted(state)
         group = gaussian.group
-        self.evolution = evolution_of(group, replace(options, decoding=is_decoded(group, options)))
-        self.mean0, self.root0, self.most = state.mean, state.root, most
+        options = replace(options, decoding=is_decoded(group, options))
+        return cls(group, state.mean, np.ones(group.dim), most=most, options=options, root=state.root)
 
     @cached_property
-    def _slices(self) -> list[slice]:
+    def slices(self) -> list[slice]:
+        """Where the arrays of a packed state are."""
         ends = np.cumsum(list(self.evolution.shapes().values())).tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
-    @property
-    def size(self) -> int:
-        """Length of a packed state."""
-        return int(self._slices[-1].stop)
-
     def views(self, packed: Array) -> SearchState:
         """Return a state whose arrays are parts of a vector."""
-        return SearchState(*(packed[part] for part in self._slices))
+        return SearchState(*(packed[part] for part in self.slices))
 
     def write(self, search: SearchState, values: SearchState) -> None:
         """Overwrite the arrays of a state."""
         for array, value in zip(search, values, strict=True):
             array[:] = value
 
-    def start(self, mean: Array) -> SearchState:
-        """Return a state with this mean and the first covariance."""
-        search = self.evolution.start(mean, np.ones(len(mean)))
-        search.root[:] = self.root0
-        self.evolution.refresh(search)
-        return search
-
     @cached_property
     def stds0(self) -> Array:
         """The first standard deviations."""
-        return np.sqrt(self.evolution.group._squared_row_norms(self.root0))
+        assert self.root is not None
+        return np.sqrt(self.group._squared_row_norms(self.root))
 
     def shrinkage(self, search: SearchState) -> float:
         """Return the largest ratio of a standard deviation to the first one."""
-        return float((np.sqrt(self.evolution.variances(search)) / self.stds0).max())
+        return float((self.stds(search) / self.stds0).max())
 
     def log_volume(self, search: SearchState) -> float:
         """log|sigma D A|."""
         scales = search.sigma * search.scale
-        return self.evolution.group._log_abs_det(search.root) + float(np.log(scales).sum())
-
-    def sample(self, search: SearchState, n: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        """Return n points, their z, and their tags: 0, or below -1 where a device has marked them."""
-        generation, x = Generation.empty(n, self.evolution.dim), np.empty((n, self.evolution.dim))
-        marks = self.evolution.sample(search, n, rng, generation, x)
-        tags = np.zeros(n) if marks is None else np.where(marks > 0, UNASKED - marks, 0.0)
-        return x, generation.z[:-1], tags
+        return self.group._log_abs_det(search.root) + float(np.log(scales).sum())
 
     def placed(self, search: SearchState, z: Array) -> Array:
         """Return the points that belong to z."""
-        return self._generation(search, z)[1]
-
-    def _generation(self, search: SearchState, z: Array) -> tuple[Generation, Array]:
         generation, x = Generation.empty(*z.shape), np.empty(z.shape)
         generation.z[:-1] = z
         self.evolution.place(search, generation, x)
-        return generation, x
-
-    def update(self, search: SearchState, tags: Array, z: Array, order: NDArray[np.int64]) -> None:
-        """Do one generation with these samples, best to worst by `order`; the state changes in place."""
-        marks = np.where(tags < UNASKED, UNASKED - tags, 0.0).astype(np.int64)
-        self.evolution.update(search, self._generation(search, z)[0], order, marks if marks.any() else None)
-        if self.most is not None:
-            self.evolution.limit_steps(search, None, self.most)
+        return x
 
 
 # ---- all components ---------------------------------------------------------------------------------------------
@@ -200,12 +170,12 @@ class Descents:
 
     @cached_property
     def _cuts(self) -> list[int]:
-        return [0, *np.cumsum([component.size for component in self.components]).tolist()]
+        return [0, *np.cumsum([component.slices[-1].stop for component in self.components]).tolist()]
 
     def start(self) -> MixtureSearchState:
         """Return the first state, with every component at its mean."""
         count = len(self.components)
-        searches = np.concatenate([array for c in self.components for array in c.start(c.mean0)])
+        searches = np.concatenate([array for component in self.components for array in component.start()])
         phase, age, probes, credit = np.zeros((4, count))
         target, rival = np.zeros((count, self.dim)), np.full(count, -1.0)
         known, best = self.niches.start(), ValuedPoints.unknown(self.niches.first + count + 1, self.dim)
@@ -239,7 +209,7 @@ class Descents:
 
     def widths(self, state: MixtureSearchState, k: int) -> Array:
         """Return ten standard deviations of component k: how far its samples reach."""
-        return 10 * np.sqrt(self.components[k].evolution.variances(self.search(state, k)))
+        return 10 * self.components[k].stds(self.search(state, k))
 
     # ---- what is reported ---------------------------------------------------------------------------------------
 
@@ -306,7 +276,8 @@ class Descents:
         elif phase == SCOUT:
             self._start_descent(new, k, folded(self.box, self.components[k].placed(search, z[order])))
         elif phase == SEARCH and len(order) >= 2:  # a single point has no rank; what is compared must not move
-            self.components[k].update(search, tags, z, order)
+            marks = np.where(tags < UNASKED, UNASKED - tags, 0.0).astype(np.int64)
+            self.components[k].update(search, Told(z, order, tags=marks if marks.any() else None), search)
             new.age[k] += 1
             self._probe_if_due(new, k)
 
@@ -406,7 +377,8 @@ class Descents:
         if i is None:  # points that were not asked for: a probe that was told late, or a user's
             return
         component, search, (slot, gap) = self.components[k], self.search(new, k), known[i]
-        component.write(search, component.start(scouted[i]))
+        component.write(search, component.start())
+        search.mean[:] = scouted[i]
         search.sigma[0] *= min(1.0, REACH * gap / float((component.stds0 / self.niches.scale).max()))
         new.phase[k] = SEARCH
         if slot >= 0:
