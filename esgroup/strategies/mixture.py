@@ -38,7 +38,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture, box_of
 from esgroup.domains.base import Arrays
-from esgroup.domains.box import parse_bounds
+from esgroup.domains.box import make_box, parse_bounds
 from esgroup.files import states
 from esgroup.files.checked import CheckpointError
 from esgroup.groups import described
@@ -136,19 +136,8 @@ class MixtureSearch(Strategy):
         )
 
     def _check(self, name: str, points: Array) -> None:
-        if self._box is None:
-            return
-        outside = (points < self._box[:, 0]) | (points > self._box[:, 1])
-        if outside.any():
-            i, j = np.argwhere(outside)[0].tolist()
-            low, high = self._box[j]
-            raise ValueError(f"{name}[{i}, {j}] must be from {low} to {high}, got {points[i, j]}")
-
-    @property
-    def _box(self) -> Array | None:
-        """Pairs (lower, upper)."""
-        box: Array | None = self.bounds
-        return box
+        if self.bounds is not None:
+            make_box(self.bounds[:, 0], self.bounds).check(name, points)
 
     @cached_property
     def _weights(self) -> Array:
@@ -157,16 +146,16 @@ class MixtureSearch(Strategy):
     @cached_property
     def _descents(self) -> Descents:
         first, most = self.distribution.state(), None
-        if self._box is not None:
+        if self.bounds is not None:
             # a third of the range, as in `Box.limits`: wider samples are nearly uniform whatever their width is
-            most = (self._box[:, 1] - self._box[:, 0]) / 3
+            most = (self.bounds[:, 1] - self.bounds[:, 0]) / 3
         pairs = zip(self.distribution.components, self.distribution.component_states(first), strict=True)
         components = [Component.of(gaussian, state, most, self.options) for gaussian, state in pairs]
         broad = self._broad(components)
         capacity = max(500, self._first_length) if self.most_modes is None else self.most_modes
         # two descents to one optimum end within a few times the tolerance of each other: 100 times is safe
         niches = Niches(capacity, min(self._first_length, capacity), broad[1], 100 * self.tolerance)
-        return Descents(components, niches, broad, self.tolerance, self._box, self.whole)
+        return Descents(components, niches, broad, self.tolerance, self.bounds, self.whole)
 
     @property
     def _first_length(self) -> int:
@@ -175,8 +164,8 @@ class MixtureSearch(Strategy):
 
     def _broad(self, components: list[Component]) -> tuple[Array, Array]:
         """Mean and standard deviations of the uniform distribution on the box, or of the mixture if there is none."""
-        if self._box is not None:
-            return self._box.mean(axis=1), (self._box[:, 1] - self._box[:, 0]) / math.sqrt(12)
+        if self.bounds is not None:
+            return self.bounds.mean(axis=1), (self.bounds[:, 1] - self.bounds[:, 0]) / math.sqrt(12)
         means = np.array([component.mean0 for component in components])
         return self._weights @ means, self._mixed_stds(means, np.array([c.stds0**2 for c in components]))
 
@@ -217,7 +206,7 @@ class MixtureSearch(Strategy):
     def sample(self, state: MixtureSearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
         counts = self._shares(state, n, rng)
         drawn = [self._draw(state, k, int(counts[k]), rng) for k in np.flatnonzero(counts).tolist()]
-        points = folded(self._box, np.concatenate([part.points for part in drawn]))
+        points = folded(self.bounds, np.concatenate([part.points for part in drawn]))
         paired = self.options.mirrored or self.options.algorithm == "paper"
         return Drawn(points, np.concatenate([part.local for part in drawn]), paired=paired)
 
@@ -263,8 +252,8 @@ class MixtureSearch(Strategy):
         if phase in (PROBE, DUEL):
             points, tags = self._comparison(state, k, n, rng)
         elif phase == SCOUT:
-            known = state.points[state.hits > 0]
-            points = scouts(known, descents.niches.scale, self._box, lambda m: self._anywhere(state, k, m, rng), n, rng)
+            known, scale = state.points[state.hits > 0], descents.niches.scale
+            points = scouts(known, scale, self.bounds, lambda m: self._anywhere(state, k, m, rng), n, rng)
             z = component.local(search, points)
         else:
             points, z, marks, *_ = component.sample(search, n, rng)
@@ -274,8 +263,8 @@ class MixtureSearch(Strategy):
 
     def _anywhere(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Array:
         """Draw n points of the broad distribution that component k has while it scouts; in a box they are uniform."""
-        if self._box is not None:
-            return rng.uniform(self._box[:, 0], self._box[:, 1], (n, self.size))
+        if self.bounds is not None:
+            return rng.uniform(self.bounds[:, 0], self.bounds[:, 1], (n, self.size))
         return self._descents.components[k].sample(self._descents.search(state, k), n, rng).points
 
     def _comparison(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -318,7 +307,7 @@ class MixtureSearch(Strategy):
         return self._descents.with_values(state, told.points, told.values)
 
     def _moved(self, state: MixtureSearchState, local: Array, order: NDArray[np.int64]) -> MixtureSearchState:
-        new = self._descents.with_room(state.copied())
+        new = self._descents.with_room(states.copied(state))
         labels, tags = self._awaited(state, local)
         searching = np.flatnonzero(state.phase[labels[order]] == SEARCH)
         if len(searching):

@@ -116,10 +116,6 @@ class MixtureSearchState(NamedTuple):
     best_points: Array  # best evaluated points near each known optimum, near each component, and overall, in this order
     best_values: Array
 
-    def copied(self) -> MixtureSearchState:
-        """Return a state whose arrays can be changed."""
-        return MixtureSearchState(*(field.copy() for field in self))
-
     @property
     def known(self) -> KnownOptima:
         """The known optima: views of the arrays of this state."""
