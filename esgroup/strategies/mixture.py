@@ -246,9 +246,7 @@ class MixtureSearch(Strategy):
     def _draw(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Drawn:
         descents, phase = self._descents, int(state.phase[k])
         component, search = descents.components[k], descents.search(state, k)
-        tags, z, probe = np.zeros(n), np.zeros((n, self.size)), NO_PROBE
-        if phase == PROBE:
-            probe = descents.probe_numbers(state)[k]
+        tags, z, probe = np.zeros(n), np.zeros((n, self.size)), descents.probe_numbers(state)[k]
         if phase in (PROBE, DUEL):
             points, tags = self._comparison(state, k, n, rng)
         elif phase == SCOUT:
@@ -329,7 +327,7 @@ class MixtureSearch(Strategy):
         rows = np.flatnonzero(local[:, 2] != NO_PROBE)
         numbers = local[rows, 2].astype(np.int64)
         owners = numbers % self.count
-        awaited = (state.phase[owners] == PROBE) & (self._descents.probe_numbers(state)[owners] == numbers)
+        awaited = self._descents.probe_numbers(state)[owners] == numbers
         labels[rows[awaited]] = owners[awaited]
         tags[rows[~awaited]] = UNASKED
         return labels, tags

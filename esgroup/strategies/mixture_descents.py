@@ -257,10 +257,9 @@ class Descents:
         return np.vstack([state.points[rivals.astype(np.int64)], centre]), np.append(rivals, self.niches.capacity)
 
     def probe_numbers(self, state: MixtureSearchState) -> Array:
-        """Return the numbers of the last probes of all components; k has the numbers k, k + K, k + 2 K, ..."""
+        """Return for each component the number of the probe that it waits for: k of K has k, k + K, k + 2 K, ..."""
         count = len(self.components)
-        numbers: Array = count * state.probes + np.arange(count)
-        return numbers
+        return np.where(state.phase == PROBE, count * state.probes + np.arange(count), NO_PROBE)
 
     def advance(self, new: MixtureSearchState, k: int, tags: Array, z: Array, order: NDArray[np.int64]) -> None:
         """Move component k by tags and z of its own points and their order among themselves."""
