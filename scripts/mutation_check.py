@@ -404,7 +404,7 @@ FAULTS = [
     Fault("model: values are compared with themselves", "kernels/quadratic.py", "for j in range(i):", "for j in range(i + 1):"),
     Fault("model: failed values are in the archive", "strategies/surrogate_step.py", "~far & (np.abs(values) < _LARGEST)", "~far & ~np.isnan(values)"),
     Fault("model: numbers beyond all bounds stay", "surrogates/quadratic.py", "if not size < _LARGEST * self.dim**2:", "if False:"),
-    Fault("model: parts are generations", "strategies/model.py", "least_batch=self.plan.part", "least_batch=self.popsize"),
+    Fault("model: parts are generations", "strategies/model.py", "least_batch=self.part", "least_batch=self.popsize"),
     Fault("model: generations are parts", "strategies/model.py", "generations=generations, ", ""),
     Fault("model: earlier evaluations count as a generation", "strategies/surrogate_step.py", "self.generation, self.skipped = 0, 1.0", "self.generation, self.skipped = 0, 0.0"),
     Fault("model: auto where evaluations are many", "search/models.py", "max_evals <= FEW * plain.size", "max_evals >= FEW * plain.size"),
@@ -420,7 +420,7 @@ FAULTS = [
     Fault("model: other surrogates are judged in other units", "surrogates/base.py", "/ (size * far[i])", "/ size"),
     Fault("model: of points with other integers", "strategies/vector_coordinates.py", "z[(np.rint(points[:, ~real]) != np.rint(state.mean[~real])).any(axis=1)] = np.nan", "z[:0] = np.nan"),
     Fault("model: of points with other choices", "strategies/product.py", "z[(categories != self.strategy.choices.mean(self.state.choices)).any(axis=1)] = np.nan", "z[:0] = np.nan"),
-    Fault("model: no steps by it", "strategies/model_state.py", "self.inner.coordinates(self.inner.start()).takes_steps and", "False and"),
+    Fault("model: no steps by it", "strategies/model.py", "self.inner.coordinates(self.inner.start()).takes_steps and", "False and"),
     Fault("model: the default frame grows", "strategies/coordinates.py", "new_stds / stds", "stds / stds"),
 ]  # fmt: skip
 

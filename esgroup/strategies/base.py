@@ -106,13 +106,9 @@ class Traits:
     needs_values: str = ""
 
     def __post_init__(self) -> None:
-        filled = {
-            "domain": self.domain or Arrays((self.size,)),
-            "structure": self.about if self.structure is None else self.structure,
-            "least_batch": self.least_batch or self.popsize,
-        }
-        for name, value in filled.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "domain", self.domain or Arrays((self.size,)))
+        object.__setattr__(self, "structure", self.about if self.structure is None else self.structure)
+        object.__setattr__(self, "least_batch", self.least_batch or self.popsize)
 
 
 class StateView(NamedTuple):

@@ -78,9 +78,7 @@ class ProductSearch(Strategy):
             structure=about,
             domain=Arrays((self._width + self.choices.shape[0],)),
             criteria=self._criteria,
-            least_batch=self.numbers.popsize,
             hands_over=False,
-            keeps_coordinates=False,
         )
 
     # ---- states -------------------------------------------------------------------------------------------------
