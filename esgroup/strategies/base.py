@@ -99,7 +99,6 @@ class Traits:
     every_value: bool = False  #: whether `update` is told every value at once, and not only complete generations
     recalls: bool = False  #: whether `Told.record` is of use
     knows_inner: bool = False  #: whether points with the tag INNER have middle ranks in the update
-    hands_over: bool = True  #: whether `successor` is asked after every generation
     keeps_coordinates: bool = False  #: whether local coordinates of points remain what they are with a successor
     may_adapt: bool = False  #: whether noise="adapt" exists and was not chosen: what a noisy search is advised to
     #: What it is, in words for an error, if points must be ranked by their values and not by the scores of constraints.
@@ -214,7 +213,10 @@ class Strategy(ABC):
         return state
 
     def successor(self, state: Any) -> tuple[Strategy, Any] | None:
-        """Return the strategy to continue with, over the same points, and its state; None to stay with this one."""
+        """Return the strategy to continue with, over the same points, and its state; None to stay with this one.
+
+        It is asked after every generation.
+        """
         return None
 
     def relocated(self, to: Relocation) -> Strategy | None:

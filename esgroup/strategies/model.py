@@ -119,7 +119,6 @@ class ModelSearch(Strategy):
             in_parts=True,
             every_value=True,
             knows_inner=False,
-            hands_over=False,
             may_adapt=False,
         )
 

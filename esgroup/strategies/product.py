@@ -78,7 +78,6 @@ class ProductSearch(Strategy):
             structure=about,
             domain=Arrays((self._width + self.choices.shape[0],)),
             criteria=self._criteria,
-            hands_over=False,
         )
 
     # ---- states -------------------------------------------------------------------------------------------------

@@ -197,7 +197,10 @@ class UnivariateSearch(Strategy):
         moved, width = self._widths(state, constants, delta[self._sharp], y[:, self._sharp])
         tau = self._scaled(self._shifted(self._tau(state), self._rates * delta), width)
         moved = self._with_tau(moved, tau, len(order))
-        return self.leave_plateau(moved, len(order)) if told.plateau else moved
+        if told.plateau:
+            wider = np.full(int(self._sharp.sum()), math.exp(0.2 + constants.drive))
+            moved = self._with_tau(moved, self._scaled(self._tau(moved), wider), len(order))
+        return moved
 
     def _widths(
         self, state: UnivariateSearchState, constants: Constants, delta: Array, y: Array
@@ -248,11 +251,6 @@ class UnivariateSearch(Strategy):
         """Limit z to the length of a long sample, and y to the square of it."""
         z, y = np.split(np.clip(local, -FARTHEST, FARTHEST), 2, axis=1)
         return np.column_stack([shortened(z), np.clip(y, -(longest(self.size) ** 2), longest(self.size) ** 2)])
-
-    def leave_plateau(self, state: UnivariateSearchState, n: int) -> UnivariateSearchState:
-        """Widen the distribution after a generation of n values most of which are equal."""
-        wider = np.full(int(self._sharp.sum()), math.exp(0.2 + self.constants(n).drive))
-        return self._with_tau(state, self._scaled(self._tau(state), wider), n)
 
     # ---- what is known -----------------------------------------------------------------------------------------
 

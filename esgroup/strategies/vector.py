@@ -152,7 +152,6 @@ class VectorSearch(Strategy):
             patience=self._patience,
             recalls=self._widening is not None,
             knows_inner=True,
-            hands_over=self.group.follows,
             keeps_coordinates=True,
             may_adapt=self.options.noise is None and self.options.algorithm != "paper",
         )
