@@ -193,7 +193,7 @@ class MixtureSearch(Strategy):
 
     def checked(self, state: MixtureSearchState) -> MixtureSearchState:
         """Return the state from a file; the list of optima may have grown."""
-        descents, length = self._descents, len(state.hits)
+        descents, length = self._descents, len(state.known.hits)
         if length > descents.niches.capacity:
             raise CheckpointError(
                 f"the array 'hits' must have at most {descents.niches.capacity} entries, the optima kept, got {length}"
@@ -250,7 +250,7 @@ class MixtureSearch(Strategy):
         if phase in (PROBE, DUEL):
             points, tags = self._comparison(state, k, n, rng)
         elif phase == SCOUT:
-            known, scale = state.points[state.hits > 0], descents.niches.scale
+            known, scale = state.known.points[state.known.hits > 0], descents.niches.scale
             points = scouts(known, scale, self.bounds, lambda m: self._anywhere(state, k, m, rng), n, rng)
             z = component.local(search, points)
         else:
@@ -353,8 +353,8 @@ class MixtureSearch(Strategy):
             Point, value and weight of each.
         """
         descents = self._descents
-        known, others = np.flatnonzero(state.hits).tolist(), descents.unfinished(state)
-        weights = np.concatenate([state.hits[known], np.ones(len(others))])
+        known, others = np.flatnonzero(state.known.hits).tolist(), descents.unfinished(state)
+        weights = np.concatenate([state.known.hits[known], np.ones(len(others))])
         if len(weights) == 0:  # components that are not scouting; if all are, the one that had the best sample
             others = np.flatnonzero(state.phase != SCOUT).tolist() or [int(state.leader)]
             weights = self._weights[others]
@@ -364,9 +364,9 @@ class MixtureSearch(Strategy):
         points = np.where(valued[:, None], best.points, places.centres)
         values, shares = np.where(valued, best.values, np.nan), weights / weights.sum()
         listed = [Mode(*each) for each in zip(points, values.tolist(), shares.tolist(), strict=True)]
-        top = float(state.best_values[-1])
+        top = float(state.best.values[-1])
         if top < math.inf and not any(mode.value <= top for mode in listed):
-            listed.append(Mode(state.best_points[-1].copy(), top, 0.0))
+            listed.append(Mode(state.best.points[-1].copy(), top, 0.0))
         return sorted(listed, key=lambda mode: (math.isnan(mode.value), mode.value))
 
     def view(self, state: MixtureSearchState) -> StateView:
@@ -386,16 +386,16 @@ class MixtureSearch(Strategy):
         A full list means that there are more optima than anybody wants, and the search is for better ones only: then 5
         for each of the first slots, and 10 besides, are enough. Every one of these descents takes long.
         """
-        known = int((state.hits > 0).sum())
+        known = int((state.known.hits > 0).sum())
         if self._descents.niches.is_full(state.known):
             enough = 10 + 5 * max(self.count, min(known, self._first_length))
         else:
             enough = 20 + 20 * max(self.count, known)
             if ((state.phase != SCOUT) & (state.age >= self._descents.period)).any():
                 enough *= 2
-        if state.idle < enough:
+        if state.known.idle < enough:
             return {}
-        return {"modes": f"the last {int(state.idle)} descents ended at optima that were known"}
+        return {"modes": f"the last {int(state.known.idle)} descents ended at optima that were known"}
 
 
 def _ranked_among(order: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:

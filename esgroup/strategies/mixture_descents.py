@@ -109,22 +109,8 @@ class MixtureSearchState(NamedTuple):
     probes: Array  # (K,): how many probes it has begun
     credit: Array  # (K,): how many points a component has had less than its share
     leader: Array  # (): the component that had the best sample in the last generation
-    points: Array  # the known optima: the fields of KnownOptima
-    hits: Array
-    turn: Array
-    idle: Array
-    best_points: Array  # best evaluated points near each known optimum, near each component, and overall, in this order
-    best_values: Array
-
-    @property
-    def known(self) -> KnownOptima:
-        """The known optima: views of the arrays of this state."""
-        return KnownOptima(self.points, self.hits, self.turn, self.idle)
-
-    @property
-    def best(self) -> ValuedPoints:
-        """The best evaluated points: views of the arrays of this state."""
-        return ValuedPoints(self.best_points, self.best_values)
+    known: KnownOptima
+    best: ValuedPoints  # evaluated points: near each known optimum, near each component, and overall, in this order
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,24 +161,24 @@ class Descents:
         phase, age, probes, credit = np.zeros((4, count))
         target, rival = np.zeros((count, self.dim)), np.full(count, -1.0)
         known, best = self.niches.start(), ValuedPoints.unknown(self.niches.first + count + 1, self.dim)
-        return MixtureSearchState(searches, phase, age, target, rival, probes, credit, np.zeros(()), *known, *best)
+        return MixtureSearchState(searches, phase, age, target, rival, probes, credit, np.zeros(()), known, best)
 
     def with_room(self, state: MixtureSearchState) -> MixtureSearchState:
         """Return the state with a free slot for every component, as far as the list of optima may grow."""
-        slots = len(state.hits)
-        if slots == self.niches.capacity or (state.hits == 0).sum() >= len(self.components):
+        slots = len(state.known.hits)
+        if slots == self.niches.capacity or (state.known.hits == 0).sum() >= len(self.components):
             return state
         return self.resized(state, min(2 * slots + len(self.components), self.niches.capacity))
 
     def resized(self, state: MixtureSearchState, slots: int) -> MixtureSearchState:
         """Return the state with a list of so many slots; further ones are free."""
-        length, shared = len(state.hits), min(slots, len(state.hits))
-        known, best = np.zeros((slots, self.dim)), ValuedPoints.unknown(slots + len(self.components) + 1, self.dim)
-        hits = np.zeros(slots)
-        known[:shared], hits[:shared] = state.points[:shared], state.hits[:shared]
+        known, best = state.known, ValuedPoints.unknown(slots + len(self.components) + 1, self.dim)
+        length, points, hits = len(known.hits), np.zeros((slots, self.dim)), np.zeros(slots)
+        shared = min(slots, length)
+        points[:shared], hits[:shared] = known.points[:shared], known.hits[:shared]
         for new, old in zip(best, state.best, strict=True):
             new[:shared], new[slots:] = old[:shared], old[length:]
-        return state._replace(points=known, hits=hits, best_points=best.points, best_values=best.values)
+        return state._replace(known=known._replace(points=points, hits=hits), best=best)
 
     def search(self, state: MixtureSearchState, k: int) -> SearchState:
         """Return the state of component k as views, through which it can be changed."""
@@ -212,7 +198,7 @@ class Descents:
     def unfinished(self, state: MixtureSearchState) -> list[int]:
         """Return the components that are halfway to convergence, at optima that are not known yet."""
         found: list[int] = []
-        listed = list(state.points[state.hits > 0])
+        listed = list(state.known.points[state.known.hits > 0])
         for k in np.flatnonzero(state.phase != SCOUT).tolist():
             component, search, centre = self.components[k], self.search(state, k), self.centre(state, k)
             apart = max(self.niches.resolution, float((self.widths(state, k) / self.niches.scale).max()))
@@ -229,7 +215,7 @@ class Descents:
         own = [[self.centre(state, k), self.widths(state, k)] for k in components]
         centres, widths = np.reshape(own, (-1, 2, self.dim)).swapaxes(0, 1)
         near = np.broadcast_to(self.niches.resolution * self.niches.scale, (len(known), self.dim))
-        at = state.points[np.asarray(known, dtype=np.int64)]
+        at = state.known.points[np.asarray(known, dtype=np.int64)]
         return Neighbourhoods(np.vstack([at, centres]), np.vstack([near, widths]), self.niches.scale)
 
     def with_values(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
@@ -238,13 +224,13 @@ class Descents:
         Optima are added and components move: what was the best near one place may now be near another. A point that is
         near none is forgotten unless it is the best overall.
         """
-        evaluated, slots, count = state.best.and_more(points, values), len(state.hits), len(self.components)
-        best, known = ValuedPoints.unknown(slots + count + 1, self.dim), np.flatnonzero(state.hits).tolist()
+        evaluated, slots, count = state.best.and_more(points, values), len(state.known.hits), len(self.components)
+        best, known = ValuedPoints.unknown(slots + count + 1, self.dim), np.flatnonzero(state.known.hits).tolist()
         at_optima, at_components = self.neighbourhoods(state, known, []), self.neighbourhoods(state, [], range(count))
         best.points[known], best.values[known] = best_near(at_optima, evaluated)
         best.points[slots:-1], best.values[slots:-1] = best_near(at_components, evaluated)
         best.points[-1], best.values[-1] = evaluated.best()
-        return state._replace(best_points=best.points, best_values=best.values)
+        return state._replace(best=best)
 
     # ---- update -------------------------------------------------------------------------------------------------
 
@@ -254,7 +240,7 @@ class Descents:
         if state.phase[k] == PROBE:
             return segment(centre, state.target[k], n)
         rivals = self.niches.rivals(state.known, n - 1, k)
-        return np.vstack([state.points[rivals.astype(np.int64)], centre]), np.append(rivals, self.niches.capacity)
+        return np.vstack([state.known.points[rivals.astype(np.int64)], centre]), np.append(rivals, self.niches.capacity)
 
     def probe_numbers(self, state: MixtureSearchState) -> Array:
         """Return for each component the number of the probe that it waits for: k of K has k, k + K, k + 2 K, ..."""
@@ -295,7 +281,7 @@ class Descents:
         elif near is not None and near_gap < gap:
             self._start_probe(new, k, -1, near)
         elif slot >= 0:
-            self._start_probe(new, k, slot, new.points[slot])
+            self._start_probe(new, k, slot, new.known.points[slot])
         elif over:
             self._keep_optimum(new, k)
 
@@ -329,11 +315,11 @@ class Descents:
         worst, met = int(tags[-1]), len(np.unique(tags)) - 1
         if met == 0 or self.niches.capacity not in tags:
             return
-        new.turn[...] = (new.turn + met) % self.niches.capacity
+        new.known.turn[...] = (new.known.turn + met) % self.niches.capacity
         if worst < self.niches.capacity:
             self._keep_optimum(new, k, worst)
         else:
-            new.idle[...] += 1
+            new.known.idle[...] += 1
             self._start_scouting(new, k)
 
     def _keep_optimum(self, new: MixtureSearchState, k: int, slot: int | None = None) -> None:
@@ -377,4 +363,4 @@ class Descents:
         search.sigma[0] *= min(1.0, REACH * gap / float((component.stds0 / self.niches.scale).max()))
         new.phase[k] = SEARCH
         if slot >= 0:
-            self._start_probe(new, k, slot, new.points[slot])
+            self._start_probe(new, k, slot, new.known.points[slot])

@@ -61,7 +61,7 @@ def test_values_of_a_probe_may_come_generations_late_and_in_any_order(
     search.tell(probe[order], wells(probe[order]))  # half of a generation
     tell_others(search, 6)
     assert search.nit == 3 and list(search.state.phase) == [SCOUT, SEARCH]
-    assert search.state.hits[0] == 2  # the descent has ended at the known optimum
+    assert search.state.known.hits[0] == 2  # the descent has ended at the known optimum
 
 
 def test_points_with_the_numbers_of_a_probe_that_were_not_asked_for_are_none() -> None:
@@ -71,7 +71,7 @@ def test_points_with_the_numbers_of_a_probe_that_were_not_asked_for_are_none() -
     told = np.concatenate([probe, probe])  # a generation
     search.tell(told, wells(told))
     assert search.nit == 1 and list(search.state.phase) == [PROBE, SEARCH]
-    assert search.state.hits[0] == 1 and np.array_equal(search.state.credit, state.credit)
+    assert search.state.known.hits[0] == 1 and np.array_equal(search.state.credit, state.credit)
 
 
 def test_a_probe_that_is_told_twice_counts_once() -> None:
