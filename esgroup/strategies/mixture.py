@@ -5,7 +5,7 @@ not: the best one drives the others away. So each component is ranked among its 
 `Evolution`; what the components share is the list of known optima. Each component is in one of four phases, which say
 what its next samples are for:
 
-    SEARCH  samples of its Gaussian. When its standard deviations have fallen to `tolerance` of the first ones it has
+    SEARCH  samples of its Gaussian. When its standard deviations have fallen to `TOLERANCE` of the first ones it has
             converged: it is at a known optimum, or at a new one
     PROBE   at the start of a descent, every few generations, and before an optimum counts as new: points on the way to
             the nearest optimum or component. If none of them is worse than both ends (hill-valley test) and the other
@@ -50,6 +50,7 @@ from esgroup.strategies.mixture_descents import (
     PROBE,
     SCOUT,
     SEARCH,
+    TOLERANCE,
     UNASKED,
     Component,
     Descents,
@@ -75,8 +76,6 @@ class MixtureSearch(Strategy):
         Points in a generation, at least 4; by default 4 + floor(3 ln n) for each component.
     bounds : optional
         Bounds as in `Searcher`, but finite. Points that would leave them are mirrored.
-    tolerance : float
-        A descent ends when the standard deviations have fallen to this fraction of the first ones.
     most_modes : int, optional
         How many optima are kept, by default 500, or 16 + 4 K if that is more; of more, the worst are forgotten.
     options : SearchOptions
@@ -93,7 +92,6 @@ class MixtureSearch(Strategy):
     distribution: Mixture
     popsize_wanted: int | None = None
     bounds: Any = None
-    tolerance: float = 1e-6
     most_modes: int | None = None
     options: SearchOptions = _DEFAULTS
     whole: NDArray[np.bool_] | None = None
@@ -108,9 +106,6 @@ class MixtureSearch(Strategy):
         if self.bounds is not None:
             lower, upper, _ = parse_bounds(self.bounds, self.distribution.dim)
             object.__setattr__(self, "bounds", box_of("bounds", np.column_stack([lower, upper])))
-        object.__setattr__(self, "tolerance", checks.real_number("tolerance", self.tolerance, positive=True))
-        if self.tolerance >= 1:
-            raise ValueError(f"tolerance must be below 1, got {self.tolerance}")
 
     # ---- sizes --------------------------------------------------------------------------------------------------
 
@@ -154,8 +149,8 @@ class MixtureSearch(Strategy):
         broad = self._broad(components)
         capacity = max(500, self._first_length) if self.most_modes is None else self.most_modes
         # two descents to one optimum end within a few times the tolerance of each other: 100 times is safe
-        niches = Niches(capacity, min(self._first_length, capacity), broad[1], 100 * self.tolerance)
-        return Descents(components, niches, broad, self.tolerance, self.bounds, self.whole)
+        niches = Niches(capacity, min(self._first_length, capacity), broad[1], 100 * TOLERANCE)
+        return Descents(components, niches, broad, self.bounds, self.whole)
 
     @property
     def _first_length(self) -> int:

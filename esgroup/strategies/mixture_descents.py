@@ -36,6 +36,7 @@ from esgroup.strategies.vector import VectorSearch, is_decoded
 SEARCH, SCOUT, PROBE, DUEL = range(4)  # phases: see the module `mixture`
 UNASKED = -1.0  # the tag of points that were not asked for; those that a device marks as t have -1 - t
 NO_PROBE = -1.0  # the number of points that are not part of a probe
+TOLERANCE = 1e-6  # of the first standard deviations: a descent ends when they have fallen to it
 # Of the distance to the nearest known optimum: the first standard deviations of a descent. On Vincent's function in
 # three dimensions, 200,000 evaluations found 204 of 216 optima with 0.2 and 185 with 0.3 (36 components, one seed).
 REACH = 0.2
@@ -120,7 +121,6 @@ class Descents:
     components: list[Component]
     niches: Niches
     broad: tuple[Array, Array]  # mean and standard deviations of the distribution that scouts are drawn from
-    tolerance: float
     box: Array | None
     whole: NDArray[np.bool_] | None = None  # which variables are rounded before a point is evaluated
 
@@ -203,7 +203,7 @@ class Descents:
             component, search, centre = self.components[k], self.search(state, k), self.centre(state, k)
             apart = max(self.niches.resolution, float((self.widths(state, k) / self.niches.scale).max()))
             near = self.niches.nearest(np.array(listed), centre)[1] <= apart
-            if component.shrinkage(search) <= math.sqrt(self.tolerance) and not near:
+            if component.shrinkage(search) <= math.sqrt(TOLERANCE) and not near:
                 found.append(k)
                 listed.append(centre)
         return found
@@ -264,7 +264,7 @@ class Descents:
 
     def _is_over(self, state: MixtureSearchState, k: int) -> bool:
         component, search, age = self.components[k], self.search(state, k), float(state.age[k])
-        if component.shrinkage(search) <= self.tolerance or age >= self.longest:
+        if component.shrinkage(search) <= TOLERANCE or age >= self.longest:
             return True
         return age % self.period == 0 and component.evolution.condition(search) > CONDITION
 

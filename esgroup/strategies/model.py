@@ -194,12 +194,9 @@ class ModelSearch(Strategy):
     def checked(self, state: ModelState) -> ModelState:
         states.same_shapes(state, self.start(), besides=("plain",))
         self.plain.checked(state.plain)
-        for name, kept in state._asdict().items():
-            if name not in ("numbers", "outcomes", "other_values"):
-                states.all_finite(kept, name)
-        numbers = Numbers(*state.numbers.tolist())
-        if not np.isfinite(np.array(numbers._replace(record=0.0))).all():  # there may be no best value near the mean
-            raise ValueError("numbers must be finite")
+        # evaluations may have failed, and there may be no best value near the mean
+        numbers, values = np.array(Numbers(*state.numbers.tolist())._replace(record=0.0)), np.empty(0)
+        states.all_finite(state._replace(numbers=numbers, outcomes=values, other_values=values))
         return state
 
     def relocated(self, to: Relocation) -> ModelSearch | None:

@@ -753,8 +753,6 @@ def test_a_minimum_at_the_bound_of_the_box_is_found() -> None:
     ({"bounds": [(0.0, 1.0), (1.0, 0.0)]}, r"bounds .*lower <= upper.* \(1.0, 0.0\).* coordinate 1"),
     ({"bounds": [(0.0, 1.0), (1.0, 1.0)]}, r"bounds .*lower < upper.* \(1.0, 1.0\).* coordinate 1"),
     ({"bounds": (0.0, None)}, r"bounds .*finite.* inf at index \(0, 1\)"),
-    ({"tolerance": 0.0}, "tolerance .*positive.* 0.0$"),
-    ({"tolerance": 1.0}, "tolerance .*below 1.* 1.0$"),
 ])  # fmt: skip
 def test_bad_options_are_refused_with_their_name_and_value(options: dict, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
