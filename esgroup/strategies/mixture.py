@@ -309,7 +309,8 @@ class MixtureSearch(Strategy):
         new.credit[:] += self._weights * counts.sum() - counts
         for k in np.unique(labels).tolist():
             own = labels == k
-            self._descents.advance(new, k, tags[own], local[own, 3:], _ranked_among(order, own))
+            places = np.cumsum(own) - 1  # among its own points
+            self._descents.advance(new, k, tags[own], local[own, 3:], places[order[own[order]]])
         return new
 
     def _awaited(self, state: MixtureSearchState, local: Array) -> tuple[NDArray[np.int64], Array]:
@@ -391,13 +392,6 @@ class MixtureSearch(Strategy):
         if state.known.idle < enough:
             return {}
         return {"modes": f"the last {int(state.known.idle)} descents ended at optima that were known"}
-
-
-def _ranked_among(order: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the order of the chosen points among themselves, as indices into these."""
-    places = np.cumsum(chosen) - 1
-    ranked: NDArray[np.int64] = places[order[chosen[order]]]
-    return ranked
 
 
 def _spread(n: int, weights: Array, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -224,7 +224,8 @@ class Descents:
         Optima are added and components move: what was the best near one place may now be near another. A point that is
         near none is forgotten unless it is the best overall.
         """
-        evaluated, slots, count = state.best.and_more(points, values), len(state.known.hits), len(self.components)
+        evaluated = ValuedPoints(np.vstack([state.best.points, points]), np.append(state.best.values, values))
+        slots, count = len(state.known.hits), len(self.components)
         best, known = ValuedPoints.unknown(slots + count + 1, self.dim), np.flatnonzero(state.known.hits).tolist()
         at_optima, at_components = self.neighbourhoods(state, known, []), self.neighbourhoods(state, [], range(count))
         best.points[known], best.values[known] = best_near(at_optima, evaluated)
@@ -239,8 +240,9 @@ class Descents:
         centre = self.centre(state, k)
         if state.phase[k] == PROBE:
             return segment(centre, state.target[k], n)
-        rivals = self.niches.rivals(state.known, n - 1, k)
-        return np.vstack([state.known.points[rivals.astype(np.int64)], centre]), np.append(rivals, self.niches.capacity)
+        capacity = self.niches.capacity
+        rivals = (state.known.turn + k * (n - 1) + np.arange(n - 1)) % capacity  # all slots get their turn
+        return np.vstack([state.known.points[rivals.astype(np.int64)], centre]), np.append(rivals, capacity)
 
     def probe_numbers(self, state: MixtureSearchState) -> Array:
         """Return for each component the number of the probe that it waits for: k of K has k, k + K, k + 2 K, ..."""
@@ -275,22 +277,21 @@ class Descents:
             return
         centre = self.centre(new, k)
         slot, gap = self.niches.nearest_known(new.known, centre)
-        near, near_gap = (None, math.inf) if over else self._nearest_component(new, k, centre)
+        near, near_gap = (centre, math.inf) if over else self._nearest_component(new, k, centre)
         if over and gap <= self.niches.resolution:
             self._end_descent(new, k, slot)
-        elif near is not None and near_gap < gap:
+        elif near_gap < gap:
             self._start_probe(new, k, -1, near)
         elif slot >= 0:
             self._start_probe(new, k, slot, new.known.points[slot])
         elif over:
             self._keep_optimum(new, k)
 
-    def _nearest_component(self, state: MixtureSearchState, k: int, centre: Array) -> tuple[Array | None, float]:
+    def _nearest_component(self, state: MixtureSearchState, k: int, centre: Array) -> tuple[Array, float]:
+        """The nearest other component that is not scouting and its distance; its own centre, infinite, without one."""
         others = [self.centre(state, j) for j in np.flatnonzero(state.phase != SCOUT).tolist() if j != k]
-        if not others:
-            return None, math.inf
         i, gap = self.niches.nearest(np.array(others), centre)
-        return others[i], gap
+        return (others[i] if others else centre), gap
 
     def _start_probe(self, new: MixtureSearchState, k: int, rival: int, target: Array) -> None:
         new.phase[k], new.rival[k], new.target[k] = PROBE, rival, target

@@ -36,7 +36,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.product import Product
 from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
-from esgroup.domains.base import Arrays
+from esgroup.domains.base import Arrays, Place
 from esgroup.strategies import rates
 from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits, relative_spread
 from esgroup.strategies.recombination import Constants, Cumulative
@@ -142,15 +142,11 @@ class UnivariateSearch(Strategy):
 
         Families that cannot concentrate begin with their own widths, and at no place.
         """
-        if to.place is not None:
-            found = self._at(*to.place) if self._sharp.all() else None
-        elif to.rng is not None:
+        place = to.place if self._sharp.all() else None
+        if to.place is None and to.rng is not None:
             state = self.start()
-            stds = self.stds(state) * to.sigma_factor
-            found = self._at(self.sample(state, 1, to.rng).points[0], stds)
-        else:
-            found = None
-        return None if found is None else replace(found, popsize_wanted=to.popsize)
+            place = Place(self.sample(state, 1, to.rng).points[0], self.stds(state) * to.sigma_factor)
+        return None if place is None else replace(self._at(*place), popsize_wanted=to.popsize)
 
     def _at(self, means: Array, stds: Array) -> UnivariateSearch:
         """The same families about other means, with other standard deviations, where they can concentrate.
