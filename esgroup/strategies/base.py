@@ -19,6 +19,7 @@ from esgroup.files import states
 from esgroup.strategies.coordinates import Coordinates
 
 Indices = NDArray[np.int64]
+Looking = Callable[[Any, Array], dict[str, str]]  # state and first `spread` to reasons to stop by name, none to go on
 
 CONDITION = 1e14  # of A A^T at which a search ends: the CMA-ES tutorial's ConditionCov
 TOL_X = 1e-12  # of the first standard deviations: the tutorial's TolX
@@ -72,7 +73,7 @@ class Criterion(NamedTuple):
 
     name: str
     every: int  # generations between two looks, after which the answer stands until the next; 0: always look
-    look: Callable[[Any, Array], dict[str, str]]  # state and first `spread` to reasons by name, none to go on
+    look: Looking
     # Relative size of the distribution at which the reason `stopping.values.NARROW` waits as long as values get better
     # (`still_improving`); then it is "tolx".
     waits_at: float = 0.0

@@ -12,7 +12,6 @@ them has besides which numbers are active. What else a domain says becomes sampl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -29,6 +28,7 @@ from esgroup.strategies.base import (
     PLATEAU,
     Drawn,
     Indices,
+    Looking,
     Relocation,
     StateView,
     Strategy,
@@ -259,9 +259,7 @@ class Within(Strategy):
             found["modes"] = [one._replace(point=self.within.decode(one.point[None])[0]) for one in modes]
         return found | {"sigma": view.sigma()} if isinstance(self.within, Shaped) else found
 
-    def _reasons(
-        self, look: Callable[[Any, Array], dict[str, str]], state: Any, first: Array
-    ) -> dict[str, str]:
+    def _reasons(self, look: Looking, state: Any, first: Array) -> dict[str, str]:
         return look(state, self._compared(state, first))
 
 

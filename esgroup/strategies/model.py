@@ -23,10 +23,8 @@ with its point, and the id by which it knows a point of the present generation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -40,6 +38,7 @@ from esgroup.options import SearchOptions
 from esgroup.strategies.base import (
     Drawn,
     Indices,
+    Looking,
     Relocation,
     StateView,
     Strategy,
@@ -277,9 +276,7 @@ class ModelSearch(Strategy):
         generations, batch = int(numbers.generation - numbers.skipped), max(1, int(numbers.batch))
         return self.plain.view(state.plain)._replace(fields=dict, age=math.nan, generations=generations, batch=batch)
 
-    def _reasons(
-        self, look: Callable[[Any, Array], dict[str, str]], state: ModelState, first: Array
-    ) -> dict[str, str]:
+    def _reasons(self, look: Looking, state: ModelState, first: Array) -> dict[str, str]:
         return look(state.plain, first)
 
 

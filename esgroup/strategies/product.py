@@ -6,7 +6,6 @@ numbers, z, and the categories, `UNKNOWN` where a category says nothing about th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from esgroup.strategies.base import (
     Criterion,
     Drawn,
     Indices,
+    Looking,
     Relocation,
     StateView,
     Strategy,
@@ -71,13 +71,15 @@ class ProductSearch(Strategy):
 
     @cached_property
     def traits(self) -> Traits:
+        # where none of the numbers becomes narrow at an optimum, the choices say when to end
+        of_numbers = watching(self.numbers.criteria, self._number_reasons)
         return replace(
             self.numbers.traits,
             size=self.numbers.size + self.choices.size,
             about=(about := f"{self.numbers.about}, {self.choices.about}"),
             structure=about,
             domain=Arrays((self._width + self.choices.shape[0],)),
-            criteria=self._criteria,
+            criteria=(*of_numbers, Criterion("choices", 0, self._choice_reasons)),
         )
 
     # ---- states -------------------------------------------------------------------------------------------------
@@ -181,15 +183,7 @@ class ProductSearch(Strategy):
 
     # ---- when to stop -------------------------------------------------------------------------------------------
 
-    @property
-    def _criteria(self) -> tuple[Criterion, ...]:
-        """Those of the numbers, and where none becomes narrow at an optimum, those of the choices."""
-        of_numbers = watching(self.numbers.criteria, self._number_reasons)
-        return (*of_numbers, Criterion("choices", 0, self._choice_reasons))
-
-    def _number_reasons(
-        self, look: Callable[[Any, Array], dict[str, str]], state: ProductState, first: Array
-    ) -> dict[str, str]:
+    def _number_reasons(self, look: Looking, state: ProductState, first: Array) -> dict[str, str]:
         return look(state.numbers, first) if np.isfinite(first).any() else {}
 
     def _choice_reasons(self, state: ProductState, first: Array) -> dict[str, str]:
