@@ -350,8 +350,3 @@ def to_search(strategy: Strategy, state: Any, points: Array) -> Array:
         points = strategy.within.encode(points, strategy.inner.mean(state))
         strategy = strategy.inner
     return points
-
-
-def to_points(strategy: Strategy, y: Array) -> Array:
-    """Return what the innermost strategy searches as points."""
-    return strategy.within.decode(to_points(strategy.inner, y)) if isinstance(strategy, Within) else y
