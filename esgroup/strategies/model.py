@@ -118,6 +118,7 @@ class ModelSearch(Strategy):
             in_parts=True,
             every_value=True,
             knows_inner=False,
+            keeps_coordinates=False,
             may_adapt=False,
         )
 
