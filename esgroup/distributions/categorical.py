@@ -118,12 +118,16 @@ class Categorical(Distribution):
         """Add up numbers of categories for each choice, along the last axis."""
         return np.add.reduceat(per_category, self.offsets, axis=-1)
 
+    def check_points(self, name: str, points: Any) -> Array:
+        """Check that all numbers are places of categories; `name` is that of the argument, for the message."""
+        given = checks.real_array(name, points, (None, self.dim))
+        if ((given != np.rint(given)) | (given < 0) | (given >= self.sizes)).any():
+            raise ValueError(f"{name} must be places of categories, from 0 to {self.sizes - 1}, got {points!r}")
+        return given
+
     def places(self, points: Any) -> Indices:
         """Return which of all categories the points (n, dim) have; ValueError if there is no such category."""
-        given = checks.real_array("points", points, (None, self.dim))
-        if ((given != np.rint(given)) | (given < 0) | (given >= self.sizes)).any():
-            raise ValueError(f"points must be places of categories, from 0 to {self.sizes - 1}, got {points!r}")
-        return given.astype(np.int64) + self.offsets
+        return self.check_points("points", points).astype(np.int64) + self.offsets
 
     # ---- samples and densities ----------------------------------------------------------------------------------
 

@@ -12,8 +12,7 @@ from esgroup.groups import Full
 from esgroup.options import Model, SearchOptions
 from esgroup.strategies.base import Strategy
 from esgroup.strategies.in_domain import innermost
-from esgroup.strategies.model import ModelSearch, real_variables, refuse_without_model, vectors
-from esgroup.strategies.model_state import all_real
+from esgroup.strategies.model import ModelSearch, all_real, real_variables, refuse_without_model, vectors
 from esgroup.strategies.vector import VectorSearch
 
 # Evaluations for each coordinate that count as few. On the ten bbob functions of the README's table, with up to 20

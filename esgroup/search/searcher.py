@@ -444,7 +444,7 @@ class Searcher(VisibleSearch):
         elif strategy.traits.every_value:
             self._tell_values(points, new, ids)
         ledger.end_generation(ranked, local.shape[1])
-        if strategy.traits.hands_over and (successor := strategy.successor(self.state)) is not None:
+        if (successor := strategy.successor(self.state)) is not None:
             self._hand_over(*successor)
 
     def _hand_over(self, strategy: Strategy, state: Any) -> None:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from esgroup.files import states
 from esgroup.strategies.coordinates import Coordinates
 
 Indices = NDArray[np.int64]
+Looking = Callable[[Any, Array], dict[str, str]]  # state and first `spread` to reasons to stop by name, none to go on
 
 CONDITION = 1e14  # of A A^T at which a search ends: the CMA-ES tutorial's ConditionCov
 TOL_X = 1e-12  # of the first standard deviations: the tutorial's TolX
@@ -71,7 +73,7 @@ class Criterion(NamedTuple):
 
     name: str
     every: int  # generations between two looks, after which the answer stands until the next; 0: always look
-    look: Callable[[Any, Array], dict[str, str]]  # state and first `spread` to reasons by name, none to go on
+    look: Looking
     # Relative size of the distribution at which the reason `stopping.values.NARROW` waits as long as values get better
     # (`still_improving`); then it is "tolx".
     waits_at: float = 0.0
@@ -98,20 +100,15 @@ class Traits:
     every_value: bool = False  #: whether `update` is told every value at once, and not only complete generations
     recalls: bool = False  #: whether `Told.record` is of use
     knows_inner: bool = False  #: whether points with the tag INNER have middle ranks in the update
-    hands_over: bool = True  #: whether `successor` is asked after every generation
     keeps_coordinates: bool = False  #: whether local coordinates of points remain what they are with a successor
     may_adapt: bool = False  #: whether noise="adapt" exists and was not chosen: what a noisy search is advised to
     #: What it is, in words for an error, if points must be ranked by their values and not by the scores of constraints.
     needs_values: str = ""
 
     def __post_init__(self) -> None:
-        filled = {
-            "domain": self.domain or Arrays((self.size,)),
-            "structure": self.about if self.structure is None else self.structure,
-            "least_batch": self.least_batch or self.popsize,
-        }
-        for name, value in filled.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "domain", self.domain or Arrays((self.size,)))
+        object.__setattr__(self, "structure", self.about if self.structure is None else self.structure)
+        object.__setattr__(self, "least_batch", self.least_batch or self.popsize)
 
 
 class StateView(NamedTuple):
@@ -217,7 +214,10 @@ class Strategy(ABC):
         return state
 
     def successor(self, state: Any) -> tuple[Strategy, Any] | None:
-        """Return the strategy to continue with, over the same points, and its state; None to stay with this one."""
+        """Return the strategy to continue with, over the same points, and its state; None to stay with this one.
+
+        It is asked after every generation.
+        """
         return None
 
     def relocated(self, to: Relocation) -> Strategy | None:
@@ -241,52 +241,28 @@ class Strategy(ABC):
 
     # ---- by other names -----------------------------------------------------------------------------------------
 
-    @cached_property
-    def size(self) -> int:
-        """How many numbers are searched."""
-        return self.traits.size
-
-    @cached_property
-    def popsize(self) -> int:
-        """Values in a generation."""
-        return self.traits.popsize
-
-    @cached_property
-    def about(self) -> str:
-        """The distribution and its structure in a few words."""
-        return self.traits.about
-
-    @cached_property
-    def domain(self) -> Domain:
-        """What a point is."""
-        return self.traits.domain
+    # what never changes, computed once
+    size: cached_property[int] = cached_property(attrgetter("traits.size"))
+    popsize: cached_property[int] = cached_property(attrgetter("traits.popsize"))
+    about: cached_property[str] = cached_property(attrgetter("traits.about"))
+    domain: cached_property[Domain] = cached_property(attrgetter("traits.domain"))
+    shape: cached_property[tuple[int, ...]] = cached_property(attrgetter("domain.shape"))
 
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
         """Reasons to stop beside limits and values."""
         given = self.traits.criteria
-        return (spread_criterion(self),) if given is None else given
+        return (Criterion("spread", 0, self._spread_reasons),) if given is None else given
 
-    @cached_property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
-        shape: tuple[int, ...] = self.domain.shape
-        return shape
+    def _spread_reasons(self, state: Any, first: Array) -> dict[str, str]:
+        """Whether the distribution is a point, or beyond all bounds."""
+        return relative_spread(self.view(state).spread() / first)
 
 
 def watching(criteria: tuple[Criterion, ...], look: Callable[..., dict[str, str]]) -> tuple[Criterion, ...]:
     """Return criteria at which `look` looks in place of them, with the look of each as its first argument."""
     # no local function, which could not be pickled
     return tuple(one._replace(look=partial(look, one.look)) for one in criteria)
-
-
-def spread_criterion(strategy: Strategy) -> Criterion:
-    """Whether the distribution is a point, or beyond all bounds."""
-    return Criterion("spread", 0, partial(_spread_reasons, strategy))
-
-
-def _spread_reasons(strategy: Strategy, state: Any, first: Array) -> dict[str, str]:
-    return relative_spread(strategy.view(state).spread() / first)
 
 
 def on_plateau(ranked: list[float], strategy: Strategy, state: Any, first: Array) -> bool:

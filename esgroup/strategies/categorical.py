@@ -101,15 +101,9 @@ class CategoricalSearch(Strategy):
             # 4 + floor(3 ln m) for m choices, at least 6
             popsize=self.popsize_wanted or max(6, 4 + int(3 * math.log(dim))),
             about=f"{dim} choice{'s' * (dim > 1)}",
-            domain=Arrays((dim,), self._check),
+            domain=Arrays((dim,), self.distribution.check_points),
             criteria=(Criterion("own", 0, self.settled),),
         )
-
-    def _check(self, name: str, points: Array) -> None:
-        try:
-            self.distribution.places(points)
-        except ValueError as error:
-            raise ValueError(str(error).replace("points", name, 1)) from None
 
     @cached_property
     def floor(self) -> Array:
@@ -269,7 +263,6 @@ class Categories(Coordinates):
 
 def _weights(n: int) -> Array:
     """Logarithmic weights by rank: the better half with sum 1, the worse half with sum -NEGATIVE."""
-    ranks = rates.log_ranks(n)
-    better, worse = np.maximum(ranks, 0.0), np.minimum(ranks, 0.0)
-    weights: Array = better / better.sum() + NEGATIVE * worse / max(1e-300, -worse.sum())
+    better, worse = rates.halves(n)
+    weights: Array = better + NEGATIVE * worse
     return weights

@@ -7,6 +7,7 @@ and `at_reals`, which are the same where all that is searched is real.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -91,3 +92,40 @@ class Coordinates:
 
     def _middle(self) -> tuple[Array, Array]:
         return self.strategy.mean(self.state).flatten(), self.strategy.stds(self.state).ravel()
+
+
+@dataclass(frozen=True)
+class Through(Coordinates):
+    """Those of another search, which this one has inside.
+
+    Parameters
+    ----------
+    strategy, state
+        As in `Coordinates`.
+    inner : Coordinates
+        Those of the other search.
+    into, back : callable
+        From points to those of the other search, and from these to points, several at once.
+    """
+
+    inner: Coordinates
+    into: Callable[[Array], Array]
+    back: Callable[[Array], Array]
+
+    def of(self, points: Array) -> tuple[Array, Array]:
+        return self.inner.of(self.into(points))
+
+    def at(self, z: Array) -> Array | None:
+        return self._back(self.inner.at(z))
+
+    def of_reals(self, points: Array) -> Array:
+        return self.inner.of_reals(self.into(points))
+
+    def at_reals(self, z: Array) -> Array | None:
+        return self._back(self.inner.at_reals(z))
+
+    def change(self, new: Any) -> tuple[Array, Array]:
+        return self.inner.change(new)
+
+    def _back(self, point: Array | None) -> Array | None:
+        return None if point is None else self.back(point[None])[0]

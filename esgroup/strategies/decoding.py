@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.kernels import decoding as kernels
+
+if TYPE_CHECKING:
+    from esgroup.strategies.evolution import Generation, SearchState
 
 # up to this dimension loops find the root of a matrix faster than LAPACK its eigenvalues: a whole generation takes 4 us
 # at n = 2 with 6 values (87 without the loop), 10 at 5 with 64 (99), 18 at 10 with 64 (114), 37 at 16 with 100 (228)
@@ -77,45 +81,27 @@ class Decoding:
         fisher *= np.sqrt((fisher.mean() if self.by_mean else fisher.max()) / 2.0)
 
     def move(
-        self,
-        group: Group,
-        root: Array,
-        inverse: Array,
-        z: Array,
-        y: Array,
-        weights: Array,
-        shift: float,
-        fisher: Array,
-        trend: Array,
-        scale: Array,
-        step: DecodingStep,
+        self, group: Group, state: SearchState, generation: Generation, shift: float, step: DecodingStep
     ) -> None:
         """Replace D, A and the carried A^-1 by those of the next generation, in place."""
+        root, inverse, z, y, weights = state.root, state.inverse, generation.z, generation.y, generation.weights
         if self.is_prompt(group):
-            self.refresh(group, root, inverse, fisher)
-        v = self.move_scale(group, root, inverse, z, y, weights, fisher, trend, scale, step)
+            self.refresh(group, root, inverse, state.fisher)
+        v = self.move_scale(group, state, generation, step)
         if v is not None and group.carries_inverse:
             group._step_with_inverse(root, inverse, z, y, v, weights, shift)
         else:
             group._product_h_samples(root, z, weights, shift, y, root)
 
     def move_scale(
-        self,
-        group: Group,
-        root: Array,
-        inverse: Array,
-        z: Array,
-        y: Array,
-        weights: Array,
-        fisher: Array,
-        trend: Array,
-        scale: Array,
-        step: DecodingStep,
+        self, group: Group, state: SearchState, generation: Generation, step: DecodingStep
     ) -> Array | None:
         """Replace D by that of the next generation; return the rows A^-T z_i, None if A is numerically singular."""
+        z = generation.z
         try:
-            v = group._apply_transposed(inverse, z) if group.carries_inverse else group._solve_transposed(root, z)
+            carried = group.carries_inverse
+            v = group._apply_transposed(state.inverse, z) if carried else group._solve_transposed(state.root, z)
         except SingularElementError:  # the next refresh repairs A
             return None
-        kernels.decode(v, y, weights, fisher, *step, trend, scale)
+        kernels.decode(v, generation.y, generation.weights, state.fisher, *step, state.trend, state.scale)
         return v

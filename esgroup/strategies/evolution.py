@@ -37,7 +37,7 @@ from esgroup.strategies.decoding import Decoding, DecodingStep
 from esgroup.strategies.integers import Widening
 from esgroup.strategies.recombination import Constants, Cumulative, Recombination
 from esgroup.strategies.sampling import Sampling
-from esgroup.strategies.step_size import CumulativeStepSize, StepSize
+from esgroup.strategies.step_size import CumulativeStepSize, Moved, StepSize
 
 _RENEWAL = 1000  # generations
 _TOO_FAR = "the points told must be within 1e50 standard deviations of the mean"
@@ -272,18 +272,17 @@ class Evolution:
         constants = self.constants(len(order))
         shift, damped, clip, _ = self._evolve(state, generation, order, tags, constants, 1.0, 1.0)
         z, y, _, weights, *_ = generation
-        root, inverse, fisher, trend, scale = state.root, state.inverse, state.fisher, state.trend, state.scale
         own = _decoding_step(constants, damped, clip, 1.0)
         if constants.flows:
             if self.decoding is not None:
                 if self.decoding.is_prompt(self.group):
-                    self.decoding.refresh(self.group, root, inverse, fisher)
-                self.decoding.move_scale(self.group, root, inverse, z, y, weights, fisher, trend, scale, own)
+                    self.decoding.refresh(self.group, state.root, state.inverse, state.fisher)
+                self.decoding.move_scale(self.group, state, generation, own)
             self._move_by(state, self.group._flow(z, weights, shift))
         elif self.decoding is not None:
-            self.decoding.move(self.group, root, inverse, z, y, weights, shift, fisher, trend, scale, own)
+            self.decoding.move(self.group, state, generation, shift, own)
         else:
-            self.group._product_h_samples(root, z, weights, shift, y, root)
+            self.group._product_h_samples(state.root, z, weights, shift, y, state.root)
         self._refresh_if_due(state)
 
     def _at_once(self, n: int) -> tuple[bool, Array] | None:
@@ -349,7 +348,7 @@ class Evolution:
         if clip == 0.0:
             raise ValueError(_TOO_FAR)
         moved = None if before is None else state.mean - before
-        log_step = self.step_size.log_step(constants, length, order, tags, moved, memory)
+        log_step = self.step_size.log_step(Moved(constants, length, order, tags, moved, memory))
         state.sigma[0] = sigma = sigma * math.exp(rate_root * log_step)
         if not 1e-60 < sigma < 1e60:  # past all reasons to stop
             self.limit_steps(state, *_STEPS)
@@ -400,8 +399,7 @@ class Evolution:
             own, root, inverse = _decoding_step(constants, damped, clip, rate_root), state.root, state.inverse
             if self.decoding.is_prompt(group):
                 self.decoding.refresh(group, root, inverse, state.fisher)
-            fisher, trend = state.fisher, state.trend
-            v = self.decoding.move_scale(group, root, inverse, z, y, weights, fisher, trend, state.scale, own)
+            v = self.decoding.move_scale(group, state, generation, own)
             if v is not None and group.carries_inverse:
                 group._step_with_inverse(root, inverse, z, y, v, rate_root * weights, rate_root * shift)
         if self.decoding is None or not group.carries_inverse:

@@ -12,9 +12,8 @@ them has besides which numbers are active. What else a domain says becomes sampl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from esgroup.strategies.base import (
     PLATEAU,
     Drawn,
     Indices,
+    Looking,
     Relocation,
     StateView,
     Strategy,
@@ -36,7 +36,7 @@ from esgroup.strategies.base import (
     Traits,
     watching,
 )
-from esgroup.strategies.coordinates import Coordinates
+from esgroup.strategies.coordinates import Coordinates, Through
 
 # A point on the bounds comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3,
 # 4, 5 generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a
@@ -75,10 +75,7 @@ class Within(Strategy):
 
     @cached_property
     def traits(self) -> Traits:
-        criteria = self.inner.criteria
-        if self.within.has_idle:
-            criteria = watching(criteria, self._reasons)
-        return replace(self.inner.traits, domain=self.within, criteria=criteria)
+        return replace(self.inner.traits, domain=self.within, criteria=watching(self.inner.criteria, self._reasons))
 
     # ---- states -------------------------------------------------------------------------------------------------
 
@@ -123,21 +120,18 @@ class Within(Strategy):
         turned
             Whether an angle may be moved by a turn.
         """
-        limits = self._limits_at(state)
+        limits = self.within.limits_at(self.inner.mean(state), self.popsize) if self.within.has_limits_at else None
         if limits is None:
             return state
         return self.inner.limited(state, limits if turned else limits._replace(mean=None))
-
-    def _limits_at(self, state: Any) -> Limits | None:
-        return self.within.limits_at(self.inner.mean(state), self.popsize) if self.within.has_limits_at else None
 
     # ---- points -------------------------------------------------------------------------------------------------
 
     def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
         drawn = self.inner.sample(state, n, rng, None if out is None or out.memo is None else out)
-        if self._has_mirrors and drawn.tags is None and not drawn.paired:
+        if drawn.tags is None and not drawn.paired:
             drawn = self._drawn_again(state, drawn, rng)
-        if n >= self.popsize and self._tries_every < math.inf and self._is_due(state):
+        if n >= self.popsize and (self.inner.view(state).age + 1) % self._tries_every == 0:
             drawn = self._with_tried(state, drawn)
         points = self.within.decode(drawn.points)
         if self.within.is_conditional:
@@ -145,7 +139,7 @@ class Within(Strategy):
         return drawn._replace(points=points)
 
     def _drawn_again(self, state: Any, drawn: Drawn, rng: np.random.Generator) -> Drawn:
-        """Draw samples that are behind a mirror again."""
+        """Draw samples that are behind a mirror again, if there are mirrors."""
         mean = self.inner.mean(state)
         behind = self.within.behind(drawn.points, mean)
         if behind is None or not 0 < behind.mean() <= _AGAIN_SHARE:
@@ -163,18 +157,11 @@ class Within(Strategy):
         return drawn._replace(memo=None)
 
     @cached_property
-    def _has_mirrors(self) -> bool:
-        return type(self.within).behind is not Domain.behind
-
-    @cached_property
     def _tries_every(self) -> float:
         """Generations from one point on the bounds to the next; less than four samples cannot spare one."""
         if self.popsize < 4 or type(self.within).tried is Domain.tried:
             return math.inf
         return min(_BOUNDS_EVERY, math.ceil(_BOUNDS_SHARE / self.popsize))
-
-    def _is_due(self, state: Any) -> bool:
-        return (self.inner.view(state).age + 1) % self._tries_every == 0
 
     def _with_tried(self, state: Any, drawn: Drawn) -> Drawn:
         """Put a point that samples do not reach in place of one of them.
@@ -208,7 +195,8 @@ class Within(Strategy):
         return np.ascontiguousarray(local[:, :own]), local[:, own:]
 
     def coordinates(self, state: Any) -> Coordinates:
-        return Inside(self, state)
+        into = partial(self._encoded, state)
+        return Through(self, state, self.inner.coordinates(state), into, self.within.decode)
 
     # ---- values -------------------------------------------------------------------------------------------------
 
@@ -232,9 +220,11 @@ class Within(Strategy):
         """Whether the values of a plateau are equal because most samples are rounded to one point, as in a corner.
 
         Wider steps would keep a search that has found its corner from ending. Among integers they are right: there they
-        are the way to other points.
+        are the way to other points. It is not known where local coordinates are something else than z.
         """
         best = told.local[told.order[: int(PLATEAU * len(told.order)) + 1]]
+        if best.shape[1] != self.inner.size:
+            return False
         inner = self.inner.coordinates(state)
         y = [inner.at(z) for z in best]
         if any(one is None for one in y):
@@ -269,39 +259,8 @@ class Within(Strategy):
             found["modes"] = [one._replace(point=self.within.decode(one.point[None])[0]) for one in modes]
         return found | {"sigma": view.sigma()} if isinstance(self.within, Shaped) else found
 
-    def _reasons(
-        self, look: Callable[[Any, Array], dict[str, str]], state: Any, first: Array
-    ) -> dict[str, str]:
+    def _reasons(self, look: Looking, state: Any, first: Array) -> dict[str, str]:
         return look(state, self._compared(state, first))
-
-
-@dataclass(frozen=True)
-class Inside(Coordinates):
-    """Those of the search inside a domain, for points of the domain."""
-
-    strategy: Within
-
-    @cached_property
-    def _inner(self) -> Coordinates:
-        return self.strategy.inner.coordinates(self.state)
-
-    def of(self, points: Array) -> tuple[Array, Array]:
-        return self._inner.of(self.strategy._encoded(self.state, points))
-
-    def at(self, z: Array) -> Array | None:
-        return self._decoded(self._inner.at(z))
-
-    def of_reals(self, points: Array) -> Array:
-        return self._inner.of_reals(self.strategy._encoded(self.state, points))
-
-    def at_reals(self, z: Array) -> Array | None:
-        return self._decoded(self._inner.at_reals(z))
-
-    def change(self, new: Any) -> tuple[Array, Array]:
-        return self._inner.change(new)
-
-    def _decoded(self, y: Array | None) -> Array | None:
-        return None if y is None else self.strategy.within.decode(y[None])[0]
 
 
 # ---- any strategy, from anywhere ----------------------------------------------------------------------------------
@@ -356,8 +315,7 @@ def elsewhere(strategy: Strategy, popsize: int, sigma_factor: float, rng: np.ran
     state.
     """
     found = strategy.relocated(Relocation(popsize, sigma_factor=sigma_factor, rng=rng))
-    domain = strategy.domain
-    if found is not None or type(domain) is not Arrays or len(domain.shape) != 1 or domain.rule is not None:
+    if found is not None or not _is_unlimited(strategy):
         return found
     state = strategy.start()
     mean, stds = strategy.mean(state), strategy.stds(state)
@@ -370,9 +328,13 @@ def can_begin_elsewhere(strategy: Strategy) -> bool:
     """Whether a search knows another place to begin at, or can be moved to one."""
     if isinstance(strategy, Within):
         return type(strategy.within).elsewhere is not Domain.elsewhere or can_begin_elsewhere(strategy.inner)
+    return _is_unlimited(strategy) or type(strategy).relocated is not Strategy.relocated
+
+
+def _is_unlimited(strategy: Strategy) -> bool:
+    """Whether all vectors are points."""
     domain = strategy.domain
-    plain = type(domain) is Arrays and len(domain.shape) == 1 and domain.rule is None
-    return plain or type(strategy).relocated is not Strategy.relocated
+    return type(domain) is Arrays and len(domain.shape) == 1 and domain.rule is None
 
 
 def innermost(strategy: Strategy) -> Strategy:
@@ -388,8 +350,3 @@ def to_search(strategy: Strategy, state: Any, points: Array) -> Array:
         points = strategy.within.encode(points, strategy.inner.mean(state))
         strategy = strategy.inner
     return points
-
-
-def to_points(strategy: Strategy, y: Array) -> Array:
-    """Return what the innermost strategy searches as points."""
-    return strategy.within.decode(to_points(strategy.inner, y)) if isinstance(strategy, Within) else y

@@ -5,7 +5,7 @@ not: the best one drives the others away. So each component is ranked among its 
 `Evolution`; what the components share is the list of known optima. Each component is in one of four phases, which say
 what its next samples are for:
 
-    SEARCH  samples of its Gaussian. When its standard deviations have fallen to `tolerance` of the first ones it has
+    SEARCH  samples of its Gaussian. When its standard deviations have fallen to `TOLERANCE` of the first ones it has
             converged: it is at a known optimum, or at a new one
     PROBE   at the start of a descent, every few generations, and before an optimum counts as new: points on the way to
             the nearest optimum or component. If none of them is worse than both ends (hill-valley test) and the other
@@ -16,7 +16,9 @@ what its next samples are for:
             smaller one
 
 A row of local coordinates consists of the index of a component, a tag (SEARCH and SCOUT: 0; PROBE: the fraction of the
-way; DUEL: the slot in the list; -1 for points that were not asked for, less for samples that a device marks) and z.
+way; DUEL: the slot in the list; -1 for points that were not asked for, less for samples that a device marks), the
+number of the probe that the point is part of (-1: of none) and z. A point of a probe keeps its tag and its number when
+its value comes late: it counts as long as its component waits for this probe.
 
 The components and their phases are in `mixture_descents.py`, the list of optima and their values in
 `mixture_optima.py`, and where descents begin in `mixture_scouts.py`.
@@ -36,17 +38,19 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture, box_of
 from esgroup.domains.base import Arrays
-from esgroup.domains.box import parse_bounds
+from esgroup.domains.box import make_box, parse_bounds
 from esgroup.files import states
 from esgroup.files.checked import CheckpointError
 from esgroup.groups import described
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import Criterion, Drawn, StateView, Strategy, Told, Traits, spread_criterion
+from esgroup.strategies.base import Criterion, Drawn, StateView, Strategy, Told, Traits
 from esgroup.strategies.mixture_descents import (
     DUEL,
+    NO_PROBE,
     PROBE,
     SCOUT,
     SEARCH,
+    TOLERANCE,
     UNASKED,
     Component,
     Descents,
@@ -72,8 +76,6 @@ class MixtureSearch(Strategy):
         Points in a generation, at least 4; by default 4 + floor(3 ln n) for each component.
     bounds : optional
         Bounds as in `Searcher`, but finite. Points that would leave them are mirrored.
-    tolerance : float
-        A descent ends when the standard deviations have fallen to this fraction of the first ones.
     most_modes : int, optional
         How many optima are kept, by default 500, or 16 + 4 K if that is more; of more, the worst are forgotten.
     options : SearchOptions
@@ -90,7 +92,6 @@ class MixtureSearch(Strategy):
     distribution: Mixture
     popsize_wanted: int | None = None
     bounds: Any = None
-    tolerance: float = 1e-6
     most_modes: int | None = None
     options: SearchOptions = _DEFAULTS
     whole: NDArray[np.bool_] | None = None
@@ -105,9 +106,6 @@ class MixtureSearch(Strategy):
         if self.bounds is not None:
             lower, upper, _ = parse_bounds(self.bounds, self.distribution.dim)
             object.__setattr__(self, "bounds", box_of("bounds", np.column_stack([lower, upper])))
-        object.__setattr__(self, "tolerance", checks.real_number("tolerance", self.tolerance, positive=True))
-        if self.tolerance >= 1:
-            raise ValueError(f"tolerance must be below 1, got {self.tolerance}")
 
     # ---- sizes --------------------------------------------------------------------------------------------------
 
@@ -125,7 +123,7 @@ class MixtureSearch(Strategy):
             popsize=own if self.popsize_wanted is None else self.popsize_wanted,
             about=f"Mixture of {self.count}, {' and '.join(names)}",
             domain=Arrays((self.distribution.dim,), self._check),
-            criteria=(spread_criterion(self), Criterion("own", 0, self._nothing_new)),
+            criteria=(Criterion("spread", 0, self._spread_reasons), Criterion("own", 0, self._nothing_new)),
             patience=math.inf,  # a new optimum need not be better than the known ones
             every_value=True,
             # Multipliers are those of one optimum. With constraints active at several, descents ended short of them.
@@ -133,19 +131,8 @@ class MixtureSearch(Strategy):
         )
 
     def _check(self, name: str, points: Array) -> None:
-        if self._box is None:
-            return
-        outside = (points < self._box[:, 0]) | (points > self._box[:, 1])
-        if outside.any():
-            i, j = np.argwhere(outside)[0].tolist()
-            low, high = self._box[j]
-            raise ValueError(f"{name}[{i}, {j}] must be from {low} to {high}, got {points[i, j]}")
-
-    @property
-    def _box(self) -> Array | None:
-        """Pairs (lower, upper)."""
-        box: Array | None = self.bounds
-        return box
+        if self.bounds is not None:
+            make_box(self.bounds[:, 0], self.bounds).check(name, points)
 
     @cached_property
     def _weights(self) -> Array:
@@ -154,16 +141,16 @@ class MixtureSearch(Strategy):
     @cached_property
     def _descents(self) -> Descents:
         first, most = self.distribution.state(), None
-        if self._box is not None:
+        if self.bounds is not None:
             # a third of the range, as in `Box.limits`: wider samples are nearly uniform whatever their width is
-            most = (self._box[:, 1] - self._box[:, 0]) / 3
+            most = (self.bounds[:, 1] - self.bounds[:, 0]) / 3
         pairs = zip(self.distribution.components, self.distribution.component_states(first), strict=True)
-        components = [Component(gaussian, state, most, self.options) for gaussian, state in pairs]
+        components = [Component.of(gaussian, state, most, self.options) for gaussian, state in pairs]
         broad = self._broad(components)
         capacity = max(500, self._first_length) if self.most_modes is None else self.most_modes
         # two descents to one optimum end within a few times the tolerance of each other: 100 times is safe
-        niches = Niches(capacity, min(self._first_length, capacity), broad[1], 100 * self.tolerance)
-        return Descents(components, niches, broad, self.tolerance, self._box, self.whole)
+        niches = Niches(capacity, min(self._first_length, capacity), broad[1], 100 * TOLERANCE)
+        return Descents(components, niches, broad, self.bounds, self.whole)
 
     @property
     def _first_length(self) -> int:
@@ -172,8 +159,8 @@ class MixtureSearch(Strategy):
 
     def _broad(self, components: list[Component]) -> tuple[Array, Array]:
         """Mean and standard deviations of the uniform distribution on the box, or of the mixture if there is none."""
-        if self._box is not None:
-            return self._box.mean(axis=1), (self._box[:, 1] - self._box[:, 0]) / math.sqrt(12)
+        if self.bounds is not None:
+            return self.bounds.mean(axis=1), (self.bounds[:, 1] - self.bounds[:, 0]) / math.sqrt(12)
         means = np.array([component.mean0 for component in components])
         return self._weights @ means, self._mixed_stds(means, np.array([c.stds0**2 for c in components]))
 
@@ -201,7 +188,7 @@ class MixtureSearch(Strategy):
 
     def checked(self, state: MixtureSearchState) -> MixtureSearchState:
         """Return the state from a file; the list of optima may have grown."""
-        descents, length = self._descents, len(state.hits)
+        descents, length = self._descents, len(state.known.hits)
         if length > descents.niches.capacity:
             raise CheckpointError(
                 f"the array 'hits' must have at most {descents.niches.capacity} entries, the optima kept, got {length}"
@@ -214,7 +201,7 @@ class MixtureSearch(Strategy):
     def sample(self, state: MixtureSearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
         counts = self._shares(state, n, rng)
         drawn = [self._draw(state, k, int(counts[k]), rng) for k in np.flatnonzero(counts).tolist()]
-        points = folded(self._box, np.concatenate([part.points for part in drawn]))
+        points = folded(self.bounds, np.concatenate([part.points for part in drawn]))
         paired = self.options.mirrored or self.options.algorithm == "paper"
         return Drawn(points, np.concatenate([part.local for part in drawn]), paired=paired)
 
@@ -254,22 +241,24 @@ class MixtureSearch(Strategy):
     def _draw(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Drawn:
         descents, phase = self._descents, int(state.phase[k])
         component, search = descents.components[k], descents.search(state, k)
-        tags, z = np.zeros(n), np.zeros((n, self.size))
+        tags, z, probe = np.zeros(n), np.zeros((n, self.size)), descents.probe_numbers(state)[k]
         if phase in (PROBE, DUEL):
             points, tags = self._comparison(state, k, n, rng)
         elif phase == SCOUT:
-            known = state.points[state.hits > 0]
-            points = scouts(known, descents.niches.scale, self._box, lambda m: self._anywhere(state, k, m, rng), n, rng)
-            z = component.evolution.local(search, points)
+            known, scale = state.known.points[state.known.hits > 0], descents.niches.scale
+            points = scouts(known, scale, self.bounds, lambda m: self._anywhere(state, k, m, rng), n, rng)
+            z = component.local(search, points)
         else:
-            points, z, tags = component.sample(search, n, rng)
-        return Drawn(points, np.column_stack([np.full(n, float(k)), tags, z]))
+            points, z, marks, *_ = component.sample(search, n, rng)
+            if marks is not None:
+                tags = np.where(marks > 0, UNASKED - marks, 0.0)
+        return Drawn(points, np.column_stack([np.full(n, float(k)), tags, np.full(n, probe), z]))
 
     def _anywhere(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Array:
         """Draw n points of the broad distribution that component k has while it scouts; in a box they are uniform."""
-        if self._box is not None:
-            return rng.uniform(self._box[:, 0], self._box[:, 1], (n, self.size))
-        return self._descents.components[k].sample(self._descents.search(state, k), n, rng)[0]
+        if self.bounds is not None:
+            return rng.uniform(self.bounds[:, 0], self.bounds[:, 1], (n, self.size))
+        return self._descents.components[k].sample(self._descents.search(state, k), n, rng).points
 
     def _comparison(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """All points that are to be compared, or a random choice if n is too small for all of them."""
@@ -281,25 +270,24 @@ class MixtureSearch(Strategy):
         return points[some], tags[some]
 
     def local(self, state: MixtureSearchState, points: Array) -> Array:
-        """Return local coordinates in the component that probes a point, or has the highest responsibility for it."""
+        """Return local coordinates in the component that has the highest responsibility for a point."""
         descents = self._descents
         pairs = [(component, descents.search(state, k)) for k, component in enumerate(descents.components)]
-        zs = np.array([component.evolution.local(search, points) for component, search in pairs])
+        zs = np.array([component.local(search, points) for component, search in pairs])
         volumes = [component.log_volume(search) for component, search in pairs]
         with np.errstate(over="ignore"):  # of points so far away that no component is responsible
             squares = (zs**2).sum(axis=2)
         logs = -0.5 * squares + (np.log(self._weights) - volumes)[:, None]
-        labels, tags = logs.argmax(axis=0), np.full(len(points), UNASKED)
-        # points of a probe may come late, after other components have moved: they are still what the probe waits for
-        for k in np.flatnonzero(state.phase == PROBE).tolist():
-            probes, fractions = descents.compared(state, k, descents.own_popsize)
-            same = (points[:, None] == folded(self._box, probes)).all(axis=2)  # (points, probes)
-            found = same.any(axis=1)
-            labels[found], tags[found] = k, fractions[same.argmax(axis=1)[found]]
-        return np.column_stack([labels, tags, zs[labels, np.arange(len(points))]])
+        labels, n = logs.argmax(axis=0), len(points)
+        return np.column_stack([labels, np.full(n, UNASKED), np.full(n, NO_PROBE), zs[labels, np.arange(n)]])
 
     def shortened(self, local: Array, then: Array | None = None) -> Array:
-        return np.column_stack([local[:, :2], shortened(local[:, 2:])])
+        """Limit z to the length of a long sample; points of a probe keep what they were drawn as."""
+        short = np.column_stack([local[:, :3], shortened(local[:, 3:])])
+        if then is not None:
+            probes = then[:, 2] != NO_PROBE
+            short[probes, 1:3] = then[probes, 1:3]
+        return short
 
     # ---- update -------------------------------------------------------------------------------------------------
 
@@ -312,15 +300,33 @@ class MixtureSearch(Strategy):
         return self._descents.with_values(state, told.points, told.values)
 
     def _moved(self, state: MixtureSearchState, local: Array, order: NDArray[np.int64]) -> MixtureSearchState:
-        new, labels = self._descents.with_room(state.copied()), local[:, 0].astype(np.int64)
+        new = self._descents.with_room(states.copied(state))
+        labels, tags = self._awaited(state, local)
         searching = np.flatnonzero(state.phase[labels[order]] == SEARCH)
         if len(searching):
             new.leader[...] = labels[order[searching[0]]]
-        counts = np.bincount(labels[local[:, 1] != UNASKED], minlength=self.count)
+        counts = np.bincount(labels[tags != UNASKED], minlength=self.count)
         new.credit[:] += self._weights * counts.sum() - counts
         for k in np.unique(labels).tolist():
-            self._descents.advance(new, k, local[labels == k, 1:], _ranked_among(order, labels == k))
+            own = labels == k
+            places = np.cumsum(own) - 1  # among its own points
+            self._descents.advance(new, k, tags[own], local[own, 3:], places[order[own[order]]])
         return new
+
+    def _awaited(self, state: MixtureSearchState, local: Array) -> tuple[NDArray[np.int64], Array]:
+        """The component and the tag of every row.
+
+        A point of a probe belongs to the component that waits for it. If the probe is over, it is a point like one that
+        was not asked for.
+        """
+        labels, tags = local[:, 0].astype(np.int64), local[:, 1].copy()
+        rows = np.flatnonzero(local[:, 2] != NO_PROBE)
+        numbers = local[rows, 2].astype(np.int64)
+        owners = numbers % self.count
+        awaited = self._descents.probe_numbers(state)[owners] == numbers
+        labels[rows[awaited]] = owners[awaited]
+        tags[rows[~awaited]] = UNASKED
+        return labels, tags
 
     # ---- results ------------------------------------------------------------------------------------------------
 
@@ -343,8 +349,8 @@ class MixtureSearch(Strategy):
             Point, value and weight of each.
         """
         descents = self._descents
-        known, others = np.flatnonzero(state.hits).tolist(), descents.unfinished(state)
-        weights = np.concatenate([state.hits[known], np.ones(len(others))])
+        known, others = np.flatnonzero(state.known.hits).tolist(), descents.unfinished(state)
+        weights = np.concatenate([state.known.hits[known], np.ones(len(others))])
         if len(weights) == 0:  # components that are not scouting; if all are, the one that had the best sample
             others = np.flatnonzero(state.phase != SCOUT).tolist() or [int(state.leader)]
             weights = self._weights[others]
@@ -354,9 +360,9 @@ class MixtureSearch(Strategy):
         points = np.where(valued[:, None], best.points, places.centres)
         values, shares = np.where(valued, best.values, np.nan), weights / weights.sum()
         listed = [Mode(*each) for each in zip(points, values.tolist(), shares.tolist(), strict=True)]
-        top = float(state.best_values[-1])
+        top = float(state.best.values[-1])
         if top < math.inf and not any(mode.value <= top for mode in listed):
-            listed.append(Mode(state.best_points[-1].copy(), top, 0.0))
+            listed.append(Mode(state.best.points[-1].copy(), top, 0.0))
         return sorted(listed, key=lambda mode: (math.isnan(mode.value), mode.value))
 
     def view(self, state: MixtureSearchState) -> StateView:
@@ -376,23 +382,16 @@ class MixtureSearch(Strategy):
         A full list means that there are more optima than anybody wants, and the search is for better ones only: then 5
         for each of the first slots, and 10 besides, are enough. Every one of these descents takes long.
         """
-        known = int((state.hits > 0).sum())
+        known = int((state.known.hits > 0).sum())
         if self._descents.niches.is_full(state.known):
             enough = 10 + 5 * max(self.count, min(known, self._first_length))
         else:
             enough = 20 + 20 * max(self.count, known)
             if ((state.phase != SCOUT) & (state.age >= self._descents.period)).any():
                 enough *= 2
-        if state.idle < enough:
+        if state.known.idle < enough:
             return {}
-        return {"modes": f"the last {int(state.idle)} descents ended at optima that were known"}
-
-
-def _ranked_among(order: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the order of the chosen points among themselves, as indices into these."""
-    places = np.cumsum(chosen) - 1
-    ranked: NDArray[np.int64] = places[order[chosen[order]]]
-    return ranked
+        return {"modes": f"the last {int(state.known.idle)} descents ended at optima that were known"}
 
 
 def _spread(n: int, weights: Array, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from esgroup.checks import Array
 from esgroup.distributions.base import State
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import CONDITION
+from esgroup.strategies.base import CONDITION, Told
 from esgroup.strategies.evolution import Generation, SearchState
 from esgroup.strategies.mixture_optima import (
     KnownOptima,
@@ -31,11 +31,12 @@ from esgroup.strategies.mixture_optima import (
     segment,
     valley,
 )
-from esgroup.strategies.vector import evolution_of, is_decoded
+from esgroup.strategies.vector import VectorSearch, is_decoded
 
 SEARCH, SCOUT, PROBE, DUEL = range(4)  # phases: see the module `mixture`
 UNASKED = -1.0  # the tag of points that were not asked for; those that a device marks as t have -1 - t
-_DEFAULTS = SearchOptions()
+NO_PROBE = -1.0  # the number of points that are not part of a probe
+TOLERANCE = 1e-6  # of the first standard deviations: a descent ends when they have fallen to it
 # Of the distance to the nearest known optimum: the first standard deviations of a descent. On Vincent's function in
 # three dimensions, 200,000 evaluations found 204 of 216 optima with 0.2 and 185 with 0.3 (36 components, one seed).
 REACH = 0.2
@@ -44,85 +45,55 @@ REACH = 0.2
 # ---- one component ----------------------------------------------------------------------------------------------
 
 
-class Component:
-    """The update of `Evolution` for one Gaussian, with the devices of a vector search.
+@dataclass(frozen=True, eq=False)
+class Component(VectorSearch):
+    """One Gaussian of the mixture as a search over vectors of its own, whose state can be packed into a vector."""
 
-    Its state can be packed into a vector. `most` are the largest standard deviations that it may have.
-    """
-
-    def __init__(
-        self, gaussian: Gaussian, state: State, most: Array | None = None, options: SearchOptions = _DEFAULTS
-    ) -> None:
+    @classmethod
+    def of(cls, gaussian: Gaussian, state: State, most: Array | None, options: SearchOptions) -> Component:
+        """The search that begins with a Gaussian; `most` are the largest standard deviations that it may have."""
         if gaussian.form == "precision":
             gaussian, state = gaussian.converted(state)
         group = gaussian.group
-        self.evolution = evolution_of(group, replace(options, decoding=is_decoded(group, options)))
-        self.mean0, self.root0, self.most = state.mean, state.root, most
+        options = replace(options, decoding=is_decoded(group, options))
+        return cls(group, state.mean, np.ones(group.dim), most=most, options=options, root=state.root)
 
     @cached_property
-    def _slices(self) -> list[slice]:
+    def slices(self) -> list[slice]:
+        """Where the arrays of a packed state are."""
         ends = np.cumsum(list(self.evolution.shapes().values())).tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
-    @property
-    def size(self) -> int:
-        """Length of a packed state."""
-        return int(self._slices[-1].stop)
-
     def views(self, packed: Array) -> SearchState:
         """Return a state whose arrays are parts of a vector."""
-        return SearchState(*(packed[part] for part in self._slices))
+        return SearchState(*(packed[part] for part in self.slices))
 
     def write(self, search: SearchState, values: SearchState) -> None:
         """Overwrite the arrays of a state."""
         for array, value in zip(search, values, strict=True):
             array[:] = value
 
-    def start(self, mean: Array) -> SearchState:
-        """Return a state with this mean and the first covariance."""
-        search = self.evolution.start(mean, np.ones(len(mean)))
-        search.root[:] = self.root0
-        self.evolution.refresh(search)
-        return search
-
     @cached_property
     def stds0(self) -> Array:
         """The first standard deviations."""
-        return np.sqrt(self.evolution.group._squared_row_norms(self.root0))
+        assert self.root is not None
+        return np.sqrt(self.group._squared_row_norms(self.root))
 
     def shrinkage(self, search: SearchState) -> float:
         """Return the largest ratio of a standard deviation to the first one."""
-        return float((np.sqrt(self.evolution.variances(search)) / self.stds0).max())
+        return float((self.stds(search) / self.stds0).max())
 
     def log_volume(self, search: SearchState) -> float:
         """log|sigma D A|."""
         scales = search.sigma * search.scale
-        return self.evolution.group._log_abs_det(search.root) + float(np.log(scales).sum())
-
-    def sample(self, search: SearchState, n: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-        """Return n points, their z, and their tags: 0, or below -1 where a device has marked them."""
-        generation, x = Generation.empty(n, self.evolution.dim), np.empty((n, self.evolution.dim))
-        marks = self.evolution.sample(search, n, rng, generation, x)
-        tags = np.zeros(n) if marks is None else np.where(marks > 0, UNASKED - marks, 0.0)
-        return x, generation.z[:-1], tags
+        return self.group._log_abs_det(search.root) + float(np.log(scales).sum())
 
     def placed(self, search: SearchState, z: Array) -> Array:
         """Return the points that belong to z."""
-        return self._generation(search, z)[1]
-
-    def _generation(self, search: SearchState, z: Array) -> tuple[Generation, Array]:
         generation, x = Generation.empty(*z.shape), np.empty(z.shape)
         generation.z[:-1] = z
         self.evolution.place(search, generation, x)
-        return generation, x
-
-    def update(self, search: SearchState, rows: Array, order: NDArray[np.int64]) -> None:
-        """Do one generation with these rows (tag, z), best to worst by `order`; the state changes in place."""
-        tags, z = rows[:, 0], np.ascontiguousarray(rows[:, 1:])
-        marks = np.where(tags < UNASKED, UNASKED - tags, 0.0).astype(np.int64)
-        self.evolution.update(search, self._generation(search, z)[0], order, marks if marks.any() else None)
-        if self.most is not None:
-            self.evolution.limit_steps(search, None, self.most)
+        return x
 
 
 # ---- all components ---------------------------------------------------------------------------------------------
@@ -136,28 +107,11 @@ class MixtureSearchState(NamedTuple):
     age: Array  # (K,): generations of the present descent
     target: Array  # (K, dim): the far end of a probe
     rival: Array  # (K,): the slot of the known optimum at that end, -1 if it is another component
+    probes: Array  # (K,): how many probes it has begun
     credit: Array  # (K,): how many points a component has had less than its share
     leader: Array  # (): the component that had the best sample in the last generation
-    points: Array  # the known optima: the fields of KnownOptima
-    hits: Array
-    turn: Array
-    idle: Array
-    best_points: Array  # best evaluated points near each known optimum, near each component, and overall, in this order
-    best_values: Array
-
-    def copied(self) -> MixtureSearchState:
-        """Return a state whose arrays can be changed."""
-        return MixtureSearchState(*(field.copy() for field in self))
-
-    @property
-    def known(self) -> KnownOptima:
-        """The known optima: views of the arrays of this state."""
-        return KnownOptima(self.points, self.hits, self.turn, self.idle)
-
-    @property
-    def best(self) -> ValuedPoints:
-        """The best evaluated points: views of the arrays of this state."""
-        return ValuedPoints(self.best_points, self.best_values)
+    known: KnownOptima
+    best: ValuedPoints  # evaluated points: near each known optimum, near each component, and overall, in this order
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +121,6 @@ class Descents:
     components: list[Component]
     niches: Niches
     broad: tuple[Array, Array]  # mean and standard deviations of the distribution that scouts are drawn from
-    tolerance: float
     box: Array | None
     whole: NDArray[np.bool_] | None = None  # which variables are rounded before a point is evaluated
 
@@ -199,33 +152,33 @@ class Descents:
 
     @cached_property
     def _cuts(self) -> list[int]:
-        return [0, *np.cumsum([component.size for component in self.components]).tolist()]
+        return [0, *np.cumsum([component.slices[-1].stop for component in self.components]).tolist()]
 
     def start(self) -> MixtureSearchState:
         """Return the first state, with every component at its mean."""
         count = len(self.components)
-        searches = np.concatenate([array for c in self.components for array in c.start(c.mean0)])
-        phase, age, credit = np.zeros((3, count))
+        searches = np.concatenate([array for component in self.components for array in component.start()])
+        phase, age, probes, credit = np.zeros((4, count))
         target, rival = np.zeros((count, self.dim)), np.full(count, -1.0)
         known, best = self.niches.start(), ValuedPoints.unknown(self.niches.first + count + 1, self.dim)
-        return MixtureSearchState(searches, phase, age, target, rival, credit, np.zeros(()), *known, *best)
+        return MixtureSearchState(searches, phase, age, target, rival, probes, credit, np.zeros(()), known, best)
 
     def with_room(self, state: MixtureSearchState) -> MixtureSearchState:
         """Return the state with a free slot for every component, as far as the list of optima may grow."""
-        slots = len(state.hits)
-        if slots == self.niches.capacity or (state.hits == 0).sum() >= len(self.components):
+        slots = len(state.known.hits)
+        if slots == self.niches.capacity or (state.known.hits == 0).sum() >= len(self.components):
             return state
         return self.resized(state, min(2 * slots + len(self.components), self.niches.capacity))
 
     def resized(self, state: MixtureSearchState, slots: int) -> MixtureSearchState:
         """Return the state with a list of so many slots; further ones are free."""
-        length, shared = len(state.hits), min(slots, len(state.hits))
-        known, best = np.zeros((slots, self.dim)), ValuedPoints.unknown(slots + len(self.components) + 1, self.dim)
-        hits = np.zeros(slots)
-        known[:shared], hits[:shared] = state.points[:shared], state.hits[:shared]
+        known, best = state.known, ValuedPoints.unknown(slots + len(self.components) + 1, self.dim)
+        length, points, hits = len(known.hits), np.zeros((slots, self.dim)), np.zeros(slots)
+        shared = min(slots, length)
+        points[:shared], hits[:shared] = known.points[:shared], known.hits[:shared]
         for new, old in zip(best, state.best, strict=True):
             new[:shared], new[slots:] = old[:shared], old[length:]
-        return state._replace(points=known, hits=hits, best_points=best.points, best_values=best.values)
+        return state._replace(known=known._replace(points=points, hits=hits), best=best)
 
     def search(self, state: MixtureSearchState, k: int) -> SearchState:
         """Return the state of component k as views, through which it can be changed."""
@@ -238,19 +191,19 @@ class Descents:
 
     def widths(self, state: MixtureSearchState, k: int) -> Array:
         """Return ten standard deviations of component k: how far its samples reach."""
-        return 10 * np.sqrt(self.components[k].evolution.variances(self.search(state, k)))
+        return 10 * self.components[k].stds(self.search(state, k))
 
     # ---- what is reported ---------------------------------------------------------------------------------------
 
     def unfinished(self, state: MixtureSearchState) -> list[int]:
         """Return the components that are halfway to convergence, at optima that are not known yet."""
         found: list[int] = []
-        listed = list(state.points[state.hits > 0])
+        listed = list(state.known.points[state.known.hits > 0])
         for k in np.flatnonzero(state.phase != SCOUT).tolist():
             component, search, centre = self.components[k], self.search(state, k), self.centre(state, k)
             apart = max(self.niches.resolution, float((self.widths(state, k) / self.niches.scale).max()))
             near = self.niches.nearest(np.array(listed), centre)[1] <= apart
-            if component.shrinkage(search) <= math.sqrt(self.tolerance) and not near:
+            if component.shrinkage(search) <= math.sqrt(TOLERANCE) and not near:
                 found.append(k)
                 listed.append(centre)
         return found
@@ -262,7 +215,7 @@ class Descents:
         own = [[self.centre(state, k), self.widths(state, k)] for k in components]
         centres, widths = np.reshape(own, (-1, 2, self.dim)).swapaxes(0, 1)
         near = np.broadcast_to(self.niches.resolution * self.niches.scale, (len(known), self.dim))
-        at = state.points[np.asarray(known, dtype=np.int64)]
+        at = state.known.points[np.asarray(known, dtype=np.int64)]
         return Neighbourhoods(np.vstack([at, centres]), np.vstack([near, widths]), self.niches.scale)
 
     def with_values(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
@@ -271,13 +224,14 @@ class Descents:
         Optima are added and components move: what was the best near one place may now be near another. A point that is
         near none is forgotten unless it is the best overall.
         """
-        evaluated, slots, count = state.best.and_more(points, values), len(state.hits), len(self.components)
-        best, known = ValuedPoints.unknown(slots + count + 1, self.dim), np.flatnonzero(state.hits).tolist()
+        evaluated = ValuedPoints(np.vstack([state.best.points, points]), np.append(state.best.values, values))
+        slots, count = len(state.known.hits), len(self.components)
+        best, known = ValuedPoints.unknown(slots + count + 1, self.dim), np.flatnonzero(state.known.hits).tolist()
         at_optima, at_components = self.neighbourhoods(state, known, []), self.neighbourhoods(state, [], range(count))
         best.points[known], best.values[known] = best_near(at_optima, evaluated)
         best.points[slots:-1], best.values[slots:-1] = best_near(at_components, evaluated)
         best.points[-1], best.values[-1] = evaluated.best()
-        return state._replace(best_points=best.points, best_values=best.values)
+        return state._replace(best=best)
 
     # ---- update -------------------------------------------------------------------------------------------------
 
@@ -286,26 +240,33 @@ class Descents:
         centre = self.centre(state, k)
         if state.phase[k] == PROBE:
             return segment(centre, state.target[k], n)
-        rivals = self.niches.rivals(state.known, n - 1, k)
-        return np.vstack([state.points[rivals.astype(np.int64)], centre]), np.append(rivals, self.niches.capacity)
+        capacity = self.niches.capacity
+        rivals = (state.known.turn + k * (n - 1) + np.arange(n - 1)) % capacity  # all slots get their turn
+        return np.vstack([state.known.points[rivals.astype(np.int64)], centre]), np.append(rivals, capacity)
 
-    def advance(self, new: MixtureSearchState, k: int, rows: Array, order: NDArray[np.int64]) -> None:
-        """Move component k by rows (tag, z) of its own points and their order among themselves."""
-        phase, tags, search = int(new.phase[k]), rows[order, 0], self.search(new, k)
-        if phase == PROBE and (tags >= 0).any():
-            self._finish_probe(new, k, valley(tags))
-        elif phase == DUEL and (tags >= 0).any():
-            self._finish_duel(new, k, tags[tags >= 0])
+    def probe_numbers(self, state: MixtureSearchState) -> Array:
+        """Return for each component the number of the probe that it waits for: k of K has k, k + K, k + 2 K, ..."""
+        count = len(self.components)
+        return np.where(state.phase == PROBE, count * state.probes + np.arange(count), NO_PROBE)
+
+    def advance(self, new: MixtureSearchState, k: int, tags: Array, z: Array, order: NDArray[np.int64]) -> None:
+        """Move component k by tags and z of its own points and their order among themselves."""
+        phase, search, ranked = int(new.phase[k]), self.search(new, k), tags[order]
+        if phase == PROBE and (ranked >= 0).any():
+            self._finish_probe(new, k, valley(ranked))
+        elif phase == DUEL and (ranked >= 0).any():
+            self._finish_duel(new, k, ranked[ranked >= 0])
         elif phase == SCOUT:
-            self._start_descent(new, k, folded(self.box, self.components[k].placed(search, rows[order, 1:])))
+            self._start_descent(new, k, folded(self.box, self.components[k].placed(search, z[order])))
         elif phase == SEARCH and len(order) >= 2:  # a single point has no rank; what is compared must not move
-            self.components[k].update(search, rows, order)
+            marks = np.where(tags < UNASKED, UNASKED - tags, 0.0).astype(np.int64)
+            self.components[k].update(search, Told(z, order, tags=marks if marks.any() else None), search)
             new.age[k] += 1
             self._probe_if_due(new, k)
 
     def _is_over(self, state: MixtureSearchState, k: int) -> bool:
         component, search, age = self.components[k], self.search(state, k), float(state.age[k])
-        if component.shrinkage(search) <= self.tolerance or age >= self.longest:
+        if component.shrinkage(search) <= TOLERANCE or age >= self.longest:
             return True
         return age % self.period == 0 and component.evolution.condition(search) > CONDITION
 
@@ -316,22 +277,25 @@ class Descents:
             return
         centre = self.centre(new, k)
         slot, gap = self.niches.nearest_known(new.known, centre)
-        near, near_gap = (None, math.inf) if over else self._nearest_component(new, k, centre)
+        near, near_gap = (centre, math.inf) if over else self._nearest_component(new, k, centre)
         if over and gap <= self.niches.resolution:
             self._end_descent(new, k, slot)
-        elif near is not None and near_gap < gap:
-            new.phase[k], new.rival[k], new.target[k] = PROBE, -1, near
+        elif near_gap < gap:
+            self._start_probe(new, k, -1, near)
         elif slot >= 0:
-            new.phase[k], new.rival[k], new.target[k] = PROBE, slot, new.points[slot]
+            self._start_probe(new, k, slot, new.known.points[slot])
         elif over:
             self._keep_optimum(new, k)
 
-    def _nearest_component(self, state: MixtureSearchState, k: int, centre: Array) -> tuple[Array | None, float]:
+    def _nearest_component(self, state: MixtureSearchState, k: int, centre: Array) -> tuple[Array, float]:
+        """The nearest other component that is not scouting and its distance; its own centre, infinite, without one."""
         others = [self.centre(state, j) for j in np.flatnonzero(state.phase != SCOUT).tolist() if j != k]
-        if not others:
-            return None, math.inf
         i, gap = self.niches.nearest(np.array(others), centre)
-        return others[i], gap
+        return (others[i] if others else centre), gap
+
+    def _start_probe(self, new: MixtureSearchState, k: int, rival: int, target: Array) -> None:
+        new.phase[k], new.rival[k], new.target[k] = PROBE, rival, target
+        new.probes[k] += 1
 
     def _finish_probe(self, new: MixtureSearchState, k: int, found: tuple[bool, bool] | None) -> None:
         """After a probe: end the descent, continue it, or keep its place as an optimum."""
@@ -352,11 +316,11 @@ class Descents:
         worst, met = int(tags[-1]), len(np.unique(tags)) - 1
         if met == 0 or self.niches.capacity not in tags:
             return
-        new.turn[...] = (new.turn + met) % self.niches.capacity
+        new.known.turn[...] = (new.known.turn + met) % self.niches.capacity
         if worst < self.niches.capacity:
             self._keep_optimum(new, k, worst)
         else:
-            new.idle[...] += 1
+            new.known.idle[...] += 1
             self._start_scouting(new, k)
 
     def _keep_optimum(self, new: MixtureSearchState, k: int, slot: int | None = None) -> None:
@@ -395,8 +359,9 @@ class Descents:
         if i is None:  # points that were not asked for: a probe that was told late, or a user's
             return
         component, search, (slot, gap) = self.components[k], self.search(new, k), known[i]
-        component.write(search, component.start(scouted[i]))
+        component.write(search, component.start())
+        search.mean[:] = scouted[i]
         search.sigma[0] *= min(1.0, REACH * gap / float((component.stds0 / self.niches.scale).max()))
         new.phase[k] = SEARCH
         if slot >= 0:
-            new.phase[k], new.rival[k], new.target[k] = PROBE, slot, new.points[slot]
+            self._start_probe(new, k, slot, new.known.points[slot])

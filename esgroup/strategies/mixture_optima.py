@@ -95,12 +95,6 @@ class Niches:
         if point is not None:
             known.points[slot] = point
 
-    def rivals(self, known: KnownOptima, n: int, k: int) -> Array:
-        """Return the slots of n optima that component k compares with a new one; all of them get their turn."""
-        slots: Array = (known.turn + k * n + np.arange(n)) % self.capacity
-        return slots
-
-
 # ---- two points and the way between them ------------------------------------------------------------------------
 
 
@@ -152,10 +146,6 @@ class ValuedPoints(NamedTuple):
     def unknown(cls, n: int, dim: int) -> ValuedPoints:
         """Return n rows without a known point."""
         return cls(np.zeros((n, dim)), np.full(n, np.inf))
-
-    def and_more(self, points: Array, values: Array) -> ValuedPoints:
-        """Return these points followed by others."""
-        return ValuedPoints(np.vstack([self.points, points]), np.concatenate([self.values, values]))
 
     def best(self) -> tuple[Array, float]:
         """Return the first of the best points and its value; NaN, a failed evaluation, is never the best."""

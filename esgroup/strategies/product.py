@@ -6,7 +6,6 @@ numbers, z, and the categories, `UNKNOWN` where a category says nothing about th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from esgroup.strategies.base import (
     Criterion,
     Drawn,
     Indices,
+    Looking,
     Relocation,
     StateView,
     Strategy,
@@ -28,7 +28,7 @@ from esgroup.strategies.base import (
     watching,
 )
 from esgroup.strategies.categorical import CategoricalSearch, CategoricalSearchState
-from esgroup.strategies.coordinates import Coordinates
+from esgroup.strategies.coordinates import Coordinates, Through
 from esgroup.strategies.in_domain import elsewhere
 
 _RARE = 2.0  # times the least probability: up to it a category is rare
@@ -71,16 +71,15 @@ class ProductSearch(Strategy):
 
     @cached_property
     def traits(self) -> Traits:
+        # where none of the numbers becomes narrow at an optimum, the choices say when to end
+        of_numbers = watching(self.numbers.criteria, self._number_reasons)
         return replace(
             self.numbers.traits,
             size=self.numbers.size + self.choices.size,
             about=(about := f"{self.numbers.about}, {self.choices.about}"),
             structure=about,
             domain=Arrays((self._width + self.choices.shape[0],)),
-            criteria=self._criteria,
-            least_batch=self.numbers.popsize,
-            hands_over=False,
-            keeps_coordinates=False,
+            criteria=(*of_numbers, Criterion("choices", 0, self._choice_reasons)),
         )
 
     # ---- states -------------------------------------------------------------------------------------------------
@@ -127,7 +126,13 @@ class ProductSearch(Strategy):
         return np.column_stack([short, categories])
 
     def coordinates(self, state: ProductState) -> Coordinates:
-        return Beside(self, state)
+        likeliest = self.choices.mean(state.choices)
+
+        def with_choices(numbers: Array) -> Array:
+            return np.column_stack([numbers, np.tile(likeliest, (len(numbers), 1))])
+
+        numbers = self.numbers.coordinates(state.numbers)
+        return Beside(self, state, numbers, lambda points: self._split(points)[0], with_choices)
 
     def update(self, state: ProductState, told: Told, out: ProductState | None = None) -> ProductState:
         z, categories = self._split(told.local)
@@ -178,55 +183,28 @@ class ProductSearch(Strategy):
 
     # ---- when to stop -------------------------------------------------------------------------------------------
 
-    @property
-    def _criteria(self) -> tuple[Criterion, ...]:
-        """Those of the numbers, and where none becomes narrow at an optimum, those of the choices."""
-        of_numbers = watching(self.numbers.criteria, self._number_reasons)
-        return (*of_numbers, Criterion("choices", 0, self._choice_reasons))
-
-    def _number_reasons(
-        self, look: Callable[[Any, Array], dict[str, str]], state: ProductState, first: Array
-    ) -> dict[str, str]:
+    def _number_reasons(self, look: Looking, state: ProductState, first: Array) -> dict[str, str]:
         return look(state.numbers, first) if np.isfinite(first).any() else {}
 
     def _choice_reasons(self, state: ProductState, first: Array) -> dict[str, str]:
         return {} if np.isfinite(first).any() else self.choices.settled(state.choices, first)
 
 
-@dataclass(frozen=True)
-class Beside(Coordinates):
+class Beside(Through):
     """Those of the numbers; choices explain values besides."""
 
     strategy: ProductSearch
-    state: ProductState
-
-    @cached_property
-    def _numbers(self) -> Coordinates:
-        return self.strategy.numbers.coordinates(self.state.numbers)
-
-    @cached_property
-    def _likeliest(self) -> Array:
-        return self.strategy.choices.mean(self.state.choices)
 
     def of(self, points: Array) -> tuple[Array, Array]:
-        numbers, categories = self.strategy._split(points)
-        z, others = self._numbers.of(numbers)
+        z, others = super().of(points)
+        categories = self.strategy._split(points)[1]
         return z, np.column_stack([others, self.strategy.choices.tried(self.state.choices, categories)])
 
-    def at(self, z: Array) -> Array | None:
-        return self._with_choices(self._numbers.at(z))
-
     def of_reals(self, points: Array) -> Array:
-        numbers, categories = self.strategy._split(points)
-        z = self._numbers.of_reals(numbers)
-        z[(categories != self._likeliest).any(axis=1)] = np.nan
+        """NaN for points with other choices than the likeliest."""
+        z, categories = super().of_reals(points), self.strategy._split(points)[1]
+        z[(categories != self.strategy.choices.mean(self.state.choices)).any(axis=1)] = np.nan
         return z
 
-    def at_reals(self, z: Array) -> Array | None:
-        return self._with_choices(self._numbers.at_reals(z))
-
     def change(self, new: ProductState) -> tuple[Array, Array]:
-        return self._numbers.change(new.numbers)
-
-    def _with_choices(self, numbers: Array | None) -> Array | None:
-        return None if numbers is None else np.append(numbers, self._likeliest)
+        return super().change(new.numbers)

@@ -80,7 +80,8 @@ class Cumulative:
         ratios = (c_mud / c_mu if c_mu > 0 else 0.0, c_1d / c_1)
         pulls = (c_mud * float(weights.root.sum()), c_1d)
         decoding, flows = (*ratios, *pulls, least), c_1 + c_mu > _FIRST_ORDER
-        return Constants(weights.mean, weights.root, _frozen(numbers), decoding, c_s, drive, chi, threshold, flows)
+        kernel = checks.read_only(np.array(numbers))
+        return Constants(weights.mean, weights.root, kernel, decoding, c_s, drive, chi, threshold, flows)
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,4 @@ class Published:
         numbers = [1.0, 0.0, 0.0, rate, 1.0, 0.0, 0.0]
         _, c_mud, least = rates.decoding_rates(dim, rates.effective(rates.halves(n)[0]))
         decoding = (c_mud / rate, 0.0, c_mud * float(weights.sum()), 0.0, least)
-        return Constants(weights, weights, _frozen(numbers), decoding, 1.0, 0.0, 1.0, 0.0)
-
-
-def _frozen(numbers: list[float]) -> Array:
-    return checks.read_only(np.array(numbers))
+        return Constants(weights, weights, checks.read_only(np.array(numbers)), decoding, 1.0, 0.0, 1.0, 0.0)

@@ -8,8 +8,9 @@ factor. The path p_s stays with the update of the mean, which decides by its len
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 from esgroup.checks import Array
 from esgroup.groups import Group
@@ -17,61 +18,47 @@ from esgroup.strategies.base import Indices
 from esgroup.strategies.recombination import Constants
 
 
-class StepSize(Protocol):
+class Moved(NamedTuple):
+    """What a rule sees of a generation after the mean has moved."""
+
+    constants: Constants
+    path_length: float  # |p_s|
+    order: Indices  # the rows from best to worst
+    tags: Indices | None  # their tags, None if none is marked
+    shift: Array | None  # the move of the mean, for rules that keep a memory
+    memory: Array
+
+
+class StepSize(ABC):
     """A rule for sigma."""
 
     def memory(self, dim: int) -> int:
         """How many numbers the rule keeps in the state; they are 0 at the start."""
-        ...
+        return 0
 
     def mark(self, group: Group, root: Array, scale: Array, memory: Array, z: Array) -> Indices | None:
         """Shape some of the samples z (n, dim) in place; returns the tags of all, None if none is marked."""
-        ...
+        return None
 
     def drive(self, constants: Constants) -> float | None:
         """The factor a of the rule min(1, a (|p_s| / chi - 1)), which compiled loops know; None for other rules."""
-        ...
+        return None
 
-    def log_step(
-        self,
-        constants: Constants,
-        path_length: float,
-        order: Indices,
-        tags: Indices | None,
-        shift: Array | None,
-        memory: Array,
-    ) -> float:
-        """log(sigma_new / sigma), at most 1, after the mean has moved; updates the memory.
-
-        `path_length` is |p_s|, `order` has the rows from best to worst, `tags` their tags, None if none is marked, and
-        `shift` is the move of the mean, for rules that keep a memory.
-        """
-        ...
+    @abstractmethod
+    def log_step(self, moved: Moved) -> float:
+        """log(sigma_new / sigma), at most 1; updates the memory."""
 
 
 @dataclass(frozen=True)
-class CumulativeStepSize:
+class CumulativeStepSize(StepSize):
     """log step = (c_s / d_s) (|p_s| / chi - 1): a path that is longer than a random one asks for longer steps.
 
     Cumulative step-size adaptation (tutorial, eq. 44), with the exponent limited to 1.
     """
 
-    def memory(self, dim: int) -> int:
-        return 0
-
-    def mark(self, group: Group, root: Array, scale: Array, memory: Array, z: Array) -> Indices | None:
-        return None
-
     def drive(self, constants: Constants) -> float | None:
         return constants.drive
 
-    def log_step(
-        self,
-        constants: Constants,
-        path_length: float,
-        order: Indices,
-        tags: Indices | None,
-        shift: Array | None,
-        memory: Array,
-    ) -> float:
-        return min(1.0, constants.drive * (path_length / constants.chi - 1.0))
+    def log_step(self, moved: Moved) -> float:
+        constants = moved.constants
+        return min(1.0, constants.drive * (moved.path_length / constants.chi - 1.0))

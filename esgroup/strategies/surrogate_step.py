@@ -7,7 +7,7 @@ on bbob f1-f3, f6, f8-f15 with 5, 10 and 20 coordinates, instances 1-5; differen
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from esgroup.checks import Array
 from esgroup.strategies.base import AT_BOUNDS, Indices, Strategy, Told, on_plateau
 from esgroup.strategies.in_domain import Within, to_search
-from esgroup.strategies.model_state import ABSENT, ASKED, COUNTED, NEW, TOLD, ModelState, Numbers, Plan
+from esgroup.strategies.model_state import ABSENT, ASKED, COUNTED, NEW, TOLD, ModelState, Numbers
+
+if TYPE_CHECKING:
+    from esgroup.strategies.model import ModelSearch
 
 _SELDOM = 4  # generations from one costly fit to the next while no trial is worth its evaluation
 _TRUSTED = 0.5  # Kendall's tau, out of sample, from which on a step by the surrogate needs no further proof
@@ -40,8 +43,8 @@ _LARGEST = 1e140  # values beyond are not in the archive: squares of what follow
 class SurrogateStep:
     """The state of a search while it moves: copies of all that changes."""
 
-    def __init__(self, plan: Plan, state: ModelState) -> None:
-        self.plan, self.before, self.n = plan, state, plan.size
+    def __init__(self, plan: ModelSearch, state: ModelState) -> None:
+        self.plan, self.before, self.n = plan, state, plan.surrogate.dim
         self.surrogate, self.inner = plan.surrogate, plan.inner
         self.plain, self.model = state.plain, state.surrogate  # states, never written to
         self.archive, self.values = state.archive, state.values  # never written to

@@ -11,13 +11,13 @@ from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.strategies.base import Indices
-from esgroup.strategies.recombination import Constants
+from esgroup.strategies.step_size import Moved, StepSize
 
 AHEAD, BEHIND = 1, 2  # tags
 
 
 @dataclass(frozen=True)
-class TwoPointStepSize:
+class TwoPointStepSize(StepSize):
     """Two samples of a generation lie ahead of and behind the mean, and their ranks decide.
 
     With the last move of the mean v, in local coordinates w = A^-1 D^-1 v, and the length |z| of a sample,
@@ -35,9 +35,6 @@ class TwoPointStepSize:
 
     def memory(self, dim: int) -> int:
         return dim + 1  # v, then s
-
-    def drive(self, constants: Constants) -> float | None:
-        return None
 
     def mark(self, group: Group, root: Array, scale: Array, memory: Array, z: Array) -> Indices | None:
         if len(z) < 2 or not memory[:-1].any():
@@ -58,22 +55,14 @@ class TwoPointStepSize:
         tags[0], tags[other] = AHEAD, BEHIND
         return tags
 
-    def log_step(
-        self,
-        constants: Constants,
-        path_length: float,
-        order: Indices,
-        tags: Indices | None,
-        shift: Array | None,
-        memory: Array,
-    ) -> float:
-        n, dim = len(order), len(memory) - 1
-        memory[:-1] = shift
-        if tags is None:
+    def log_step(self, moved: Moved) -> float:
+        memory, n = moved.memory, len(moved.order)
+        memory[:-1] = moved.shift
+        if moved.tags is None:
             return 0.0
-        ranked = tags[order]
+        ranked = moved.tags[moved.order]
         ahead, behind = np.flatnonzero(ranked == AHEAD), np.flatnonzero(ranked == BEHIND)
         if len(ahead) != 1 or len(behind) != 1:
             return 0.0
         memory[-1] += self.c * (float(behind[0] - ahead[0]) / (n - 1) - memory[-1])
-        return min(1.0, float(memory[-1]) / math.sqrt(dim))
+        return min(1.0, float(memory[-1]) / math.sqrt(len(memory) - 1))

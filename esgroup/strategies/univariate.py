@@ -36,7 +36,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.product import Product
 from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
-from esgroup.domains.base import Arrays
+from esgroup.domains.base import Arrays, Place
 from esgroup.strategies import rates
 from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits, relative_spread
 from esgroup.strategies.recombination import Constants, Cumulative
@@ -55,8 +55,6 @@ class UnivariateSearchState(NamedTuple):
     path_c: Array
     fade: Array  # (1 - c_s)^(2 t)
 
-
-_NO_PATHS = np.zeros(0), np.zeros(0), np.ones(())
 
 
 @dataclass(frozen=True)
@@ -144,15 +142,11 @@ class UnivariateSearch(Strategy):
 
         Families that cannot concentrate begin with their own widths, and at no place.
         """
-        if to.place is not None:
-            found = self._at(*to.place) if self._sharp.all() else None
-        elif to.rng is not None:
+        place = to.place if self._sharp.all() else None
+        if to.place is None and to.rng is not None:
             state = self.start()
-            stds = self.stds(state) * to.sigma_factor
-            found = self._at(self.sample(state, 1, to.rng).points[0], stds)
-        else:
-            found = None
-        return None if found is None else replace(found, popsize_wanted=to.popsize)
+            place = Place(self.sample(state, 1, to.rng).points[0], self.stds(state) * to.sigma_factor)
+        return None if place is None else replace(self._at(*place), popsize_wanted=to.popsize)
 
     def _at(self, means: Array, stds: Array) -> UnivariateSearch:
         """The same families about other means, with other standard deviations, where they can concentrate.
@@ -161,14 +155,13 @@ class UnivariateSearch(Strategy):
         """
         tau, sharp = self.product.natural(self.product.state()), self._sharp
         for _ in range(_MOST_STEPS):
-            mean, std = self._middles(UnivariateSearchState(self.product.state_of(tau).unconstrained, *_NO_PATHS)).T
+            mean, std = self._middles(self.product.natural(self.product.state_of(tau))).T
             steps, ratios = np.where(sharp, (means - mean) / std, 0.0), (stds / std)[sharp]
             if np.abs(steps).max() < 1e-12 and np.abs(ratios - 1).max(initial=0.0) < 1e-12:
                 break
             tau = self._scaled(self._shifted(tau, steps), np.clip(ratios, 0.1, 10.0))
             tau = self._confined(tau, self.popsize)
-        found = self.product.at(self.product.state_of(tau))
-        return replace(self, distribution=found if isinstance(self.distribution, Product) else found.families[0])
+        return replace(self, distribution=self._reached(self.product.state_of(tau)))
 
     # ---- a generation ------------------------------------------------------------------------------------------
 
@@ -178,16 +171,17 @@ class UnivariateSearch(Strategy):
         first = self.product.state_of(tau).unconstrained
         return UnivariateSearchState(first, np.zeros(count), np.zeros(count), np.ones(()))
 
-    def _distribution_state(self, state: UnivariateSearchState) -> UnivariateState:
-        return UnivariateState(state.unconstrained)
+    def _tau(self, state: UnivariateSearchState) -> Array:
+        """The natural parameters of all families."""
+        return self.product.natural(UnivariateState(state.unconstrained))
 
     def sample(self, state: UnivariateSearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
-        points = self.product.sample(self._distribution_state(state), n, rng)
+        points = self.product.sample(UnivariateState(state.unconstrained), n, rng)
         return Drawn(points, self.local(state, points))
 
     def local(self, state: UnivariateSearchState, points: Array) -> Array:
         """Return rows (z, y) of 2 k numbers."""
-        return np.column_stack(self.product.local(self.product.natural(self._distribution_state(state)), points))
+        return np.column_stack(self.product.local(self._tau(state), points))
 
     def update(self, state: UnivariateSearchState, told: Told, out: Any = None) -> UnivariateSearchState:
         order = told.order
@@ -197,10 +191,12 @@ class UnivariateSearch(Strategy):
         z, y = np.split(told.local[order], 2, axis=1)
         delta = constants.mean_weights @ z
         moved, width = self._widths(state, constants, delta[self._sharp], y[:, self._sharp])
-        tau = self.product.natural(self._distribution_state(state))
-        tau = self._confined(self._scaled(self._shifted(tau, self._rates * delta), width), len(order))
-        moved = moved._replace(unconstrained=self.product.state_of(tau).unconstrained)
-        return self.leave_plateau(moved, len(order)) if told.plateau else moved
+        tau = self._scaled(self._shifted(self._tau(state), self._rates * delta), width)
+        moved = self._with_tau(moved, tau, len(order))
+        if told.plateau:
+            wider = np.full(int(self._sharp.sum()), math.exp(0.2 + constants.drive))
+            moved = self._with_tau(moved, self._scaled(self._tau(moved), wider), len(order))
+        return moved
 
     def _widths(
         self, state: UnivariateSearchState, constants: Constants, delta: Array, y: Array
@@ -225,11 +221,11 @@ class UnivariateSearch(Strategy):
 
     def _shifted(self, tau: Array, steps: Array) -> Array:
         """tau + step d for each family."""
-        moved = tau.copy()
-        for family, part, step in zip(self.product.families, self.product.slices, steps, strict=True):
-            change = step * np.array(family._location(tau[part].tolist()))
-            moved[part] = _changed(tau[part], change, family)
-        return moved
+        moved = []
+        for (family, part), step in zip(self._parts(tau), steps, strict=True):
+            change = step * np.array(family._location(part.tolist()))
+            moved.append(_changed(part, change, family))
+        return np.concatenate(moved)
 
     def _scaled(self, tau: Array, width: Array) -> Array:
         """Concentrations times width^-2."""
@@ -241,51 +237,45 @@ class UnivariateSearch(Strategy):
     def _confined(self, tau: Array, n: int) -> Array:
         """Keep the probability of discrete values at 1 / (n k) or more (CMA-ES with margin, Hamano et al. 2022)."""
         margin = 1 / (n * self.size) if n * self.size > 2 else 0.25
-        parts = zip(self.product.families, self.product.slices, strict=True)
-        return np.concatenate([family._confined(tau[part], margin) for family, part in parts])
+        return np.concatenate([family._confined(part, margin) for family, part in self._parts(tau)])
+
+    def _with_tau(self, state: UnivariateSearchState, tau: Array, n: int) -> UnivariateSearchState:
+        """The state with other natural parameters, where a search with n values in a generation can continue."""
+        return state._replace(unconstrained=self.product.state_of(self._confined(tau, n)).unconstrained)
 
     def shortened(self, local: Array, then: Array | None = None) -> Array:
         """Limit z to the length of a long sample, and y to the square of it."""
         z, y = np.split(np.clip(local, -FARTHEST, FARTHEST), 2, axis=1)
         return np.column_stack([shortened(z), np.clip(y, -(longest(self.size) ** 2), longest(self.size) ** 2)])
 
-    def leave_plateau(self, state: UnivariateSearchState, n: int) -> UnivariateSearchState:
-        """Widen the distribution after a generation of n values most of which are equal."""
-        wider = np.full(int(self._sharp.sum()), math.exp(0.2 + self.constants(n).drive))
-        tau = self._confined(self._scaled(self.product.natural(self._distribution_state(state)), wider), n)
-        return state._replace(unconstrained=self.product.state_of(tau).unconstrained)
-
     # ---- what is known -----------------------------------------------------------------------------------------
 
-    def _middles(self, state: UnivariateSearchState) -> Array:
-        tau = self.product.natural(self._distribution_state(state))
-        parts = zip(self.product.families, self.product.slices, strict=True)
-        return np.array([family._middle(tau[part].tolist()) for family, part in parts])
+    def _parts(self, tau: Array) -> list[tuple[Univariate, Array]]:
+        """Every family with its natural parameters."""
+        product = self.product
+        return [(family, tau[part]) for family, part in zip(product.families, product.slices, strict=True)]
+
+    def _middles(self, tau: Array) -> Array:
+        return np.array([family._middle(part.tolist()) for family, part in self._parts(tau)])
 
     def mean(self, state: UnivariateSearchState) -> Array:
         """Return the means; for a Pareto the median, for a discrete number the likelier or nearest value."""
-        return self._middles(state)[:, 0]
+        return self._middles(self._tau(state))[:, 0]
 
     def stds(self, state: UnivariateSearchState) -> Array:
         """Return the standard deviations; for a Pareto, which may have none, from its quartiles."""
-        return self._middles(state)[:, 1]
+        return self._middles(self._tau(state))[:, 1]
 
     def _spread_reasons(self, state: UnivariateSearchState, first: Array) -> dict[str, str]:
         """Whether the distribution has contracted or grown, in units of the distance from the end of its support."""
         return relative_spread(self.stds(state) / first * (self._first_distances / self._distances(state)))
 
     def _distances(self, state: UnivariateSearchState) -> Array:
-        tau = self.product.natural(self._distribution_state(state))
-        parts = zip(self.product.families, self.product.slices, strict=True)
-        return np.array([family._distance(tau[part].tolist()) for family, part in parts])
+        return np.array([family._distance(part.tolist()) for family, part in self._parts(self._tau(state))])
 
     @cached_property
     def _first_distances(self) -> Array:
         return self._distances(self.start())
-
-    @cached_property
-    def _first_stds(self) -> Array:
-        return self.stds(self.start())
 
     def _limit_reasons(self, state: UnivariateSearchState, first: Array) -> dict[str, str]:
         """Stop at the limits of float64: a parameter cannot grow further, or no width is left.
@@ -293,11 +283,10 @@ class UnivariateSearch(Strategy):
         At a limit the distribution has contracted to an end of its support, or has gone to infinity. One that had no
         width from the start has not searched.
         """
-        tau = self.product.natural(self._distribution_state(state))
-        signed = np.abs(tau[[sign != "free" for sign in self.product.signs]])
+        signed = np.abs(self._tau(state)[[sign != "free" for sign in self.product.signs]])
         reasons = {}
         if (signed >= 0.99 * LARGEST).any() or (signed <= 1.01 * SMALLEST).any():
-            grown = bool((self.stds(state) > self._first_stds).any())
+            grown = bool((self.stds(state) > self.stds(self.start())).any())
             text = f"a natural parameter left the range from {SMALLEST:g} to {LARGEST:g}"
             reasons["divergence" if grown else "limit"] = text
         if self._is_rounding(self.start()):
@@ -307,15 +296,16 @@ class UnivariateSearch(Strategy):
         return reasons
 
     def _is_rounding(self, state: UnivariateSearchState) -> bool:
-        middles = self._middles(state)[self._sharp]
+        middles = self._middles(self._tau(state))[self._sharp]
         return len(middles) > 0 and bool((middles[:, 1] <= 2e-15 * np.abs(middles[:, 0])).all())
 
     def view(self, state: UnivariateSearchState) -> StateView:
         """A result has the distribution that was reached, with its usual parameters."""
-        return StateView(lambda: self.stds(state), fields=lambda: {"distribution": self._reached(state)})
+        reached = UnivariateState(state.unconstrained)
+        return StateView(lambda: self.stds(state), fields=lambda: {"distribution": self._reached(reached)})
 
-    def _reached(self, state: UnivariateSearchState) -> Product | Univariate:
-        reached = self.product.at(self._distribution_state(state))
+    def _reached(self, state: UnivariateState) -> Product | Univariate:
+        reached = self.product.at(state)
         return reached if isinstance(self.distribution, Product) else reached.families[0]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,15 +152,11 @@ class VectorSearch(Strategy):
             patience=self._patience,
             recalls=self._widening is not None,
             knows_inner=True,
-            hands_over=self.group.follows,
             keeps_coordinates=True,
             may_adapt=self.options.noise is None and self.options.algorithm != "paper",
         )
 
-    @cached_property
-    def size(self) -> int:
-        """How many numbers are searched."""
-        return self.group.dim
+    size = cached_property(attrgetter("group.dim"))  # which traits depend on
 
     @cached_property
     def evolution(self) -> Evolution:

@@ -29,7 +29,7 @@ from esgroup.distributions.wishart import Wishart, bartlett, gram
 from esgroup.domains.base import Arrays
 from esgroup.groups import Group, described
 from esgroup.strategies import rates
-from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits, spread_criterion
+from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits
 
 MOST_DOF = 1e15  # there Z - I, of the order n^-1/2, has seven digits left
 _RESCALED = 2.0  # eta
@@ -130,7 +130,7 @@ class WishartSearch(Strategy):
             about=f"Wishart, {described(self.distribution.group)}",
             domain=Arrays(self.distribution.shape, _check),
             note="" if first >= self.least_dof else raised,
-            criteria=(spread_criterion(self), Criterion("own", 0, self._end)),
+            criteria=(Criterion("spread", 0, self._spread_reasons), Criterion("own", 0, self._end)),
         )
 
     @property
@@ -206,8 +206,9 @@ class WishartSearch(Strategy):
         path = (1 - constants.c) * state.path + constants.gain * math.sqrt(n) * step
         exponent = constants.drive * (1 - self._norm(path) / constants.norm)
         dof = np.clip(n * math.exp(max(-1.0, min(1.0, exponent))), self.least_dof, MOST_DOF)
-        moved = WishartSearchState(np.array(dof), root, path)
-        return self.leave_plateau(moved, len(order)) if told.plateau else moved
+        if told.plateau:  # wider
+            dof = max(float(dof) * math.exp(-0.4 - constants.drive), self.least_dof)
+        return WishartSearchState(np.array(dof), root, path)
 
     def _natural_step(self, local: Array, order: NDArray[np.int64], utilities: Array) -> Array:
         """N, scaled down if an entry of eta N exceeds 1: points from far away must not spoil L."""
@@ -222,11 +223,6 @@ class WishartSearch(Strategy):
         """|p + p^T|, the norm of the Fisher matrix up to a factor."""
         dense = self.group._dense_local(path)
         return float(np.linalg.norm(dense + dense.T))
-
-    def leave_plateau(self, state: WishartSearchState, n: int) -> WishartSearchState:
-        """Widen the distribution after a generation of n values most of which are equal."""
-        wider = float(state.dof) * math.exp(-0.4 - wishart_rates(n, self.group.dof).drive)
-        return state._replace(dof=np.array(max(wider, self.least_dof)))
 
     # ---- ends -------------------------------------------------------------------------------------------------
 

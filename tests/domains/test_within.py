@@ -11,7 +11,7 @@ from esgroup import Angle, Choice, Integer, Real, Searcher, Space
 from esgroup.domains import Affine, Arrays, Box, Fixed, Place
 from esgroup.domains.box import make_box
 from esgroup.strategies import Relocation, Told, Within, register, within
-from esgroup.strategies.in_domain import elsewhere, innermost, relocated, to_points, to_search
+from esgroup.strategies.in_domain import elsewhere, innermost, relocated, to_search
 from esgroup.strategies.vector import VectorSearch
 from tests.search.test_strangers import OnePlusOne, Plain, sphere
 
@@ -161,7 +161,13 @@ def test_domains_nest_and_the_innermost_search_sees_its_own_vectors() -> None:
     strategy, state = search.strategy, search.state
     assert isinstance(innermost(strategy), VectorSearch)
     y = state.mean + 0.1 * np.random.default_rng(2).standard_normal((6, 4))
-    points = to_points(strategy, y)
+    points, outer = y, strategy
+    layers = []
+    while isinstance(outer, Within):
+        layers.append(outer.within)
+        outer = outer.inner
+    for layer in reversed(layers):
+        points = layer.decode(points)
     np.testing.assert_allclose(to_search(strategy, state, points), y, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(strategy.local(state, points), innermost(strategy).local(state, y), atol=1e-9)
 

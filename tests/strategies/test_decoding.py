@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
 from esgroup.strategies.decoding import Decoding
-from esgroup.strategies.evolution import Evolution, SearchState
+from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.recombination import Cumulative
 from tests.groups.cases import CASES
 from tests.groups.elements import element
@@ -27,12 +27,14 @@ def step_of_log_d(
     group: Group, root: np.ndarray, z: np.ndarray, weights: np.ndarray, step: tuple[float, float, float]
 ) -> np.ndarray:
     """The step of log D; the last row of z is the path."""
-    inverse = group.inverse(root) if group.carries_inverse else np.zeros(0)
-    scale, fisher, trend = np.ones(group.dim), np.ones(group.dim), np.zeros(group.dim + 3)
-    y, taken = group.apply(root, z), (*step, 1.0)
-    v = Decoding().move_scale(group, root, inverse, z, y, weights, fisher, trend, scale, taken)
+    state = evolution_of(group, DECODED).start(np.zeros(group.dim), np.ones(group.dim))
+    state.root[:], state.scale[:], state.fisher[:] = root, 1.0, 1.0
+    state.inverse[:] = group.inverse(root) if group.carries_inverse else 0.0
+    generation = Generation.empty(len(z) - 1, group.dim)
+    generation.z[:], generation.y[:], generation.weights[:] = z, group.apply(root, z), weights
+    v = Decoding().move_scale(group, state, generation, (*step, 1.0))
     close(v, z @ np.linalg.inv(group.dense(root)))
-    return np.log(scale)
+    return np.log(state.scale)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -151,7 +151,7 @@ def test_a_step_by_the_model_of_the_full_group_equals_the_formula_written_out(mo
     run(search, rosenbrock, 60)
     strategy = search.strategy
     assert isinstance(strategy, ModelSearch)
-    step = SurrogateStep(strategy.plan, search.state)
+    step = SurrogateStep(strategy, search.state)
     ends: list[SearchState] = []
     monkeypatch.setattr(SurrogateStep, "_end", lambda self, moved: ends.append(moved))
     rng, n = np.random.default_rng(4), 4
@@ -186,7 +186,7 @@ def test_a_trial_that_fails_makes_the_ball_smaller_and_at_its_least_sigma_too() 
     run(search, rosenbrock, 60)
     strategy = search.strategy
     assert isinstance(strategy, ModelSearch)
-    step = SurrogateStep(strategy.plan, search.state)
+    step = SurrogateStep(strategy, search.state)
     step.trial, step.outcomes[0], step.record, step.length, step.failures = 0, 1.0, 0.0, 0.8, 1.0
     step.radius = 1.0
     assert step._sigma_factor() == 1.0 and step.radius == pytest.approx(0.6 * 0.4) and step.failures == 2.0
@@ -199,7 +199,7 @@ def test_a_model_is_judged_by_pairs_of_values_that_it_has_not_seen() -> None:
     run(search, sphere, 8)
     strategy = search.strategy
     assert isinstance(strategy, ModelSearch)
-    step = SurrogateStep(strategy.plan, search.state)
+    step = SurrogateStep(strategy, search.state)
     with_model(step, Quadratic(0.0, np.array([1.0, 0.0]), np.zeros((2, 2))), error=0.25)  # q = z_1
     step.archive, step.values, step.count = step.archive[-4:], step.values[-4:], 4
     z_old, f_old = step.known()
@@ -238,7 +238,7 @@ def test_a_trial_that_failed_ends_the_generation_only_if_the_model_is_better_tha
     run(search, rosenbrock, 60)
     strategy = search.strategy
     assert isinstance(strategy, ModelSearch)
-    step = SurrogateStep(strategy.plan, search.state)
+    step = SurrogateStep(strategy, search.state)
     step.trial, step.record = 0, 1.0
     with_model(step, Quadratic(0.0, np.ones(4), np.zeros((4, 4))), error=0.25)
     for value, tau, holds in ((0.9, 0.5, True), (1.1, 0.5, False), (1.1, 0.64, False), (1.1, 0.66, True)):

@@ -94,5 +94,5 @@ def test_stored_numbers_that_are_none_are_refused() -> None:
         if is_record:  # infinite as long as no point near the mean has a value
             search.strategy.checked(state)
             continue
-        with pytest.raises(ValueError, match="numbers must be finite"):
+        with pytest.raises(ValueError, match="numbers' must be finite"):
             search.strategy.checked(state)

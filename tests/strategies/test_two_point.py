@@ -11,7 +11,7 @@ from esgroup import Searcher
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Kronecker, Triangular
 from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.recombination import Cumulative
-from esgroup.strategies.step_size import CumulativeStepSize
+from esgroup.strategies.step_size import CumulativeStepSize, Moved
 from esgroup.strategies.two_point import AHEAD, BEHIND, TwoPointStepSize
 from tests.groups.elements import element
 from tests.groups.laws import close
@@ -27,7 +27,7 @@ def evolution_of(group: Group) -> Evolution:
 def log_step(order: list[int], tags: list[int] | None, shift: np.ndarray, memory: np.ndarray) -> float:
     constants = Cumulative().constants(len(order), len(shift), len(shift))
     marked = None if tags is None else np.array(tags)
-    return TwoPointStepSize().log_step(constants, 1.0, np.array(order), marked, shift, memory)
+    return TwoPointStepSize().log_step(Moved(constants, 1.0, np.array(order), marked, shift, memory))
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=str)

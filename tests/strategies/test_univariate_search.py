@@ -49,7 +49,7 @@ def searched(strategy: UnivariateSearch, f, seed: int, max_evals: int, target: f
 
 
 def natural(strategy: UnivariateSearch, state: UnivariateSearchState) -> np.ndarray:
-    return strategy.product.natural(strategy._distribution_state(state))
+    return strategy._tau(state)
 
 
 # ---- laws ---------------------------------------------------------------------------------------------------------
