@@ -26,6 +26,7 @@ The components and their phases are in `mixture_descents.py`, the list of optima
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -300,7 +301,7 @@ class MixtureSearch(Strategy):
         return self._descents.with_values(state, told.points, told.values)
 
     def _moved(self, state: MixtureSearchState, local: Array, order: NDArray[np.int64]) -> MixtureSearchState:
-        new = self._descents.with_room(states.copied(state))
+        new = self._descents.with_room(copy.deepcopy(state))
         labels, tags = self._awaited(state, local)
         searching = np.flatnonzero(state.phase[labels[order]] == SEARCH)
         if len(searching):
