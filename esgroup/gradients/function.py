@@ -159,13 +159,13 @@ class Values:
         self.counts.nfev += len(points)
         if self.vectorized:
             return checks.real_array("fun(rows)", self.fun(points), (len(points),), finite=False)
-        return np.array([_number(self.fun(x)) for x in points])
+        return np.array([real_value("fun(x)", self.fun(x)) for x in points])
 
     def _point(self, x: Array) -> Array:
-        return _read_only_view(checks.real_array("x", x, (self.dim,), finite=False))
+        return checks.read_only(checks.real_array("x", x, (self.dim,), finite=False).view())
 
     def _rows(self, rows: Array) -> Array:
-        return _read_only_view(checks.real_array("rows", rows, (None, self.dim), finite=False))
+        return checks.read_only(checks.real_array("rows", rows, (None, self.dim), finite=False).view())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -299,7 +299,7 @@ class Hessians(Products):
         gap = np.abs(matrix - matrix.T).max()
         if gap > ASYMMETRY * np.abs(matrix).max():
             raise ValueError(f"hess(x) must be symmetric, but differs from its transpose by {gap:.3g}")
-        return _read_only_view((matrix + matrix.T) / 2)
+        return checks.read_only((matrix + matrix.T) / 2)
 
     def products(self, x: Array, rows: Array) -> Array:
         """Return rows H v for rows v."""
@@ -317,8 +317,8 @@ class Hessians(Products):
 class ValueAndGradient:
     """Splits a function that returns (f, g) into `fun` and `jac`, and computes the pair once for the same x."""
 
-    def __init__(self, both: Callable[[Array], Any]) -> None:
-        self._both = both
+    def __init__(self, both: Callable[[Array], Any], name: str = "fun") -> None:
+        self._both, self._name = both, name
         self._last = LastPoint()
 
     def fun(self, x: Array) -> Any:
@@ -332,7 +332,7 @@ class ValueAndGradient:
     def _computed(self, x: Array) -> tuple[Any, Any]:
         pair = self._both(x)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise ValueError(f"with jac=True fun(x) must return (value, gradient), got {pair!r}")
+            raise ValueError(f"with jac=True {self._name}(x) must be a pair (value, gradient), got {pair!r}")
         gradient = np.array(pair[1])  # a copy: fun may return the same array every time
         return pair[0], checks.read_only(gradient)
 
@@ -365,14 +365,9 @@ def as_dense(matrix: Any) -> Any:
     return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
-def _number(value: Any) -> float:
+def real_value(name: str, value: Any) -> float:
+    """Return a value of a function, which may be an array with one entry and need not be finite."""
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "fiub":
-        raise ValueError(f"fun(x) must be a real number, got {value!r}")
+        raise ValueError(f"{name} must be a real number, got {value!r}")
     return float(array.item())
-
-
-def _read_only_view(array: Array) -> Array:
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -15,7 +15,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.gradients.function import Counts, Gradients, Hessians, Products, Values, must_be_callable, with_args
 from esgroup.gradients.rows import RowFunction
-from esgroup.variational.log_density import DerivativesAt, Indices, Target, make_target
+from esgroup.variational.log_density import Target, make_target
 
 Arrays = tuple[NDArray[Any], ...]
 
@@ -167,9 +167,7 @@ def _as_rows(name: str, value: Any) -> NDArray[Any]:
         raise ValueError(f"{name} must be an array with rows, got {value!r}")
     if array.dtype.kind == "O":
         raise ValueError(f"{name} must be an array of numbers or text, got one of objects")
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    return checks.read_only(array.view())
 
 
 # ---- the target -----------------------------------------------------------------------------------------------------
@@ -230,17 +228,9 @@ class DataTarget:
             target = self.likelihood.target(batch, dim)
         return replace(target, function=replace(target.function, counts=self.counts))
 
-    def compiled(self, number: int, seed: int) -> list[tuple[RowFunction, float]] | None:
-        """Prior and likelihood with their weights, if both are computed by rows; else None."""
-        if not isinstance(self.likelihood, RowFunction) or not isinstance(self.prior.function, RowFunction):
-            return None
-        part: Any = self._likelihood(self.data.batch(number, seed)).function
-        return [(self.prior.function, 1.0), (part, self.data.weight)]
-
-    def at(self, x: Array, number: int, seed: int) -> DerivativesAt:
-        """f at the rows of x, with the batch of an iteration."""
-        part = self._likelihood(self.data.batch(number, seed)).at(x, number, seed)
-        return _Sum(self.prior.at(x, number, seed), part, self.data.weight)
+    def parts(self, number: int, seed: int) -> list[tuple[Target, float]]:
+        """Prior and likelihood with their weights, the likelihood of the batch of an iteration."""
+        return [(self.prior, 1.0), (self._likelihood(self.data.batch(number, seed)), self.data.weight)]
 
     def values(self, x: Array) -> Array:
         """-(log prior) - (log likelihood of all data) of every row, the data in chunks of the size of a batch."""
@@ -248,30 +238,6 @@ class DataTarget:
         for chunk in self.data.chunks():
             total = total + self._likelihood(chunk).values(x)
         return total
-
-
-@dataclass(frozen=True, eq=False)
-class _Sum:
-    """first + weight * second, with derivatives."""
-
-    first: DerivativesAt
-    second: DerivativesAt
-    weight: float
-
-    def values(self, indices: Indices) -> Array:
-        return self.first.values(indices) + self.weight * self.second.values(indices)
-
-    def gradients(self, indices: Indices) -> Array:
-        return self.first.gradients(indices) + self.weight * self.second.gradients(indices)
-
-    def products(self, indices: Indices, v: Array) -> Array:
-        return self.first.products(indices, v) + self.weight * self.second.products(indices, v)
-
-    def diagonals(self, indices: Indices) -> Array:
-        return self.first.diagonals(indices) + self.weight * self.second.diagonals(indices)
-
-    def hessians(self, indices: Indices) -> Array:
-        return self.first.hessians(indices) + self.weight * self.second.hessians(indices)
 
 
 def make_data_target(prior: Target, likelihood: Any, data: Any, batch_size: Any) -> DataTarget:

@@ -22,12 +22,13 @@ from esgroup.gradients.estimators import Estimator, Pathwise, Stein
 from esgroup.gradients.function import Fun, Gradients, Hessians, Products, Values
 from esgroup.gradients.rows import RowFunction
 from esgroup.variational.batches import DataTarget
-from esgroup.variational.log_density import DerivativesAt, Indices, LogDensity, Target, rows_back
+from esgroup.variational.log_density import Indices, LogDensity, Target, TargetAt, rows_back
 
 EXTRA_DRAWS = 10  # draws of a component for the ELBO if the estimator itself draws none
 
 Kind = Literal["values", "gradients", "products", "diagonals", "hessians"]
 Of = Literal["f", "q", "both"]
+Source = tuple[TargetAt | LogDensity, Of, float]  # a part of l, what it is a part of, and its weight
 
 
 class GradientEstimate(NamedTuple):
@@ -80,31 +81,30 @@ class VariationalObjective:
         GradientEstimate or None
             None if a requested number is not finite; the random numbers are spent all the same.
         """
+        parts = self.target.parts(number, seed)
         if self.mixture.count == 1 and type(self.estimator) in (Stein, Pathwise) and self._estimator_draws:
-            parts = self.target.compiled(number, seed)
-            if parts is not None:
-                return self._at_once(parts, state, rng)
+            compiled = [(part.function, weight) for part, weight in parts if isinstance(part.function, RowFunction)]
+            if len(compiled) == len(parts):
+                return self._at_once(compiled, state, rng)
         requests = RecordedRequests(self.mixture.dim)
         function = recording_function(requests, self.target)
-        members = list(zip(self.mixture.components, self.mixture.component_states(state), strict=True))
         before = rng.bit_generator.state
-        draws = [self._record(requests, function, gaussian, own, rng) for gaussian, own in members]
+        _, draws = self._asked(requests, function, state, rng)
         after = rng.bit_generator.state
         q = LogDensity(self.mixture, state, requests.points)
-        f = self.target.at(q.x, number, seed)
-        finite = requests.answer(f, q, self.gamma)
+        sources: list[Source] = [(TargetAt(part, q.x), "f", weight) for part, weight in parts]
+        sources.append((q, "q", self.gamma))
+        finite = requests.answer(sources)
         with np.errstate(over="ignore"):  # then it is not finite
-            means = [(f.values(rows) + self.gamma * q.values(rows)).mean() for rows in draws]  # E_{q_k}[l]
+            values = [sum(weight * source.values(rows) for source, _, weight in sources) for rows in draws]
+            means = np.array([np.mean(of_component) for of_component in values])  # E_{q_k}[l]
         if not finite or not np.isfinite(means).all():
             return None
         rng.bit_generator.state = before
-        steps = []
-        for gaussian, own in members:
-            steps.append(self.estimator.step(gaussian, own, function, rng))
-            if not self._estimator_draws:  # pass over the draws that `_record` has added
-                requests.request("values", "both", gaussian.sample(own, EXTRA_DRAWS, rng).x)
+        steps, _ = self._asked(requests, function, state, rng)
         rng.bit_generator.state = after
-        step = self._joined(steps, np.array(means))
+        logits = (means[:-1] - means[-1]) * self.mixture.learn_weights
+        step = MixtureStep(np.array([s.delta for s in steps]), np.concatenate([s.m for s in steps]), logits)
         if not all(np.isfinite(part).all() for part in step):  # finite derivatives may overflow in local coordinates
             return None
         return GradientEstimate(step, -float(np.exp(state.log_weights) @ means))
@@ -119,8 +119,18 @@ class VariationalObjective:
         """
         gaussian, own = self.mixture.components[0], self.mixture.component_states(state)[0]
         by_hessians = isinstance(self.estimator, Stein)
-        slopes = not getattr(self.estimator, "antithetic", False)
-        function = _Compiled.of(parts, gaussian, own, self.gamma, slopes)
+        function = _Compiled(
+            dim=gaussian.dim,
+            fun=_never,
+            jac=_never,
+            hessp=_never,
+            vectorized=True,
+            parts=parts,
+            gaussian=gaussian,
+            state=own,
+            gamma=self.gamma,
+            slopes=not getattr(self.estimator, "antithetic", False),
+        )
         try:
             step = self.estimator.step(gaussian, own, function, rng, self.gamma if by_hessians else 0.0)
         except _NotFiniteError:
@@ -130,25 +140,27 @@ class VariationalObjective:
         joined = MixtureStep(step.delta[None], step.m, np.zeros(0))
         return GradientEstimate(joined, -function.seen[0])
 
-    def _record(
-        self, requests: RecordedRequests, function: Values, gaussian: Gaussian, state: State, rng: np.random.Generator
-    ) -> Indices:
-        """Record the requests of one component; returns the indices of those points that are draws of it."""
-        begin = requests.count
-        self.estimator.step(gaussian, state, function, rng)
-        if not self._estimator_draws:
+    def _asked(
+        self, requests: RecordedRequests, function: Values, state: MixtureState, rng: np.random.Generator
+    ) -> tuple[list[Step], list[Indices]]:
+        """The steps of all components, and the indices of the points that are draws of each.
+
+        Before requests are answered the steps mean nothing, and afterwards the indices.
+        """
+        steps, draws = [], []
+        for gaussian, own in zip(self.mixture.components, self.mixture.component_states(state), strict=True):
             begin = requests.count
-            requests.request("values", "both", gaussian.sample(state, EXTRA_DRAWS, rng).x)
-        return np.arange(begin, requests.count)
+            steps.append(self.estimator.step(gaussian, own, function, rng))
+            if not self._estimator_draws:
+                begin = requests.count
+                requests.request("values", "both", gaussian.sample(own, EXTRA_DRAWS, rng).x)
+            draws.append(np.arange(begin, requests.count))
+        return steps, draws
 
     @property
     def _estimator_draws(self) -> bool:
         """Whether the estimator takes samples; if not, it evaluates at the mean alone."""
         return getattr(self.estimator, "samples", None) != 0
-
-    def _joined(self, steps: list[Step], means: Array) -> MixtureStep:
-        logits = (means[:-1] - means[-1]) * self.mixture.learn_weights
-        return MixtureStep(np.array([s.delta for s in steps]), np.concatenate([s.m for s in steps]), logits)
 
     def elbo(self, state: MixtureState, n: int, rng: np.random.Generator) -> ElboEstimate:
         """Estimate -L from n draws of q."""
@@ -212,15 +224,15 @@ class RecordedRequests:
     def _shape(self, kind: Kind, n: int) -> tuple[int, ...]:
         return {"values": (n,), "hessians": (n, self._dim, self._dim)}.get(kind, (n, self._dim))
 
-    def answer(self, f: DerivativesAt, q: DerivativesAt, weight: float) -> bool:
+    def answer(self, sources: list[Source]) -> bool:
         """Answer all requests, and start again with the first; returns whether all answers are finite."""
         answers = [np.zeros(self._shape(request.kind, len(request.indices))) for request in self._recorded]
         for kind in dict.fromkeys(request.kind for request in self._recorded):
-            for source, name, factor in ((f, "f", 1.0), (q, "q", weight)):
+            for source, name, weight in sources:
                 chosen = [i for i, r in enumerate(self._recorded) if r.kind == kind and r.of in (name, "both")]
                 found = _evaluated(source, kind, [self._recorded[i] for i in chosen])
                 for i, part in zip(chosen, found, strict=True):
-                    answers[i] += factor * part
+                    answers[i] += weight * part
         for request, answer in zip(self._recorded, answers, strict=True):
             if request.kind == "hessians":  # where f and log q cancel, rounding is all that is left
                 answer[:] = (answer + answer.swapaxes(1, 2)) / 2
@@ -228,7 +240,7 @@ class RecordedRequests:
         return all(bool(np.isfinite(answer).all()) for answer in answers)
 
 
-def _evaluated(source: DerivativesAt, kind: Kind, requests: list[DerivativeRequest]) -> Iterable[Array]:
+def _evaluated(source: TargetAt | LogDensity, kind: Kind, requests: list[DerivativeRequest]) -> Iterable[Array]:
     """The answers of one function to requests of one kind, from one call."""
     if not requests:
         return []
@@ -332,15 +344,7 @@ class _Compiled(Products):
     state: State
     gamma: float
     slopes: bool
-    seen: list[float]
-
-    @classmethod
-    def of(
-        cls, parts: list[tuple[RowFunction, float]], gaussian: Gaussian, state: State, gamma: float, slopes: bool
-    ) -> _Compiled:
-        """For the samples of one step."""
-        own: dict[str, Any] = {"parts": parts, "gaussian": gaussian, "state": state, "gamma": gamma, "slopes": slopes}
-        return cls(dim=gaussian.dim, fun=_never, jac=_never, hessp=_never, vectorized=True, seen=[], **own)
+    seen: list[float] = field(default_factory=list)
 
     def gradients(self, points: Array) -> Array:
         z = self.gaussian.local(self.state, points)
