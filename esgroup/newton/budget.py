@@ -38,23 +38,18 @@ class CallBudget:
         if not callable(function):
             return function
 
+        limits = Limits(max_evals=self.limits.max_evals if counts else None, max_time=self.limits.max_time)
+
         @functools.wraps(function, updated=())
         def call(*args: Any) -> Any:
-            self._refuse(counts)
+            if self.strict:
+                totals = Totals(self.calls, 0, time.monotonic() - self._started, 0.0)
+                for reason in budget_reasons(limits, totals).items():
+                    raise Breakdown(*reason)
             self.calls += counts
             return function(*args)
 
         return call
-
-    def _refuse(self, counts: bool) -> None:
-        if not self.strict:
-            return
-        limits = self.limits._replace(target=None, max_iters=None)
-        if not counts:
-            limits = limits._replace(max_evals=None)
-        totals = Totals(self.calls, 0, time.monotonic() - self._started, 0.0)
-        for reason in budget_reasons(limits, totals).items():
-            raise Breakdown(*reason)
 
     @contextmanager
     def lenient(self) -> Iterator[None]:

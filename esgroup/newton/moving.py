@@ -54,10 +54,8 @@ class Moving:
 
     def __post_init__(self) -> None:
         checks.store_whole_number(self, "k", least=1)
-        if not 0 <= checks.real_number("memory", self.memory) < 1:
-            raise ValueError(f"memory must be at least 0 and below 1, got {self.memory!r}")
-        if self.rule not in get_args(Rule):
-            raise ValueError(f"rule must be 'gradient' or 'residual', got {self.rule!r}")
+        checks.not_negative("memory", self.memory, below=1)
+        checks.one_of("rule", self.rule, *get_args(Rule))
 
 
 def parse_moving(text: str) -> Moving | None:
@@ -112,9 +110,7 @@ class MovingPrecision(Precision):
         scores = np.maximum(missed, self.moving.memory * self.scores)
         k, dim = self.moving.k, len(scores)
         hub = np.sort(np.argpartition(scores, dim - k)[dim - k :])
-        units = np.zeros((k, dim))
-        units[np.arange(k), hub] = 1.0
-        rows = data.products(units)
+        rows = data.products((hub[:, None] == np.arange(dim)).astype(np.float64))  # with unit vectors
         with np.errstate(over="ignore", invalid="ignore"):
             return replace(self, scores=scores, block=_block(hub, rows, diagonal, data.damping, floor))
 
