@@ -357,7 +357,7 @@ FAULTS = [
     Fault("batches: steps without the weight", "variational/batches.py", "(self.data.batch(number, seed)), self.data.weight)]", "(self.data.batch(number, seed)), 1.0)]"),
     Fault("batches: all epochs are alike", "variational/batches.py", "default_rng([seed, epoch])", "default_rng([seed, 0])"),
     Fault("batches: the ELBO leaves the last rows out", "variational/batches.py", "starts = range(0, len(self), self.size)", "starts = range(0, len(self) - self.size + 1, self.size)"),
-    Fault("compiled: sign of the gradient", "gradients/rows.py", "return -found[0], -found[1]", "return -found[0], found[1]"),
+    Fault("compiled: sign of the gradient", "gradients/rows.py", "tuple(-part for part in found)", "(-found[0], found[1])"),
     Fault("compiled: gamma is forgotten", "variational/iteration.py", "self.gamma if by_hessians else 0.0", "1.0 if by_hessians else 0.0"),
     Fault("compiled: the slope of log q is forgotten", "variational/iteration.py", 'slopes=not getattr(self.estimator, "antithetic", False)', "slopes=False"),
     Fault("schedule: noise of epochs is that of a step", "variational/schedule.py", "spread = block * float(", "spread = float("),

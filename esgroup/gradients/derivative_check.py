@@ -32,6 +32,7 @@ from esgroup.gradients.function import (
     as_dense,
     as_function,
     with_args,
+    with_products,
 )
 from esgroup.plots.style import check_out
 
@@ -103,7 +104,8 @@ def check_derivatives(
     if plot is not None:
         check_out(plot)
     x = checks.read_only(checks.real_array("x", x, (None,)).copy())
-    given = _check_input(fun, len(x), jac, hessp, hess, hess_diag, args, hessp_vectorized, vectorized)
+    derivatives = {"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
+    given = _check_input(fun, len(x), derivatives, args, hessp_vectorized, vectorized)
     report = _Check(given, x, np.random.default_rng(rng)).report()
     if plot is not None:
         draw_report(report, plot)
@@ -141,33 +143,26 @@ class CheckInput(NamedTuple):
 
 
 def _check_input(
-    fun: Callable[..., Any] | Values,
-    dim: int,
-    jac: Callable[..., Any] | bool | None,
-    hessp: Given,
-    hess: Given,
-    hess_diag: Given,
-    args: tuple[Any, ...],
-    hessp_vectorized: bool,
-    vectorized: bool,
+    fun: Any, dim: int, given: dict[str, Any], args: Any, hessp_vectorized: bool, vectorized: bool
 ) -> CheckInput:
     """One function with all that was given, with products if there are any."""
     if isinstance(fun, Values):
-        for name, derivative in (("jac", jac), ("hessp", hessp), ("hess", hess), ("hess_diag", hess_diag)):
+        for name, derivative in given.items():
             if derivative is not None:
                 raise ValueError(f"{name} must be left out if fun is made by as_function, got {derivative!r}")
         return _own_derivatives(fun, dim)
+    jac = given.pop("jac")
     if not jac:
         raise ValueError(f"jac must be given, there is nothing to check without it, got {jac!r}")
-    plain = as_function(fun, dim, args=args, jac=jac, vectorized=vectorized)
-    assert isinstance(plain, Gradients)  # since there is jac
-    matrix = None if hess is None else GivenHessian(with_args("hess", hess, args))
-    diagonal = None if hess_diag is None else with_args("hess_diag", hess_diag, args)
-    if hessp is not None:
-        product = with_args("hessp", hessp, args)
-        return CheckInput(_with_products(plain, product, hessp_vectorized, diagonal), "hessp", matrix)
+    plain: Any = as_function(fun, dim, args=args, jac=jac, vectorized=vectorized)
+    second = {name: with_args(name, one, args) for name, one in given.items() if one is not None}
+    matrix = GivenHessian(second["hess"]) if "hess" in second else None
+    diagonal = second.get("hess_diag")
+    if "hessp" in second:
+        known = with_products(plain, second["hessp"], hessp_vectorized=hessp_vectorized, hess_diag=diagonal)
+        return CheckInput(known, "hessp", matrix)
     if matrix is not None:
-        return CheckInput(_with_products(plain, matrix.products, True, diagonal), "hess")
+        return _with_matrix(plain, matrix, diagonal)
     if diagonal is not None:
         raise ValueError("hess_diag needs the Hessian as well: give hessp= or hess=")
     return CheckInput(plain)
@@ -180,12 +175,11 @@ def _own_derivatives(function: Values, dim: int) -> CheckInput:
         raise ValueError(f"x must have shape ({function.dim},), got ({dim},)")
     if not isinstance(function, Hessians):
         return CheckInput(function)
-    return CheckInput(_with_products(function, GivenHessian(function.hess).products, True, None), "hess")
+    return _with_matrix(function, GivenHessian(function.hess), None)
 
 
-def _with_products(function: Gradients, hessp: Any, hessp_vectorized: bool, diagonal: Fun | None) -> Products:
-    parts = {name: getattr(function, name) for name in ("dim", "fun", "jac", "vectorized", "counts")}
-    return Products(**parts, hessp=hessp, hessp_vectorized=hessp_vectorized, hess_diag=diagonal)
+def _with_matrix(function: Gradients, matrix: GivenHessian, diagonal: Fun | None) -> CheckInput:
+    return CheckInput(with_products(function, matrix.products, hessp_vectorized=True, hess_diag=diagonal), "hess")
 
 
 # ---- the check ------------------------------------------------------------------------------------------------------
@@ -212,14 +206,8 @@ class _Check:
         gradient = self.function.gradient(self.x)
         if self._finite("jac(x)", gradient) and self._check_gradient(value, gradient):
             self._check_hessian(value, gradient)
-        return DerivativeReport(
-            len(self.x),
-            tuple(self.remainders),
-            tuple(self.laws),
-            tuple(self.problems),
-            tuple(self.unclear),
-            tuple(self.notes),
-        )
+        found: list[list[Any]] = [self.remainders, self.laws, self.problems, self.unclear, self.notes]
+        return DerivativeReport(len(self.x), *map(tuple, found))
 
     def _check_gradient(self, value: float, gradient: Array) -> bool:
         """Compare the gradient with values; False if these are too noisy for any check."""
@@ -295,7 +283,7 @@ class _Check:
     def _check_diagonal(self, function: Products) -> None:
         picked = self._random_coordinates(COORDINATES)
         found = function.diagonal(self.x, self.rng)[picked]
-        products = function.products(self.x, _units(len(self.x), picked))
+        products = function.products(self.x, self._unit_vectors(picked))
         expected = products[np.arange(len(picked)), picked]
         gaps = np.abs(found - expected)
         j = int(np.argmax(gaps))
@@ -318,6 +306,10 @@ class _Check:
 
     def _random_coordinates(self, most: int) -> NDArray[np.int64]:
         return np.sort(self.rng.permutation(len(self.x))[:most])
+
+    def _unit_vectors(self, picked: NDArray[np.int64]) -> Array:
+        rows: Array = (picked[:, None] == np.arange(len(self.x))).astype(np.float64)
+        return rows
 
     def _noise(self, argument: str, evaluate: Evaluate) -> float | None:
         """The rounding error of a function; None, and a problem, if it hides the variation of the function."""
@@ -343,7 +335,7 @@ class _Check:
         """Say where the gradient is furthest from central differences of the function."""
         picked = self._random_coordinates(MOST_DIFFERENCES)
         steps = RELATIVE_STEP * np.maximum(1.0, np.abs(self.x[picked]))
-        moves = _units(len(self.x), picked) * steps[:, None]
+        moves = self._unit_vectors(picked) * steps[:, None]
         found = (self.function.values(self.x + moves) - self.function.values(self.x - moves)) / (2 * steps)
         gaps = np.abs(found - gradient[picked])
         if not (gaps > TOLERANCE * np.abs(gradient).max()).any():
@@ -358,9 +350,3 @@ class _Check:
         found = (up - down) / (2 * RELATIVE_STEP)
         j = int(np.argmax(np.abs(found - product)))
         return f"; at index {j} Hv is {product[j]:.6g}, differences of jac give {found[j]:.6g}"
-
-
-def _units(dim: int, picked: NDArray[np.int64]) -> Array:
-    rows = np.zeros((len(picked), dim))
-    rows[np.arange(len(picked)), picked] = 1.0
-    return rows

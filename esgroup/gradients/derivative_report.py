@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.plots.style import GRID, INK, PALE, RULE, check_out, new_figure
+from esgroup.plots.axes import framed
+from esgroup.plots.style import INK, PALE, RULE, check_out, new_figure
 
 STEPS: Array = 0.5 ** np.arange(1.0, 37.0)  # down to 1e-11
 CLEAR = 1e3  # times the rounding error: only larger remainders are used
@@ -197,11 +198,7 @@ def _draw_panel(axes: Any, panel: Remainders) -> None:
     axes.set(xscale="log", yscale="log" if axes.lines else "linear")
     axes.set_title(panel.name, loc="left", fontsize=9.5, color="#222222")
     axes.set_xlabel("step h", fontsize=9.5, color="#222222")
-    axes.grid(True, color=GRID, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color("#888888")
-    axes.tick_params(colors="#555555", labelsize=8.5, which="both")
+    framed(axes)
     if axes.lines:
         axes.legend(loc="upper left", frameon=False, fontsize=8.5, labelcolor="#444444")
 

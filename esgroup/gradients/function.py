@@ -112,6 +112,14 @@ def _check_combination(jac: Any, hessp: Any, hess: Any, hess_diag: Any, hessp_ve
         raise ValueError("hessp_vectorized says how hessp is called: give hessp=")
 
 
+def with_products(
+    function: Gradients, hessp: Any, *, hessp_vectorized: bool, hess_diag: Fun | None, probes: int = PROBES
+) -> Products:
+    """The same function with products; both have the same counts."""
+    known = {name: getattr(function, name) for name in ("dim", "fun", "jac", "vectorized", "counts")}
+    return Products(**known, hessp=hessp, hessp_vectorized=hessp_vectorized, hess_diag=hess_diag, probes=probes)
+
+
 # ---- the four classes -----------------------------------------------------------------------------------------------
 
 

@@ -21,7 +21,8 @@ from esgroup.files.autosave import must_be_new, must_differ
 from esgroup.gradients.estimators import Estimator, Pathwise, Reinforce, Stein
 from esgroup.gradients.function import Counts, Gradients, Products, Values
 from esgroup.gradients.rows import RowFunction
-from esgroup.plots.style import GRID, INK, PALE, check_out
+from esgroup.plots.axes import framed
+from esgroup.plots.style import INK, PALE, check_out, new_figure
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.loop import Run, run_to_end
 from esgroup.running.observers import Observer, as_observers
@@ -496,15 +497,13 @@ class Posterior:
         pathlib.Path
             The file.
         """
-        out = check_out(path)  # before the import: it says how to install matplotlib
-        from matplotlib.figure import Figure
-
+        out = check_out(path)
         chosen = _checked_coordinates(coordinates, self._mixture.dim)
         if samples is not None:
             samples = checks.real_array("samples", samples, (None, self._mixture.dim))
         columns = min(COLUMNS, len(chosen))
         rows = math.ceil(len(chosen) / columns)
-        figure = Figure(figsize=(3.4 * columns, 2.4 * rows), layout="constrained", facecolor="white")
+        figure = new_figure(3.4 * columns, 2.4 * rows)
         for i, coordinate in enumerate(chosen):
             axes = figure.add_subplot(rows, columns, i + 1)
             _draw_marginal(axes, self, coordinate, None if samples is None else samples[:, coordinate])
@@ -547,8 +546,5 @@ def _draw_marginal(axes: Any, posterior: Posterior, coordinate: int, samples: Ar
     axes.set_title(f"coordinate {coordinate}", loc="left", fontsize=9.5, color="#444444")
     axes.set_yticks([])
     axes.set_ylim(bottom=0.0)
-    axes.grid(True, axis="x", color=GRID, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color("#888888")
-    axes.tick_params(colors="#555555", labelsize=8)
+    framed(axes)
+    axes.spines["left"].set_visible(False)
