@@ -489,10 +489,8 @@ def _check_options(options: dict[str, Any]) -> None:
     _check_lr(options["lr"])
     for name in ("curvature_lr", "first_precision", "entropy"):
         checks.real_number(name, options[name], positive=True)
-    for name in ("damping", "l2", "momentum", "warm_up"):
-        if checks.real_number(name, options[name]) < 0:
-            raise ValueError(f"{name} must be at least 0, got {options[name]!r}")
+    for name in ("damping", "l2"):
+        checks.not_negative(name, options[name])
     for name in ("momentum", "warm_up"):
-        if options[name] >= 1:
-            raise ValueError(f"{name} must be below 1, got {options[name]!r}")
+        checks.not_negative(name, options[name], below=1)
     checks.whole_number("refresh", options["refresh"], least=1)

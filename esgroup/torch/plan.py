@@ -16,6 +16,7 @@ from torch import Tensor
 
 from esgroup.groups.base import Group
 from esgroup.groups.bordered import BlockTriangular, Heisenberg
+from esgroup.groups.frame import Frame
 from esgroup.groups.full import Full
 from esgroup.groups.spelling import parse
 from esgroup.torch.curvature import Curvature
@@ -38,6 +39,7 @@ from esgroup.torch.layers import (
     shorten,
 )
 
+FRAME = 8  # directions of a frame, by default
 Options = dict[str, Any]
 State = dict[str, Any]
 
@@ -74,23 +76,14 @@ def side(name: str, structure: str | Group, dim: int) -> TensorGroup:
         return tensor_group(name, structure)
     if not isinstance(structure, str):
         raise TypeError(f"{name} must be a group or a spelling such as 'diagonal', got {structure!r}")
-    if structure.strip().partition(":")[0] == "frame":
-        k = _frame_width(name, structure)
-        return TensorFrame(dim, k) if k < dim else tensor_group(name, Full(dim))
     try:
         group = _cut(structure, dim)
+        if isinstance(group, Frame):
+            k = FRAME if group.k is None else group.k
+            return TensorFrame(dim, k) if k < dim else tensor_group(name, Full(dim))
     except ValueError as problem:
         raise ValueError(f"{name} must name a group, got {structure!r}: {problem}") from None
     return tensor_group(name, group)
-
-
-def _frame_width(name: str, structure: str) -> int:
-    key, _, number = structure.strip().partition(":")[2].partition("=")
-    if not key:
-        return 8
-    if key.strip() != "k" or not number.strip().isdecimal() or int(number) < 1:
-        raise ValueError(f"{name} must be 'frame' or 'frame:k=<a whole number of at least 1>', got {structure!r}")
-    return int(number)
 
 
 def _cut(structure: str, dim: int) -> Group:
@@ -102,7 +95,7 @@ def _cut(structure: str, dim: int) -> Group:
             wide = parse(structure, 2**40)
         except ValueError:
             raise problem from None
-        if isinstance(wide, BlockTriangular):
+        if isinstance(wide, (BlockTriangular, Frame)):
             return Full(dim)
         if isinstance(wide, Heisenberg):
             k1 = min(wide.k1, dim)

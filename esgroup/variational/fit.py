@@ -14,7 +14,7 @@ from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture, MixtureState, MixtureStep
 from esgroup.groups.linalg import SingularElementError
 from esgroup.variational.iteration import ElboEstimate, VariationalObjective
-from esgroup.variational.log_density import variances
+from esgroup.variational.log_density import component_variances
 from esgroup.variational.schedule import (
     SURE,
     FitSchedule,
@@ -99,10 +99,10 @@ class Fit:
     objective: VariationalObjective
     schedule: FitSchedule
     rng: np.random.Generator
-    state: MixtureState
-    window: Window
-    rate: float
-    best: BestWindow
+    state: MixtureState = field(init=False)
+    window: Window = field(init=False)
+    rate: float = field(init=False)
+    best: BestWindow = field(init=False)
     nit: int = 0
     failures: int = 0
     skipped: int = 0
@@ -121,16 +121,13 @@ class Fit:
     batch_seed: int = 0
 
     def __post_init__(self) -> None:
-        self.reach = np.ones(self.objective.mixture.count)
-        self.first_scale = max(float(np.abs(self.state.means).max()), _widest(self.objective.mixture, self.state))
-
-    @classmethod
-    def at_start(cls, objective: VariationalObjective, schedule: FitSchedule, rng: np.random.Generator) -> Fit:
-        """A fit before its first iteration."""
-        state = objective.mixture.state()
-        window, best = empty_window(objective.mixture, state), BestWindow(state, -np.inf, 0.0)
-        seed = int(rng.integers(2**32)) if objective.target.takes_batches else 0
-        return cls(objective, schedule, rng, state, window, schedule.rate, best, batch_seed=seed)
+        mixture = self.objective.mixture
+        self.state, self.rate = mixture.state(), self.schedule.rate
+        self.window, self.best = empty_window(mixture, self.state), BestWindow(self.state, -np.inf, 0.0)
+        if self.objective.target.takes_batches:
+            self.batch_seed = int(self.rng.integers(2**32))
+        self.reach = np.ones(mixture.count)
+        self.first_scale = max(float(np.abs(self.state.means).max()), _widest(mixture, self.state))
 
     # ---- one iteration --------------------------------------------------------------------------------------------
 
@@ -303,14 +300,12 @@ def _are_equal(state: MixtureState, other: MixtureState) -> bool:
 
 def _widest(mixture: Mixture, state: MixtureState) -> float:
     """The largest standard deviation of a coordinate under a component."""
-    members = zip(mixture.components, mixture.component_states(state), strict=True)
-    return math.sqrt(max(float(variances(gaussian, own).max()) for gaussian, own in members))
+    return math.sqrt(component_variances(mixture, state).max())
 
 
 def _is_unresolved(mixture: Mixture, state: MixtureState) -> bool:
     """Whether a standard deviation of a component no longer changes its mean: its samples are all the same."""
-    members = zip(mixture.components, mixture.component_states(state), strict=True)
-    return any(bool((own.mean + np.sqrt(variances(gaussian, own)) == own.mean).any()) for gaussian, own in members)
+    return bool((state.means + np.sqrt(component_variances(mixture, state)) == state.means).any())
 
 
 def _is_usable(mixture: Mixture, state: MixtureState) -> bool:

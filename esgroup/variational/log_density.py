@@ -386,6 +386,12 @@ def variances(gaussian: Gaussian, state: State) -> Array:
     return _diagonal(gaussian, state, gaussian.form == "covariance")
 
 
+def component_variances(mixture: Mixture, state: MixtureState) -> Array:
+    """The variances of the coordinates under every component, (K, dim)."""
+    members = zip(mixture.components, mixture.component_states(state), strict=True)
+    return np.array([variances(gaussian, own) for gaussian, own in members])
+
+
 def _diagonal(gaussian: Gaussian, state: State, squared: bool) -> Array:
     """The diagonal of R R^T for the root R, or of R^-T R^-1."""
     group = gaussian.group

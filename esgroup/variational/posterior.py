@@ -30,7 +30,7 @@ from esgroup.variational.batches import DataTarget, Likelihood, make_data_target
 from esgroup.variational.fit import Fit
 from esgroup.variational.fit_files import FitHistory, FitProgress, FitWriter, resume_from
 from esgroup.variational.iteration import ElboEstimate, VariationalObjective
-from esgroup.variational.log_density import Target, make_target, variances
+from esgroup.variational.log_density import Target, component_variances, make_target
 from esgroup.variational.schedule import FitSchedule
 
 SAMPLES = 10  # draws of a component per iteration, by default
@@ -214,7 +214,7 @@ def fit_posterior(
         observers.append(FitHistory(history, append=resume))
     observers += as_observers(callback, "Fit", lambda fit: fit)
     must_differ({"history": history, "checkpoint": checkpoint})
-    fit = Fit.at_start(objective, schedule, np.random.default_rng(rng))
+    fit = Fit(objective, schedule, np.random.default_rng(rng))
     if checks.flag("resume", resume):
         resume_from(checkpoint, fit)
     else:
@@ -431,7 +431,7 @@ class Posterior:
     def stds(self) -> Array:
         """The standard deviations of the coordinates under q, without a dense matrix."""
         pi, gaps = self._mixture.mixing_weights(self._mixture_state), self._mixture_state.means - self.mean
-        std: Array = np.sqrt(pi @ (self._component_variances() + gaps**2))
+        std: Array = np.sqrt(pi @ (component_variances(self._mixture, self._mixture_state) + gaps**2))
         return std
 
     def sample(self, n: int, rng: Any = None) -> Array:
@@ -473,7 +473,7 @@ class Posterior:
         """
         coordinate = checks.whole_number("coordinate", coordinate, most=self._mixture.dim - 1)
         x = checks.real_array("x", x, (None,))[:, None]
-        stds = np.sqrt(self._component_variances()[:, coordinate])
+        stds = np.sqrt(component_variances(self._mixture, self._mixture_state)[:, coordinate])
         z = (x - self._mixture_state.means[:, coordinate]) / stds
         density: Array = (np.exp(-0.5 * z**2) / (np.sqrt(2 * np.pi) * stds)) @ np.exp(self._mixture_state.log_weights)
         return density
@@ -514,10 +514,6 @@ class Posterior:
     @property
     def _mixture(self) -> Mixture:
         return self._objective.mixture
-
-    def _component_variances(self) -> Array:
-        states = self._mixture.component_states(self._mixture_state)
-        return np.array([variances(g, s) for g, s in zip(self._mixture.components, states, strict=True)])
 
 
 # ---- figures --------------------------------------------------------------------------------------------------------
