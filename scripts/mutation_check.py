@@ -359,7 +359,7 @@ FAULTS = [
     Fault("batches: the ELBO leaves the last rows out", "variational/batches.py", "starts = range(0, len(self), self.size)", "starts = range(0, len(self) - self.size + 1, self.size)"),
     Fault("compiled: sign of the gradient", "gradients/rows.py", "tuple(-part for part in found)", "(-found[0], found[1])"),
     Fault("compiled: gamma is forgotten", "variational/iteration.py", "self.gamma if by_hessians else 0.0", "1.0 if by_hessians else 0.0"),
-    Fault("compiled: the slope of log q is forgotten", "variational/iteration.py", 'slopes=not getattr(self.estimator, "antithetic", False)', "slopes=False"),
+    Fault("compiled: the slope of log q is forgotten", "variational/iteration.py", 'slopes = not getattr(self.estimator, "antithetic", False)', "slopes = False"),
     Fault("schedule: noise of epochs is that of a step", "variational/schedule.py", "spread = block * float(", "spread = float("),
     Fault("posterior: gamma is forgotten", "variational/iteration.py", "sources.append((q, \"q\", self.gamma))", "sources.append((q, \"q\", 1.0))"),
     Fault("networks: the weight of the batch is forgotten", "torch/layers.py", "self.rows.project(columns, seen.weight / p), self.cols.project(rows, seen.weight / d), d, p", "self.rows.project(columns, 1 / p), self.cols.project(rows, 1 / d), d, p"),

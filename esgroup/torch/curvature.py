@@ -187,7 +187,8 @@ class KroneckerFactors(Curvature):
         if isinstance(layer, nn.Linear):
             return a.reshape(-1, a.shape[-1]), b.reshape(-1, b.shape[-1])
         if isinstance(layer.padding, str) or layer.padding_mode != "zeros":
-            a = nn.functional.pad(a, layer._reversed_padding_repeated_twice, mode=_pad_mode(layer.padding_mode))
+            mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
+            a = nn.functional.pad(a, layer._reversed_padding_repeated_twice, mode=mode)
             padding: Any = 0
         else:
             padding = layer.padding
@@ -205,7 +206,3 @@ class KroneckerFactors(Curvature):
             places = b.flatten(2).sum(2) if isinstance(layer, nn.Conv2d) else b.reshape(len(b), -1, b.shape[-1]).sum(1)
             squares.append((places.square().sum(0) * self.batch_size).to(own.dtype))
         return torch.cat(squares)
-
-
-def _pad_mode(mode: str) -> str:
-    return "constant" if mode == "zeros" else mode

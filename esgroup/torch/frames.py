@@ -108,9 +108,6 @@ class TensorFrame(TensorGroup):
         rest.mul_(squares)
         return _reflected(v, y)
 
-    def gram_left(self, gram: Parts, x: Tensor) -> Tensor:
-        return self.gram_right(gram, x.mT).mT
-
     def project(self, x: Tensor, scale: float = 1.0) -> Tensor:
         hub, rest = self._halves(x)
         wide = bmm(hub.mT * scale, x)

@@ -72,9 +72,9 @@ class TensorGroup(ABC):
     def gram_right(self, gram: Any, x: Tensor) -> Tensor:
         """X A^T A, (layers, n, dim)."""
 
-    @abstractmethod
     def gram_left(self, gram: Any, x: Tensor) -> Tensor:
         """A^T A X, (layers, dim, n)."""
+        return self.gram_right(gram, x.mT).mT
 
     @abstractmethod
     def project(self, x: Tensor, scale: float = 1.0) -> Tensor:
@@ -84,9 +84,9 @@ class TensorGroup(ABC):
     def add_gram(self, m: Tensor, a: Tensor, amounts: Tensor, scale: float = 1.0) -> None:
         """M += scale amounts C (.) kappa(A A^T), in place, with one amount for each layer, (..., 1)."""
 
-    @abstractmethod
     def squared_norm(self, a: Tensor) -> Tensor:
         """|A|_F^2 of an element, one for each layer."""
+        return vecdot(a, a)
 
     @property
     def kind(self) -> Hashable:
@@ -99,10 +99,6 @@ class TensorGroup(ABC):
         cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
     ) -> list[Tensor]:
         """h(M - less I)^-1 A of every element, with h(M) = I + M + M^2 / 2."""
-
-    def moved(self, a: Tensor, m: Tensor, less: float | Tensor = 0.0) -> Tensor:
-        """The same of one element."""
-        return self.moved_together([self], [a], [m], less)[0]
 
 
 def flat(parts: Sequence[Tensor]) -> Tensor:
@@ -176,8 +172,7 @@ class TensorDiagonal(FixedGroup):
     def apply(self, a: Tensor, x: Tensor) -> Tensor:
         return x * a.unsqueeze(-2)
 
-    def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
-        return x * a.unsqueeze(-2)
+    apply_transposed = apply
 
     def gram(self, a: Tensor) -> tuple[Tensor, Tensor]:
         squares = a.square()
@@ -194,9 +189,6 @@ class TensorDiagonal(FixedGroup):
 
     def add_gram(self, m: Tensor, a: Tensor, amounts: Tensor, scale: float = 1.0) -> None:
         m.addcmul_(a.square(), amounts, value=scale / 2)
-
-    def squared_norm(self, a: Tensor) -> Tensor:
-        return vecdot(a, a)
 
     @classmethod
     def moved_together(
@@ -303,9 +295,6 @@ class TensorBordered(FixedGroup):
     def gram_right(self, gram: TensorBlocks, x: Tensor) -> Tensor:
         return self._joined(*self._applied_transposed(gram, *self._applied(gram, *self._parted(x))))
 
-    def gram_left(self, gram: TensorBlocks, x: Tensor) -> Tensor:
-        return self.gram_right(gram, x.mT).mT
-
     def project(self, x: Tensor, scale: float = 1.0) -> Tensor:
         k, _, q = self.group.layout[:3]
         f, d, last = self._parted(x)
@@ -334,9 +323,6 @@ class TensorBordered(FixedGroup):
             return self._pack(*first, diagonal, q_block, None, last / 2)
         last, q_block = last + bmm(b.x, b.x.mT), q_block + bmm(b.x, b.p_t)
         return self._pack(*first, diagonal, q_block, bmm(b.x, b.f.mT), last / 2)
-
-    def squared_norm(self, a: Tensor) -> Tensor:
-        return vecdot(a, a)
 
     @property
     def kind(self) -> Hashable:

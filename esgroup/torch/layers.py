@@ -99,10 +99,6 @@ class MatrixLayers:
         """What the products with S^-1 need of both sides."""
         return self.rows.gram(roots.rows), self.cols.gram(roots.cols)
 
-    def whitened(self, roots: Roots, g: Tensor) -> Tensor:
-        """K_B G K_A^T."""
-        return self.rows.apply(roots.rows, self.cols.apply(roots.cols, g).mT).mT
-
     def coloured(self, roots: Roots, white: Tensor) -> Tensor:
         """K_B^T X K_A: a white matrix becomes a sample of N(0, S^-1), a whitened gradient a natural one."""
         return self.rows.apply_transposed(roots.rows, self.cols.apply_transposed(roots.cols, white).mT).mT

@@ -8,7 +8,7 @@ requests, which are then answered all at once, in a few calls for all points of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -19,7 +19,7 @@ from esgroup.distributions.base import State, Step
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState, MixtureStep
 from esgroup.gradients.estimators import Estimator, Pathwise, Stein
-from esgroup.gradients.function import Fun, Gradients, Hessians, Products, Values
+from esgroup.gradients.function import Gradients, Hessians, Products, Values, as_function
 from esgroup.gradients.rows import RowFunction
 from esgroup.variational.batches import DataTarget
 from esgroup.variational.log_density import Indices, LogDensity, Target, TargetAt, rows_back
@@ -87,9 +87,8 @@ class VariationalObjective:
             if len(compiled) == len(parts):
                 return self._at_once(compiled, state, rng)
         requests = RecordedRequests(self.mixture.dim)
-        function = recording_function(requests, self.target)
         before = rng.bit_generator.state
-        _, draws = self._asked(requests, function, state, rng)
+        _, draws = self._asked(requests, state, rng)
         after = rng.bit_generator.state
         q = LogDensity(self.mixture, state, requests.points)
         sources: list[Source] = [(TargetAt(part, q.x), "f", weight) for part, weight in parts]
@@ -101,7 +100,7 @@ class VariationalObjective:
         if not finite or not np.isfinite(means).all():
             return None
         rng.bit_generator.state = before
-        steps, _ = self._asked(requests, function, state, rng)
+        steps, _ = self._asked(requests, state, rng)
         rng.bit_generator.state = after
         logits = (means[:-1] - means[-1]) * self.mixture.learn_weights
         step = MixtureStep(np.array([s.delta for s in steps]), np.concatenate([s.m for s in steps]), logits)
@@ -119,18 +118,10 @@ class VariationalObjective:
         """
         gaussian, own = self.mixture.components[0], self.mixture.component_states(state)[0]
         by_hessians = isinstance(self.estimator, Stein)
-        function = _Compiled(
-            dim=gaussian.dim,
-            fun=_never,
-            jac=_never,
-            hessp=_never,
-            vectorized=True,
-            parts=parts,
-            gaussian=gaussian,
-            state=own,
-            gamma=self.gamma,
-            slopes=not getattr(self.estimator, "antithetic", False),
-        )
+        never: dict[str, Any] = dict.fromkeys(("fun", "jac", "hessp"), _never)
+        slopes = not getattr(self.estimator, "antithetic", False)
+        of_q: dict[str, Any] = {"gaussian": gaussian, "state": own, "gamma": self.gamma, "slopes": slopes}
+        function = _Compiled(dim=gaussian.dim, vectorized=True, parts=parts, **of_q, **never)
         try:
             step = self.estimator.step(gaussian, own, function, rng, self.gamma if by_hessians else 0.0)
         except _NotFiniteError:
@@ -141,13 +132,14 @@ class VariationalObjective:
         return GradientEstimate(joined, -function.seen[0])
 
     def _asked(
-        self, requests: RecordedRequests, function: Values, state: MixtureState, rng: np.random.Generator
+        self, requests: RecordedRequests, state: MixtureState, rng: np.random.Generator
     ) -> tuple[list[Step], list[Indices]]:
         """The steps of all components, and the indices of the points that are draws of each.
 
         Before requests are answered the steps mean nothing, and afterwards the indices.
         """
         steps, draws = [], []
+        function = recording_function(requests, self.target)
         for gaussian, own in zip(self.mixture.components, self.mixture.component_states(state), strict=True):
             begin = requests.count
             steps.append(self.estimator.step(gaussian, own, function, rng))
@@ -258,71 +250,55 @@ def _evaluated(source: TargetAt | LogDensity, kind: Kind, requests: list[Derivat
 
 def recording_function(requests: RecordedRequests, target: Target | DataTarget) -> Values:
     """l = f + weight log q for an estimator, with the derivatives that are known of f: evaluations become requests."""
-    known: dict[str, Any] = {"dim": target.function.dim, "vectorized": True, "requests": requests}
+
+    def rows(kind: Kind) -> Callable[[Array], Array]:
+        return lambda points: requests.request(kind, "both", points)
+
+    def at_point(kind: Kind, of: Of = "both") -> Callable[[Array], Any]:
+        return lambda x: requests.request(kind, of, x[None])[0]
+
+    def products(of: Of) -> Callable[[Array, Array], Array]:
+        return lambda x, vectors: requests.request("products", of, x[None], vectors)
+
+    known: dict[str, Any] = {"dim": target.function.dim, "vectorized": True, "fun": rows("values")}
+    if isinstance(target.function, Gradients):
+        known["jac"] = rows("gradients")
     if isinstance(target.function, Hessians):
-        return _RecordedHessians(**known)
-    if isinstance(target.function, Products):
-        probing = None if target.knows_diagonal else _probing(requests, target.function)
-        return _RecordedProducts(**known, probing=probing)
-    return _RecordedGradients(**known) if isinstance(target.function, Gradients) else _RecordedValues(**known)
-
-
-def _probing(requests: RecordedRequests, function: Products) -> Products:
-    """Estimates the diagonal of f's Hessian from products, which are requests."""
-    return Products(
-        dim=function.dim,
-        fun=_never,
-        jac=_never,
-        hessp=lambda x, rows: requests.request("products", "f", x[None], rows),
-        hessp_vectorized=True,
-        probes=function.probes,
-    )
-
-
-def _never(*_: Any) -> Any:
-    raise RuntimeError("an evaluation was not recorded as a request")
+        return _Symmetric(**known, hess=at_point("hessians"))
+    if not isinstance(target.function, Products):
+        return as_function(**known)
+    known["hessp_vectorized"] = True
+    if target.knows_diagonal:
+        return _Unchecked(**known, hessp=products("both"), hess_diag=at_point("diagonals"))
+    of_f = _Unchecked(**known, hessp=products("f"), probes=target.function.probes)
+    return _Probed(**known, hessp=products("both"), of_f=of_f, of_q=at_point("diagonals", "q"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _RecordedValues(Values):
-    requests: RecordedRequests
-    fun: Fun = field(default=_never)
-
-    def values(self, points: Array) -> Array:
-        return self.requests.request("values", "both", points)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _RecordedGradients(_RecordedValues, Gradients):
-    jac: Fun = field(default=_never)
-
-    def gradients(self, points: Array) -> Array:
-        return self.requests.request("gradients", "both", points)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _RecordedProducts(_RecordedGradients, Products):
-    hessp: Any = field(default=_never)
-    probing: Products | None = None  # see `_probing`; None if the diagonal is known
-
-    def products(self, x: Array, rows: Array) -> Array:
-        return self.requests.request("products", "both", x[None], rows)
-
-    def diagonal(self, x: Array, rng: np.random.Generator) -> Array:
-        if self.probing is None:
-            known: Array = self.requests.request("diagonals", "both", x[None])[0]
-            return known
-        total: Array = self.probing.diagonal(x, rng) + self.requests.request("diagonals", "q", x[None])[0]
-        return total
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _RecordedHessians(_RecordedGradients, Hessians):
-    hess: Fun = field(default=_never)
+class _Symmetric(Hessians):
+    """Hessians that need no check: `RecordedRequests` makes them symmetric, all at once."""
 
     def hessian(self, x: Array) -> Array:
-        matrix: Array = self.requests.request("hessians", "both", x[None])[0]
-        return matrix
+        return np.asarray(self.hess(x))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Unchecked(Products):
+    """Products that are requests, whose shapes are right: there are many."""
+
+    def products(self, x: Array, rows: Array) -> Array:
+        return np.asarray(self.hessp(x, rows))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Probed(_Unchecked):
+    """Products whose diagonal is estimated for f, from products with it, and known for log q."""
+
+    of_f: Products
+    of_q: Callable[[Array], Array]
+
+    def diagonal(self, x: Array, rng: np.random.Generator) -> Array:
+        return self.of_f.diagonal(x, rng) + self.of_q(x)
 
 
 # ---- l as a function that is computed at once -----------------------------------------------------------------------
@@ -330,6 +306,10 @@ class _RecordedHessians(_RecordedGradients, Hessians):
 
 class _NotFiniteError(Exception):
     """A number that an estimator needs is not finite."""
+
+
+def _never(*_: Any) -> Any:
+    raise RuntimeError("this estimator must take means over points")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
