@@ -178,15 +178,10 @@ class Pathwise(Estimator[Gradients]):
             drawn = family.sample(state, self.samples, rng)
             z, x = drawn.z, drawn.x
         y = family._pull(state.root, must_be_finite("jac(x)", function.gradients(x)))
-        return Step(y.mean(axis=0), m + family._sign * _pathwise_curvature(family, z, y))
-
-
-def _pathwise_curvature(family: Gaussian, z: Array, y: Array) -> Array:
-    """C (.) kappa of the mean of z_i (y_i - mean of the other y)^T, made symmetric."""
-    n = len(z)
-    if n > 1:
-        y = (y - y.mean(axis=0)) * (n / (n - 1))
-    return family.group.project_pairs(z, y, np.full(n, 1.0 / n))
+        n, delta = len(z), y.mean(axis=0)
+        if n > 1:
+            y = (y - delta) * (n / (n - 1))  # minus the mean of the others
+        return Step(delta, m + family._sign * family.group.project_pairs(z, y, np.full(n, 1.0 / n)))
 
 
 # ---- from Hessians --------------------------------------------------------------------------------------------------

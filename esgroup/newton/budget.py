@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,12 +48,3 @@ class CallBudget:
             return function(*args)
 
         return call
-
-    @contextmanager
-    def lenient(self) -> Iterator[None]:
-        """Calls are not refused within this context."""
-        before, self.strict = self.strict, False
-        try:
-            yield
-        finally:
-            self.strict = before

@@ -160,30 +160,16 @@ def minimize_newton(
     >>> minimize_newton(rosen, [0.5, 1.5, 0.3], **derivatives).success
     True
     """
+    given = locals()
     start = checks.real_array("x0", x0, (None,)).copy()
     if len(start) == 0:
         raise ValueError("x0 must have at least one coordinate, got none")
-    settings = NewtonSettings(
-        hessp_vectorized=hessp_vectorized,
-        probes=probes,
-        form=form,
-        rate=rate,
-        mean_rate=mean_rate,
-        schedule=schedule,
-        momentum=momentum,
-        line_search=line_search,
-        clip=clip,
-        absolute=absolute,
-        damping=damping,
-        damping_decay=damping_decay,
-        precision0=precision0,
-        gtol=gtol,
-    )
+    settings = NewtonSettings(**{one.name: given[one.name] for one in fields(NewtonSettings)})
     options = parse_options(settings, structure, len(start), max_iters)
     limits = parse_limits(max_evals, 200 * len(start) if max_iters is None else max_iters, max_time, target)
     budget = CallBudget(limits)
-    given = {"fun": fun, "jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
-    guarded = {name: budget.guarded(one, counts=name == "fun") for name, one in given.items()}
+    names = ("fun", "jac", "hessp", "hess", "hess_diag")
+    guarded = {name: budget.guarded(given[name], counts=name == "fun") for name in names}
     function = _with_products(guarded, len(start), args, settings)
     observers: list[Observer] = [Progress()] if checks.flag("progress", progress) else []
     observers += as_observers(callback, "result", NewtonRun.result)

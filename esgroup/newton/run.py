@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from esgroup.newton.steps import LinePoint
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.loop import Run
 from esgroup.running.result import NewtonResult
-from esgroup.stopping.budgets import Totals, budget_reasons, status_of
+from esgroup.stopping.budgets import budget_reasons, status_of
 
 UNBOUNDED = -1e50  # times the size of f(x0): a function with a minimum does not have values below this
 FAR = 1e10  # times the size of x0: no minimum is that far away
@@ -65,6 +65,7 @@ class NewtonRun(Run[NewtonResult]):
     average: Array | None = None  # Z, the average of the gradients
     last_step: Array | None = None
     best_nit: int = 0
+    feasible: ClassVar[bool] = True
     interrupts: Interrupts = field(default_factory=Interrupts)
     _estimated_nit: int = 0  # the iteration in which the estimate was begun
     _started: float = field(default_factory=time.monotonic)
@@ -93,18 +94,14 @@ class NewtonRun(Run[NewtonResult]):
 
         `hess_inv` is S^-1 of the last iteration, absent before the first one.
         """
-        counts, status = self.function.counts, status_of(self.reasons)
+        status = status_of(self.reasons)
         message = "; ".join(f"{name}: {text}" for name, text in self.reasons.items())
         return NewtonResult(
             x=self.best.x.copy(),
             fun=self.best.fun,
             jac=self.best.jac.copy(),
             nit=self.nit,
-            nfev=self.nfev,
-            njev=counts.njev,
-            nhvp=counts.nhvp,
-            ndiag=counts.ndiag,
-            nhess=counts.nhess,
+            **vars(self.function.counts) | {"nfev": self.nfev},
             success=status in (0, 1) and math.isfinite(self.best.fun),
             status=status,
             message=message or "The iteration is still running",
@@ -132,11 +129,6 @@ class NewtonRun(Run[NewtonResult]):
     def seconds(self) -> float:
         """Seconds since the start of the run."""
         return time.monotonic() - self._started
-
-    @property
-    def totals(self) -> Totals:
-        """What budgets look at."""
-        return Totals(self.nfev, self.nit, self.seconds, self.best.fun)
 
     # ---- the iteration ----------------------------------------------------------------------------------------------
 
@@ -244,8 +236,11 @@ class NewtonRun(Run[NewtonResult]):
         if not np.isfinite(found.fun):
             self.point = Iterate(found.x, found.fun, before.jac)  # without a value, the gradient is not evaluated
             return
-        with self.budget.lenient():
+        self.budget.strict = False
+        try:
             self.point = Iterate(found.x, found.fun, self.function.gradient(found.x))
+        finally:
+            self.budget.strict = True
         self.last_step = found.x - before.x
         if found.fun < self.best.fun and all_finite(found.x):
             self.best, self.best_nit = self.point, self.nit
@@ -280,7 +275,7 @@ def begin_run(
 def _stop_reasons(run: NewtonRun) -> dict[str, str]:
     """All reasons to stop at the current point, by name; tolerances count only if there is no other reason."""
     reasons = _failures(run)
-    reasons |= budget_reasons(run.budget.limits, run.totals)
+    reasons |= budget_reasons(run.budget.limits, run)
     if "max_iters" in reasons:
         reasons["max_iters"] = f"{run.nit:,} iterations were made, max_iters is {run.budget.limits.max_iters:,}"
     return reasons or _convergence(run)

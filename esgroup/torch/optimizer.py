@@ -24,6 +24,8 @@ from esgroup.torch.posterior import as_matrix_gaussian, from_matrix_gaussian
 MOST_SKIPPED = 10  # of so many steps in a row that are skipped there is a warning
 ROOM = 1e6  # gradients are too large if this times their square overflows
 STRUCTURE = ("rows", "cols")
+RATES = ("lr", "momentum", "curvature_lr", "refresh", "warm_up")
+OPTIONS = (*STRUCTURE, *RATES, "damping", "first_precision", "l2", "entropy")  # what a group may have for itself
 OF_ALL = ("batch_size", "curvature", "data_size")  # what no group of parameters has for itself
 COPIED = ("curvature", "_data_size", "_unfinite", "_in_a_row", "_skipped")  # what a copy has besides torch's own
 
@@ -115,26 +117,14 @@ class StructuredNGD(Optimizer):
         warm_up: float = 0.0,
         data_size: int | None = None,
     ) -> None:
+        given = locals()
         self.curvature = _curvature(batch_size, curvature)
         self._data_size = None if data_size is None else checks.whole_number("data_size", data_size, least=1)
         self._plans: dict[int, PlanSet] = {}
         self._unfinite: Tensor | None = None  # counts on accelerators: in a row, in all
         self._in_a_row = self._skipped = 0
         self._is_sampled = False
-        defaults = {
-            "lr": lr,
-            "rows": rows,
-            "cols": cols,
-            "momentum": momentum,
-            "curvature_lr": curvature_lr,
-            "damping": damping,
-            "first_precision": first_precision,
-            "l2": l2,
-            "entropy": entropy,
-            "refresh": refresh,
-            "warm_up": warm_up,
-            "calls": 0,
-        }
+        defaults = {name: given[name] for name in OPTIONS} | {"calls": 0}
         _check_options(defaults)
         super().__init__(params, defaults)
 

@@ -75,13 +75,11 @@ def _identity(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
     family, arrays = objects.describe(fit.objective.mixture, "family")
     rate, estimator = fit.schedule.rate, repr(fit.objective.estimator)
     found = {"family": family, "estimator": estimator, "gamma": fit.objective.gamma, "first rate": rate}
-    return found | {"data": data_identity(fit)}, arrays
-
-
-def data_identity(fit: Fit) -> list[int] | None:
-    """The number of rows of the data, of rows in a batch, and a checksum of the data; None without data."""
     target = fit.objective.target
-    return [len(target.data), target.data.size, target.data.checksum] if isinstance(target, DataTarget) else None
+    found["data"] = None
+    if isinstance(target, DataTarget):
+        found["data"] = [len(target.data), target.data.size, target.data.checksum]
+    return found, arrays
 
 
 def _difference(header: dict[str, Any], arrays: files.Arrays, fit: Fit) -> str | None:

@@ -106,19 +106,19 @@ class TargetAt:
     def gradients(self, indices: Indices) -> Array:
         """Gradients of f as rows."""
         known = self._as(Gradients)
-        if isinstance(known, RowFunction):  # values and gradients come together
+        together = isinstance(known, RowFunction)  # values and gradients come from one call
+        once: Array
+        if not (together or self._target.paired):
+            once = known.gradients(self._x[indices])
+            return once
+        if together or known.vectorized:
             rows, back = np.unique(indices, return_inverse=True)
-            self._values[rows], both = known.values_and_gradients(self._x[rows])
-            self._known[rows] = True
-            gathered: Array = both[back]
-            return gathered
-        if not self._target.paired:
-            gradients: Array = known.gradients(self._x[indices])
-            return gradients
-        if known.vectorized:  # the function remembers its last rows: take their values first, each row once
-            rows, back = np.unique(indices, return_inverse=True)
-            self.values(rows)
-            once: Array = known.gradients(self._x[rows])
+            if together:
+                self._values[rows], once = known.values_and_gradients(self._x[rows])
+                self._known[rows] = True
+            else:  # the function remembers its last rows: take their values first, each row once
+                self.values(rows)
+                once = known.gradients(self._x[rows])
             return once[back]
         found = np.empty((len(indices), known.dim))
         for i, index in enumerate(indices):  # both of one point together: the last pair is remembered
@@ -343,7 +343,8 @@ class LogDensity:
             if len(here) == 0:
                 continue
             pulls = self._pulls[k][np.searchsorted(self._near[k], indices[here])]
-            bent = np.vecdot(pulls, v[here])[:, None] * pulls - precision_rows(gaussian, own, v[here])
+            of_precision = rows_back(gaussian, own, gaussian._whiten(own.root, v[here]))  # rows Sigma^-1 v
+            bent = np.vecdot(pulls, v[here])[:, None] * pulls - of_precision
             total[here] += self.shares[indices[here], k, None] * bent
         return total
 
@@ -363,11 +364,6 @@ class LogDensity:
         dim = self.mixture.dim
         rows = self.products(np.repeat(indices, dim), np.tile(np.eye(dim), (len(indices), 1)))
         return rows.reshape(len(indices), dim, dim)
-
-
-def precision_rows(gaussian: Gaussian, state: State, rows: Array) -> Array:
-    """Rows Sigma^-1 v_i."""
-    return rows_back(gaussian, state, gaussian._whiten(state.root, np.ascontiguousarray(rows)))
 
 
 def rows_back(gaussian: Gaussian, state: State, z: Array) -> Array:
