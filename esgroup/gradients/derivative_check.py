@@ -101,14 +101,13 @@ def check_derivatives(
     >>> check_derivatives(rosen, [0.5, 1.5, 0.3], rosen_der).ok
     True
     """
-    if plot is not None:
-        check_out(plot)
+    out = None if plot is None else check_out(plot)
     x = checks.read_only(checks.real_array("x", x, (None,)).copy())
     derivatives = {"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
     given = _check_input(fun, len(x), derivatives, args, hessp_vectorized, vectorized)
     report = _Check(given, x, np.random.default_rng(rng)).report()
-    if plot is not None:
-        draw_report(report, plot)
+    if out is not None:
+        draw_report(report, out)
     return report
 
 

@@ -253,11 +253,7 @@ def _norm(vector: Array) -> float:
 
 
 def begin_run(
-    function: Products,
-    x0: Array,
-    options: NewtonOptions,
-    rng: np.random.Generator,
-    budget: CallBudget,
+    function: Products, x0: Array, options: NewtonOptions, rng: np.random.Generator, budget: CallBudget
 ) -> NewtonRun:
     """Evaluate the starting point and return a run there, which ends within a budget that guards the function."""
     fun = function.value(x0)

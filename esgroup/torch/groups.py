@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, bmm
@@ -33,24 +33,33 @@ LEAF = 144
 
 
 class TensorGroup(ABC):
-    """The arithmetic of one group on tensors. Everything is a pure function of packed elements."""
+    """The arithmetic of one group on tensors. Everything is a pure function of packed elements.
+
+    Attributes
+    ----------
+    group : Group
+        The same group on NumPy arrays, which says how elements are packed. Where each element has a group of its own,
+        there is none, and `size`, `identity` and `group_of` are replaced.
+    """
+
+    group: Group
 
     @property
-    @abstractmethod
     def size(self) -> int:
         """Length of a packed element."""
+        return self.group.size
 
-    @abstractmethod
     def identity(self, like: Tensor) -> Tensor:
         """The packed identity, with the type and device of a tensor."""
+        return torch.as_tensor(self.group.identity(), dtype=like.dtype, device=like.device)
 
     def scaled(self, a: Tensor, factor: float) -> Tensor:
         """The element factor A."""
         return a * factor
 
-    @abstractmethod
     def group_of(self, a: Tensor) -> Group:
         """The group of an element, on NumPy arrays."""
+        return self.group
 
     def numbers(self, a: Tensor) -> Tensor:
         """An element as that group packs it."""
@@ -138,33 +147,11 @@ def divided_blocks(a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tenso
     return DividedBlocks(new.split(layers), n.split(layers), inverse.split(layers))
 
 
-class FixedGroup(TensorGroup):
-    """A group that is the same for all elements.
-
-    Attributes
-    ----------
-    group : Group
-        The same group on NumPy arrays, which says how elements are packed.
-    """
-
-    group: Group
-
-    @property
-    def size(self) -> int:
-        return self.group.size
-
-    def identity(self, like: Tensor) -> Tensor:
-        return torch.as_tensor(self.group.identity(), dtype=like.dtype, device=like.device)
-
-    def group_of(self, a: Tensor) -> Group:
-        return self.group
-
-
 # ---- diagonal -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class TensorDiagonal(FixedGroup):
+class TensorDiagonal(TensorGroup):
     """Diagonal matrices."""
 
     group: Diagonal
@@ -201,39 +188,32 @@ class TensorDiagonal(FixedGroup):
 
 
 class TensorBlocks(NamedTuple):
-    """Views of [[F, 0, 0], [P, D, 0], [X, Q, L]]; P is stored transposed, D as a row."""
+    """Views of [[F, 0, 0], [P, D, 0], [X, Q, L]]; P is stored transposed, D as a row; None has no numbers."""
 
-    f: Tensor
-    p_t: Tensor
-    d: Tensor
-    q: Tensor
-    x: Tensor
-    last: Tensor
+    f: Any = None
+    p_t: Any = None
+    d: Any = None
+    q: Any = None
+    x: Any = None
+    last: Any = None
 
 
 @dataclass(frozen=True)
-class TensorBordered(FixedGroup):
+class TensorBordered(TensorGroup):
     """[[F, 0, 0], [P, D, 0], [X, Q, L]] with diagonal D, F of k x k, L of q x q, up to the order of the blocks.
 
     Block triangular groups have k = 0 or q = 0; what would be an operation on nothing is left out.
     """
 
     group: Bordered
-    _nothing: ClassVar[tuple[Any, ...]] = (None,) * 6  # blocks without numbers
 
     @cached_property
-    def _shapes(self) -> list[tuple[int, int]]:
+    def _shapes(self) -> dict[str, tuple[int, int]]:
+        """The shapes of the blocks that there are, in the order in which they are packed."""
         k, mid, q = self.group.layout[:3]
-        return [(k, k), (k, mid), (1, mid), (q, mid), (q, k), (q, q)]
-
-    @cached_property
-    def _sizes(self) -> list[int]:
-        return [rows * columns for rows, columns in self._shapes]
-
-    @cached_property
-    def _present(self) -> list[int]:
-        k, _, q = self.group.layout[:3]
-        return [i for i, is_there in enumerate((k, k, True, q, k and q, q)) if is_there]
+        shapes = {"f": (k, k), "p_t": (k, mid), "d": (1, mid), "q": (q, mid), "x": (q, k), "last": (q, q)}
+        there = {"f": k, "p_t": k, "d": True, "q": q, "x": k and q, "last": q}
+        return {name: shape for name, shape in shapes.items() if there[name]}
 
     @cached_property
     def _order(self) -> list[int]:
@@ -247,11 +227,9 @@ class TensorBordered(FixedGroup):
 
     def parts(self, a: Tensor) -> TensorBlocks:
         """The blocks of a packed element, as views."""
-        lead, present = a.shape[:-1], self._present
-        made = list(self._nothing)
-        for i, part in zip(present, a.split_with_sizes([self._sizes[i] for i in present], -1), strict=True):
-            made[i] = part.view(*lead, *self._shapes[i])
-        return TensorBlocks(*made)
+        lead, shapes = a.shape[:-1], self._shapes
+        split = a.split_with_sizes([rows * columns for rows, columns in shapes.values()], -1)
+        return TensorBlocks(**{name: part.view(*lead, *shapes[name]) for name, part in zip(shapes, split, strict=True)})
 
     def _pack(self, *blocks: Tensor | None) -> Tensor:
         return torch.cat([block.flatten(-2) for block in blocks if block is not None], -1)
@@ -376,7 +354,7 @@ def _divided(
 
 
 @dataclass(frozen=True)
-class TensorDense(FixedGroup):
+class TensorDense(TensorGroup):
     """Dense matrices, packed row by row."""
 
     group: Full
@@ -535,7 +513,7 @@ class TensorToeplitz(TensorDense):
 
 # ---- by group -------------------------------------------------------------------------------------------------------
 
-_KINDS: dict[type[Group], type[FixedGroup]] = {
+_KINDS: dict[type[Group], type[TensorGroup]] = {
     Diagonal: TensorDiagonal,
     BlockTriangular: TensorBordered,
     Heisenberg: TensorBordered,

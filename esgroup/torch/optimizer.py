@@ -118,7 +118,10 @@ class StructuredNGD(Optimizer):
         data_size: int | None = None,
     ) -> None:
         given = locals()
-        self.curvature = _curvature(batch_size, curvature)
+        if (batch_size is None) == (curvature is None):
+            raise TypeError("one of batch_size (examples in a mini-batch) and curvature must be given, and not both")
+        self.curvature = SquaredGradient(batch_size) if curvature is None else curvature  # type: ignore[arg-type]
+        checks.instance("curvature", self.curvature, Curvature)
         self._data_size = None if data_size is None else checks.whole_number("data_size", data_size, least=1)
         self._plans: dict[int, PlanSet] = {}
         self._unfinite: Tensor | None = None  # counts on accelerators: in a row, in all
@@ -455,15 +458,6 @@ def _check_state(group: dict[str, Any], p: Tensor, state: dict[str, Any]) -> Non
     found = {name: tuple(getattr(value, "shape", ())) for name, value in state.items()}
     if wanted != found:
         raise ValueError(f"state_dict must fit {named(p)}: its state has the shapes {wanted}, got {found}")
-
-
-def _curvature(batch_size: int | None, curvature: Curvature | None) -> Curvature:
-    if (batch_size is None) == (curvature is None):
-        raise TypeError("one of batch_size (examples in a mini-batch) and curvature must be given, and not both")
-    if curvature is not None:
-        checks.instance("curvature", curvature, Curvature)
-        return curvature
-    return SquaredGradient(batch_size)  # type: ignore[arg-type]
 
 
 def _check_lr(lr: float | Tensor) -> None:

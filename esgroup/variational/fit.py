@@ -212,7 +212,8 @@ class Fit:
             return
         verdict = self.schedule.verdict(found, self.last)
         self.travelling = verdict == "travelling"
-        self.reach = next_reach(self.reach, mixture, self.rate, self._mean_deltas())
+        deltas = (self.window.steps[: self.state.means.size] / self.window.length).reshape(self.state.means.shape)
+        self.reach = next_reach(self.reach, mixture, self.rate, deltas)
         before = self.averaged
         self.averaged = None if verdict == "travelling" or found.noise < 1e-12 else window_average(self.window)
         if verdict == "converged" and self.objective.target.takes_batches and not self._agrees_with(before):
@@ -237,11 +238,6 @@ class Fit:
         pairs = zip(mixture.component_states(before), mixture.component_states(self.averaged), strict=True)
         gaps = [gaussian.kl(*pair) for gaussian, pair in zip(mixture.components, pairs, strict=True)]
         return float(np.exp(self.averaged.log_weights) @ gaps) <= self.schedule.tol
-
-    def _mean_deltas(self) -> Array:
-        """delta of every component, averaged over the window."""
-        shape = self.state.means.shape
-        return (self.window.steps[: shape[0] * shape[1]] / self.window.length).reshape(shape)
 
     def _has_fallen(self, found: WindowSummary) -> bool:
         """Whether the ELBO is below the best by more than noise can explain."""

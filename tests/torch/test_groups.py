@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: the tests of networks are skipped")
 
 from esgroup.groups import Circulant, Group, parse  # noqa: E402
-from esgroup.torch.groups import FixedGroup, tensor_group  # noqa: E402
+from esgroup.torch.groups import TensorGroup, tensor_group  # noqa: E402
 from tests.torch.networks import moved_one  # noqa: E402
 
 CASES = [
@@ -32,7 +32,7 @@ CASES = [
 cases = pytest.mark.parametrize(("spelling", "dim"), CASES)
 
 
-def made(spelling: str, dim: int) -> tuple[Group, FixedGroup, np.random.Generator]:
+def made(spelling: str, dim: int) -> tuple[Group, TensorGroup, np.random.Generator]:
     group = parse(spelling, dim)
     return group, tensor_group("rows", group), np.random.default_rng(dim)
 
