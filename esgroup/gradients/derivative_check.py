@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -114,23 +113,14 @@ def check_derivatives(
 # ---- what is checked ------------------------------------------------------------------------------------------------
 
 
-class GivenHessian:
+def given_hessian(hess: Fun) -> Fun:
     """The Hessian as the caller gives it, not made symmetric, computed once per point."""
+    last = LastPoint()
 
-    def __init__(self, hess: Fun) -> None:
-        self._hess, self._last = hess, LastPoint()
+    def computed(x: Array) -> Array:
+        return checks.real_array("hess(x)", as_dense(hess(x)), (len(x), len(x)), finite=False)
 
-    def __call__(self, x: Array) -> Array:
-        matrix: Array = self._last.at(x, self._computed)
-        return matrix
-
-    def _computed(self, x: Array) -> Array:
-        return checks.real_array("hess(x)", as_dense(self._hess(x)), (len(x), len(x)), finite=False)
-
-    def products(self, x: Array, rows: Array) -> Array:
-        """Return rows H v for rows v."""
-        products: Array = rows @ self(x).T
-        return products
+    return lambda x: last.at(x, computed)
 
 
 class CheckInput(NamedTuple):
@@ -138,7 +128,7 @@ class CheckInput(NamedTuple):
 
     function: Gradients
     source: str = "hessp"
-    matrix: GivenHessian | None = None
+    matrix: Fun | None = None
 
 
 def _check_input(
@@ -155,7 +145,7 @@ def _check_input(
         raise ValueError(f"jac must be given, there is nothing to check without it, got {jac!r}")
     plain: Any = as_function(fun, dim, args=args, jac=jac, vectorized=vectorized)
     second = {name: with_args(name, one, args) for name, one in given.items() if one is not None}
-    matrix = GivenHessian(second["hess"]) if "hess" in second else None
+    matrix = given_hessian(second["hess"]) if "hess" in second else None
     diagonal = second.get("hess_diag")
     if "hessp" in second:
         known = with_products(plain, second["hessp"], hessp_vectorized=hessp_vectorized, hess_diag=diagonal)
@@ -174,11 +164,16 @@ def _own_derivatives(function: Values, dim: int) -> CheckInput:
         raise ValueError(f"x must have shape ({function.dim},), got ({dim},)")
     if not isinstance(function, Hessians):
         return CheckInput(function)
-    return _with_matrix(function, GivenHessian(function.hess), None)
+    return _with_matrix(function, given_hessian(function.hess), None)
 
 
-def _with_matrix(function: Gradients, matrix: GivenHessian, diagonal: Fun | None) -> CheckInput:
-    return CheckInput(with_products(function, matrix.products, hessp_vectorized=True, hess_diag=diagonal), "hess")
+def _with_matrix(function: Gradients, matrix: Fun, diagonal: Fun | None) -> CheckInput:
+    """With products from the matrix as it is."""
+
+    def products(x: Array, rows: Array) -> Any:
+        return rows @ matrix(x).T
+
+    return CheckInput(with_products(function, products, hessp_vectorized=True, hess_diag=diagonal), "hess")
 
 
 # ---- the check ------------------------------------------------------------------------------------------------------
@@ -216,7 +211,9 @@ class _Check:
         if np.abs(self.directions @ gradient).max() <= noise:
             self.notes.append("x is stationary to rounding, where any multiple of jac passes: choose another point")
         self._rounding, terms = noise, self._value_terms(value, gradient)
-        self._check_remainder(OF_VALUES, self._value_column, terms, noise, partial(self._where_gradient, gradient))
+        found = self._remainder(OF_VALUES, self._value_column, terms, noise)
+        if not found.ok:
+            self._fails(found, self._where_gradient(gradient))
         return True
 
     def _check_hessian(self, value: float, gradient: Array) -> None:
@@ -229,10 +226,15 @@ class _Check:
         noise = self._noise("jac", function.gradients)
         if noise is not None:
             terms = [np.tile(gradient, (DIRECTIONS, 1)), products]
-            where = partial(self._where_product, products[0])
-            self._check_remainder(OF_GRADIENTS, function.gradients, terms, noise, where)
+            found = self._remainder(OF_GRADIENTS, function.gradients, terms, noise)
+            if not found.ok:
+                self._fails(found, self._where_product(products[0]))
         terms = [*self._value_terms(value, gradient), np.vecdot(self.directions, products)[:, None]]
-        self._check_remainder(OF_CURVATURE, self._value_column, terms, self._rounding, follows=not self.problems)
+        found = self._remainder(OF_CURVATURE, self._value_column, terms, self._rounding)
+        if not found.ok and self.problems:
+            self._fails(found)
+        elif not found.ok:  # it must be right since the others are: rounding hides it too soon
+            self.unclear.append(found.name)
         self._check_laws(function)
 
     def _value_column(self, points: Array) -> Array:
@@ -243,27 +245,13 @@ class _Check:
         """The first two Taylor coefficients of f along the directions."""
         return [np.full((DIRECTIONS, 1), value), (self.directions @ gradient)[:, None]]
 
-    def _check_remainder(
-        self,
-        name: str,
-        evaluate: Evaluate,
-        terms: list[Array],
-        noise: float,
-        where: Callable[[], str] = str,
-        *,
-        follows: bool = False,
-    ) -> None:
-        """Compute a remainder and judge it.
-
-        `follows` says that it must be right since the others are; then a remainder that rounding hides too soon is
-        unclear, and not a problem.
-        """
+    def _remainder(self, name: str, evaluate: Evaluate, terms: list[Array], noise: float) -> Remainders:
         found = remainders(name, evaluate, self.x, self.directions, terms, noise)
         self.remainders.append(found)
-        if not found.ok and follows:
-            self.unclear.append(name)
-        elif not found.ok:
-            self.problems.append(f"|{name}| falls as h^{found.slope:.2f}, must fall as h^{found.order}{where()}")
+        return found
+
+    def _fails(self, found: Remainders, where: str = "") -> None:
+        self.problems.append(f"|{found.name}| falls as h^{found.slope:.2f}, must fall as h^{found.order}{where}")
 
     # ---- laws -------------------------------------------------------------------------------------------------------
 

@@ -155,7 +155,9 @@ class Values:
     def __post_init__(self) -> None:
         checks.store_whole_number(self, "dim", least=1)
         checks.store_flag(self, "vectorized")
-        must_be_callable("fun", self.fun)
+        for name in ("fun", "jac", "hessp", "hess"):
+            if hasattr(self, name):
+                must_be_callable(name, getattr(self, name))
 
     def value(self, x: Array) -> float:
         """Return f(x)."""
@@ -181,10 +183,6 @@ class Gradients(Values):
     """A function f and its gradient."""
 
     jac: Fun
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        must_be_callable("jac", self.jac)
 
     def gradient(self, x: Array) -> Array:
         """Return df/dx at one point."""
@@ -217,7 +215,6 @@ class Products(Gradients):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        must_be_callable("hessp", self.hessp)
         if self.hess_diag is not None:
             must_be_callable("hess_diag", self.hess_diag)
         checks.store_flag(self, "hessp_vectorized")
@@ -292,7 +289,6 @@ class Hessians(Products):
     _last: LastPoint = field(init=False, repr=False, default_factory=LastPoint)
 
     def __post_init__(self) -> None:
-        must_be_callable("hess", self.hess)
         object.__setattr__(self, "hessp", self.products)
         super().__post_init__()
 

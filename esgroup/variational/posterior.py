@@ -201,8 +201,11 @@ def fit_posterior(
         target = make_data_target(target, likelihood, data, batch_size)
     chosen = _as_estimator(estimator, samples, target)
     objective = VariationalObjective(mixture, target, chosen, checks.real_number("gamma", gamma, positive=True))
-    first_rate, tol = _checked_rate(rate, mixture.count), checks.real_number("tol", tol, positive=True)
-    schedule = FitSchedule(first_rate, tol, target.batches)
+    if rate is None:
+        rate = RATE if mixture.count == 1 else RATE_OF_SEVERAL
+    if checks.real_number("rate", rate, positive=True) > 1:
+        raise ValueError(f"rate must be at most 1, got {rate}")
+    schedule = FitSchedule(float(rate), checks.real_number("tol", tol, positive=True), target.batches)
     if max_iters is None:
         max_iters = max(MAX_ITERS, MAX_EPOCHS * target.batches) if target.takes_batches else MAX_ITERS
     if elbo_samples is None:
@@ -261,15 +264,6 @@ def _as_estimator(estimator: Any, samples: Any, target: Target | DataTarget) -> 
     if isinstance(function, Gradients):
         return Pathwise(number)
     return Reinforce(samples or SAMPLES_OF_VALUES)
-
-
-def _checked_rate(rate: Any, count: int) -> float:
-    if rate is None:
-        return RATE if count == 1 else RATE_OF_SEVERAL
-    number = checks.real_number("rate", rate, positive=True)
-    if number > 1:
-        raise ValueError(f"rate must be at most 1, got {number}")
-    return number
 
 
 def _check_data(likelihood: Any, data: Any, batch_size: Any) -> None:

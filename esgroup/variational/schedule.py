@@ -7,7 +7,6 @@ the local maps, and the quadratic approximation behind them, hold.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -248,17 +247,12 @@ def spectral_norm(group: Group, m: Array) -> float:
     """|M|_2 of a local vector, by the power method on M^T M."""
     rows = np.random.default_rng(0).standard_normal((3, group.dim))
     # local vectors are packed as elements are, except for sums of Kronecker products
-    if np.array_equal(group._local_identity(), group._identity()):
-        return _power_method(lambda v: group._apply(m, v), lambda v: group._apply_transposed(m, v), rows)
-    dense = group._dense_local(m)
-    return _power_method(lambda v: v @ dense.T, lambda v: v @ dense, rows)
-
-
-def _power_method(forward: Callable[[Array], Array], backward: Callable[[Array], Array], rows: Array) -> float:
+    alike = np.array_equal(group._local_identity(), group._identity())
+    dense = None if alike else group._dense_local(m)
     size = 0.0
     for _ in range(POWERS):
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        image = forward(rows / np.maximum(lengths, 1e-300))
+        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+        image = group._apply(m, rows) if dense is None else rows @ dense.T
         size = float(np.linalg.norm(image, axis=1).max())
-        rows = backward(image)
+        rows = group._apply_transposed(m, image) if dense is None else image @ dense
     return size
