@@ -214,6 +214,4 @@ def newton_arguments(
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    if value is default:
-        return True
-    return isinstance(value, (str, bool, tuple)) and type(value) is type(default) and value == default
+    return value is default or (type(value) is type(default) and bool(value == default))

@@ -59,7 +59,9 @@ class Moving:
 
 
 def parse_moving(text: str) -> Moving | None:
-    """Return the moving block that a text such as "moving:k=5,residual" spells, None if it names something else."""
+    """Return the moving block of "auto" or of a text such as "moving:k=5,residual", None if it names something else."""
+    if text == "auto":
+        return Moving()
     name, _, rest = text.strip().partition(":")
     if name.strip() != "moving":
         return None

@@ -12,7 +12,7 @@ from esgroup.gradients.function import PROBES
 from esgroup.groups import Group, as_group
 from esgroup.newton.moving import Moving, moving_precision, parse_moving
 from esgroup.newton.precision import Precision, group_precision
-from esgroup.newton.steps import DAMPING, DECAY, LINE_SEARCHES, Damping, LineSearch, RateSchedule, as_schedule
+from esgroup.newton.steps import DAMPING, DECAY, LINE_SEARCHES, LineSearch, RateSchedule, as_schedule
 
 RATE = 0.9  # beta of the groups: 0.5 takes twice the iterations on Rosenbrock and Dixon-Price, 1 as many as 0.9
 ScheduleName = Literal["constant", "linear", "inverse", "exponential"]
@@ -67,7 +67,8 @@ class NewtonOptions:
     line_search: LineSearch
     clip: float | None
     absolute: bool
-    damping: Damping
+    damping: float
+    damping_decay: float
     precision0: float | None
     gtol: float
 
@@ -102,7 +103,8 @@ def parse_options(settings: NewtonSettings, structure: Any, dim: int, max_iters:
         line_search=LINE_SEARCHES[given.line_search],
         clip=_positive("clip", given.clip),
         absolute=checks.flag("absolute", given.absolute),
-        damping=Damping(start=damping, decay=checks.not_negative("damping_decay", given.damping_decay, below=1)),
+        damping=damping,
+        damping_decay=checks.not_negative("damping_decay", given.damping_decay, below=1),
         precision0=_positive("precision0", given.precision0),
         gtol=checks.not_negative("gtol", given.gtol),
     )
@@ -114,14 +116,9 @@ def _positive(name: str, value: Any) -> float | None:
 
 def structure_of(structure: Any, dim: int) -> Group | Moving:
     """Return a group of dimension `dim` or a moving block, from an object or its spelling; "auto" is `Moving()`."""
-    if isinstance(structure, Moving):
-        return structure
-    if isinstance(structure, str):
-        if structure == "auto":
-            return Moving()
-        moving = parse_moving(structure)
-        if moving is not None:
-            return moving
+    moving = parse_moving(structure) if isinstance(structure, str) else structure
+    if isinstance(moving, Moving):
+        return moving
     try:
         return as_group(structure, dim)
     except ValueError as error:

@@ -25,7 +25,7 @@ from esgroup.newton.precision import (
     finite_or_stop,
     largest_curvature,
 )
-from esgroup.newton.steps import LinePoint
+from esgroup.newton.steps import LinePoint, damping_at
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.loop import Run
 from esgroup.running.result import NewtonResult
@@ -182,7 +182,7 @@ class NewtonRun(Run[NewtonResult]):
                 self.scale, self.slope0 = scale, _norm(gradient)
             self.precision, self._estimated_nit = self.options.initial_precision(len(x), scale), self.nit
         slope_ratio = _norm(gradient) / self.slope0 if self.slope0 > 0.0 else 0.0
-        damping = self.options.damping.at(self.nit, self.scale, slope_ratio)
+        damping = damping_at(self.nit, self.options.damping, self.options.damping_decay, self.scale, slope_ratio)
         _, root_factor = self._rate_factors()
         rate = self.options.rate * root_factor
         return UpdateData(gradient, self._products, diagonal, damping, rate, self.last_step)

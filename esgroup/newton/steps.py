@@ -1,6 +1,6 @@
 """Step sizes: how the rate changes with the iterations, how the Hessian is damped, and how far a step goes.
 
-A `RateSchedule` gives factors of the rates, `Damping` a multiple of the identity that shortens the first steps, and a
+A `RateSchedule` gives factors of the rates, damping is a multiple of the identity that shortens the first steps, and a
 line search chooses the length along a direction.
 """
 
@@ -175,21 +175,15 @@ DAMPING = 10.0  # of the moving block: with 1, four of five runs from (-1.2, 1, 
 DECAY = 0.9  # factor of the damping per iteration
 
 
-@dataclass(frozen=True, kw_only=True)
-class Damping:
-    """mu_t = start scale min(decay^t, |g_t| / |g_0|), a multiple of the identity that is added to the Hessian.
+
+def damping_at(t: int, start: float, decay: float, scale: float, slope_ratio: float) -> float:
+    """Return mu_t = start scale min(decay^t, |g_t| / |g_0|), a multiple of the identity that is added to the Hessian.
 
     `scale` is the largest |H_ii| at the start. A large `start` makes the first steps resemble gradient steps
     (Levenberg), which leads to a better basin. Damping below 1e-12 scale counts as zero.
     """
-
-    start: float
-    decay: float = DECAY
-
-    def at(self, t: int, scale: float, slope_ratio: float) -> float:
-        """Return mu in iteration t = 0, 1, ..., given |g_t| / |g_0|."""
-        damping = self.start * scale * min(self.decay**t, slope_ratio)
-        return damping if damping >= 1e-12 * scale else 0.0
+    damping = start * scale * min(decay**t, slope_ratio)
+    return damping if damping >= 1e-12 * scale else 0.0
 
 
 # ---- line searches ------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -184,9 +185,8 @@ class Plan:
     def _stacks(self, states: Any) -> list[Stack]:
         stacks: list[Stack] = []
         first = begin = 0
-        while first < len(self.matrices):
-            shape = matrix_shape(self.matrices[first])
-            same = [p for p in self.matrices[first:] if matrix_shape(p) == shape]
+        for shape, members in groupby(self.matrices, matrix_shape):  # they are sorted by their shapes
+            same = list(members)
             roots = Roots(*(torch.stack([states[p][name] for p in same]) for name in Roots._fields))
             layers = layers_of(self.options, same[0])
             end = begin + len(same) * math.prod(shape)

@@ -8,7 +8,7 @@ requests, which are then answered all at once, in a few calls for all points of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -167,12 +167,11 @@ class VariationalObjective:
 
 
 class DerivativeRequest(NamedTuple):
-    """What is requested, of f, of log q or of l, at which points; `vectors` are for products only."""
+    """Of what is requested, f, log q or l, and at which points; `vectors` are for products only."""
 
-    kind: Kind
     of: Of
     indices: Indices
-    vectors: Array | None = None
+    vectors: Any = None
 
 
 class RecordedRequests:
@@ -182,9 +181,8 @@ class RecordedRequests:
         self._dim = dim
         self._points: list[Array] = []
         self._index_of: dict[bytes, int] = {}
-        self._recorded: list[DerivativeRequest] = []
-        self._answers: list[Array] | None = None
-        self._next = 0
+        self._recorded: dict[Kind, list[DerivativeRequest]] = {}
+        self._answers: dict[Kind, Iterator[Array]] = {}
 
     @property
     def points(self) -> Array:
@@ -198,13 +196,12 @@ class RecordedRequests:
 
     def request(self, kind: Kind, of: Of, points: Array, vectors: Array | None = None) -> Array:
         """The next answer: for every row of `points`, or for one point and every row of `vectors`."""
-        if self._answers is not None:
-            self._next += 1
-            return self._answers[self._next - 1]
+        if self._answers:
+            return next(self._answers[kind])
         indices = np.array([self._index(point) for point in points], dtype=np.intp)
         if vectors is not None:
             indices, vectors = np.repeat(indices, len(vectors)), np.array(vectors)
-        self._recorded.append(DerivativeRequest(kind, of, indices, vectors))
+        self._recorded.setdefault(kind, []).append(DerivativeRequest(of, indices, vectors))
         return np.zeros(self._shape(kind, len(indices)))
 
     def _index(self, point: Array) -> int:
@@ -218,31 +215,22 @@ class RecordedRequests:
 
     def answer(self, sources: list[Source]) -> bool:
         """Answer all requests, and start again with the first; returns whether all answers are finite."""
-        answers = [np.zeros(self._shape(request.kind, len(request.indices))) for request in self._recorded]
-        for kind in dict.fromkeys(request.kind for request in self._recorded):
+        finite = True
+        for kind, requests in self._recorded.items():
+            lengths = [len(request.indices) for request in requests]
+            given = [np.concatenate([request.indices for request in requests])]
+            if kind == "products":
+                given.append(np.concatenate([request.vectors for request in requests]))
+            total = np.zeros(self._shape(kind, sum(lengths)))
             for source, name, weight in sources:
-                chosen = [i for i, r in enumerate(self._recorded) if r.kind == kind and r.of in (name, "both")]
-                found = _evaluated(source, kind, [self._recorded[i] for i in chosen])
-                for i, part in zip(chosen, found, strict=True):
-                    answers[i] += weight * part
-        for request, answer in zip(self._recorded, answers, strict=True):
-            if request.kind == "hessians":  # where f and log q cancel, rounding is all that is left
-                answer[:] = (answer + answer.swapaxes(1, 2)) / 2
-        self._answers = answers
-        return all(bool(np.isfinite(answer).all()) for answer in answers)
-
-
-def _evaluated(source: TargetAt | LogDensity, kind: Kind, requests: list[DerivativeRequest]) -> Iterable[Array]:
-    """The answers of one function to requests of one kind, from one call."""
-    if not requests:
-        return []
-    indices = np.concatenate([request.indices for request in requests])
-    cuts = np.cumsum([len(request.indices) for request in requests])[:-1]
-    method = getattr(source, kind)
-    if kind != "products":
-        return np.split(method(indices), cuts)
-    vectors = [request.vectors for request in requests if request.vectors is not None]
-    return np.split(method(indices, np.concatenate(vectors)), cuts)
+                asked = np.repeat([request.of in (name, "both") for request in requests], lengths)
+                if asked.any():
+                    total[asked] += weight * getattr(source, kind)(*(rows[asked] for rows in given))
+            if kind == "hessians":  # where f and log q cancel, rounding is all that is left
+                total = (total + total.swapaxes(1, 2)) / 2
+            finite = finite and bool(np.isfinite(total).all())
+            self._answers[kind] = iter(np.split(total, np.cumsum(lengths)[:-1]))
+        return finite
 
 
 # ---- l as a function whose evaluations are requests -----------------------------------------------------------------

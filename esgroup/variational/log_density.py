@@ -92,6 +92,8 @@ class TargetAt:
 
     def __init__(self, target: Target, x: Array) -> None:
         self._target, self._x = target, x
+        self._function: Any = target.function  # with the derivatives that are asked for, as `Estimator.check` says
+        self._dim = target.function.dim
         self._values = np.zeros(len(x))
         self._known = np.zeros(len(x), dtype=bool)
 
@@ -99,13 +101,13 @@ class TargetAt:
         """f at the rows, (n,)."""
         new = np.unique(indices[~self._known[indices]])
         if len(new):
-            self._values[new] = self._target.function.values(self._x[new])
+            self._values[new] = self._function.values(self._x[new])
             self._known[new] = True
         return self._values[indices]
 
     def gradients(self, indices: Indices) -> Array:
         """Gradients of f as rows."""
-        known = self._as(Gradients)
+        known = self._function
         together = isinstance(known, RowFunction)  # values and gradients come from one call
         once: Array
         if not (together or self._target.paired):
@@ -133,7 +135,7 @@ class TargetAt:
             target.counts.nhvp += len(v)
             found = target.hessp(self._rows(indices), checks.read_only(v.view()))
             return checks.real_array("hessp(rows, rows)", found, v.shape, finite=False)
-        known, found = self._as(Products), np.empty(v.shape)
+        known, found = self._function, np.empty(v.shape)
         cuts = np.flatnonzero(np.diff(indices, prepend=-1, append=-1))  # one call for vectors of one point in a row
         if isinstance(known, RowFunction):  # one call for all, if all points have equally many vectors
             alike = len(np.unique(np.diff(cuts))) == 1
@@ -150,7 +152,7 @@ class TargetAt:
             target.counts.ndiag += len(indices)
             found = target.hess_diag(self._rows(indices))
             return checks.real_array("hess_diag(rows)", found, (len(indices), self._dim), finite=False)
-        known, unused = self._as(Products), np.random.default_rng(0)
+        known, unused = self._function, np.random.default_rng(0)
         return np.array([known.diagonal(self._x[index], unused) for index in indices]).reshape(len(indices), self._dim)
 
     def hessians(self, indices: Indices) -> Array:
@@ -159,21 +161,11 @@ class TargetAt:
         if target.hess is not None:
             target.counts.nhess += len(indices)
             return checks.real_array("hess(rows)", target.hess(self._rows(indices)), shape, finite=False)
-        known = self._as(Hessians)
+        known = self._function
         return np.array([known.hessian(self._x[index]) for index in indices]).reshape(shape)
-
-    @property
-    def _dim(self) -> int:
-        return self._target.function.dim
 
     def _rows(self, indices: Indices) -> Array:
         return checks.read_only(self._x[indices])
-
-    def _as(self, kind: type[Any]) -> Any:
-        function = self._target.function
-        if not isinstance(function, kind):  # `Estimator.check` has made sure of it
-            raise TypeError(f"the target must have {kind.__name__}, got {type(function).__name__}")
-        return function
 
 
 def make_target(

@@ -201,11 +201,11 @@ def fit_posterior(
         target = make_data_target(target, likelihood, data, batch_size)
     chosen = _as_estimator(estimator, samples, target)
     objective = VariationalObjective(mixture, target, chosen, checks.real_number("gamma", gamma, positive=True))
-    if rate is None:
-        rate = RATE if mixture.count == 1 else RATE_OF_SEVERAL
-    if checks.real_number("rate", rate, positive=True) > 1:
+    default = RATE if mixture.count == 1 else RATE_OF_SEVERAL
+    first_rate = default if rate is None else checks.real_number("rate", rate, positive=True)
+    if first_rate > 1:
         raise ValueError(f"rate must be at most 1, got {rate}")
-    schedule = FitSchedule(float(rate), checks.real_number("tol", tol, positive=True), target.batches)
+    schedule = FitSchedule(first_rate, checks.real_number("tol", tol, positive=True), target.batches)
     if max_iters is None:
         max_iters = max(MAX_ITERS, MAX_EPOCHS * target.batches) if target.takes_batches else MAX_ITERS
     if elbo_samples is None:
