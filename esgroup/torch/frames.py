@@ -24,7 +24,7 @@ from esgroup.groups.block_diagonal import BlockDiagonal
 from esgroup.groups.conjugate import Conjugate
 from esgroup.groups.diagonal import Diagonal
 from esgroup.groups.full import Full
-from esgroup.torch.groups import TensorGroup, divided_blocks, divided_entries
+from esgroup.torch.groups import TensorGroup, Tensors, divided_blocks, divided_entries
 
 Parts = tuple[Tensor, Tensor, Tensor]
 
@@ -129,9 +129,7 @@ class TensorFrame(TensorGroup):
         return type(self), self.k
 
     @classmethod
-    def moved_together(
-        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
-    ) -> list[Tensor]:
+    def moved_together(cls, groups: Sequence[Self], a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor]:
         """h(M)^-1 K of F and D, in frames turned by the couplings.
 
         The coupling C of whitened rows is F X_hub^T X_rest D, so the power method in the frame's basis has the tangent

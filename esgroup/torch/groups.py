@@ -28,6 +28,7 @@ from esgroup.groups.spelling import described
 from esgroup.groups.toeplitz import ToeplitzTriangular
 from esgroup.groups.triangular import Triangular
 
+Tensors = Sequence[Tensor]
 #: Dense matrices up to this size are inverted at once, larger ones by halves.
 LEAF = 144
 
@@ -104,24 +105,22 @@ class TensorGroup(ABC):
 
     @classmethod
     @abstractmethod
-    def moved_together(
-        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
-    ) -> list[Tensor]:
+    def moved_together(cls, groups: Sequence[Self], a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor]:
         """h(M - less I)^-1 A of every element, with h(M) = I + M + M^2 / 2."""
 
 
-def flat(parts: Sequence[Tensor]) -> Tensor:
+def flat(parts: Tensors) -> Tensor:
     """All numbers of several tensors in a row, a copy."""
     return torch.cat([part.reshape(-1) for part in parts])
 
 
-def like(numbers: Tensor, parts: Sequence[Tensor]) -> list[Tensor]:
+def like(numbers: Tensor, parts: Tensors) -> list[Tensor]:
     """Undoes `flat`."""
     split = numbers.split([part.numel() for part in parts])
     return [new.view(part.shape) for new, part in zip(split, parts, strict=True)]
 
 
-def divided_entries(a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor) -> list[Tensor]:
+def divided_entries(a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor]:
     """a / h(m - less) of numbers, in tensors of any shapes."""
     n = flat(m).add_(1 - less)
     return like(flat(a).mul_(2).div_(n.square_().add_(1)), a)
@@ -130,12 +129,12 @@ def divided_entries(a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tens
 class DividedBlocks(NamedTuple):
     """h(M - less I)^-1 A of k x k blocks, with N = M + (1 - less) I and (N^2 + I)^-1, which is half of h^-1."""
 
-    new: Sequence[Tensor]
-    n: Sequence[Tensor]
-    inverse: Sequence[Tensor]
+    new: Tensors
+    n: Tensors
+    inverse: Tensors
 
 
-def divided_blocks(a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor) -> DividedBlocks:
+def divided_blocks(a: Tensors, m: Tensors, less: float | Tensor) -> DividedBlocks:
     """All blocks at once, from tensors (layers, k, k)."""
     layers = [len(block) for block in a]
     n = torch.cat(list(m))
@@ -178,9 +177,7 @@ class TensorDiagonal(TensorGroup):
         m.addcmul_(a.square(), amounts, value=scale / 2)
 
     @classmethod
-    def moved_together(
-        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
-    ) -> list[Tensor]:
+    def moved_together(cls, groups: Sequence[Self], a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor]:
         return divided_entries(a, m, less)
 
 
@@ -196,6 +193,9 @@ class TensorBlocks(NamedTuple):
     q: Any = None
     x: Any = None
     last: Any = None
+
+
+Parted = tuple[Tensor | None, Tensor, Tensor | None]  # the coordinates of F, D and L; None where there are none
 
 
 @dataclass(frozen=True)
@@ -246,9 +246,7 @@ class TensorBordered(TensorGroup):
     def apply(self, a: Tensor, x: Tensor) -> Tensor:
         return self._joined(*self._applied(self.parts(a), *self._parted(x)))
 
-    def _applied(
-        self, b: TensorBlocks, f: Tensor, d: Tensor, last: Tensor
-    ) -> tuple[Tensor | None, Tensor, Tensor | None]:
+    def _applied(self, b: TensorBlocks, f: Tensor, d: Tensor, last: Tensor) -> Parted:
         """The three parts of X A^T."""
         k, _, q = self.group.layout[:3]
         middle = torch.baddbmm(d * b.d, f, b.p_t) if k else d * b.d
@@ -260,9 +258,7 @@ class TensorBordered(TensorGroup):
     def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
         return self._joined(*self._applied_transposed(self.parts(a), *self._parted(x)))
 
-    def _applied_transposed(
-        self, b: TensorBlocks, f: Tensor | None, d: Tensor, last: Tensor | None
-    ) -> tuple[Tensor | None, Tensor, Tensor | None]:
+    def _applied_transposed(self, b: TensorBlocks, f: Tensor | None, d: Tensor, last: Tensor | None) -> Parted:
         """The three parts of X A."""
         k, _, q = self.group.layout[:3]
         first = torch.baddbmm(bmm(f, b.f), d, b.p_t.mT) if k and f is not None else None
@@ -308,9 +304,7 @@ class TensorBordered(TensorGroup):
         return type(self), k, q
 
     @classmethod
-    def moved_together(
-        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
-    ) -> list[Tensor]:
+    def moved_together(cls, groups: Sequence[Self], a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor]:
         k, _, q = groups[0].group.layout[:3]
         own = [group.parts(one) for group, one in zip(groups, a, strict=True)]
         local = [group.parts(one) for group, one in zip(groups, m, strict=True)]
@@ -398,9 +392,7 @@ class TensorDense(TensorGroup):
         return self.matrix(a).square().sum((-1, -2))
 
     @classmethod
-    def moved_together(
-        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
-    ) -> list[Tensor]:
+    def moved_together(cls, groups: Sequence[Self], a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor]:
         return [group._moved(own, local, less) for group, own, local in zip(groups, a, m, strict=True)]
 
     def _moved(self, a: Tensor, m: Tensor, less: float | Tensor) -> Tensor:

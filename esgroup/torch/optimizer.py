@@ -460,17 +460,14 @@ def _check_state(group: dict[str, Any], p: Tensor, state: dict[str, Any]) -> Non
         raise ValueError(f"state_dict must fit {named(p)}: its state has the shapes {wanted}, got {found}")
 
 
-def _check_lr(lr: float | Tensor) -> None:
+def _check_options(options: dict[str, Any]) -> None:
+    lr = options["lr"]
     if isinstance(lr, Tensor) and lr.device.type != "cpu":  # its number is not copied to the host
         good = lr.numel() == 1
     else:
         good = checks.real_number("lr", lr.detach() if isinstance(lr, Tensor) else lr) >= 0
     if not good:
         raise ValueError(f"lr must be one number that is at least 0, got {lr!r}")
-
-
-def _check_options(options: dict[str, Any]) -> None:
-    _check_lr(options["lr"])
     for name in ("curvature_lr", "first_precision", "entropy"):
         checks.real_number(name, options[name], positive=True)
     for name in ("damping", "l2"):
