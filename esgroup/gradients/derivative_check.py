@@ -139,7 +139,11 @@ def _check_input(
         for name, derivative in given.items():
             if derivative is not None:
                 raise ValueError(f"{name} must be left out if fun is made by as_function, got {derivative!r}")
-        return _own_derivatives(fun, dim)
+        if not isinstance(fun, Gradients):
+            raise ValueError("fun must have derivatives to check: give jac= to as_function")
+        if fun.dim != dim:
+            raise ValueError(f"x must have shape ({fun.dim},), got ({dim},)")
+        return _with_matrix(fun, given_hessian(fun.hess), None) if isinstance(fun, Hessians) else CheckInput(fun)
     jac = given.pop("jac")
     if not jac:
         raise ValueError(f"jac must be given, there is nothing to check without it, got {jac!r}")
@@ -155,16 +159,6 @@ def _check_input(
     if diagonal is not None:
         raise ValueError("hess_diag needs the Hessian as well: give hessp= or hess=")
     return CheckInput(plain)
-
-
-def _own_derivatives(function: Values, dim: int) -> CheckInput:
-    if not isinstance(function, Gradients):
-        raise ValueError("fun must have derivatives to check: give jac= to as_function")
-    if function.dim != dim:
-        raise ValueError(f"x must have shape ({function.dim},), got ({dim},)")
-    if not isinstance(function, Hessians):
-        return CheckInput(function)
-    return _with_matrix(function, given_hessian(function.hess), None)
 
 
 def _with_matrix(function: Gradients, matrix: Fun, diagonal: Fun | None) -> CheckInput:

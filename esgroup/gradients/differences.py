@@ -60,18 +60,12 @@ def with_difference_products(
 
 
 def _difference_products(function: Gradients, typical: float, x: Array, rows: Array) -> Array:
-    steps = _steps(x, rows, typical)[:, None]
+    sizes, squared = np.abs(rows), np.vecdot(rows, rows)
+    reach = np.maximum(sizes @ np.abs(x), typical * sizes.sum(axis=1))
+    # 1 for a row of zeros, whose product is zero with any step
+    steps = np.divide(RELATIVE_STEP * reach, squared, out=np.ones(len(rows)), where=squared > 0)[:, None]
     moves = steps * rows
     gradients = function.gradients(np.concatenate([x + moves, x - moves]))
     half = len(rows)
     products: Array = (gradients[:half] - gradients[half:]) / (2 * steps)
     return products
-
-
-def _steps(x: Array, rows: Array, typical: float) -> Array:
-    """A step h for every row; 1 for a row of zeros, whose product is zero with any step."""
-    sizes = np.abs(rows)
-    reach = np.maximum(sizes @ np.abs(x), typical * sizes.sum(axis=1))
-    squared = np.vecdot(rows, rows)
-    steps: Array = np.divide(RELATIVE_STEP * reach, squared, out=np.ones(len(rows)), where=squared > 0)
-    return steps

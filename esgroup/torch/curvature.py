@@ -95,8 +95,9 @@ class PerExampleGradients(Curvature):
         self.batch_size = len(x)
         if not self.wanted:
             return
-        parameters = {name: p.detach() for name, p in self.model.named_parameters() if p.requires_grad}
-        rest = {name: p.detach() for name, p in self.model.named_parameters() if not p.requires_grad}
+        own = dict(self.model.named_parameters())
+        parameters = {name: p.detach() for name, p in own.items() if p.requires_grad}
+        rest = {name: p.detach() for name, p in own.items() if not p.requires_grad}
         rest |= dict(self.model.named_buffers())
 
         def loss(values: dict[str, Tensor], one: Tensor, target: Tensor) -> Tensor:
@@ -105,7 +106,6 @@ class PerExampleGradients(Curvature):
 
         of_one = torch.func.grad(loss)
         found = torch.func.vmap(of_one, in_dims=(None, 0, 0), randomness="different")(parameters, x, y)
-        own = dict(self.model.named_parameters())
         self._found = {own[name]: gradients for name, gradients in found.items()}
 
     def check(self, parameters: Sequence[Tensor]) -> None:

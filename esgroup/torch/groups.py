@@ -249,11 +249,12 @@ class TensorBordered(TensorGroup):
     def _applied(self, b: TensorBlocks, f: Tensor, d: Tensor, last: Tensor) -> Parted:
         """The three parts of X A^T."""
         k, _, q = self.group.layout[:3]
+        first = bmm(f, b.f.mT) if k else None
         middle = torch.baddbmm(d * b.d, f, b.p_t) if k else d * b.d
-        if not q:
-            return bmm(f, b.f.mT) if k else None, middle, None
-        end = bmm(d, b.q.mT) + bmm(last, b.last.mT)
-        return (bmm(f, b.f.mT), middle, end + bmm(f, b.x.mT)) if k else (None, middle, end)
+        end = bmm(d, b.q.mT) + bmm(last, b.last.mT) if q else None
+        if k and end is not None:
+            end = end + bmm(f, b.x.mT)
+        return first, middle, end
 
     def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
         return self._joined(*self._applied_transposed(self.parts(a), *self._parted(x)))
@@ -285,18 +286,17 @@ class TensorBordered(TensorGroup):
         """C (.) kappa(A A^T)."""
         k, _, q = self.group.layout[:3]
         b = self.parts(a)
+        f = p_t = q_block = x = last = None
         diagonal = b.d.square()
         if k:
+            f, p_t = bmm(b.f, b.f.mT).mul_(0.5), bmm(b.f, b.p_t)
             diagonal += vecdot(b.p_t, b.p_t, dim=-2).unsqueeze(-2)
-        diagonal *= 0.5
-        first = (bmm(b.f, b.f.mT).mul_(0.5), bmm(b.f, b.p_t)) if k else (None, None)
-        if not q:
-            return self._pack(*first, diagonal)
-        last, q_block = torch.baddbmm(bmm(b.q, b.q.mT), b.last, b.last.mT), b.q * b.d
-        if not k:
-            return self._pack(*first, diagonal, q_block, None, last / 2)
-        last, q_block = last + bmm(b.x, b.x.mT), q_block + bmm(b.x, b.p_t)
-        return self._pack(*first, diagonal, q_block, bmm(b.x, b.f.mT), last / 2)
+        if q:
+            last, q_block = torch.baddbmm(bmm(b.q, b.q.mT), b.last, b.last.mT), b.q * b.d
+            if k:
+                last, q_block, x = last + bmm(b.x, b.x.mT), q_block + bmm(b.x, b.p_t), bmm(b.x, b.f.mT)
+            last = last / 2
+        return self._pack(f, p_t, diagonal.mul_(0.5), q_block, x, last)
 
     @property
     def kind(self) -> Hashable:
@@ -481,21 +481,17 @@ class TensorToeplitz(TensorDense):
         return a[..., index.flatten()].unflatten(-1, index.shape) * inside
 
     def pack(self, matrix: Tensor) -> Tensor:
-        block, first = self.group.block, slice(0, self.group.block)
-        column = matrix[..., :, first] if self.group.lower else matrix[..., first, :]
+        block = self.group.block
         if self.group.lower:
-            return column.flatten(-2)
-        return column.unflatten(-1, (self.group.count, block)).transpose(-3, -2).flatten(-3)
+            return matrix[..., :, :block].flatten(-2)
+        return matrix[..., :block, :].unflatten(-1, (self.group.count, block)).transpose(-3, -2).flatten(-3)
 
     def local(self, gram: Tensor) -> Tensor:
         """T_j is the mean over the j-th block diagonal, half of it for j = 0."""
         index, inside = self._places(gram)
-        size = self.group.size
-        summed = gram.new_zeros(*gram.shape[:-2], size)
-        flat = torch.where(inside, gram, 0).flatten(-2)
-        summed = summed.index_add(-1, index.flatten(), flat)
-        count = self.group.count
-        members = torch.arange(count, 0, -1, dtype=gram.dtype, device=gram.device)
+        summed = gram.new_zeros(*gram.shape[:-2], self.group.size)
+        summed = summed.index_add(-1, index.flatten(), torch.where(inside, gram, 0).flatten(-2))
+        members = torch.arange(self.group.count, 0, -1, dtype=gram.dtype, device=gram.device)
         members[0] *= 2
         return self.matrix(summed / members.repeat_interleave(self.group.block**2))
 

@@ -201,7 +201,8 @@ class Fit:
         self.elbo, self.elbo_stderr = found.elbo, found.stderr
         if found.elbo > self.best.elbo:
             self.best = BestWindow(self.middle or self.state, found.elbo, found.stderr)
-        if self._has_fallen(found):
+        gap = self.best.elbo - found.elbo  # is it more than noise can explain?
+        if gap > SURE * math.hypot(found.stderr, self.best.stderr) + max(1.0, self.schedule.tol):
             self._retreat(FALLING)
             return
         if _widest(mixture, self.state) > GROWTH * self.first_scale:
@@ -238,11 +239,6 @@ class Fit:
         pairs = zip(mixture.component_states(before), mixture.component_states(self.averaged), strict=True)
         gaps = [gaussian.kl(*pair) for gaussian, pair in zip(mixture.components, pairs, strict=True)]
         return float(np.exp(self.averaged.log_weights) @ gaps) <= self.schedule.tol
-
-    def _has_fallen(self, found: WindowSummary) -> bool:
-        """Whether the ELBO is below the best by more than noise can explain."""
-        gap = self.best.elbo - found.elbo
-        return gap > SURE * math.hypot(found.stderr, self.best.stderr) + max(1.0, self.schedule.tol)
 
     def refine(self) -> None:
         """Continue a fit that has converged for a larger tol: what was small enough then may be noise now."""

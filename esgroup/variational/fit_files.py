@@ -47,7 +47,26 @@ class FitWriter(CheckpointWriter[Fit]):
 
     def contents(self, kept: Fit) -> Contents:
         """The kind of file, its header and its arrays."""
-        return KIND, *_parts(kept)
+        header, arrays = _identity(kept)
+        header |= {name: getattr(kept, name) for name in _KEPT}
+        header |= {
+            "best": [kept.best.elbo, kept.best.stderr],
+            "last": None if kept.last is None else list(kept.last),
+            "smoothed": [kept.elbo, kept.elbo_stderr],
+            "averaged": kept.averaged is not None,
+            "middle": kept.middle is not None,
+            "reach": kept.reach.tolist(),
+            "tol": kept.schedule.tol,
+            "rng": generator_to_json(kept.rng),
+            "batch seed": kept.batch_seed,
+            "counts": list(astuple(kept.objective.target.counts)),
+        }
+        states: dict[str, MixtureState | Window | None]
+        states = {"state": kept.state, "best": kept.best.state, "averaged": kept.averaged, "middle": kept.middle}
+        for name, state in (states | {"window": kept.window}).items():
+            if state is not None:
+                arrays |= flattened(name, state)
+        return KIND, header, arrays
 
 
 def resume_from(path: files.Path | None, fit: Fit) -> None:
@@ -97,30 +116,6 @@ def _difference(header: dict[str, Any], arrays: files.Arrays, fit: Fit) -> str |
     if not all(name.endswith("/mean") for name in others):
         return "family"
     return "x0" if fit.objective.mixture.count == 1 else "family (a mean)"
-
-
-def _parts(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
-    """The header and the arrays of a checkpoint."""
-    header, arrays = _identity(fit)
-    header |= {name: getattr(fit, name) for name in _KEPT}
-    header |= {
-        "best": [fit.best.elbo, fit.best.stderr],
-        "last": None if fit.last is None else list(fit.last),
-        "smoothed": [fit.elbo, fit.elbo_stderr],
-        "averaged": fit.averaged is not None,
-        "middle": fit.middle is not None,
-        "reach": fit.reach.tolist(),
-        "tol": fit.schedule.tol,
-        "rng": generator_to_json(fit.rng),
-        "batch seed": fit.batch_seed,
-        "counts": list(astuple(fit.objective.target.counts)),
-    }
-    states: dict[str, MixtureState | Window | None]
-    states = {"state": fit.state, "best": fit.best.state, "averaged": fit.averaged, "middle": fit.middle}
-    for name, state in (states | {"window": fit.window}).items():
-        if state is not None:
-            arrays |= flattened(name, state)
-    return header, arrays
 
 
 def _restore(fit: Fit, header: dict[str, Any], arrays: files.Arrays) -> None:

@@ -53,7 +53,8 @@ class Target:
     function : Values
         Evaluates f and counts the evaluations; its class says which derivatives are known.
     hessp, hess, hess_diag : callable or None
-        Second derivatives of f that take rows of points, if there are any; `hessp(x, v)` takes pairs of rows.
+        Second derivatives of f that take rows of points, if there are any; `hessp(x, v)` takes pairs of rows. They are
+        used in the place of those of the function.
     paired : bool
         Whether one call of logp returns value and gradient.
     """
@@ -215,8 +216,8 @@ def make_target(
         return Target(_negative(as_function(fun, dim, hessp_vectorized=hessp_vectorized, **given), name), paired=paired)
     if hessp_vectorized:
         raise ValueError("hessp_vectorized must be False if vectorized=True, where hessp takes pairs of rows, got True")
-    given |= {"hessp": _repeated(hessp), "hess": _first(hess), "hess_diag": _first(hess_diag)}
-    of_rows = as_function(fun, dim, vectorized=True, hessp_vectorized=hessp is not None, **given)
+    # second derivatives of rows are taken from the target: the function only says that they are known
+    of_rows = as_function(fun, dim, vectorized=True, **given)
     return Target(_negative(of_rows, name), _negated(hessp), _negated(hess), _negated(hess_diag), paired)
 
 
@@ -244,16 +245,6 @@ def _negative(function: Values, name: str) -> Values:
 
 def _negated(function: Any) -> Any:
     return None if function is None else lambda *arguments: -np.asarray(function(*arguments))
-
-
-def _repeated(hessp: Any) -> Any:
-    """hessp of one point and rows of vectors, from a hessp of pairs of rows."""
-    return None if hessp is None else lambda x, v: hessp(np.tile(x, (len(v), 1)), v)
-
-
-def _first(function: Any) -> Any:
-    """A function of one point, from a function of rows."""
-    return None if function is None else lambda x: function(x[None])[0]
 
 
 # ---- log q ----------------------------------------------------------------------------------------------------------

@@ -529,9 +529,9 @@ def _draw_marginal(axes: Any, posterior: Posterior, coordinate: int, samples: Ar
     if samples is not None:
         inside = samples[np.abs(samples - middle) <= reach]
         if len(inside):
-            heights, edges = np.histogram(inside, bins=50)
-            share = heights / (len(samples) * np.diff(edges))  # relative to all samples, those outside included
-            axes.stairs(share, edges, fill=True, color=PALE, label="samples")
+            density, edges = np.histogram(inside, bins=50, density=True)
+            share = len(inside) / len(samples)  # the density is that of all samples, those outside included
+            axes.stairs(share * density, edges, fill=True, color=PALE, label="samples")
     axes.plot(x, posterior.marginal_density(coordinate, x), color=INK, linewidth=1.4, label="approximation")
     axes.set_title(f"coordinate {coordinate}", loc="left", fontsize=9.5, color="#444444")
     axes.set_yticks([])
