@@ -176,8 +176,7 @@ def draw_report(report: DerivativeReport, path: Path) -> None:
     figure = new_figure(1.0 + 3.6 * max(1, len(panels)), 3.7)
     for k, panel in enumerate(panels):
         _draw_panel(figure.add_subplot(1, len(panels), k + 1), panel)
-    word = "right" if report.ok else "wrong"
-    title = f"derivatives in {report.dim:,} coordinates: {word}"
+    title = f"derivatives in {report.dim:,} coordinates: {'right' if report.ok else 'wrong'}"
     figure.suptitle(title, x=0.012, ha="left", fontsize=13, fontweight="bold", color="#222222")
     figure.savefig(path, dpi=150)
 

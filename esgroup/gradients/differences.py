@@ -65,7 +65,6 @@ def _difference_products(function: Gradients, typical: float, x: Array, rows: Ar
     # 1 for a row of zeros, whose product is zero with any step
     steps = np.divide(RELATIVE_STEP * reach, squared, out=np.ones(len(rows)), where=squared > 0)[:, None]
     moves = steps * rows
-    gradients = function.gradients(np.concatenate([x + moves, x - moves]))
-    half = len(rows)
-    products: Array = (gradients[:half] - gradients[half:]) / (2 * steps)
+    above, below = np.split(function.gradients(np.concatenate([x + moves, x - moves])), 2)
+    products: Array = (above - below) / (2 * steps)
     return products

@@ -87,17 +87,14 @@ def parse_options(settings: NewtonSettings, structure: Any, dim: int, max_iters:
     if moving:
         _check_for_moving(given)
     checks.one_of("line_search", given.line_search, *LINE_SEARCHES)
-    beta = RATE if given.rate is None else checks.real_number("rate", given.rate, positive=True)
-    if given.mean_rate is not None:
-        mean_rate = checks.real_number("mean_rate", given.mean_rate, positive=True)
-    else:
-        mean_rate = beta if given.line_search == "none" and not moving else 1.0
+    rate = _positive("rate", given.rate) or RATE
+    plain = given.line_search == "none" and not moving
     damping = (DAMPING if moving else 0.0) if given.damping is None else checks.not_negative("damping", given.damping)
     return NewtonOptions(
         structure=chosen,
         form=given.form,
-        rate=beta,
-        mean_rate=mean_rate,
+        rate=rate,
+        mean_rate=_positive("mean_rate", given.mean_rate) or (rate if plain else 1.0),
         schedule=as_schedule(given.schedule, max_iters),
         momentum=checks.not_negative("momentum", given.momentum, below=1),
         line_search=LINE_SEARCHES[given.line_search],

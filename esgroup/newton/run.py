@@ -183,8 +183,7 @@ class NewtonRun(Run[NewtonResult]):
             self.precision, self._estimated_nit = self.options.initial_precision(len(x), scale), self.nit
         slope_ratio = _norm(gradient) / self.slope0 if self.slope0 > 0.0 else 0.0
         damping = damping_at(self.nit, self.options.damping, self.options.damping_decay, self.scale, slope_ratio)
-        _, root_factor = self._rate_factors()
-        rate = self.options.rate * root_factor
+        rate = self.options.rate * self._rate_factors()[1]
         return UpdateData(gradient, self._products, diagonal, damping, rate, self.last_step)
 
     def curvature_up_to_one(self) -> float:

@@ -87,9 +87,6 @@ class PerExampleGradients(Curvature):
         self.model, self.loss = model, loss
         self._found: dict[Tensor, Tensor] = {}
 
-    def __repr__(self) -> str:
-        return "PerExampleGradients()"
-
     def observe(self, x: Tensor, y: Tensor) -> None:
         """Differentiate the loss of every example, if the next step will refresh its factors."""
         self.batch_size = len(x)

@@ -15,6 +15,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
 import torch
 from torch import Tensor, bmm
 from torch.linalg import vecdot
@@ -158,8 +159,7 @@ class TensorFrame(TensorGroup):
 
     def group_of(self, a: Tensor) -> Conjugate:
         v = self.parts(a)[2].detach().cpu().double().numpy()
-        q = -(v @ v.T)
-        q.flat[:: self.dim + 1] += 1
+        q = np.eye(self.dim) - v @ v.T
         return Conjugate(BlockDiagonal((Full(self.k), Diagonal(self.dim - self.k))), q)
 
     def numbers(self, a: Tensor) -> Tensor:

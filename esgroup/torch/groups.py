@@ -218,8 +218,7 @@ class TensorBordered(TensorGroup):
     @cached_property
     def _order(self) -> list[int]:
         """Which of the blocks F, D, L come first, second and third among the coordinates."""
-        starts = [place.start for place in self.group._coordinates()]
-        sizes = self.group.layout[:3]
+        sizes, starts = self.group.layout[:3], self.group.layout[3:]
         return sorted((i for i in range(3) if sizes[i]), key=lambda i: starts[i])
 
     def gram(self, a: Tensor) -> TensorBlocks:

@@ -92,8 +92,7 @@ class MatrixLayers:
     def first_roots(self, precision: float, like: Tensor) -> Roots:
         """S = precision I, shared equally by both sides."""
         size = precision**-0.25
-        sides = (self.rows, self.cols)
-        return Roots(*(side.scaled(side.identity(like), size) for side in sides))
+        return Roots(*(side.scaled(side.identity(like), size) for side in (self.rows, self.cols)))
 
     def grams(self, roots: Roots) -> tuple[Any, Any]:
         """What the products with S^-1 need of both sides."""

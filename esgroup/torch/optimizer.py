@@ -274,14 +274,12 @@ class StructuredNGD(Optimizer):
 
         Convolutions are c_out x (c_in k k) matrices.
         """
-        layers, roots = self._roots(p)
-        return as_matrix_gaussian(p, layers, roots, self.data_size)
+        return as_matrix_gaussian(p, *self._roots(p), self.data_size)
 
     @torch.no_grad()
     def set_matrix_gaussian(self, p: Tensor, family: MatrixGaussian, state: State) -> None:
         """Give a weight matrix the mean and precision of a Gaussian of the same groups; undoes `matrix_gaussian`."""
-        layers, roots = self._roots(p)
-        mean, new = from_matrix_gaussian(p, layers, roots, self.data_size, family, state)
+        mean, new = from_matrix_gaussian(p, *self._roots(p), self.data_size, family, state)
         if not self.state[p]:
             self.state[p].update(first_state(self._group_of(p), p))
         p.copy_(mean)
@@ -385,15 +383,14 @@ class StructuredNGD(Optimizer):
         training = [(module, module.training) for module in model.modules()]
         model.eval()
         try:
-            total: Any = 0.0
+            total = torch.zeros(())
             for _ in range(samples):
                 with self.sampled(temperature, generator), torch.no_grad():
                     total = total + torch.softmax(model(x), -1)
         finally:
             for module, mode in training:
                 module.training = mode
-        mean: Tensor = total / samples
-        return mean
+        return total / samples
 
     # ---- storing ----------------------------------------------------------------------------------------------------
 

@@ -284,8 +284,7 @@ def first_state(options: Options, p: Tensor) -> State:
     like = torch.empty(0, dtype=working_dtype(p), device=p.device)
     step = torch.zeros((), dtype=like.dtype, device=p.device)
     if p.ndim < 2:
-        size = p.numel()
-        root = torch.full((size,), options["first_precision"] ** -0.5, dtype=like.dtype, device=p.device)
+        root = torch.full((p.numel(),), options["first_precision"] ** -0.5, dtype=like.dtype, device=p.device)
         return {"step": step, "momentum": torch.zeros_like(root), "root": root}
     roots = layers_of(options, p).first_roots(options["first_precision"], like)
     momentum = torch.zeros(matrix_shape(p), dtype=like.dtype, device=p.device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -72,10 +72,9 @@ class Likelihood:
 
     def target(self, batch: Arrays, dim: int) -> Target:
         """The negative log likelihood of a batch."""
-        given = {name: getattr(self, name) for name in ("jac", "hessp", "hess", "hess_diag")}
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
         known: dict[str, Any] = {name: with_args(name, f, batch) if callable(f) else f for name, f in given.items()}
-        known |= {"hessp_vectorized": self.hessp_vectorized, "vectorized": self.vectorized}
-        return make_target(with_args("fun", self.fun, batch), dim, name="likelihood", **known)
+        return make_target(known.pop("fun"), dim, name="likelihood", **known)
 
 
 # ---- data -----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from esgroup.distributions.mixture import MixtureState
 from esgroup.files import npz as files
 from esgroup.files import objects
 from esgroup.files.autosave import CheckpointWriter, Contents, must_exist
@@ -25,18 +24,13 @@ from esgroup.running.progress import Progress
 from esgroup.strategies.registry import register_all
 from esgroup.variational.batches import DataTarget
 from esgroup.variational.fit import BestWindow, Fit
-from esgroup.variational.schedule import Window, WindowSummary
+from esgroup.variational.schedule import WindowSummary
 
 KIND = "posterior"  # of checkpoints
 HISTORY_FORMAT = 1
 MOST_COORDINATES = 100  # of the mean, in a line of the history
 # attributes of a fit that are in the header of a checkpoint as they are
-_KEPT: dict[str, type[Any]] = {
-    **dict.fromkeys(("nit", "failures", "skipped", "retreats"), int),
-    **dict.fromkeys(("travelling", "converged"), bool),
-    "rate": float,
-    "message": str,
-}
+_KEPT = ("nit", "failures", "skipped", "retreats", "rate", "travelling", "converged", "message")
 
 
 # ---- checkpoints ----------------------------------------------------------------------------------------------------
@@ -61,9 +55,8 @@ class FitWriter(CheckpointWriter[Fit]):
             "batch seed": kept.batch_seed,
             "counts": list(astuple(kept.objective.target.counts)),
         }
-        states: dict[str, MixtureState | Window | None]
-        states = {"state": kept.state, "best": kept.best.state, "averaged": kept.averaged, "middle": kept.middle}
-        for name, state in (states | {"window": kept.window}).items():
+        states: dict[str, Any] = {name: getattr(kept, name) for name in ("state", "averaged", "middle", "window")}
+        for name, state in (states | {"best": kept.best.state}).items():
             if state is not None:
                 arrays |= flattened(name, state)
         return KIND, header, arrays
@@ -126,8 +119,8 @@ def _restore(fit: Fit, header: dict[str, Any], arrays: files.Arrays) -> None:
         same_shapes(found, model, name=name)
         return found
 
-    for name, kind in _KEPT.items():
-        setattr(fit, name, entry(header, name, kind))
+    for name in _KEPT:
+        setattr(fit, name, entry(header, name, type(getattr(fit, name))))
     fit.reach = np.array([float(number) for number in entry(header, "reach", list)]).reshape(fit.reach.shape)
     fit.best = BestWindow(stored("best", fit.state), *map(float, entry(header, "best", list)))
     fit.averaged = stored("averaged", fit.state) if entry(header, "averaged", bool) else None
@@ -210,9 +203,7 @@ class FitHistory(Observer):
             "elbo": _number(run.elbo),
             "elbo_stderr": _number(run.elbo_stderr),
             "rate": run.rate,
-            "nfev": counts.nfev,
-            "njev": counts.njev,
-            "nhvp": counts.nhvp,
+            **{name: getattr(counts, name) for name in ("nfev", "njev", "nhvp")},
             "mean": run.objective.mixture.mean(run.state)[:MOST_COORDINATES].tolist(),
         }
         self._file.write(json.dumps(line, allow_nan=False) + "\n")  # a full disk gives a warning

@@ -327,16 +327,12 @@ class _Compiled(Products):
         return _finite(slopes)
 
     def mean_products(self, points: Array, rows: Array) -> Array:
-        total = np.zeros(rows.shape)
-        for function, weight in self.parts:
-            total += weight * function.mean_products(points, rows)
-        return _finite(total)
+        found = (weight * function.mean_products(points, rows) for function, weight in self.parts)
+        return _finite(sum(found, np.zeros(rows.shape)))
 
     def mean_diagonal(self, points: Array, rng: np.random.Generator) -> Array:
-        total = np.zeros(self.dim)
-        for function, weight in self.parts:
-            total += weight * function.mean_diagonal(points, rng)
-        return _finite(total)
+        found = (weight * function.mean_diagonal(points, rng) for function, weight in self.parts)
+        return _finite(sum(found, np.zeros(self.dim)))
 
 
 def _finite(found: Array) -> Array:

@@ -210,7 +210,9 @@ def clipped_step(step: MixtureStep, mixture: Mixture, rate: float, reach: Array)
     longest, ms = _longest(mixture, rate), step.ms.copy()
     for k, gaussian in enumerate(mixture.components):
         part = mixture._part(ms, k)  # a view
-        part /= max(1.0, _norm(gaussian.group, part) / min(1 / rate, math.sqrt(2 / rate)))
+        norm = math.sqrt(gaussian.group._squared_local_norm(part))  # |M|_F is never smaller than |M|_2
+        norm = norm if norm <= 1 else min(norm, spectral_norm(gaussian.group, part))
+        part /= max(1.0, norm / min(1 / rate, math.sqrt(2 / rate)))
         part /= max(1.0, math.sqrt(2 * gaussian.group._squared_local_norm(part)) / longest)
     deltas = step.deltas / np.maximum(1.0, np.linalg.norm(step.deltas, axis=1) / (reach * longest))[:, None]
     logits = step.logits / max(1.0, math.sqrt(rate) * np.abs(step.logits).max(initial=0.0))
@@ -235,12 +237,6 @@ def next_reach(reach: Array, mixture: Mixture, rate: float, deltas: Array) -> Ar
 def _longest(mixture: Mixture, rate: float) -> float:
     """The largest Fisher length of delta and of M, see `clipped_step`."""
     return math.sqrt(mixture.dim / (4 * rate))
-
-
-def _norm(group: Group, m: Array) -> float:
-    """|M|_2; or |M|_F, which is never smaller, if that is at most 1."""
-    frobenius = math.sqrt(group._squared_local_norm(m))
-    return frobenius if frobenius <= 1 else min(frobenius, spectral_norm(group, m))
 
 
 def spectral_norm(group: Group, m: Array) -> float:
