@@ -152,7 +152,12 @@ def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", pro
 
     def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         fast = jax.jit(function)
-        return lambda *arrays: jax.device_get(fast(*[_as_kind(array, dtype) for array in arrays]))
+
+        def call(*arrays: Any) -> Any:
+            found = fast(*[_as_kind(array, dtype) for array in arrays])
+            return tuple(map(np.asarray, found)) if isinstance(found, tuple) else np.asarray(found)
+
+        return call
 
     def mean_products(x: Any, v: Any, *args: Any) -> Any:
         """Derivatives along v of the mean gradient of shifted points."""
