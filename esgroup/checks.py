@@ -80,6 +80,15 @@ def real_number(name: str, value: Any, *, positive: bool = False) -> float:
     return number
 
 
+def not_negative(name: str, value: Any, *, below: float = math.inf) -> float:
+    """Return `value` as a finite float that is at least 0, and below a limit if there is one."""
+    number = real_number(name, value)
+    if not 0 <= number < below:
+        limit = "" if below == math.inf else f" and below {below}"
+        raise ValueError(f"{name} must be at least 0{limit}, got {value!r}")
+    return number
+
+
 def _only_number(value: Any) -> float:
     try:
         array = as_float64("", value)

@@ -54,7 +54,7 @@ def torch_function(
     """
     must_be_callable("f", f)
     torch: Any = _imported("torch", "torch_function", "PyTorch", "pip install 'esgroup[torch]'")
-    _check_dtype(dtype)
+    checks.one_of("dtype", dtype, "float32", "float64")
     kind = getattr(torch, dtype)
 
     def number(x: Any, *args: Any) -> Any:
@@ -134,7 +134,7 @@ def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", pro
     """
     must_be_callable("f", f)
     jax: Any = _imported("jax", "jax_function", "JAX", "pip install jax")
-    _check_dtype(dtype)
+    checks.one_of("dtype", dtype, "float32", "float64")
     if dtype == "float64" and not jax.config.jax_enable_x64:
         text = "dtype must be 'float32' unless float64 is enabled in JAX, got 'float64'"
         raise ValueError(f"{text}: call jax.config.update('jax_enable_x64', True) first")
@@ -146,16 +146,18 @@ def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", pro
         _, push = jax.linearize(lambda point: jax.grad(number)(point, *args), x)
         return jax.vmap(push)(v)
 
-    def compiled(mapped: int, compute: Callable[..., Any]) -> Callable[..., Any]:
+    def over_rows(mapped: int, compute: Callable[..., Any]) -> Callable[..., Any]:
         """compute of every row of the first `mapped` arrays, and of the others as they are."""
+        return lambda *arrays: jax.vmap(lambda *own: compute(*own, *arrays[mapped:]))(*arrays[:mapped])
 
-        def over_rows(*arrays: Any) -> Any:
-            return jax.vmap(lambda *own: compute(*own, *arrays[mapped:]))(*arrays[:mapped])
+    def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+        fast = jax.jit(function)
 
-        return on_kind(jax.jit(over_rows))
+        def call(*arrays: Any) -> Any:
+            found = fast(*[_as_kind(array, dtype) for array in arrays])
+            return tuple(map(np.asarray, found)) if isinstance(found, tuple) else np.asarray(found)
 
-    def on_kind(fast: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *arrays: fast(*[_as_kind(array, dtype) for array in arrays])
+        return call
 
     def mean_products(x: Any, v: Any, *args: Any) -> Any:
         """Derivatives along v of the mean gradient of shifted points."""
@@ -165,20 +167,9 @@ def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", pro
 
         return jax.vmap(jax.linearize(mean_gradient, jax.numpy.zeros_like(x[0]))[1])(v)
 
-    values, both = compiled(1, number), compiled(1, jax.value_and_grad(number))
-    hessp, mean_hessp = compiled(2, products), on_kind(jax.jit(mean_products))
-
-    def gradients(*arrays: Array) -> tuple[Array, Array]:
-        found = both(*arrays)
-        return _float64(found[0]), _float64(found[1])
-
-    calls = RowCalls(
-        lambda *arrays: _float64(values(*arrays)),
-        gradients,
-        lambda *arrays: _float64(hessp(*arrays)),
-        lambda *arrays: _float64(mean_hessp(*arrays)),
-    )
-    return row_function(calls, dim, probes=probes)
+    both = compiled(over_rows(1, jax.value_and_grad(number)))
+    hessp, mean_hessp = compiled(over_rows(2, products)), compiled(mean_products)
+    return row_function(RowCalls(compiled(over_rows(1, number)), both, hessp, mean_hessp), dim, probes=probes)
 
 
 def _as_kind(array: Any, dtype: str) -> Any:
@@ -193,14 +184,5 @@ def _imported(name: str, caller: str, title: str, how: str) -> Any:
         raise ImportError(f"{caller} needs {title}: {how}") from error
 
 
-def _check_dtype(dtype: str) -> None:
-    if dtype not in ("float32", "float64"):
-        raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
-
-
 def _from_torch(tensor: Any) -> Array:
-    return _float64(tensor.detach().cpu().numpy())
-
-
-def _float64(array: Any) -> Array:
-    return checks.real_array("the result", np.asarray(array), np.shape(array), finite=False)
+    return np.ascontiguousarray(tensor.detach().cpu().double().numpy())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -32,6 +31,7 @@ from esgroup.gradients.function import (
     as_dense,
     as_function,
     with_args,
+    with_products,
 )
 from esgroup.plots.style import check_out
 
@@ -100,36 +100,27 @@ def check_derivatives(
     >>> check_derivatives(rosen, [0.5, 1.5, 0.3], rosen_der).ok
     True
     """
-    if plot is not None:
-        check_out(plot)
+    out = None if plot is None else check_out(plot)
     x = checks.read_only(checks.real_array("x", x, (None,)).copy())
-    given = _check_input(fun, len(x), jac, hessp, hess, hess_diag, args, hessp_vectorized, vectorized)
+    derivatives = {"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
+    given = _check_input(fun, len(x), derivatives, args, hessp_vectorized, vectorized)
     report = _Check(given, x, np.random.default_rng(rng)).report()
-    if plot is not None:
-        draw_report(report, plot)
+    if out is not None:
+        draw_report(report, out)
     return report
 
 
 # ---- what is checked ------------------------------------------------------------------------------------------------
 
 
-class GivenHessian:
+def given_hessian(hess: Fun) -> Fun:
     """The Hessian as the caller gives it, not made symmetric, computed once per point."""
+    last = LastPoint()
 
-    def __init__(self, hess: Fun) -> None:
-        self._hess, self._last = hess, LastPoint()
+    def computed(x: Array) -> Array:
+        return checks.real_array("hess(x)", as_dense(hess(x)), (len(x), len(x)), finite=False)
 
-    def __call__(self, x: Array) -> Array:
-        matrix: Array = self._last.at(x, self._computed)
-        return matrix
-
-    def _computed(self, x: Array) -> Array:
-        return checks.real_array("hess(x)", as_dense(self._hess(x)), (len(x), len(x)), finite=False)
-
-    def products(self, x: Array, rows: Array) -> Array:
-        """Return rows H v for rows v."""
-        products: Array = rows @ self(x).T
-        return products
+    return lambda x: last.at(x, computed)
 
 
 class CheckInput(NamedTuple):
@@ -137,55 +128,46 @@ class CheckInput(NamedTuple):
 
     function: Gradients
     source: str = "hessp"
-    matrix: GivenHessian | None = None
+    matrix: Fun | None = None
 
 
 def _check_input(
-    fun: Callable[..., Any] | Values,
-    dim: int,
-    jac: Callable[..., Any] | bool | None,
-    hessp: Given,
-    hess: Given,
-    hess_diag: Given,
-    args: tuple[Any, ...],
-    hessp_vectorized: bool,
-    vectorized: bool,
+    fun: Any, dim: int, given: dict[str, Any], args: Any, hessp_vectorized: bool, vectorized: bool
 ) -> CheckInput:
     """One function with all that was given, with products if there are any."""
     if isinstance(fun, Values):
-        for name, derivative in (("jac", jac), ("hessp", hessp), ("hess", hess), ("hess_diag", hess_diag)):
+        for name, derivative in given.items():
             if derivative is not None:
                 raise ValueError(f"{name} must be left out if fun is made by as_function, got {derivative!r}")
-        return _own_derivatives(fun, dim)
+        if not isinstance(fun, Gradients):
+            raise ValueError("fun must have derivatives to check: give jac= to as_function")
+        if fun.dim != dim:
+            raise ValueError(f"x must have shape ({fun.dim},), got ({dim},)")
+        return _with_matrix(fun, given_hessian(fun.hess), None) if isinstance(fun, Hessians) else CheckInput(fun)
+    jac = given.pop("jac")
     if not jac:
         raise ValueError(f"jac must be given, there is nothing to check without it, got {jac!r}")
-    plain = as_function(fun, dim, args=args, jac=jac, vectorized=vectorized)
-    assert isinstance(plain, Gradients)  # since there is jac
-    matrix = None if hess is None else GivenHessian(with_args("hess", hess, args))
-    diagonal = None if hess_diag is None else with_args("hess_diag", hess_diag, args)
-    if hessp is not None:
-        product = with_args("hessp", hessp, args)
-        return CheckInput(_with_products(plain, product, hessp_vectorized, diagonal), "hessp", matrix)
+    plain: Any = as_function(fun, dim, args=args, jac=jac, vectorized=vectorized)
+    second = {name: with_args(name, one, args) for name, one in given.items() if one is not None}
+    matrix = given_hessian(second["hess"]) if "hess" in second else None
+    diagonal = second.get("hess_diag")
+    if "hessp" in second:
+        known = with_products(plain, second["hessp"], hessp_vectorized=hessp_vectorized, hess_diag=diagonal)
+        return CheckInput(known, "hessp", matrix)
     if matrix is not None:
-        return CheckInput(_with_products(plain, matrix.products, True, diagonal), "hess")
+        return _with_matrix(plain, matrix, diagonal)
     if diagonal is not None:
         raise ValueError("hess_diag needs the Hessian as well: give hessp= or hess=")
     return CheckInput(plain)
 
 
-def _own_derivatives(function: Values, dim: int) -> CheckInput:
-    if not isinstance(function, Gradients):
-        raise ValueError("fun must have derivatives to check: give jac= to as_function")
-    if function.dim != dim:
-        raise ValueError(f"x must have shape ({function.dim},), got ({dim},)")
-    if not isinstance(function, Hessians):
-        return CheckInput(function)
-    return CheckInput(_with_products(function, GivenHessian(function.hess).products, True, None), "hess")
+def _with_matrix(function: Gradients, matrix: Fun, diagonal: Fun | None) -> CheckInput:
+    """With products from the matrix as it is."""
 
+    def products(x: Array, rows: Array) -> Any:
+        return rows @ matrix(x).T
 
-def _with_products(function: Gradients, hessp: Any, hessp_vectorized: bool, diagonal: Fun | None) -> Products:
-    parts = {name: getattr(function, name) for name in ("dim", "fun", "jac", "vectorized", "counts")}
-    return Products(**parts, hessp=hessp, hessp_vectorized=hessp_vectorized, hess_diag=diagonal)
+    return CheckInput(with_products(function, products, hessp_vectorized=True, hess_diag=diagonal), "hess")
 
 
 # ---- the check ------------------------------------------------------------------------------------------------------
@@ -212,14 +194,8 @@ class _Check:
         gradient = self.function.gradient(self.x)
         if self._finite("jac(x)", gradient) and self._check_gradient(value, gradient):
             self._check_hessian(value, gradient)
-        return DerivativeReport(
-            len(self.x),
-            tuple(self.remainders),
-            tuple(self.laws),
-            tuple(self.problems),
-            tuple(self.unclear),
-            tuple(self.notes),
-        )
+        found: list[list[Any]] = [self.remainders, self.laws, self.problems, self.unclear, self.notes]
+        return DerivativeReport(len(self.x), *map(tuple, found))
 
     def _check_gradient(self, value: float, gradient: Array) -> bool:
         """Compare the gradient with values; False if these are too noisy for any check."""
@@ -229,7 +205,9 @@ class _Check:
         if np.abs(self.directions @ gradient).max() <= noise:
             self.notes.append("x is stationary to rounding, where any multiple of jac passes: choose another point")
         self._rounding, terms = noise, self._value_terms(value, gradient)
-        self._check_remainder(OF_VALUES, self._value_column, terms, noise, partial(self._where_gradient, gradient))
+        found = self._remainder(OF_VALUES, self._value_column, terms, noise)
+        if not found.ok:
+            self._fails(found, self._where_gradient(gradient))
         return True
 
     def _check_hessian(self, value: float, gradient: Array) -> None:
@@ -242,10 +220,15 @@ class _Check:
         noise = self._noise("jac", function.gradients)
         if noise is not None:
             terms = [np.tile(gradient, (DIRECTIONS, 1)), products]
-            where = partial(self._where_product, products[0])
-            self._check_remainder(OF_GRADIENTS, function.gradients, terms, noise, where)
+            found = self._remainder(OF_GRADIENTS, function.gradients, terms, noise)
+            if not found.ok:
+                self._fails(found, self._where_product(products[0]))
         terms = [*self._value_terms(value, gradient), np.vecdot(self.directions, products)[:, None]]
-        self._check_remainder(OF_CURVATURE, self._value_column, terms, self._rounding, follows=not self.problems)
+        found = self._remainder(OF_CURVATURE, self._value_column, terms, self._rounding)
+        if not found.ok and self.problems:
+            self._fails(found)
+        elif not found.ok:  # it must be right since the others are: rounding hides it too soon
+            self.unclear.append(found.name)
         self._check_laws(function)
 
     def _value_column(self, points: Array) -> Array:
@@ -256,27 +239,13 @@ class _Check:
         """The first two Taylor coefficients of f along the directions."""
         return [np.full((DIRECTIONS, 1), value), (self.directions @ gradient)[:, None]]
 
-    def _check_remainder(
-        self,
-        name: str,
-        evaluate: Evaluate,
-        terms: list[Array],
-        noise: float,
-        where: Callable[[], str] = str,
-        *,
-        follows: bool = False,
-    ) -> None:
-        """Compute a remainder and judge it.
-
-        `follows` says that it must be right since the others are; then a remainder that rounding hides too soon is
-        unclear, and not a problem.
-        """
+    def _remainder(self, name: str, evaluate: Evaluate, terms: list[Array], noise: float) -> Remainders:
         found = remainders(name, evaluate, self.x, self.directions, terms, noise)
         self.remainders.append(found)
-        if not found.ok and follows:
-            self.unclear.append(name)
-        elif not found.ok:
-            self.problems.append(f"|{name}| falls as h^{found.slope:.2f}, must fall as h^{found.order}{where()}")
+        return found
+
+    def _fails(self, found: Remainders, where: str = "") -> None:
+        self.problems.append(f"|{found.name}| falls as h^{found.slope:.2f}, must fall as h^{found.order}{where}")
 
     # ---- laws -------------------------------------------------------------------------------------------------------
 
@@ -295,7 +264,7 @@ class _Check:
     def _check_diagonal(self, function: Products) -> None:
         picked = self._random_coordinates(COORDINATES)
         found = function.diagonal(self.x, self.rng)[picked]
-        products = function.products(self.x, _units(len(self.x), picked))
+        products = function.products(self.x, self._unit_vectors(picked))
         expected = products[np.arange(len(picked)), picked]
         gaps = np.abs(found - expected)
         j = int(np.argmax(gaps))
@@ -318,6 +287,10 @@ class _Check:
 
     def _random_coordinates(self, most: int) -> NDArray[np.int64]:
         return np.sort(self.rng.permutation(len(self.x))[:most])
+
+    def _unit_vectors(self, picked: NDArray[np.int64]) -> Array:
+        rows: Array = (picked[:, None] == np.arange(len(self.x))).astype(np.float64)
+        return rows
 
     def _noise(self, argument: str, evaluate: Evaluate) -> float | None:
         """The rounding error of a function; None, and a problem, if it hides the variation of the function."""
@@ -343,7 +316,7 @@ class _Check:
         """Say where the gradient is furthest from central differences of the function."""
         picked = self._random_coordinates(MOST_DIFFERENCES)
         steps = RELATIVE_STEP * np.maximum(1.0, np.abs(self.x[picked]))
-        moves = _units(len(self.x), picked) * steps[:, None]
+        moves = self._unit_vectors(picked) * steps[:, None]
         found = (self.function.values(self.x + moves) - self.function.values(self.x - moves)) / (2 * steps)
         gaps = np.abs(found - gradient[picked])
         if not (gaps > TOLERANCE * np.abs(gradient).max()).any():
@@ -358,9 +331,3 @@ class _Check:
         found = (up - down) / (2 * RELATIVE_STEP)
         j = int(np.argmax(np.abs(found - product)))
         return f"; at index {j} Hv is {product[j]:.6g}, differences of jac give {found[j]:.6g}"
-
-
-def _units(dim: int, picked: NDArray[np.int64]) -> Array:
-    rows = np.zeros((len(picked), dim))
-    rows[np.arange(len(picked)), picked] = 1.0
-    return rows

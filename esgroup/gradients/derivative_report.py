@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.plots.style import GRID, INK, PALE, RULE, check_out, new_figure
+from esgroup.plots.axes import framed
+from esgroup.plots.style import INK, PALE, RULE, new_figure
 
 STEPS: Array = 0.5 ** np.arange(1.0, 37.0)  # down to 1e-11
 CLEAR = 1e3  # times the rounding error: only larger remainders are used
@@ -98,13 +98,10 @@ def roughness(evaluate: Evaluate, x: Array, v: Array) -> float:
     Differences of order 4 multiply the variance of independent errors by 1 + 16 + 36 + 16 + 1 = 70 (More and Wild
     2011).
     """
-    return max(_fourth_differences(evaluate, x, spacing * v) for spacing in SPACINGS)
-
-
-def _fourth_differences(evaluate: Evaluate, x: Array, v: Array) -> float:
     with np.errstate(invalid="ignore"):  # F may be infinite
-        differences = np.diff(evaluate(x + np.arange(-4.0, 5.0)[:, None] * v), n=4, axis=0)
-    return float(np.sqrt((differences**2).sum(axis=1).mean() / 70))
+        points = [x + np.arange(-4.0, 5.0)[:, None] * (spacing * v) for spacing in SPACINGS]
+        differences = [np.diff(evaluate(rows), n=4, axis=0) for rows in points]
+    return max(float(np.sqrt((rows**2).sum(axis=1).mean() / 70)) for rows in differences)
 
 
 # ---- the report -----------------------------------------------------------------------------------------------------
@@ -173,18 +170,15 @@ class DerivativeReport:
 # ---- the figure -----------------------------------------------------------------------------------------------------
 
 
-def draw_report(report: DerivativeReport, out: str | PathLike[str]) -> Path:
+def draw_report(report: DerivativeReport, path: Path) -> None:
     """Draw one panel per remainder: its directions, the rounding errors, and the power of h that it should follow."""
-    path = check_out(out)
     panels = report.remainders
     figure = new_figure(1.0 + 3.6 * max(1, len(panels)), 3.7)
     for k, panel in enumerate(panels):
         _draw_panel(figure.add_subplot(1, len(panels), k + 1), panel)
-    word = "right" if report.ok else "wrong"
-    title = f"derivatives in {report.dim:,} coordinates: {word}"
+    title = f"derivatives in {report.dim:,} coordinates: {'right' if report.ok else 'wrong'}"
     figure.suptitle(title, x=0.012, ha="left", fontsize=13, fontweight="bold", color="#222222")
     figure.savefig(path, dpi=150)
-    return path
 
 
 def _draw_panel(axes: Any, panel: Remainders) -> None:
@@ -197,11 +191,7 @@ def _draw_panel(axes: Any, panel: Remainders) -> None:
     axes.set(xscale="log", yscale="log" if axes.lines else "linear")
     axes.set_title(panel.name, loc="left", fontsize=9.5, color="#222222")
     axes.set_xlabel("step h", fontsize=9.5, color="#222222")
-    axes.grid(True, color=GRID, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color("#888888")
-    axes.tick_params(colors="#555555", labelsize=8.5, which="both")
+    framed(axes)
     if axes.lines:
         axes.legend(loc="upper left", frameon=False, fontsize=8.5, labelcolor="#444444")
 

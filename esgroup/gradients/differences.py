@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.gradients.function import PROBES, Fun, Gradients, Products
+from esgroup.gradients.function import PROBES, Fun, Gradients, Products, with_products
 
 #: eps^(1/3) balances the truncation error h^2 of central differences against the rounding error eps / h.
 RELATIVE_STEP = float(np.cbrt(np.finfo(np.float64).eps))
@@ -55,39 +55,16 @@ def with_difference_products(
     """
     checks.instance("function", function, Gradients)
     size = checks.real_number("typical", typical, positive=True)
-    return Products(
-        dim=function.dim,
-        fun=function.fun,
-        jac=function.jac,
-        vectorized=function.vectorized,
-        counts=function.counts,
-        hessp=_DifferenceProducts(function, size),
-        hessp_vectorized=True,
-        hess_diag=hess_diag,
-        probes=probes,
-    )
+    hessp = partial(_difference_products, function, size)  # an object that can be pickled
+    return with_products(function, hessp, hessp_vectorized=True, hess_diag=hess_diag, probes=probes)
 
 
-@dataclass(frozen=True, eq=False)
-class _DifferenceProducts:
-    """hessp(x, rows) as an object that can be pickled."""
-
-    function: Gradients
-    typical: float
-
-    def __call__(self, x: Array, rows: Array) -> Array:
-        steps = _steps(x, rows, self.typical)[:, None]
-        moves = steps * rows
-        gradients = self.function.gradients(np.concatenate([x + moves, x - moves]))
-        half = len(rows)
-        products: Array = (gradients[:half] - gradients[half:]) / (2 * steps)
-        return products
-
-
-def _steps(x: Array, rows: Array, typical: float) -> Array:
-    """A step h for every row; 1 for a row of zeros, whose product is zero with any step."""
-    sizes = np.abs(rows)
+def _difference_products(function: Gradients, typical: float, x: Array, rows: Array) -> Array:
+    sizes, squared = np.abs(rows), np.vecdot(rows, rows)
     reach = np.maximum(sizes @ np.abs(x), typical * sizes.sum(axis=1))
-    squared = np.vecdot(rows, rows)
-    steps: Array = np.divide(RELATIVE_STEP * reach, squared, out=np.ones(len(rows)), where=squared > 0)
-    return steps
+    # 1 for a row of zeros, whose product is zero with any step
+    steps = np.divide(RELATIVE_STEP * reach, squared, out=np.ones(len(rows)), where=squared > 0)[:, None]
+    moves = steps * rows
+    above, below = np.split(function.gradients(np.concatenate([x + moves, x - moves])), 2)
+    products: Array = (above - below) / (2 * steps)
+    return products

@@ -178,22 +178,40 @@ class Pathwise(Estimator[Gradients]):
             drawn = family.sample(state, self.samples, rng)
             z, x = drawn.z, drawn.x
         y = family._pull(state.root, must_be_finite("jac(x)", function.gradients(x)))
-        return Step(y.mean(axis=0), m + family._sign * _pathwise_curvature(family, z, y))
-
-
-def _pathwise_curvature(family: Gaussian, z: Array, y: Array) -> Array:
-    """C (.) kappa of the mean of z_i (y_i - mean of the other y)^T, made symmetric."""
-    n = len(z)
-    if n > 1:
-        y = (y - y.mean(axis=0)) * (n / (n - 1))
-    return family.group.project_pairs(z, y, np.full(n, 1.0 / n))
+        n, delta = len(z), y.mean(axis=0)
+        if n > 1:
+            y = (y - delta) * (n / (n - 1))  # minus the mean of the others
+        return Step(delta, m + family._sign * family.group.project_pairs(z, y, np.full(n, 1.0 / n)))
 
 
 # ---- from Hessians --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Stein(Estimator[Products]):
+class _AtPoints(Estimator[Needed]):
+    """What `Stein` and `SteinDense` have in common: the points at which they take derivatives."""
+
+    samples: int = 0
+    antithetic: bool = False
+
+    def __post_init__(self) -> None:
+        checks.store_whole_number(self, "samples")
+        checks.store_flag(self, "antithetic")
+        if self.antithetic and (self.samples == 0 or self.samples % 2):
+            raise ValueError(f"samples must be even and at least 2 for antithetic pairs, got {self.samples}")
+
+    def _points(self, family: Gaussian, state: State, rng: np.random.Generator) -> Array:
+        """Samples of q as rows, or the mean as the only row."""
+        if self.samples == 0:
+            return family.points(state, np.zeros((1, family.dim))).x
+        if not self.antithetic:
+            return family.sample(state, self.samples, rng).x
+        z = family.sample(state, self.samples // 2, rng).z
+        return family.points(state, np.concatenate([z, -z])).x
+
+
+@dataclass(frozen=True)
+class Stein(_AtPoints[Products]):
     """g_mean = E_q grad f, g_Sigma = E_q Hess f / 2 (paper, eq. gauss_stein_2nd), from a few Hessian-vector products.
 
     Each point costs one gradient, as many products as the hub of the group has coordinates (k for BlockTriangular(k),
@@ -207,25 +225,20 @@ class Stein(Estimator[Products]):
         Whether points come in pairs mean +- A z, which cancels the odd terms of f; then `samples` must be even.
     """
 
-    samples: int = 0
-    antithetic: bool = False
     needs: ClassVar[type[Values]] = Products
-
-    def __post_init__(self) -> None:
-        _check_samples(self)
 
     def step(
         self, family: Gaussian, state: State, function: Products, rng: np.random.Generator, entropy_weight: float = 0.0
     ) -> Step:
         self.check(function, family.dim)
-        points = _stein_points(family, state, self.samples, self.antithetic, rng)
+        points = self._points(family, state, rng)
         gradient = _mean_gradient(function, points)
         hvp, diagonal = _mean_curvature(function, points, len(family.group.hub) < family.dim, rng)
         return family.natural_gradient_hvp(state, gradient, hvp, diagonal, entropy_weight=entropy_weight)
 
 
 @dataclass(frozen=True)
-class SteinDense(Estimator[Hessians]):
+class SteinDense(_AtPoints[Hessians]):
     """The same step as `Stein` from whole Hessians: O(dim^2) numbers per point, a reference for `Stein`.
 
     Parameters
@@ -234,38 +247,16 @@ class SteinDense(Estimator[Hessians]):
         As for `Stein`.
     """
 
-    samples: int = 0
-    antithetic: bool = False
     needs: ClassVar[type[Values]] = Hessians
-
-    def __post_init__(self) -> None:
-        _check_samples(self)
 
     def step(
         self, family: Gaussian, state: State, function: Hessians, rng: np.random.Generator, entropy_weight: float = 0.0
     ) -> Step:
         self.check(function, family.dim)
-        points = _stein_points(family, state, self.samples, self.antithetic, rng)
+        points = self._points(family, state, rng)
         gradient, hessian = _mean_gradient(function, points), _mean_hessian(function, points)
         step = family.natural_gradient(state, gradient, hessian / 2)
         return step._replace(m=step.m + entropy_part(family, entropy_weight))
-
-
-def _check_samples(estimator: Stein | SteinDense) -> None:
-    checks.store_whole_number(estimator, "samples")
-    checks.store_flag(estimator, "antithetic")
-    if estimator.antithetic and (estimator.samples == 0 or estimator.samples % 2):
-        raise ValueError(f"samples must be even and at least 2 for antithetic pairs, got {estimator.samples}")
-
-
-def _stein_points(family: Gaussian, state: State, samples: int, antithetic: bool, rng: np.random.Generator) -> Array:
-    """Samples of q as rows, or the mean as the only row."""
-    if samples == 0:
-        return family.points(state, np.zeros((1, family.dim))).x
-    if not antithetic:
-        return family.sample(state, samples, rng).x
-    z = family.sample(state, samples // 2, rng).z
-    return family.points(state, np.concatenate([z, -z])).x
 
 
 def _mean_gradient(function: Products, points: Array) -> Array:

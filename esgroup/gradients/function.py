@@ -112,6 +112,14 @@ def _check_combination(jac: Any, hessp: Any, hess: Any, hess_diag: Any, hessp_ve
         raise ValueError("hessp_vectorized says how hessp is called: give hessp=")
 
 
+def with_products(
+    function: Gradients, hessp: Any, *, hessp_vectorized: bool, hess_diag: Fun | None, probes: int = PROBES
+) -> Products:
+    """The same function with products; both have the same counts."""
+    known = {name: getattr(function, name) for name in ("dim", "fun", "jac", "vectorized", "counts")}
+    return Products(**known, hessp=hessp, hessp_vectorized=hessp_vectorized, hess_diag=hess_diag, probes=probes)
+
+
 # ---- the four classes -----------------------------------------------------------------------------------------------
 
 
@@ -147,7 +155,9 @@ class Values:
     def __post_init__(self) -> None:
         checks.store_whole_number(self, "dim", least=1)
         checks.store_flag(self, "vectorized")
-        must_be_callable("fun", self.fun)
+        for name in ("fun", "jac", "hessp", "hess"):
+            if hasattr(self, name):
+                must_be_callable(name, getattr(self, name))
 
     def value(self, x: Array) -> float:
         """Return f(x)."""
@@ -159,13 +169,13 @@ class Values:
         self.counts.nfev += len(points)
         if self.vectorized:
             return checks.real_array("fun(rows)", self.fun(points), (len(points),), finite=False)
-        return np.array([_number(self.fun(x)) for x in points])
+        return np.array([real_value("fun(x)", self.fun(x)) for x in points])
 
     def _point(self, x: Array) -> Array:
-        return _read_only_view(checks.real_array("x", x, (self.dim,), finite=False))
+        return checks.read_only(checks.real_array("x", x, (self.dim,), finite=False).view())
 
     def _rows(self, rows: Array) -> Array:
-        return _read_only_view(checks.real_array("rows", rows, (None, self.dim), finite=False))
+        return checks.read_only(checks.real_array("rows", rows, (None, self.dim), finite=False).view())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -173,10 +183,6 @@ class Gradients(Values):
     """A function f and its gradient."""
 
     jac: Fun
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        must_be_callable("jac", self.jac)
 
     def gradient(self, x: Array) -> Array:
         """Return df/dx at one point."""
@@ -209,7 +215,6 @@ class Products(Gradients):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        must_be_callable("hessp", self.hessp)
         if self.hess_diag is not None:
             must_be_callable("hess_diag", self.hess_diag)
         checks.store_flag(self, "hessp_vectorized")
@@ -284,7 +289,6 @@ class Hessians(Products):
     _last: LastPoint = field(init=False, repr=False, default_factory=LastPoint)
 
     def __post_init__(self) -> None:
-        must_be_callable("hess", self.hess)
         object.__setattr__(self, "hessp", self.products)
         super().__post_init__()
 
@@ -299,7 +303,7 @@ class Hessians(Products):
         gap = np.abs(matrix - matrix.T).max()
         if gap > ASYMMETRY * np.abs(matrix).max():
             raise ValueError(f"hess(x) must be symmetric, but differs from its transpose by {gap:.3g}")
-        return _read_only_view((matrix + matrix.T) / 2)
+        return checks.read_only((matrix + matrix.T) / 2)
 
     def products(self, x: Array, rows: Array) -> Array:
         """Return rows H v for rows v."""
@@ -317,8 +321,8 @@ class Hessians(Products):
 class ValueAndGradient:
     """Splits a function that returns (f, g) into `fun` and `jac`, and computes the pair once for the same x."""
 
-    def __init__(self, both: Callable[[Array], Any]) -> None:
-        self._both = both
+    def __init__(self, both: Callable[[Array], Any], name: str = "fun") -> None:
+        self._both, self._name = both, name
         self._last = LastPoint()
 
     def fun(self, x: Array) -> Any:
@@ -332,7 +336,7 @@ class ValueAndGradient:
     def _computed(self, x: Array) -> tuple[Any, Any]:
         pair = self._both(x)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise ValueError(f"with jac=True fun(x) must return (value, gradient), got {pair!r}")
+            raise ValueError(f"with jac=True {self._name}(x) must be a pair (value, gradient), got {pair!r}")
         gradient = np.array(pair[1])  # a copy: fun may return the same array every time
         return pair[0], checks.read_only(gradient)
 
@@ -365,14 +369,9 @@ def as_dense(matrix: Any) -> Any:
     return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
-def _number(value: Any) -> float:
+def real_value(name: str, value: Any) -> float:
+    """Return a value of a function, which may be an array with one entry and need not be finite."""
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "fiub":
-        raise ValueError(f"fun(x) must be a real number, got {value!r}")
+        raise ValueError(f"{name} must be a real number, got {value!r}")
     return float(array.item())
-
-
-def _read_only_view(array: Array) -> Array:
-    view = array.view()
-    view.flags.writeable = False
-    return view

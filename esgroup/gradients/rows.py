@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,28 +74,22 @@ class RowFunction(Products):
         estimate: Array = (signs * self.row_products(points, signs)).mean(axis=(0, 1))
         return estimate
 
-    def with_arguments(self, *args: Any) -> Self:
+    def with_arguments(self, *args: Any) -> RowFunction:
         """Return the same function with other further arguments, and with counts of its own."""
-        return type(self)(**_members(self.calls, self.dim, self.probes, args))
+        return row_function(self.calls, self.dim, probes=self.probes, args=args)
 
-    def negated(self) -> Self:
+    def negated(self) -> RowFunction:
         """Return -f with the same further arguments, and with counts of its own."""
-        values, gradients, products, mean_products = self.calls
-
-        def negative_gradients(*arrays: Any) -> tuple[Array, Array]:
-            found = gradients(*arrays)
-            return -found[0], -found[1]
-
-        calls = RowCalls(
-            lambda *arrays: -values(*arrays),
-            negative_gradients,
-            lambda *arrays: -products(*arrays),
-            lambda *arrays: -mean_products(*arrays),
-        )
-        return type(self)(**_members(calls, self.dim, self.probes, self.args))
+        calls = RowCalls(*(partial(_negative, call) for call in self.calls))
+        return row_function(calls, self.dim, probes=self.probes, args=self.args)
 
 
-def row_function(calls: RowCalls, dim: int, *, probes: int = PROBES) -> RowFunction:
+def _negative(call: Callable[..., Any], *arrays: Any) -> Any:
+    found = call(*arrays)
+    return tuple(-part for part in found) if isinstance(found, tuple) else -found
+
+
+def row_function(calls: RowCalls, dim: int, *, probes: int = PROBES, args: tuple[Any, ...] = ()) -> RowFunction:
     """Make a function from what a library computes.
 
     Parameters
@@ -105,19 +100,17 @@ def row_function(calls: RowCalls, dim: int, *, probes: int = PROBES) -> RowFunct
         Number of coordinates.
     probes : int
         Number of random products from which the diagonal of the Hessian is estimated.
+    args : tuple
+        Further arguments of the function.
     """
-    return RowFunction(**_members(calls, dim, probes, ()))
-
-
-def _members(calls: RowCalls, dim: int, probes: int, args: tuple[Any, ...]) -> dict[str, Any]:
-    return {
-        "dim": dim,
-        "fun": lambda rows: calls.values(rows, *args),
-        "jac": lambda rows: calls.gradients(rows, *args)[1],
-        "hessp": lambda x, rows: calls.products(x[None], rows[None], *args)[0] if len(rows) else np.zeros(rows.shape),
-        "vectorized": True,
-        "hessp_vectorized": True,
-        "probes": probes,
-        "calls": calls,
-        "args": args,
-    }
+    return RowFunction(
+        dim=dim,
+        fun=lambda rows: calls.values(rows, *args),
+        jac=lambda rows: calls.gradients(rows, *args)[1],
+        hessp=lambda x, rows: calls.products(x[None], rows[None], *args)[0] if len(rows) else np.zeros(rows.shape),
+        vectorized=True,
+        hessp_vectorized=True,
+        probes=probes,
+        calls=calls,
+        args=args,
+    )

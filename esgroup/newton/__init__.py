@@ -2,7 +2,7 @@
 
 `minimize_newton` is the method and `NewtonSettings` its options in a call of `esgroup.minimize`. `Moving` is the
 structure that needs no knowledge of the function; the other classes are schedules of the rate, which derive from
-`RateSchedule` (also called `Schedule`).
+`RateSchedule`.
 """
 
 from esgroup.newton.method import minimize_newton as minimize_newton
@@ -13,5 +13,3 @@ from esgroup.newton.steps import Exponential as Exponential
 from esgroup.newton.steps import Inverse as Inverse
 from esgroup.newton.steps import Linear as Linear
 from esgroup.newton.steps import RateSchedule as RateSchedule
-
-Schedule = RateSchedule

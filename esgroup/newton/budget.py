@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,29 +36,15 @@ class CallBudget:
         if not callable(function):
             return function
 
+        limits = Limits(max_evals=self.limits.max_evals if counts else None, max_time=self.limits.max_time)
+
         @functools.wraps(function, updated=())
         def call(*args: Any) -> Any:
-            self._refuse(counts)
+            if self.strict:
+                totals = Totals(self.calls, 0, time.monotonic() - self._started, 0.0)
+                for reason in budget_reasons(limits, totals).items():
+                    raise Breakdown(*reason)
             self.calls += counts
             return function(*args)
 
         return call
-
-    def _refuse(self, counts: bool) -> None:
-        if not self.strict:
-            return
-        limits = self.limits._replace(target=None, max_iters=None)
-        if not counts:
-            limits = limits._replace(max_evals=None)
-        totals = Totals(self.calls, 0, time.monotonic() - self._started, 0.0)
-        for reason in budget_reasons(limits, totals).items():
-            raise Breakdown(*reason)
-
-    @contextmanager
-    def lenient(self) -> Iterator[None]:
-        """Calls are not refused within this context."""
-        before, self.strict = self.strict, False
-        try:
-            yield
-        finally:
-            self.strict = before

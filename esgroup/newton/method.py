@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from esgroup import checks
+from esgroup.distributions.gaussian import Form
 from esgroup.gradients.differences import with_difference_products
-from esgroup.gradients.function import PROBES, Gradients, Products, as_function, with_args
+from esgroup.gradients.function import PROBES, Products, as_function, with_args
 from esgroup.groups import Group
 from esgroup.newton.budget import CallBudget
 from esgroup.newton.moving import Moving
-from esgroup.newton.options import CLIP, NewtonSettings, parse_options
-from esgroup.newton.run import begin_run, newton_result
+from esgroup.newton.options import CLIP, LineSearchName, NewtonSettings, ScheduleName, parse_options
+from esgroup.newton.run import NewtonRun, begin_run
 from esgroup.newton.steps import DECAY, RateSchedule
 from esgroup.running.loop import run_to_end
 from esgroup.running.observers import Observer, as_observers
@@ -40,12 +41,12 @@ def minimize_newton(
     hessp_vectorized: bool = False,
     probes: int = PROBES,
     structure: Group | Moving | str = "moving:k=10",
-    form: str = "precision",
+    form: Form = "precision",
     rate: float | None = None,
     mean_rate: float | None = None,
-    schedule: RateSchedule | str | Callable[[int], float] = "constant",
+    schedule: RateSchedule | ScheduleName | Callable[[int], float] = "constant",
     momentum: float = 0.0,
-    line_search: str = "armijo",
+    line_search: LineSearchName = "armijo",
     clip: float | None = CLIP,
     absolute: bool = True,
     damping: float | None = None,
@@ -159,66 +160,33 @@ def minimize_newton(
     >>> minimize_newton(rosen, [0.5, 1.5, 0.3], **derivatives).success
     True
     """
+    given = locals()
     start = checks.real_array("x0", x0, (None,)).copy()
     if len(start) == 0:
         raise ValueError("x0 must have at least one coordinate, got none")
-    options = parse_options(
-        len(start),
-        structure=structure,
-        form=form,
-        rate=rate,
-        mean_rate=mean_rate,
-        schedule=schedule,
-        momentum=momentum,
-        line_search=line_search,
-        clip=clip,
-        absolute=absolute,
-        damping=damping,
-        damping_decay=damping_decay,
-        precision0=precision0,
-        gtol=gtol,
-        max_iters=max_iters,
-    )
+    settings = NewtonSettings(**{one.name: given[one.name] for one in fields(NewtonSettings)})
+    options = parse_options(settings, structure, len(start), max_iters)
     limits = parse_limits(max_evals, 200 * len(start) if max_iters is None else max_iters, max_time, target)
     budget = CallBudget(limits)
-    function = _with_products(
-        budget.guarded(fun, counts=True),
-        len(start),
-        args=args,
-        jac=budget.guarded(jac),
-        hessp=budget.guarded(hessp),
-        hess=budget.guarded(hess),
-        hess_diag=budget.guarded(hess_diag),
-        hessp_vectorized=hessp_vectorized,
-        probes=probes,
-    )
+    names = ("fun", "jac", "hessp", "hess", "hess_diag")
+    guarded = {name: budget.guarded(given[name], counts=name == "fun") for name in names}
+    function = _with_products(guarded, len(start), args, settings)
     observers: list[Observer] = [Progress()] if checks.flag("progress", progress) else []
-    observers += as_observers(callback, "result", newton_result)
-    return run_to_end(begin_run(function, start, options, limits, np.random.default_rng(rng), budget), observers)
+    observers += as_observers(callback, "result", NewtonRun.result)
+    return run_to_end(begin_run(function, start, options, np.random.default_rng(rng), budget), observers)
 
 
-def _with_products(
-    fun: Any,
-    dim: int,
-    *,
-    args: Any,
-    jac: Any,
-    hessp: Any,
-    hess: Any,
-    hess_diag: Any,
-    hessp_vectorized: bool,
-    probes: int,
-) -> Products:
+def _with_products(given: dict[str, Any], dim: int, args: Any, settings: NewtonSettings) -> Products:
     """`as_function`, with differences of gradients instead of products if neither hessp nor hess is given."""
-    if not jac:
-        raise ValueError(f"jac must be given, since structured Newton needs the gradient, got {jac!r}")
-    known = {"args": args, "jac": jac, "hessp_vectorized": hessp_vectorized}
-    if hessp is None and hess is None:
-        plain = as_function(fun, dim, **known)
-        diagonal = None if hess_diag is None else with_args("hess_diag", hess_diag, args)
-        assert isinstance(plain, Gradients)  # since there is jac
-        return with_difference_products(plain, hess_diag=diagonal, probes=probes)
-    function = as_function(fun, dim, hessp=hessp, hess=hess, hess_diag=hess_diag, probes=probes, **known)
+    if not given["jac"]:
+        raise ValueError(f"jac must be given, since structured Newton needs the gradient, got {given['jac']!r}")
+    known = given | {"args": args, "hessp_vectorized": settings.hessp_vectorized}
+    if given["hessp"] is None and given["hess"] is None:
+        diagonal = known.pop("hess_diag")
+        plain: Any = as_function(dim=dim, **known)
+        diagonal = None if diagonal is None else with_args("hess_diag", diagonal, args)
+        return with_difference_products(plain, hess_diag=diagonal, probes=settings.probes)
+    function = as_function(dim=dim, probes=settings.probes, **known)
     assert isinstance(function, Products)  # since there is hessp or hess
     return function
 
@@ -246,6 +214,4 @@ def newton_arguments(
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    if value is default:
-        return True
-    return isinstance(value, (str, bool, tuple)) and type(value) is type(default) and value == default
+    return value is default or (type(value) is type(default) and bool(value == default))

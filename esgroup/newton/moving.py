@@ -54,14 +54,14 @@ class Moving:
 
     def __post_init__(self) -> None:
         checks.store_whole_number(self, "k", least=1)
-        if not 0 <= checks.real_number("memory", self.memory) < 1:
-            raise ValueError(f"memory must be at least 0 and below 1, got {self.memory!r}")
-        if self.rule not in get_args(Rule):
-            raise ValueError(f"rule must be 'gradient' or 'residual', got {self.rule!r}")
+        checks.not_negative("memory", self.memory, below=1)
+        checks.one_of("rule", self.rule, *get_args(Rule))
 
 
 def parse_moving(text: str) -> Moving | None:
-    """Return the moving block that a text such as "moving:k=5,residual" spells, None if it names something else."""
+    """Return the moving block of "auto" or of a text such as "moving:k=5,residual", None if it names something else."""
+    if text == "auto":
+        return Moving()
     name, _, rest = text.strip().partition(":")
     if name.strip() != "moving":
         return None
@@ -108,22 +108,16 @@ class MovingPrecision(Precision):
         diagonal = data.diagonal
         assert diagonal is not None  # as needs_diagonal says
         floor = FLOOR * largest_curvature(diagonal, data.gradient)
-        missed = np.abs(self._missed(data, diagonal)) / np.sqrt(np.maximum(np.abs(diagonal), floor))
-        scores = np.maximum(missed, self.moving.memory * self.scores)
+        missed = data.gradient  # by a diagonal precision: all of it, or by the rule "residual" a part
+        if self.moving.rule == "residual" and data.last_step is not None:
+            missed = data.products(data.last_step[None])[0] - diagonal * data.last_step
+        found = np.abs(missed) / np.sqrt(np.maximum(np.abs(diagonal), floor))
+        scores = np.maximum(found, self.moving.memory * self.scores)
         k, dim = self.moving.k, len(scores)
         hub = np.sort(np.argpartition(scores, dim - k)[dim - k :])
-        units = np.zeros((k, dim))
-        units[np.arange(k), hub] = 1.0
-        rows = data.products(units)
+        rows = data.products((hub[:, None] == np.arange(dim)).astype(np.float64))  # with unit vectors
         with np.errstate(over="ignore", invalid="ignore"):
             return replace(self, scores=scores, block=_block(hub, rows, diagonal, data.damping, floor))
-
-    def _missed(self, data: UpdateData, diagonal: Array) -> Array:
-        """The part of the gradient that a diagonal precision misses; with the rule "gradient", all of it."""
-        if self.moving.rule == "gradient" or data.last_step is None:
-            return data.gradient
-        missed: Array = data.products(data.last_step[None])[0] - diagonal * data.last_step
-        return missed
 
     def solve(self, vector: Array) -> Array:
         """Return S^-1 v = B^-T B^-1 v."""

@@ -12,19 +12,11 @@ from esgroup.gradients.function import PROBES
 from esgroup.groups import Group, as_group
 from esgroup.newton.moving import Moving, moving_precision, parse_moving
 from esgroup.newton.precision import Precision, group_precision
-from esgroup.newton.steps import (
-    DAMPING,
-    DECAY,
-    LINE_SEARCHES,
-    Damping,
-    LineSearch,
-    RateSchedule,
-    as_line_search,
-    as_schedule,
-)
+from esgroup.newton.steps import DAMPING, DECAY, LINE_SEARCHES, LineSearch, RateSchedule, as_schedule
 
 RATE = 0.9  # beta of the groups: 0.5 takes twice the iterations on Rosenbrock and Dixon-Price, 1 as many as 0.9
 ScheduleName = Literal["constant", "linear", "inverse", "exponential"]
+LineSearchName = Literal["armijo", "none"]
 CLIP = 1.0  # of the largest entry of M: h(M) then lies between a half and 5/2 in one dimension
 
 
@@ -48,12 +40,12 @@ class NewtonSettings:
 
     hessp_vectorized: bool = False
     probes: int = PROBES
-    form: Literal["precision", "covariance"] = "precision"
+    form: Form = "precision"
     rate: float | None = None
     mean_rate: float | None = None
     schedule: RateSchedule | ScheduleName | Callable[[int], float] = "constant"
     momentum: float = 0.0
-    line_search: Literal["armijo", "none"] = "armijo"
+    line_search: LineSearchName = "armijo"
     clip: float | None = CLIP
     absolute: bool = True
     damping: float | None = None
@@ -75,7 +67,8 @@ class NewtonOptions:
     line_search: LineSearch
     clip: float | None
     absolute: bool
-    damping: Damping
+    damping: float
+    damping_decay: float
     precision0: float | None
     gtol: float
 
@@ -86,65 +79,43 @@ class NewtonOptions:
         return group_precision(self.structure, self.form, self.precision0 or scale, self.clip, self.absolute)
 
 
-def parse_options(
-    dim: int,
-    *,
-    structure: Any,
-    form: Any,
-    rate: Any,
-    mean_rate: Any,
-    schedule: Any,
-    momentum: Any,
-    line_search: Any,
-    clip: Any,
-    absolute: Any,
-    damping: Any,
-    damping_decay: Any,
-    precision0: Any,
-    gtol: Any,
-    max_iters: int | None,
-) -> NewtonOptions:
+def parse_options(settings: NewtonSettings, structure: Any, dim: int, max_iters: int | None) -> NewtonOptions:
     """Check all options and fill in those that depend on others."""
-    chosen = structure_of(structure, dim)
+    given, chosen = settings, structure_of(structure, dim)
     moving = isinstance(chosen, Moving)
-    if form not in ("precision", "covariance"):
-        raise ValueError(f"form must be 'precision' or 'covariance', got {form!r}")
+    checks.one_of("form", given.form, "precision", "covariance")
     if moving:
-        unused = {"rate": rate, "precision0": precision0, "clip": None if clip == CLIP else clip or "None"}
-        _refuse_for_moving(form, unused | {"absolute": None if absolute is True else absolute})
-    searched = as_line_search(line_search)
-    beta = RATE if rate is None else checks.real_number("rate", rate, positive=True)
-    if mean_rate is not None:
-        mean_rate = checks.real_number("mean_rate", mean_rate, positive=True)
-    else:
-        mean_rate = 1.0 if moving or searched is not LINE_SEARCHES["none"] else beta
-    start = (DAMPING if moving else 0.0) if damping is None else _at_least_zero("damping", damping)
+        _check_for_moving(given)
+    checks.one_of("line_search", given.line_search, *LINE_SEARCHES)
+    rate = _positive("rate", given.rate) or RATE
+    plain = given.line_search == "none" and not moving
+    damping = (DAMPING if moving else 0.0) if given.damping is None else checks.not_negative("damping", given.damping)
     return NewtonOptions(
         structure=chosen,
-        form=form,
-        rate=beta,
-        mean_rate=mean_rate,
-        schedule=as_schedule(schedule, max_iters),
-        momentum=_fraction("momentum", momentum),
-        line_search=searched,
-        clip=None if clip is None else checks.real_number("clip", clip, positive=True),
-        absolute=checks.flag("absolute", absolute),
-        damping=Damping(start=start, decay=_fraction("damping_decay", damping_decay)),
-        precision0=None if precision0 is None else checks.real_number("precision0", precision0, positive=True),
-        gtol=_at_least_zero("gtol", gtol),
+        form=given.form,
+        rate=rate,
+        mean_rate=_positive("mean_rate", given.mean_rate) or (rate if plain else 1.0),
+        schedule=as_schedule(given.schedule, max_iters),
+        momentum=checks.not_negative("momentum", given.momentum, below=1),
+        line_search=LINE_SEARCHES[given.line_search],
+        clip=_positive("clip", given.clip),
+        absolute=checks.flag("absolute", given.absolute),
+        damping=damping,
+        damping_decay=checks.not_negative("damping_decay", given.damping_decay, below=1),
+        precision0=_positive("precision0", given.precision0),
+        gtol=checks.not_negative("gtol", given.gtol),
     )
+
+
+def _positive(name: str, value: Any) -> float | None:
+    return None if value is None else checks.real_number(name, value, positive=True)
 
 
 def structure_of(structure: Any, dim: int) -> Group | Moving:
     """Return a group of dimension `dim` or a moving block, from an object or its spelling; "auto" is `Moving()`."""
-    if isinstance(structure, Moving):
-        return structure
-    if isinstance(structure, str):
-        if structure == "auto":
-            return Moving()
-        moving = parse_moving(structure)
-        if moving is not None:
-            return moving
+    moving = parse_moving(structure) if isinstance(structure, str) else structure
+    if isinstance(moving, Moving):
+        return moving
     try:
         return as_group(structure, dim)
     except ValueError as error:
@@ -153,22 +124,12 @@ def structure_of(structure: Any, dim: int) -> Group | Moving:
         raise
 
 
-def _refuse_for_moving(form: str, unused: dict[str, Any]) -> None:
-    if form != "precision":
-        raise ValueError(f"form must be 'precision' for the moving block, got {form!r}")
-    for name, given in unused.items():
-        if given is not None:
-            text = f"{name} must be left out for the moving block, which does not use it, got {given!r}"
+def _check_for_moving(given: NewtonSettings) -> None:
+    """Refuse what the moving block does not use."""
+    if given.form != "precision":
+        raise ValueError(f"form must be 'precision' for the moving block, got {given.form!r}")
+    for name, default in {"rate": None, "precision0": None, "clip": CLIP, "absolute": True}.items():
+        value = getattr(given, name)
+        if value != default:
+            text = f"{name} must be left out for the moving block, which does not use it, got {value!r}"
             raise ValueError(f"{text}: choose a group to use it, such as structure='heisenberg'")
-
-
-def _fraction(name: str, value: Any) -> float:
-    if not 0 <= (number := checks.real_number(name, value)) < 1:
-        raise ValueError(f"{name} must be at least 0 and below 1, got {value!r}")
-    return number
-
-
-def _at_least_zero(name: str, value: Any) -> float:
-    if (number := checks.real_number(name, value)) < 0:
-        raise ValueError(f"{name} must be at least 0, got {value!r}")
-    return number

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,11 +25,11 @@ from esgroup.newton.precision import (
     finite_or_stop,
     largest_curvature,
 )
-from esgroup.newton.steps import LinePoint
+from esgroup.newton.steps import LinePoint, damping_at
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.loop import Run
 from esgroup.running.result import NewtonResult
-from esgroup.stopping.budgets import Limits, Totals, budget_reasons, status_of
+from esgroup.stopping.budgets import budget_reasons, status_of
 
 UNBOUNDED = -1e50  # times the size of f(x0): a function with a minimum does not have values below this
 FAR = 1e10  # times the size of x0: no minimum is that far away
@@ -52,7 +52,6 @@ class NewtonRun(Run[NewtonResult]):
 
     function: Products
     options: NewtonOptions
-    limits: Limits
     rng: np.random.Generator
     point: Iterate
     best: Iterate
@@ -66,6 +65,7 @@ class NewtonRun(Run[NewtonResult]):
     average: Array | None = None  # Z, the average of the gradients
     last_step: Array | None = None
     best_nit: int = 0
+    feasible: ClassVar[bool] = True
     interrupts: Interrupts = field(default_factory=Interrupts)
     _estimated_nit: int = 0  # the iteration in which the estimate was begun
     _started: float = field(default_factory=time.monotonic)
@@ -90,8 +90,25 @@ class NewtonRun(Run[NewtonResult]):
         self.reasons[name] = text
 
     def result(self) -> NewtonResult:
-        """Return the result so far."""
-        return newton_result(self)
+        """Return the best point, its value and gradient, the counts and the reasons to stop, in SciPy's form.
+
+        `hess_inv` is S^-1 of the last iteration, absent before the first one.
+        """
+        status = status_of(self.reasons)
+        message = "; ".join(f"{name}: {text}" for name, text in self.reasons.items())
+        return NewtonResult(
+            x=self.best.x.copy(),
+            fun=self.best.fun,
+            jac=self.best.jac.copy(),
+            nit=self.nit,
+            **vars(self.function.counts) | {"nfev": self.nfev},
+            success=status in (0, 1) and math.isfinite(self.best.fun),
+            status=status,
+            message=message or "The iteration is still running",
+            stop=dict(self.reasons),
+            structure=repr(self.options.structure),
+            **_inverse_hessian(self.precision, len(self.best.x)),
+        )
 
     @property
     def best_f(self) -> float:
@@ -106,17 +123,12 @@ class NewtonRun(Run[NewtonResult]):
     @property
     def nfev(self) -> int:
         """Calls of fun."""
-        return max(self.budget.calls, self.function.counts.nfev)
+        return self.budget.calls
 
     @property
     def seconds(self) -> float:
         """Seconds since the start of the run."""
         return time.monotonic() - self._started
-
-    @property
-    def totals(self) -> Totals:
-        """What budgets look at."""
-        return Totals(self.nfev, self.nit, self.seconds, self.best.fun)
 
     # ---- the iteration ----------------------------------------------------------------------------------------------
 
@@ -170,9 +182,8 @@ class NewtonRun(Run[NewtonResult]):
                 self.scale, self.slope0 = scale, _norm(gradient)
             self.precision, self._estimated_nit = self.options.initial_precision(len(x), scale), self.nit
         slope_ratio = _norm(gradient) / self.slope0 if self.slope0 > 0.0 else 0.0
-        damping = self.options.damping.at(self.nit, self.scale, slope_ratio)
-        _, root_factor = self._rate_factors()
-        rate = self.options.rate * root_factor
+        damping = damping_at(self.nit, self.options.damping, self.options.damping_decay, self.scale, slope_ratio)
+        rate = self.options.rate * self._rate_factors()[1]
         return UpdateData(gradient, self._products, diagonal, damping, rate, self.last_step)
 
     def curvature_up_to_one(self) -> float:
@@ -202,16 +213,8 @@ class NewtonRun(Run[NewtonResult]):
             self.average = (1.0 - c ** (self.nit + 1)) * here.jac
             direction, slope = self._direction(self.average)
         length = self.options.mean_rate * self._rate_factors()[0]
-        search = self.options.line_search.search
-        self._accept(search(self._value_in_budget, LinePoint(here.x, here.fun), direction, slope, length))
-
-    def _value_in_budget(self, x: Array) -> float:
-        """Return f(x); end the run instead if a budget is spent."""
-        limits = self.limits._replace(target=None)
-        reasons = budget_reasons(limits, self.totals)
-        if reasons:
-            raise Breakdown(*next(iter(reasons.items())))
-        return self.function.value(x)
+        search = self.options.line_search
+        self._accept(search(self.function.value, LinePoint(here.x, here.fun), direction, slope, length))
 
     def _direction(self, gradient: Array) -> tuple[Array, float]:
         """-S^-1 times a gradient, and the slope of f along it."""
@@ -232,8 +235,11 @@ class NewtonRun(Run[NewtonResult]):
         if not np.isfinite(found.fun):
             self.point = Iterate(found.x, found.fun, before.jac)  # without a value, the gradient is not evaluated
             return
-        with self.budget.lenient():
+        self.budget.strict = False
+        try:
             self.point = Iterate(found.x, found.fun, self.function.gradient(found.x))
+        finally:
+            self.budget.strict = True
         self.last_step = found.x - before.x
         if found.fun < self.best.fun and all_finite(found.x):
             self.best, self.best_nit = self.point, self.nit
@@ -246,19 +252,13 @@ def _norm(vector: Array) -> float:
 
 
 def begin_run(
-    function: Products,
-    x0: Array,
-    options: NewtonOptions,
-    limits: Limits,
-    rng: np.random.Generator,
-    budget: CallBudget | None = None,
+    function: Products, x0: Array, options: NewtonOptions, rng: np.random.Generator, budget: CallBudget
 ) -> NewtonRun:
-    """Evaluate the starting point and return a run there."""
+    """Evaluate the starting point and return a run there, which ends within a budget that guards the function."""
     fun = function.value(x0)
     jac = function.gradient(x0) if np.isfinite(fun) else np.full(len(x0), np.nan)
     point = Iterate(x0, fun, jac)
-    budget = CallBudget(limits, calls=function.counts.nfev) if budget is None else budget
-    run = NewtonRun(function, options, limits, rng, point, point, point, budget)
+    run = NewtonRun(function, options, rng, point, point, point, budget)
     budget.strict = True
     run.check()
     return run
@@ -270,9 +270,9 @@ def begin_run(
 def _stop_reasons(run: NewtonRun) -> dict[str, str]:
     """All reasons to stop at the current point, by name; tolerances count only if there is no other reason."""
     reasons = _failures(run)
-    reasons |= budget_reasons(run.limits, run.totals)
+    reasons |= budget_reasons(run.budget.limits, run)
     if "max_iters" in reasons:
-        reasons["max_iters"] = f"{run.nit:,} iterations were made, max_iters is {run.limits.max_iters:,}"
+        reasons["max_iters"] = f"{run.nit:,} iterations were made, max_iters is {run.budget.limits.max_iters:,}"
     return reasons or _convergence(run)
 
 
@@ -298,35 +298,6 @@ def _convergence(run: NewtonRun) -> dict[str, str]:
     if run.nit - run.best_nit >= PATIENCE:
         return {"stagnation": f"the value did not improve in {PATIENCE} iterations"}
     return {}
-
-
-# ---- the result ---------------------------------------------------------------------------------------------------
-
-
-def newton_result(run: NewtonRun) -> NewtonResult:
-    """Return the best point, its value and gradient, the counts and the reasons to stop, in SciPy's form.
-
-    `hess_inv` is S^-1 of the last iteration, absent before the first one.
-    """
-    counts, status = run.function.counts, status_of(run.reasons)
-    message = "; ".join(f"{name}: {text}" for name, text in run.reasons.items())
-    return NewtonResult(
-        x=run.best.x.copy(),
-        fun=run.best.fun,
-        jac=run.best.jac.copy(),
-        nit=run.nit,
-        nfev=run.nfev,
-        njev=counts.njev,
-        nhvp=counts.nhvp,
-        ndiag=counts.ndiag,
-        nhess=counts.nhess,
-        success=status in (0, 1) and math.isfinite(run.best.fun),
-        status=status,
-        message=message or "The iteration is still running",
-        stop=dict(run.reasons),
-        structure=repr(run.options.structure),
-        **_inverse_hessian(run.precision, len(run.best.x)),
-    )
 
 
 def _inverse_hessian(precision: Precision | None, dim: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Step sizes: how the rate changes with the iterations, how the Hessian is damped, and how far a step goes.
 
-A `RateSchedule` gives factors of the rates, `Damping` a multiple of the identity that shortens the first steps, and a
-`LineSearch` chooses the length along a direction.
+A `RateSchedule` gives factors of the rates, damping is a multiple of the identity that shortens the first steps, and a
+line search chooses the length along a direction.
 """
 
 from __future__ import annotations
@@ -132,8 +132,7 @@ class Exponential(RateSchedule):
     c2: float = 0.999
 
     def __post_init__(self) -> None:
-        if not 0 <= checks.real_number("c2", self.c2) < 1:
-            raise ValueError(f"c2 must be at least 0 and below 1, got {self.c2!r}")
+        checks.not_negative("c2", self.c2, below=1)
 
     def factor(self, t: int) -> float:
         return float(1.0 - self.c2**t)
@@ -176,26 +175,23 @@ DAMPING = 10.0  # of the moving block: with 1, four of five runs from (-1.2, 1, 
 DECAY = 0.9  # factor of the damping per iteration
 
 
-@dataclass(frozen=True, kw_only=True)
-class Damping:
-    """mu_t = start scale min(decay^t, |g_t| / |g_0|), a multiple of the identity that is added to the Hessian.
+
+def damping_at(t: int, start: float, decay: float, scale: float, slope_ratio: float) -> float:
+    """Return mu_t = start scale min(decay^t, |g_t| / |g_0|), a multiple of the identity that is added to the Hessian.
 
     `scale` is the largest |H_ii| at the start. A large `start` makes the first steps resemble gradient steps
     (Levenberg), which leads to a better basin. Damping below 1e-12 scale counts as zero.
     """
-
-    start: float
-    decay: float = DECAY
-
-    def at(self, t: int, scale: float, slope_ratio: float) -> float:
-        """Return mu in iteration t = 0, 1, ..., given |g_t| / |g_0|."""
-        damping = self.start * scale * min(self.decay**t, slope_ratio)
-        return damping if damping >= 1e-12 * scale else 0.0
+    damping = start * scale * min(decay**t, slope_ratio)
+    return damping if damping >= 1e-12 * scale else 0.0
 
 
 # ---- line searches ------------------------------------------------------------------------------------------------
 
 ValueAt = Callable[[Array], float]
+
+DECREASE = 1e-4  # of what the slope promises
+TRIALS = 60
 
 
 class LinePoint(NamedTuple):
@@ -205,50 +201,36 @@ class LinePoint(NamedTuple):
     fun: float
 
 
-class LineSearch(ABC):
-    """Chooses the next point x + length s along a direction s."""
-
-    @abstractmethod
-    def search(self, value: ValueAt, here: LinePoint, direction: Array, slope: float, length: float) -> LinePoint:
-        """Return the next point. `length` is tried first; `slope` is g^T s < 0."""
+#: Returns the next point x + length s, given f, the point x, the direction s, the slope g^T s < 0, and the length that
+#: is tried first.
+LineSearch = Callable[[ValueAt, LinePoint, Array, float, float], LinePoint]
 
 
-@dataclass(frozen=True)
-class FullStep(LineSearch):
-    """Takes the first length, whatever the value there."""
+def full_step(value: ValueAt, here: LinePoint, direction: Array, slope: float, length: float) -> LinePoint:
+    """Take the first length, whatever the value there."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = here.x + length * direction
+    return LinePoint(x, value(x))
 
-    def search(self, value: ValueAt, here: LinePoint, direction: Array, slope: float, length: float) -> LinePoint:
-        return _evaluated(value, here, direction, length)
 
-
-@dataclass(frozen=True)
-class Armijo(LineSearch):
-    """Shortens the step until f(x + a s) <= f(x) + decrease a g^T s, and f(x + a s) < f(x) in floating point.
+def armijo(
+    value: ValueAt, here: LinePoint, direction: Array, slope: float, length: float, *, decrease: float = DECREASE
+) -> LinePoint:
+    """Shorten the step until f(x + a s) <= f(x) + decrease a g^T s, and f(x + a s) < f(x) in floating point.
 
     The next length is the minimum of the parabola through the known values, kept between a tenth and a half of the
     last one (Nocedal, Wright: Numerical optimization, section 3.5). A value that is not finite counts as too large.
     """
-
-    decrease: float = 1e-4
-    trials: int = 60
-
-    def search(self, value: ValueAt, here: LinePoint, direction: Array, slope: float, length: float) -> LinePoint:
-        for _ in range(self.trials):
-            trial = _evaluated(value, here, direction, length)
-            enough = trial.fun <= here.fun + self.decrease * length * slope
-            if enough and trial.fun < here.fun:  # by rounding alone, very short steps would pass the first condition
-                return trial
-            length = _shorter(length, slope, trial.fun - here.fun)
-        if -slope <= 1e-14 * abs(here.fun):
-            raise EstimateBreakdown("tolfun", f"the slope promises a decrease of {-slope:.3g}, no more than rounding")
-        text = f"no decrease along a slope of {slope:.3g} in {self.trials} trials: is jac right?"
-        raise EstimateBreakdown("line_search", text)
-
-
-def _evaluated(value: ValueAt, here: LinePoint, direction: Array, length: float) -> LinePoint:
-    with np.errstate(over="ignore", invalid="ignore"):
-        x = here.x + length * direction
-    return LinePoint(x, value(x))
+    for _ in range(TRIALS):
+        trial = full_step(value, here, direction, slope, length)
+        enough = trial.fun <= here.fun + decrease * length * slope
+        if enough and trial.fun < here.fun:  # by rounding alone, very short steps would pass the first condition
+            return trial
+        length = _shorter(length, slope, trial.fun - here.fun)
+    if -slope <= 1e-14 * abs(here.fun):
+        raise EstimateBreakdown("tolfun", f"the slope promises a decrease of {-slope:.3g}, no more than rounding")
+    text = f"no decrease along a slope of {slope:.3g} in {TRIALS} trials: is jac right?"
+    raise EstimateBreakdown("line_search", text)
 
 
 def _shorter(length: float, slope: float, rise: float) -> float:
@@ -257,13 +239,4 @@ def _shorter(length: float, slope: float, rise: float) -> float:
     return min(max(best, 0.1 * length), 0.5 * length)
 
 
-LINE_SEARCHES: dict[str, LineSearch] = {"none": FullStep(), "armijo": Armijo()}
-
-
-def as_line_search(line_search: Any) -> LineSearch:
-    """Convert a line search or its name, "armijo" or "none"."""
-    if isinstance(line_search, LineSearch):
-        return line_search
-    if not isinstance(line_search, str) or line_search not in LINE_SEARCHES:
-        raise ValueError(f"line_search must be {' or '.join(map(repr, LINE_SEARCHES))}, got {line_search!r}")
-    return LINE_SEARCHES[line_search]
+LINE_SEARCHES: dict[str, LineSearch] = {"none": full_step, "armijo": armijo}

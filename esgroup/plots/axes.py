@@ -58,15 +58,21 @@ def _log_formatter() -> Any:
     return Formatter(labelOnlyBase=False, minor_thresholds=(1.0, 0.4))
 
 
-def notebook(axes: Any, evaluations: float, *, named: bool) -> None:
-    """Give a panel over so many evaluations its grid, spines and ticks; `named` says whether its x axis has a name."""
-    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-
+def framed(axes: Any) -> None:
+    """Give a panel its grid, spines and ticks."""
     axes.grid(True, color=GRID, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("#888888")
-    axes.tick_params(colors="#555555", labelsize=8.5, labelbottom=named, which="both")
+    axes.tick_params(colors="#555555", labelsize=8.5, which="both")
+
+
+def notebook(axes: Any, evaluations: float, *, named: bool) -> None:
+    """Frame a panel over so many evaluations; `named` says whether its x axis has a name."""
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    framed(axes)
+    axes.tick_params(labelbottom=named, which="both")
     axes.tick_params(which="minor", length=2, labelsize=7.5)
     axes.set_xlim(0, evaluations)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))

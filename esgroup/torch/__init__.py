@@ -5,16 +5,10 @@ try:
 except ImportError as error:
     raise ImportError("esgroup.torch needs PyTorch: pip install 'esgroup[torch]'") from error
 
-from esgroup.torch.curvature import Curvature, KroneckerFactors, PerExampleGradients, SquaredGradient
-from esgroup.torch.optimizer import StructuredNGD
-from esgroup.torch.posterior import Calibration, calibration
-
-__all__ = [
-    "Calibration",
-    "Curvature",
-    "KroneckerFactors",
-    "PerExampleGradients",
-    "SquaredGradient",
-    "StructuredNGD",
-    "calibration",
-]
+from esgroup.torch.curvature import Curvature as Curvature
+from esgroup.torch.curvature import KroneckerFactors as KroneckerFactors
+from esgroup.torch.curvature import PerExampleGradients as PerExampleGradients
+from esgroup.torch.curvature import SquaredGradient as SquaredGradient
+from esgroup.torch.optimizer import StructuredNGD as StructuredNGD
+from esgroup.torch.posterior import Calibration as Calibration
+from esgroup.torch.posterior import calibration as calibration

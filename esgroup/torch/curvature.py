@@ -87,16 +87,14 @@ class PerExampleGradients(Curvature):
         self.model, self.loss = model, loss
         self._found: dict[Tensor, Tensor] = {}
 
-    def __repr__(self) -> str:
-        return "PerExampleGradients()"
-
     def observe(self, x: Tensor, y: Tensor) -> None:
         """Differentiate the loss of every example, if the next step will refresh its factors."""
         self.batch_size = len(x)
         if not self.wanted:
             return
-        parameters = {name: p.detach() for name, p in self.model.named_parameters() if p.requires_grad}
-        rest = {name: p.detach() for name, p in self.model.named_parameters() if not p.requires_grad}
+        own = dict(self.model.named_parameters())
+        parameters = {name: p.detach() for name, p in own.items() if p.requires_grad}
+        rest = {name: p.detach() for name, p in own.items() if not p.requires_grad}
         rest |= dict(self.model.named_buffers())
 
         def loss(values: dict[str, Tensor], one: Tensor, target: Tensor) -> Tensor:
@@ -105,7 +103,6 @@ class PerExampleGradients(Curvature):
 
         of_one = torch.func.grad(loss)
         found = torch.func.vmap(of_one, in_dims=(None, 0, 0), randomness="different")(parameters, x, y)
-        own = dict(self.model.named_parameters())
         self._found = {own[name]: gradients for name, gradients in found.items()}
 
     def check(self, parameters: Sequence[Tensor]) -> None:
@@ -187,7 +184,8 @@ class KroneckerFactors(Curvature):
         if isinstance(layer, nn.Linear):
             return a.reshape(-1, a.shape[-1]), b.reshape(-1, b.shape[-1])
         if isinstance(layer.padding, str) or layer.padding_mode != "zeros":
-            a = nn.functional.pad(a, layer._reversed_padding_repeated_twice, mode=_pad_mode(layer.padding_mode))
+            mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
+            a = nn.functional.pad(a, layer._reversed_padding_repeated_twice, mode=mode)
             padding: Any = 0
         else:
             padding = layer.padding
@@ -205,7 +203,3 @@ class KroneckerFactors(Curvature):
             places = b.flatten(2).sum(2) if isinstance(layer, nn.Conv2d) else b.reshape(len(b), -1, b.shape[-1]).sum(1)
             squares.append((places.square().sum(0) * self.batch_size).to(own.dtype))
         return torch.cat(squares)
-
-
-def _pad_mode(mode: str) -> str:
-    return "constant" if mode == "zeros" else mode

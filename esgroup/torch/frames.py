@@ -15,6 +15,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
 import torch
 from torch import Tensor, bmm
 from torch.linalg import vecdot
@@ -24,7 +25,7 @@ from esgroup.groups.block_diagonal import BlockDiagonal
 from esgroup.groups.conjugate import Conjugate
 from esgroup.groups.diagonal import Diagonal
 from esgroup.groups.full import Full
-from esgroup.torch.groups import TensorGroup, divided_blocks, divided_entries
+from esgroup.torch.groups import TensorGroup, Tensors, divided_blocks, divided_entries
 
 Parts = tuple[Tensor, Tensor, Tensor]
 
@@ -108,9 +109,6 @@ class TensorFrame(TensorGroup):
         rest.mul_(squares)
         return _reflected(v, y)
 
-    def gram_left(self, gram: Parts, x: Tensor) -> Tensor:
-        return self.gram_right(gram, x.mT).mT
-
     def project(self, x: Tensor, scale: float = 1.0) -> Tensor:
         hub, rest = self._halves(x)
         wide = bmm(hub.mT * scale, x)
@@ -132,9 +130,7 @@ class TensorFrame(TensorGroup):
         return type(self), self.k
 
     @classmethod
-    def moved_together(
-        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
-    ) -> list[Tensor]:
+    def moved_together(cls, groups: Sequence[Self], a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor]:
         """h(M)^-1 K of F and D, in frames turned by the couplings.
 
         The coupling C of whitened rows is F X_hub^T X_rest D, so the power method in the frame's basis has the tangent
@@ -163,8 +159,7 @@ class TensorFrame(TensorGroup):
 
     def group_of(self, a: Tensor) -> Conjugate:
         v = self.parts(a)[2].detach().cpu().double().numpy()
-        q = -(v @ v.T)
-        q.flat[:: self.dim + 1] += 1
+        q = np.eye(self.dim) - v @ v.T
         return Conjugate(BlockDiagonal((Full(self.k), Diagonal(self.dim - self.k))), q)
 
     def numbers(self, a: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, bmm
@@ -28,29 +28,39 @@ from esgroup.groups.spelling import described
 from esgroup.groups.toeplitz import ToeplitzTriangular
 from esgroup.groups.triangular import Triangular
 
+Tensors = Sequence[Tensor]
 #: Dense matrices up to this size are inverted at once, larger ones by halves.
 LEAF = 144
 
 
 class TensorGroup(ABC):
-    """The arithmetic of one group on tensors. Everything is a pure function of packed elements."""
+    """The arithmetic of one group on tensors. Everything is a pure function of packed elements.
+
+    Attributes
+    ----------
+    group : Group
+        The same group on NumPy arrays, which says how elements are packed. Where each element has a group of its own,
+        there is none, and `size`, `identity` and `group_of` are replaced.
+    """
+
+    group: Group
 
     @property
-    @abstractmethod
     def size(self) -> int:
         """Length of a packed element."""
+        return self.group.size
 
-    @abstractmethod
     def identity(self, like: Tensor) -> Tensor:
         """The packed identity, with the type and device of a tensor."""
+        return torch.as_tensor(self.group.identity(), dtype=like.dtype, device=like.device)
 
     def scaled(self, a: Tensor, factor: float) -> Tensor:
         """The element factor A."""
         return a * factor
 
-    @abstractmethod
     def group_of(self, a: Tensor) -> Group:
         """The group of an element, on NumPy arrays."""
+        return self.group
 
     def numbers(self, a: Tensor) -> Tensor:
         """An element as that group packs it."""
@@ -72,9 +82,9 @@ class TensorGroup(ABC):
     def gram_right(self, gram: Any, x: Tensor) -> Tensor:
         """X A^T A, (layers, n, dim)."""
 
-    @abstractmethod
     def gram_left(self, gram: Any, x: Tensor) -> Tensor:
         """A^T A X, (layers, dim, n)."""
+        return self.gram_right(gram, x.mT).mT
 
     @abstractmethod
     def project(self, x: Tensor, scale: float = 1.0) -> Tensor:
@@ -84,9 +94,9 @@ class TensorGroup(ABC):
     def add_gram(self, m: Tensor, a: Tensor, amounts: Tensor, scale: float = 1.0) -> None:
         """M += scale amounts C (.) kappa(A A^T), in place, with one amount for each layer, (..., 1)."""
 
-    @abstractmethod
     def squared_norm(self, a: Tensor) -> Tensor:
         """|A|_F^2 of an element, one for each layer."""
+        return vecdot(a, a)
 
     @property
     def kind(self) -> Hashable:
@@ -95,28 +105,22 @@ class TensorGroup(ABC):
 
     @classmethod
     @abstractmethod
-    def moved_together(
-        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
-    ) -> list[Tensor]:
+    def moved_together(cls, groups: Sequence[Self], a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor]:
         """h(M - less I)^-1 A of every element, with h(M) = I + M + M^2 / 2."""
 
-    def moved(self, a: Tensor, m: Tensor, less: float | Tensor = 0.0) -> Tensor:
-        """The same of one element."""
-        return self.moved_together([self], [a], [m], less)[0]
 
-
-def flat(parts: Sequence[Tensor]) -> Tensor:
+def flat(parts: Tensors) -> Tensor:
     """All numbers of several tensors in a row, a copy."""
     return torch.cat([part.reshape(-1) for part in parts])
 
 
-def like(numbers: Tensor, parts: Sequence[Tensor]) -> list[Tensor]:
+def like(numbers: Tensor, parts: Tensors) -> list[Tensor]:
     """Undoes `flat`."""
     split = numbers.split([part.numel() for part in parts])
     return [new.view(part.shape) for new, part in zip(split, parts, strict=True)]
 
 
-def divided_entries(a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor) -> list[Tensor]:
+def divided_entries(a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor]:
     """a / h(m - less) of numbers, in tensors of any shapes."""
     n = flat(m).add_(1 - less)
     return like(flat(a).mul_(2).div_(n.square_().add_(1)), a)
@@ -125,12 +129,12 @@ def divided_entries(a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tens
 class DividedBlocks(NamedTuple):
     """h(M - less I)^-1 A of k x k blocks, with N = M + (1 - less) I and (N^2 + I)^-1, which is half of h^-1."""
 
-    new: Sequence[Tensor]
-    n: Sequence[Tensor]
-    inverse: Sequence[Tensor]
+    new: Tensors
+    n: Tensors
+    inverse: Tensors
 
 
-def divided_blocks(a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor) -> DividedBlocks:
+def divided_blocks(a: Tensors, m: Tensors, less: float | Tensor) -> DividedBlocks:
     """All blocks at once, from tensors (layers, k, k)."""
     layers = [len(block) for block in a]
     n = torch.cat(list(m))
@@ -142,33 +146,11 @@ def divided_blocks(a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tenso
     return DividedBlocks(new.split(layers), n.split(layers), inverse.split(layers))
 
 
-class FixedGroup(TensorGroup):
-    """A group that is the same for all elements.
-
-    Attributes
-    ----------
-    group : Group
-        The same group on NumPy arrays, which says how elements are packed.
-    """
-
-    group: Group
-
-    @property
-    def size(self) -> int:
-        return self.group.size
-
-    def identity(self, like: Tensor) -> Tensor:
-        return torch.as_tensor(self.group.identity(), dtype=like.dtype, device=like.device)
-
-    def group_of(self, a: Tensor) -> Group:
-        return self.group
-
-
 # ---- diagonal -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class TensorDiagonal(FixedGroup):
+class TensorDiagonal(TensorGroup):
     """Diagonal matrices."""
 
     group: Diagonal
@@ -176,8 +158,7 @@ class TensorDiagonal(FixedGroup):
     def apply(self, a: Tensor, x: Tensor) -> Tensor:
         return x * a.unsqueeze(-2)
 
-    def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
-        return x * a.unsqueeze(-2)
+    apply_transposed = apply
 
     def gram(self, a: Tensor) -> tuple[Tensor, Tensor]:
         squares = a.square()
@@ -195,13 +176,8 @@ class TensorDiagonal(FixedGroup):
     def add_gram(self, m: Tensor, a: Tensor, amounts: Tensor, scale: float = 1.0) -> None:
         m.addcmul_(a.square(), amounts, value=scale / 2)
 
-    def squared_norm(self, a: Tensor) -> Tensor:
-        return vecdot(a, a)
-
     @classmethod
-    def moved_together(
-        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
-    ) -> list[Tensor]:
+    def moved_together(cls, groups: Sequence[Self], a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor]:
         return divided_entries(a, m, less)
 
 
@@ -209,45 +185,40 @@ class TensorDiagonal(FixedGroup):
 
 
 class TensorBlocks(NamedTuple):
-    """Views of [[F, 0, 0], [P, D, 0], [X, Q, L]]; P is stored transposed, D as a row."""
+    """Views of [[F, 0, 0], [P, D, 0], [X, Q, L]]; P is stored transposed, D as a row; None has no numbers."""
 
-    f: Tensor
-    p_t: Tensor
-    d: Tensor
-    q: Tensor
-    x: Tensor
-    last: Tensor
+    f: Any = None
+    p_t: Any = None
+    d: Any = None
+    q: Any = None
+    x: Any = None
+    last: Any = None
+
+
+Parted = tuple[Tensor | None, Tensor, Tensor | None]  # the coordinates of F, D and L; None where there are none
 
 
 @dataclass(frozen=True)
-class TensorBordered(FixedGroup):
+class TensorBordered(TensorGroup):
     """[[F, 0, 0], [P, D, 0], [X, Q, L]] with diagonal D, F of k x k, L of q x q, up to the order of the blocks.
 
     Block triangular groups have k = 0 or q = 0; what would be an operation on nothing is left out.
     """
 
     group: Bordered
-    _nothing: ClassVar[tuple[Any, ...]] = (None,) * 6  # blocks without numbers
 
     @cached_property
-    def _shapes(self) -> list[tuple[int, int]]:
+    def _shapes(self) -> dict[str, tuple[int, int]]:
+        """The shapes of the blocks that there are, in the order in which they are packed."""
         k, mid, q = self.group.layout[:3]
-        return [(k, k), (k, mid), (1, mid), (q, mid), (q, k), (q, q)]
-
-    @cached_property
-    def _sizes(self) -> list[int]:
-        return [rows * columns for rows, columns in self._shapes]
-
-    @cached_property
-    def _present(self) -> list[int]:
-        k, _, q = self.group.layout[:3]
-        return [i for i, is_there in enumerate((k, k, True, q, k and q, q)) if is_there]
+        shapes = {"f": (k, k), "p_t": (k, mid), "d": (1, mid), "q": (q, mid), "x": (q, k), "last": (q, q)}
+        there = {"f": k, "p_t": k, "d": True, "q": q, "x": k and q, "last": q}
+        return {name: shape for name, shape in shapes.items() if there[name]}
 
     @cached_property
     def _order(self) -> list[int]:
         """Which of the blocks F, D, L come first, second and third among the coordinates."""
-        starts = [place.start for place in self.group._coordinates()]
-        sizes = self.group.layout[:3]
+        sizes, starts = self.group.layout[:3], self.group.layout[3:]
         return sorted((i for i in range(3) if sizes[i]), key=lambda i: starts[i])
 
     def gram(self, a: Tensor) -> TensorBlocks:
@@ -255,11 +226,9 @@ class TensorBordered(FixedGroup):
 
     def parts(self, a: Tensor) -> TensorBlocks:
         """The blocks of a packed element, as views."""
-        lead, present = a.shape[:-1], self._present
-        made = list(self._nothing)
-        for i, part in zip(present, a.split_with_sizes([self._sizes[i] for i in present], -1), strict=True):
-            made[i] = part.view(*lead, *self._shapes[i])
-        return TensorBlocks(*made)
+        lead, shapes = a.shape[:-1], self._shapes
+        split = a.split_with_sizes([rows * columns for rows, columns in shapes.values()], -1)
+        return TensorBlocks(**{name: part.view(*lead, *shapes[name]) for name, part in zip(shapes, split, strict=True)})
 
     def _pack(self, *blocks: Tensor | None) -> Tensor:
         return torch.cat([block.flatten(-2) for block in blocks if block is not None], -1)
@@ -276,23 +245,20 @@ class TensorBordered(FixedGroup):
     def apply(self, a: Tensor, x: Tensor) -> Tensor:
         return self._joined(*self._applied(self.parts(a), *self._parted(x)))
 
-    def _applied(
-        self, b: TensorBlocks, f: Tensor, d: Tensor, last: Tensor
-    ) -> tuple[Tensor | None, Tensor, Tensor | None]:
+    def _applied(self, b: TensorBlocks, f: Tensor, d: Tensor, last: Tensor) -> Parted:
         """The three parts of X A^T."""
         k, _, q = self.group.layout[:3]
+        first = bmm(f, b.f.mT) if k else None
         middle = torch.baddbmm(d * b.d, f, b.p_t) if k else d * b.d
-        if not q:
-            return bmm(f, b.f.mT) if k else None, middle, None
-        end = bmm(d, b.q.mT) + bmm(last, b.last.mT)
-        return (bmm(f, b.f.mT), middle, end + bmm(f, b.x.mT)) if k else (None, middle, end)
+        end = bmm(d, b.q.mT) + bmm(last, b.last.mT) if q else None
+        if k and end is not None:
+            end = end + bmm(f, b.x.mT)
+        return first, middle, end
 
     def apply_transposed(self, a: Tensor, x: Tensor) -> Tensor:
         return self._joined(*self._applied_transposed(self.parts(a), *self._parted(x)))
 
-    def _applied_transposed(
-        self, b: TensorBlocks, f: Tensor | None, d: Tensor, last: Tensor | None
-    ) -> tuple[Tensor | None, Tensor, Tensor | None]:
+    def _applied_transposed(self, b: TensorBlocks, f: Tensor | None, d: Tensor, last: Tensor | None) -> Parted:
         """The three parts of X A."""
         k, _, q = self.group.layout[:3]
         first = torch.baddbmm(bmm(f, b.f), d, b.p_t.mT) if k and f is not None else None
@@ -302,9 +268,6 @@ class TensorBordered(FixedGroup):
 
     def gram_right(self, gram: TensorBlocks, x: Tensor) -> Tensor:
         return self._joined(*self._applied_transposed(gram, *self._applied(gram, *self._parted(x))))
-
-    def gram_left(self, gram: TensorBlocks, x: Tensor) -> Tensor:
-        return self.gram_right(gram, x.mT).mT
 
     def project(self, x: Tensor, scale: float = 1.0) -> Tensor:
         k, _, q = self.group.layout[:3]
@@ -322,21 +285,17 @@ class TensorBordered(FixedGroup):
         """C (.) kappa(A A^T)."""
         k, _, q = self.group.layout[:3]
         b = self.parts(a)
+        f = p_t = q_block = x = last = None
         diagonal = b.d.square()
         if k:
+            f, p_t = bmm(b.f, b.f.mT).mul_(0.5), bmm(b.f, b.p_t)
             diagonal += vecdot(b.p_t, b.p_t, dim=-2).unsqueeze(-2)
-        diagonal *= 0.5
-        first = (bmm(b.f, b.f.mT).mul_(0.5), bmm(b.f, b.p_t)) if k else (None, None)
-        if not q:
-            return self._pack(*first, diagonal)
-        last, q_block = torch.baddbmm(bmm(b.q, b.q.mT), b.last, b.last.mT), b.q * b.d
-        if not k:
-            return self._pack(*first, diagonal, q_block, None, last / 2)
-        last, q_block = last + bmm(b.x, b.x.mT), q_block + bmm(b.x, b.p_t)
-        return self._pack(*first, diagonal, q_block, bmm(b.x, b.f.mT), last / 2)
-
-    def squared_norm(self, a: Tensor) -> Tensor:
-        return vecdot(a, a)
+        if q:
+            last, q_block = torch.baddbmm(bmm(b.q, b.q.mT), b.last, b.last.mT), b.q * b.d
+            if k:
+                last, q_block, x = last + bmm(b.x, b.x.mT), q_block + bmm(b.x, b.p_t), bmm(b.x, b.f.mT)
+            last = last / 2
+        return self._pack(f, p_t, diagonal.mul_(0.5), q_block, x, last)
 
     @property
     def kind(self) -> Hashable:
@@ -344,9 +303,7 @@ class TensorBordered(FixedGroup):
         return type(self), k, q
 
     @classmethod
-    def moved_together(
-        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
-    ) -> list[Tensor]:
+    def moved_together(cls, groups: Sequence[Self], a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor]:
         k, _, q = groups[0].group.layout[:3]
         own = [group.parts(one) for group, one in zip(groups, a, strict=True)]
         local = [group.parts(one) for group, one in zip(groups, m, strict=True)]
@@ -390,7 +347,7 @@ def _divided(
 
 
 @dataclass(frozen=True)
-class TensorDense(FixedGroup):
+class TensorDense(TensorGroup):
     """Dense matrices, packed row by row."""
 
     group: Full
@@ -434,9 +391,7 @@ class TensorDense(FixedGroup):
         return self.matrix(a).square().sum((-1, -2))
 
     @classmethod
-    def moved_together(
-        cls, groups: Sequence[Self], a: Sequence[Tensor], m: Sequence[Tensor], less: float | Tensor
-    ) -> list[Tensor]:
+    def moved_together(cls, groups: Sequence[Self], a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor]:
         return [group._moved(own, local, less) for group, own, local in zip(groups, a, m, strict=True)]
 
     def _moved(self, a: Tensor, m: Tensor, less: float | Tensor) -> Tensor:
@@ -525,21 +480,17 @@ class TensorToeplitz(TensorDense):
         return a[..., index.flatten()].unflatten(-1, index.shape) * inside
 
     def pack(self, matrix: Tensor) -> Tensor:
-        block, first = self.group.block, slice(0, self.group.block)
-        column = matrix[..., :, first] if self.group.lower else matrix[..., first, :]
+        block = self.group.block
         if self.group.lower:
-            return column.flatten(-2)
-        return column.unflatten(-1, (self.group.count, block)).transpose(-3, -2).flatten(-3)
+            return matrix[..., :, :block].flatten(-2)
+        return matrix[..., :block, :].unflatten(-1, (self.group.count, block)).transpose(-3, -2).flatten(-3)
 
     def local(self, gram: Tensor) -> Tensor:
         """T_j is the mean over the j-th block diagonal, half of it for j = 0."""
         index, inside = self._places(gram)
-        size = self.group.size
-        summed = gram.new_zeros(*gram.shape[:-2], size)
-        flat = torch.where(inside, gram, 0).flatten(-2)
-        summed = summed.index_add(-1, index.flatten(), flat)
-        count = self.group.count
-        members = torch.arange(count, 0, -1, dtype=gram.dtype, device=gram.device)
+        summed = gram.new_zeros(*gram.shape[:-2], self.group.size)
+        summed = summed.index_add(-1, index.flatten(), torch.where(inside, gram, 0).flatten(-2))
+        members = torch.arange(self.group.count, 0, -1, dtype=gram.dtype, device=gram.device)
         members[0] *= 2
         return self.matrix(summed / members.repeat_interleave(self.group.block**2))
 
@@ -549,7 +500,7 @@ class TensorToeplitz(TensorDense):
 
 # ---- by group -------------------------------------------------------------------------------------------------------
 
-_KINDS: dict[type[Group], type[FixedGroup]] = {
+_KINDS: dict[type[Group], type[TensorGroup]] = {
     Diagonal: TensorDiagonal,
     BlockTriangular: TensorBordered,
     Heisenberg: TensorBordered,

@@ -92,16 +92,11 @@ class MatrixLayers:
     def first_roots(self, precision: float, like: Tensor) -> Roots:
         """S = precision I, shared equally by both sides."""
         size = precision**-0.25
-        sides = (self.rows, self.cols)
-        return Roots(*(side.scaled(side.identity(like), size) for side in sides))
+        return Roots(*(side.scaled(side.identity(like), size) for side in (self.rows, self.cols)))
 
     def grams(self, roots: Roots) -> tuple[Any, Any]:
         """What the products with S^-1 need of both sides."""
         return self.rows.gram(roots.rows), self.cols.gram(roots.cols)
-
-    def whitened(self, roots: Roots, g: Tensor) -> Tensor:
-        """K_B G K_A^T."""
-        return self.rows.apply(roots.rows, self.cols.apply(roots.cols, g).mT).mT
 
     def coloured(self, roots: Roots, white: Tensor) -> Tensor:
         """K_B^T X K_A: a white matrix becomes a sample of N(0, S^-1), a whitened gradient a natural one."""

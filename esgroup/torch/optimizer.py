@@ -24,6 +24,8 @@ from esgroup.torch.posterior import as_matrix_gaussian, from_matrix_gaussian
 MOST_SKIPPED = 10  # of so many steps in a row that are skipped there is a warning
 ROOM = 1e6  # gradients are too large if this times their square overflows
 STRUCTURE = ("rows", "cols")
+RATES = ("lr", "momentum", "curvature_lr", "refresh", "warm_up")
+OPTIONS = (*STRUCTURE, *RATES, "damping", "first_precision", "l2", "entropy")  # what a group may have for itself
 OF_ALL = ("batch_size", "curvature", "data_size")  # what no group of parameters has for itself
 COPIED = ("curvature", "_data_size", "_unfinite", "_in_a_row", "_skipped")  # what a copy has besides torch's own
 
@@ -115,26 +117,17 @@ class StructuredNGD(Optimizer):
         warm_up: float = 0.0,
         data_size: int | None = None,
     ) -> None:
-        self.curvature = _curvature(batch_size, curvature)
+        given = locals()
+        if (batch_size is None) == (curvature is None):
+            raise TypeError("one of batch_size (examples in a mini-batch) and curvature must be given, and not both")
+        self.curvature = SquaredGradient(batch_size) if curvature is None else curvature  # type: ignore[arg-type]
+        checks.instance("curvature", self.curvature, Curvature)
         self._data_size = None if data_size is None else checks.whole_number("data_size", data_size, least=1)
         self._plans: dict[int, PlanSet] = {}
         self._unfinite: Tensor | None = None  # counts on accelerators: in a row, in all
         self._in_a_row = self._skipped = 0
         self._is_sampled = False
-        defaults = {
-            "lr": lr,
-            "rows": rows,
-            "cols": cols,
-            "momentum": momentum,
-            "curvature_lr": curvature_lr,
-            "damping": damping,
-            "first_precision": first_precision,
-            "l2": l2,
-            "entropy": entropy,
-            "refresh": refresh,
-            "warm_up": warm_up,
-            "calls": 0,
-        }
+        defaults = {name: given[name] for name in OPTIONS} | {"calls": 0}
         _check_options(defaults)
         super().__init__(params, defaults)
 
@@ -281,14 +274,12 @@ class StructuredNGD(Optimizer):
 
         Convolutions are c_out x (c_in k k) matrices.
         """
-        layers, roots = self._roots(p)
-        return as_matrix_gaussian(p, layers, roots, self.data_size)
+        return as_matrix_gaussian(p, *self._roots(p), self.data_size)
 
     @torch.no_grad()
     def set_matrix_gaussian(self, p: Tensor, family: MatrixGaussian, state: State) -> None:
         """Give a weight matrix the mean and precision of a Gaussian of the same groups; undoes `matrix_gaussian`."""
-        layers, roots = self._roots(p)
-        mean, new = from_matrix_gaussian(p, layers, roots, self.data_size, family, state)
+        mean, new = from_matrix_gaussian(p, *self._roots(p), self.data_size, family, state)
         if not self.state[p]:
             self.state[p].update(first_state(self._group_of(p), p))
         p.copy_(mean)
@@ -392,15 +383,14 @@ class StructuredNGD(Optimizer):
         training = [(module, module.training) for module in model.modules()]
         model.eval()
         try:
-            total: Any = 0.0
+            total = torch.zeros(())
             for _ in range(samples):
                 with self.sampled(temperature, generator), torch.no_grad():
                     total = total + torch.softmax(model(x), -1)
         finally:
             for module, mode in training:
                 module.training = mode
-        mean: Tensor = total / samples
-        return mean
+        return total / samples
 
     # ---- storing ----------------------------------------------------------------------------------------------------
 
@@ -467,32 +457,18 @@ def _check_state(group: dict[str, Any], p: Tensor, state: dict[str, Any]) -> Non
         raise ValueError(f"state_dict must fit {named(p)}: its state has the shapes {wanted}, got {found}")
 
 
-def _curvature(batch_size: int | None, curvature: Curvature | None) -> Curvature:
-    if (batch_size is None) == (curvature is None):
-        raise TypeError("one of batch_size (examples in a mini-batch) and curvature must be given, and not both")
-    if curvature is not None:
-        checks.instance("curvature", curvature, Curvature)
-        return curvature
-    return SquaredGradient(batch_size)  # type: ignore[arg-type]
-
-
-def _check_lr(lr: float | Tensor) -> None:
+def _check_options(options: dict[str, Any]) -> None:
+    lr = options["lr"]
     if isinstance(lr, Tensor) and lr.device.type != "cpu":  # its number is not copied to the host
         good = lr.numel() == 1
     else:
         good = checks.real_number("lr", lr.detach() if isinstance(lr, Tensor) else lr) >= 0
     if not good:
         raise ValueError(f"lr must be one number that is at least 0, got {lr!r}")
-
-
-def _check_options(options: dict[str, Any]) -> None:
-    _check_lr(options["lr"])
     for name in ("curvature_lr", "first_precision", "entropy"):
         checks.real_number(name, options[name], positive=True)
-    for name in ("damping", "l2", "momentum", "warm_up"):
-        if checks.real_number(name, options[name]) < 0:
-            raise ValueError(f"{name} must be at least 0, got {options[name]!r}")
+    for name in ("damping", "l2"):
+        checks.not_negative(name, options[name])
     for name in ("momentum", "warm_up"):
-        if options[name] >= 1:
-            raise ValueError(f"{name} must be below 1, got {options[name]!r}")
+        checks.not_negative(name, options[name], below=1)
     checks.whole_number("refresh", options["refresh"], least=1)

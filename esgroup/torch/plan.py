@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from esgroup.groups.base import Group
 from esgroup.groups.bordered import BlockTriangular, Heisenberg
+from esgroup.groups.frame import Frame
 from esgroup.groups.full import Full
 from esgroup.groups.spelling import parse
 from esgroup.torch.curvature import Curvature
@@ -38,6 +40,7 @@ from esgroup.torch.layers import (
     shorten,
 )
 
+FRAME = 8  # directions of a frame, by default
 Options = dict[str, Any]
 State = dict[str, Any]
 
@@ -74,23 +77,14 @@ def side(name: str, structure: str | Group, dim: int) -> TensorGroup:
         return tensor_group(name, structure)
     if not isinstance(structure, str):
         raise TypeError(f"{name} must be a group or a spelling such as 'diagonal', got {structure!r}")
-    if structure.strip().partition(":")[0] == "frame":
-        k = _frame_width(name, structure)
-        return TensorFrame(dim, k) if k < dim else tensor_group(name, Full(dim))
     try:
         group = _cut(structure, dim)
+        if isinstance(group, Frame):
+            k = FRAME if group.k is None else group.k
+            return TensorFrame(dim, k) if k < dim else tensor_group(name, Full(dim))
     except ValueError as problem:
         raise ValueError(f"{name} must name a group, got {structure!r}: {problem}") from None
     return tensor_group(name, group)
-
-
-def _frame_width(name: str, structure: str) -> int:
-    key, _, number = structure.strip().partition(":")[2].partition("=")
-    if not key:
-        return 8
-    if key.strip() != "k" or not number.strip().isdecimal() or int(number) < 1:
-        raise ValueError(f"{name} must be 'frame' or 'frame:k=<a whole number of at least 1>', got {structure!r}")
-    return int(number)
 
 
 def _cut(structure: str, dim: int) -> Group:
@@ -102,7 +96,7 @@ def _cut(structure: str, dim: int) -> Group:
             wide = parse(structure, 2**40)
         except ValueError:
             raise problem from None
-        if isinstance(wide, BlockTriangular):
+        if isinstance(wide, (BlockTriangular, Frame)):
             return Full(dim)
         if isinstance(wide, Heisenberg):
             k1 = min(wide.k1, dim)
@@ -191,9 +185,8 @@ class Plan:
     def _stacks(self, states: Any) -> list[Stack]:
         stacks: list[Stack] = []
         first = begin = 0
-        while first < len(self.matrices):
-            shape = matrix_shape(self.matrices[first])
-            same = [p for p in self.matrices[first:] if matrix_shape(p) == shape]
+        for shape, members in groupby(self.matrices, matrix_shape):  # they are sorted by their shapes
+            same = list(members)
             roots = Roots(*(torch.stack([states[p][name] for p in same]) for name in Roots._fields))
             layers = layers_of(self.options, same[0])
             end = begin + len(same) * math.prod(shape)
@@ -291,8 +284,7 @@ def first_state(options: Options, p: Tensor) -> State:
     like = torch.empty(0, dtype=working_dtype(p), device=p.device)
     step = torch.zeros((), dtype=like.dtype, device=p.device)
     if p.ndim < 2:
-        size = p.numel()
-        root = torch.full((size,), options["first_precision"] ** -0.5, dtype=like.dtype, device=p.device)
+        root = torch.full((p.numel(),), options["first_precision"] ** -0.5, dtype=like.dtype, device=p.device)
         return {"step": step, "momentum": torch.zeros_like(root), "root": root}
     roots = layers_of(options, p).first_roots(options["first_precision"], like)
     momentum = torch.zeros(matrix_shape(p), dtype=like.dtype, device=p.device)

@@ -3,5 +3,3 @@
 from esgroup.variational.batches import Likelihood as Likelihood
 from esgroup.variational.posterior import Posterior as Posterior
 from esgroup.variational.posterior import fit_posterior as fit_posterior
-
-__all__ = ["Likelihood", "Posterior", "fit_posterior"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -15,7 +15,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.gradients.function import Counts, Gradients, Hessians, Products, Values, must_be_callable, with_args
 from esgroup.gradients.rows import RowFunction
-from esgroup.variational.log_density import DerivativesAt, Indices, Target, make_target
+from esgroup.variational.log_density import Target, make_target
 
 Arrays = tuple[NDArray[Any], ...]
 
@@ -72,10 +72,9 @@ class Likelihood:
 
     def target(self, batch: Arrays, dim: int) -> Target:
         """The negative log likelihood of a batch."""
-        given = {name: getattr(self, name) for name in ("jac", "hessp", "hess", "hess_diag")}
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
         known: dict[str, Any] = {name: with_args(name, f, batch) if callable(f) else f for name, f in given.items()}
-        known |= {"hessp_vectorized": self.hessp_vectorized, "vectorized": self.vectorized}
-        return make_target(with_args("fun", self.fun, batch), dim, name="likelihood", **known)
+        return make_target(known.pop("fun"), dim, name="likelihood", **known)
 
 
 # ---- data -----------------------------------------------------------------------------------------------------------
@@ -167,9 +166,7 @@ def _as_rows(name: str, value: Any) -> NDArray[Any]:
         raise ValueError(f"{name} must be an array with rows, got {value!r}")
     if array.dtype.kind == "O":
         raise ValueError(f"{name} must be an array of numbers or text, got one of objects")
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    return checks.read_only(array.view())
 
 
 # ---- the target -----------------------------------------------------------------------------------------------------
@@ -230,17 +227,9 @@ class DataTarget:
             target = self.likelihood.target(batch, dim)
         return replace(target, function=replace(target.function, counts=self.counts))
 
-    def compiled(self, number: int, seed: int) -> list[tuple[RowFunction, float]] | None:
-        """Prior and likelihood with their weights, if both are computed by rows; else None."""
-        if not isinstance(self.likelihood, RowFunction) or not isinstance(self.prior.function, RowFunction):
-            return None
-        part: Any = self._likelihood(self.data.batch(number, seed)).function
-        return [(self.prior.function, 1.0), (part, self.data.weight)]
-
-    def at(self, x: Array, number: int, seed: int) -> DerivativesAt:
-        """f at the rows of x, with the batch of an iteration."""
-        part = self._likelihood(self.data.batch(number, seed)).at(x, number, seed)
-        return _Sum(self.prior.at(x, number, seed), part, self.data.weight)
+    def parts(self, number: int, seed: int) -> list[tuple[Target, float]]:
+        """Prior and likelihood with their weights, the likelihood of the batch of an iteration."""
+        return [(self.prior, 1.0), (self._likelihood(self.data.batch(number, seed)), self.data.weight)]
 
     def values(self, x: Array) -> Array:
         """-(log prior) - (log likelihood of all data) of every row, the data in chunks of the size of a batch."""
@@ -248,30 +237,6 @@ class DataTarget:
         for chunk in self.data.chunks():
             total = total + self._likelihood(chunk).values(x)
         return total
-
-
-@dataclass(frozen=True, eq=False)
-class _Sum:
-    """first + weight * second, with derivatives."""
-
-    first: DerivativesAt
-    second: DerivativesAt
-    weight: float
-
-    def values(self, indices: Indices) -> Array:
-        return self.first.values(indices) + self.weight * self.second.values(indices)
-
-    def gradients(self, indices: Indices) -> Array:
-        return self.first.gradients(indices) + self.weight * self.second.gradients(indices)
-
-    def products(self, indices: Indices, v: Array) -> Array:
-        return self.first.products(indices, v) + self.weight * self.second.products(indices, v)
-
-    def diagonals(self, indices: Indices) -> Array:
-        return self.first.diagonals(indices) + self.weight * self.second.diagonals(indices)
-
-    def hessians(self, indices: Indices) -> Array:
-        return self.first.hessians(indices) + self.weight * self.second.hessians(indices)
 
 
 def make_data_target(prior: Target, likelihood: Any, data: Any, batch_size: Any) -> DataTarget:

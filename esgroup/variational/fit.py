@@ -14,7 +14,7 @@ from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture, MixtureState, MixtureStep
 from esgroup.groups.linalg import SingularElementError
 from esgroup.variational.iteration import ElboEstimate, VariationalObjective
-from esgroup.variational.log_density import variances
+from esgroup.variational.log_density import component_variances
 from esgroup.variational.schedule import (
     SURE,
     FitSchedule,
@@ -99,10 +99,10 @@ class Fit:
     objective: VariationalObjective
     schedule: FitSchedule
     rng: np.random.Generator
-    state: MixtureState
-    window: Window
-    rate: float
-    best: BestWindow
+    state: MixtureState = field(init=False)
+    window: Window = field(init=False)
+    rate: float = field(init=False)
+    best: BestWindow = field(init=False)
     nit: int = 0
     failures: int = 0
     skipped: int = 0
@@ -121,16 +121,13 @@ class Fit:
     batch_seed: int = 0
 
     def __post_init__(self) -> None:
-        self.reach = np.ones(self.objective.mixture.count)
-        self.first_scale = max(float(np.abs(self.state.means).max()), _widest(self.objective.mixture, self.state))
-
-    @classmethod
-    def at_start(cls, objective: VariationalObjective, schedule: FitSchedule, rng: np.random.Generator) -> Fit:
-        """A fit before its first iteration."""
-        state = objective.mixture.state()
-        window, best = empty_window(objective.mixture, state), BestWindow(state, -np.inf, 0.0)
-        seed = int(rng.integers(2**32)) if objective.target.takes_batches else 0
-        return cls(objective, schedule, rng, state, window, schedule.rate, best, batch_seed=seed)
+        mixture = self.objective.mixture
+        self.state, self.rate = mixture.state(), self.schedule.rate
+        self.window, self.best = empty_window(mixture, self.state), BestWindow(self.state, -np.inf, 0.0)
+        if self.objective.target.takes_batches:
+            self.batch_seed = int(self.rng.integers(2**32))
+        self.reach = np.ones(mixture.count)
+        self.first_scale = max(float(np.abs(self.state.means).max()), _widest(mixture, self.state))
 
     # ---- one iteration --------------------------------------------------------------------------------------------
 
@@ -204,7 +201,8 @@ class Fit:
         self.elbo, self.elbo_stderr = found.elbo, found.stderr
         if found.elbo > self.best.elbo:
             self.best = BestWindow(self.middle or self.state, found.elbo, found.stderr)
-        if self._has_fallen(found):
+        gap = self.best.elbo - found.elbo  # is it more than noise can explain?
+        if gap > SURE * math.hypot(found.stderr, self.best.stderr) + max(1.0, self.schedule.tol):
             self._retreat(FALLING)
             return
         if _widest(mixture, self.state) > GROWTH * self.first_scale:
@@ -215,7 +213,8 @@ class Fit:
             return
         verdict = self.schedule.verdict(found, self.last)
         self.travelling = verdict == "travelling"
-        self.reach = next_reach(self.reach, mixture, self.rate, self._mean_deltas())
+        deltas = (self.window.steps[: self.state.means.size] / self.window.length).reshape(self.state.means.shape)
+        self.reach = next_reach(self.reach, mixture, self.rate, deltas)
         before = self.averaged
         self.averaged = None if verdict == "travelling" or found.noise < 1e-12 else window_average(self.window)
         if verdict == "converged" and self.objective.target.takes_batches and not self._agrees_with(before):
@@ -240,16 +239,6 @@ class Fit:
         pairs = zip(mixture.component_states(before), mixture.component_states(self.averaged), strict=True)
         gaps = [gaussian.kl(*pair) for gaussian, pair in zip(mixture.components, pairs, strict=True)]
         return float(np.exp(self.averaged.log_weights) @ gaps) <= self.schedule.tol
-
-    def _mean_deltas(self) -> Array:
-        """delta of every component, averaged over the window."""
-        shape = self.state.means.shape
-        return (self.window.steps[: shape[0] * shape[1]] / self.window.length).reshape(shape)
-
-    def _has_fallen(self, found: WindowSummary) -> bool:
-        """Whether the ELBO is below the best by more than noise can explain."""
-        gap = self.best.elbo - found.elbo
-        return gap > SURE * math.hypot(found.stderr, self.best.stderr) + max(1.0, self.schedule.tol)
 
     def refine(self) -> None:
         """Continue a fit that has converged for a larger tol: what was small enough then may be noise now."""
@@ -303,14 +292,12 @@ def _are_equal(state: MixtureState, other: MixtureState) -> bool:
 
 def _widest(mixture: Mixture, state: MixtureState) -> float:
     """The largest standard deviation of a coordinate under a component."""
-    members = zip(mixture.components, mixture.component_states(state), strict=True)
-    return math.sqrt(max(float(variances(gaussian, own).max()) for gaussian, own in members))
+    return math.sqrt(component_variances(mixture, state).max())
 
 
 def _is_unresolved(mixture: Mixture, state: MixtureState) -> bool:
     """Whether a standard deviation of a component no longer changes its mean: its samples are all the same."""
-    members = zip(mixture.components, mixture.component_states(state), strict=True)
-    return any(bool((own.mean + np.sqrt(variances(gaussian, own)) == own.mean).any()) for gaussian, own in members)
+    return bool((state.means + np.sqrt(component_variances(mixture, state)) == state.means).any())
 
 
 def _is_usable(mixture: Mixture, state: MixtureState) -> bool:

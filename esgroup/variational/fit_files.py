@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from dataclasses import astuple
 from itertools import takewhile
 from os import PathLike
 from pathlib import Path
@@ -12,23 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from esgroup.distributions.mixture import MixtureState
 from esgroup.files import npz as files
 from esgroup.files import objects
 from esgroup.files.autosave import CheckpointWriter, Contents, must_exist
-from esgroup.files.checked import array, entry, generator_from_json, generator_to_json, optional_entry
+from esgroup.files.checked import entry, generator_from_json, generator_to_json, optional_entry
 from esgroup.files.lines import LineFile
+from esgroup.files.states import flattened, rebuilt, same_shapes
 from esgroup.running.observers import Observer
 from esgroup.running.progress import Progress
 from esgroup.strategies.registry import register_all
 from esgroup.variational.batches import DataTarget
 from esgroup.variational.fit import BestWindow, Fit
-from esgroup.variational.schedule import Window, WindowSummary
+from esgroup.variational.schedule import WindowSummary
 
 KIND = "posterior"  # of checkpoints
 HISTORY_FORMAT = 1
 MOST_COORDINATES = 100  # of the mean, in a line of the history
-_COUNTS = ("nfev", "njev", "nhvp", "ndiag", "nhess")
+# attributes of a fit that are in the header of a checkpoint as they are
+_KEPT = ("nit", "failures", "skipped", "retreats", "rate", "travelling", "converged", "message")
 
 
 # ---- checkpoints ----------------------------------------------------------------------------------------------------
@@ -39,7 +41,25 @@ class FitWriter(CheckpointWriter[Fit]):
 
     def contents(self, kept: Fit) -> Contents:
         """The kind of file, its header and its arrays."""
-        return KIND, *_parts(kept)
+        header, arrays = _identity(kept)
+        header |= {name: getattr(kept, name) for name in _KEPT}
+        header |= {
+            "best": [kept.best.elbo, kept.best.stderr],
+            "last": None if kept.last is None else list(kept.last),
+            "smoothed": [kept.elbo, kept.elbo_stderr],
+            "averaged": kept.averaged is not None,
+            "middle": kept.middle is not None,
+            "reach": kept.reach.tolist(),
+            "tol": kept.schedule.tol,
+            "rng": generator_to_json(kept.rng),
+            "batch seed": kept.batch_seed,
+            "counts": list(astuple(kept.objective.target.counts)),
+        }
+        states: dict[str, Any] = {name: getattr(kept, name) for name in ("state", "averaged", "middle", "window")}
+        for name, state in (states | {"best": kept.best.state}).items():
+            if state is not None:
+                arrays |= flattened(name, state)
+        return KIND, header, arrays
 
 
 def resume_from(path: files.Path | None, fit: Fit) -> None:
@@ -67,13 +87,11 @@ def _identity(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
     family, arrays = objects.describe(fit.objective.mixture, "family")
     rate, estimator = fit.schedule.rate, repr(fit.objective.estimator)
     found = {"family": family, "estimator": estimator, "gamma": fit.objective.gamma, "first rate": rate}
-    return found | {"data": data_identity(fit)}, arrays
-
-
-def data_identity(fit: Fit) -> list[int] | None:
-    """The number of rows of the data, of rows in a batch, and a checksum of the data; None without data."""
     target = fit.objective.target
-    return [len(target.data), target.data.size, target.data.checksum] if isinstance(target, DataTarget) else None
+    found["data"] = None
+    if isinstance(target, DataTarget):
+        found["data"] = [len(target.data), target.data.size, target.data.checksum]
+    return found, arrays
 
 
 def _difference(header: dict[str, Any], arrays: files.Arrays, fit: Fit) -> str | None:
@@ -93,63 +111,30 @@ def _difference(header: dict[str, Any], arrays: files.Arrays, fit: Fit) -> str |
     return "x0" if fit.objective.mixture.count == 1 else "family (a mean)"
 
 
-def _parts(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
-    """The header and the arrays of a checkpoint."""
-    header, arrays = _identity(fit)
-    header |= {
-        "nit": fit.nit,
-        "failures": fit.failures,
-        "skipped": fit.skipped,
-        "retreats": fit.retreats,
-        "rate": fit.rate,
-        "best": [fit.best.elbo, fit.best.stderr],
-        "last": None if fit.last is None else list(fit.last),
-        "smoothed": [fit.elbo, fit.elbo_stderr],
-        "averaged": fit.averaged is not None,
-        "middle": fit.middle is not None,
-        "reach": fit.reach.tolist(),
-        "travelling": fit.travelling,
-        "tol": fit.schedule.tol,
-        "converged": fit.converged,
-        "message": fit.message,
-        "rng": generator_to_json(fit.rng),
-        "batch seed": fit.batch_seed,
-        "counts": [getattr(fit.objective.target.counts, name) for name in _COUNTS],
-    }
-    states = {"state": fit.state, "best": fit.best.state, "averaged": fit.averaged, "middle": fit.middle}
-    for prefix, state in states.items():
-        if state is not None:
-            arrays |= {f"{prefix}/{name}": value for name, value in state._asdict().items()}
-    return header, arrays | {f"window/{name}": value for name, value in fit.window._asdict().items()}
-
-
 def _restore(fit: Fit, header: dict[str, Any], arrays: files.Arrays) -> None:
     """Set a fit to the contents of a checkpoint; one that had converged for a larger tol continues."""
-    fit.nit, fit.failures = entry(header, "nit", int), entry(header, "failures", int)
-    fit.skipped, fit.travelling = entry(header, "skipped", int), entry(header, "travelling", bool)
+
+    def stored(name: str, model: Any) -> Any:
+        found = rebuilt(name, arrays, model)
+        same_shapes(found, model, name=name)
+        return found
+
+    for name in _KEPT:
+        setattr(fit, name, entry(header, name, type(getattr(fit, name))))
     fit.reach = np.array([float(number) for number in entry(header, "reach", list)]).reshape(fit.reach.shape)
-    fit.retreats, fit.rate = entry(header, "retreats", int), entry(header, "rate", float)
-    fit.state = _state(fit, arrays, "state")
-    fit.best = BestWindow(_state(fit, arrays, "best"), *map(float, entry(header, "best", list)))
-    fit.averaged = _state(fit, arrays, "averaged") if entry(header, "averaged", bool) else None
-    fit.middle = _state(fit, arrays, "middle") if entry(header, "middle", bool) else None
+    fit.best = BestWindow(stored("best", fit.state), *map(float, entry(header, "best", list)))
+    fit.averaged = stored("averaged", fit.state) if entry(header, "averaged", bool) else None
+    fit.middle = stored("middle", fit.state) if entry(header, "middle", bool) else None
+    fit.state, fit.window = stored("state", fit.state), stored("window", fit.window)
     last = optional_entry(header, "last", list)
     fit.last = None if last is None else WindowSummary(*map(float, last))
     fit.elbo, fit.elbo_stderr = map(float, entry(header, "smoothed", list))
-    fit.converged, fit.message = entry(header, "converged", bool), entry(header, "message", str)
-    fit.window = Window(*(array(arrays, f"window/{name}", np.shape(v)) for name, v in fit.window._asdict().items()))
     fit.batch_seed = entry(header, "batch seed", int)
     fit.rng = generator_from_json(header.get("rng"))
-    for name, count in zip(_COUNTS, entry(header, "counts", list), strict=True):
-        setattr(fit.objective.target.counts, name, int(count))
+    counts = vars(fit.objective.target.counts)
+    counts.update(zip(counts, map(int, entry(header, "counts", list)), strict=True))
     if fit.converged and fit.schedule.tol < entry(header, "tol", float):
         fit.refine()
-
-
-def _state(fit: Fit, arrays: files.Arrays, prefix: str) -> MixtureState:
-    """One of the stored states."""
-    model = fit.state._asdict()
-    return MixtureState(*(array(arrays, f"{prefix}/{name}", value.shape) for name, value in model.items()))
 
 
 # ---- progress -------------------------------------------------------------------------------------------------------
@@ -162,23 +147,18 @@ class FitProgress(Progress):
         super().__init__()
         self._max_iters = max_iters
 
-    def text(self, run: Fit, now: float) -> str:
-        """Return the line."""
-        return progress_line(run, self._max_iters)
-
-
-def progress_line(fit: Fit, max_iters: int) -> str:
-    """The text of the line: iteration, ELBO, rate and evaluations."""
-    counts = fit.objective.target.counts
-    error = "" if math.isnan(fit.elbo_stderr) else f" ± {fit.elbo_stderr:.2g}"
-    names = (("values", counts.nfev), ("gradients", counts.njev), ("products", counts.nhvp))
-    parts = [
-        f"iteration {fit.nit:,} of {max_iters:,}",
-        f"ELBO {fit.elbo:.5g}{error}",
-        f"rate {fit.rate:.2g}",
-        *(f"{count:,} {name}" for name, count in names if count),
-    ]
-    return " · ".join(parts)
+    def text(self, run: Fit, now: float = 0.0) -> str:
+        """Return the line: iteration, ELBO, rate and evaluations."""
+        counts = run.objective.target.counts
+        error = "" if math.isnan(run.elbo_stderr) else f" ± {run.elbo_stderr:.2g}"
+        names = (("values", counts.nfev), ("gradients", counts.njev), ("products", counts.nhvp))
+        parts = [
+            f"iteration {run.nit:,} of {self._max_iters:,}",
+            f"ELBO {run.elbo:.5g}{error}",
+            f"rate {run.rate:.2g}",
+            *(f"{count:,} {name}" for name, count in names if count),
+        ]
+        return " · ".join(parts)
 
 
 # ---- history --------------------------------------------------------------------------------------------------------
@@ -201,11 +181,12 @@ class FitHistory(Observer):
 
     def begins(self, run: Fit) -> None:
         """Open the file."""
-        fresh = not (self._append and self.path.exists())
+        known = self.path.exists() and self.path.stat().st_size > 0
+        if known and not _is_history(self.path):
+            raise ValueError(f"history must be a new file or a history of a fit, but {self.path} is not a history")
+        fresh = not (known and self._append)
         if not fresh:
             _cut_after(self.path, run.nit)
-        elif self.path.exists() and self.path.stat().st_size and not _is_history(self.path):
-            raise ValueError(f"history must be a new file or a history of a fit, but {self.path} is not a history")
         self._file = LineFile(self.path, append=not fresh)
         try:
             if fresh:
@@ -222,9 +203,7 @@ class FitHistory(Observer):
             "elbo": _number(run.elbo),
             "elbo_stderr": _number(run.elbo_stderr),
             "rate": run.rate,
-            "nfev": counts.nfev,
-            "njev": counts.njev,
-            "nhvp": counts.nhvp,
+            **{name: getattr(counts, name) for name in ("nfev", "njev", "nhvp")},
             "mean": run.objective.mixture.mean(run.state)[:MOST_COORDINATES].tolist(),
         }
         self._file.write(json.dumps(line, allow_nan=False) + "\n")  # a full disk gives a warning
@@ -246,8 +225,6 @@ def _is_history(path: Path) -> bool:
 
 def _cut_after(path: Path, nit: int) -> None:
     """Keep the complete lines up to an iteration."""
-    if not _is_history(path):
-        raise ValueError(f"history must be a new file or a history of a fit, but {path} is not a history")
     with path.open("r+b") as file:
         header = len(file.readline())
         file.truncate(header + sum(map(len, takewhile(lambda text: _is_kept(text, nit), file))))

@@ -8,7 +8,7 @@ requests, which are then answered all at once, in a few calls for all points of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -19,15 +19,16 @@ from esgroup.distributions.base import State, Step
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState, MixtureStep
 from esgroup.gradients.estimators import Estimator, Pathwise, Stein
-from esgroup.gradients.function import Fun, Gradients, Hessians, Products, Values
+from esgroup.gradients.function import Gradients, Hessians, Products, Values, as_function
 from esgroup.gradients.rows import RowFunction
 from esgroup.variational.batches import DataTarget
-from esgroup.variational.log_density import DerivativesAt, Indices, LogDensity, Target, rows_back
+from esgroup.variational.log_density import Indices, LogDensity, Target, TargetAt, rows_back
 
 EXTRA_DRAWS = 10  # draws of a component for the ELBO if the estimator itself draws none
 
 Kind = Literal["values", "gradients", "products", "diagonals", "hessians"]
 Of = Literal["f", "q", "both"]
+Source = tuple[TargetAt | LogDensity, Of, float]  # a part of l, what it is a part of, and its weight
 
 
 class GradientEstimate(NamedTuple):
@@ -80,31 +81,29 @@ class VariationalObjective:
         GradientEstimate or None
             None if a requested number is not finite; the random numbers are spent all the same.
         """
+        parts = self.target.parts(number, seed)
         if self.mixture.count == 1 and type(self.estimator) in (Stein, Pathwise) and self._estimator_draws:
-            parts = self.target.compiled(number, seed)
-            if parts is not None:
-                return self._at_once(parts, state, rng)
+            compiled = [(part.function, weight) for part, weight in parts if isinstance(part.function, RowFunction)]
+            if len(compiled) == len(parts):
+                return self._at_once(compiled, state, rng)
         requests = RecordedRequests(self.mixture.dim)
-        function = recording_function(requests, self.target)
-        members = list(zip(self.mixture.components, self.mixture.component_states(state), strict=True))
         before = rng.bit_generator.state
-        draws = [self._record(requests, function, gaussian, own, rng) for gaussian, own in members]
+        _, draws = self._asked(requests, state, rng)
         after = rng.bit_generator.state
         q = LogDensity(self.mixture, state, requests.points)
-        f = self.target.at(q.x, number, seed)
-        finite = requests.answer(f, q, self.gamma)
+        sources: list[Source] = [(TargetAt(part, q.x), "f", weight) for part, weight in parts]
+        sources.append((q, "q", self.gamma))
+        finite = requests.answer(sources)
         with np.errstate(over="ignore"):  # then it is not finite
-            means = [(f.values(rows) + self.gamma * q.values(rows)).mean() for rows in draws]  # E_{q_k}[l]
+            values = [sum(weight * source.values(rows) for source, _, weight in sources) for rows in draws]
+            means = np.array([np.mean(of_component) for of_component in values])  # E_{q_k}[l]
         if not finite or not np.isfinite(means).all():
             return None
         rng.bit_generator.state = before
-        steps = []
-        for gaussian, own in members:
-            steps.append(self.estimator.step(gaussian, own, function, rng))
-            if not self._estimator_draws:  # pass over the draws that `_record` has added
-                requests.request("values", "both", gaussian.sample(own, EXTRA_DRAWS, rng).x)
+        steps, _ = self._asked(requests, state, rng)
         rng.bit_generator.state = after
-        step = self._joined(steps, np.array(means))
+        logits = (means[:-1] - means[-1]) * self.mixture.learn_weights
+        step = MixtureStep(np.array([s.delta for s in steps]), np.concatenate([s.m for s in steps]), logits)
         if not all(np.isfinite(part).all() for part in step):  # finite derivatives may overflow in local coordinates
             return None
         return GradientEstimate(step, -float(np.exp(state.log_weights) @ means))
@@ -119,8 +118,10 @@ class VariationalObjective:
         """
         gaussian, own = self.mixture.components[0], self.mixture.component_states(state)[0]
         by_hessians = isinstance(self.estimator, Stein)
+        never: dict[str, Any] = dict.fromkeys(("fun", "jac", "hessp"), _never)
         slopes = not getattr(self.estimator, "antithetic", False)
-        function = _Compiled.of(parts, gaussian, own, self.gamma, slopes)
+        of_q: dict[str, Any] = {"gaussian": gaussian, "state": own, "gamma": self.gamma, "slopes": slopes}
+        function = _Compiled(dim=gaussian.dim, vectorized=True, parts=parts, **of_q, **never)
         try:
             step = self.estimator.step(gaussian, own, function, rng, self.gamma if by_hessians else 0.0)
         except _NotFiniteError:
@@ -130,25 +131,28 @@ class VariationalObjective:
         joined = MixtureStep(step.delta[None], step.m, np.zeros(0))
         return GradientEstimate(joined, -function.seen[0])
 
-    def _record(
-        self, requests: RecordedRequests, function: Values, gaussian: Gaussian, state: State, rng: np.random.Generator
-    ) -> Indices:
-        """Record the requests of one component; returns the indices of those points that are draws of it."""
-        begin = requests.count
-        self.estimator.step(gaussian, state, function, rng)
-        if not self._estimator_draws:
+    def _asked(
+        self, requests: RecordedRequests, state: MixtureState, rng: np.random.Generator
+    ) -> tuple[list[Step], list[Indices]]:
+        """The steps of all components, and the indices of the points that are draws of each.
+
+        Before requests are answered the steps mean nothing, and afterwards the indices.
+        """
+        steps, draws = [], []
+        function = recording_function(requests, self.target)
+        for gaussian, own in zip(self.mixture.components, self.mixture.component_states(state), strict=True):
             begin = requests.count
-            requests.request("values", "both", gaussian.sample(state, EXTRA_DRAWS, rng).x)
-        return np.arange(begin, requests.count)
+            steps.append(self.estimator.step(gaussian, own, function, rng))
+            if not self._estimator_draws:
+                begin = requests.count
+                requests.request("values", "both", gaussian.sample(own, EXTRA_DRAWS, rng).x)
+            draws.append(np.arange(begin, requests.count))
+        return steps, draws
 
     @property
     def _estimator_draws(self) -> bool:
         """Whether the estimator takes samples; if not, it evaluates at the mean alone."""
         return getattr(self.estimator, "samples", None) != 0
-
-    def _joined(self, steps: list[Step], means: Array) -> MixtureStep:
-        logits = (means[:-1] - means[-1]) * self.mixture.learn_weights
-        return MixtureStep(np.array([s.delta for s in steps]), np.concatenate([s.m for s in steps]), logits)
 
     def elbo(self, state: MixtureState, n: int, rng: np.random.Generator) -> ElboEstimate:
         """Estimate -L from n draws of q."""
@@ -163,12 +167,11 @@ class VariationalObjective:
 
 
 class DerivativeRequest(NamedTuple):
-    """What is requested, of f, of log q or of l, at which points; `vectors` are for products only."""
+    """Of what is requested, f, log q or l, and at which points; `vectors` are for products only."""
 
-    kind: Kind
     of: Of
     indices: Indices
-    vectors: Array | None = None
+    vectors: Any = None
 
 
 class RecordedRequests:
@@ -178,9 +181,8 @@ class RecordedRequests:
         self._dim = dim
         self._points: list[Array] = []
         self._index_of: dict[bytes, int] = {}
-        self._recorded: list[DerivativeRequest] = []
-        self._answers: list[Array] | None = None
-        self._next = 0
+        self._recorded: dict[Kind, list[DerivativeRequest]] = {}
+        self._answers: dict[Kind, Iterator[Array]] = {}
 
     @property
     def points(self) -> Array:
@@ -194,13 +196,12 @@ class RecordedRequests:
 
     def request(self, kind: Kind, of: Of, points: Array, vectors: Array | None = None) -> Array:
         """The next answer: for every row of `points`, or for one point and every row of `vectors`."""
-        if self._answers is not None:
-            self._next += 1
-            return self._answers[self._next - 1]
+        if self._answers:
+            return next(self._answers[kind])
         indices = np.array([self._index(point) for point in points], dtype=np.intp)
         if vectors is not None:
             indices, vectors = np.repeat(indices, len(vectors)), np.array(vectors)
-        self._recorded.append(DerivativeRequest(kind, of, indices, vectors))
+        self._recorded.setdefault(kind, []).append(DerivativeRequest(of, indices, vectors))
         return np.zeros(self._shape(kind, len(indices)))
 
     def _index(self, point: Array) -> int:
@@ -212,33 +213,24 @@ class RecordedRequests:
     def _shape(self, kind: Kind, n: int) -> tuple[int, ...]:
         return {"values": (n,), "hessians": (n, self._dim, self._dim)}.get(kind, (n, self._dim))
 
-    def answer(self, f: DerivativesAt, q: DerivativesAt, weight: float) -> bool:
+    def answer(self, sources: list[Source]) -> bool:
         """Answer all requests, and start again with the first; returns whether all answers are finite."""
-        answers = [np.zeros(self._shape(request.kind, len(request.indices))) for request in self._recorded]
-        for kind in dict.fromkeys(request.kind for request in self._recorded):
-            for source, name, factor in ((f, "f", 1.0), (q, "q", weight)):
-                chosen = [i for i, r in enumerate(self._recorded) if r.kind == kind and r.of in (name, "both")]
-                found = _evaluated(source, kind, [self._recorded[i] for i in chosen])
-                for i, part in zip(chosen, found, strict=True):
-                    answers[i] += factor * part
-        for request, answer in zip(self._recorded, answers, strict=True):
-            if request.kind == "hessians":  # where f and log q cancel, rounding is all that is left
-                answer[:] = (answer + answer.swapaxes(1, 2)) / 2
-        self._answers = answers
-        return all(bool(np.isfinite(answer).all()) for answer in answers)
-
-
-def _evaluated(source: DerivativesAt, kind: Kind, requests: list[DerivativeRequest]) -> Iterable[Array]:
-    """The answers of one function to requests of one kind, from one call."""
-    if not requests:
-        return []
-    indices = np.concatenate([request.indices for request in requests])
-    cuts = np.cumsum([len(request.indices) for request in requests])[:-1]
-    method = getattr(source, kind)
-    if kind != "products":
-        return np.split(method(indices), cuts)
-    vectors = [request.vectors for request in requests if request.vectors is not None]
-    return np.split(method(indices, np.concatenate(vectors)), cuts)
+        finite = True
+        for kind, requests in self._recorded.items():
+            lengths = [len(request.indices) for request in requests]
+            given = [np.concatenate([request.indices for request in requests])]
+            if kind == "products":
+                given.append(np.concatenate([request.vectors for request in requests]))
+            total = np.zeros(self._shape(kind, sum(lengths)))
+            for source, name, weight in sources:
+                asked = np.repeat([request.of in (name, "both") for request in requests], lengths)
+                if asked.any():
+                    total[asked] += weight * getattr(source, kind)(*(rows[asked] for rows in given))
+            if kind == "hessians":  # where f and log q cancel, rounding is all that is left
+                total = (total + total.swapaxes(1, 2)) / 2
+            finite = finite and bool(np.isfinite(total).all())
+            self._answers[kind] = iter(np.split(total, np.cumsum(lengths)[:-1]))
+        return finite
 
 
 # ---- l as a function whose evaluations are requests -----------------------------------------------------------------
@@ -246,71 +238,55 @@ def _evaluated(source: DerivativesAt, kind: Kind, requests: list[DerivativeReque
 
 def recording_function(requests: RecordedRequests, target: Target | DataTarget) -> Values:
     """l = f + weight log q for an estimator, with the derivatives that are known of f: evaluations become requests."""
-    known: dict[str, Any] = {"dim": target.function.dim, "vectorized": True, "requests": requests}
+
+    def rows(kind: Kind) -> Callable[[Array], Array]:
+        return lambda points: requests.request(kind, "both", points)
+
+    def at_point(kind: Kind, of: Of = "both") -> Callable[[Array], Any]:
+        return lambda x: requests.request(kind, of, x[None])[0]
+
+    def products(of: Of) -> Callable[[Array, Array], Array]:
+        return lambda x, vectors: requests.request("products", of, x[None], vectors)
+
+    known: dict[str, Any] = {"dim": target.function.dim, "vectorized": True, "fun": rows("values")}
+    if isinstance(target.function, Gradients):
+        known["jac"] = rows("gradients")
     if isinstance(target.function, Hessians):
-        return _RecordedHessians(**known)
-    if isinstance(target.function, Products):
-        probing = None if target.knows_diagonal else _probing(requests, target.function)
-        return _RecordedProducts(**known, probing=probing)
-    return _RecordedGradients(**known) if isinstance(target.function, Gradients) else _RecordedValues(**known)
-
-
-def _probing(requests: RecordedRequests, function: Products) -> Products:
-    """Estimates the diagonal of f's Hessian from products, which are requests."""
-    return Products(
-        dim=function.dim,
-        fun=_never,
-        jac=_never,
-        hessp=lambda x, rows: requests.request("products", "f", x[None], rows),
-        hessp_vectorized=True,
-        probes=function.probes,
-    )
-
-
-def _never(*_: Any) -> Any:
-    raise RuntimeError("an evaluation was not recorded as a request")
+        return _Symmetric(**known, hess=at_point("hessians"))
+    if not isinstance(target.function, Products):
+        return as_function(**known)
+    known["hessp_vectorized"] = True
+    if target.knows_diagonal:
+        return _Unchecked(**known, hessp=products("both"), hess_diag=at_point("diagonals"))
+    of_f = _Unchecked(**known, hessp=products("f"), probes=target.function.probes)
+    return _Probed(**known, hessp=products("both"), of_f=of_f, of_q=at_point("diagonals", "q"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _RecordedValues(Values):
-    requests: RecordedRequests
-    fun: Fun = field(default=_never)
-
-    def values(self, points: Array) -> Array:
-        return self.requests.request("values", "both", points)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _RecordedGradients(_RecordedValues, Gradients):
-    jac: Fun = field(default=_never)
-
-    def gradients(self, points: Array) -> Array:
-        return self.requests.request("gradients", "both", points)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _RecordedProducts(_RecordedGradients, Products):
-    hessp: Any = field(default=_never)
-    probing: Products | None = None  # see `_probing`; None if the diagonal is known
-
-    def products(self, x: Array, rows: Array) -> Array:
-        return self.requests.request("products", "both", x[None], rows)
-
-    def diagonal(self, x: Array, rng: np.random.Generator) -> Array:
-        if self.probing is None:
-            known: Array = self.requests.request("diagonals", "both", x[None])[0]
-            return known
-        total: Array = self.probing.diagonal(x, rng) + self.requests.request("diagonals", "q", x[None])[0]
-        return total
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _RecordedHessians(_RecordedGradients, Hessians):
-    hess: Fun = field(default=_never)
+class _Symmetric(Hessians):
+    """Hessians that need no check: `RecordedRequests` makes them symmetric, all at once."""
 
     def hessian(self, x: Array) -> Array:
-        matrix: Array = self.requests.request("hessians", "both", x[None])[0]
-        return matrix
+        return np.asarray(self.hess(x))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Unchecked(Products):
+    """Products that are requests, whose shapes are right: there are many."""
+
+    def products(self, x: Array, rows: Array) -> Array:
+        return np.asarray(self.hessp(x, rows))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Probed(_Unchecked):
+    """Products whose diagonal is estimated for f, from products with it, and known for log q."""
+
+    of_f: Products
+    of_q: Callable[[Array], Array]
+
+    def diagonal(self, x: Array, rng: np.random.Generator) -> Array:
+        return self.of_f.diagonal(x, rng) + self.of_q(x)
 
 
 # ---- l as a function that is computed at once -----------------------------------------------------------------------
@@ -318,6 +294,10 @@ class _RecordedHessians(_RecordedGradients, Hessians):
 
 class _NotFiniteError(Exception):
     """A number that an estimator needs is not finite."""
+
+
+def _never(*_: Any) -> Any:
+    raise RuntimeError("this estimator must take means over points")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -332,15 +312,7 @@ class _Compiled(Products):
     state: State
     gamma: float
     slopes: bool
-    seen: list[float]
-
-    @classmethod
-    def of(
-        cls, parts: list[tuple[RowFunction, float]], gaussian: Gaussian, state: State, gamma: float, slopes: bool
-    ) -> _Compiled:
-        """For the samples of one step."""
-        own: dict[str, Any] = {"parts": parts, "gaussian": gaussian, "state": state, "gamma": gamma, "slopes": slopes}
-        return cls(dim=gaussian.dim, fun=_never, jac=_never, hessp=_never, vectorized=True, seen=[], **own)
+    seen: list[float] = field(default_factory=list)
 
     def gradients(self, points: Array) -> Array:
         z = self.gaussian.local(self.state, points)
@@ -355,16 +327,12 @@ class _Compiled(Products):
         return _finite(slopes)
 
     def mean_products(self, points: Array, rows: Array) -> Array:
-        total = np.zeros(rows.shape)
-        for function, weight in self.parts:
-            total += weight * function.mean_products(points, rows)
-        return _finite(total)
+        found = (weight * function.mean_products(points, rows) for function, weight in self.parts)
+        return _finite(sum(found, np.zeros(rows.shape)))
 
     def mean_diagonal(self, points: Array, rng: np.random.Generator) -> Array:
-        total = np.zeros(self.dim)
-        for function, weight in self.parts:
-            total += weight * function.mean_diagonal(points, rng)
-        return _finite(total)
+        found = (weight * function.mean_diagonal(points, rng) for function, weight in self.parts)
+        return _finite(sum(found, np.zeros(self.dim)))
 
 
 def _finite(found: Array) -> Array:

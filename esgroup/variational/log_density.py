@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,17 @@ from esgroup.distributions.base import State
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.distributions.mixture import Mixture, MixtureState
 from esgroup.gradients import as_function
-from esgroup.gradients.function import Counts, Gradients, Hessians, Products, Values, as_dense
+from esgroup.gradients.function import (
+    Counts,
+    Gradients,
+    Hessians,
+    Products,
+    ValueAndGradient,
+    Values,
+    as_dense,
+    must_be_callable,
+    real_value,
+)
 from esgroup.gradients.rows import RowFunction
 
 Indices = NDArray[np.intp]
@@ -43,7 +53,8 @@ class Target:
     function : Values
         Evaluates f and counts the evaluations; its class says which derivatives are known.
     hessp, hess, hess_diag : callable or None
-        Second derivatives of f that take rows of points, if there are any; `hessp(x, v)` takes pairs of rows.
+        Second derivatives of f that take rows of points, if there are any; `hessp(x, v)` takes pairs of rows. They are
+        used in the place of those of the function.
     paired : bool
         Whether one call of logp returns value and gradient.
     """
@@ -72,23 +83,9 @@ class Target:
         """f of every row."""
         return self.function.values(x)
 
-    def compiled(self, number: int, seed: int) -> list[tuple[RowFunction, float]] | None:
-        """The functions whose sum, with these weights, is f, if all are computed by rows; else None."""
-        return [(self.function, 1.0)] if isinstance(self.function, RowFunction) else None
-
-    def at(self, x: Array, number: int, seed: int) -> TargetAt:
-        """f at the rows of x; it is the same for every number of an iteration and every seed of batches."""
-        return TargetAt(self, x)
-
-
-class DerivativesAt(Protocol):
-    """A function with its derivatives at the rows of an array of points, named by their indices."""
-
-    def values(self, indices: Indices) -> Array: ...
-    def gradients(self, indices: Indices) -> Array: ...
-    def products(self, indices: Indices, v: Array) -> Array: ...
-    def diagonals(self, indices: Indices) -> Array: ...
-    def hessians(self, indices: Indices) -> Array: ...
+    def parts(self, number: int, seed: int) -> list[tuple[Target, float]]:
+        """Targets whose sum, with these weights, is f: itself, in every iteration and for every seed of batches."""
+        return [(self, 1.0)]
 
 
 class TargetAt:
@@ -96,6 +93,8 @@ class TargetAt:
 
     def __init__(self, target: Target, x: Array) -> None:
         self._target, self._x = target, x
+        self._function: Any = target.function  # with the derivatives that are asked for, as `Estimator.check` says
+        self._dim = target.function.dim
         self._values = np.zeros(len(x))
         self._known = np.zeros(len(x), dtype=bool)
 
@@ -103,26 +102,26 @@ class TargetAt:
         """f at the rows, (n,)."""
         new = np.unique(indices[~self._known[indices]])
         if len(new):
-            self._values[new] = self._target.function.values(self._x[new])
+            self._values[new] = self._function.values(self._x[new])
             self._known[new] = True
         return self._values[indices]
 
     def gradients(self, indices: Indices) -> Array:
         """Gradients of f as rows."""
-        known = self._as(Gradients)
-        if isinstance(known, RowFunction):  # values and gradients come together
+        known = self._function
+        together = isinstance(known, RowFunction)  # values and gradients come from one call
+        once: Array
+        if not (together or self._target.paired):
+            once = known.gradients(self._x[indices])
+            return once
+        if together or known.vectorized:
             rows, back = np.unique(indices, return_inverse=True)
-            self._values[rows], both = known.values_and_gradients(self._x[rows])
-            self._known[rows] = True
-            gathered: Array = both[back]
-            return gathered
-        if not self._target.paired:
-            gradients: Array = known.gradients(self._x[indices])
-            return gradients
-        if known.vectorized:  # the function remembers its last rows: take their values first, each row once
-            rows, back = np.unique(indices, return_inverse=True)
-            self.values(rows)
-            once: Array = known.gradients(self._x[rows])
+            if together:
+                self._values[rows], once = known.values_and_gradients(self._x[rows])
+                self._known[rows] = True
+            else:  # the function remembers its last rows: take their values first, each row once
+                self.values(rows)
+                once = known.gradients(self._x[rows])
             return once[back]
         found = np.empty((len(indices), known.dim))
         for i, index in enumerate(indices):  # both of one point together: the last pair is remembered
@@ -135,8 +134,9 @@ class TargetAt:
         target = self._target
         if target.hessp is not None:
             target.counts.nhvp += len(v)
-            return _checked("hessp(rows, rows)", target.hessp(_locked(self._x[indices]), _locked(v)), v.shape)
-        known, found = self._as(Products), np.empty(v.shape)
+            found = target.hessp(self._rows(indices), checks.read_only(v.view()))
+            return checks.real_array("hessp(rows, rows)", found, v.shape, finite=False)
+        known, found = self._function, np.empty(v.shape)
         cuts = np.flatnonzero(np.diff(indices, prepend=-1, append=-1))  # one call for vectors of one point in a row
         if isinstance(known, RowFunction):  # one call for all, if all points have equally many vectors
             alike = len(np.unique(np.diff(cuts))) == 1
@@ -151,8 +151,9 @@ class TargetAt:
         target = self._target
         if target.hess_diag is not None:
             target.counts.ndiag += len(indices)
-            return _checked("hess_diag(rows)", target.hess_diag(_locked(self._x[indices])), (len(indices), self._dim))
-        known, unused = self._as(Products), np.random.default_rng(0)
+            found = target.hess_diag(self._rows(indices))
+            return checks.real_array("hess_diag(rows)", found, (len(indices), self._dim), finite=False)
+        known, unused = self._function, np.random.default_rng(0)
         return np.array([known.diagonal(self._x[index], unused) for index in indices]).reshape(len(indices), self._dim)
 
     def hessians(self, indices: Indices) -> Array:
@@ -160,19 +161,12 @@ class TargetAt:
         target, shape = self._target, (len(indices), self._dim, self._dim)
         if target.hess is not None:
             target.counts.nhess += len(indices)
-            return _checked("hess(rows)", target.hess(_locked(self._x[indices])), shape)
-        known = self._as(Hessians)
+            return checks.real_array("hess(rows)", target.hess(self._rows(indices)), shape, finite=False)
+        known = self._function
         return np.array([known.hessian(self._x[index]) for index in indices]).reshape(shape)
 
-    @property
-    def _dim(self) -> int:
-        return self._target.function.dim
-
-    def _as(self, kind: type[Any]) -> Any:
-        function = self._target.function
-        if not isinstance(function, kind):  # `Estimator.check` has made sure of it
-            raise TypeError(f"the target must have {kind.__name__}, got {type(function).__name__}")
-        return function
+    def _rows(self, indices: Indices) -> Array:
+        return checks.read_only(self._x[indices])
 
 
 def make_target(
@@ -201,97 +195,56 @@ def make_target(
     name : str
         What errors call the log density.
     """
+    given = {"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
     if isinstance(logp, Values):
-        given = {"jac": jac, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
         given |= {"hessp_vectorized": hessp_vectorized or None, "vectorized": vectorized or None}
-        return _target_of(logp, dim, given, name)
-    for title, function in ((name, logp), ("jac", jac), ("hessp", hessp), ("hess", hess), ("hess_diag", hess_diag)):
-        absent = title != name and (function is None or (title == "jac" and isinstance(function, bool)))
-        if not absent and not callable(function):
-            raise TypeError(f"{title} must be a function, got {function!r}")
-    vectorized = checks.flag("vectorized", vectorized)
-    fun = _pair(logp, name) if jac is True else _value(logp, vectorized, name)
-    slope = jac if jac in (None, True, False) else _negated(jac)
-    hessp, hess, hess_diag = _negated(hessp), _negated(hess), _negated(hess_diag)
-    if not vectorized:
-        known = {"jac": slope, "hessp": hessp, "hess": hess, "hess_diag": hess_diag}
-        return Target(as_function(fun, dim, hessp_vectorized=hessp_vectorized, **known), paired=jac is True)
+        for title, value in given.items():
+            if value is not None:
+                raise ValueError(f"{title} must be left out if {name} is a {type(logp).__name__}, got {value!r}")
+        if logp.dim != dim:
+            raise ValueError(f"{name} must have dim {dim} to match the distribution, got {logp.dim}")
+        return Target(_negative(logp, name))
+    must_be_callable(name, logp)
+    for title, function in given.items():
+        if function is not None and not (title == "jac" and isinstance(function, bool)):
+            must_be_callable(title, function)
+    fun, paired = logp, jac is True
+    if paired:
+        both = ValueAndGradient(logp, name)
+        fun, given["jac"] = both.fun, both.jac
+    if not checks.flag("vectorized", vectorized):
+        return Target(_negative(as_function(fun, dim, hessp_vectorized=hessp_vectorized, **given), name), paired=paired)
     if hessp_vectorized:
         raise ValueError("hessp_vectorized must be False if vectorized=True, where hessp takes pairs of rows, got True")
-    known = {"jac": slope, "hessp": _repeated(hessp), "hess": _first(hess), "hess_diag": _first(hess_diag)}
-    function = as_function(fun, dim, vectorized=True, hessp_vectorized=hessp is not None, **known)
-    return Target(function, hessp, hess, hess_diag, paired=jac is True)
+    # second derivatives of rows are taken from the target: the function only says that they are known
+    of_rows = as_function(fun, dim, vectorized=True, **given)
+    return Target(_negative(of_rows, name), _negated(hessp), _negated(hess), _negated(hess_diag), paired)
 
 
-def _target_of(logp: Values, dim: int, given: dict[str, Any], title: str) -> Target:
-    """The target of a log density that knows its derivatives itself."""
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(f"{name} must be left out if {title} is a {type(logp).__name__}, got {value!r}")
-    if logp.dim != dim:
-        raise ValueError(f"{title} must have dim {dim} to match the distribution, got {logp.dim}")
-    if isinstance(logp, RowFunction):
-        return Target(logp.negated())
-    known: dict[str, Any] = {"vectorized": logp.vectorized}
-    if isinstance(logp, Hessians):
-        known["hess"] = _negated(lambda x: as_dense(logp.hess(x)))
-    elif isinstance(logp, Products):
-        known |= {"hessp": _negated(logp.hessp), "hessp_vectorized": logp.hessp_vectorized, "probes": logp.probes}
-        known["hess_diag"] = _negated(logp.hess_diag)
-    if isinstance(logp, Gradients):
-        known["jac"] = _negated(logp.jac)
-    return Target(as_function(_value(logp.fun, logp.vectorized, title), dim, **known))
+def _negative(function: Values, name: str) -> Values:
+    """Minus a function, with all that is known of it; `name` is what errors call it."""
+    if isinstance(function, RowFunction):
+        return function.negated()
 
+    def values(x: Array) -> Any:
+        found = function.fun(x)
+        if function.vectorized:
+            return -checks.real_array(f"{name}(rows)", found, (len(x),), finite=False)
+        return -real_value(f"{name}(x)", found)
 
-def _value(logp: Function, vectorized: bool, name: str) -> Function:
-    """-logp of one point or of rows."""
-    if vectorized:
-        return lambda rows: -_checked(f"{name}(rows)", logp(rows), (len(rows),))
-    return lambda x: -_number(logp(x), name)
-
-
-def _pair(logp: Function, name: str) -> Function:
-    """-logp and its gradient, from a logp that returns both."""
-
-    def both(x: Array) -> tuple[Any, Any]:
-        found = logp(x)
-        if not isinstance(found, (tuple, list)) or len(found) != 2:
-            raise ValueError(f"{name}(x) must be a pair (value, gradient) if jac=True, got {found!r}")
-        return -np.asarray(found[0]), -np.asarray(found[1])
-
-    return both
+    known: dict[str, Any] = {"vectorized": function.vectorized}
+    if isinstance(function, Hessians):
+        known["hess"] = _negated(lambda x: as_dense(function.hess(x)))
+    elif isinstance(function, Products):
+        known |= {"hessp": _negated(function.hessp), "hess_diag": _negated(function.hess_diag)}
+        known |= {"hessp_vectorized": function.hessp_vectorized, "probes": function.probes}
+    if isinstance(function, Gradients):
+        known["jac"] = _negated(function.jac)
+    return as_function(values, function.dim, **known)
 
 
 def _negated(function: Any) -> Any:
     return None if function is None else lambda *arguments: -np.asarray(function(*arguments))
-
-
-def _repeated(hessp: Any) -> Any:
-    """hessp of one point and rows of vectors, from a hessp of pairs of rows."""
-    return None if hessp is None else lambda x, v: hessp(np.tile(x, (len(v), 1)), v)
-
-
-def _first(function: Any) -> Any:
-    """A function of one point, from a function of rows."""
-    return None if function is None else lambda x: function(x[None])[0]
-
-
-def _number(value: Any, name: str) -> float:
-    array = np.asarray(value)
-    if array.size != 1 or array.dtype.kind not in "fiub":
-        raise ValueError(f"{name}(x) must be a real number, got {value!r}")
-    return float(array.item())
-
-
-def _checked(name: str, found: Any, shape: tuple[int, ...]) -> Array:
-    return checks.real_array(name, found, shape, finite=False)
-
-
-def _locked(x: Array) -> Array:
-    """A read-only view."""
-    view = np.ascontiguousarray(x).view()
-    view.flags.writeable = False
-    return view
 
 
 # ---- log q ----------------------------------------------------------------------------------------------------------
@@ -373,7 +326,8 @@ class LogDensity:
             if len(here) == 0:
                 continue
             pulls = self._pulls[k][np.searchsorted(self._near[k], indices[here])]
-            bent = np.vecdot(pulls, v[here])[:, None] * pulls - precision_rows(gaussian, own, v[here])
+            of_precision = rows_back(gaussian, own, gaussian._whiten(own.root, v[here]))  # rows Sigma^-1 v
+            bent = np.vecdot(pulls, v[here])[:, None] * pulls - of_precision
             total[here] += self.shares[indices[here], k, None] * bent
         return total
 
@@ -395,11 +349,6 @@ class LogDensity:
         return rows.reshape(len(indices), dim, dim)
 
 
-def precision_rows(gaussian: Gaussian, state: State, rows: Array) -> Array:
-    """Rows Sigma^-1 v_i."""
-    return rows_back(gaussian, state, gaussian._whiten(state.root, np.ascontiguousarray(rows)))
-
-
 def rows_back(gaussian: Gaussian, state: State, z: Array) -> Array:
     """Rows A^-T z_i, or B z_i in precision form."""
     group = gaussian.group
@@ -408,15 +357,21 @@ def rows_back(gaussian: Gaussian, state: State, z: Array) -> Array:
 
 def precision_diagonal(gaussian: Gaussian, state: State) -> Array:
     """The diagonal of Sigma^-1 = A^-T A^-1, or B B^T in precision form."""
-    group = gaussian.group
-    if gaussian.form == "precision":
-        return group._squared_row_norms(state.root)
-    return group._squared_column_norms(group._inverse(state.root))
+    return _diagonal(gaussian, state, gaussian.form == "precision")
 
 
 def variances(gaussian: Gaussian, state: State) -> Array:
     """The diagonal of Sigma = A A^T, or B^-T B^-1 in precision form, without a dense matrix."""
+    return _diagonal(gaussian, state, gaussian.form == "covariance")
+
+
+def component_variances(mixture: Mixture, state: MixtureState) -> Array:
+    """The variances of the coordinates under every component, (K, dim)."""
+    members = zip(mixture.components, mixture.component_states(state), strict=True)
+    return np.array([variances(gaussian, own) for gaussian, own in members])
+
+
+def _diagonal(gaussian: Gaussian, state: State, squared: bool) -> Array:
+    """The diagonal of R R^T for the root R, or of R^-T R^-1."""
     group = gaussian.group
-    if gaussian.form == "covariance":
-        return group._squared_row_norms(state.root)
-    return group._squared_column_norms(group._inverse(state.root))
+    return group._squared_row_norms(state.root) if squared else group._squared_column_norms(group._inverse(state.root))

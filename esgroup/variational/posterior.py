@@ -21,7 +21,8 @@ from esgroup.files.autosave import must_be_new, must_differ
 from esgroup.gradients.estimators import Estimator, Pathwise, Reinforce, Stein
 from esgroup.gradients.function import Counts, Gradients, Products, Values
 from esgroup.gradients.rows import RowFunction
-from esgroup.plots.style import GRID, INK, PALE, check_out
+from esgroup.plots.axes import framed
+from esgroup.plots.style import INK, PALE, check_out, new_figure
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.loop import Run, run_to_end
 from esgroup.running.observers import Observer, as_observers
@@ -29,7 +30,7 @@ from esgroup.variational.batches import DataTarget, Likelihood, make_data_target
 from esgroup.variational.fit import Fit
 from esgroup.variational.fit_files import FitHistory, FitProgress, FitWriter, resume_from
 from esgroup.variational.iteration import ElboEstimate, VariationalObjective
-from esgroup.variational.log_density import Target, make_target, variances
+from esgroup.variational.log_density import Target, component_variances, make_target
 from esgroup.variational.schedule import FitSchedule
 
 SAMPLES = 10  # draws of a component per iteration, by default
@@ -200,8 +201,11 @@ def fit_posterior(
         target = make_data_target(target, likelihood, data, batch_size)
     chosen = _as_estimator(estimator, samples, target)
     objective = VariationalObjective(mixture, target, chosen, checks.real_number("gamma", gamma, positive=True))
-    first_rate, tol = _checked_rate(rate, mixture.count), checks.real_number("tol", tol, positive=True)
-    schedule = FitSchedule(first_rate, tol, target.batches)
+    default = RATE if mixture.count == 1 else RATE_OF_SEVERAL
+    first_rate = default if rate is None else checks.real_number("rate", rate, positive=True)
+    if first_rate > 1:
+        raise ValueError(f"rate must be at most 1, got {rate}")
+    schedule = FitSchedule(first_rate, checks.real_number("tol", tol, positive=True), target.batches)
     if max_iters is None:
         max_iters = max(MAX_ITERS, MAX_EPOCHS * target.batches) if target.takes_batches else MAX_ITERS
     if elbo_samples is None:
@@ -213,7 +217,7 @@ def fit_posterior(
         observers.append(FitHistory(history, append=resume))
     observers += as_observers(callback, "Fit", lambda fit: fit)
     must_differ({"history": history, "checkpoint": checkpoint})
-    fit = Fit.at_start(objective, schedule, np.random.default_rng(rng))
+    fit = Fit(objective, schedule, np.random.default_rng(rng))
     if checks.flag("resume", resume):
         resume_from(checkpoint, fit)
     else:
@@ -260,15 +264,6 @@ def _as_estimator(estimator: Any, samples: Any, target: Target | DataTarget) -> 
     if isinstance(function, Gradients):
         return Pathwise(number)
     return Reinforce(samples or SAMPLES_OF_VALUES)
-
-
-def _checked_rate(rate: Any, count: int) -> float:
-    if rate is None:
-        return RATE if count == 1 else RATE_OF_SEVERAL
-    number = checks.real_number("rate", rate, positive=True)
-    if number > 1:
-        raise ValueError(f"rate must be at most 1, got {number}")
-    return number
 
 
 def _check_data(likelihood: Any, data: Any, batch_size: Any) -> None:
@@ -430,7 +425,7 @@ class Posterior:
     def stds(self) -> Array:
         """The standard deviations of the coordinates under q, without a dense matrix."""
         pi, gaps = self._mixture.mixing_weights(self._mixture_state), self._mixture_state.means - self.mean
-        std: Array = np.sqrt(pi @ (self._component_variances() + gaps**2))
+        std: Array = np.sqrt(pi @ (component_variances(self._mixture, self._mixture_state) + gaps**2))
         return std
 
     def sample(self, n: int, rng: Any = None) -> Array:
@@ -472,7 +467,7 @@ class Posterior:
         """
         coordinate = checks.whole_number("coordinate", coordinate, most=self._mixture.dim - 1)
         x = checks.real_array("x", x, (None,))[:, None]
-        stds = np.sqrt(self._component_variances()[:, coordinate])
+        stds = np.sqrt(component_variances(self._mixture, self._mixture_state)[:, coordinate])
         z = (x - self._mixture_state.means[:, coordinate]) / stds
         density: Array = (np.exp(-0.5 * z**2) / (np.sqrt(2 * np.pi) * stds)) @ np.exp(self._mixture_state.log_weights)
         return density
@@ -496,15 +491,13 @@ class Posterior:
         pathlib.Path
             The file.
         """
-        out = check_out(path)  # before the import: it says how to install matplotlib
-        from matplotlib.figure import Figure
-
+        out = check_out(path)
         chosen = _checked_coordinates(coordinates, self._mixture.dim)
         if samples is not None:
             samples = checks.real_array("samples", samples, (None, self._mixture.dim))
         columns = min(COLUMNS, len(chosen))
         rows = math.ceil(len(chosen) / columns)
-        figure = Figure(figsize=(3.4 * columns, 2.4 * rows), layout="constrained", facecolor="white")
+        figure = new_figure(3.4 * columns, 2.4 * rows)
         for i, coordinate in enumerate(chosen):
             axes = figure.add_subplot(rows, columns, i + 1)
             _draw_marginal(axes, self, coordinate, None if samples is None else samples[:, coordinate])
@@ -515,10 +508,6 @@ class Posterior:
     @property
     def _mixture(self) -> Mixture:
         return self._objective.mixture
-
-    def _component_variances(self) -> Array:
-        states = self._mixture.component_states(self._mixture_state)
-        return np.array([variances(g, s) for g, s in zip(self._mixture.components, states, strict=True)])
 
 
 # ---- figures --------------------------------------------------------------------------------------------------------
@@ -540,15 +529,12 @@ def _draw_marginal(axes: Any, posterior: Posterior, coordinate: int, samples: Ar
     if samples is not None:
         inside = samples[np.abs(samples - middle) <= reach]
         if len(inside):
-            heights, edges = np.histogram(inside, bins=50)
-            share = heights / (len(samples) * np.diff(edges))  # relative to all samples, those outside included
-            axes.stairs(share, edges, fill=True, color=PALE, label="samples")
+            density, edges = np.histogram(inside, bins=50, density=True)
+            share = len(inside) / len(samples)  # the density is that of all samples, those outside included
+            axes.stairs(share * density, edges, fill=True, color=PALE, label="samples")
     axes.plot(x, posterior.marginal_density(coordinate, x), color=INK, linewidth=1.4, label="approximation")
     axes.set_title(f"coordinate {coordinate}", loc="left", fontsize=9.5, color="#444444")
     axes.set_yticks([])
     axes.set_ylim(bottom=0.0)
-    axes.grid(True, axis="x", color=GRID, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color("#888888")
-    axes.tick_params(colors="#555555", labelsize=8)
+    framed(axes)
+    axes.spines["left"].set_visible(False)

@@ -7,7 +7,6 @@ the local maps, and the quadratic approximation behind them, hold.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -211,7 +210,9 @@ def clipped_step(step: MixtureStep, mixture: Mixture, rate: float, reach: Array)
     longest, ms = _longest(mixture, rate), step.ms.copy()
     for k, gaussian in enumerate(mixture.components):
         part = mixture._part(ms, k)  # a view
-        part /= max(1.0, _norm(gaussian.group, part) / min(1 / rate, math.sqrt(2 / rate)))
+        norm = math.sqrt(gaussian.group._squared_local_norm(part))  # |M|_F is never smaller than |M|_2
+        norm = norm if norm <= 1 else min(norm, spectral_norm(gaussian.group, part))
+        part /= max(1.0, norm / min(1 / rate, math.sqrt(2 / rate)))
         part /= max(1.0, math.sqrt(2 * gaussian.group._squared_local_norm(part)) / longest)
     deltas = step.deltas / np.maximum(1.0, np.linalg.norm(step.deltas, axis=1) / (reach * longest))[:, None]
     logits = step.logits / max(1.0, math.sqrt(rate) * np.abs(step.logits).max(initial=0.0))
@@ -238,27 +239,16 @@ def _longest(mixture: Mixture, rate: float) -> float:
     return math.sqrt(mixture.dim / (4 * rate))
 
 
-def _norm(group: Group, m: Array) -> float:
-    """|M|_2; or |M|_F, which is never smaller, if that is at most 1."""
-    frobenius = math.sqrt(group._squared_local_norm(m))
-    return frobenius if frobenius <= 1 else min(frobenius, spectral_norm(group, m))
-
-
 def spectral_norm(group: Group, m: Array) -> float:
     """|M|_2 of a local vector, by the power method on M^T M."""
     rows = np.random.default_rng(0).standard_normal((3, group.dim))
     # local vectors are packed as elements are, except for sums of Kronecker products
-    if np.array_equal(group._local_identity(), group._identity()):
-        return _power_method(lambda v: group._apply(m, v), lambda v: group._apply_transposed(m, v), rows)
-    dense = group._dense_local(m)
-    return _power_method(lambda v: v @ dense.T, lambda v: v @ dense, rows)
-
-
-def _power_method(forward: Callable[[Array], Array], backward: Callable[[Array], Array], rows: Array) -> float:
+    alike = np.array_equal(group._local_identity(), group._identity())
+    dense = None if alike else group._dense_local(m)
     size = 0.0
     for _ in range(POWERS):
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        image = forward(rows / np.maximum(lengths, 1e-300))
+        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+        image = group._apply(m, rows) if dense is None else rows @ dense.T
         size = float(np.linalg.norm(image, axis=1).max())
-        rows = backward(image)
+        rows = group._apply_transposed(m, image) if dense is None else image @ dense
     return size

@@ -1,15 +1,14 @@
 """Estimates that would leave the Hessian: updates that overshoot, and estimates that break down and are begun again."""
 
-import inspect
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from esgroup.gradients.function import as_function
 from esgroup.groups import Group, parse
-from esgroup.newton import minimize_newton
+from esgroup.newton import NewtonSettings, minimize_newton
+from esgroup.newton.budget import CallBudget
 from esgroup.newton.options import parse_options
 from esgroup.newton.precision import GroupPrecision, UpdateData, group_precision
 from esgroup.newton.run import begin_run
@@ -21,11 +20,6 @@ BORDERED = ("heisenberg", "heisenberg:k1=0,k2=4", "block_triangular:k=4,upper")
 RNG = np.random.default_rng(3)
 TURN = np.linalg.qr(RNG.standard_normal((DIM, DIM)))[0]
 HESSIAN = (TURN * np.logspace(0, 6, DIM)) @ TURN.T
-OPTIONS = [name for name in inspect.signature(parse_options).parameters if name != "dim"]
-
-
-def default_of(name: str) -> Any:
-    return inspect.signature(minimize_newton).parameters[name].default
 
 
 def data_of(rate: float) -> UpdateData:
@@ -156,10 +150,10 @@ def test_a_logistic_regression_is_solved_from_far_away() -> None:
 def test_an_estimate_that_is_singular_or_far_from_the_hessian_is_begun_again(factor: float) -> None:
     """Its steps are no numbers or no more than rounding; the function has no such fault, nor is it solved."""
     function, x0 = STANDARD["variably dimensioned"]
-    options = parse_options(DIM, **{name: default_of(name) for name in OPTIONS} | {"structure": "full"})
-    limits, rng = parse_limits(None, 200, None, None), np.random.default_rng(1)
-    known = as_function(function.fun, DIM, jac=function.jac, hess=function.hess)
-    run = begin_run(known, x0, options, limits, rng)
+    options = parse_options(NewtonSettings(), "full", DIM, 200)
+    budget, rng = CallBudget(parse_limits(None, 200, None, None)), np.random.default_rng(1)
+    known = as_function(budget.guarded(function.fun, counts=True), DIM, jac=function.jac, hess=function.hess)
+    run = begin_run(known, x0, options, rng, budget)
     run.iterate()
     run.precision = replace(run.precision, root=factor * run.precision.root)
     found = run_to_end(run, [])

@@ -5,7 +5,7 @@ import pytest
 
 from esgroup.newton import Constant, Exponential, Inverse, Linear
 from esgroup.newton.precision import Breakdown
-from esgroup.newton.steps import Armijo, FullStep, LinePoint, as_schedule
+from esgroup.newton.steps import LinePoint, armijo, as_schedule, full_step
 
 
 def test_schedules_at_iterations_worked_out_by_hand() -> None:
@@ -37,13 +37,13 @@ HERE = LinePoint(np.array([1.0]), 1.0)
 
 
 def test_a_step_with_enough_decrease_is_taken_at_once() -> None:
-    trial = Armijo().search(parabola, HERE, np.array([-1.0]), -2.0, 1.0)
+    trial = armijo(parabola, HERE, np.array([-1.0]), -2.0, 1.0)
     assert trial == LinePoint(np.array([0.0]), 0.0)
 
 
 def test_a_step_too_far_is_shortened_to_the_minimum_of_the_parabola() -> None:
     """From 1 along -3 the parabola x^2 has its minimum at the length 1/3."""
-    trial = Armijo().search(parabola, HERE, np.array([-3.0]), -6.0, 1.0)
+    trial = armijo(parabola, HERE, np.array([-3.0]), -6.0, 1.0)
     assert trial.x == pytest.approx(0.0, abs=1e-15)
 
 
@@ -54,7 +54,7 @@ def test_a_length_shrinks_to_between_a_tenth_and_a_half() -> None:
         asked.append(float(1 - x[0]))
         return np.inf if len(asked) == 1 else float(x @ x) if x[0] > 0.9 else 1.0
 
-    Armijo().search(wall, HERE, np.array([-1.0]), -2.0, 1.0)
+    armijo(wall, HERE, np.array([-1.0]), -2.0, 1.0)
     ratios = np.divide(asked[1:], asked[:-1])
     assert asked[1] == pytest.approx(0.1)  # after what is not finite
     assert ((ratios >= 0.1 - 1e-12) & (ratios <= 0.5 + 1e-12)).all()
@@ -68,10 +68,10 @@ def test_a_smaller_decrease_than_required_is_not_enough() -> None:
         return 1.0 - 0.5 * asked[-1]
 
     with pytest.raises(Breakdown, match="no decrease"):
-        Armijo(decrease=0.9).search(half_the_promise, HERE, np.array([-1.0]), -1.0, 1.0)
+        armijo(half_the_promise, HERE, np.array([-1.0]), -1.0, 1.0, decrease=0.9)
     assert asked[:4] == [1, 1 / 2, 1 / 4, 1 / 8] and len(asked) == 60
-    assert Armijo(decrease=0.4).search(half_the_promise, HERE, np.array([-1.0]), -1.0, 1.0).fun == 0.5
+    assert armijo(half_the_promise, HERE, np.array([-1.0]), -1.0, 1.0, decrease=0.4).fun == 0.5
 
 
 def test_a_full_step_evaluates_once_and_takes_any_value() -> None:
-    assert FullStep().search(parabola, HERE, np.array([-3.0]), -6.0, 2.0).x == pytest.approx(-5.0)
+    assert full_step(parabola, HERE, np.array([-3.0]), -6.0, 2.0).x == pytest.approx(-5.0)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from esgroup.torch import PerExampleGradients, StructuredNGD
+from esgroup.torch.groups import TensorGroup
 
 #: rows and cols of every structure
 STRUCTURES = {
@@ -17,6 +18,11 @@ STRUCTURES = {
     "toeplitz": {"rows": "toeplitz_triangular", "cols": "toeplitz_triangular"},
     "full": {"rows": "full", "cols": "full"},
 }
+
+
+def moved_one(group: TensorGroup, a: Tensor, m: Tensor, less: float = 0.0) -> Tensor:
+    """h(M - less I)^-1 A of one element."""
+    return group.moved_together([group], [a], [m], less)[0]
 
 
 def seeded(seed: int) -> torch.Generator:

@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: the tests of networks are skipped")
 
 from esgroup.torch.frames import TensorFrame  # noqa: E402
+from tests.torch.networks import moved_one  # noqa: E402
 
 FRAMES = [TensorFrame(7, 2), TensorFrame(5, 4), TensorFrame(6, 1), TensorFrame(9, 3)]
 frames = pytest.mark.parametrize("frame", FRAMES, ids=[f"k={f.k} of {f.dim}" for f in FRAMES])
@@ -20,7 +21,7 @@ def generic(frame: TensorFrame, seed: int = 0, layers: int = 2) -> torch.Tensor:
     a = frame.identity(ONE).repeat(layers, 1)
     for _ in range(4):
         x = torch.randn(layers, 5, frame.dim, generator=rng, dtype=torch.float64)
-        a = frame.moved(a, frame.project(frame.apply(a, x), 0.2), less=0.3)
+        a = moved_one(frame, a, frame.project(frame.apply(a, x), 0.2), less=0.3)
     return a
 
 
@@ -81,7 +82,7 @@ def test_it_is_the_conjugated_group_on_arrays(frame: TensorFrame) -> None:
     m = frame.project(frame.apply(a, torch.ones(1, 2, frame.dim, dtype=torch.float64)), 0.3)
     f, d, c_t = frame.local_parts(m)
     c_t.zero_()  # the frame stays, and the step is that of the group
-    moved = frame.moved(a, m)[0]
+    moved = moved_one(frame, a, m)[0]
     local = torch.cat([f.flatten(), d.flatten()]).numpy()
     wanted = group.product(group.inverse(group.h(local)), frame.numbers(a[0]).numpy())
     found = frame.group_of(moved)
@@ -93,7 +94,8 @@ def test_it_is_the_conjugated_group_on_arrays(frame: TensorFrame) -> None:
 @frames
 def test_turning_carries_the_numbers_along(frame: TensorFrame) -> None:
     a = generic(frame)
-    moved = frame.moved(a, coupling(frame, 0.1 * torch.randn(2, frame.k, frame.dim - frame.k, dtype=torch.float64)))
+    c_t = 0.1 * torch.randn(2, frame.k, frame.dim - frame.k, dtype=torch.float64)
+    moved = moved_one(frame, a, coupling(frame, c_t))
     before, after = dense(frame, a), dense(frame, moved)
     close(torch.linalg.svdvals(after), torch.linalg.svdvals(before))
     close(frame.parts(moved)[1], frame.parts(a)[1])
@@ -113,7 +115,7 @@ def test_the_dense_block_keeps_its_directions_when_the_frame_turns(frame: Tensor
     left, _, right = torch.linalg.svd(span.mT @ directions)
     q = torch.eye(frame.dim, dtype=torch.float64) - v @ v.mT
     wanted = f @ (q @ span @ left @ right).mT
-    close(dense(frame, frame.moved(a, coupling(frame, c_t)))[:, : frame.k], wanted)
+    close(dense(frame, moved_one(frame, a, coupling(frame, c_t)))[:, : frame.k], wanted)
 
 
 def test_frames_of_several_sizes_move_together_as_they_do_alone() -> None:
@@ -125,7 +127,7 @@ def test_frames_of_several_sizes_move_together_as_they_do_alone() -> None:
     ]
     together = TensorFrame.moved_together(several, elements, local, 0.1)
     for frame, a, m, found in zip(several, elements, local, together, strict=True):
-        close(found, frame.moved(a, m, 0.1))
+        close(found, moved_one(frame, a, m, 0.1))
 
 
 def test_one_turn_is_a_step_of_the_power_method() -> None:
@@ -134,7 +136,7 @@ def test_one_turn_is_a_step_of_the_power_method() -> None:
     f, _, v = frame.parts(a)
     x = torch.randn(1, 3, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     m = frame.project(frame.apply(a, x), 1e-4)
-    moved = frame.moved(a, m)
+    moved = moved_one(frame, a, m)
     q = torch.eye(6, dtype=torch.float64) - v[0] @ v[0].mT
     u = q[:, :2]
     power = u + 1e-4 * (torch.eye(6, dtype=torch.float64) - u @ u.mT) @ x[0].mT @ x[0] @ u @ f[0].mT @ f[0]
@@ -151,7 +153,7 @@ def test_the_frame_finds_the_dominant_directions() -> None:
     for _ in range(300):
         x = torch.randn(1, 8, 12, generator=rng, dtype=torch.float64) * scales @ basis.mT
         m = frame.project(frame.apply(a, x), 0.1 / 8)
-        a = frame.moved(a, m / m.norm().clamp(min=1), less=0.05)
+        a = moved_one(frame, a, m / m.norm().clamp(min=1), less=0.05)
     v = frame.parts(a)[2][0]
     span = (torch.eye(12, dtype=torch.float64) - v @ v.mT)[:, :2]
     cosines = torch.linalg.svdvals(span.mT @ basis[:, :2])

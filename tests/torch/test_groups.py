@@ -8,7 +8,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: the tests of networks are skipped")
 
 from esgroup.groups import Circulant, Group, parse  # noqa: E402
-from esgroup.torch.groups import FixedGroup, tensor_group  # noqa: E402
+from esgroup.torch.groups import TensorGroup, tensor_group  # noqa: E402
+from tests.torch.networks import moved_one  # noqa: E402
 
 CASES = [
     ("diagonal", 5),
@@ -31,7 +32,7 @@ CASES = [
 cases = pytest.mark.parametrize(("spelling", "dim"), CASES)
 
 
-def made(spelling: str, dim: int) -> tuple[Group, FixedGroup, np.random.Generator]:
+def made(spelling: str, dim: int) -> tuple[Group, TensorGroup, np.random.Generator]:
     group = parse(spelling, dim)
     return group, tensor_group("rows", group), np.random.default_rng(dim)
 
@@ -83,7 +84,7 @@ def test_a_step_is_a_solution_with_h(spelling: str, dim: int) -> None:
     less = m - 0.35 * group.identity()
     wanted = [group.product(group.inverse(group.h(step)), one) for step, one in zip(less, a, strict=True)]
     before = torch.from_numpy(m)
-    close(ours.moved(torch.from_numpy(a), before, 0.35), np.array(wanted))
+    close(moved_one(ours, torch.from_numpy(a), before, 0.35), np.array(wanted))
     close(before, m)
     close(ours.identity(torch.empty(0, dtype=torch.float64)), group.identity())
 
@@ -97,7 +98,7 @@ def test_several_sizes_move_together_as_they_do_alone(spelling: str) -> None:
     assert len({group.kind for group in groups}) == 1
     together = groups[0].moved_together(groups, elements, steps, 0.1)
     for group, a, m, found in zip(groups, elements, steps, together, strict=True):
-        close(found, group.moved(a, m, 0.1).numpy())
+        close(found, moved_one(group, a, m, 0.1).numpy())
 
 
 def test_a_group_that_tensors_do_not_have_is_named() -> None:

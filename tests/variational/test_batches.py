@@ -11,7 +11,7 @@ from esgroup.gradients import Pathwise, Reinforce, Stein, as_function
 from esgroup.gradients.function import Hessians
 from esgroup.variational import Posterior
 from esgroup.variational.batches import DataTarget, make_data_target, make_dataset
-from esgroup.variational.log_density import make_target
+from esgroup.variational.log_density import TargetAt, make_target
 from tests.groups.laws import close
 
 DIM, ROWS = 3, 60
@@ -125,9 +125,10 @@ def test_values_and_derivatives_of_batches_have_those_of_all_data_as_their_mean(
     }
     found: dict[str, list[np.ndarray]] = {name: [] for name in exact}
     for number in range(500):
-        at = target.at(x, number, 11)
+        parts = [(TargetAt(part, x), weight) for part, weight in target.parts(number, 11)]
         for name, estimates in found.items():
-            estimates.append(at.products(every, v) if name == "products" else getattr(at, name)(every))
+            given = (every, v) if name == "products" else (every,)
+            estimates.append(sum(weight * getattr(part, name)(*given) for part, weight in parts))
     for name, estimates in found.items():
         errors = np.std(estimates, axis=0) / np.sqrt(len(estimates))
         assert (errors > 0).all()  # there is noise indeed

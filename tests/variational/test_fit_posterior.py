@@ -14,7 +14,7 @@ from esgroup.files import npz
 from esgroup.gradients import Pathwise, Reinforce, Stein, SteinDense
 from esgroup.variational import Posterior, fit_posterior
 from esgroup.variational.fit import Fit
-from esgroup.variational.fit_files import progress_line
+from esgroup.variational.fit_files import FitProgress
 from tests.variational.targets import NormalTarget
 from tests.variational.test_iteration import Bent
 
@@ -279,7 +279,7 @@ def test_the_progress_line_says_where_the_fit_is() -> None:
         rng=0,
         max_iters=20,
         progress=True,
-        callback=lambda f: texts.append(progress_line(f, 20)),
+        callback=lambda f: texts.append(FitProgress(20).text(f)),
     )
     assert texts[-1].startswith("iteration 20 of 20 · ELBO ")
     assert "rate 0.5" in texts[0] and "10 gradients" in texts[0] and "±" in texts[-1]
