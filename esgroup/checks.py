@@ -26,8 +26,7 @@ def real_array(name: str, value: Any, shape: tuple[int | None, ...], *, finite: 
     """
     plain = type(value) is np.ndarray and value.shape == shape and value.dtype == _FLOAT64
     if plain and value.flags.c_contiguous and (not finite or math.isfinite(np.vdot(value, value))):
-        ready: Array = value  # the common case, without further checks
-        return ready
+        return value  # the common case, without further checks
     array = as_float64(name, value)
     if not fits(array.shape, shape):
         wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
@@ -179,8 +178,7 @@ def positive_roots(name: str, matrices: Array) -> Array:
 
 def symmetric_part(matrices: Array) -> Array:
     """(X + X^T) / 2."""
-    half: Array = (matrices + matrices.swapaxes(-1, -2)) / 2
-    return half
+    return (matrices + matrices.swapaxes(-1, -2)) / 2
 
 
 def writeable(name: str, array: Any, shape: tuple[int, ...]) -> Array:
@@ -189,8 +187,7 @@ def writeable(name: str, array: Any, shape: tuple[int, ...]) -> Array:
     if not (good and array.flags.c_contiguous and array.flags.writeable):
         wanted = f"a writeable contiguous float64 array of shape {shape}"
         raise ValueError(f"{name} must be {wanted}, got {_described(array)}")
-    checked: Array = array
-    return checked
+    return array
 
 
 def must_not_overlap(name: str, array: Array, other_name: str, other: Array) -> None:

@@ -228,8 +228,7 @@ def load_function(name: str) -> Callable[[Array], float]:
     function = load(name)
     if not callable(function):
         raise ValueError(f"{name} must be a function of a point, got {type(function).__name__} {function!r}")
-    found: Callable[[Array], float] = function
-    return found
+    return function
 
 
 def load(name: str) -> Any:

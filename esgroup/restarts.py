@@ -124,7 +124,6 @@ def as_restarts(restarts: Any) -> Restarts | None:
     if isinstance(restarts, str) and restarts in _NAMES:
         return _NAMES[restarts]()
     if restarts is None or (callable(getattr(restarts, "next", None)) and not isinstance(restarts, type)):
-        strategy: Restarts | None = restarts
-        return strategy
+        return restarts
     kind = ValueError if isinstance(restarts, str) else TypeError
     raise kind(f"restarts must be None, 'ipop', 'bipop', IPOP(...) or BIPOP(...), got {restarts!r}")

@@ -162,8 +162,7 @@ class NewtonOutcome(Outcome):
         return math.isnan(self.result.get("fun", 0.0))
 
     def _structure(self) -> str | None:
-        structure: str | None = self.result.get("structure")
-        return structure
+        return self.result.get("structure")
 
     def _stop_reason(self) -> str:
         return "interrupted" if self.interrupted else super()._stop_reason()

@@ -58,8 +58,7 @@ class _Triangle(Chart):
         self._scale = np.where(self._rows == self._cols, 1.0, off_diagonal)
 
     def _packed(self, lower: Array) -> Array:
-        packed: Array = self._scale * lower[..., self._rows, self._cols]
-        return packed
+        return self._scale * lower[..., self._rows, self._cols]
 
     def _unpacked(self, vectors: Array) -> Array:
         lower = np.zeros((*vectors.shape[:-1], self._dim, self._dim))

@@ -127,7 +127,7 @@ def _random_start(
 def _bounds(task: Task) -> list[tuple[float, float]] | tuple[float, float] | None:
     """Bounds as pairs, because an array of two pairs could be read in two ways."""
     if not isinstance(task.bounds, np.ndarray):
-        return task.bounds  # type: ignore[no-any-return]
+        return task.bounds
     return [(float(low), float(high)) for low, high in task.bounds]
 
 
@@ -226,8 +226,7 @@ def _warm_up(spelling: str, shape: tuple[int, ...]) -> None:
 
 
 def _squares(points: Array) -> Array:
-    sums: Array = (points.reshape(len(points), -1) ** 2).sum(axis=1)
-    return sums
+    return (points.reshape(len(points), -1) ** 2).sum(axis=1)
 
 
 def _described(error: Exception) -> str:

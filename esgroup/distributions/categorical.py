@@ -147,8 +147,7 @@ class Categorical(Distribution):
 
     def log_density(self, state: CategoricalState, points: Any) -> Array:
         """Return the logarithms of the probabilities of points (n, dim)."""
-        logs: Array = np.log(state.probabilities)[self.places(points)].sum(axis=1)
-        return logs
+        return np.log(state.probabilities)[self.places(points)].sum(axis=1)
 
     def score(self, state: CategoricalState, points: Any) -> Array:
         """Return the scores e_c - q of points, one row of all categories for each."""
@@ -160,8 +159,7 @@ class Categorical(Distribution):
         """Return the Fisher matrix in local coordinates: diag(q) - q q^T for each choice."""
         q = state.probabilities
         same = self.owners[:, None] == self.owners
-        fisher: Array = np.diag(q) - np.outer(q, q) * same
-        return fisher
+        return np.diag(q) - np.outer(q, q) * same
 
     def natural_gradient(self, state: CategoricalState, points: Any, weights: Any) -> Array:
         """Return m, the natural gradient of sum_i w_i log p(x_i) in local coordinates."""

@@ -51,8 +51,7 @@ def _outer_diagonal(
     d = np.divide(1.0, inverse_diagonal, out=np.zeros(group.dim), where=outside[0] > 0)
     q = -d * inverse_rows
     corner = columns[:, group.hub]
-    diagonal: Array = d**2 * hessian_diagonal + 2 * d * (products * q).sum(axis=0) + (q * (corner @ q)).sum(axis=0)
-    return diagonal
+    return d**2 * hessian_diagonal + 2 * d * (products * q).sum(axis=0) + (q * (corner @ q)).sum(axis=0)
 
 
 def _products(hvp: Callable[[Array], Any], rows: Array) -> Array:

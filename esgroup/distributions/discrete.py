@@ -165,8 +165,7 @@ class Poisson(Univariate):
         return (w,)
 
     def _log_base(self, w: Array) -> Array:
-        logs: Array = -special.gammaln(w + 1)
-        return logs
+        return -special.gammaln(w + 1)
 
     def entropy(self, state: UnivariateState) -> float:
         """-sum P log P: from a table, or for rates above 1e6 from a series; the relative error is about 1e-14.
@@ -271,8 +270,7 @@ class PoissonPower(Univariate):
     def _fisher(self, tau: Tau) -> list[list[float]]:
         table = self._table(tau)
         centred = table.statistics - (table.statistics @ table.probabilities)[:, None]
-        fisher: list[list[float]] = ((centred * table.probabilities) @ centred.T).tolist()
-        return fisher
+        return ((centred * table.probabilities) @ centred.T).tolist()
 
     def entropy(self, state: UnivariateState) -> float:
         """-sum P log P."""
@@ -281,8 +279,7 @@ class PoissonPower(Univariate):
     def _draw(self, tau: Tau, n: int, rng: np.random.Generator) -> Array:
         table = self._table(tau)
         sums = np.cumsum(table.probabilities)
-        drawn: Array = table.counts[np.searchsorted(sums, rng.random(n) * sums[-1], side="right")]
-        return drawn
+        return table.counts[np.searchsorted(sums, rng.random(n) * sums[-1], side="right")]
 
     def _middle(self, tau: Tau) -> tuple[float, float]:
         return float(math.floor(self._rate(tau))), self._moments(tau)[1]

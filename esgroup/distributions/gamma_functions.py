@@ -150,8 +150,7 @@ def _below(a: Array, g: Array) -> Array:
         term = term * (g / (a + k))
         lead = lead + 1 / (a + k)
         total = total + term * lead
-    q: Array = total - 1.0
-    return q
+    return total - 1.0
 
 
 def _above(a: Array, g: Array) -> Array:

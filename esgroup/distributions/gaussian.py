@@ -234,8 +234,7 @@ class Gaussian(Distribution):
         """log N(x | mean, Sigma) of one point or of rows of points."""
         z = self.local(state, x)
         constant = 0.5 * self.dim * np.log(2 * np.pi) + self._half_log_det(state.root)
-        density: Array = -0.5 * np.vecdot(z, z) - constant
-        return density
+        return -0.5 * np.vecdot(z, z) - constant
 
     def entropy(self, state: State) -> float:
         """-E[log N(x | mean, Sigma)]."""
@@ -417,8 +416,7 @@ class Gaussian(Distribution):
     def _mean_shift(self, root: Array, z: Array, images: Array | None, weights: Array) -> Array:
         """A sum_i w_i z_i."""
         if images is None:
-            drift: Array = self._outward(root, (weights @ z)[None])[0]
-            return drift
+            return self._outward(root, (weights @ z)[None])[0]
         drift = weights.dot(checks.real_array("samples.images", images, z.shape, finite=False))
         return drift
 

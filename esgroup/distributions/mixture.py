@@ -256,8 +256,7 @@ class Mixture(Distribution):
 
     def log_density(self, state: MixtureState, x: Any) -> Array:
         """log q(x) of one point or of rows of points, by log-sum-exp."""
-        total: Array = np.logaddexp.reduce(self._log_parts(state, x), axis=-1)
-        return total
+        return np.logaddexp.reduce(self._log_parts(state, x), axis=-1)
 
     def responsibilities(self, state: MixtureState, x: Any) -> Array:
         """r_k(x) = pi_k N_k(x) / q(x) of one point or of rows of points, components on the last axis."""
@@ -267,8 +266,7 @@ class Mixture(Distribution):
     def _log_parts(self, state: MixtureState, x: Any) -> Array:
         """log(pi_k N_k(x)), components on the last axis."""
         pairs = zip(self.components, self.component_states(state), strict=True)
-        parts: Array = np.stack([g.log_density(s, x) for g, s in pairs], axis=-1) + state.log_weights
-        return parts
+        return np.stack([g.log_density(s, x) for g, s in pairs], axis=-1) + state.log_weights
 
     def entropy(self, state: MixtureState, n: int, rng: np.random.Generator) -> float:
         """-E[log q], estimated from n samples; exact, and without samples, for one component."""

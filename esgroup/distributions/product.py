@@ -123,8 +123,7 @@ class Product:
         points = checks.real_array("points", points, (None, self.dim))
         parts = zip(self.families, self.split(state), points.T, strict=True)
         densities = [family.log_density(part, column) for family, part, column in parts]
-        total: Array = np.sum(densities, axis=0)
-        return total
+        return np.sum(densities, axis=0)
 
     def moments(self, state: UnivariateState) -> tuple[Array, Array]:
         """Means and standard deviations, infinite where they do not exist."""

@@ -278,8 +278,7 @@ class Univariate(ABC):
     def natural_gradient_indirect(self, state: UnivariateState, gradient: Any) -> Array:
         """The natural gradient in lambda from g = dL/dm, which is that in tau, the indirect way: g / f'(lambda)."""
         gradient = checks.real_array("gradient", gradient, (self.size,))
-        step: Array = gradient / slopes(checked_state(state, self.size).unconstrained, self.signs)
-        return step
+        return gradient / slopes(checked_state(state, self.size).unconstrained, self.signs)
 
     def natural_score(self, state: UnivariateState, points: Any, weights: Any) -> Array:
         """Natural gradient in lambda of sum_i weights_i log q(w_i): F_tau^-1 sum_i weights_i (T(w_i) - m) / f'.

@@ -186,8 +186,7 @@ class Wishart(Distribution):
         n = 2 * least + p - 1
         constant = (p + 1) * self.group.log_abs_det(state.root) + gamma_functions.log_normaliser(least, p)
         logs = 2 * np.log(np.diagonal(factors, axis1=-2, axis2=-1)).sum(axis=-1)
-        density: Array = n / 2 * log_det_excess(factors) - (p + 1) / 2 * logs + constant
-        return density
+        return n / 2 * log_det_excess(factors) - (p + 1) / 2 * logs + constant
 
     def entropy(self, state: WishartState) -> float:
         """-E[log q(W)]: the density with E tr Z = p and E log|Z| = psi_p(n/2) - p log(n/2)."""
@@ -349,8 +348,7 @@ def log_det_excess(factors: Array) -> Array:
     excess = (diagonal - 1) * (diagonal + 1)  # F_ii^2 - 1
     near = np.log1p(np.maximum(excess, -0.75))
     logs = np.where(excess > -0.5, near, 2 * np.log(np.maximum(diagonal, 1e-300)))
-    total: Array = (logs - excess).sum(axis=-1) - (np.tril(factors, -1) ** 2).sum(axis=(-2, -1))
-    return total
+    return (logs - excess).sum(axis=-1) - (np.tril(factors, -1) ** 2).sum(axis=(-2, -1))
 
 
 def gram(rows: Array) -> Array:

@@ -70,8 +70,7 @@ class Domain(ABC):
 
     def inside(self, points: Array) -> Mask:
         """Return which points are in the domain."""
-        inside: Mask = (self.decode(self.encode(points)) == points).reshape(len(points), -1).all(axis=1)
-        return inside
+        return (self.decode(self.encode(points)) == points).reshape(len(points), -1).all(axis=1)
 
     def stds(self, mean: Array, stds: Array) -> Array:
         """Return standard deviations of the entries of a point, for those of y about a mean (size,).

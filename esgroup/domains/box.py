@@ -122,8 +122,7 @@ class Box(Domain):
         """Return which points y (n, size) are on the other side of a mirror than the point `mean` (size,)."""
         low, high = self.mirrors
         here = (mean >= low) & (mean <= high)  # else it is behind a mirror itself, from where its image is searched
-        beyond: Mask = np.any(((y < low) | (y > high)) & here, axis=1)
-        return beyond
+        return np.any(((y < low) | (y > high)) & here, axis=1)
 
     def feasible(self, x: Array) -> Array:
         """Return the nearest feasible points."""
@@ -131,8 +130,7 @@ class Box(Domain):
         return np.where(self.fixed, self.x0, np.clip(whole, self.lower, self.upper))
 
     def inside(self, points: Array) -> Mask:
-        inside: Mask = (self.feasible(points) == points).all(axis=1)
-        return inside
+        return (self.feasible(points) == points).all(axis=1)
 
     def check(self, name: str, points: Array) -> None:
         """Refuse points, (dim,) or (n, dim), that are out of bounds, not integer, or not at a fixed value."""

@@ -121,8 +121,7 @@ class Named(Domain):
 
     def inside(self, points: Array) -> Mask:
         """Return which rows have all fixed values."""
-        inside: Mask = ((points == self._row) | self._free | ~self.space.active(points)).all(axis=1)
-        return inside
+        return ((points == self._row) | self._free | ~self.space.active(points)).all(axis=1)
 
     @cached_property
     def is_conditional(self) -> bool:

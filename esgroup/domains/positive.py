@@ -59,8 +59,7 @@ class PositiveDefinite(Domain):
         half = np.linalg.solve(self.root, points)
         values, axes = np.linalg.eigh(checks.symmetric_part(np.linalg.solve(self.root, half.swapaxes(1, 2))))
         s = (axes * np.log(np.maximum(values, np.exp(-_MOST)))[:, None]) @ axes.swapaxes(1, 2)
-        y: Array = s[:, *self._places] / self._scales
-        return y
+        return s[:, *self._places] / self._scales
 
     def check(self, name: str, points: Array) -> None:
         checks.real_array(name, points, (None, *self.shape))
@@ -74,5 +73,4 @@ class PositiveDefinite(Domain):
         """sqrt(m_ij^2 + m_ii m_jj) times the geometric mean of the standard deviations, for the matrix m of y."""
         m = self.decode(mean[None])[0]
         diagonal = np.diagonal(m)
-        found: Array = np.sqrt(m**2 + np.outer(diagonal, diagonal)) * np.exp(np.log(stds).mean())
-        return found
+        return np.sqrt(m**2 + np.outer(diagonal, diagonal)) * np.exp(np.log(stds).mean())

@@ -79,8 +79,7 @@ def torch_function(
 
     def mean_products(x: Array, v: Array, *args: Array) -> Array:
         repeated = np.broadcast_to(v, (len(x), *v.shape))
-        mean: Array = on_rows(x, repeated, *args).mean(axis=0)
-        return mean
+        return on_rows(x, repeated, *args).mean(axis=0)
 
     on_rows = on_arrays(2, products)
     calls = RowCalls(on_arrays(1, number), gradients, on_rows, mean_products)

@@ -289,8 +289,7 @@ class _Check:
         return np.sort(self.rng.permutation(len(self.x))[:most])
 
     def _unit_vectors(self, picked: NDArray[np.int64]) -> Array:
-        rows: Array = (picked[:, None] == np.arange(len(self.x))).astype(np.float64)
-        return rows
+        return (picked[:, None] == np.arange(len(self.x))).astype(np.float64)
 
     def _noise(self, argument: str, evaluate: Evaluate) -> float | None:
         """The rounding error of a function; None, and a problem, if it hides the variation of the function."""

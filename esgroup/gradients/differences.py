@@ -66,5 +66,4 @@ def _difference_products(function: Gradients, typical: float, x: Array, rows: Ar
     steps = np.divide(RELATIVE_STEP * reach, squared, out=np.ones(len(rows)), where=squared > 0)[:, None]
     moves = steps * rows
     above, below = np.split(function.gradients(np.concatenate([x + moves, x - moves])), 2)
-    products: Array = (above - below) / (2 * steps)
-    return products
+    return (above - below) / (2 * steps)

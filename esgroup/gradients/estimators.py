@@ -97,8 +97,7 @@ class Estimator(ABC, Generic[Needed]):
 def entropy_part(family: Gaussian, entropy_weight: float) -> Array:
     """M of entropy_weight E_q log q, exactly: g_Sigma = -entropy_weight Sigma^-1 / 2 is -I / 2 of it locally."""
     weight = checks.real_number("entropy_weight", entropy_weight)
-    m: Array = -0.5 * weight * family._sign * family.group._local_identity()
-    return m
+    return -0.5 * weight * family._sign * family.group._local_identity()
 
 
 def must_be_finite(name: str, array: Any) -> Array:
@@ -260,8 +259,7 @@ class SteinDense(_AtPoints[Hessians]):
 
 
 def _mean_gradient(function: Products, points: Array) -> Array:
-    gradient: Array = must_be_finite("jac(x)", function.gradients(points)).mean(axis=0)
-    return gradient
+    return must_be_finite("jac(x)", function.gradients(points)).mean(axis=0)
 
 
 def _mean_curvature(

@@ -186,8 +186,7 @@ class Gradients(Values):
 
     def gradient(self, x: Array) -> Array:
         """Return df/dx at one point."""
-        gradient: Array = self.gradients(self._point(x)[None])[0]
-        return gradient
+        return self.gradients(self._point(x)[None])[0]
 
     def gradients(self, points: Array) -> Array:
         """Return df/dx at every row, as rows."""
@@ -243,8 +242,7 @@ class Products(Gradients):
             units: Array = np.eye(self.dim)
             return np.diagonal(self.products(x, units)).copy()
         signs = (2 * rng.integers(0, 2, size=(self.probes, self.dim)) - 1).astype(np.float64)
-        estimate: Array = (signs * self.products(x, signs)).mean(axis=0)
-        return estimate
+        return (signs * self.products(x, signs)).mean(axis=0)
 
     def mean_products(self, points: Array, rows: Array) -> Array:
         """Return rows H v for rows v, H the mean of the Hessians at the points."""
@@ -255,8 +253,7 @@ class Products(Gradients):
 
     def mean_diagonal(self, points: Array, rng: np.random.Generator) -> Array:
         """Return the diagonal of the mean of the Hessians at the points, or an unbiased estimate."""
-        mean: Array = np.mean([self.diagonal(x, rng) for x in points], axis=0)
-        return mean
+        return np.mean([self.diagonal(x, rng) for x in points], axis=0)
 
 
 class LastPoint:
@@ -294,8 +291,7 @@ class Hessians(Products):
 
     def hessian(self, x: Array) -> Array:
         """Return d^2 f / dx^2, exactly symmetric and read-only."""
-        hessian: Array = self._last.at(self._point(x), self._computed)
-        return hessian
+        return self._last.at(self._point(x), self._computed)
 
     def _computed(self, x: Array) -> Array:
         self.counts.nhess += 1
@@ -307,8 +303,7 @@ class Hessians(Products):
 
     def products(self, x: Array, rows: Array) -> Array:
         """Return rows H v for rows v."""
-        products: Array = self._rows(rows) @ self.hessian(x)
-        return products
+        return self._rows(rows) @ self.hessian(x)
 
     def diagonal(self, x: Array, rng: np.random.Generator) -> Array:
         """Return the diagonal of H."""

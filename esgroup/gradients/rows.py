@@ -71,8 +71,7 @@ class RowFunction(Products):
         if self.probes >= self.dim:
             return np.diagonal(self.mean_products(points, np.eye(self.dim))).copy()
         signs = (2 * rng.integers(0, 2, size=(len(points), self.probes, self.dim)) - 1).astype(np.float64)
-        estimate: Array = (signs * self.row_products(points, signs)).mean(axis=(0, 1))
-        return estimate
+        return (signs * self.row_products(points, signs)).mean(axis=(0, 1))
 
     def with_arguments(self, *args: Any) -> RowFunction:
         """Return the same function with other further arguments, and with counts of its own."""

@@ -87,14 +87,12 @@ def dense(diagonals: Array) -> Array:
 
 def spectrum(blocks: Array, length: int) -> Spectrum:
     """The Fourier transform of the blocks, padded with zeros to `length`."""
-    out: Spectrum = fft.rfft(blocks, length, axis=0)
-    return out
+    return fft.rfft(blocks, length, axis=0)
 
 
 def series(hat: Spectrum, length: int) -> Array:
     """The blocks that have this spectrum."""
-    out: Array = fft.irfft(hat, length, axis=0)
-    return out
+    return fft.irfft(hat, length, axis=0)
 
 
 def convolve(hat: Spectrum, points: Array, length: int) -> Array:
@@ -102,8 +100,7 @@ def convolve(hat: Spectrum, points: Array, length: int) -> Array:
     x = fft.rfft(points, length, axis=1)
     # one product per frequency; for 1 x 1 blocks plain multiplication is two to three times faster than matmul
     y = x * hat[:, :, 0] if points.shape[2] == 1 else (x.swapaxes(0, 1) @ hat.swapaxes(1, 2)).swapaxes(0, 1)
-    out: Array = fft.irfft(y, length, axis=1)
-    return out
+    return fft.irfft(y, length, axis=1)
 
 
 def correlate(left: Array, right: Array, weights: Array, length: int) -> Array:

@@ -57,8 +57,7 @@ class Composed(Group):
         return np.concatenate([getattr(part, hook)(*blocks) for part, *blocks in own])
 
     def _total(self, hook: str, a: Array) -> float:
-        total: float = sum(getattr(part, hook)(block) for part, block in zip(self.parts, self.blocks(a), strict=True))
-        return total
+        return sum(getattr(part, hook)(block) for part, block in zip(self.parts, self.blocks(a), strict=True))
 
     def _identity(self) -> Array:
         return self._each("_identity")

@@ -98,8 +98,7 @@ class Conjugate(Composed):
         if self._permutes:
             return self.group._squared_row_norms(a)[self._back]
         rows = self.group._apply_transposed(a, self.by)  # of Q A'
-        norms: Array = np.vecdot(rows, rows)
-        return norms
+        return np.vecdot(rows, rows)
 
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
         inner = self._inward(left)

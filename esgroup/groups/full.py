@@ -165,16 +165,14 @@ class Full(Group):
 
     def _squared_row_norms(self, a: Array) -> Array:
         square = self._square(a)
-        norms: Array = np.vecdot(square, square)
-        return norms
+        return np.vecdot(square, square)
 
     def _squared_norm(self, a: Array) -> float:
         return float(a @ a)
 
     def _squared_column_norms(self, a: Array) -> Array:
         square = self._square(a)
-        norms: Array = np.einsum("ij,ij->j", square, square)
-        return norms
+        return np.einsum("ij,ij->j", square, square)
 
     def _from_dense(self, matrix: Array) -> Array:
         return matrix.ravel().copy()

@@ -228,8 +228,7 @@ class Hooks(ABC):
     def _squared_row_norms(self, a: Array) -> Array:
         """The diagonal of A A^T."""
         dense = self._dense(a)
-        norms: Array = np.vecdot(dense, dense)
-        return norms
+        return np.vecdot(dense, dense)
 
     def _squared_column_norms(self, a: Array) -> Array:
         """The diagonal of A^T A."""

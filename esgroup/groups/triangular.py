@@ -128,8 +128,7 @@ class Triangular(Group):
 
     def _diagonal(self, a: Array) -> Array:
         rows = np.arange(self.dim)
-        diagonal: Array = a[rows * (rows + 3) // 2]
-        return diagonal
+        return a[rows * (rows + 3) // 2]
 
     def _log_abs_det(self, a: Array) -> float:
         with np.errstate(divide="ignore"):

@@ -167,8 +167,7 @@ class GroupPrecision(Precision):
     def solve(self, vector: Array) -> Array:
         with _singular_root_stops():
             local = self.family._pull(self.root, vector[None])
-            solution: Array = self.family._outward(self.root, local)[0]
-            return solution
+            return self.family._outward(self.root, local)[0]
 
 
 def group_precision(group: Group, form: Form, scale: float, clip: float | None, absolute: bool) -> GroupPrecision:

@@ -147,8 +147,7 @@ class AugmentedLagrangian(Ranking):
         positive = self.tolerances[self.tolerances > 0]
         if not positive.size:
             return np.ones(self.number)
-        weights: Array = positive.max() / np.where(self.tolerances > 0, self.tolerances, positive.min())
-        return weights
+        return positive.max() / np.where(self.tolerances > 0, self.tolerances, positive.min())
 
     # ---- states -------------------------------------------------------------------------------------------------
 
@@ -200,8 +199,7 @@ class AugmentedLagrangian(Ranking):
         return largest
 
     def feasible(self, outcomes: Array) -> NDArray[np.bool_]:
-        fulfilled: NDArray[np.bool_] = (self.violation(outcomes[:, 1:]) == 0.0) & ~np.isnan(outcomes[:, 0])
-        return fulfilled
+        return (self.violation(outcomes[:, 1:]) == 0.0) & ~np.isnan(outcomes[:, 0])
 
     def best(self, outcomes: Array, than: Array | None = None) -> int | None:
         """The least violation comes first, which is 0 for all feasible points, then the value."""

@@ -102,8 +102,7 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
     strategy: Any = made(start, popsize, **{name: value for name, value in given.items() if name in own})
     if first := {name: given[name] for name in begins_with if name in given}:
         strategy = strategy.beginning(**first)
-    found: Strategy = _in_box(strategy, options) if boxed else strategy
-    return found
+    return _in_box(strategy, options) if boxed else strategy
 
 
 def refuse_start(start: Any, bounds: Any = None, *, matrices: bool = False) -> None:

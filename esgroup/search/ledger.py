@@ -53,14 +53,12 @@ class Found(NamedTuple):
     @property
     def point(self) -> Array:
         """The point itself."""
-        point: Array = self.asked.drawn.points[self.row]
-        return point
+        return self.asked.drawn.points[self.row]
 
     @property
     def local(self) -> Array:
         """Its local coordinates in the distribution from which it was drawn."""
-        local: Array = self.asked.drawn.local[self.row]
-        return local
+        return self.asked.drawn.local[self.row]
 
     @property
     def tag(self) -> int:

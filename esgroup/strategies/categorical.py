@@ -264,5 +264,4 @@ class Categories(Coordinates):
 def _weights(n: int) -> Array:
     """Logarithmic weights by rank: the better half with sum 1, the worse half with sum -NEGATIVE."""
     better, worse = rates.halves(n)
-    weights: Array = better + NEGATIVE * worse
-    return weights
+    return better + NEGATIVE * worse

@@ -383,8 +383,7 @@ def orthonormal(rows: Array) -> Array:
     except np.linalg.LinAlgError:
         lower = np.zeros((1, 1))
     if lower.diagonal().min() > 1e-3:  # else rounding errors are large
-        made: Array = np.linalg.solve(lower, rows * scales[:, None])
-        return made
+        return np.linalg.solve(lower, rows * scales[:, None])
     q, r = np.linalg.qr(rows.T)
     return np.ascontiguousarray((q * np.where(r.diagonal() < 0, -1.0, 1.0)).T)
 

@@ -243,8 +243,7 @@ class Within(Strategy):
     # ---- what is known ------------------------------------------------------------------------------------------
 
     def mean(self, state: Any) -> Array:
-        mean: Array = self.within.decode(self.inner.mean(state)[None])[0]
-        return mean
+        return self.within.decode(self.inner.mean(state)[None])[0]
 
     def stds(self, state: Any) -> Array:
         return self.within.stds(self.inner.mean(state), self.inner.stds(state))

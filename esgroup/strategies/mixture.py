@@ -167,8 +167,7 @@ class MixtureSearch(Strategy):
 
     def _mixed_stds(self, means: Array, variances: Array) -> Array:
         """sqrt(sum_k pi_k (variance_k + (mean_k - mean)^2)), coordinate by coordinate."""
-        stds: Array = np.sqrt(self._weights @ (variances + (means - self._weights @ means) ** 2))
-        return stds
+        return np.sqrt(self._weights @ (variances + (means - self._weights @ means) ** 2))
 
     # ---- state --------------------------------------------------------------------------------------------------
 

@@ -70,8 +70,7 @@ def beyond(known: Array, scale: Array, n: int, rng: np.random.Generator) -> Arra
     second = neighbours(scaled, first, rng.standard_normal((n, len(scale))))
     steps = np.exp(rng.uniform(-math.log(2), math.log(2), (n, 1))) * (scaled[first] - scaled[second])
     noise = NOISE * np.sqrt((steps**2).mean(axis=1, keepdims=True)) * rng.standard_normal(steps.shape)
-    points: Array = (scaled[first] + steps + noise) * scale
-    return points
+    return (scaled[first] + steps + noise) * scale
 
 
 def neighbours(points: Array, which: NDArray[np.int64], directions: Array) -> NDArray[np.int64]:
@@ -85,8 +84,7 @@ def neighbours(points: Array, which: NDArray[np.int64], directions: Array) -> ND
     along = np.where((along > 0).any(axis=1, keepdims=True), along, -along)
     with np.errstate(divide="ignore", invalid="ignore"):
         radii = np.where(along > 0, (gaps**2).sum(axis=2) / along, np.inf)
-    nearest: NDArray[np.int64] = radii.argmin(axis=1)
-    return nearest
+    return radii.argmin(axis=1)
 
 
 def _is_near(known: Array, points: Array, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -95,5 +93,4 @@ def _is_near(known: Array, points: Array, rng: np.random.Generator) -> NDArray[n
     nearest = gaps.argmin(axis=1)
     apart = np.abs(known[nearest][:, None] - known).max(axis=2)
     apart[np.arange(len(points)), nearest] = np.inf
-    near: NDArray[np.bool_] = gaps.min(axis=1) < rng.random(len(points)) * apart.min(axis=1)
-    return near
+    return gaps.min(axis=1) < rng.random(len(points)) * apart.min(axis=1)

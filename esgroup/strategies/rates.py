@@ -28,8 +28,7 @@ class RankWeights(NamedTuple):
 
 def log_ranks(popsize: int) -> Array:
     """ln((lambda + 1) / 2) - ln rank: positive for the better half (tutorial, eq. 49)."""
-    ranks: Array = math.log((popsize + 1) / 2) - np.log(np.arange(1, popsize + 1))
-    return ranks
+    return math.log((popsize + 1) / 2) - np.log(np.arange(1, popsize + 1))
 
 
 def halves(popsize: int) -> tuple[Array, Array]:
@@ -105,8 +104,7 @@ def recombination(popsize: int, dim: int, c_1: float, c_mu: float, negative_mean
 def utilities(popsize: int) -> Array:
     """u_i = max(0, ln(lambda/2 + 1) - ln rank_i), scaled to sum 1, less 1/lambda (Wierstra et al. 2014)."""
     by_rank = np.maximum(0.0, math.log(popsize / 2 + 1) - np.log(np.arange(1, popsize + 1)))
-    scaled: Array = by_rank / by_rank.sum() - 1 / popsize
-    return scaled
+    return by_rank / by_rank.sum() - 1 / popsize
 
 
 def utility_rate(dim: int, dof: int) -> float:

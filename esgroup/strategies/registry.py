@@ -93,8 +93,7 @@ def strategy_class(distribution: Any) -> type[Strategy] | None:
     for kind in kinds:
         found = _OURS.get(f"{kind.__module__}:{kind.__qualname__}")
         if found is not None:
-            loaded: type[Strategy] = _loaded(found)
-            return loaded
+            return _loaded(found)
     if kinds[0].__module__.split(".")[0] in ("builtins", "numpy", "esgroup"):
         return None  # nobody else's: no need to look at what is installed
     _load_entry_points()

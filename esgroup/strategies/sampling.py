@@ -55,5 +55,4 @@ def shortened(z: Array, most: Array | None = None) -> Array:
     largest = np.abs(z).max(axis=1, initial=1.0, keepdims=True)  # squares of large numbers overflow
     length = largest * np.linalg.norm(z / largest, axis=1, keepdims=True)
     limit = longest(z.shape[1]) if most is None else most[:, None]
-    short: Array = z * np.divide(limit, length, out=np.ones_like(length), where=length > limit)
-    return short
+    return z * np.divide(limit, length, out=np.ones_like(length), where=length > limit)

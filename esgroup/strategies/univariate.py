@@ -231,8 +231,7 @@ class UnivariateSearch(Strategy):
         """Concentrations times width^-2."""
         factors = np.ones(self.size)
         factors[self._sharp] = width**-2
-        scaled: Array = tau * np.repeat(factors, [family.size for family in self.product.families])
-        return scaled
+        return tau * np.repeat(factors, [family.size for family in self.product.families])
 
     def _confined(self, tau: Array, n: int) -> Array:
         """Keep the probability of discrete values at 1 / (n k) or more (CMA-ES with margin, Hamano et al. 2022)."""
@@ -325,8 +324,7 @@ def _changed(tau: Array, change: Array, family: Univariate) -> Array:
     if not family.concentrates or not free.any():
         return np.where(free, tau + bounded, tau * np.exp(bounded))
     rest = change[0] - tau[0] * (change[1] / tau[1])  # change = (rest, 0) + a multiple of tau
-    moved: Array = tau * math.exp(bounded[1]) + np.array([rest, 0.0])
-    return moved
+    return tau * math.exp(bounded[1]) + np.array([rest, 0.0])
 
 
 def _rank_mu(constants: Constants, y: Array) -> tuple[Array, Array]:

@@ -49,8 +49,7 @@ class VectorCoordinates(Coordinates):
         resting, state = self._resting(), self.state
         z = self._beside(resting) @ z if resting.size else z
         image = self.strategy.group._apply(state.root, z[None])[0]
-        point: Array = state.mean + state.sigma * state.scale * image
-        return point
+        return state.mean + state.sigma * state.scale * image
 
     def of_reals(self, points: Array) -> Array:
         """Those of real variables follow A by ranks where there are integers."""
@@ -116,8 +115,7 @@ class VectorCoordinates(Coordinates):
         """N (n, n - k): an orthonormal basis of the directions in which k coordinates rest."""
         unit = np.eye(self.strategy.size)[resting]
         rows = self.strategy.group._apply_transposed(self.state.root, unit)
-        basis: Array = np.linalg.qr(rows.T, mode="complete")[0][:, len(resting) :]
-        return basis
+        return np.linalg.qr(rows.T, mode="complete")[0][:, len(resting) :]
 
 
 def root_step(group: Group, axes: Axes) -> Array:

@@ -176,8 +176,7 @@ class WishartSearch(Strategy):
         """sqrt((m_ij^2 + m_ii m_jj) / n) for the mean m."""
         mean = self.mean(state)
         diagonal = np.diagonal(mean)
-        stds: Array = np.sqrt((mean**2 + np.outer(diagonal, diagonal)) / state.dof)
-        return stds
+        return np.sqrt((mean**2 + np.outer(diagonal, diagonal)) / state.dof)
 
     # ---- generations --------------------------------------------------------------------------------------------
 

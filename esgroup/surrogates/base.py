@@ -114,8 +114,7 @@ class Surrogate(ABC):
 
     def judgement(self, state: Any) -> Array:
         """Return what `judge` has found: agreeing less other pairs, all pairs, the mean squared error (3,)."""
-        judged: Array = state.judged
-        return judged
+        return state.judged
 
     def curvature(self, state: Any) -> Axes | None:
         """Return log lengths of the axes along which the function looks rounder, for the step of A; None: unknown.

@@ -144,8 +144,7 @@ class QuadraticSurrogate(Surrogate):
         return self._chosen(state._replace(judged=judged, seen=state.seen + new))
 
     def judgement(self, state: QuadraticState) -> Array:
-        judged: Array = state.judged[int(state.used)]
-        return judged
+        return state.judged[int(state.used)]
 
     def fit(self, state: QuadraticState, z: Array, values: Array) -> QuadraticState:
         """Fit all models, each from its own past, and choose one."""
@@ -222,5 +221,4 @@ def root_logs(eigenvalues: Array, share: float, floor: float) -> Array | None:
     if not (e > 0.0).all():
         return None
     logs = -0.5 * np.log(e / e.max())  # the units of the function do not matter, to the last digit
-    found: Array = np.clip(_RATE * (logs - logs.mean()), -1.0, 1.0)
-    return found
+    return np.clip(_RATE * (logs - logs.mean()), -1.0, 1.0)

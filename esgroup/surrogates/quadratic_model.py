@@ -65,8 +65,7 @@ class Quadratic(NamedTuple):
     def values(self, z: Array) -> Array:
         """q at the rows of z."""
         image = z * self.curvature if self.diagonal else z @ self.curvature
-        found: Array = self.constant + z @ self.slope + (np.vecdot(image, z) - self.trace) / _ROOT2
-        return found
+        return self.constant + z @ self.slope + (np.vecdot(image, z) - self.trace) / _ROOT2
 
     def axes(self) -> Axes:
         """Eigenvalues of the Hessian, in ascending order unless G is diagonal, and the axes."""
@@ -201,8 +200,7 @@ class Support:
 
 def near_weights(z: Array) -> Array:
     """w = 1 / max(1, |z|^2 / (1.5 n))^2: far outside the distribution errors count relative to |z|^2, as q grows."""
-    weights: Array = 1.0 / np.maximum(1.0, np.vecdot(z, z) / (1.5 * z.shape[1])) ** 2
-    return weights
+    return 1.0 / np.maximum(1.0, np.vecdot(z, z) / (1.5 * z.shape[1])) ** 2
 
 
 def fit(

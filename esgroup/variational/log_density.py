@@ -278,13 +278,11 @@ class LogDensity:
         constant = 0.5 * self.mixture.dim * np.log(2 * np.pi)
         heights = [constant + gaussian._half_log_det(own.root) for gaussian, own in self._members]
         squares = np.stack([np.vecdot(z, z) for z in self._whitened], axis=1)
-        logs: Array = -0.5 * squares - heights + self.state.log_weights
-        return logs
+        return -0.5 * squares - heights + self.state.log_weights
 
     @cached_property
     def _values(self) -> Array:
-        total: Array = np.logaddexp.reduce(self._logs, axis=1)
-        return total
+        return np.logaddexp.reduce(self._logs, axis=1)
 
     @cached_property
     def shares(self) -> Array:
@@ -339,8 +337,7 @@ class LogDensity:
             if len(near):
                 bent = self._pulls[k] ** 2 - precision_diagonal(gaussian, own)
                 total[near] += self.shares[near, k, None] * bent
-        rows: Array = total[indices]
-        return rows
+        return total[indices]
 
     def hessians(self, indices: Indices) -> Array:
         """The Hessians, (n, dim, dim)."""

@@ -425,8 +425,7 @@ class Posterior:
     def stds(self) -> Array:
         """The standard deviations of the coordinates under q, without a dense matrix."""
         pi, gaps = self._mixture.mixing_weights(self._mixture_state), self._mixture_state.means - self.mean
-        std: Array = np.sqrt(pi @ (component_variances(self._mixture, self._mixture_state) + gaps**2))
-        return std
+        return np.sqrt(pi @ (component_variances(self._mixture, self._mixture_state) + gaps**2))
 
     def sample(self, n: int, rng: Any = None) -> Array:
         """Draw n points of q, as rows."""
@@ -469,8 +468,7 @@ class Posterior:
         x = checks.real_array("x", x, (None,))[:, None]
         stds = np.sqrt(component_variances(self._mixture, self._mixture_state)[:, coordinate])
         z = (x - self._mixture_state.means[:, coordinate]) / stds
-        density: Array = (np.exp(-0.5 * z**2) / (np.sqrt(2 * np.pi) * stds)) @ np.exp(self._mixture_state.log_weights)
-        return density
+        return (np.exp(-0.5 * z**2) / (np.sqrt(2 * np.pi) * stds)) @ np.exp(self._mixture_state.log_weights)
 
     def plot_marginals(self, path: str | PathLike[str], coordinates: Any = None, samples: Any = None) -> Path:
         """Draw the densities of some coordinates, one panel each.

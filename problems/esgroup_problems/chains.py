@@ -26,8 +26,7 @@ class PowellSingular(Banded):
     def rows(self, x: Array) -> Array:
         a, b, c, d = _blocks(x)
         terms = (a + 10 * b) ** 2 + 5 * (c - d) ** 2 + (b - 2 * c) ** 4 + 10 * (a - d) ** 4
-        values: Array = terms.sum(axis=-1)
-        return values
+        return terms.sum(axis=-1)
 
     def gradient(self, x: Array) -> Array:
         a, b, c, d = _blocks(x)
@@ -64,8 +63,7 @@ class BroydenTridiagonal(Banded):
         return r
 
     def rows(self, x: Array) -> Array:
-        values: Array = (self.residuals(x) ** 2).sum(axis=-1)
-        return values
+        return (self.residuals(x) ** 2).sum(axis=-1)
 
     def gradient(self, x: Array) -> Array:
         r = self.residuals(x)

@@ -31,8 +31,7 @@ class Quadratic(Separable):
         return 2 * self.weights * x
 
     def bends(self, x: Array) -> Array:
-        bends: Array = 2 * np.broadcast_to(self.weights, x.shape)
-        return bends
+        return 2 * np.broadcast_to(self.weights, x.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +41,13 @@ class Powers(Separable):
     exponents: Array
 
     def terms(self, x: Array) -> Array:
-        terms: Array = np.abs(x) ** self.exponents
-        return terms
+        return np.abs(x) ** self.exponents
 
     def slopes(self, x: Array) -> Array:
-        slopes: Array = self.exponents * np.sign(x) * np.abs(x) ** (self.exponents - 1)
-        return slopes
+        return self.exponents * np.sign(x) * np.abs(x) ** (self.exponents - 1)
 
     def bends(self, x: Array) -> Array:
-        bends: Array = self.exponents * (self.exponents - 1) * np.abs(x) ** (self.exponents - 2)
-        return bends
+        return self.exponents * (self.exponents - 1) * np.abs(x) ** (self.exponents - 2)
 
 
 @dataclass(frozen=True)
@@ -63,8 +59,7 @@ class SharpRidge(Function):
     """
 
     def rows(self, x: Array) -> Array:
-        values: Array = x[:, 0] ** 2 + 100 * np.sqrt((x[:, 1:] ** 2).sum(axis=-1))
-        return values
+        return x[:, 0] ** 2 + 100 * np.sqrt((x[:, 1:] ** 2).sum(axis=-1))
 
     def gradient(self, x: Array) -> Array:
         return np.concatenate([2 * x[:1], 100 * Length(x[1:]).gradient()])
@@ -83,8 +78,7 @@ def ellipsoid_weights(dim: int) -> Array:
 
 def one_and_others(first: float, others: float, dim: int) -> Array:
     """Weights (first, others, ..., others)."""
-    weights: Array = np.where(np.arange(dim) == 0, first, others)
-    return weights
+    return np.where(np.arange(dim) == 0, first, others)
 
 
 def problem_at_zero(maker: Callable[..., Problem], function: Function, dim: int, *, source: str) -> Problem:

@@ -75,8 +75,7 @@ class CorrelationDistance:
     def gradient(self, w: Array) -> Array:
         r, scales = _correlations(symmetric_part(w))
         gap = r - self.target
-        gradient: Array = gap * scales - np.diag((gap * r).sum(axis=1) * np.diag(scales))
-        return gradient
+        return gap * scales - np.diag((gap * r).sum(axis=1) * np.diag(scales))
 
     def product(self, w: Array, v: Array) -> Array:
         w, v = symmetric_part(w), symmetric_part(v)
@@ -87,8 +86,7 @@ class CorrelationDistance:
         turn = v * scales + r * shrink
         gap = r - self.target
         sums, moved = (gap * r).sum(axis=1), (turn * (r + gap)).sum(axis=1)
-        product: Array = (turn + gap * shrink) * scales - np.diag((moved - sums * c) * np.diag(scales))
-        return product
+        return (turn + gap * shrink) * scales - np.diag((moved - sums * c) * np.diag(scales))
 
 
 def log_determinants(w: Array) -> Array:
@@ -97,8 +95,7 @@ def log_determinants(w: Array) -> Array:
         roots = np.linalg.cholesky(w)
     except np.linalg.LinAlgError:  # at least one of them is not positive definite: check each
         return np.array([-np.inf]) if len(w) == 1 else np.concatenate([log_determinants(one[None]) for one in w])
-    logarithms: Array = 2 * np.log(np.diagonal(roots, axis1=-2, axis2=-1)).sum(axis=-1)
-    return logarithms
+    return 2 * np.log(np.diagonal(roots, axis1=-2, axis2=-1)).sum(axis=-1)
 
 
 @register

@@ -64,8 +64,7 @@ def _design(
 
 
 def _columns(*columns: Array) -> Array:
-    stacked: Array = np.stack(columns, axis=-1)
-    return stacked
+    return np.stack(columns, axis=-1)
 
 
 # ---- a spring -------------------------------------------------------------------------------------------------------
@@ -73,8 +72,7 @@ def _columns(*columns: Array) -> Array:
 
 def _spring_weight(x: Array) -> Array:
     wire, coil, active = np.moveaxis(x, -1, 0)
-    weight: Array = (active + 2) * coil * wire**2
-    return weight
+    return (active + 2) * coil * wire**2
 
 
 def _spring_constraints(x: Array) -> Array:
@@ -118,8 +116,7 @@ _LOAD, _OVERHANG, _YOUNG, _SHEAR = 6000.0, 14.0, 30e6, 12e6  # lb, in, psi, psi
 
 def _beam_cost(x: Array) -> Array:
     weld, length, height, width = np.moveaxis(x, -1, 0)
-    cost: Array = 1.10471 * weld**2 * length + 0.04811 * height * width * (_OVERHANG + length)
-    return cost
+    return 1.10471 * weld**2 * length + 0.04811 * height * width * (_OVERHANG + length)
 
 
 def _beam_constraints(x: Array) -> Array:
@@ -177,8 +174,7 @@ def _vessel_cost(x: Array) -> Array:
     shell, head, radius, length = np.moveaxis(x, -1, 0)
     shell, head = _PLATE * shell, _PLATE * head
     plates = 0.6224 * shell * radius * length + 1.7781 * head * radius**2
-    cost: Array = plates + 3.1661 * shell**2 * length + 19.84 * shell**2 * radius
-    return cost
+    return plates + 3.1661 * shell**2 * length + 19.84 * shell**2 * radius
 
 
 def _vessel_constraints(x: Array) -> Array:
@@ -224,8 +220,7 @@ def _reducer_weight(x: Array) -> Array:
     gears = 0.7854 * face * module**2 * (3.3333 * teeth**2 + 14.9334 * teeth - 43.0934)
     holes = -1.508 * face * (shaft1**2 + shaft2**2)
     shafts = 7.4777 * (shaft1**3 + shaft2**3) + 0.7854 * (length1 * shaft1**2 + length2 * shaft2**2)
-    weight: Array = gears + holes + shafts
-    return weight
+    return gears + holes + shafts
 
 
 def _reducer_constraints(x: Array) -> Array:
@@ -273,8 +268,7 @@ def speed_reducer(dim: int = 7) -> Problem:
 
 def _three_bars_volume(x: Array) -> Array:
     outer, middle = np.moveaxis(x, -1, 0)
-    volume: Array = 100 * (2 * np.sqrt(2) * outer + middle)
-    return volume
+    return 100 * (2 * np.sqrt(2) * outer + middle)
 
 
 def _three_bars_constraints(x: Array) -> Array:
@@ -314,8 +308,7 @@ _BENDING = np.array([61.0, 37.0, 19.0, 7.0, 1.0])  # deflection of the tip by ea
 
 
 def _cantilever_weight(x: Array) -> Array:
-    weight: Array = 0.0624 * x.sum(axis=-1)
-    return weight
+    return 0.0624 * x.sum(axis=-1)
 
 
 def _cantilever_constraints(x: Array) -> Array:
@@ -352,8 +345,7 @@ def cantilever_beam(dim: int = 5) -> Problem:
 
 def _himmelblau_value(x: Array) -> Array:
     a, _, c, _, e = np.moveaxis(x, -1, 0)
-    value: Array = 5.3578547 * c**2 + 0.8356891 * a * e + 37.293239 * a - 40792.141
-    return value
+    return 5.3578547 * c**2 + 0.8356891 * a * e + 37.293239 * a - 40792.141
 
 
 def _himmelblau_constraints(x: Array) -> Array:
@@ -413,8 +405,7 @@ _LENGTHS, _STRETCH = _stretching()
 
 
 def _ten_bars_weight(x: Array) -> Array:
-    weight: Array = _DENSITY * (x @ _LENGTHS)
-    return weight
+    return _DENSITY * (x @ _LENGTHS)
 
 
 def _ten_bars_constraints(x: Array) -> Array:
@@ -422,8 +413,7 @@ def _ten_bars_constraints(x: Array) -> Array:
     stiffness = np.einsum("...i,ij,ik->...jk", _ELASTICITY * x / _LENGTHS, _STRETCH, _STRETCH)
     moved = np.linalg.solve(stiffness, np.broadcast_to(_FORCES, (*x.shape[:-1], len(_FORCES)))[..., None])[..., 0]
     stresses = _ELASTICITY * (moved @ _STRETCH.T) / _LENGTHS
-    limits: Array = np.concatenate([np.abs(stresses) / _STRESS, np.abs(moved) / _DISPLACEMENT], axis=-1) - 1
-    return limits
+    return np.concatenate([np.abs(stresses) / _STRESS, np.abs(moved) / _DISPLACEMENT], axis=-1) - 1
 
 
 @register

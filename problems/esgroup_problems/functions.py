@@ -47,8 +47,7 @@ class Separable(Function):
 
     @final
     def rows(self, x: Array) -> Array:
-        values: Array = self.terms(x).sum(axis=-1)
-        return values
+        return self.terms(x).sum(axis=-1)
 
     @final
     def gradient(self, x: Array) -> Array:

@@ -34,20 +34,16 @@ class LogisticPosterior(Function):
 
     def rows(self, x: Array) -> Array:
         losses = np.logaddexp(0.0, -(x @ self.signed.T))
-        values: Array = losses.sum(axis=-1) + 0.5 * (x**2).sum(axis=-1)
-        return values
+        return losses.sum(axis=-1) + 0.5 * (x**2).sum(axis=-1)
 
     def gradient(self, x: Array) -> Array:
-        gradient: Array = x - self._wrong(x) @ self.signed
-        return gradient
+        return x - self._wrong(x) @ self.signed
 
     def product(self, x: Array, v: Array) -> Array:
-        product: Array = v + (self._bends(x) * (self.signed @ v)) @ self.signed
-        return product
+        return v + (self._bends(x) * (self.signed @ v)) @ self.signed
 
     def diagonal(self, x: Array) -> Array:
-        diagonal: Array = 1 + self._bends(x) @ self.signed**2
-        return diagonal
+        return 1 + self._bends(x) @ self.signed**2
 
     def solve(self, x: Array, g: Array) -> Array:
         """Inverse Hessian at w times g."""
@@ -56,8 +52,7 @@ class LogisticPosterior(Function):
 
     def _wrong(self, x: Array) -> Array:
         # probability of the wrong label, 1 / (1 + exp(m)), without overflow
-        wrong: Array = 0.5 - 0.5 * np.tanh(0.5 * (self.signed @ x))
-        return wrong
+        return 0.5 - 0.5 * np.tanh(0.5 * (self.signed @ x))
 
     def _bends(self, x: Array) -> Array:
         wrong = self._wrong(x)

@@ -58,8 +58,7 @@ def spread(dim: int, box: tuple[float, float]) -> Array:
     A point on the diagonal would be special: where a function treats all coordinates alike, its gradients stay on it.
     """
     low, high = box
-    point: Array = low + (high - low) * (np.arange(1, dim + 1) * _GOLDEN % 1)
-    return point
+    return low + (high - low) * (np.arange(1, dim + 1) * _GOLDEN % 1)
 
 
 def instance_rng(name: str, dim: int, seed: int) -> np.random.Generator:

@@ -28,8 +28,7 @@ SPD_SIGMA0 = 0.3
 
 def symmetric_part(w: Array) -> Array:
     """(W + W^T) / 2 for one matrix or for several."""
-    half: Array = (w + w.swapaxes(-1, -2)) / 2
-    return half
+    return (w + w.swapaxes(-1, -2)) / 2
 
 
 def inverse(w: Array) -> Array:
@@ -39,8 +38,7 @@ def inverse(w: Array) -> Array:
 
 def squares(gaps: Array) -> Array:
     """|E|_F^2 for each of several matrices, (n,)."""
-    sums: Array = (gaps**2).sum(axis=(-2, -1))
-    return sums
+    return (gaps**2).sum(axis=(-2, -1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +61,7 @@ class Undoing:
         return symmetric_part(symmetric_part(v) @ self.forward @ self.forward.T)
 
     def _gaps(self, w: Array) -> Array:
-        gaps: Array = symmetric_part(w) @ self.forward - self.target
-        return gaps
+        return symmetric_part(w) @ self.forward - self.target
 
 
 @dataclass(eq=False)
@@ -99,8 +96,7 @@ class TwoSided:
         return self.product(x, x - self.centre)
 
     def product(self, x: Array, v: Array) -> Array:
-        product: Array = self.left.T @ (self.left @ v @ self.right) @ self.right.T
-        return product
+        return self.left.T @ (self.left @ v @ self.right) @ self.right.T
 
     def diagonal(self, x: Array) -> Array:
         return np.outer((self.left**2).sum(axis=0), (self.right**2).sum(axis=1))
@@ -206,8 +202,7 @@ def _undoing(
 
 def _nearness_matrix(dim: int, rng: np.random.Generator) -> Array:
     g = rng.standard_normal((dim, dim))
-    q: Array = g @ g.T / dim + 0.1 * np.eye(dim)
-    return q
+    return g @ g.T / dim + 0.1 * np.eye(dim)
 
 
 def _points(rng: np.random.Generator, samples: int, dim: int) -> Array:

@@ -38,27 +38,23 @@ class StudentMixture(Function):
         gaps = x - self.centres[:, None, :]  # (C, n, dim)
         logs = self._logs((gaps @ self.precisions * gaps).sum(axis=-1).T)
         top = logs.max(axis=1)
-        values: Array = -top - np.log(np.exp(logs - top[:, None]).sum(axis=1))
-        return values
+        return -top - np.log(np.exp(logs - top[:, None]).sum(axis=1))
 
     def gradient(self, x: Array) -> Array:
         shares, pulls, _ = self._at(x)
-        gradient: Array = shares @ pulls
-        return gradient
+        return shares @ pulls
 
     def product(self, x: Array, v: Array) -> Array:
         # Hessian = sum_c share_c (H_c - s_c s_c^T) + g g^T with H_c = strength_c P_c - s_c s_c^T / power, s_c = pull_c
         shares, pulls, strengths = self._at(x)
         ahead, mean = (self.precisions @ v) * strengths[:, None], shares @ pulls
         bent = (1 + 1 / self._power) * (pulls @ v)
-        product: Array = shares @ (ahead - bent[:, None] * pulls) + (mean @ v) * mean
-        return product
+        return shares @ (ahead - bent[:, None] * pulls) + (mean @ v) * mean
 
     def diagonal(self, x: Array) -> Array:
         shares, pulls, strengths = self._at(x)
         ahead = np.einsum("cii->ci", self.precisions) * strengths[:, None]
-        diagonal: Array = shares @ (ahead - (1 + 1 / self._power) * pulls**2) + (shares @ pulls) ** 2
-        return diagonal
+        return shares @ (ahead - (1 + 1 / self._power) * pulls**2) + (shares @ pulls) ** 2
 
     def mode(self, x: Array) -> Array:
         """Local minimiser that mean-shift steps reach from x; no step increases f.
@@ -81,8 +77,7 @@ class StudentMixture(Function):
 
     def _logs(self, distances: Array) -> Array:
         # log(T_c(x) / C) from the squared distances of x to all centres, which are on the last axis
-        logs: Array = self.heights - self._power * np.log1p(distances / self.degrees)
-        return logs
+        return self.heights - self._power * np.log1p(distances / self.degrees)
 
     def _at(self, x: Array) -> tuple[Array, Array, Array]:
         # per component: its share of the density at x; its pull -grad log T_c = strength_c P_c (x - u_c); the strength

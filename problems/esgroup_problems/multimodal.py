@@ -25,27 +25,23 @@ class Ackley(Function):
     def rows(self, x: Array) -> Array:
         r = np.sqrt((x**2).mean(axis=-1))
         below_one = -2 * (np.sin(np.pi * x) ** 2).mean(axis=-1)  # c - 1
-        values: Array = -20 * np.expm1(-r / 5) - np.e * np.expm1(below_one)
-        return values
+        return -20 * np.expm1(-r / 5) - np.e * np.expm1(below_one)
 
     def gradient(self, x: Array) -> Array:
         slope, _, height = _ackley_parts(x)
-        gradient: Array = slope * _rms(x).gradient() - height * _waves(x)
-        return gradient
+        return slope * _rms(x).gradient() - height * _waves(x)
 
     def product(self, x: Array, v: Array) -> Array:
         slope, bend, height = _ackley_parts(x)
         r, waves = _rms(x), _waves(x)
         bowl = slope * r.product(v) + bend * (r.gradient() * v).sum() * r.gradient()
-        product: Array = bowl - height * (_wave_bends(x) * v + (waves * v).sum() * waves)
-        return product
+        return bowl - height * (_wave_bends(x) * v + (waves * v).sum() * waves)
 
     def diagonal(self, x: Array) -> Array:
         slope, bend, height = _ackley_parts(x)
         r = _rms(x)
         bowl = slope * r.diagonal() + bend * r.gradient() ** 2
-        diagonal: Array = bowl - height * (_wave_bends(x) + _waves(x) ** 2)
-        return diagonal
+        return bowl - height * (_wave_bends(x) + _waves(x) ** 2)
 
 
 def _rms(x: Array) -> Length:
@@ -60,14 +56,12 @@ def _ackley_parts(x: Array) -> tuple[float, float, float]:
 
 def _waves(x: Array) -> Array:
     """Gradient of c."""
-    waves: Array = -2 * np.pi / len(x) * np.sin(2 * np.pi * x)
-    return waves
+    return -2 * np.pi / len(x) * np.sin(2 * np.pi * x)
 
 
 def _wave_bends(x: Array) -> Array:
     """Diagonal of the Hessian of c."""
-    bends: Array = -4 * np.pi**2 / len(x) * np.cos(2 * np.pi * x)
-    return bends
+    return -4 * np.pi**2 / len(x) * np.cos(2 * np.pi * x)
 
 
 @dataclass(frozen=True)
@@ -78,8 +72,7 @@ class Griewank(Function):
     """
 
     def rows(self, x: Array) -> Array:
-        values: Array = (x**2).sum(axis=-1) / 4000 + (1 - np.cos(x / _roots(x)).prod(axis=-1))
-        return values
+        return (x**2).sum(axis=-1) / 4000 + (1 - np.cos(x / _roots(x)).prod(axis=-1))
 
     def gradient(self, x: Array) -> Array:
         height, tangents = _griewank_parts(x)
@@ -88,18 +81,15 @@ class Griewank(Function):
     def product(self, x: Array, v: Array) -> Array:
         height, tangents = _griewank_parts(x)
         others = tangents * ((tangents * v).sum() - tangents * v)  # sum over j != i of t_i t_j v_j
-        product: Array = v / 2000 - height * (others - v / _roots(x) ** 2)
-        return product
+        return v / 2000 - height * (others - v / _roots(x) ** 2)
 
     def diagonal(self, x: Array) -> Array:
         height, _ = _griewank_parts(x)
-        diagonal: Array = 1 / 2000 + height / _roots(x) ** 2
-        return diagonal
+        return 1 / 2000 + height / _roots(x) ** 2
 
 
 def _roots(x: Array) -> Array:
-    roots: Array = np.sqrt(np.arange(1, x.shape[-1] + 1))
-    return roots
+    return np.sqrt(np.arange(1, x.shape[-1] + 1))
 
 
 def _griewank_parts(x: Array) -> tuple[float, Array]:
@@ -130,21 +120,18 @@ class Lunacek(Function):
 
     def rows(self, x: Array) -> Array:
         waves = 20 * (np.sin(np.pi * (x - self.deep)) ** 2).sum(axis=-1)
-        values: Array = np.minimum(*self._bowls(x)) + waves
-        return values
+        return np.minimum(*self._bowls(x)) + waves
 
     def gradient(self, x: Array) -> Array:
         scale, centre = self._bowl_at(x)
-        gradient: Array = 2 * scale * (x - centre) + 20 * np.pi * np.sin(2 * np.pi * (x - self.deep))
-        return gradient
+        return 2 * scale * (x - centre) + 20 * np.pi * np.sin(2 * np.pi * (x - self.deep))
 
     def product(self, x: Array, v: Array) -> Array:
         return self.diagonal(x) * v
 
     def diagonal(self, x: Array) -> Array:
         scale, _ = self._bowl_at(x)
-        diagonal: Array = 2 * scale + 40 * np.pi**2 * np.cos(2 * np.pi * (x - self.deep))
-        return diagonal
+        return 2 * scale + 40 * np.pi**2 * np.cos(2 * np.pi * (x - self.deep))
 
     def _bowls(self, x: Array) -> tuple[Array, Array]:
         near, far = ((x - self.deep) ** 2).sum(axis=-1), ((x - self.shallow) ** 2).sum(axis=-1)

@@ -63,8 +63,7 @@ def _log_populations(weights: list[float]) -> Array:
 
     ends = (_YEARS[0], _YEARS[-1])
     solution = _integrate.solve_ivp(slopes, ends, weights[4:], "LSODA", _YEARS, rtol=1e-10, atol=1e-10)
-    logs: Array = solution.y
-    return logs
+    return solution.y
 
 
 @register

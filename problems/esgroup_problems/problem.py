@@ -141,8 +141,7 @@ def _steps(sigma0: float | Array, shape: tuple[int, ...]) -> float | Array:
 
 def _inside(x: Array, bounds: tuple[float, float] | Array) -> Array:
     low, high = np.asarray(bounds, dtype=np.float64).T
-    clipped: Array = np.clip(x, low, high)
-    return clipped
+    return np.clip(x, low, high)
 
 
 @dataclass(frozen=True)

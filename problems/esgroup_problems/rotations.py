@@ -25,8 +25,7 @@ class BlockMatrix:
 
     def forward(self, x: Array) -> Array:
         """Multiply every row of x, (n, dim), by the matrix."""
-        z: Array = _times(self.stacks, x[:, self.take])[:, self.put]
-        return z
+        return _times(self.stacks, x[:, self.take])[:, self.put]
 
     def backward(self, z: Array) -> Array:
         """Multiply every row of z, (n, dim), by the transposed matrix: the inverse for orthogonal blocks."""
@@ -51,18 +50,15 @@ class Rotated(Function):
         return self.inner.rows(self.rotation.forward(x))
 
     def gradient(self, x: Array) -> Array:
-        gradient: Array = self.rotation.backward(self.inner.gradient(self.rotation.forward(x[None])))[0]
-        return gradient
+        return self.rotation.backward(self.inner.gradient(self.rotation.forward(x[None])))[0]
 
     def product(self, x: Array, v: Array) -> Array:
         turned = self.rotation.forward(np.stack([x, v]))
-        product: Array = self.rotation.backward(self.inner.product(*turned)[None])[0]
-        return product
+        return self.rotation.backward(self.inner.product(*turned)[None])[0]
 
     def diagonal(self, x: Array) -> Array:
         bends = self.inner.bends(self.rotation.forward(x[None]))
-        diagonal: Array = self.rotation.squared().backward(bends)[0]  # sum_j R_ji^2 f_j''
-        return diagonal
+        return self.rotation.squared().backward(bends)[0]  # sum_j R_ji^2 f_j''
 
 
 def orthogonal(count: int, size: int, rng: np.random.Generator) -> Array:
@@ -72,8 +68,7 @@ def orthogonal(count: int, size: int, rng: np.random.Generator) -> Array:
     generate random matrices from the classical compact groups, Notices of the AMS 54, 2007).
     """
     q, r = np.linalg.qr(rng.standard_normal((count, size, size)))
-    uniform: Array = q * np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None, :]
-    return uniform
+    return q * np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None, :]
 
 
 def rotation(dim: int, rng: np.random.Generator) -> BlockMatrix:

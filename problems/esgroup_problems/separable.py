@@ -25,16 +25,13 @@ class Rastrigin(Separable):
     """f(x) = sum_i [x_i^2 + 10 (1 - cos 2 pi x_i)], computed with 2 sin^2 for 1 - cos, which is exact near zero."""
 
     def terms(self, x: Array) -> Array:
-        terms: Array = x**2 + 20 * np.sin(np.pi * x) ** 2
-        return terms
+        return x**2 + 20 * np.sin(np.pi * x) ** 2
 
     def slopes(self, x: Array) -> Array:
-        slopes: Array = 2 * x + 20 * np.pi * np.sin(2 * np.pi * x)
-        return slopes
+        return 2 * x + 20 * np.pi * np.sin(2 * np.pi * x)
 
     def bends(self, x: Array) -> Array:
-        bends: Array = 2 + 40 * np.pi**2 * np.cos(2 * np.pi * x)
-        return bends
+        return 2 + 40 * np.pi**2 * np.cos(2 * np.pi * x)
 
 
 @dataclass(frozen=True)
@@ -46,18 +43,15 @@ class Schwefel(Separable):
     """
 
     def terms(self, x: Array) -> Array:
-        terms: Array = SCHWEFEL_HEIGHT - x * np.sin(np.sqrt(np.abs(x)))
-        return terms
+        return SCHWEFEL_HEIGHT - x * np.sin(np.sqrt(np.abs(x)))
 
     def slopes(self, x: Array) -> Array:
         root = np.sqrt(np.abs(x))
-        slopes: Array = -np.sin(root) - root * np.cos(root) / 2
-        return slopes
+        return -np.sin(root) - root * np.cos(root) / 2
 
     def bends(self, x: Array) -> Array:
         root = np.sqrt(np.where(x == 0, 1.0, np.abs(x)))  # sign(x) = 0 there
-        bends: Array = np.sign(x) * (np.sin(root) / 4 - 3 * np.cos(root) / (4 * root))
-        return bends
+        return np.sign(x) * (np.sin(root) / 4 - 3 * np.cos(root) / (4 * root))
 
 
 @dataclass(frozen=True)
@@ -86,21 +80,18 @@ class Levy(Separable):
 
     def terms(self, x: Array) -> Array:
         a, b, _, u, angle = self._parts(x)
-        terms: Array = a * np.sin(np.pi * u) ** 2 + u**2 * (1 + b * np.sin(angle) ** 2)
-        return terms
+        return a * np.sin(np.pi * u) ** 2 + u**2 * (1 + b * np.sin(angle) ** 2)
 
     def slopes(self, x: Array) -> Array:
         a, b, c, u, angle = self._parts(x)
         wave = 2 * u * (1 + b * np.sin(angle) ** 2) + u**2 * b * c * np.sin(2 * angle)
-        slopes: Array = (a * np.pi * np.sin(2 * np.pi * u) + wave) / 4
-        return slopes
+        return (a * np.pi * np.sin(2 * np.pi * u) + wave) / 4
 
     def bends(self, x: Array) -> Array:
         a, b, c, u, angle = self._parts(x)
         wave = 2 * (1 + b * np.sin(angle) ** 2) + 4 * u * b * c * np.sin(2 * angle)
         wave += 2 * u**2 * b * c**2 * np.cos(2 * angle)
-        bends: Array = (2 * a * np.pi**2 * np.cos(2 * np.pi * u) + wave) / 16
-        return bends
+        return (2 * a * np.pi**2 * np.cos(2 * np.pi * u) + wave) / 16
 
     def _parts(self, x: Array) -> tuple[Array, Array, Array, Array, Array]:
         """a, b, c pi, u and the angle c pi u + s."""

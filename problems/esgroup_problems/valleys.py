@@ -36,8 +36,7 @@ class Rosenbrock(Banded):
 
     def rows(self, x: Array) -> Array:
         head, tail = x[..., :-1], x[..., 1:]
-        values: Array = (100 * (tail - head**2) ** 2 + (head - 1) ** 2).sum(axis=-1) / self.divisor
-        return values
+        return (100 * (tail - head**2) ** 2 + (head - 1) ** 2).sum(axis=-1) / self.divisor
 
     def gradient(self, x: Array) -> Array:
         head, off = x[:-1], x[1:] - x[:-1] ** 2
@@ -66,8 +65,7 @@ class DixonPrice(Banded):
     def rows(self, x: Array) -> Array:
         i = np.arange(2, x.shape[-1] + 1)
         chain = (i * (2 * x[..., 1:] ** 2 - x[..., :-1]) ** 2).sum(axis=-1)
-        values: Array = ((x[..., 0] - 1) ** 2 + chain) / self.divisor
-        return values
+        return ((x[..., 0] - 1) ** 2 + chain) / self.divisor
 
     def gradient(self, x: Array) -> Array:
         pull = 2 * np.arange(2, len(x) + 1) * (2 * x[1:] ** 2 - x[:-1])
@@ -88,8 +86,7 @@ class DixonPrice(Banded):
 
 def dixon_price_minimiser(dim: int) -> Array:
     """x_i = 2^(-(2^i - 2)/2^i), from x_1 = 1 and 2 x_i^2 = x_{i-1}; the last coordinate may have either sign."""
-    x: Array = np.exp2(np.exp2(1.0 - np.arange(1, dim + 1)) - 1.0)  # 2^i itself would overflow
-    return x
+    return np.exp2(np.exp2(1.0 - np.arange(1, dim + 1)) - 1.0)  # 2^i itself would overflow
 
 
 @register

@@ -53,7 +53,7 @@ def page(
     first, *others = words.answer(rows, overall, reference)
     reach = _reach(rows, overall)
     source = files("esgroup.compare.report").joinpath("page.html.j2").read_text(encoding="utf-8")
-    text: str = _template(source).render(
+    return _template(source).render(
         policy=content_policy(source),
         title=title,
         answer=first,
@@ -86,7 +86,6 @@ def page(
         reference=reference,
         words=words,
     )
-    return text
 
 
 def _template(source: str) -> Any:
