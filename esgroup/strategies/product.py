@@ -79,8 +79,6 @@ class ProductSearch(Strategy):
             domain=Arrays((self._width + self.choices.shape[0],)),
             criteria=self._criteria,
             least_batch=self.numbers.popsize,
-            hands_over=False,
-            keeps_coordinates=False,
         )
 
     # ---- states -------------------------------------------------------------------------------------------------
@@ -90,6 +88,11 @@ class ProductSearch(Strategy):
 
     def checked(self, state: ProductState) -> ProductState:
         return ProductState(self.numbers.checked(state.numbers), self.choices.checked(state.choices))
+
+    def successor(self, state: ProductState) -> tuple[ProductSearch, ProductState] | None:
+        """Return that of the numbers, beside the same choices."""
+        found = self.numbers.successor(state.numbers)
+        return None if found is None else (replace(self, numbers=found[0]), state._replace(numbers=found[1]))
 
     def relocated(self, to: Relocation) -> ProductSearch | None:
         """Begin with numbers elsewhere, and with the first probabilities of choices."""
