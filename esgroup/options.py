@@ -107,7 +107,7 @@ class SearchOptions:
         '"quadratic" learns a quadratic model of the function beside the distribution, for functions whose evaluation '
         "takes a millisecond or more. `ask` then returns what is worth evaluating next, often less than popsize "
         "points: a part of a generation, after which there are a callback and a line of the history. For real "
-        "variables, also those of a `Space`, in the structures full, diagonal, block triangular and Heisenberg. "
+        "variables, also those of a `Space`, in the structures full, diagonal, block triangular, Heisenberg and frame. "
         "Integers and choices beside them are searched by ranks; the model is of the real variables at those that are "
         "the best so far. Where there are no real variables it is left out, and the result says so. "
         '"auto" does this where evaluations are few: `max_evals` is given and at most 500 per coordinate, what is '

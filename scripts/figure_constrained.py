@@ -59,7 +59,7 @@ def search(seed: int) -> tuple[list[Stage], esgroup.Searcher]:
     circle = 2 * np.column_stack([np.cos(angles), np.sin(angles)])
     stages = []
     while not found.stop():
-        ellipse = np.array([found.strategy.at(found.state, z) for z in circle])
+        ellipse = np.array([found.strategy.coordinates(found.state).at(z) for z in circle])
         points = found.ask()
         stages.append(Stage(found.nfev, points, found.mean.copy(), ellipse))
         found.tell(f(points), constraints=g(points))

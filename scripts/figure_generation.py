@@ -57,7 +57,7 @@ def generation(seed: int = SEED) -> Generation:
 def _ellipse(search: Searcher) -> np.ndarray:
     angles = np.linspace(0, 2 * np.pi, 121)
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    return np.array([search.strategy.at(search.state, z) for z in circle])
+    return np.array([search.strategy.coordinates(search.state).at(z) for z in circle])
 
 
 # ---- the figure -----------------------------------------------------------------------------------------------------

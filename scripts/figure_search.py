@@ -61,7 +61,7 @@ def stages(seed: int = SEED, count: int = STAGES[-1] + 1) -> list[Stage]:
     circle = 2 * np.column_stack([np.cos(angles), np.sin(angles)])
     found = []
     for _ in range(count):
-        ellipse = np.array([search.strategy.at(search.state, z) for z in circle])
+        ellipse = np.array([search.strategy.coordinates(search.state).at(z) for z in circle])
         points = search.ask()
         found.append(Stage(search.nfev, points, search.mean.copy(), ellipse))
         search.tell(rosenbrock(points))

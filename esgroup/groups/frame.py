@@ -26,6 +26,14 @@ class Axes(NamedTuple):
     directions: Array  # (k, dim): U, orthonormal rows
 
 
+class Gradient(NamedTuple):
+    """A natural gradient M in the group of the directions of an element (`Frame.gradient`)."""
+
+    among: Array  # (k, k): G - 2 m I, of the axes among themselves
+    beside: Array  # (k, dim): C, of the axes with all other directions
+    others: float = 0.0  # m, of all other directions
+
+
 @register
 @dataclass(frozen=True)
 class Frame(Group):
@@ -206,39 +214,48 @@ class Frame(Group):
     def _product_h_samples(
         self, a: Array, z: Array, weights: Array, shift: float, images: Array | None, out: Array | None
     ) -> Array:
-        moved = self.step(a, z, weights, shift)
+        moved = self.moved(a, self.gradient(a, z, weights, shift))
         if out is None:
             return moved
         out[:] = moved
         return out
 
-    def step(self, a: Array, z: Array, weights: Array, shift: float) -> Array:
-        """Return the element nearest to A h(M), M the natural gradient in the group of the directions of A.
+    def gradient(self, a: Array, z: Array, weights: Array, shift: float, inner: Array | None = None) -> Gradient:
+        """Return the natural gradient in the group of the directions of A, of sum_i weights_i z_i z_i^T - shift I.
 
-        With the coordinates a_i = U z_i of the samples in the frame, M has the blocks of
-        G = sum_i weights_i a_i a_i^T - shift I and C = sum_i weights_i a_i (z_i - U^T a_i)^T that `moved` reads.
+        With the coordinates a_i = U z_i of the samples in the frame and b_i = z_i - U^T a_i beside it,
+
+            G = sum_i weights_i a_i a_i^T - shift I,   C = sum_i weights_i a_i b_i^T,
+            m = (sum_i weights_i |b_i|^2 / (dim - k) - shift) / 2.
+
+        `inner` are other weights for G, of a search whose sigma says how large all other directions are: then m is 0.
         """
         u = self.axes(a).directions
-        coordinates = z @ u.T
+        k, m, coordinates = len(u), 0.0, z @ u.T
         weighted = (weights[:, None] * coordinates).T
-        g = weighted @ coordinates
-        return self.moved(a, g - shift * np.eye(len(u)), weighted @ z - g @ u)
+        crossed = weighted @ coordinates
+        g = crossed if inner is None else (inner[:, None] * coordinates).T @ coordinates
+        if inner is None and k < self.dim:
+            square = float(weights @ np.vecdot(z, z)) - float(np.trace(crossed))
+            m = 0.5 * (square / (self.dim - k) - shift)
+        return Gradient(g - (shift + 2.0 * m) * np.eye(k), weighted @ z - crossed @ u, m)
 
-    def moved(self, a: Array, g: Array, c: Array) -> Array:
-        """Return the element nearest to A h(M) for M with blocks of G (k, k) and C (k, dim).
+    def moved(self, a: Array, step: Gradient) -> Array:
+        """Return the element nearest to A h(m) h(M - m I), which is A h(M) up to the third order of M.
 
-        M consists of G among the long axes, halved, among the short ones, halved, and from long to short ones; and of
-        C^T from long axes to all other directions, and C from these to short axes. The other directions stay as they
-        are among themselves. M is scaled down if an entry exceeds 1.
+        M - m I consists of G - 2 m I among the long axes, halved, among the short ones, halved, and from long to short
+        ones; of C^T from long axes to all other directions, and C from these to short axes. The other directions stay
+        alike. M is scaled down if an entry exceeds 1.
         """
         bulk, s, u = self.axes(a)
-        k = len(s)
-        if k == 0:
-            return a.copy()
-        check_bounded(float(np.vdot(c, c)) + float(np.vdot(g, g)))
+        k, (g, c, m) = len(s), step
+        check_bounded(float(np.vdot(c, c)) + float(np.vdot(g, g)) + m * m)
+        largest = max(1.0, abs(m), np.abs(g).max(initial=0.0), np.abs(c).max(initial=0.0))
+        g, c, m = g / largest, c / largest, m / largest
         ratios, directions = np.empty(k), np.empty((k, self.dim))
-        kernels.move(s, u, g, c, ratios, directions)
-        return self.pack(bulk.item(), ratios, directions)
+        if k:
+            kernels.move(s, u, g, c, ratios, directions)
+        return self.pack(bulk.item() * (1.0 + m + 0.5 * m * m), ratios, directions)
 
     # ---- what a frame does not have ---------------------------------------------------------------------------------
 

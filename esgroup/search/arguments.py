@@ -19,7 +19,7 @@ from esgroup.distributions.matrix_gaussian import MatrixGaussian
 from esgroup.domains.base import Domain, Place, Shaped
 from esgroup.domains.box import Box, Fixed, bounds_of_entries, make_box, moved_inside, parse_bounds
 from esgroup.domains.named import Named, free_domain
-from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, as_group, spell
+from esgroup.groups import Diagonal, Frame, Full, Group, as_group, spell
 from esgroup.options import SearchOptions
 from esgroup.rankings import AugmentedLagrangian, ByValue, Ranking
 from esgroup.search.models import assisted, has_model
@@ -275,29 +275,17 @@ def generator(rng: Any) -> np.random.Generator:
 
 def _structure(options: SearchOptions, dim: int, place: Beginning, *, within: bool) -> tuple[Group, str]:
     """Return the group, and a note if it was chosen automatically."""
-    without = _without_frame(options)
     if options.structure != "auto":
-        group = as_group(options.structure, dim, searched=True)
-        if group.follows and without is not None:
-            raise ValueError(f"{without} cannot be combined with structure={spell(group)!r}: leave one of them out")
-        if within and isinstance(group, Frame) and group.k is None:
-            raise ValueError("structure 'frame' must have a fixed number of axes with a Space, such as 'frame:k=8'")
-        return group, ""
-    if place.group is not None and not (place.group.follows and without is not None):
+        return as_group(options.structure, dim, searched=True), ""
+    if place.group is not None:
         return place.group, ""
-    if dim >= FRAME_FROM and without is None and place.correlation is None and not within:
+    modelled = options.model not in (None, "auto")
+    plain = not modelled and options.noise is None and options.algorithm != "paper"
+    if dim >= FRAME_FROM and plain and place.correlation is None and not within:
         return Frame(dim), "Structure 'frame' was chosen"
     if dim <= FULL_UP_TO:
         return Full(dim), "Structure 'full' was chosen"
     return Diagonal(dim), f"Structure 'diagonal' was chosen, because 'full' is slow beyond {FULL_UP_TO:,} coordinates"
-
-
-def _without_frame(options: SearchOptions) -> str | None:
-    """The option that a search with a frame does not have, None if there is none."""
-    for name in ("algorithm", "noise"):
-        if name in (given := options.given()):
-            return f"{name}={given[name]!r}"
-    return None if options.model in (None, "auto") else f"model={options.model!r}"
 
 
 def _check_steps(steps: Array) -> None:
@@ -312,12 +300,10 @@ def _check_memory(group: Group, options: SearchOptions) -> None:
     copies = 2 + bool(options.decoding and group.carries_inverse) + 2 * (options.noise is not None)
     needed, memory = 8 * copies * group.size, machine_memory()
     if needed > MEMORY_SHARE * memory:
-        name, dim = type(group).__name__, group.dim
-        small = Heisenberg(dim, 4, 4) if dim >= 8 else Diagonal(dim)
-        cheap = spell(Frame(dim) if _without_frame(options) is None else small)
+        name = type(group).__name__
         raise ValueError(
             f"structure {name} needs about {needed / 2**30:,.1f} GiB for {group.dim:,} coordinates, more than "
-            f"{MEMORY_SHARE:.0%} of this machine's {memory / 2**30:,.1f} GiB: use structure={cheap!r} or 'diagonal'"
+            f"{MEMORY_SHARE:.0%} of this machine's {memory / 2**30:,.1f} GiB: use structure='frame' or 'diagonal'"
         )
 
 

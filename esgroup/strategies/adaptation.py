@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.groups import Group
 from esgroup.strategies.base import Indices
 
 ONE, NEAR = 3, 4  # tags of the two samples whose values are compared; those of a step-size rule are 1 and 2
@@ -77,14 +77,23 @@ class RateAdaptation:
         rates[4] += self.c * (3 * abs(int(one[0]) - int(near[0])) / (len(order) + 1) - rates[4])
 
     def update(
-        self, group: Group, rates: Array, average_delta: Array, average_m: Array, delta: Array, m: Array
+        self,
+        squared_norm: Callable[[Array], float],
+        rates: Array,
+        average_delta: Array,
+        average_m: Array,
+        delta: Array,
+        m: Array,
     ) -> None:
-        """Update the averages E and rates = (eta of mean, eta of root, V of mean, V of root, q) in place."""
+        """Update the averages E and rates = (eta of mean, eta of root, V of mean, V of root, q) in place.
+
+        `squared_norm` is |M|^2 of local vectors of the root.
+        """
         average_delta += self.beta_mean * (delta - average_delta)
         average_m += self.beta_root * (m - average_m)
-        signal_mean, signal_root = float(average_delta @ average_delta), group._squared_local_norm(average_m)
+        signal_mean, signal_root = float(average_delta @ average_delta), squared_norm(average_m)
         rates[2] += self.beta_mean * (float(delta @ delta) - rates[2])
-        rates[3] += self.beta_root * (group._squared_local_norm(m) - rates[3])
+        rates[3] += self.beta_root * (squared_norm(m) - rates[3])
         noisy = bool(rates[4] > self.limit)
         rates[0] = self._next(float(rates[0]), signal_mean, float(rates[2]), self.beta_mean, noisy)
         rates[1] = self._next(float(rates[1]), signal_root, float(rates[3]), self.beta_root, noisy)

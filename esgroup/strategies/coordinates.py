@@ -74,7 +74,7 @@ class Coordinates:
         new_mean, new_stds = self.strategy.mean(new).ravel(), self.strategy.stds(new).ravel()
         return (new_mean - mean) / stds, new_stds / stds
 
-    def stepped(self, z: Array | None, axes: Axes | None, sigma_factor: float, first: Array) -> Any:
+    def stepped(self, z: Array | None, axes: Axes | None, sigma_factor: float, first: Array, evaluated: int) -> Any:
         """Return the state after a step that a surrogate recommends, where local coordinates are those of reals.
 
         Parameters
@@ -87,6 +87,8 @@ class Coordinates:
             Of the step size.
         first
             The first spread.
+        evaluated
+            How many values the generation had.
         """
         raise NotImplementedError
 

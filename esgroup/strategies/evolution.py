@@ -272,7 +272,7 @@ class Evolution:
         constants = self.constants(len(order))
         shift, damped, clip, _ = self._evolve(state, generation, order, tags, constants, 1.0, 1.0)
         z, y, _, weights, *_ = generation
-        own = _decoding_step(constants, damped, clip, 1.0)
+        own = decoding_step(constants, damped, clip, 1.0)
         if constants.flows:
             if self.decoding is not None:
                 if self.decoding.is_prompt(self.group):
@@ -396,7 +396,7 @@ class Evolution:
         z, y, _, weights, *_ = generation
         m = group._project(z, z, weights, shift)
         if self.decoding is not None:
-            own, root, inverse = _decoding_step(constants, damped, clip, rate_root), state.root, state.inverse
+            own, root, inverse = decoding_step(constants, damped, clip, rate_root), state.root, state.inverse
             if self.decoding.is_prompt(group):
                 self.decoding.refresh(group, root, inverse, state.fisher)
             v = self.decoding.move_scale(group, state, generation, own)
@@ -407,12 +407,14 @@ class Evolution:
         delta = (state.path_s - (1 - constants.c_s) * before) / constants.gain_s
         m += log_step * group._local_identity()
         adaptation.compare(state.rates, generation.samples, order, tags)
-        adaptation.update(group, state.rates, state.average_delta, state.average_m, delta, m)
+        adaptation.update(
+            group._squared_local_norm, state.rates, state.average_delta, state.average_m, delta, m
+        )
         state.sigma[0] *= rate_mean / state.rates[0]  # the best step size grows as the rate of the mean falls
         self._refresh_if_due(state)
 
 
-def _decoding_step(constants: Constants, damped: float, clip: float, rate: float) -> DecodingStep:
+def decoding_step(constants: Constants, damped: float, clip: float, rate: float) -> DecodingStep:
     """Weights of D from those of A, which were clipped; D has a clipping of its own."""
     ratio_mu, ratio_1, pull_mu, pull_1, least = constants.decoding
     factor = rate / clip

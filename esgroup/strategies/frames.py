@@ -29,6 +29,16 @@ where no generation has had a lower median for n^1.5 / 6 generations: what is no
 which learns fast, and hardly moves the full matrix, which learns slowly. In noise the distribution has shrunk as well,
 and the full matrix begins with one that is 20 times as wide (`_WIDENED`).
 
+With adapted learning rates all of A, D and sigma move at the rate of the root, axes fade and are exchanged at it as
+well, and probes keep their pace, because their test holds at every rate. M has the norm of `_squared_norm`. As axes
+turn, its average is projected onto what they can hold. Noise makes no axes then, and to stand still for long is how the
+search averages: it is no reason to give up a frame.
+
+In the published update A <- A h(M) is the step of the group alone (`Frame.moved`), without paths, probes, fading and
+another structure after it. Axes turn because M has parts beside them. A new one comes where all but one are in use,
+along the last step of the mean, with the length of all others: that changes nothing. A step by a model (`stepped`) is
+what D and A can hold of one of the full covariance.
+
 The first form of this search and measurements of its parts: docs/LARGE.md.
 """
 
@@ -45,12 +55,14 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import Frame
-from esgroup.groups.frame import furthest
+from esgroup.groups.frame import Gradient, furthest
 from esgroup.kernels import frame as kernels
 from esgroup.strategies import rates
+from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.base import Indices
-from esgroup.strategies.evolution import Evolution, Generation, SearchState
-from esgroup.strategies.recombination import Constants, Cumulative
+from esgroup.strategies.evolution import Evolution, Generation, SearchState, decoding_step
+from esgroup.strategies.recombination import Constants, Cumulative, Published
+from esgroup.surrogates.base import Axes
 
 PROBES = 8
 _INNER = 5.0  # times the rate of directions: that of lengths, of which there are fewer
@@ -89,10 +101,21 @@ _FRUITLESS = 1 / 6
 # N(0, 1), n = 160, after 60,000 evaluations (medians of 8): 8.9 with 1, 6.5 with 6, 5.2 with 12, 4.5 with 20 and with
 # 30, 4.5 with the full matrix from the start; sphere 3.5 with all of these.
 _WIDENED = 20.0
+_DETERMINED = 0.01  # least eigenvalue of Q o Q in `stepped`: where axes are next to coordinates, or are all, D rests
 _LARGEST = float(np.finfo(float).max)
 # What a state holds of its course: the part of 1 / c_c generations since the last exchange, all evaluations,
 # generations of a distribution that would become too narrow, the least median, and the generations since it was found.
 BEGIN = (0.0, 0.0, 0.0, _LARGEST, 0.0)
+
+
+class Evolved(NamedTuple):
+    """What `Evolution._evolve` found for the root, and the factor of its learning rates."""
+
+    shift: float
+    damped: float
+    clip: float
+    log_step: float
+    rate: float = 1.0
 
 
 class FrameConstants(NamedTuple):
@@ -110,6 +133,10 @@ class FrameConstants(NamedTuple):
     c_e: float
     limit: float  # of e_j
     c_c: float
+
+    def shift(self, evolved: Evolved) -> float:
+        """The coefficient of -I among the axes."""
+        return evolved.rate * evolved.clip * (self.c_1 * evolved.damped + self.inner * self.pull)
 
 
 @dataclass(frozen=True)
@@ -177,7 +204,10 @@ def directions_rates(dim: int, k: int, mu_eff: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class FrameEvolution(Evolution):
-    """`Evolution` for a frame; where the number of axes follows the search, `exchange` changes the size of a state."""
+    """`Evolution` for a frame; where the number of axes follows the search, `exchange` changes the size of a state.
+
+    Also `stepped` does.
+    """
 
     @property
     def frame(self) -> Frame:
@@ -189,25 +219,40 @@ class FrameEvolution(Evolution):
     def constants(self, n: int) -> Constants:
         return self._constants_for(n, self.frame.first)[0]
 
-    def _constants_for(self, n: int, k: int) -> tuple[Constants, FrameConstants]:
-        found = self._known.get((n, k))
+    @cached_property
+    def published(self) -> bool:
+        """Whether axes follow the published update, without devices."""
+        return isinstance(self.recombination, Published)
+
+    def _constants_for(self, n: int, k: int) -> tuple[Constants, FrameConstants | None]:
+        """Those of k axes; the published update needs no more than the common ones.
+
+        Its rate is f times that of the full group as well (`Follow`). With that of as many degrees of freedom as a
+        frame has, twice as much or more, axes turn too fast to be found.
+        """
+        found, dim = self._known.get((n, k)), self.dim
         if found is None:
-            common = self.recombination.constants(n, self.dim, k)
-            found = self._known[n, k] = common, _frame_constants(n, self.dim, common)
+            learnt = min(dim * (dim + 1), 3 * dim * (k + 1)) // 2 if self.published else k
+            common = self.recombination.constants(n, dim, learnt)
+            own = None if self.published else _frame_constants(n, dim, common)
+            found = self._known[n, k] = common, own
         return found
 
     @cached_property
-    def _known(self) -> dict[tuple[int, int], tuple[Constants, FrameConstants]]:
+    def _known(self) -> dict[tuple[int, int], tuple[Constants, FrameConstants | None]]:
         return {}
 
     # ---- state --------------------------------------------------------------------------------------------------
 
     def shapes(self) -> dict[str, int]:
-        return super().shapes() | {"probes": self._probes * (self.dim + 1), "course": len(BEGIN)}
+        own = {"probes": self._probes * (self.dim + 1), "course": len(BEGIN)}
+        if self.adaptation is not None:
+            own["average_m"] = self.dim * (1 + self.frame.first)
+        return super().shapes() | own
 
     @property
     def _probes(self) -> int:
-        return min(PROBES, self.dim // 2) if self.frame.first else 0
+        return min(PROBES, self.dim // 2) if self.frame.first and not self.published else 0
 
     def start(self, mean: Array, steps: Array, correlation: Array | None = None) -> SearchState:
         state = super().start(mean, steps, correlation)
@@ -216,6 +261,13 @@ class FrameEvolution(Evolution):
         state.probes[: some.size] = np.linalg.qr(some)[0].T.ravel()
         state.course[:] = BEGIN
         return state
+
+    def check_averages(self, state: SearchState) -> None:
+        """Raise ValueError for averages that are not those of as many axes as the root has."""
+        k = len(self.frame.axes(state.root).ratios)
+        wanted = 0 if self.adaptation is None else self.dim * (1 + k)
+        if len(state.average_m) != wanted:
+            raise ValueError(f"average_m must have {wanted} numbers for {k} axes, got {len(state.average_m)}")
 
     def condition(self, state: SearchState) -> float:
         """Condition number of A A^T."""
@@ -245,18 +297,80 @@ class FrameEvolution(Evolution):
     def update(
         self, state: SearchState, generation: Generation, order: NDArray[np.int64], tags: Indices | None = None
     ) -> None:
-        frame, n = self.frame, len(order)
-        k = len(frame.axes(state.root).ratios)
-        common, own = self._constants_for(n, k)
+        if self.adaptation is not None:
+            self._update_adapted(state, generation, order, tags, self.adaptation)
+            return
+        common, own = self._constants_for(len(order), len(self.frame.axes(state.root).ratios))
         former = state.path_s.copy()
-        _, damped, clip, _ = self._evolve(state, generation, order, tags, common, 1.0, 1.0)
-        pull, shift = own.c_1d * damped, clip * (own.c_1 * damped + own.inner * own.pull)
-        decoded = float(self.decoding is not None)
-        rates_of_d, of_probes = (own.c_mud, own.c_1d, decoded, pull, _SLOPE, own.least), (own.eta, own.c_e, common.c_s)
-        constants = np.array([*rates_of_d, own.inner, shift, own.fading, _LASTING, *of_probes])
+        evolved = Evolved(*self._evolve(state, generation, order, tags, common, 1.0, 1.0))
+        if own is None:
+            self._publish(state, generation, evolved, common)
+        else:
+            self._follow(state, generation, order, evolved, common, own, former)
+        self._refresh_if_due(state)
+
+    def _update_adapted(
+        self,
+        state: SearchState,
+        generation: Generation,
+        order: NDArray[np.int64],
+        tags: Indices | None,
+        adaptation: RateAdaptation,
+    ) -> None:
+        """The same with both learning rates from `RateAdaptation`, for the M of `_squared_norm`."""
+        frame, former, (rate_mean, rate) = self.frame, state.path_s.copy(), state.rates[:2].tolist()
+        u = frame.axes(state.root).directions.copy()
+        common, own = self._constants_for(len(order), len(u))
+        evolved = Evolved(*self._evolve(state, generation, order, tags, common, rate_mean, rate), rate)
+        scale = state.scale.copy()
+        if own is None:
+            step = self._publish(state, generation, evolved, common)
+        else:
+            weights = rate * generation.weights
+            inner = np.append(own.inner * weights[:-1], weights[-1])
+            step = frame.gradient(state.root, generation.z, weights, own.shift(evolved), inner)
+            self._follow(state, generation, order, evolved, common, own, former)
+        of_scales = np.log(state.scale / scale) + step.others
+        rows = step.among @ u + step.beside
+        m = np.concatenate([of_scales / rate + evolved.log_step, rows.ravel() / rate])
+        delta = (state.path_s - (1 - common.c_s) * former) / common.gain_s
+        averages = state.rates, state.average_delta, state.average_m
+        adaptation.compare(state.rates, generation.samples, order, tags)
+        adaptation.update(lambda m: _squared_norm(u, m), *averages, delta, m)
+        state.average_m[:] = _carried(state.average_m, u, frame.axes(state.root).directions)
+        state.sigma[0] *= rate_mean / state.rates[0]
+        self._refresh_if_due(state)
+
+    def _publish(self, state: SearchState, generation: Generation, evolved: Evolved, common: Constants) -> Gradient:
+        """A <- A h(M), the published update; returns M."""
+        (z, _, _, weights, *_), (shift, damped, clip, _, rate), frame = generation, evolved, self.frame
+        step = frame.gradient(state.root, z, rate * weights, rate * shift)
+        if self.decoding is not None:
+            self.decoding.move_scale(frame, state, generation, decoding_step(common, damped, clip, rate))
+        state.root[:] = frame.moved(state.root, step)
+        state.course[:2] += rate * common.kernel[3], len(weights) - 1
+        return step
+
+    def _follow(
+        self,
+        state: SearchState,
+        generation: Generation,
+        order: NDArray[np.int64],
+        evolved: Evolved,
+        common: Constants,
+        own: FrameConstants,
+        former: Array,
+    ) -> None:
+        """Move axes and D; look for other axes along the path and the probes, whose tests hold at every rate."""
+        frame, n, rate = self.frame, len(order), evolved.rate
+        pull, decoded = rate * own.c_1d * evolved.damped, float(self.decoding is not None)
+        rates_of_d = rate * own.c_mud, rate * own.c_1d, decoded, pull, _SLOPE, own.least
+        of_axes = own.inner, own.shift(evolved), rate * own.fading, _LASTING
+        constants = np.array([*rates_of_d, *of_axes, own.eta, own.c_e, common.c_s])
         q, e = self._probe_views(state)
         path = generation.y[n].copy()
-        z, weights, both = generation.z, generation.weights, own.both
+        z, both = generation.z, own.both
+        weights = generation.weights if rate == 1.0 else rate * generation.weights
         steps, fisher, trend, scale = state.path_s, state.fisher, state.trend, state.scale
         kernels.generation(
             z, weights, order, both, constants, steps, former, fisher, q, e, trend, scale, state.root, path
@@ -267,8 +381,7 @@ class FrameEvolution(Evolution):
                 e[j] *= 0.5
             path = frame._solve(state.root, generation.y[n:])[0]  # its image stays
         state.path_c[:] = path
-        state.course[:2] += own.c_c, n
-        self._refresh_if_due(state)
+        state.course[:2] += rate * own.c_c, n
 
     def _probe_views(self, state: SearchState) -> tuple[Array, Array]:
         """The probes q (8, dim) and what selection does along them, e (8,)."""
@@ -278,34 +391,86 @@ class FrameEvolution(Evolution):
     # ---- exchange -----------------------------------------------------------------------------------------------
 
     def exchange(self, state: SearchState) -> SearchState:
-        """Return the state after every 1 / c_c generations with another direction, and more or fewer of them."""
+        """Return the state after every 1 / c_c generations with another direction, and more or fewer of them.
+
+        The published update only adds directions, in which nothing changes: those of the mean's last step.
+        """
         if state.course.item(0) < 1.0:
             return state
         state.course[0], frame = 0.0, self.frame
         bulk, ratios, u = frame.axes(state.root)
         if (k := len(ratios)) == 0:
             return state
-        path = frame._apply(state.root, state.path_c[None])[0]
-        used = np.abs(np.log(ratios))
-        in_use = int((used > _IN_USE).sum())
-        most = min(self.dim // 4, _MOST, max(8, _NUMBERS // self.dim))
-        if frame.k is None and in_use > k - 2 and k < most:
+        path = frame._apply(state.root, (state.path_s if self.published else state.path_c)[None])[0]
+        used, in_use = np.abs(np.log(ratios)), self._in_use(state.root)
+        if frame.k is None and in_use > k - 2 and k < self._most:
             ratios, u = np.append(ratios, 1.0), np.concatenate([u, beside(path, u)[None]])
+        elif self.published:
+            return state
         elif frame.k is None and in_use < k - 3 and k > _LEAST:
             stays = np.arange(k) != used.argmin()
             ratios, u = ratios[stays], u[stays]
         else:
             ratios, u = ratios.copy(), u.copy()
         j = int(np.abs(np.log(ratios)).argmin())
-        if abs(math.log(ratios[j])) < _IDLE:
+        if self.published:
+            path = np.zeros(self.dim)
+        elif abs(math.log(ratios[j])) < _IDLE:
             ratios[j], u[j] = 1.0, beside(path, np.delete(u, j, axis=0))
-        root = frame.pack(float(bulk[0]), ratios, u)
+        return self._with_axes(state, frame.pack(float(bulk[0]), ratios, u), path)
+
+    @property
+    def _most(self) -> int:
+        """The largest number of axes that a search may come to by itself."""
+        return min(self.dim // 4, _MOST, max(8, _NUMBERS // self.dim))
+
+    def _in_use(self, root: Array) -> int:
+        """How many axes differ from the others."""
+        return int((np.abs(np.log(self.frame.axes(root).ratios)) > _IN_USE).sum())
+
+    def _with_axes(self, state: SearchState, root: Array, path: Array) -> SearchState:
+        """Return the state with another root, of any number of axes, and the image of the path p_c as it is."""
+        frame = self.frame
+        old, new = frame.axes(state.root).directions, frame.axes(root).directions
+        averages = _carried(state.average_m, old, new)
         if len(root) == len(state.root):
-            state.root[:] = root
+            state.root[:], state.average_m[:] = root, averages
         else:
-            state = state._replace(root=root)
+            state = state._replace(root=root, average_m=averages)
         state.path_c[:] = frame._solve(root, path[None])[0]
         return state
+
+    def stepped(self, state: SearchState, axes: Axes | None, evaluated: int) -> SearchState:
+        """Return the state after a step of the covariance that a model recommends, as far as D and A can hold it.
+
+        In local coordinates the covariance becomes exp(T), T = 2 V L V^T. Among the directions beside the frame, with
+        Q = I - U^T U, a change of log D by e is 2 Q diag(e) Q, so that the natural gradient of D is what comes nearest
+        to Q T Q,
+
+            (Q o Q) e = diag(Q T Q) / 2,    Q o Q the squares of the entries,
+
+        and the frame is the nearest to what remains, exp(-e) A exp(T) A exp(-e), if need be with one axis more.
+        """
+        state.course[1] += evaluated
+        if axes is None:
+            return state
+        frame, (logs, vectors) = self.frame, axes
+        u, e = frame.axes(state.root).directions, np.zeros(self.dim)
+        vectors = np.eye(self.dim) if vectors is None else vectors
+        if self.decoding is not None:
+            q = np.eye(self.dim) - u.T @ u
+            values, basis = np.linalg.eigh(q * q)
+            basis = basis[:, values > _DETERMINED]
+            e = basis @ ((q @ vectors) ** 2 @ logs @ basis / values[values > _DETERMINED])
+            e = np.clip(e, -1.0, 1.0)
+        state.scale[:] *= np.exp(e)
+        path = np.exp(-e) * frame._apply(state.root, state.path_c[None])[0]
+        image = np.exp(-e)[:, None] * frame._dense(state.root) @ (vectors * np.exp(logs))
+        covariance, k = image @ image.T, len(u)
+        root = Frame(self.dim, k)._from_covariance(covariance)
+        if frame.k is None and self._in_use(root) > k - 2 and k < self._most:
+            root = Frame(self.dim, k + 1)._from_covariance(covariance)
+        return self._with_axes(state, root, path)
 
     def note_held(self, state: SearchState) -> None:
         """Count a generation after which the distribution would have become too narrow."""
@@ -320,7 +485,7 @@ class FrameEvolution(Evolution):
 
     def outgrown(self, state: SearchState) -> str | None:
         """Why the full matrix is the better choice from now on, None if it is not, or is too large, or k was given."""
-        if self.frame.k is not None or self.dim > FULL_UP_TO:
+        if self.frame.k is not None or self.dim > FULL_UP_TO or self.published:
             return None
         _, values, held, _, since = state.course.tolist()
         if held >= _HELD:
@@ -329,13 +494,16 @@ class FrameEvolution(Evolution):
             return f"had found nothing better for {since:,.0f} generations"
         if values < _PATIENCE * self.dim**2:
             return None
-        in_use = int((np.abs(np.log(self.frame.axes(state.root).ratios)) > _IN_USE).sum())
+        in_use = self._in_use(state.root)
         crowded = min(max(_CROWDED, self.dim / 20), self.dim // 4)
         return f"had {in_use} axes" if in_use >= crowded else None
 
     def _is_fruitless(self, state: SearchState) -> bool:
-        """Whether medians have got no lower for so long that noise is the likely reason."""
-        return bool(state.course[4] >= _FRUITLESS * self.dim**1.5)
+        """Whether medians have got no lower for so long that noise is the likely reason.
+
+        Not where rates are adapted: there it makes no axes, and to stand still is how the search averages.
+        """
+        return self.adaptation is None and bool(state.course[4] >= _FRUITLESS * self.dim**1.5)
 
     def as_full(self, state: SearchState, full: Evolution) -> SearchState:
         """Return the state of the full group with the same distribution, widened if it shrank in noise, and paths."""
@@ -344,9 +512,46 @@ class FrameEvolution(Evolution):
         for name in ("scale", "sigma", "path_s", "path_c", "fade", "memory", "trend", "rest"):
             getattr(other, name)[:] = getattr(state, name)
         other.root[:] = dense.ravel()
+        if self.adaptation is not None:
+            u = self.frame.axes(state.root).directions
+            other.rates[:], other.average_delta[:] = state.rates, state.average_delta
+            other.average_m[:] = _dense_step(u, state.average_m).ravel()
         other.sigma[0] *= _WIDENED if self._is_fruitless(state) else 1.0
         full.refresh(other)
         return other
+
+
+def _squared_norm(u: Array, m: Array) -> float:
+    """tr(M^2) of M = diag(e) + P / 2, packed as e and the rows R = U P of P = U^T R + R^T U - U^T R U^T U.
+
+    e are the steps of log D, taken for those of a D to the right of A, which it is next to the axes, and that of sigma.
+    Without axes this is the norm of the diagonal group, with as many as coordinates that of the full one.
+    """
+    dim = u.shape[1]
+    e, rows = m[:dim], m[dim:].reshape(u.shape)
+    g = rows @ u.T
+    square = 2.0 * float(np.vdot(rows, rows)) - float(np.vdot(g, g))  # |P|^2
+    diagonal = (u * (2.0 * rows - g @ u)).sum(axis=0)
+    return float(e @ (e + diagonal)) + 0.25 * square
+
+
+def _carried(m: Array, old: Array, new: Array) -> Array:
+    """The same for other axes, as far as they can hold it: R' = U' P, the orthogonal projection."""
+    if not len(m):
+        return m
+    dim = old.shape[1]
+    rows, inside = m[dim:].reshape(old.shape), new @ old.T
+    moved = inside @ rows + (new @ rows.T - inside @ (rows @ old.T)) @ old
+    return np.concatenate([m[:dim], moved.ravel()])
+
+
+def _dense_step(u: Array, m: Array) -> Array:
+    """M of `_squared_norm` as a matrix."""
+    dim = u.shape[1]
+    rows = m[dim:].reshape(u.shape)
+    half = u.T @ (rows - 0.5 * (rows @ u.T) @ u)
+    dense: Array = np.diag(m[:dim]) + 0.5 * (half + half.T)
+    return dense
 
 
 def _frame_constants(n: int, dim: int, common: Constants) -> FrameConstants:

@@ -33,7 +33,7 @@ from esgroup.checks import Array
 from esgroup.domains.base import Arrays
 from esgroup.domains.named import Named
 from esgroup.files import states
-from esgroup.groups import Diagonal, Full, Group, Kronecker
+from esgroup.groups import Diagonal, Frame, Full, Group, Kronecker
 from esgroup.options import SearchOptions
 from esgroup.strategies.base import (
     Drawn,
@@ -66,11 +66,11 @@ def refuse_without_model(options: SearchOptions, group: Group | None) -> None:
 
 
 def modelled(group: Group) -> Group:
-    """The structure of a model for a search in a group: the same, but the full one for a Kronecker product.
+    """The structure of a model for a search in a group: the same, but the full one for a Kronecker product or a frame.
 
-    The root of a product learns its factors from the full model, by the projection of the step.
+    The root keeps of the full model's step what it can hold: the projection, or the nearest frame.
     """
-    return Full(group.dim) if isinstance(group, Kronecker) else group
+    return Full(group.dim) if isinstance(group, Kronecker | Frame) else group
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +82,8 @@ class ModelSearch(Strategy):
     plain : Strategy
         The search without a surrogate.
     surrogate : Surrogate, optional
-        By default quadratic models: of a `VectorSearch` in its structure, which is full, diagonal, block triangular or
-        Heisenberg, of others in the full one.
+        By default quadratic models: of a `VectorSearch` in its structure, if that is full, diagonal, block triangular
+        or Heisenberg, of others, frames among them, in the full one.
     """
 
     plain: Strategy
@@ -96,7 +96,7 @@ class ModelSearch(Strategy):
             raise ValueError(f"plain must search real variables for a surrogate, got {self.plain.about}")
         group: Group | None = None if numbers is None else modelled(numbers.group)
         if numbers is not None:
-            refuse_without_model(numbers.options, group if self.surrogate is None or numbers.group.follows else None)
+            refuse_without_model(numbers.options, group if self.surrogate is None else None)
         if self.surrogate is None:
             if group is None or dim < self.plain.size:
                 group = Diagonal(dim) if isinstance(group, Diagonal) else Full(dim)
@@ -198,6 +198,11 @@ class ModelSearch(Strategy):
         numbers, values = np.array(Numbers(*state.numbers.tolist())._replace(record=0.0)), np.empty(0)
         states.all_finite(state._replace(numbers=numbers, outcomes=values, other_values=values))
         return state
+
+    def successor(self, state: ModelState) -> tuple[ModelSearch, ModelState] | None:
+        """Return that of the plain search, in whose local coordinates the surrogate is as it was."""
+        found = self.plain.successor(state.plain) if self.plain.traits.keeps_coordinates else None
+        return None if found is None else (ModelSearch(found[0], self.surrogate), state._replace(plain=found[1]))
 
     def relocated(self, to: Relocation) -> ModelSearch | None:
         if to.place is not None or to.rng is None:

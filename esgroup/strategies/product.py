@@ -90,6 +90,11 @@ class ProductSearch(Strategy):
     def checked(self, state: ProductState) -> ProductState:
         return ProductState(self.numbers.checked(state.numbers), self.choices.checked(state.choices))
 
+    def successor(self, state: ProductState) -> tuple[ProductSearch, ProductState] | None:
+        """Return that of the numbers, beside the same choices."""
+        found = self.numbers.successor(state.numbers)
+        return None if found is None else (replace(self, numbers=found[0]), state._replace(numbers=found[1]))
+
     def relocated(self, to: Relocation) -> ProductSearch | None:
         """Begin with numbers elsewhere, and with the first probabilities of choices."""
         if to.place is not None or to.rng is None:

@@ -277,7 +277,8 @@ class SurrogateStep:
         self._fit_if_due(ended=True)
         best, axes = self._best_near()[0], self.surrogate.curvature(self.model)
         factor = self._sigma_factor() ** min(1.0, 3.0 * evaluated / self.n)
-        self._end(self.inner.coordinates(self.plain).stepped(best, axes, factor, self.before.first))
+        number = evaluated + self.number_others
+        self._end(self.inner.coordinates(self.plain).stepped(best, axes, factor, self.before.first, number))
 
     def _sigma_factor(self) -> float:
         """The factor of sigma after a trial, which also changes the radius."""

@@ -180,9 +180,11 @@ class VectorSearch(Strategy):
         return state
 
     def checked(self, state: SearchState) -> SearchState:
-        states.same_shapes(state, self.start(), besides=("root",) if self.group.follows else ())
+        states.same_shapes(state, self.start(), besides=("root", "average_m") if self.group.follows else ())
         states.all_finite(state)
         self.group._element("root", state.root)
+        if isinstance(self.evolution, FrameEvolution):
+            self.evolution.check_averages(state)
         return state
 
     def successor(self, state: SearchState) -> tuple[VectorSearch, SearchState] | None:
@@ -257,7 +259,7 @@ class VectorSearch(Strategy):
         if widens:
             evolution.leave_plateau(state, len(told.order))
         if evolution.widening is not None and told.first is not None:
-            self._widen_at_rest(state, told, told.first, evolution.widening)
+            state = self._widened_at_rest(state, told, told.first, evolution.widening)
         self.keep_limits(state, told.first)
         if before is not None and told.active is not None:
             self._move_by_shares(state, *before, told.active.mean(axis=0))
@@ -285,19 +287,18 @@ class VectorSearch(Strategy):
         if first is not None and j is not None and state.sigma.item() * state.scale.item(j) < _NARROW * first.item(j):
             self._keep_width(state, first)
 
-    def _widen_at_rest(self, state: SearchState, told: Told, first: Array, widening: Widening) -> None:
-        """Give a search whose integers are at rest its first standard deviations, about the best point so far.
+    def _widened_at_rest(self, state: SearchState, told: Told, first: Array, widening: Widening) -> SearchState:
+        """Return the state, with its first standard deviations about the best point so far if integers are at rest.
 
         A coordinate whose first one is infinite, as it is not to be compared, keeps its own.
         """
         stds = self.stds(state)
         share = widening.due(state.rest, told.best, float(stds[~self.shrinking].max()))
-        if share > 0.0:
-            mean = state.mean if told.record is None else told.record
-            wide = self.evolution.start(mean, np.where(np.isfinite(first), share * first, stds))
-            wide = wide._replace(rest=state.rest)
-            for array, new in zip(state, wide, strict=True):
-                array[:] = new
+        if share <= 0.0:
+            return state
+        mean = state.mean if told.record is None else told.record
+        wide = self.evolution.start(mean, np.where(np.isfinite(first), share * first, stds))
+        return wide._replace(rest=state.rest)
 
     def _keep_width(self, state: SearchState, first: Array) -> None:
         """Widen a distribution that is narrower than NARROWEST times the first one in all coordinates.

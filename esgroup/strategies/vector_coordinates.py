@@ -12,6 +12,7 @@ from esgroup.groups import Diagonal, Full, Group
 from esgroup.strategies.base import Indices
 from esgroup.strategies.coordinates import Coordinates
 from esgroup.strategies.evolution import SearchState
+from esgroup.strategies.frames import FrameEvolution
 from esgroup.surrogates.base import Axes
 
 if TYPE_CHECKING:
@@ -91,16 +92,21 @@ class VectorCoordinates(Coordinates):
         image = np.ascontiguousarray((ratio[:, None] * group._dense(new.root)).T)  # rows are the columns of D A_new
         return shift, np.ascontiguousarray(group._solve(old.root, image).T)
 
-    def stepped(self, z: Array | None, axes: Axes | None, sigma_factor: float, first: Array) -> SearchState:
+    def stepped(
+        self, z: Array | None, axes: Axes | None, sigma_factor: float, first: Array, evaluated: int
+    ) -> SearchState:
         strategy, state = self.strategy, SearchState(*(array.copy() for array in self.state))
         if z is not None:
             image = strategy.group._apply(state.root, z[None])[0]
             state.mean[:] += state.sigma * state.scale * image
-        if axes is not None:
-            strategy.evolution._move_by(state, root_step(strategy.group, axes))
+        evolution = strategy.evolution
+        if isinstance(evolution, FrameEvolution):
+            state = evolution.stepped(state, axes, evaluated)
+        elif axes is not None:
+            evolution._move_by(state, root_step(strategy.group, axes))
         state.path_s[:] *= 0.5
         state.sigma[0] *= sigma_factor
-        strategy.evolution._refresh_if_due(state)
+        evolution._refresh_if_due(state)
         strategy.keep_limits(state, first)
         return state
 

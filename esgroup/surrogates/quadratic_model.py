@@ -157,7 +157,7 @@ class Support:
     def of(cls, group: Group) -> Support:
         """Return the symmetric support of the local space of a group; ValueError if that is none, or too large."""
         if not isinstance(group, Full | Diagonal | BlockTriangular | Heisenberg):
-            wanted = "'full', 'diagonal', 'block_triangular' or 'heisenberg'"
+            wanted = "'full', 'diagonal', 'block_triangular', 'heisenberg' or 'frame'"
             raise ValueError(f"structure must be {wanted} for model='quadratic', got {group}")
         if 1 + group.dim + group.dof > _MOST_FEATURES:
             wanted = f"at most {_MOST_FEATURES:,} numbers in its model for model='quadratic'"

@@ -75,7 +75,8 @@ def twice(x: Array) -> Array:
 # options of a pair have an x0, that of the later one is used. A text is the name of something that `Pair` makes.
 GIVEN: dict[str, dict[str, Any]] = {
     "sigma0": {"sigma0": 0.5},
-    "structure": {"structure": "diagonal"},
+    'structure="diagonal"': {"structure": "diagonal"},
+    'structure="frame"': {"structure": "frame"},
     "popsize": {"popsize": 8},
     "bounds": {"bounds": (-3.0, 3.0)},
     "fixed": {"fixed": [0]},
@@ -200,7 +201,8 @@ class Pair:
             "callback": lambda r, x: self.called > 0,
             "history": lambda r, x: len(self.history.read_text().splitlines()) > 1,
             "checkpoint, resume": lambda r, x: Searcher.load(self.checkpoint).nfev <= r.nfev and r.nfev > 0,
-            "structure": lambda r, x: "newton" in str(self.names) or "iagonal" in str(r.structure).lower(),
+            'structure="diagonal"': lambda r, x: "newton" in str(self.names) or "iagonal" in str(r.structure).lower(),
+            'structure="frame"': lambda r, x: "frame" in (str(r.structure) + r.message).lower(),
             'method="newton"': lambda r, x: r.success or r.nfev <= self.budget,
         }
 

@@ -11,10 +11,21 @@ from hypothesis import strategies as st
 from esgroup import Gaussian, MatrixGaussian, Wishart
 from esgroup.checks import Array
 from esgroup.files.objects import build, describe
-from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Frame, Heisenberg, Kronecker, SingularElementError, parse
+from esgroup.groups import (
+    BlockDiagonal,
+    Conjugate,
+    Diagonal,
+    Frame,
+    Full,
+    Heisenberg,
+    Kronecker,
+    SingularElementError,
+    parse,
+)
 from esgroup.groups.frame import furthest
 from tests.groups.elements import axes_of, covariance, frozen
 from tests.groups.laws import close
+from tests.groups.strangers import Scalar
 
 Rng = np.random.Generator
 sizes = st.integers(1, 9).flatmap(lambda dim: st.tuples(st.just(dim), st.integers(0, dim)))
@@ -147,9 +158,12 @@ def test_a_covariance_is_met_as_nearly_as_k_directions_can(seed: int) -> None:
 
 
 def dense_step(
-    dim: int, parts: tuple[float, Array, Array], g: Array, *, scaled: bool = True
+    dim: int, parts: tuple[float, Array, Array], g: Array, *, scaled: bool = True, still: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Q, M and A h(M) from a symmetric matrix G in local coordinates, in the order long axes, others, short axes."""
+    """Q, M and A h(m) h(M - m I) from a symmetric matrix G in local coordinates: long axes, others, short axes.
+
+    `still`: others stay as they are, as where sigma says how large they are.
+    """
     _, ratios, u = parts
     longs, shorts = u[ratios >= 1.0], u[ratios < 1.0]
     others = np.linalg.svd(u)[2][len(u) :] if len(u) else np.eye(dim)
@@ -160,10 +174,18 @@ def dense_step(
     m[:first, :first] = m[last:, last:] = 0.5
     m[first:last, first:last] = 0.0
     m *= inside
+    middle = 0.0
+    if last > first and not still:
+        middle = 0.5 * np.trace(inside[first:last, first:last]) / (last - first)
+        m[first:last, first:last] = middle * np.eye(last - first)
     if scaled:
         outside = g @ u.T - u.T @ (u @ g @ u.T)
-        m /= max(1.0, np.abs(outside).max(initial=0.0), np.abs(u @ g @ u.T).max(initial=0.0))
-    return q, m, definition(*parts) @ q @ (np.eye(dim) + m + m @ m / 2) @ q.T
+        among = np.abs(u @ g @ u.T - 2 * middle * np.eye(len(u))).max(initial=0.0)
+        largest = max(1.0, np.abs(outside).max(initial=0.0), among, abs(middle))
+        m, middle = m / largest, middle / largest
+    rest = m - middle * np.eye(dim)
+    step = (1 + middle + middle**2 / 2) * (np.eye(dim) + rest + rest @ rest / 2)
+    return q, m, definition(*parts) @ q @ step @ q.T
 
 
 @given(size=sizes, seed=seeds, strength=st.sampled_from([0.05, 0.3, 3.0]))
@@ -174,9 +196,15 @@ def test_a_step_is_the_nearest_element_to_that_of_the_group(size: tuple[int, int
     frame, a = Frame(dim, k), frozen(Frame.pack(*parts))
     z, weights, shift = rng.standard_normal((5, dim)), strength * rng.standard_normal(5), 0.3 * strength
     g = (z.T * weights) @ z - shift * np.eye(dim)
-    moved = dense_step(dim, parts, g)[2]
-    found = frame.dense(frame.step(a, frozen(z), frozen(weights), shift))
-    close(found @ found.T, nearest(moved, k, parts[0]), 1e-5)
+    _, m, moved = dense_step(dim, parts, g)
+    bulk = parts[0]
+    if k < dim:
+        middle = m[(parts[1] >= 1.0).sum(), (parts[1] >= 1.0).sum()]
+        bulk = bulk * (1.0 + middle + middle**2 / 2)
+    found = frame.dense(frame.product_h_samples(a, frozen(z), frozen(weights), shift))
+    close(found @ found.T, nearest(moved, k, bulk), 1e-5)
+    if k < dim:
+        close(frame.product_h_samples(a, z, weights, shift)[0], bulk)
     out = a.copy()
     assert frame.product_h_samples(a, z, weights, shift, out=out) is out
     close(frame.dense(out), found)
@@ -184,16 +212,34 @@ def test_a_step_is_the_nearest_element_to_that_of_the_group(size: tuple[int, int
 
 @given(seed=seeds)
 def test_the_step_of_directions_held_in_place_is_that_of_the_heisenberg_group(seed: int) -> None:
-    """M is the group's natural gradient but for the other directions, and A h(M) is an element of the group."""
+    """M is the group's natural gradient, with all other directions alike, and the step is an element of the group."""
     rng = np.random.default_rng(seed)
     parts = 1.0, np.array([2.0, 3.0, 0.4]), np.linalg.qr(rng.standard_normal((7, 3)))[0].T
     z, weights = rng.standard_normal((4, 7)), 0.1 * rng.standard_normal(4)
     q, m, moved = dense_step(7, parts, (z.T * weights) @ z - 0.2 * np.eye(7), scaled=False)
     group = Conjugate(Heisenberg(7, 2, 1), q)
     gradient = q.T @ group.dense_local(group.project(z, weights, 0.2)) @ q
-    gradient[2:6, 2:6] = 0.0
+    gradient[2:6, 2:6] = np.trace(gradient[2:6, 2:6]) / 4 * np.eye(4)
     close(m, gradient)
     group.from_dense(moved)
+
+
+def test_without_axes_a_step_is_that_of_multiples_of_the_identity() -> None:
+    rng = np.random.default_rng(8)
+    frame, z, weights = Frame(5, 0), rng.standard_normal((4, 5)), 0.1 * rng.standard_normal(4)
+    a = np.array([1.7])
+    close(frame.product_h_samples(a, z, weights, 0.2), Scalar(5).product_h_samples(a, z, weights, 0.2))
+
+
+def test_with_as_many_long_axes_as_coordinates_a_step_is_that_of_the_full_group() -> None:
+    rng = np.random.default_rng(9)
+    bulk, _, u = axes_of(5, 5, rng)
+    frame, full = Frame(5), Full(5)
+    a = frame.pack(bulk, 1.0 + rng.random(5), u)
+    z, weights = rng.standard_normal((4, 5)), 0.1 * rng.standard_normal(4)
+    found = frame.dense(frame.product_h_samples(a, z, weights, 0.2))
+    wanted = full.dense(full.product_h_samples(frame.dense(a).ravel(), z, weights, 0.2))
+    close(found @ found.T, wanted @ wanted.T)
 
 
 def test_long_and_short_axes_keep_the_volume_that_the_step_gives_them() -> None:
@@ -206,8 +252,8 @@ def test_long_and_short_axes_keep_the_volume_that_the_step_gives_them() -> None:
         for _ in range(400):
             z = rng.standard_normal((2, 30))
             weights = np.array([0.05, -0.05])  # nothing to learn
-            moved = frame.step(a, z, weights, 0.0)
-            logs.append(np.log(frame.axes(moved).ratios[0] / ratio))
+            moved = frame.product_h_samples(a, z, weights, 0.0)
+            logs.append(np.log(frame.axes(moved).ratios[0] / ratio))  # relative to the others
         assert abs(np.mean(logs)) < 5 * np.std(logs) / np.sqrt(len(logs)) + 2e-3
 
 
@@ -218,7 +264,7 @@ def test_with_as_many_directions_as_coordinates_nothing_is_lost() -> None:
     for _ in range(5):
         z, weights = rng.standard_normal((4, 5)), 0.1 * rng.standard_normal(4)
         expected = dense_step(5, tuple(frame.axes(a)), (z.T * weights) @ z)[2]
-        a = frame.step(a, z, weights, 0.0)
+        a = frame.product_h_samples(a, z, weights, 0.0)
         close(frame.dense(a) @ frame.dense(a).T, expected @ expected.T)
 
 
@@ -226,7 +272,7 @@ def test_the_directions_stay_orthonormal_over_many_steps() -> None:
     rng = np.random.default_rng(5)
     frame, a = Frame(40, 6), element(40, 6, rng)
     for _ in range(200):
-        a = frame.step(a, rng.standard_normal((10, 40)), 0.02 * rng.standard_normal(10), 0.0)
+        a = frame.product_h_samples(a, rng.standard_normal((10, 40)), 0.02 * rng.standard_normal(10), 0.0)
     u = frame.axes(a).directions
     close(u @ u.T, np.eye(6), 1e-6)
 

@@ -174,8 +174,6 @@ def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
     options |= _devices(rng)
     if options.get("step_size") == "tpa" and options.get("popsize") == 2:
         options["popsize"] = 3
-    if group.follows:
-        options = {name: value for name, value in options.items() if name not in ("noise", "algorithm")}
     if rng.random() < 0.2:
         root = rng.normal(size=(dim, dim))
         options["cov0"] = root @ root.T + np.eye(dim)

@@ -253,9 +253,18 @@ SEARCHES: dict[str, Callable[[float], Recorded]] = {
     "frame of 4 axes, bounded": _minimize(
         ellipsoid, np.linspace(0.5, 1.5, 12), structure="frame:k=4", bounds=(-1.0, 2.0), target=1e-1
     ),
+    "frame with noise adaptation": _minimize(
+        ellipsoid, np.linspace(0.5, 1.5, 12), structure="frame", noise="adapt", target=1e-2
+    ),
+    "frame paper": _minimize(
+        ellipsoid, np.linspace(0.5, 1.5, 12), structure="frame", algorithm="paper", target=1.0
+    ),
     "frame of 100": _minimize(sphere, np.linspace(0.5, 1.5, 100), max_evals=3000),
     "model": _minimize(rosenbrock, np.full(6, 0.5), model="quadratic"),
     "model, diagonal": _minimize(ellipsoid, _EIGHT, model="quadratic", structure="diagonal", max_evals=120),
+    "model, frame": _minimize(
+        ellipsoid, np.linspace(0.5, 1.5, 12), model="quadratic", structure="frame", max_evals=150
+    ),
     "model, bounded and fixed": _minimize(
         ellipsoid, _EIGHT, model="quadratic", bounds=(0.0, 3.0), fixed=[4], max_evals=120
     ),

@@ -19,6 +19,10 @@ def started(group: Group) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.array([1.0, 1.0, 0.0, 0.0, 1.0]), np.zeros(group.dim), np.zeros(group.size)
 
 
+def lowered(group: Group, *steps: np.ndarray) -> None:
+    RateAdaptation().update(group._squared_local_norm, *steps)
+
+
 @pytest.mark.parametrize(
     "group", [Full(3), Triangular(4), Diagonal(4), ToeplitzTriangular(6, 2), Circulant(5, 1)], ids=str
 )
@@ -30,7 +34,7 @@ def test_rates_and_averages_written_out(group: Group) -> None:
     for t in range(60):
         steady = 0.0 if t < 30 else 2.0  # noise only, then a signal
         delta, m = rng.standard_normal(group.dim) + steady, local(group, rng) + steady * group._local_identity()
-        ADAPTATION.update(group, rates, average_delta, average_m, delta, m)
+        ADAPTATION.update(group._squared_local_norm, rates, average_delta, average_m, delta, m)
         dense_m = group.dense_local(m)
         e_mean, v_mean = 0.8 * e_mean + 0.2 * delta, 0.8 * v_mean + 0.2 * (delta**2).sum()
         e_root, v_root = 0.93 * e_root + 0.07 * dense_m, 0.93 * v_root + 0.07 * (dense_m**2).sum()
@@ -61,17 +65,17 @@ def test_equal_steps_keep_the_rates_at_one_and_noise_lowers_them() -> None:
     rng, group = np.random.default_rng(2), Full(4)
     rates, average_delta, average_m = started(group)
     for _ in range(200):
-        RateAdaptation().update(group, rates, average_delta, average_m, np.ones(4), group.identity())
+        lowered(group, rates, average_delta, average_m, np.ones(4), group.identity())
     close(rates[:2], [1.0, 1.0])
     for _ in range(200):
-        RateAdaptation().update(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
+        lowered(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
     assert rates[0] < 0.4 and rates[1] < 0.6
 
 
 def test_steps_of_zero_leave_the_rates_unchanged() -> None:
     group = Full(3)
     rates, average_delta, average_m = started(group)
-    RateAdaptation().update(group, rates, average_delta, average_m, np.zeros(3), np.zeros(9))
+    lowered(group, rates, average_delta, average_m, np.zeros(3), np.zeros(9))
     assert np.array_equal(rates, [1.0, 1.0, 0.0, 0.0, 1.0])
 
 
@@ -82,7 +86,7 @@ def test_the_rate_of_noise_with_a_signal_settles_at_its_signal_to_noise_ratio() 
     signal = np.full(n, math.sqrt(0.35))
     settled = []
     for t in range(600):
-        RateAdaptation().update(
+        lowered(
             group, rates, average_delta, average_m, signal + rng.standard_normal(n), np.zeros(group.size)
         )
         if t >= 300:
@@ -98,14 +102,14 @@ def test_rates_rise_where_near_points_have_near_values() -> None:
     rng, group = np.random.default_rng(4), Full(4)
     rates, average_delta, average_m = started(group)
     rates[:] = [0.3, 0.6, 0.0, 0.0, 0.8]
-    RateAdaptation().update(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
+    lowered(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
     close(rates[:2], [0.3 * math.exp(0.1 * 0.3), 0.6 * math.exp(0.03)])
     for _ in range(50):
-        RateAdaptation().update(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
+        lowered(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
     close(rates[:2], [1.0, 1.0])
     rates[4] = 0.801
     for _ in range(50):
-        RateAdaptation().update(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
+        lowered(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
     assert max(rates[:2]) < 0.8
 
 

@@ -9,19 +9,26 @@ from hypothesis import strategies as st
 
 from esgroup import Searcher
 from esgroup.checks import Array
-from esgroup.groups import Frame, Full
+from esgroup.groups import Diagonal, Frame, Full
 from esgroup.strategies import rates
+from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.frames import (
     PROBES,
     Follow,
     FrameEvolution,
+    _carried,
+    _dense_step,
+    _squared_norm,
     beside,
     directions_rates,
     orthonormal,
     shortened_along,
 )
+from esgroup.strategies.recombination import Cumulative, Published
+from esgroup.strategies.vector_coordinates import root_step
+from esgroup.surrogates import Axes
 from tests.groups.elements import axes_of
 from tests.groups.laws import close
 from tests.groups.test_frame import definition, dense_step, nearest
@@ -31,8 +38,12 @@ from tests.strategies.states import copied, placed
 Rng = np.random.Generator
 
 
-def evolution_of(dim: int, k: int | None = None) -> FrameEvolution:
-    return FrameEvolution(Frame(dim, k), Follow(), Decoding(by_mean=True))
+def evolution_of(dim: int, k: int | None = None, *, adapted: bool = False) -> FrameEvolution:
+    return FrameEvolution(Frame(dim, k), Follow(), Decoding(by_mean=True), RateAdaptation() if adapted else None)
+
+
+def published(dim: int, k: int | None = None) -> FrameEvolution:
+    return FrameEvolution(Frame(dim, k), Published())
 
 
 def some_state(evolution: FrameEvolution, k: int, rng: Rng) -> SearchState:
@@ -81,6 +92,10 @@ class Twin:
         self.c_c = min(1.0, (4 + mu_eff / n) / (n + 4 + 2 * mu_eff / n) * math.sqrt(n / (self.k + 1)))
         self.c_1d, self.c_mud, self.least = rates.decoding_rates(n, mu_eff)
         self.eta = min(0.5, 0.35 * mu_eff / n)
+        self.adapted, self.exchanged = evolution.adaptation is not None, 0.0
+        self.eta_mean = self.eta_root = 1.0
+        self.v_mean = self.v_root = 0.0
+        self.e_mean, self.e_d, self.e_p = np.zeros(n), np.zeros(n), np.zeros((n, n))
 
     @property
     def a(self) -> Array:
@@ -91,7 +106,9 @@ class Twin:
         n, k, z = self.n, self.k, z[order]
         a, inverse = self.a, np.linalg.inv(self.a)
         delta = self.u @ z
-        self.mean = self.mean + self.sigma * self.d * (a @ delta)
+        eta = self.eta_root
+        self.exchanged += eta * self.c_c
+        self.mean = self.mean + self.eta_mean * self.sigma * self.d * (a @ delta)
         self.t += 1
         self.p_s = (1 - self.c_s) * self.p_s + math.sqrt(self.c_s * (2 - self.c_s) * self.mass) * delta
         length = np.linalg.norm(self.p_s)
@@ -100,8 +117,9 @@ class Twin:
         self.p_c = (1 - self.c_c) * self.p_c + gain * (a @ delta)
         pull, path = 1.0 if steady else 1 - self.c_c * (2 - self.c_c), inverse @ self.p_c
         score = self.c_mud * (self.both @ ((z @ inverse) * (z @ a))) + self.c_1d * ((inverse @ path) * self.p_c - pull)
-        step = np.clip(score / fisher, -1, 1)
-        self.d = self.d * np.exp(self.trend.share(step, self.least, 0.15) * step)
+        step = np.clip(eta * score / fisher, -1, 1)
+        step = self.trend.share(step, self.least, 0.15) * step
+        self.d = self.d * np.exp(step)
         lengths = (z**2).sum(axis=1)
         w = self.c_mu * np.where(self.w < 0, self.w * n / lengths, self.w)
         clip = 1 / max(1.0, (np.abs(w) @ z**2 + self.c_1 * path**2).max())
@@ -112,11 +130,11 @@ class Twin:
         inside = u.T @ u
         g = clip * (cross + inside @ (among - cross) @ inside)  # only the block within the frame learns faster
         bulk = float(self.parts[0][0])
-        moved = dense_step(n, (bulk, *self.parts[1:]), g)[2]
+        moved = dense_step(n, (bulk, *self.parts[1:]), eta * g, still=True)[2]
         values, vectors = np.linalg.eigh(nearest(moved, k, bulk))
         kept = np.argsort(-np.abs(np.log(values / bulk**2)))[:k]
         logs = 0.5 * np.log(values[kept] / bulk**2)
-        less = np.where(logs < math.log(5.0), 0.3 * self.inner * self.c_mu, 0.0)
+        less = np.where(logs < math.log(5.0), eta * 0.3 * self.inner * self.c_mu, 0.0)
         logs = np.sign(logs) * np.maximum(0.0, np.abs(logs) - less)
         self.parts = np.array([bulk]), np.exp(logs), vectors[:, kept].T
         c_e = 2 * self.eta
@@ -134,8 +152,30 @@ class Twin:
         for j in np.flatnonzero(self.e < limit):
             self.shorten(q[j])
             self.e[j] /= 2
-        self.sigma *= math.exp(min(1.0, self.c_s / self.d_s * (length / dense.chi(n) - 1)))
+        log_step = min(1.0, self.c_s / self.d_s * (length / dense.chi(n) - 1))
+        self.sigma *= math.exp(eta * log_step)
+        if self.adapted:
+            others = np.eye(n) - inside
+            self.adapt(delta, step / eta + log_step, g - others @ g @ others)
 
+    def adapt(self, delta: Array, of_d: Array, of_axes: Array) -> None:
+        """Both rates, from what the mean does and M = diag(of D and sigma) + of axes / 2 (Nomura et al. 2023)."""
+
+        def follow(eta: float, signal: float, total: float, beta: float) -> float:
+            snr = (signal - beta / (2 - beta) * total) / (total - signal)
+            return min(1.0, eta * math.exp(min(0.1 * eta, beta) * min(1.0, max(-1.0, snr / (1.4 * eta) - 1))))
+
+        before, m = self.eta_mean, np.diag(of_d) + of_axes / 2
+        self.e_mean, self.v_mean = 0.9 * self.e_mean + 0.1 * delta, 0.9 * self.v_mean + 0.1 * delta @ delta
+        self.e_d, self.e_p = 0.97 * self.e_d + 0.03 * of_d, 0.97 * self.e_p + 0.03 * of_axes
+        self.v_root = 0.97 * self.v_root + 0.03 * (m**2).sum()
+        average = np.diag(self.e_d) + self.e_p / 2
+        self.eta_mean = follow(self.eta_mean, self.e_mean @ self.e_mean, self.v_mean, 0.1)
+        self.eta_root = follow(self.eta_root, (average**2).sum(), self.v_root, 0.03)
+        self.sigma *= before / self.eta_mean
+        u = self.parts[2]  # as they are now: what they cannot hold is forgotten
+        others = np.eye(self.n) - u.T @ u
+        self.e_p = self.e_p - others @ self.e_p @ others
 
     def shorten(self, q: Array) -> None:
         """A (I - 0.4 q q^T), of which the shortest axis is kept and those furthest from the others."""
@@ -148,10 +188,11 @@ class Twin:
         self.parts = np.array([bulk]), np.sqrt(values[kept]), vectors[:, kept].T
 
 
+@pytest.mark.parametrize("adapted", [False, True])
 @pytest.mark.parametrize(("dim", "k", "popsize"), [(12, 3, 8), (20, 4, 13), (10, 2, 60), (30, 1, 6)])
-def test_generations_are_those_of_the_formulas(dim: int, k: int, popsize: int) -> None:
+def test_generations_are_those_of_the_formulas(dim: int, k: int, popsize: int, adapted: bool) -> None:
     rng = np.random.default_rng(dim)
-    evolution = evolution_of(dim, k)
+    evolution = evolution_of(dim, k, adapted=adapted)
     state = some_state(evolution, k, rng)
     twin = Twin(evolution, state, popsize)
     for turn in range(6):  # the refresh comes after ten
@@ -170,8 +211,14 @@ def test_generations_are_those_of_the_formulas(dim: int, k: int, popsize: int) -
         q, e = evolution._probe_views(state)
         close(e, twin.e, 1e-8)
         close(q, twin.q, 1e-6)
-    close(state.course[:3], [6 * twin.c_c, 6 * popsize, 0.0])
+        if adapted:
+            close(state.rates, [twin.eta_mean, twin.eta_root, twin.v_mean, twin.v_root, 0.9], 1e-6)
+            close(state.average_delta, twin.e_mean, 1e-8)
+            average = _dense_step(evolution.frame.axes(state.root).directions, state.average_m)
+            close(average, np.diag(twin.e_d) + twin.e_p / 2, 1e-5)
+    close(state.course[:3], [twin.exchanged, 6 * popsize, 0.0])
     assert (twin.shortened > 0) == (popsize in (8, 60))
+    assert (twin.eta_root < 0.9) is adapted
 
 
 def test_without_axes_the_search_is_that_of_a_diagonal() -> None:
@@ -258,6 +305,228 @@ def test_shortening_is_a_step_of_the_group_of_which_the_shortest_axis_is_kept(se
         logs[[i for i in range(9) if i not in kept]] = 0.0
     found = frame.dense(shortened_along(frame, a, q))
     close(found @ found.T, parts[0] ** 2 * (vectors * np.exp(logs)) @ vectors.T, 1e-8)
+
+
+# ---- adapted rates ------------------------------------------------------------------------------------------------
+
+
+def some_step(dim: int, k: int, rng: Rng) -> tuple[Array, Array, Array, Array]:
+    """Directions, a packed step, the diagonal e and P, which is zero among the directions beside the frame."""
+    u, e, g = axes_of(dim, k, rng)[2], rng.standard_normal(dim), rng.standard_normal((dim, dim))
+    others = np.eye(dim) - u.T @ u
+    p = g + g.T - others @ (g + g.T) @ others
+    return u, np.concatenate([e, (u @ p).ravel()]), e, p
+
+
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(0, 6))
+def test_a_step_of_the_root_has_the_norm_of_its_matrix(seed: int, k: int) -> None:
+    u, m, e, p = some_step(6, k, np.random.default_rng(seed))
+    close(_dense_step(u, m), np.diag(e) + p / 2)
+    close(_squared_norm(u, m), ((np.diag(e) + p / 2) ** 2).sum())
+
+
+def test_without_axes_and_with_all_of_them_the_norm_is_that_of_the_diagonal_and_of_the_full_group() -> None:
+    rng = np.random.default_rng(4)
+    z, weights = rng.standard_normal((5, 4)), rng.standard_normal(5)
+    none, _, e, _ = some_step(4, 0, rng)
+    close(_squared_norm(none, e), Diagonal(4)._squared_local_norm(e))
+    frame, a = Frame(4, 4), Frame.pack(*axes_of(4, 4, rng))
+    u, full = frame.axes(a).directions, Full(4)
+    step = frame.gradient(a, z, weights, 0.3)
+    m = np.concatenate([np.full(4, 0.2), (step.among @ u + step.beside).ravel()])
+    wanted = full.project(z, weights, 0.3) + 0.2 * full.identity()
+    close(_squared_norm(u, m), full._squared_local_norm(wanted))
+
+
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(0, 5))
+def test_what_is_averaged_is_projected_onto_the_axes_as_they_are(seed: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    old, m, e, p = some_step(7, 3, rng)
+    new = axes_of(7, k, rng)[2]
+    others = np.eye(7) - new.T @ new
+    close(_dense_step(new, _carried(m, old, new)), np.diag(e) + (p - others @ p @ others) / 2)
+
+
+def test_with_rates_at_one_a_generation_is_that_without_adaptation() -> None:
+    rng = np.random.default_rng(6)
+    plain, adapted = evolution_of(12, 3), evolution_of(12, 3, adapted=True)
+    one = some_state(plain, 3, rng)
+    kept = {name: getattr(one, name).copy() for name in one._fields if len(getattr(one, name))}
+    other = adapted.start(one.mean, one.scale)._replace(**kept)
+    z, order = rng.standard_normal((8, 12)), rng.permutation(8)
+    for evolution, state in ((plain, one), (adapted, other)):
+        evolution.update(state, placed(evolution, state, z)[0], order)
+    for name in ("mean", "scale", "root", "path_s", "path_c", "probes", "course"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    close(one.sigma, other.sigma * other.rates[0])
+
+
+@pytest.mark.parametrize("options", [{}, {"algorithm": "paper"}], ids=str)
+def test_rates_of_a_frame_fall_where_values_are_noise(options: dict[str, str]) -> None:
+    rng = np.random.default_rng(1)
+    for is_noise in (True, False):
+        search = Searcher(np.ones(16), 1.0, structure="frame", noise="adapt", rng=1, **options)
+        for _ in range(150):
+            x = search.ask()
+            search.tell(rng.random(len(x)) if is_noise else (x**2).sum(axis=1))
+        mean, root = search.state.rates[:2].tolist()
+        assert (mean < 0.3) is is_noise and (root < 0.3) is is_noise, (is_noise, mean, root)
+
+
+def test_axes_come_as_slowly_as_rates_are_low_and_keep_what_was_averaged() -> None:
+    evolution, rng = evolution_of(20, adapted=True), np.random.default_rng(2)
+    state = evolution.start(np.zeros(20), np.ones(20))
+    state.rates[1] = 0.1
+    before = copied(state)
+    evolution.update(state, placed(evolution, state, rng.standard_normal((8, 20)))[0], np.arange(8))
+    close(state.course[0], 0.1 * evolution.constants(8).kernel[1])
+    state.root[1:5], state.course[0] = 3.0, 1.0
+    state.average_m[:] = rng.standard_normal(len(state.average_m))
+    old, m = evolution.frame.axes(state.root).directions.copy(), state.average_m.copy()
+    after = evolution.exchange(state)
+    new = evolution.frame.axes(after.root).directions
+    assert len(new) == 5 and len(after.average_m) == 20 * 6 > len(before.average_m)
+    close(after.average_m, _carried(m, old, new))
+
+
+def test_a_frame_whose_rates_are_adapted_is_not_given_up_to_noise_and_hands_over_its_rates() -> None:
+    evolution, rng = evolution_of(20, adapted=True), np.random.default_rng(3)
+    state = some_state(evolution, evolution.frame.first, rng)
+    state.course[:] = 0.0, 0.0, 0.0, 1.0, 1e6
+    assert evolution.outgrown(state) is None
+    state.rates[:] = 0.3, 0.2, 1.0, 2.0, 0.85
+    state.average_delta[:], state.average_m[:] = rng.standard_normal(20), rng.standard_normal(len(state.average_m))
+    full = Evolution(Full(20), Cumulative(), Decoding(), RateAdaptation())
+    other = evolution.as_full(state, full)
+    assert np.array_equal(other.rates, state.rates) and np.array_equal(other.average_delta, state.average_delta)
+    average = _dense_step(evolution.frame.axes(state.root).directions, state.average_m)
+    close(other.average_m.reshape(20, 20), average)
+    close(covariance_of(full, other), covariance_of(evolution, state), 1e-8)
+
+
+# ---- the published update -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [0, 2, 6])
+def test_generations_of_the_published_update_are_its_formulas(k: int) -> None:
+    """mu <- mu + A sum u z and A <- A h(M), M the gradient of eta sum u (z z^T - I) in the group: nothing else."""
+    rng, n, popsize = np.random.default_rng(k), 6, 9
+    evolution = published(n, k)
+    state = some_state(evolution, k, rng)
+    raw = np.maximum(0.0, math.log(popsize / 2 + 1) - np.log(np.arange(1, popsize + 1)))
+    u = raw / raw.sum() - 1 / popsize
+    eta = (3 + math.log(n)) / (5 * math.sqrt(n)) * min(1.0, 1.5 * (n + 1) / min(n * (n + 1) / 2, 1.5 * n * (k + 1)))
+    for _ in range(4):
+        z, order = rng.standard_normal((popsize, n)), rng.permutation(popsize)
+        parts = tuple(part.copy() for part in evolution.frame.axes(state.root))
+        a, sigma, scale, mean = definition(float(parts[0][0]), *parts[1:]), state.sigma.item(), state.scale, state.mean
+        mean = mean + sigma * scale * (a @ (u @ z[order]))
+        g = eta * ((z[order].T * u) @ z[order] - u.sum() * np.eye(n))
+        _, m, moved = dense_step(n, (float(parts[0][0]), *parts[1:]), g)
+        first = int((parts[1] >= 1.0).sum())
+        bulk = float(parts[0][0]) * ((1 + m[first, first] + m[first, first] ** 2 / 2) if k < n else 1.0)
+        evolution.update(state, placed(evolution, state, z)[0], order)
+        close(state.mean, mean)
+        found = evolution.frame.dense(state.root)
+        close(found @ found.T, nearest(moved, k, bulk), 1e-6)
+        close([state.sigma.item(), *state.scale], [sigma, *scale])
+    close(state.course[:2], [4 * eta, 4 * popsize])
+
+
+def test_the_published_update_with_all_axes_is_that_of_the_full_group() -> None:
+    rng = np.random.default_rng(3)
+    frame, full = published(5, 5), Evolution(Full(5), Published())
+    one, other = (evolution.start(np.ones(5), np.full(5, 0.5)) for evolution in (frame, full))
+    z, order = rng.standard_normal((9, 5)), rng.permutation(9)
+    for evolution, state in ((frame, one), (full, other)):
+        evolution.update(state, placed(evolution, state, z)[0], order)
+    close(one.mean, other.mean)
+    close(covariance_of(frame, one), covariance_of(full, other))
+
+
+def test_the_published_update_adds_axes_only_which_change_nothing() -> None:
+    rng = np.random.default_rng(5)
+    evolution = published(40)
+    for ratios, number in (([3.0, 0.3, 1.1, 2.5], 5), ([1.1, 1.2, 1.0, 3.0], 4), ([1.0] * 6, 6)):
+        state = evolution.start(np.zeros(40), np.ones(40))
+        u = np.linalg.qr(rng.standard_normal((40, len(ratios))))[0].T
+        state = state._replace(root=Frame.pack(1.0, np.array(ratios), u))
+        state.path_s[:], state.course[0] = rng.standard_normal(40), 1.0
+        step, before = evolution.frame.apply(state.root, state.path_s), covariance_of(evolution, state)
+        after = evolution.exchange(state)
+        _, found, directions = evolution.frame.axes(after.root)
+        assert len(found) == number and after.course[0] == 0.0
+        close(covariance_of(evolution, after), before)
+        if number == 5:
+            close(directions[-1], beside(step, u))
+    assert not state.probes.size and evolution.outgrown(state._replace(course=np.full(5, 1e9))) is None
+
+
+def test_the_published_update_learns_few_long_axes_among_many() -> None:
+    """|x|^2 with two directions a hundred times as long: no structure of scales alone gets there."""
+    rng = np.random.default_rng(2)
+    long = np.linalg.qr(rng.standard_normal((12, 2)))[0]
+    search = Searcher(np.ones(12), 0.5, structure="frame:k=4", algorithm="paper", rng=1, target=1e-8, max_evals=40_000)
+    while not search.stop():
+        x = search.ask()
+        search.tell(1e4 * (x**2).sum(axis=1) - (1e4 - 1) * ((x @ long) ** 2).sum(axis=1))
+    assert search.result.success
+    _, ratios, u = search.strategy.group.axes(search.state.root)
+    assert (ratios[-2:] > 20.0).all()
+    close(((u[-2:] @ long) ** 2).sum(axis=1), [1.0, 1.0], 1e-2)
+
+
+# ---- steps by a model ---------------------------------------------------------------------------------------------
+
+
+def stepped(evolution: FrameEvolution, k: int, seed: int) -> tuple[SearchState, SearchState, Axes]:
+    rng = np.random.default_rng(seed)
+    state = some_state(evolution, k, rng)
+    state.path_c[:] = rng.standard_normal(evolution.dim)
+    axes = Axes(0.3 * rng.standard_normal(evolution.dim), np.linalg.qr(rng.standard_normal((evolution.dim,) * 2))[0])
+    return copied(state), evolution.stepped(copied(state), axes, 7), axes
+
+
+@pytest.mark.parametrize("k", [0, 2, 6])
+def test_a_step_by_a_model_keeps_what_d_and_the_axes_can_hold(k: int) -> None:
+    """e from least squares over all entries beside the axes, written out; then the nearest frame of as many axes."""
+    n, evolution = 6, evolution_of(6, k)
+    before, after, (logs, vectors) = stepped(evolution, k, 11)
+    a, u = evolution.frame.dense(before.root), evolution.frame.axes(before.root).directions
+    others, t = np.eye(n) - u.T @ u, 2 * (vectors * logs) @ vectors.T
+    basis = np.array([(others @ (2 * np.diag(row)) @ others).ravel() for row in np.eye(n)]).T
+    e = np.linalg.lstsq(basis, (others @ t @ others).ravel(), rcond=0.01)[0] if k < n else np.zeros(n)
+    close(after.scale, before.scale * np.exp(e))
+    rest = np.diag(np.exp(-e)) @ a @ (vectors * np.exp(2 * logs)) @ vectors.T @ a @ np.diag(np.exp(-e))
+    found = evolution.frame.dense(after.root)
+    wanted = Frame(n, k).dense(Frame(n, k).from_covariance(rest))
+    close(found @ found.T, wanted @ wanted.T)
+    close(after.scale * evolution.frame.apply(after.root, after.path_c), before.scale * (a @ before.path_c))
+    close(after.course[1], 7.0)
+
+
+def test_at_the_ends_of_its_sizes_a_frame_takes_the_steps_of_the_simpler_structure() -> None:
+    _, after, (logs, vectors) = stepped(evolution_of(6, 0), 0, 12)
+    before, _, _ = stepped(evolution_of(6, 0), 0, 12)
+    scales = np.diagonal(Diagonal(6).dense(root_step(Diagonal(6), Axes(logs, vectors))))
+    close(np.sqrt(evolution_of(6, 0).variances(after)), scales * np.sqrt(evolution_of(6, 0).variances(before)))
+    all_axes = evolution_of(6, 6)
+    before, after, axes = stepped(all_axes, 6, 13)
+    root = before.sigma * before.scale[:, None] * all_axes.frame.dense(before.root)
+    root = root @ Full(6).dense(root_step(Full(6), axes))
+    close(covariance_of(all_axes, after), root @ root.T)
+
+
+def test_a_step_by_a_model_may_need_one_axis_more() -> None:
+    evolution = evolution_of(40)
+    rng = np.random.default_rng(3)
+    logs = np.concatenate([np.full(6, 1.0), np.full(34, -0.1)])
+    vectors = np.linalg.qr(rng.standard_normal((40, 40)))[0]
+    state = evolution.start(np.zeros(40), np.ones(40))
+    found = evolution.stepped(state, Axes(logs, vectors), 5)
+    assert len(evolution.frame.axes(found.root).ratios) == 5
+    assert len(evolution_of(40, 4).stepped(state, Axes(logs, vectors), 5).root) == Frame(40, 4).size
+    assert evolution.stepped(state, None, 5).course[1] == state.course[1]
 
 
 # ---- directions that come and go ----------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Search with mixtures: one component is the search of a Gaussian, and several optima are found and reported."""
 
+import copy
 import tracemalloc
 from typing import Any
 
@@ -12,7 +13,7 @@ from esgroup import Searcher, minimize
 from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture
 from esgroup.driver.spaces import mixture_over
-from esgroup.files.states import all_finite, copied, flattened, same_shapes
+from esgroup.files.states import all_finite, flattened, same_shapes
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
 from esgroup.options import SearchOptions
 from esgroup.search.arguments import generator
@@ -264,7 +265,7 @@ def test_a_search_continues_exactly_from_a_copy_of_its_state() -> None:
     rng, state = np.random.default_rng(0), strategy.start()
     for _ in range(40):
         state = generation(strategy, state, himmelblau, rng)
-    stored = copied(state)
+    stored = copy.deepcopy(state)
     other = np.random.default_rng(1)
     other.bit_generator.state = rng.bit_generator.state
     for _ in range(40):

@@ -126,8 +126,6 @@ def test_what_has_no_surrogate_is_refused() -> None:
             ModelSearch(strategy, Radial(strategy.size))
     with pytest.raises(ValueError, match=r"surrogate must have 3 coordinates, as the real variables.*got 2"):
         ModelSearch(vectors(3), Radial(2))
-    with pytest.raises(ValueError, match="structure must be 'full'"):
-        ModelSearch(vectors(5, structure="frame:k=2"), Radial(5))
     with pytest.raises(TypeError, match=r"surrogate must be .*Surrogate"):
         ModelSearch(vectors(3), 7)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"cls .*Surrogate.* 3"):
