@@ -43,9 +43,9 @@ _LARGEST = 1e140  # values beyond are not in the archive: squares of what follow
 class SurrogateStep:
     """The state of a search while it moves: copies of all that changes."""
 
-    def __init__(self, plan: ModelSearch, state: ModelState) -> None:
-        self.plan, self.before, self.n = plan, state, plan.surrogate.dim
-        self.surrogate, self.inner = plan.surrogate, plan.inner
+    def __init__(self, search: ModelSearch, state: ModelState) -> None:
+        self.search, self.before, self.n = search, state, search.surrogate.dim
+        self.surrogate, self.inner = search.surrogate, search.inner
         self.plain, self.model = state.plain, state.surrogate  # states, never written to
         self.archive, self.values = state.archive, state.values  # never written to
         self._known: tuple[Array, Array] | None = None  # what is in the archive, in coordinates of the frame
@@ -135,10 +135,10 @@ class SurrogateStep:
 
     def _placed(self, points: Array) -> Array:
         """Points as the strategy inside all domains searches them."""
-        return to_search(self.plan.plain, self.plain, points) if self.plan.takes_steps else points
+        return to_search(self.search.plain, self.plain, points) if self.search.takes_steps else points
 
     def _local(self, y: Array) -> Array:
-        return (self.inner if self.plan.takes_steps else self.plan.plain).coordinates(self.plain).of_reals(y)
+        return (self.inner if self.search.takes_steps else self.search.plain).coordinates(self.plain).of_reals(y)
 
     def known(self) -> tuple[Array, Array]:
         """The points of the archive that have coordinates in the frame, and their values, oldest first."""
@@ -146,7 +146,7 @@ class SurrogateStep:
             first = max(0, len(self.values) - self.count)
             self._known = np.ascontiguousarray(self._local(self.archive[first:])), self.values[first:]
         z, values = self._known
-        return self._known if self.plan.takes_steps else _explained(z, values)
+        return self._known if self.search.takes_steps else _explained(z, values)
 
     def _learn_from(self, y: Array, values: Array, z: Array) -> None:
         """Judge the surrogate by new values, then put them into the archive in place of the oldest.
@@ -154,12 +154,12 @@ class SurrogateStep:
         They are compared with the last older ones and with each other.
         """
         capacity = len(self.values)
-        number = min(max(self.plan.popsize, 10), self.count, capacity)
+        number = min(max(self.search.popsize, 10), self.count, capacity)
         older = slice(capacity - number, None)
         older_z = self._local(self.archive[older]) if self._known is None else self._known[0][-number:]
         known_z, known = np.concatenate([older_z, z]), np.concatenate([self.values[older], values])
         new = len(values)
-        if not self.plan.takes_steps:
+        if not self.search.takes_steps:
             new = len(_explained(z, values)[1])
             known_z, known = _explained(known_z, known)
         self.model = self.surrogate.judge(self.model, known_z, known, new)
@@ -205,7 +205,7 @@ class SurrogateStep:
             if tau < _TRUSTED:
                 self.worth += _WORTH_RATE * (self.kept - self.worth)
         trusted = tried and (self.kept > 0.0 or (tau >= _TRUSTED and self._holds(tau)))
-        if trusted and self.plan.takes_steps and (at_once or not complete):
+        if trusted and self.search.takes_steps and (at_once or not complete):
             self._step_by_surrogate(len(rows))
         elif complete:
             self._step_by_ranks(rows)
@@ -226,10 +226,10 @@ class SurrogateStep:
 
     def begin(self) -> None:
         """Draw the next generation; one of its points may be the minimiser of the surrogate."""
-        plan, plain = self.plan, self.plan.plain
+        search, plain = self.search, self.search.plain
         self.generation += 1
         rng = np.random.Generator(np.random.Philox(key=[self.seed, self.generation]))
-        number = plan.rows if self.generation == 0 else plan.popsize
+        number = search.rows if self.generation == 0 else search.popsize
         drawn = plain.sample(self.plain, number, rng)
         tags = np.zeros(number) if drawn.tags is None else drawn.tags.astype(np.float64)
         points, samples = drawn.points.copy(), drawn.local.copy()
@@ -239,11 +239,11 @@ class SurrogateStep:
         elif self._worth_a_trial(rng) and (trial := self._trial()) is not None:
             z, point = trial
             row = int((tags == 0).argmax())
-            points[row], self.trial, self.batch = point, row, plan.part
-            samples[row] = z if plan.takes_steps else plain.local(self.plain, point[None])[0]
-        self.points, self.samples, self.tags = (_padded(part, plan.rows) for part in (points, samples, tags))
-        self.stages = np.where(np.arange(plan.rows) < number, float(NEW), float(ABSENT))
-        self.outcomes = np.zeros(plan.rows)
+            points[row], self.trial, self.batch = point, row, search.part
+            samples[row] = z if search.takes_steps else plain.local(self.plain, point[None])[0]
+        self.points, self.samples, self.tags = (_padded(part, search.rows) for part in (points, samples, tags))
+        self.stages = np.where(np.arange(search.rows) < number, float(NEW), float(ABSENT))
+        self.outcomes = np.zeros(search.rows)
         self.number_others = self.used_others = 0
 
     def _worth_a_trial(self, rng: np.random.Generator) -> bool:
@@ -258,7 +258,7 @@ class SurrogateStep:
         z, self.promise, self.at_edge = self.surrogate.minimiser(self.model, self.radius * math.sqrt(self.n))
         self.length = float(np.linalg.norm(z))
         self.record = self._best_near()[1]
-        point = self.plan.plain.coordinates(self.plain).at_reals(z)
+        point = self.search.plain.coordinates(self.plain).at_reals(z)
         return None if point is None else (z, point)
 
     def _best_near(self) -> tuple[Array | None, float]:
@@ -300,9 +300,9 @@ class SurrogateStep:
     def _step_by_ranks(self, rows: Indices) -> None:
         """The step of the strategy without a surrogate, with all values of the generation."""
         self._fit_if_due(ended=True)
-        plan, moved, y = self.plan, self.plain, self.others[: self.number_others]
-        others = self._local(y) if plan.takes_steps else plan.plain.local(moved, y)
-        local = np.concatenate([self.samples[rows], plan.plain.shortened(others)])
+        search, moved, y = self.search, self.plain, self.others[: self.number_others]
+        others = self._local(y) if search.takes_steps else search.plain.local(moved, y)
+        local = np.concatenate([self.samples[rows], search.plain.shortened(others)])
         tags = np.concatenate([self.tags[rows], np.zeros(len(y))]).astype(np.int64)
         values = np.concatenate([self.outcomes[rows], self.other_values[: len(y)]])
         order = values.argsort(kind="stable")
@@ -311,14 +311,14 @@ class SurrogateStep:
             good = self.stages[self.trial] == COUNTED and int((values < self.outcomes[self.trial]).sum()) < 2
             self.radius = float(np.clip(self.radius * (1.3 if good else 0.8), *_RADIUS))
         self.failures = 0.0
-        if len(values) >= min(2, self.plan.popsize) and ranked[0] == ranked[0]:
+        if len(values) >= min(2, self.search.popsize) and ranked[0] == ranked[0]:
             widens = on_plateau(ranked, self.inner, moved, self.before.first)
             failed = int(np.isnan(values).sum())
             told = Told(
                 local, order, widens, tags if tags.any() else None, None, self.before.first, failed, ranked[0],
                 self.best,
             )  # fmt: skip
-            moved = (plan.unnamed if plan.takes_steps else plan.plain).update(moved, told)
+            moved = (search.unnamed if search.takes_steps else search.plain).update(moved, told)
         self._end(moved)
 
     def _end(self, moved: Any) -> None:
@@ -326,7 +326,7 @@ class SurrogateStep:
 
         An angle is not turned: the archive would have to.
         """
-        domain: Strategy = self.plan.plain
+        domain: Strategy = self.search.plain
         while isinstance(domain, Within):
             moved, domain = domain.kept(moved, turned=False), domain.inner
         self._known = None

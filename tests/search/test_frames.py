@@ -161,7 +161,7 @@ def test_a_search_with_a_model_hands_over_what_the_model_has_learnt() -> None:
     assert state.surrogate.seen > before.seen and len(state.plain.root) == 144
     z = strategy.coordinates(state).of_reals(strategy.mean(state)[None])
     np.testing.assert_allclose(z, np.zeros((1, 12)), atol=1e-12)
-    known = strategy.plan.inner.coordinates(state.plain).of_reals(state.archive[-20:])
+    known = strategy.inner.coordinates(state.plain).of_reals(state.archive[-20:])
     predicted = strategy.surrogate.predict(state.surrogate, known)
     assert np.corrcoef(predicted, state.values[-20:])[0, 1] > 0.9
     kept = Searcher(np.ones(12), 1.0, structure="frame:k=3", model="quadratic", rng=2)
