@@ -20,6 +20,7 @@ import esgroup
 from esgroup.checks import Array
 from esgroup.driver.executors import OnExecutor
 from esgroup.driver.worker_pool import TRIES, Unavailable
+from esgroup.search.ledger import Found
 from esgroup.search.searcher import Searcher
 from tests.driver.support import evaluator
 from tests.driver.worker_pool_laws import PATIENCE, meets, point, until, waits
@@ -94,13 +95,13 @@ def client() -> Iterator[Any]:
 def told(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The points of an asynchronous search whose values were passed on, as bytes."""
     points: list[bytes] = []
-    original = Searcher.tell
+    original = Searcher.tell_place
 
-    def tell(self: Searcher, x: Any, value: Any) -> None:
-        original(self, x, value)
-        points.append(x.tobytes())
+    def tell_place(self: Searcher, place: Found, value: Any) -> None:
+        original(self, place, value)
+        points.append(place.point.tobytes())
 
-    monkeypatch.setattr(Searcher, "tell", tell)
+    monkeypatch.setattr(Searcher, "tell_place", tell_place)
     return points
 
 
