@@ -43,7 +43,8 @@ class Ranking(ABC):
     """
 
     columns: int = 0  #: how many numbers are told beside a value
-    by_values: ClassVar[bool] = False  #: whether scores are the values themselves: then models of values rank as well
+    #: Whether scores are the values, and the least one is the best: then models of values rank as well.
+    by_values: ClassVar[bool] = False
 
     # ---- must ---------------------------------------------------------------------------------------------------
 

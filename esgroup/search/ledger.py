@@ -234,13 +234,14 @@ class Ledger:
 
     # ---- values -------------------------------------------------------------------------------------------------
 
-    def count(self, points: Array, outcomes: Array, *, failed: bool = True) -> None:
-        """Count outcomes, some of which may have failed unless that is known, and keep the best point."""
+    def count(self, points: Array, outcomes: Array, least: int | None = None) -> None:
+        """Count outcomes, and keep the best point: `least` is the row of the least value where that ranks, if known."""
         self.nfev += len(outcomes)
-        if failed:
+        if least is None:
             self.nfailed += int(np.count_nonzero(np.isnan(outcomes[:, 0])))
-        if (i := self.ranking.best(outcomes, self.best)) is not None:
-            self.set_best(points[i].copy(), outcomes[i].copy())
+            self.note_best(points, outcomes)
+        elif not self.best_f <= outcomes.item(least):  # NaN before there is one
+            self.set_best(points[least].copy(), outcomes[least].copy())
 
     def note_best(self, points: Array, outcomes: Array) -> None:
         """Keep the best of these points, of equal ones the first, if it is the best so far; they count elsewhere."""

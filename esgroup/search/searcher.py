@@ -431,10 +431,11 @@ class Searcher(VisibleSearch):
         ledger.standing, scores, best = ranking.scores(ledger.standing, outcomes, tags, strategy, self.state)
         order = scores.argsort(kind="stable")  # NaN last
         ranked = scores[order].tolist()  # a list is quicker to look into
-        ledger.count(points, new, failed=ranked[-1] != ranked[-1])
+        all_succeeded = ranked[-1] == ranked[-1]
+        ledger.count(points, new, order.item(0) if all_succeeded and ranking.by_values and new is outcomes else None)
         if ranked[0] == ranked[0]:
             plateau = on_plateau(ranked, strategy, self.state, self.first_spread)
-            failed = 0 if ranked[-1] == ranked[-1] else sum(value != value for value in ranked)
+            failed = 0 if all_succeeded else sum(value != value for value in ranked)
             first, median = self.first_spread, ranked[len(ranked) // 2]
             least = ranked[0] if best is None else best
             told = Told(local, order, plateau, tags, memo, first, failed, least, record, median)
