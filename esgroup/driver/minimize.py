@@ -26,6 +26,7 @@ from esgroup.driver.unfinished import Unfinished
 from esgroup.files.autosave import must_be_new, must_differ, must_exist
 from esgroup.files.npz import Path
 from esgroup.groups import Group
+from esgroup.groups.spelling import follows
 from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSizeRule, chosen, documented
 from esgroup.options import NAMES as OPTION_NAMES
 from esgroup.restarts import Restarts
@@ -147,7 +148,8 @@ def minimize(
         For method="newton": further settings.
     space : default "vector"
         "spd": x0 is a positive-definite matrix, and a Wishart searches. "matrix": x0 is any matrix, and a matrix
-        Gaussian searches. `sigma0` and `structure` then mean what `esgroup.driver.spaces.distribution_over` says.
+        Gaussian searches. `sigma0` and `structure` then mean what `esgroup.driver.spaces.distribution_over` says,
+        but a frame is one of all entries.
     basins : default None
         Search for several optima at once with a mixture of this many Gaussians, spread over the bounds or around x0.
         `result.modes` lists the optima that were found, best first: point, value, and weight, the share of descents
@@ -272,8 +274,9 @@ def minimize(
     if space != "vector" or basins is not None:
         rng = generator(rng)
         if basins is None:
-            x0 = distribution_over(space, x0, sigma0, structure)
-            options["structure"] = "auto"
+            turns = follows(structure)  # over all entries; other structures are those of the distribution
+            x0 = distribution_over(space, x0, sigma0, "auto" if turns else structure)
+            options["structure"] = structure if turns else "auto"
         elif restarts is not None:
             raise ValueError("restarts cannot be combined with basins, whose descents begin anew by themselves")
         else:

@@ -118,6 +118,12 @@ def named(text: str) -> type[Group]:
     return SPELLINGS[name]
 
 
+def follows(structure: Group | str) -> bool:
+    """Return whether a structure, or its spelling, has directions that follow a search; "auto" has not."""
+    group = named(structure) if isinstance(structure, str) and structure != "auto" else structure
+    return getattr(group, "follows", False)
+
+
 def as_group(structure: Group | str, dim: int, *, searched: bool = False, name: str = "structure") -> Group:
     """Return a group given as itself or by its spelling.
 

@@ -20,6 +20,7 @@ from esgroup.domains.base import Domain, Place, Shaped
 from esgroup.domains.box import Box, Fixed, bounds_of_entries, make_box, moved_inside, parse_bounds
 from esgroup.domains.named import Named, free_domain
 from esgroup.groups import Diagonal, Frame, Full, Group, as_group, spell
+from esgroup.groups.spelling import follows
 from esgroup.options import SearchOptions
 from esgroup.rankings import AugmentedLagrangian, ByValue, Ranking
 from esgroup.search.models import assisted, has_model
@@ -88,7 +89,8 @@ def _strategy(start: Any, sigma0: Any, options: SearchOptions, limits: Limits, *
         refuse_start(start, options.bounds)
         vectors = _vector_search(start, sigma0, options)
         return assisted(vectors, options, limits.max_evals, constrained=constrained)
-    if kind.__name__ == "WishartSearch" and given.keys() & {*_DEVICES, "cov0", "model"}:
+    of_gaussians = given.keys() & {*_DEVICES, "cov0", "model"} or follows(options.structure)
+    if kind.__name__ == "WishartSearch" and of_gaussians:
         return assisted(_log_search(start, given, options), options, limits.max_evals, constrained=constrained)
     popsize = given.pop("popsize", None)
     if popsize is not None:
@@ -197,8 +199,8 @@ def _check_support(strategy: Strategy, box: Box) -> None:
 
 
 def _matrix_search(start: MatrixGaussian, sigma0: Any, given: dict[str, Any], options: SearchOptions) -> Strategy:
-    """Return the search over the entries, read row by row, with the group of both sides."""
-    _refuse(given, set(given) - {"structure"}, start)
+    """Return the search over the entries, read row by row, with the group of both sides, or a frame."""
+    _refuse(given, set(given) - (set() if follows(options.structure) else {"structure"}), start)
     shape, free = start.shape, replace(options, bounds=None, fixed=None, integer=None)
     masks = {name: _by_rows(getattr(options, name), shape) for name in ("fixed", "integer")}
     bounds = options.bounds if options.bounds is None else bounds_of_entries(options.bounds, shape)
