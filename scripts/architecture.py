@@ -142,7 +142,7 @@ def edges(found: list[Import]) -> list[tuple[str, str]]:
 # ---- the picture --------------------------------------------------------------------------------------------------
 
 SHOWN = tuple(layer for layer in LAYERS if (PACKAGE / layer).is_dir())
-ROW, WIDTH, LEFT, RIGHT = 46, 560, 150, 260
+ROW, WIDTH, LEFT, RIGHT = 46, 620, 150, 200
 INK, PALE, TEXT, RULE = "#1b4965", "#e8f0f5", "#33414a", "#b0563b"
 
 

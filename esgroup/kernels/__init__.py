@@ -1,1 +1,1 @@
-"""Compiled loops, one module for each group that needs them: arrays in, arrays out."""
+"""Compiled loops, a module for each group that needs them: arrays in and out."""
