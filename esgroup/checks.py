@@ -263,7 +263,11 @@ _ALSO_CALLED = {
 _MEANT = {other: name for name, others in _ALSO_CALLED.items() for other in others.split()} | {
     **dict.fromkeys(("options", "opts", "inopts"), "pass them as arguments by name, such as max_evals=1000"),
     **dict.fromkeys(("choices", "categories", "values"), "list the options: Choice('a', 'b')"),
-    "gtol": "a search sets its tolerances itself, target= is a value that is good enough",
+    **dict.fromkeys(
+        ("momentum", "line_search", "clip", "damping", "precision0", "mean_rate", "schedule", "probes"),
+        "settings of Newton are those of newton=esgroup.newton.NewtonSettings(...), with method='newton'",
+    ),
+    "gtol": "tolerances are rules, stop=esgroup.stopping.TolX(1e-6); of Newton newton=NewtonSettings(gtol=1e-8)",
     "n_restarts": "restarts='ipop' or 'bipop' restarts the search, restarts=esgroup.restarts.IPOP(doublings=n) n times",
 }
 _OF_MINIMIZE = (

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import fields
-from functools import wraps
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
-from warnings import warn
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -42,36 +38,7 @@ if TYPE_CHECKING:
     from esgroup.newton.options import NewtonSettings
     from esgroup.running.result import NewtonResult, SearchResult
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-def _old_newton_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Accept Newton's own options by name in `minimize`, with a warning: since 0.2 they belong to `newton`."""
-    known = inspect.signature(function).parameters
-
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        more = [name for name in kwargs if name not in known]
-        if more:
-            from esgroup.newton.options import NewtonSettings
-
-            settings = [field.name for field in fields(NewtonSettings)]
-            more = [name for name in more if name in settings]  # of the others `explained` says what they may mean
-        if more:
-            if kwargs.get("method") != "newton":
-                raise TypeError(f"minimize() has no argument {more[0]!r} without method='newton'")
-            if kwargs.get("newton") is not None:
-                raise TypeError(f"minimize() got newton= and, by its old spelling, {more[0]}=: put it into newton=")
-            spelling = f"newton=NewtonSettings({more[0]}=...)"
-            warn(f"minimize({more[0]}=...) is the old spelling of {spelling}", DeprecationWarning, stacklevel=2)
-            kwargs["newton"] = NewtonSettings(**{name: kwargs.pop(name) for name in more})  # type: ignore[arg-type]
-        return function(*args, **kwargs)
-
-    return call
-
-
-@_old_newton_arguments
 @checks.explained
 @documented
 def minimize(

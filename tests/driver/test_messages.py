@@ -61,7 +61,7 @@ HINTS: dict[str, dict[str, str]] = {
         "strcture": "structure",
         "integrality": "integer",
         "options": r"pass them as arguments by name, such as max_evals=1000$",
-        "tol": "a search sets its tolerances itself, target= ",
+        "tol": "tolerances are rules, stop=",
         "n_restarts": r"restarts='ipop'.*IPOP\(doublings=n\)",
         "foo": r"help\(minimize\)",
     },

@@ -114,14 +114,10 @@ def test_settings_reach_newton() -> None:
     assert loose.nit == 0 < tight.nit
 
 
-def test_the_old_spelling_warns_and_works() -> None:
-    with pytest.warns(DeprecationWarning, match=r"minimize\(gtol=...\).*newton=NewtonSettings\(gtol=...\)"):
-        result = esgroup.minimize(quadratic, [3.0, 4.0], method="newton", jac=slope, gtol=1e3)  # type: ignore[call-arg]
-    assert result.nit == 0
-    with pytest.raises(TypeError, match=r"newton= .* gtol="):
-        esgroup.minimize(  # type: ignore[call-arg]
-            quadratic, [3.0], method="newton", jac=slope, gtol=1e3, newton=NewtonSettings()
-        )
+@pytest.mark.parametrize("name", ["gtol", "momentum", "line_search"])
+def test_an_error_says_where_settings_of_newton_belong(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"argument '{name}'.*newton=.*NewtonSettings"):
+        esgroup.minimize(quadratic, [3.0, 4.0], method="newton", jac=slope, **{name: 1.0})
 
 
 def test_newton_must_be_settings_and_is_for_newton() -> None:
