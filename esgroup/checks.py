@@ -267,7 +267,7 @@ _MEANT = {other: name for name, others in _ALSO_CALLED.items() for other in othe
         ("momentum", "line_search", "clip", "damping", "precision0", "mean_rate", "schedule", "probes"),
         "settings of Newton are those of newton=esgroup.newton.NewtonSettings(...), with method='newton'",
     ),
-    "gtol": "tolerances are rules, stop=esgroup.stopping.TolX(1e-6); of Newton newton=NewtonSettings(gtol=1e-8)",
+    "gtol": "tolerances are rules, stop=esgroup.stopping.TolX(1e-6); of method='newton', newton=NewtonSettings(gtol=1)",
     "n_restarts": "restarts='ipop' or 'bipop' restarts the search, restarts=esgroup.restarts.IPOP(doublings=n) n times",
 }
 _OF_MINIMIZE = (
