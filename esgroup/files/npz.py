@@ -37,7 +37,7 @@ from esgroup.files.outage import naming
 Path = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
 
-FORMAT, VERSION = "esgroup", 4
+FORMAT, VERSION = "esgroup", 5
 REMNANTS_EVERY = 60.0  # seconds between two looks for files of killed processes: directories may be large
 
 

@@ -1,4 +1,4 @@
-"""States as named arrays, and back: a state is a named tuple of arrays and of other states, to any depth."""
+"""States as named arrays, and back: a state is a named tuple, or list, of arrays and of other states, to any depth."""
 
 from __future__ import annotations
 
@@ -13,30 +13,38 @@ from esgroup.files.checked import CheckpointError, array
 
 def flattened(name: str, state: Any) -> dict[str, NDArray[Any]]:
     """Return the arrays of a state, those of its field mean as name/mean, those of a state in it as name/field/mean."""
-    if not hasattr(state, "_asdict"):  # an array, or a single number
+    if (parts := _parts(state)) is None:
         return {name: np.asarray(state)}
     found: dict[str, NDArray[Any]] = {}
-    for field, part in state._asdict().items():
+    for field, part in parts.items():
         found |= flattened(f"{name}/{field}", part)
     return found
 
 
 def rebuilt(name: str, arrays: Mapping[str, NDArray[Any]], model: Any) -> Any:
     """Return the state that was stored under a name, with the fields of a model of it; shapes may differ."""
-    if not hasattr(model, "_asdict"):
+    if (parts := _parts(model)) is None:
         return array(arrays, name, (None,) * np.ndim(model))
-    return type(model)(*(rebuilt(f"{name}/{field}", arrays, part) for field, part in model._asdict().items()))
+    found = [rebuilt(f"{name}/{field}", arrays, part) for field, part in parts.items()]
+    return found if type(model) is list else type(model)(*found)
 
 
 def same_shapes(state: Any, model: Any, *, besides: tuple[str, ...] = (), name: str = "state") -> None:
     """Raise ValueError if an array of a state has another shape than that of a model, but for some fields."""
-    if not hasattr(state, "_asdict"):
+    if (parts := _parts(state)) is None:
         if np.shape(state) != np.shape(model):
             raise CheckpointError(f"the array {name!r} must be of shape {np.shape(model)}, got {np.shape(state)}")
         return
-    for field, part in state._asdict().items():
+    for (field, part), other in zip(parts.items(), (_parts(model) or {}).values(), strict=True):
         if field not in besides:
-            same_shapes(part, getattr(model, field), name=f"{name}/{field}")
+            same_shapes(part, other, name=f"{name}/{field}")
+
+
+def _parts(state: Any) -> dict[str, Any] | None:
+    """What a state consists of, by name or number; None if it is an array, or a single number."""
+    if type(state) is list:
+        return {str(i): part for i, part in enumerate(state)}
+    return state._asdict() if hasattr(state, "_asdict") else None
 
 
 def all_finite(state: Any, name: str = "state") -> None:

@@ -181,9 +181,8 @@ class MixtureSearch(Strategy):
     def stds(self, state: MixtureSearchState) -> Array:
         """Return the standard deviations of the whole mixture."""
         descents = self._descents
-        searches = [descents.search(state, k) for k in range(self.count)]
-        means = np.array([search.mean for search in searches])
-        variances = [c.evolution.variances(s) for c, s in zip(descents.components, searches, strict=True)]
+        means = np.array([search.mean for search in state.searches])
+        variances = [c.evolution.variances(s) for c, s in zip(descents.components, state.searches, strict=True)]
         return self._mixed_stds(means, np.array(variances))
 
     def checked(self, state: MixtureSearchState) -> MixtureSearchState:
@@ -193,7 +192,10 @@ class MixtureSearch(Strategy):
             raise CheckpointError(
                 f"the array 'hits' must have at most {descents.niches.capacity} entries, the optima kept, got {length}"
             )
-        states.same_shapes(state, descents.resized(self.start(), length))
+        model = descents.resized(self.start(), length)
+        states.same_shapes(state._replace(searches=model.searches), model)
+        for component, search in zip(descents.components, state.searches, strict=True):
+            component.checked(search)
         return state
 
     # ---- samples ------------------------------------------------------------------------------------------------
@@ -240,7 +242,7 @@ class MixtureSearch(Strategy):
 
     def _draw(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Drawn:
         descents, phase = self._descents, int(state.phase[k])
-        component, search = descents.components[k], descents.search(state, k)
+        component, search = descents.components[k], state.searches[k]
         tags, z, probe = np.zeros(n), np.zeros((n, self.size)), descents.probe_numbers(state)[k]
         if phase in (PROBE, DUEL):
             points, tags = self._comparison(state, k, n, rng)
@@ -258,7 +260,7 @@ class MixtureSearch(Strategy):
         """Draw n points of the broad distribution that component k has while it scouts; in a box they are uniform."""
         if self.bounds is not None:
             return rng.uniform(self.bounds[:, 0], self.bounds[:, 1], (n, self.size))
-        return self._descents.components[k].sample(self._descents.search(state, k), n, rng).points
+        return self._descents.components[k].sample(state.searches[k], n, rng).points
 
     def _comparison(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """All points that are to be compared, or a random choice if n is too small for all of them."""
@@ -272,7 +274,7 @@ class MixtureSearch(Strategy):
     def local(self, state: MixtureSearchState, points: Array) -> Array:
         """Return local coordinates in the component that has the highest responsibility for a point."""
         descents = self._descents
-        pairs = [(component, descents.search(state, k)) for k, component in enumerate(descents.components)]
+        pairs = [*zip(descents.components, state.searches, strict=True)]
         zs = np.array([component.local(search, points) for component, search in pairs])
         volumes = [component.log_volume(search) for component, search in pairs]
         with np.errstate(over="ignore"):  # of points so far away that no component is responsible
@@ -300,7 +302,8 @@ class MixtureSearch(Strategy):
         return self._descents.with_values(state, told.points, told.values)
 
     def _moved(self, state: MixtureSearchState, local: Array, order: NDArray[np.int64]) -> MixtureSearchState:
-        new = self._descents.with_room(copy.deepcopy(state))
+        new = copy.deepcopy(state._replace(searches=[]))  # the states of components are replaced, never changed
+        new = self._descents.with_room(new._replace(searches=[*state.searches]))
         labels, tags = self._awaited(state, local)
         searching = np.flatnonzero(state.phase[labels[order]] == SEARCH)
         if len(searching):

@@ -47,7 +47,7 @@ REACH = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Component(VectorSearch):
-    """One Gaussian of the mixture as a search over vectors of its own, whose state can be packed into a vector."""
+    """One Gaussian of the mixture as a search over vectors of its own."""
 
     @classmethod
     def of(cls, gaussian: Gaussian, state: State, most: Array | None, options: SearchOptions) -> Component:
@@ -57,21 +57,6 @@ class Component(VectorSearch):
         group = gaussian.group
         options = replace(options, decoding=is_decoded(group, options))
         return cls(group, state.mean, np.ones(group.dim), most=most, options=options, root=state.root)
-
-    @cached_property
-    def slices(self) -> list[slice]:
-        """Where the arrays of a packed state are."""
-        ends = np.cumsum(list(self.evolution.shapes().values())).tolist()
-        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
-
-    def views(self, packed: Array) -> SearchState:
-        """Return a state whose arrays are parts of a vector."""
-        return SearchState(*(packed[part] for part in self.slices))
-
-    def write(self, search: SearchState, values: SearchState) -> None:
-        """Overwrite the arrays of a state."""
-        for array, value in zip(search, values, strict=True):
-            array[:] = value
 
     @cached_property
     def stds0(self) -> Array:
@@ -102,7 +87,7 @@ class Component(VectorSearch):
 class MixtureSearchState(NamedTuple):
     """Everything the next generation needs."""
 
-    searches: Array  # the states of the components, packed one after another
+    searches: list[SearchState]  # of the components
     phase: Array  # (K,)
     age: Array  # (K,): generations of the present descent
     target: Array  # (K, dim): the far end of a probe
@@ -150,14 +135,10 @@ class Descents:
 
     # ---- state --------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _cuts(self) -> list[int]:
-        return [0, *np.cumsum([component.slices[-1].stop for component in self.components]).tolist()]
-
     def start(self) -> MixtureSearchState:
         """Return the first state, with every component at its mean."""
         count = len(self.components)
-        searches = np.concatenate([array for component in self.components for array in component.start()])
+        searches = [component.start() for component in self.components]
         phase, age, probes, credit = np.zeros((4, count))
         target, rival = np.zeros((count, self.dim)), np.full(count, -1.0)
         known, best = self.niches.start(), ValuedPoints.unknown(self.niches.first + count + 1, self.dim)
@@ -180,18 +161,14 @@ class Descents:
             new[:shared], new[slots:] = old[:shared], old[length:]
         return state._replace(known=known._replace(points=points, hits=hits), best=best)
 
-    def search(self, state: MixtureSearchState, k: int) -> SearchState:
-        """Return the state of component k as views, through which it can be changed."""
-        return self.components[k].views(state.searches[self._cuts[k] : self._cuts[k + 1]])
-
     def centre(self, state: MixtureSearchState, k: int) -> Array:
         """Return the mean of component k, mirrored into the box; all points that are rounded to one are one place."""
-        centre = folded(self.box, self.search(state, k).mean)
+        centre = folded(self.box, state.searches[k].mean)
         return centre if self.whole is None else np.where(self.whole, np.rint(centre), centre)
 
     def widths(self, state: MixtureSearchState, k: int) -> Array:
         """Return ten standard deviations of component k: how far its samples reach."""
-        return 10 * self.components[k].stds(self.search(state, k))
+        return 10 * self.components[k].stds(state.searches[k])
 
     # ---- what is reported ---------------------------------------------------------------------------------------
 
@@ -200,7 +177,7 @@ class Descents:
         found: list[int] = []
         listed = list(state.known.points[state.known.hits > 0])
         for k in np.flatnonzero(state.phase != SCOUT).tolist():
-            component, search, centre = self.components[k], self.search(state, k), self.centre(state, k)
+            component, search, centre = self.components[k], state.searches[k], self.centre(state, k)
             apart = max(self.niches.resolution, float((self.widths(state, k) / self.niches.scale).max()))
             near = self.niches.nearest(np.array(listed), centre)[1] <= apart
             if component.shrinkage(search) <= math.sqrt(TOLERANCE) and not near:
@@ -251,7 +228,7 @@ class Descents:
 
     def advance(self, new: MixtureSearchState, k: int, tags: Array, z: Array, order: NDArray[np.int64]) -> None:
         """Move component k by tags and z of its own points and their order among themselves."""
-        phase, search, ranked = int(new.phase[k]), self.search(new, k), tags[order]
+        phase, search, ranked = int(new.phase[k]), new.searches[k], tags[order]
         if phase == PROBE and (ranked >= 0).any():
             self._finish_probe(new, k, valley(ranked))
         elif phase == DUEL and (ranked >= 0).any():
@@ -260,12 +237,13 @@ class Descents:
             self._start_descent(new, k, folded(self.box, self.components[k].placed(search, z[order])))
         elif phase == SEARCH and len(order) >= 2:  # a single point has no rank; what is compared must not move
             marks = np.where(tags < UNASKED, UNASKED - tags, 0.0).astype(np.int64)
-            self.components[k].update(search, Told(z, order, tags=marks if marks.any() else None), search)
+            told = Told(z, order, tags=marks if marks.any() else None)
+            new.searches[k] = self.components[k].update(search, told)
             new.age[k] += 1
             self._probe_if_due(new, k)
 
     def _is_over(self, state: MixtureSearchState, k: int) -> bool:
-        component, search, age = self.components[k], self.search(state, k), float(state.age[k])
+        component, search, age = self.components[k], state.searches[k], float(state.age[k])
         if component.shrinkage(search) <= TOLERANCE or age >= self.longest:
             return True
         return age % self.period == 0 and component.evolution.condition(search) > CONDITION
@@ -343,8 +321,7 @@ class Descents:
 
     def _start_scouting(self, new: MixtureSearchState, k: int) -> None:
         """Reset component k to the broad distribution, whose best sample will be the start of its next descent."""
-        component = self.components[k]
-        component.write(self.search(new, k), component.evolution.start(*self.broad))
+        new.searches[k] = self.components[k].evolution.start(*self.broad)
         new.phase[k], new.age[k] = SCOUT, 0
 
     def _start_descent(self, new: MixtureSearchState, k: int, scouted: Array) -> None:
@@ -358,8 +335,8 @@ class Descents:
         i = next((i for i, (_, gap) in enumerate(known) if gap > self.niches.resolution), None)
         if i is None:  # points that were not asked for: a probe that was told late, or a user's
             return
-        component, search, (slot, gap) = self.components[k], self.search(new, k), known[i]
-        component.write(search, component.start())
+        component, (slot, gap) = self.components[k], known[i]
+        new.searches[k] = search = component.start()
         search.mean[:] = scouted[i]
         search.sigma[0] *= min(1.0, REACH * gap / float((component.stds0 / self.niches.scale).max()))
         new.phase[k] = SEARCH

@@ -167,7 +167,7 @@ class TestCheckpoints:
             with pytest.raises(esgroup.CheckpointError, match=r"run\.npz"):
                 esgroup.minimize(ellipsoid, X0, 0.5, checkpoint=path, resume=True, restarts="bipop")
 
-    @pytest.mark.parametrize("version", [1, 2, 3])
+    @pytest.mark.parametrize("version", [1, 4])
     def test_a_file_of_an_earlier_format_is_refused_and_nothing_else_happens(
         self, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -176,7 +176,7 @@ class TestCheckpoints:
             before.setattr(files, "VERSION", version)
             esgroup.minimize(ellipsoid, X0, 0.5, rng=1, checkpoint=path, max_iters=3)
         written = path.read_bytes()
-        text = rf"run\.npz has format version {version} .* reads version 4: finish it with .* or start again"
+        text = rf"run\.npz has format version {version} .* reads version {files.VERSION}: finish it with .* or start again"
         with pytest.raises(esgroup.CheckpointError, match=text):
             esgroup.minimize(fun, X0, 0.5, rng=1, checkpoint=path, max_iters=6, resume=True)
         with pytest.raises(esgroup.CheckpointError, match=text):

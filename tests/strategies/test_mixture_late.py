@@ -96,8 +96,8 @@ def test_late_points_of_a_probe_belong_to_the_component_that_drew_them() -> None
     drawn = strategy.sample(state, 12, rng)
     probe, other = of_component(drawn, 0), of_component(drawn, 1)
     state = ranked(strategy, state, other.local, other.points)
-    strategy._descents.search(state, 1).mean[:] = [-1.0, 0.0]  # component 1 is where the probe was
-    strategy._descents.search(state, 1).root[:] *= 0.1
+    state.searches[1].mean[:] = [-1.0, 0.0]  # component 1 is where the probe was
+    state.searches[1].root[:] *= 0.1
     assert (strategy.local(state, probe.points)[:, 0] == 1).any()
     late = told_late(strategy, state, drawn)
     after = ranked(strategy, state, late[drawn.local[:, 0] == 0], probe.points)

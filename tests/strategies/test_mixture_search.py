@@ -37,10 +37,14 @@ def valued(strategy: MixtureSearch, state: Any, points: np.ndarray, values: np.n
     return strategy.update(state, Told(np.empty((0, 0)), np.empty(0, dtype=np.int64), points=points, values=values))
 
 
-def assert_same(one: MixtureSearchState, other: MixtureSearchState) -> None:
+def same(one: Any, other: Any) -> bool:
     arrays, others = flattened("state", one), flattened("state", other)
     assert arrays.keys() == others.keys()
-    assert all(np.array_equal(a, others[name]) and a.dtype == np.float64 for name, a in arrays.items())
+    return all(np.array_equal(a, others[name]) and a.dtype == np.float64 for name, a in arrays.items())
+
+
+def assert_same(one: MixtureSearchState, other: MixtureSearchState) -> None:
+    assert same(one, other)
 
 
 def himmelblau(x: np.ndarray) -> np.ndarray:
@@ -110,7 +114,7 @@ def test_one_component_is_the_evolution_of_its_gaussian_step_for_step(group: Gro
         order = np.argsort(bowl(x), kind="stable")
         state = strategy.update(state, Told(drawn.local, order))
         evolution.update(expected, samples, order)
-        search = strategy._descents.search(state, 0)
+        search = state.searches[0]
         for found, wanted in zip(search, expected, strict=True):
             close(found, wanted)
     close(strategy.mean(state), expected.mean)
@@ -224,7 +228,7 @@ def test_points_not_asked_for_belong_to_the_component_that_is_most_likely() -> N
     for k, gaussian in enumerate(components):
         rows = local[:, 0] == k
         placed = strategy._descents.components[k].placed(
-            strategy._descents.search(strategy.start(), k), np.ascontiguousarray(local[rows, 3:])
+            strategy.start().searches[k], np.ascontiguousarray(local[rows, 3:])
         )
         close(placed, points[rows])
         assert gaussian.dim == 2
@@ -242,8 +246,8 @@ def test_components_are_ranked_among_their_own_samples() -> None:
     values = wells(drawn.points)
     moved = [strategy.update(state, Told(drawn.local, np.argsort(values + c * first))) for c in (-100.0, 0.0, 100.0)]
     for other in moved[1:]:
-        assert np.array_equal(moved[0].searches, other.searches)
-    assert not np.array_equal(moved[0].searches, state.searches)
+        assert same(moved[0].searches, other.searches)
+    assert not same(moved[0].searches, state.searches)
     assert [int(s.leader) for s in moved] == [0, int(np.argmin(values) >= 6), 1]
 
 
@@ -351,7 +355,7 @@ def test_of_two_components_in_one_basin_the_worse_is_abandoned() -> None:
 
 
 def converged(strategy: MixtureSearch, state: MixtureSearchState, k: int, mean: list[float]) -> None:
-    search = strategy._descents.search(state, k)
+    search = state.searches[k]
     search.mean[:], search.sigma[0] = mean, 1e-9
 
 
@@ -458,7 +462,7 @@ def test_a_descent_ends_when_its_covariance_is_ill_conditioned() -> None:
         mixture = Mixture((Gaussian("diagonal", [-1.0, 0.0]), Gaussian("full", [1.0, 0.0])))
         strategy = MixtureSearch(mixture)
         state = at_age(strategy, strategy._descents.period, [])
-        strategy._descents.search(state, 0).root[:] = 1.0, condition**-0.5
+        state.searches[0].root[:] = 1.0, condition**-0.5
         state.age[0] += 1
         assert strategy._descents._is_over(state, 0) == over
 
@@ -490,12 +494,12 @@ def test_scouted_descents_are_as_wide_as_a_fifth_of_the_way_to_the_nearest_optim
         state = at_age(strategy, 3, [[1.0, 0.0]])
         state.phase[0] = SCOUT
         strategy._descents._start_descent(state, 0, np.array([[1.0 + distance, 0.0]]))
-        stds = np.sqrt(strategy._descents.components[0].evolution.variances(strategy._descents.search(state, 0)))
+        stds = np.sqrt(strategy._descents.components[0].evolution.variances(state.searches[0]))
         widest = (stds / strategy._descents.niches.scale).max()
         close(widest, min(0.2 * distance / unit, (0.3 / strategy._descents.niches.scale).max()))
     state = strategy.start()
     strategy._descents._start_descent(state, 0, np.array([[1.0, 0.0]]))
-    close(strategy._descents.search(state, 0).sigma, [0.3])
+    close(state.searches[0].sigma, [0.3])
     assert state.phase[0] == SEARCH  # there is nothing to probe
 
 
@@ -531,7 +535,7 @@ def test_descents_close_to_another_optimum_are_reported() -> None:
     for width, mean, reported in ((2e-4, 1.0, True), (2e-2, 1.0, False), (2e-4, -1.0121, False), (2e-4, -1.0, True)):
         state = at_age(strategy, 3, [[-1.0122, 0.0]])
         state.known.hits[0] = 3
-        search = strategy._descents.search(state, 1)
+        search = state.searches[1]
         search.mean[0], search.sigma[0] = mean, width
         modes = strategy.modes(state)
         assert len(modes) == 1 + reported
@@ -561,7 +565,7 @@ def test_the_value_of_an_optimum_is_the_best_one_evaluated_near_it() -> None:
 def test_the_value_of_a_descent_is_the_best_one_within_ten_deviations() -> None:
     strategy = pair()
     state = at_age(strategy, 3, [[-1.0, 0.0]])
-    search = strategy._descents.search(state, 1)
+    search = state.searches[1]
     search.mean[:], search.sigma[0] = [1.0, 0.0], 1e-5
     told = np.array([[1.0 + 9e-5, 0.0], [1.0 + 11e-5, 0.0], [1.0, 5e-5]])
     modes = strategy.modes(valued(strategy, state, told, np.array([4.0, 1.0, 5.0])))
@@ -584,7 +588,7 @@ def test_two_components_in_one_place_are_one_mode_with_the_better_value() -> Non
     strategy = pair()
     state = strategy.start()
     for k, mean in enumerate((1.0, 1.0 + 1e-5)):
-        search = strategy._descents.search(state, k)
+        search = state.searches[k]
         search.mean[0], search.sigma[0] = mean, 1e-5
     told = np.array([[1.0, 0.0], [1.0 + 1e-5, 0.0]])
     for values in ([1.0, 2.0], [2.0, 1.0]):
@@ -811,7 +815,7 @@ def test_components_have_the_devices_and_samples_their_marks() -> None:
     marks = search.ledger.asked[-1].drawn.local[:, :2]
     for k in (0, 1):  # ahead, behind, and two near each other
         assert sorted(marks[marks[:, 0] == k, 1].tolist())[:4] == [-5.0, -4.0, -3.0, -2.0]
-    first, second = (strategy._descents.search(search.state, k) for k in (0, 1))
+    first, second = (search.state.searches[k] for k in (0, 1))
     assert np.abs(first.memory).max() > 0 and first.rates[4] != 0.9 and second.rates[4] != 0.9
 
 
