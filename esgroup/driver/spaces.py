@@ -11,6 +11,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.groups import Group, Kronecker
+from esgroup.groups.spelling import as_group, follows
 from esgroup.options import SearchOptions
 from esgroup.space import Space
 from esgroup.strategies.base import Strategy
@@ -90,7 +91,7 @@ def mixture_over(
     if len(point) == 0:
         raise ValueError("x0 must have at least one coordinate, got none")
     bounds, popsize, shared = options.bounds, options.popsize, options.structure
-    shared = "full" if shared == "auto" else shared
+    shared, axes = ("full" if shared == "auto" else shared), None
     if popsize is not None:
         popsize = checks.whole_number("popsize", popsize, least=2)
     box, pairs = None, None
@@ -106,13 +107,15 @@ def mixture_over(
         box = make_box(point, bounds, options.fixed, options.integer)
         point = box.encode(box.x0[None])[0]
         pairs = None if pairs is None else np.column_stack(box.mirrors)
+    if follows(shared):
+        shared, axes = "diagonal", as_group(shared, len(point), searched=True)
     if options.cov0 is not None:
         mixture = _spread_by(options.cov0, basins, point, sigma0, shared, box, rng)
     elif pairs is None:
         mixture = Mixture.spread(basins, mean=point, sigma0=_typical(point, sigma0), structure=shared, rng=rng)
     else:
         mixture = Mixture.spread(basins, bounds=pairs, structure=shared, rng=rng)
-    search = MixtureSearch(mixture, popsize, pairs, options=options.stored())
+    search = MixtureSearch(mixture, popsize, pairs, options=options.stored(), axes=axes)
     if box is None:
         return search
     return Within(box, replace(search, whole=box.integer[box.free] if box.integer.any() else None))

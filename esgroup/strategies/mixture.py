@@ -42,7 +42,7 @@ from esgroup.domains.base import Arrays
 from esgroup.domains.box import make_box, parse_bounds
 from esgroup.files import states
 from esgroup.files.checked import CheckpointError
-from esgroup.groups import described
+from esgroup.groups import Group, described
 from esgroup.options import SearchOptions
 from esgroup.strategies.base import Criterion, Drawn, StateView, Strategy, Told, Traits
 from esgroup.strategies.mixture_descents import (
@@ -83,6 +83,8 @@ class MixtureSearch(Strategy):
         The devices of every component: algorithm, decoding, mirrored, noise and step_size.
     whole : array (n,), optional
         Which variables a domain around the search rounds: optima differ by an integer there.
+    axes : Group, optional
+        A frame whose axes follow each descent, in the place of the Gaussians' groups; correlations are left out then.
 
     Raises
     ------
@@ -96,6 +98,7 @@ class MixtureSearch(Strategy):
     most_modes: int | None = None
     options: SearchOptions = _DEFAULTS
     whole: NDArray[np.bool_] | None = None
+    axes: Group | None = None
 
     def __post_init__(self) -> None:
         checks.instance("distribution", self.distribution, Mixture)
@@ -117,7 +120,7 @@ class MixtureSearch(Strategy):
 
     @cached_property
     def traits(self) -> Traits:
-        names = dict.fromkeys(described(gaussian.group) for gaussian in self.distribution.components)
+        names = dict.fromkeys(described(component.group) for component in self._descents.components)
         own = self.count * self._descents.own_popsize
         return Traits(
             size=self.distribution.dim,
@@ -146,7 +149,7 @@ class MixtureSearch(Strategy):
             # a third of the range, as in `Box.limits`: wider samples are nearly uniform whatever their width is
             most = (self.bounds[:, 1] - self.bounds[:, 0]) / 3
         pairs = zip(self.distribution.components, self.distribution.component_states(first), strict=True)
-        components = [Component.of(gaussian, state, most, self.options) for gaussian, state in pairs]
+        components = [Component.of(gaussian, state, most, self.options, self.axes) for gaussian, state in pairs]
         broad = self._broad(components)
         capacity = max(500, self._first_length) if self.most_modes is None else self.most_modes
         # two descents to one optimum end within a few times the tolerance of each other: 100 times is safe

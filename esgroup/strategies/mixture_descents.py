@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from esgroup.checks import Array
 from esgroup.distributions.base import State
 from esgroup.distributions.gaussian import Gaussian
+from esgroup.groups import Group
 from esgroup.options import SearchOptions
 from esgroup.strategies.base import CONDITION, Told
 from esgroup.strategies.evolution import Generation, SearchState
@@ -50,19 +51,26 @@ class Component(VectorSearch):
     """One Gaussian of the mixture as a search over vectors of its own."""
 
     @classmethod
-    def of(cls, gaussian: Gaussian, state: State, most: Array | None, options: SearchOptions) -> Component:
-        """The search that begins with a Gaussian; `most` are the largest standard deviations that it may have."""
+    def of(
+        cls, gaussian: Gaussian, state: State, most: Array | None, options: SearchOptions, axes: Group | None
+    ) -> Component:
+        """The search that begins with a Gaussian; `most` are the largest standard deviations that it may have.
+
+        A frame takes the place of its group, and begins with the standard deviations alone.
+        """
         if gaussian.form == "precision":
             gaussian, state = gaussian.converted(state)
-        group = gaussian.group
+        group = gaussian.group if axes is None else axes
         options = replace(options, decoding=is_decoded(group, options))
+        if axes is not None:
+            stds = np.sqrt(gaussian.group._squared_row_norms(state.root))
+            return cls(group, state.mean, stds, most=most, options=options)
         return cls(group, state.mean, np.ones(group.dim), most=most, options=options, root=state.root)
 
     @cached_property
     def stds0(self) -> Array:
         """The first standard deviations."""
-        assert self.root is not None
-        return np.sqrt(self.group._squared_row_norms(self.root))
+        return self.steps0 if self.root is None else np.sqrt(self.group._squared_row_norms(self.root))
 
     def shrinkage(self, search: SearchState) -> float:
         """Return the largest ratio of a standard deviation to the first one."""

@@ -176,7 +176,8 @@ class TestCheckpoints:
             before.setattr(files, "VERSION", version)
             esgroup.minimize(ellipsoid, X0, 0.5, rng=1, checkpoint=path, max_iters=3)
         written = path.read_bytes()
-        text = rf"run\.npz has format version {version} .* reads version {files.VERSION}: finish it with .* or start again"
+        both = rf"run\.npz has format version {version} .* reads version {files.VERSION}"
+        text = f"{both}: finish it with .* or start again"
         with pytest.raises(esgroup.CheckpointError, match=text):
             esgroup.minimize(fun, X0, 0.5, rng=1, checkpoint=path, max_iters=6, resume=True)
         with pytest.raises(esgroup.CheckpointError, match=text):

@@ -13,8 +13,8 @@ from esgroup import Searcher, minimize
 from esgroup.distributions import Gaussian
 from esgroup.distributions.mixture import Mixture
 from esgroup.driver.spaces import mixture_over
-from esgroup.files.states import all_finite, flattened, same_shapes
-from esgroup.groups import Diagonal, Full, Group, Heisenberg, Triangular
+from esgroup.files.states import all_finite, flattened, rebuilt, same_shapes
+from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular
 from esgroup.options import SearchOptions
 from esgroup.search.arguments import generator
 from esgroup.strategies.base import CONDITION, Told
@@ -23,6 +23,7 @@ from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.mixture import MixtureSearch
 from esgroup.strategies.mixture_descents import DUEL, PROBE, SCOUT, SEARCH, MixtureSearchState
 from esgroup.strategies.mixture_optima import Neighbourhoods, ValuedPoints, best_near, folded, segment, valley
+from esgroup.strategies.vector import VectorSearch
 from tests.groups.elements import covariance
 from tests.groups.laws import close
 
@@ -249,6 +250,25 @@ def test_components_are_ranked_among_their_own_samples() -> None:
         assert same(moved[0].searches, other.searches)
     assert not same(moved[0].searches, state.searches)
     assert [int(s.leader) for s in moved] == [0, int(np.argmin(values) >= 6), 1]
+
+
+def test_a_component_with_a_frame_is_the_search_with_this_frame() -> None:
+    """Axes that come while it searches are the same, and so are the points: a state may change its size."""
+    dim, rng = 12, np.random.default_rng(4)
+    mixture = Mixture((Gaussian("diagonal", np.ones(dim)),))
+    strategy = MixtureSearch(mixture, axes=Frame(dim))
+    alone = VectorSearch(Frame(dim), np.ones(dim), np.ones(dim), options=SearchOptions(decoding=True))
+    state, other = strategy.start(), alone.start()
+    sizes = {len(other.root)}
+    for _ in range(60):
+        drawn = strategy.sample(state, strategy.popsize, rng)
+        order = np.argsort(drawn.points**2 @ np.array([1e4, *np.ones(dim - 1)]))
+        state = strategy.update(state, Told(drawn.local, order))
+        other = alone.update(other, Told(np.ascontiguousarray(drawn.local[:, 3:]), order))
+        assert same(state.searches[0], other)
+        sizes.add(len(other.root))
+    assert len(sizes) > 1 and state.phase[0] == SEARCH
+    assert_same(strategy.checked(rebuilt("s", flattened("s", state), strategy.start())), state)
 
 
 def test_an_update_changes_neither_the_state_nor_the_samples() -> None:
