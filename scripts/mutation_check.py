@@ -197,7 +197,7 @@ FAULTS = [
     Fault("rates: sign of the mean's negative weights", "strategies/rates.py", "better + negative_mean * worse", "better - negative_mean * worse"),
     Fault("rates: mu_eff of the root in the paths", "strategies/recombination.py", "c_1, c_mu, mass, threshold * chi", "c_1, c_mu, mu_eff, threshold * chi"),
     Fault("evolution: weights of D stay clipped", "strategies/evolution.py", "factor = rate / clip", "factor = rate"),
-    Fault("evolution: step size corrected the wrong way", "strategies/evolution.py", "*= rate_mean / state.rates[0]", "*= state.rates[0] / rate_mean"),
+    Fault("evolution: step size corrected the wrong way", "strategies/adaptation.py", "*= before / rates[0]", "*= rates[0] / before"),
     Fault("decoding: the trend keeps q instead of its square", "kernels/decoding.py", "* trend[dim + 1] + rate * rate", "* trend[dim + 1] + rate"),
     Fault("decoding: the gate is open without a signal", "kernels/decoding.py", "slope * (ratio - 1.0 -", "slope * (ratio + 1.0 -"),
     Fault("decoding: the gate never opens", "kernels/decoding.py", "min(1.0, max(least", "min(least, max(least"),

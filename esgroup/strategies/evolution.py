@@ -259,7 +259,7 @@ class Evolution:
     # ---- update -------------------------------------------------------------------------------------------------
 
     def update(
-        self, state: SearchState, generation: Generation, order: NDArray[np.int64], tags: Indices | None = None
+        self, state: SearchState, generation: Generation, order: Indices, tags: Indices | None = None
     ) -> None:
         """Move the state by one generation, whose samples `order` lists from best to worst."""
         if self.adaptation is not None:
@@ -298,7 +298,7 @@ class Evolution:
         return found
 
     def _update_at_once(
-        self, state: SearchState, generation: Generation, order: NDArray[np.int64], flows: bool, numbers: Array
+        self, state: SearchState, generation: Generation, order: Indices, flows: bool, numbers: Array
     ) -> None:
         """The same for small dense matrices in one compiled loop: calls would take longer than their work."""
         mean, scale, root, sigma, path_s, path_c, fade, _, _, inverse, fisher, trend = state[:12]
@@ -315,7 +315,7 @@ class Evolution:
         self,
         state: SearchState,
         generation: Generation,
-        order: NDArray[np.int64],
+        order: Indices,
         tags: Indices | None,
         constants: Constants,
         rate_mean: float,
@@ -383,7 +383,7 @@ class Evolution:
         self,
         state: SearchState,
         generation: Generation,
-        order: NDArray[np.int64],
+        order: Indices,
         tags: Indices | None,
         adaptation: RateAdaptation,
     ) -> None:
@@ -407,10 +407,7 @@ class Evolution:
         delta = (state.path_s - (1 - constants.c_s) * before) / constants.gain_s
         m += log_step * group._local_identity()
         adaptation.compare(state.rates, generation.samples, order, tags)
-        adaptation.update(
-            group._squared_local_norm, state.rates, state.average_delta, state.average_m, delta, m
-        )
-        state.sigma[0] *= rate_mean / state.rates[0]  # the best step size grows as the rate of the mean falls
+        adaptation.update(state, delta, m, group._squared_local_norm)
         self._refresh_if_due(state)
 
 
