@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.strategies.base import Indices
+from esgroup.strategies.base import Indices, ranks_of_two
 
 if TYPE_CHECKING:
     from esgroup.strategies.evolution import SearchState
@@ -71,14 +71,14 @@ class RateAdaptation:
 
     def compare(self, rates: Array, z: Array, order: Indices, tags: Indices | None) -> None:
         """Update q, the last of `rates`, in place, if the two samples are there: values may come late or never."""
-        ranked = None if tags is None else tags[order]
-        one, near = np.flatnonzero(ranked == ONE), np.flatnonzero(ranked == NEAR)
-        if len(one) != 1 or len(near) != 1:
+        ranks = ranks_of_two(order, tags, ONE, NEAR)
+        if ranks is None:
             return
-        a, b = z[order[one[0]]], z[order[near[0]]]
+        one, near = ranks
+        a, b = z[order[one]], z[order[near]]
         if a @ b < 0.5 * np.linalg.norm(a) * np.linalg.norm(b):  # of two generations
             return
-        rates[4] += self.c * (3 * abs(int(one[0]) - int(near[0])) / (len(order) + 1) - rates[4])
+        rates[4] += self.c * (3 * abs(one - near) / (len(order) + 1) - rates[4])
 
     def update(self, state: SearchState, delta: Array, m: Array, squared_norm: Callable[[Array], float]) -> None:
         """Update the averages E and rates = (eta of mean, eta of root, V of mean, V of root, q) in place, and sigma.

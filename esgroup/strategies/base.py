@@ -265,6 +265,21 @@ def watching(criteria: tuple[Criterion, ...], look: Callable[..., dict[str, str]
     return tuple(one._replace(look=partial(look, one.look)) for one in criteria)
 
 
+def in_the_middle(order: Indices, which: NDArray[np.bool_]) -> Indices:
+    """Return an order, of which `which` are given the middle ranks, whose weights are next to 0."""
+    others = order[~which]
+    middle = (len(others) + 1) // 2
+    return np.concatenate([others[:middle], order[which], others[middle:]])
+
+
+def ranks_of_two(order: Indices, tags: Indices | None, one: int, other: int) -> tuple[int, int] | None:
+    """Return the ranks of the two samples with these tags; None unless there is one of each: values may come late."""
+    ranked = [] if tags is None else tags[order].tolist()
+    if ranked.count(one) != 1 or ranked.count(other) != 1:
+        return None
+    return ranked.index(one), ranked.index(other)
+
+
 def on_plateau(ranked: list[float], strategy: Strategy, state: Any, first: Array) -> bool:
     """Whether most values, from best to worst, are equal, and the distribution is not yet far wider than the first."""
     if ranked[0] != ranked[int(PLATEAU * len(ranked))]:

@@ -380,19 +380,13 @@ class Evolution:
         return 100 if self.decoding is None else self.decoding.period(self.group)
 
     def _update_adapted(
-        self,
-        state: SearchState,
-        generation: Generation,
-        order: Indices,
-        tags: Indices | None,
-        adaptation: RateAdaptation,
+        self, state: SearchState, generation: Generation, order: Indices, tags: Indices | None, rule: RateAdaptation
     ) -> None:
         """The same with both learning rates from `RateAdaptation`."""
         constants, group = self.constants(len(order)), self.group
-        rate_mean, rate_root = float(state.rates[0]), float(state.rates[1])
+        rate_mean, rate_root = state.rates[:2].tolist()
         before = state.path_s.copy()
-        moved = self._evolve(state, generation, order, tags, constants, rate_mean, rate_root)
-        shift, damped, clip, log_step = moved
+        shift, damped, clip, log_step = self._evolve(state, generation, order, tags, constants, rate_mean, rate_root)
         z, y, _, weights, *_ = generation
         m = group._project(z, z, weights, shift)
         if self.decoding is not None:
@@ -406,8 +400,8 @@ class Evolution:
             state.root[:] = group._product_h(state.root, rate_root * m)
         delta = (state.path_s - (1 - constants.c_s) * before) / constants.gain_s
         m += log_step * group._local_identity()
-        adaptation.compare(state.rates, generation.samples, order, tags)
-        adaptation.update(state, delta, m, group._squared_local_norm)
+        rule.compare(state.rates, generation.samples, order, tags)
+        rule.update(state, delta, m, group._squared_local_norm)
         self._refresh_if_due(state)
 
 

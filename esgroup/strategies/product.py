@@ -25,6 +25,7 @@ from esgroup.strategies.base import (
     Strategy,
     Told,
     Traits,
+    in_the_middle,
     watching,
 )
 from esgroup.strategies.categorical import CategoricalSearch, CategoricalSearchState
@@ -165,11 +166,7 @@ class ProductSearch(Strategy):
         places = np.where(categories >= 0, categories, 0).astype(np.int64) + choices.distribution.offsets
         rare = ((q <= _RARE * choices.floor)[places] & (categories >= 0)).any(axis=1)[order]
         rare[: (len(order) + 1) // 2] = False
-        if not rare.any():
-            return order
-        others = order[~rare]
-        middle = (len(others) + 1) // 2
-        return np.concatenate([others[:middle], order[rare], others[middle:]])
+        return in_the_middle(order, rare) if rare.any() else order
 
     # ---- what is known ------------------------------------------------------------------------------------------
 

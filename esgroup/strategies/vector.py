@@ -33,6 +33,7 @@ from esgroup.strategies.base import (
     Strategy,
     Told,
     Traits,
+    in_the_middle,
 )
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
@@ -142,14 +143,27 @@ class VectorSearch(Strategy):
 
     @cached_property
     def traits(self) -> Traits:
+        seldom = self.size // 10
+        # Where A^-1 is carried along, "axis" costs 20 us, a tenth of a generation up to 100 coordinates; elsewhere it
+        # inverts A. "condition" decomposes A, though only where a bound on it is near the limit.
+        often = 10 if self.evolution.carries_inverse else 100
+        # each is a pass over the whole root, or a decomposition of it
+        criteria = (
+            Criterion("spread", max(1, seldom), self._spread_reasons, waits_at=NARROWEST),
+            Criterion("axis", max(often, seldom), self._axis_reasons),
+            Criterion("condition", max(min(100, max(often, self.size)), seldom), self._condition_reasons),
+        )
+        patience = 1.0 if self._widening is None else WIDENED
+        if self.options.noise == "adapt":
+            patience = math.inf  # to stand still is its way of averaging
         return Traits(
             size=self.group.dim,
             popsize=self.popsize,
             about=str(self.group),
             structure=self.group,
             note=self.note,
-            criteria=self._criteria,
-            patience=self._patience,
+            criteria=criteria,
+            patience=patience,
             recalls=self._widening is not None,
             knows_inner=True,
             keeps_coordinates=True,
@@ -331,25 +345,6 @@ class VectorSearch(Strategy):
 
     # ---- when to stop -------------------------------------------------------------------------------------------
 
-    @property
-    def _patience(self) -> float:
-        if self.options.noise == "adapt":
-            return math.inf  # to stand still is its way of averaging
-        return 1.0 if self._widening is None else WIDENED
-
-    @property
-    def _criteria(self) -> tuple[Criterion, ...]:
-        """Each is a pass over the whole root, or a decomposition of it."""
-        seldom = self.size // 10
-        # Where A^-1 is carried along, "axis" costs 20 us, a tenth of a generation up to 100 coordinates; elsewhere it
-        # inverts A. "condition" decomposes A, though only where a bound on it is near the limit.
-        often = 10 if self.evolution.carries_inverse else 100
-        return (
-            Criterion("spread", max(1, seldom), self._spread_reasons, waits_at=NARROWEST),
-            Criterion("axis", max(often, seldom), self._axis_reasons),
-            Criterion("condition", max(min(100, max(often, self.size)), seldom), self._condition_reasons),
-        )
-
     @cached_property
     def shrinking(self) -> NDArray[np.bool_]:
         """The coordinates whose standard deviations may become as small as they like: not the integers."""
@@ -438,6 +433,4 @@ def _ranked(told: Told) -> Indices:
     order = told.order
     if told.tags is None or not (tried := told.tags[order] >= AT_BOUNDS).any():
         return order
-    others = order[~tried]
-    middle = (len(others) + 1) // 2
-    return np.concatenate([others[:middle], order[tried], others[middle:]])
+    return in_the_middle(order, tried)

@@ -523,10 +523,18 @@ def test_a_step_by_a_model_may_need_one_axis_more() -> None:
     logs = np.concatenate([np.full(6, 1.0), np.full(34, -0.1)])
     vectors = np.linalg.qr(rng.standard_normal((40, 40)))[0]
     state = evolution.start(np.zeros(40), np.ones(40))
-    found = evolution.stepped(state, Axes(logs, vectors), 5)
+    found = evolution.stepped(copied(state), Axes(logs, vectors), 5)
     assert len(evolution.group.axes(found.root).ratios) == 5
-    assert len(evolution_of(40, 4).stepped(state, Axes(logs, vectors), 5).root) == Frame(40, 4).size
-    assert evolution.stepped(state, None, 5).course[1] == state.course[1]
+    assert len(evolution_of(40, 4).stepped(copied(state), Axes(logs, vectors), 5).root) == Frame(40, 4).size
+
+
+def test_a_step_without_a_curvature_only_counts_its_evaluations() -> None:
+    evolution = evolution_of(8, 3)
+    state = some_state(evolution, 3, np.random.default_rng(4))
+    found = evolution.stepped(copied(state), None, 5)
+    assert found.course[1] == state.course[1] + 5
+    for name in set(state._fields) - {"course"}:
+        assert np.array_equal(getattr(found, name), getattr(state, name)), name
 
 
 # ---- directions that come and go ----------------------------------------------------------------------------------
