@@ -58,7 +58,7 @@ from esgroup.groups.frame import Gradient, furthest
 from esgroup.kernels import frame as kernels
 from esgroup.strategies import rates
 from esgroup.strategies.base import Indices
-from esgroup.strategies.evolution import Evolution, Generation, SearchState, decoding_step
+from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.recombination import Constants, Cumulative, Published
 from esgroup.surrogates.base import Axes
 
@@ -204,9 +204,9 @@ def directions_rates(dim: int, k: int, mu_eff: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class FrameEvolution(Evolution):
-    """`Evolution` for a frame; where the number of axes follows the search, `exchange` changes the size of a state.
+    """`Evolution` for a frame.
 
-    Also `stepped` does.
+    Where the number of axes follows the search, `exchange` and `stepped` change the size of a state.
     """
 
     group: Frame
@@ -317,8 +317,7 @@ class FrameEvolution(Evolution):
         """A <- A h(M), the published update; returns M."""
         (z, _, _, weights, *_), (shift, damped, clip, _, rate, _), frame = generation, evolved, self.group
         step = frame.gradient(state.root, z, rate * weights, rate * shift)
-        if self.decoding is not None:
-            self.decoding.move_scale(frame, state, generation, decoding_step(common, damped, clip, rate))
+        self._decode(state, generation, common, damped, clip, rate)
         state.root[:] = frame.moved(state.root, step)
         state.course[:2] += rate * common.kernel[3], len(weights) - 1
         return step
@@ -443,10 +442,6 @@ class FrameEvolution(Evolution):
         if frame.k is None and self._in_use(root) > k - 2 and k < self._most:
             root = Frame(self.dim, k + 1)._from_covariance(covariance)
         return self._with_axes(state, root, path)
-
-    def note_held(self, state: SearchState) -> None:
-        """Count a generation after which the distribution would have become too narrow."""
-        state.course[2] += 1.0
 
     def note_median(self, state: SearchState, value: float) -> None:
         """Count the generations since the median of one was less than all before."""

@@ -336,9 +336,9 @@ def _is_unlimited(strategy: Strategy) -> bool:
     return type(domain) is Arrays and len(domain.shape) == 1 and domain.rule is None
 
 
-def innermost(strategy: Strategy) -> Strategy:
-    """Return the strategy inside all domains."""
-    while isinstance(strategy, Within):
+def innermost(strategy: Strategy, kind: type[Domain] = Domain) -> Strategy:
+    """Return the strategy inside all domains, or inside those of a kind that are around all others."""
+    while isinstance(strategy, Within) and isinstance(strategy.within, kind):
         strategy = strategy.inner
     return strategy
 

@@ -137,14 +137,6 @@ class ModelSearch(Strategy):
         return self.inner.coordinates(self.inner.start()).takes_steps and all_real(self.plain)
 
     @cached_property
-    def unnamed(self) -> Strategy:
-        """The search without a surrogate below the names of parameters."""
-        plain = self.plain
-        while isinstance(plain, Within) and isinstance(plain.within, Named):
-            plain = plain.inner
-        return plain
-
-    @cached_property
     def rows(self) -> int:
         """Rows of a generation; the first has the mean and enough samples to determine the first surrogate."""
         return max(self.popsize, self.surrogate.least)

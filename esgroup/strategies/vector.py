@@ -329,7 +329,7 @@ class VectorSearch(Strategy):
                 self.evolution.refresh(state)
             state.sigma[0] *= NARROWEST / relative.max()
             if isinstance(self.evolution, FrameEvolution):
-                self.evolution.note_held(state)
+                state.course[2] += 1.0  # a generation after which the distribution would have become too narrow
 
     # ---- what is known ------------------------------------------------------------------------------------------
 
