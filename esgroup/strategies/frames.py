@@ -298,6 +298,7 @@ class FrameEvolution(Evolution):
         common, own = self._constants_for(len(order), len(frame.axes(state.root).ratios))
         evolved = Evolved(*self._evolve(state, generation, order, tags, common, rate_mean, rate), rate, former)
         before = state if adaptation is None else state._replace(root=state.root.copy(), scale=state.scale.copy())
+        step: Gradient | None
         if own is None:
             step = self._publish(state, generation, evolved, common)
         else:

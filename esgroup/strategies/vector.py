@@ -70,7 +70,8 @@ _NO_DEVICES = SearchOptions(decoding=False)
 
 def evolution_of(group: Group, options: SearchOptions, widening: Widening | None = None) -> Evolution:
     """The update in a group with the devices that options ask for; decoding is decided."""
-    kind, cumulative = (FrameEvolution, Follow) if group.follows else (Evolution, Cumulative)
+    kind: type[Evolution] = FrameEvolution if group.follows else Evolution
+    cumulative = Follow if group.follows else Cumulative
     recombination: Recombination = cumulative()
     if options.algorithm == "paper":
         recombination = Published()
