@@ -235,7 +235,7 @@ FAULTS = [
     Fault("stopping: a contradiction is a success", "stopping/budgets.py", "found.discard(TOLERANCE)", "found.discard(OTHER)"),
     Fault("stopping: stagnation at any age", "stopping/values.py", "max(span, LEAST_AGE)", "span"),
     Fault("vector: points on bounds have their own ranks", "strategies/vector.py", "_ranked(told), told.tags)", "told.order, told.tags)"),
-    Fault("vector: points on bounds rank above the middle", "strategies/base.py", "middle = (len(others) + 1) // 2", "middle = (len(others) + 1) // 4"),
+    Fault("vector: points on bounds rank above the middle", "strategies/ranks.py", "middle = (len(others) + 1) // 2", "middle = (len(others) + 1) // 4"),
     Fault("domain: samples drawn again keep old coordinates", "strategies/in_domain.py", "local[bad[:number]] = other.points[good[:number]], other.local[good[:number]]", "local[bad[:number]] = other.points[good[:number]], local[bad[:number]]"),
     Fault("domain: the nearest image is not looked for", "strategies/in_domain.py", "return self.within.encode(points, self.inner.mean(state))", "return self.within.encode(points)"),
     Fault("domain: limits are those of the former popsize", "strategies/in_domain.py", "Relocation(popsize, place, domain.limits(popsize))", "Relocation(popsize, place)"),

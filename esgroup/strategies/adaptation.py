@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.strategies.base import Indices, ranks_of_two
+from esgroup.strategies.base import Indices
+from esgroup.strategies.ranks import ranks_of_two
 
 if TYPE_CHECKING:
     from esgroup.strategies.evolution import SearchState

@@ -23,20 +23,9 @@ from esgroup.checks import Array
 from esgroup.domains.base import Affine, Arrays, Domain, Limits, Place, Shaped
 from esgroup.domains.named import free_domain
 from esgroup.space import Space
-from esgroup.strategies.base import (
-    AT_BOUNDS,
-    PLATEAU,
-    Drawn,
-    Indices,
-    Looking,
-    Relocation,
-    StateView,
-    Strategy,
-    Told,
-    Traits,
-    watching,
-)
+from esgroup.strategies.base import AT_BOUNDS, PLATEAU, Drawn, Indices, Relocation, StateView, Strategy, Told, Traits
 from esgroup.strategies.coordinates import Coordinates, Through
+from esgroup.strategies.criteria import Looking, watching
 
 # A point on the bounds comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3,
 # 4, 5 generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a

@@ -44,7 +44,8 @@ from esgroup.files import states
 from esgroup.files.checked import CheckpointError
 from esgroup.groups import described
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import Criterion, Drawn, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import Drawn, StateView, Strategy, Told, Traits
+from esgroup.strategies.criteria import Criterion
 from esgroup.strategies.mixture_descents import (
     DUEL,
     NO_PROBE,

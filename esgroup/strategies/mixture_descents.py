@@ -19,7 +19,8 @@ from esgroup.checks import Array
 from esgroup.distributions.base import State
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import CONDITION, Told
+from esgroup.strategies.base import Told
+from esgroup.strategies.criteria import CONDITION
 from esgroup.strategies.evolution import Generation, SearchState
 from esgroup.strategies.mixture_optima import (
     KnownOptima,

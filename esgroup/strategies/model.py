@@ -35,17 +35,8 @@ from esgroup.domains.named import Named
 from esgroup.files import states
 from esgroup.groups import Diagonal, Frame, Full, Group, Kronecker
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import (
-    Drawn,
-    Indices,
-    Looking,
-    Relocation,
-    StateView,
-    Strategy,
-    Told,
-    Traits,
-    watching,
-)
+from esgroup.strategies.base import Drawn, Indices, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.criteria import Looking, watching
 from esgroup.strategies.in_domain import Within, elsewhere, innermost
 from esgroup.strategies.model_state import ABSENT, ASKED, NEW, ModelState, Numbers
 from esgroup.strategies.product import ProductSearch

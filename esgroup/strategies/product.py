@@ -15,22 +15,12 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.domains.base import UNKNOWN, Arrays, Limits
-from esgroup.strategies.base import (
-    Criterion,
-    Drawn,
-    Indices,
-    Looking,
-    Relocation,
-    StateView,
-    Strategy,
-    Told,
-    Traits,
-    in_the_middle,
-    watching,
-)
+from esgroup.strategies.base import Drawn, Indices, Relocation, StateView, Strategy, Told, Traits
 from esgroup.strategies.categorical import CategoricalSearch, CategoricalSearchState
 from esgroup.strategies.coordinates import Coordinates, Through
+from esgroup.strategies.criteria import Criterion, Looking, watching
 from esgroup.strategies.in_domain import elsewhere
+from esgroup.strategies.ranks import in_the_middle
 
 _RARE = 2.0  # times the least probability: up to it a category is rare
 

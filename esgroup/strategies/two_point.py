@@ -10,7 +10,8 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.groups.linalg import SingularElementError
-from esgroup.strategies.base import Indices, ranks_of_two
+from esgroup.strategies.base import Indices
+from esgroup.strategies.ranks import ranks_of_two
 from esgroup.strategies.step_size import Moved, StepSize
 
 AHEAD, BEHIND = 1, 2  # tags

@@ -21,24 +21,13 @@ from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
 from esgroup.stopping.values import NARROW
 from esgroup.strategies.adaptation import RateAdaptation
-from esgroup.strategies.base import (
-    AT_BOUNDS,
-    CONDITION,
-    DIVERGENCE,
-    Criterion,
-    Drawn,
-    Indices,
-    Relocation,
-    StateView,
-    Strategy,
-    Told,
-    Traits,
-    in_the_middle,
-)
+from esgroup.strategies.base import AT_BOUNDS, Drawn, Indices, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.criteria import CONDITION, DIVERGENCE, Criterion
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.frames import Follow, FrameEvolution
 from esgroup.strategies.integers import WIDENED, Widening
+from esgroup.strategies.ranks import in_the_middle
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
 from esgroup.strategies.sampling import Sampling, shortened
 from esgroup.strategies.step_size import CumulativeStepSize, StepSize
