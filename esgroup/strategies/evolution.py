@@ -272,7 +272,7 @@ class Evolution:
         constants = self.constants(len(order))
         shift, damped, clip, _ = self._evolve(state, generation, order, tags, constants, 1.0, 1.0)
         (z, y, _, weights, *_), group = generation, self.group
-        v = self._decode(state, generation, constants, damped, clip, 1.0)
+        v = None if self.decoding is None else self._decode(state, generation, constants, damped, clip, 1.0)
         if constants.flows:
             self._move_by(state, group._flow(z, weights, shift))
         elif v is not None and group.carries_inverse:
@@ -324,23 +324,12 @@ class Evolution:
         """
         sigma, memory = state.sigma.item(), state.memory
         before = state.mean.copy() if len(memory) else None
+        z, y, _, weights, report, _ = generation
+        paths = state.path_s, state.fade, state.path_c
         kernels.evolve(
-            order,
-            constants.mean_weights,
-            constants.root_weights,
-            constants.kernel,
-            rate_mean * sigma,
-            state.scale,
-            generation.z,
-            generation.y,
-            state.path_s,
-            state.fade,
-            state.path_c,
-            state.mean,
-            generation.weights,
-            generation.report,
+            order, *constants[:3], rate_mean * sigma, state.scale, z, y, *paths, state.mean, weights, report
         )
-        length, shift, damped, clip = generation.report.tolist()
+        length, shift, damped, clip = report.tolist()
         if clip == 0.0:
             raise ValueError(_TOO_FAR)
         moved = None if before is None else state.mean - before

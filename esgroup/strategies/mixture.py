@@ -320,13 +320,11 @@ class MixtureSearch(Strategy):
         A point of a probe belongs to the component that waits for it. If the probe is over, it is a point like one that
         was not asked for.
         """
-        labels, tags = local[:, 0].astype(np.int64), local[:, 1].copy()
-        rows = np.flatnonzero(local[:, 2] != NO_PROBE)
-        numbers = local[rows, 2].astype(np.int64)
-        owners = numbers % self.count
-        awaited = self._descents.probe_numbers(state)[owners] == numbers
-        labels[rows[awaited]] = owners[awaited]
-        tags[rows[~awaited]] = UNASKED
+        numbers = local[:, 2].astype(np.int64)
+        owners, part = numbers % self.count, numbers != NO_PROBE
+        awaited = part & (self._descents.probe_numbers(state)[owners] == numbers)
+        labels = np.where(awaited, owners, local[:, 0].astype(np.int64))
+        tags = np.where(part & ~awaited, UNASKED, local[:, 1])
         return labels, tags
 
     # ---- results ------------------------------------------------------------------------------------------------
