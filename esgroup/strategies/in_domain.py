@@ -118,9 +118,11 @@ class Within(Strategy):
 
     def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
         drawn = self.inner.sample(state, n, rng, None if out is None or out.memo is None else out)
-        if drawn.tags is None and not drawn.paired:
+        # hooks that a domain leaves as they are need no mean and no view, which take long where domains are nested
+        if type(self.within).behind is not Domain.behind and drawn.tags is None and not drawn.paired:
             drawn = self._drawn_again(state, drawn, rng)
-        if n >= self.popsize and (self.inner.view(state).age + 1) % self._tries_every == 0:
+        every = self._tries_every
+        if every < math.inf and n >= self.popsize and (self.inner.view(state).age + 1) % every == 0:
             drawn = self._with_tried(state, drawn)
         points = self.within.decode(drawn.points)
         if self.within.is_conditional:
@@ -128,7 +130,7 @@ class Within(Strategy):
         return drawn._replace(points=points)
 
     def _drawn_again(self, state: Any, drawn: Drawn, rng: np.random.Generator) -> Drawn:
-        """Draw samples that are behind a mirror again, if there are mirrors."""
+        """Draw samples that are behind a mirror again."""
         mean = self.inner.mean(state)
         behind = self.within.behind(drawn.points, mean)
         if behind is None or not 0 < behind.mean() <= _AGAIN_SHARE:

@@ -29,7 +29,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture, box_of
 from esgroup.domains.base import Arrays
-from esgroup.domains.box import make_box, parse_bounds
+from esgroup.domains.box import Box, make_box, parse_bounds
 from esgroup.files import states
 from esgroup.files.checked import CheckpointError
 from esgroup.groups import described
@@ -120,21 +120,18 @@ class MixtureSearch(Strategy):
     def traits(self) -> Traits:
         names = dict.fromkeys(described(gaussian.group) for gaussian in self.distribution.components)
         own = self.count * self._descents.own_popsize
+        box = None if self.bounds is None else make_box(self.bounds[:, 0], self.bounds)
         return Traits(
             size=self.distribution.dim,
             popsize=own if self.popsize_wanted is None else self.popsize_wanted,
             about=f"Mixture of {self.count}, {' and '.join(names)}",
-            domain=Arrays((self.distribution.dim,), self._check),
+            domain=Arrays((self.distribution.dim,), partial(_check, box)),
             criteria=(Criterion("spread", 0, self._spread_reasons), Criterion("own", 0, self._nothing_new)),
             patience=math.inf,  # a new optimum need not be better than the known ones
             every_value=True,
             # Multipliers are those of one optimum. With constraints active at several, descents ended short of them.
             needs_values="basins, each of which would need multipliers of its own",
         )
-
-    def _check(self, name: str, points: Array) -> None:
-        if self.bounds is not None:
-            make_box(self.bounds[:, 0], self.bounds).check(name, points)
 
     @cached_property
     def _weights(self) -> Array:
@@ -391,6 +388,11 @@ class MixtureSearch(Strategy):
         if state.known.idle < enough:
             return {}
         return {"modes": f"the last {int(state.known.idle)} descents ended at optima that were known"}
+
+
+def _check(box: Box | None, name: str, points: Array) -> None:
+    if box is not None:
+        box.check(name, points)
 
 
 def _spread(n: int, weights: Array, rng: np.random.Generator) -> NDArray[np.int64]:
