@@ -240,9 +240,8 @@ class FrameEvolution(Evolution):
     # ---- state --------------------------------------------------------------------------------------------------
 
     def shapes(self) -> dict[str, int]:
-        own = {"probes": self._probes * (self.dim + 1), "course": len(BEGIN)}
-        if self.adaptation is not None:
-            own["average_m"] = self.dim * (1 + self.group.first)
+        averages = self.averages(self.group._identity())
+        own = {"probes": self._probes * (self.dim + 1), "course": len(BEGIN), "average_m": averages}
         return super().shapes() | own
 
     @property
@@ -257,10 +256,13 @@ class FrameEvolution(Evolution):
         state.course[:] = BEGIN
         return state
 
+    def averages(self, root: Array) -> int:
+        """How many numbers the average of M has beside a root."""
+        return 0 if self.adaptation is None else self.dim * (1 + len(self.group.axes(root).ratios))
+
     def check_averages(self, state: SearchState) -> None:
         """Raise ValueError for averages that are not those of as many axes as the root has."""
-        k = len(self.group.axes(state.root).ratios)
-        wanted = 0 if self.adaptation is None else self.dim * (1 + k)
+        k, wanted = len(self.group.axes(state.root).ratios), self.averages(state.root)
         if len(state.average_m) != wanted:
             raise ValueError(f"average_m must have {wanted} numbers for {k} axes, got {len(state.average_m)}")
 

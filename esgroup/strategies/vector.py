@@ -180,6 +180,8 @@ class VectorSearch(Strategy):
         state = self.evolution.start(self.mean0, self.steps0, self.correlation)
         if self.root is not None:
             state = state._replace(root=self.root.copy())
+            if isinstance(self.evolution, FrameEvolution):
+                state = state._replace(average_m=np.zeros(self.evolution.averages(state.root)))
             self.evolution.refresh(state)
         return state
 

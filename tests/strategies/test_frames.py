@@ -1,6 +1,7 @@
 """The search with a frame: one generation from the formulas on dense matrices, and each device by itself."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -371,6 +372,18 @@ def test_rates_of_a_frame_fall_where_values_are_noise(options: dict[str, str]) -
             search.tell(rng.random(len(x)) if is_noise else (x**2).sum(axis=1))
         mean, root = search.state.rates[:2].tolist()
         assert (mean < 0.3) is is_noise and (root < 0.3) is is_noise, (is_noise, mean, root)
+
+
+@pytest.mark.parametrize("k", [2, 4, 7])
+def test_a_search_with_adapted_rates_begins_with_a_frame_of_any_number_of_axes(k: int, tmp_path: Path) -> None:
+    first = Searcher(np.ones(20), 1.0, structure="frame", rng=1)
+    first.state = first.state._replace(root=Frame.pack(*axes_of(20, k, np.random.default_rng(k))))
+    search = Searcher(first, noise="adapt", rng=2)
+    assert len(search.state.root) == 1 + 21 * k and len(search.state.average_m) == 20 * (1 + k)
+    for _ in range(3):
+        search.tell((search.ask() ** 2).sum(axis=1))
+    search.save(tmp_path / "search.npz")
+    assert np.array_equal(Searcher.load(tmp_path / "search.npz").ask(), search.ask())
 
 
 def test_axes_come_as_slowly_as_rates_are_low_and_keep_what_was_averaged() -> None:
