@@ -109,7 +109,6 @@ class ModelSearch(Strategy):
             in_parts=True,
             every_value=True,
             knows_inner=False,
-            keeps_coordinates=False,
             may_adapt=False,
         )
 
@@ -184,7 +183,7 @@ class ModelSearch(Strategy):
 
     def successor(self, state: ModelState) -> tuple[ModelSearch, ModelState] | None:
         """Return that of the plain search, in whose local coordinates the surrogate is as it was."""
-        found = self.plain.successor(state.plain) if self.plain.traits.keeps_coordinates else None
+        found = self.plain.successor(state.plain) if self.traits.keeps_coordinates else None
         return None if found is None else (ModelSearch(found[0], self.surrogate), state._replace(plain=found[1]))
 
     def relocated(self, to: Relocation) -> ModelSearch | None:
