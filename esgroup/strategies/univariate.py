@@ -57,7 +57,6 @@ class UnivariateSearchState(NamedTuple):
     fade: Array  # (1 - c_s)^(2 t)
 
 
-
 @dataclass(frozen=True)
 class UnivariateSearch(Strategy):
     """Search with a univariate family, points of shape (1,), or with a `Product` of k of them, shape (k,).
