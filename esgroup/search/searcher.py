@@ -454,8 +454,7 @@ class Searcher(VisibleSearch):
         self.structure_note = strategy.traits.note or self.structure_note
         for asked in self.ledger.asked:
             drawn = asked.drawn
-            local = drawn.local if same else self._local(drawn.points)
-            asked.drawn = Drawn(drawn.points, local, drawn.tags if same else None)
+            asked.drawn = drawn._replace(memo=None) if same else Drawn(drawn.points, self._local(drawn.points))
         spread = strategy.view(state).spread()
         if spread.shape != self.first_spread.shape:  # it searches other coordinates: the comparison begins here
             self.first_spread = spread

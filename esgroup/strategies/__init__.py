@@ -4,8 +4,9 @@
 of your own known to files and to `Searcher`.
 """
 
-from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import Drawn, Relocation, StateView, Strategy, Told, Traits
 from esgroup.strategies.coordinates import Coordinates
+from esgroup.strategies.criteria import Criterion
 from esgroup.strategies.in_domain import Within, within
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.registry import register

@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from esgroup.checks import Array
 from esgroup.strategies.base import Indices
+from esgroup.strategies.ranks import ranks_of_two
+
+if TYPE_CHECKING:
+    from esgroup.strategies.evolution import SearchState
 
 ONE, NEAR = 3, 4  # tags of the two samples whose values are compared; those of a step-size rule are 1 and 2
 
@@ -67,36 +72,30 @@ class RateAdaptation:
 
     def compare(self, rates: Array, z: Array, order: Indices, tags: Indices | None) -> None:
         """Update q, the last of `rates`, in place, if the two samples are there: values may come late or never."""
-        ranked = None if tags is None else tags[order]
-        one, near = np.flatnonzero(ranked == ONE), np.flatnonzero(ranked == NEAR)
-        if len(one) != 1 or len(near) != 1:
+        ranks = ranks_of_two(order, tags, ONE, NEAR)
+        if ranks is None:
             return
-        a, b = z[order[one[0]]], z[order[near[0]]]
+        one, near = ranks
+        a, b = z[order[one]], z[order[near]]
         if a @ b < 0.5 * np.linalg.norm(a) * np.linalg.norm(b):  # of two generations
             return
-        rates[4] += self.c * (3 * abs(int(one[0]) - int(near[0])) / (len(order) + 1) - rates[4])
+        rates[4] += self.c * (3 * abs(one - near) / (len(order) + 1) - rates[4])
 
-    def update(
-        self,
-        squared_norm: Callable[[Array], float],
-        rates: Array,
-        average_delta: Array,
-        average_m: Array,
-        delta: Array,
-        m: Array,
-    ) -> None:
-        """Update the averages E and rates = (eta of mean, eta of root, V of mean, V of root, q) in place.
+    def update(self, state: SearchState, delta: Array, m: Array, squared_norm: Callable[[Array], float]) -> None:
+        """Update the averages E and rates = (eta of mean, eta of root, V of mean, V of root, q) in place, and sigma.
 
-        `squared_norm` is |M|^2 of local vectors of the root.
+        The best step size grows as the rate of the mean falls. `squared_norm` is |M|^2 of local vectors of the root.
         """
-        average_delta += self.beta_mean * (delta - average_delta)
-        average_m += self.beta_root * (m - average_m)
-        signal_mean, signal_root = float(average_delta @ average_delta), squared_norm(average_m)
+        rates, before = state.rates, float(state.rates[0])
+        state.average_delta[:] += self.beta_mean * (delta - state.average_delta)
+        state.average_m[:] += self.beta_root * (m - state.average_m)
+        signal_mean, signal_root = float(state.average_delta @ state.average_delta), squared_norm(state.average_m)
         rates[2] += self.beta_mean * (float(delta @ delta) - rates[2])
         rates[3] += self.beta_root * (squared_norm(m) - rates[3])
         noisy = bool(rates[4] > self.limit)
-        rates[0] = self._next(float(rates[0]), signal_mean, float(rates[2]), self.beta_mean, noisy)
+        rates[0] = self._next(before, signal_mean, float(rates[2]), self.beta_mean, noisy)
         rates[1] = self._next(float(rates[1]), signal_root, float(rates[3]), self.beta_root, noisy)
+        state.sigma[0] *= before / rates[0]
 
     def _next(self, eta: float, signal: float, total: float, beta: float, noisy: bool) -> float:
         noise = total - signal

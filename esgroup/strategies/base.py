@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -17,15 +17,12 @@ from esgroup.checks import Array
 from esgroup.domains.base import Arrays, Domain, Limits, Place
 from esgroup.files import states
 from esgroup.strategies.coordinates import Coordinates
+from esgroup.strategies.criteria import Criterion, relative_spread
 
 Indices = NDArray[np.int64]
-Looking = Callable[[Any, Array], dict[str, str]]  # state and first `spread` to reasons to stop by name, none to go on
 
-CONDITION = 1e14  # of A A^T at which a search ends: the CMA-ES tutorial's ConditionCov
-TOL_X = 1e-12  # of the first standard deviations: the tutorial's TolX
 PLATEAU = 0.7  # of a generation whose values are equal to the best one: the tutorial's B.3
 _WIDEST = math.log(1e5)  # times the first standard deviations: a constant function is no reason to diverge
-DIVERGENCE = 1e10  # times the first standard deviations
 # Tags of points that are tried beside the samples: they count, but have middle ranks in the update. Step-size rules and
 # the adaptation of rates have the tags 1 to 4.
 AT_BOUNDS = 5  # the mean, moved onto bounds
@@ -66,17 +63,6 @@ class Told(NamedTuple):
     values: Array | None = None  # (k,), NaN for failed ones
     ids: Indices | None = None  # (k,): as they were drawn, -1 for points that were not
     earlier: bool = False  # whether these are evaluations from before the search, which are no part of it
-
-
-class Criterion(NamedTuple):
-    """A reason to stop that only the distribution knows."""
-
-    name: str
-    every: int  # generations between two looks, after which the answer stands until the next; 0: always look
-    look: Looking
-    # Relative size of the distribution at which the reason `stopping.values.NARROW` waits as long as values get better
-    # (`still_improving`); then it is "tolx".
-    waits_at: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -259,23 +245,8 @@ class Strategy(ABC):
         return relative_spread(self.view(state).spread() / first)
 
 
-def watching(criteria: tuple[Criterion, ...], look: Callable[..., dict[str, str]]) -> tuple[Criterion, ...]:
-    """Return criteria at which `look` looks in place of them, with the look of each as its first argument."""
-    # no local function, which could not be pickled
-    return tuple(one._replace(look=partial(look, one.look)) for one in criteria)
-
-
 def on_plateau(ranked: list[float], strategy: Strategy, state: Any, first: Array) -> bool:
     """Whether most values, from best to worst, are equal, and the distribution is not yet far wider than the first."""
     if ranked[0] != ranked[int(PLATEAU * len(ranked))]:
         return False
     return float(np.log(strategy.view(state).spread() / first).mean()) < _WIDEST
-
-
-def relative_spread(relative: Array) -> dict[str, str]:
-    """Reasons to stop by standard deviations relative to the first ones: they are points, or beyond all bounds."""
-    if not np.isfinite(relative).all() or relative.max() > DIVERGENCE:
-        return {"divergence": f"standard deviations grew to more than {DIVERGENCE:g} times the first ones"}
-    if relative.max() < TOL_X:
-        return {"tolx": f"the standard deviations fell to {relative.max():.1g} times the first ones"}
-    return {}

@@ -33,8 +33,9 @@ from esgroup.domains.base import Arrays
 from esgroup.files import states
 from esgroup.options import Algorithm
 from esgroup.strategies import rates
-from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import Drawn, Relocation, StateView, Strategy, Told, Traits
 from esgroup.strategies.coordinates import Coordinates
+from esgroup.strategies.criteria import Criterion
 
 # Tuned on a sphere with choices that cost 1 each (sphere) or 1, 0.1, 0.01, ... (wcom), and a sphere whose centre
 # depends on the choices (dep): 10 numbers, 10 choices of 5 categories, evaluations to 1e-8 by success, seeds 0-23. Slow

@@ -80,19 +80,6 @@ class Decoding:
         fisher += 1.0
         fisher *= np.sqrt((fisher.mean() if self.by_mean else fisher.max()) / 2.0)
 
-    def move(
-        self, group: Group, state: SearchState, generation: Generation, shift: float, step: DecodingStep
-    ) -> None:
-        """Replace D, A and the carried A^-1 by those of the next generation, in place."""
-        root, inverse, z, y, weights = state.root, state.inverse, generation.z, generation.y, generation.weights
-        if self.is_prompt(group):
-            self.refresh(group, root, inverse, state.fisher)
-        v = self.move_scale(group, state, generation, step)
-        if v is not None and group.carries_inverse:
-            group._step_with_inverse(root, inverse, z, y, v, weights, shift)
-        else:
-            group._product_h_samples(root, z, weights, shift, y, root)
-
     def move_scale(
         self, group: Group, state: SearchState, generation: Generation, step: DecodingStep
     ) -> Array | None:

@@ -33,7 +33,7 @@ from esgroup.kernels import full as full_kernels
 from esgroup.kernels import search as kernels
 from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.base import Indices
-from esgroup.strategies.decoding import Decoding, DecodingStep
+from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.integers import Widening
 from esgroup.strategies.recombination import Constants, Cumulative, Recombination
 from esgroup.strategies.sampling import Sampling
@@ -259,7 +259,7 @@ class Evolution:
     # ---- update -------------------------------------------------------------------------------------------------
 
     def update(
-        self, state: SearchState, generation: Generation, order: NDArray[np.int64], tags: Indices | None = None
+        self, state: SearchState, generation: Generation, order: Indices, tags: Indices | None = None
     ) -> None:
         """Move the state by one generation, whose samples `order` lists from best to worst."""
         if self.adaptation is not None:
@@ -271,18 +271,14 @@ class Evolution:
             return
         constants = self.constants(len(order))
         shift, damped, clip, _ = self._evolve(state, generation, order, tags, constants, 1.0, 1.0)
-        z, y, _, weights, *_ = generation
-        own = decoding_step(constants, damped, clip, 1.0)
+        (z, y, _, weights, *_), group = generation, self.group
+        v = None if self.decoding is None else self._decode(state, generation, constants, damped, clip, 1.0)
         if constants.flows:
-            if self.decoding is not None:
-                if self.decoding.is_prompt(self.group):
-                    self.decoding.refresh(self.group, state.root, state.inverse, state.fisher)
-                self.decoding.move_scale(self.group, state, generation, own)
-            self._move_by(state, self.group._flow(z, weights, shift))
-        elif self.decoding is not None:
-            self.decoding.move(self.group, state, generation, shift, own)
+            self._move_by(state, group._flow(z, weights, shift))
+        elif v is not None and group.carries_inverse:
+            group._step_with_inverse(state.root, state.inverse, z, y, v, weights, shift)
         else:
-            self.group._product_h_samples(state.root, z, weights, shift, y, state.root)
+            group._product_h_samples(state.root, z, weights, shift, y, state.root)
         self._refresh_if_due(state)
 
     def _at_once(self, n: int) -> tuple[bool, Array] | None:
@@ -298,7 +294,7 @@ class Evolution:
         return found
 
     def _update_at_once(
-        self, state: SearchState, generation: Generation, order: NDArray[np.int64], flows: bool, numbers: Array
+        self, state: SearchState, generation: Generation, order: Indices, flows: bool, numbers: Array
     ) -> None:
         """The same for small dense matrices in one compiled loop: calls would take longer than their work."""
         mean, scale, root, sigma, path_s, path_c, fade, _, _, inverse, fisher, trend = state[:12]
@@ -315,7 +311,7 @@ class Evolution:
         self,
         state: SearchState,
         generation: Generation,
-        order: NDArray[np.int64],
+        order: Indices,
         tags: Indices | None,
         constants: Constants,
         rate_mean: float,
@@ -328,23 +324,12 @@ class Evolution:
         """
         sigma, memory = state.sigma.item(), state.memory
         before = state.mean.copy() if len(memory) else None
+        z, y, _, weights, report, _ = generation
+        paths = state.path_s, state.fade, state.path_c
         kernels.evolve(
-            order,
-            constants.mean_weights,
-            constants.root_weights,
-            constants.kernel,
-            rate_mean * sigma,
-            state.scale,
-            generation.z,
-            generation.y,
-            state.path_s,
-            state.fade,
-            state.path_c,
-            state.mean,
-            generation.weights,
-            generation.report,
+            order, *constants[:3], rate_mean * sigma, state.scale, z, y, *paths, state.mean, weights, report
         )
-        length, shift, damped, clip = generation.report.tolist()
+        length, shift, damped, clip = report.tolist()
         if clip == 0.0:
             raise ValueError(_TOO_FAR)
         moved = None if before is None else state.mean - before
@@ -353,6 +338,23 @@ class Evolution:
         if not 1e-60 < sigma < 1e60:  # past all reasons to stop
             self.limit_steps(state, *_STEPS)
         return shift, damped, clip, log_step
+
+    def _decode(
+        self, state: SearchState, generation: Generation, constants: Constants, damped: float, clip: float, rate: float
+    ) -> Array | None:
+        """Move D, if it is learnt; returns what `Decoding.move_scale` does.
+
+        Its weights are those of A, which were clipped; D has a clipping of its own.
+        """
+        decoding, group = self.decoding, self.group
+        if decoding is None:
+            return None
+        if decoding.is_prompt(group):
+            decoding.refresh(group, state.root, state.inverse, state.fisher)
+        ratio_mu, ratio_1, pull_mu, pull_1, least = constants.decoding
+        factor = rate / clip
+        step = factor * ratio_mu, factor * ratio_1, rate * (pull_mu + damped * pull_1), least
+        return decoding.move_scale(group, state, generation, step)
 
     def _move_by(self, state: SearchState, step: Array) -> None:
         """A <- A S for an element S, and the carried A^-1 accordingly."""
@@ -380,42 +382,22 @@ class Evolution:
         return 100 if self.decoding is None else self.decoding.period(self.group)
 
     def _update_adapted(
-        self,
-        state: SearchState,
-        generation: Generation,
-        order: NDArray[np.int64],
-        tags: Indices | None,
-        adaptation: RateAdaptation,
+        self, state: SearchState, generation: Generation, order: Indices, tags: Indices | None, rule: RateAdaptation
     ) -> None:
         """The same with both learning rates from `RateAdaptation`."""
         constants, group = self.constants(len(order)), self.group
-        rate_mean, rate_root = float(state.rates[0]), float(state.rates[1])
+        rate_mean, rate_root = state.rates[:2].tolist()
         before = state.path_s.copy()
-        moved = self._evolve(state, generation, order, tags, constants, rate_mean, rate_root)
-        shift, damped, clip, log_step = moved
+        shift, damped, clip, log_step = self._evolve(state, generation, order, tags, constants, rate_mean, rate_root)
         z, y, _, weights, *_ = generation
         m = group._project(z, z, weights, shift)
-        if self.decoding is not None:
-            own, root, inverse = decoding_step(constants, damped, clip, rate_root), state.root, state.inverse
-            if self.decoding.is_prompt(group):
-                self.decoding.refresh(group, root, inverse, state.fisher)
-            v = self.decoding.move_scale(group, state, generation, own)
-            if v is not None and group.carries_inverse:
-                group._step_with_inverse(root, inverse, z, y, v, rate_root * weights, rate_root * shift)
-        if self.decoding is None or not group.carries_inverse:
+        v = self._decode(state, generation, constants, damped, clip, rate_root)
+        if v is not None and group.carries_inverse:
+            group._step_with_inverse(state.root, state.inverse, z, y, v, rate_root * weights, rate_root * shift)
+        elif not self.carries_inverse:
             state.root[:] = group._product_h(state.root, rate_root * m)
         delta = (state.path_s - (1 - constants.c_s) * before) / constants.gain_s
         m += log_step * group._local_identity()
-        adaptation.compare(state.rates, generation.samples, order, tags)
-        adaptation.update(
-            group._squared_local_norm, state.rates, state.average_delta, state.average_m, delta, m
-        )
-        state.sigma[0] *= rate_mean / state.rates[0]  # the best step size grows as the rate of the mean falls
+        rule.compare(state.rates, generation.samples, order, tags)
+        rule.update(state, delta, m, group._squared_local_norm)
         self._refresh_if_due(state)
-
-
-def decoding_step(constants: Constants, damped: float, clip: float, rate: float) -> DecodingStep:
-    """Weights of D from those of A, which were clipped; D has a clipping of its own."""
-    ratio_mu, ratio_1, pull_mu, pull_1, least = constants.decoding
-    factor = rate / clip
-    return factor * ratio_mu, factor * ratio_1, rate * (pull_mu + damped * pull_1), least

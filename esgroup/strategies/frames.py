@@ -46,11 +46,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
@@ -58,9 +57,8 @@ from esgroup.groups import Frame
 from esgroup.groups.frame import Gradient, furthest
 from esgroup.kernels import frame as kernels
 from esgroup.strategies import rates
-from esgroup.strategies.adaptation import RateAdaptation
 from esgroup.strategies.base import Indices
-from esgroup.strategies.evolution import Evolution, Generation, SearchState, decoding_step
+from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.recombination import Constants, Cumulative, Published
 from esgroup.surrogates.base import Axes
 
@@ -109,13 +107,14 @@ BEGIN = (0.0, 0.0, 0.0, _LARGEST, 0.0)
 
 
 class Evolved(NamedTuple):
-    """What `Evolution._evolve` found for the root, and the factor of its learning rates."""
+    """What `Evolution._evolve` found for the root, the factor of its learning rates, and p_s before."""
 
     shift: float
     damped: float
     clip: float
     log_step: float
-    rate: float = 1.0
+    rate: float
+    former: Array
 
 
 class FrameConstants(NamedTuple):
@@ -133,6 +132,7 @@ class FrameConstants(NamedTuple):
     c_e: float
     limit: float  # of e_j
     c_c: float
+    c_s: float
 
     def shift(self, evolved: Evolved) -> float:
         """The coefficient of -I among the axes."""
@@ -204,20 +204,15 @@ def directions_rates(dim: int, k: int, mu_eff: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class FrameEvolution(Evolution):
-    """`Evolution` for a frame; where the number of axes follows the search, `exchange` changes the size of a state.
+    """`Evolution` for a frame.
 
-    Also `stepped` does.
+    Where the number of axes follows the search, `exchange` and `stepped` change the size of a state.
     """
 
-    @property
-    def frame(self) -> Frame:
-        """The group."""
-        group = self.group
-        assert isinstance(group, Frame)
-        return group
+    group: Frame
 
     def constants(self, n: int) -> Constants:
-        return self._constants_for(n, self.frame.first)[0]
+        return self._constants_for(n, self.group.first)[0]
 
     @cached_property
     def published(self) -> bool:
@@ -245,14 +240,13 @@ class FrameEvolution(Evolution):
     # ---- state --------------------------------------------------------------------------------------------------
 
     def shapes(self) -> dict[str, int]:
-        own = {"probes": self._probes * (self.dim + 1), "course": len(BEGIN)}
-        if self.adaptation is not None:
-            own["average_m"] = self.dim * (1 + self.frame.first)
+        averages = self.averages(self.group._identity())
+        own = {"probes": self._probes * (self.dim + 1), "course": len(BEGIN), "average_m": averages}
         return super().shapes() | own
 
     @property
     def _probes(self) -> int:
-        return min(PROBES, self.dim // 2) if self.frame.first and not self.published else 0
+        return min(PROBES, self.dim // 2) if self.group.first and not self.published else 0
 
     def start(self, mean: Array, steps: Array, correlation: Array | None = None) -> SearchState:
         state = super().start(mean, steps, correlation)
@@ -262,29 +256,32 @@ class FrameEvolution(Evolution):
         state.course[:] = BEGIN
         return state
 
+    def averages(self, root: Array) -> int:
+        """How many numbers the average of M has beside a root."""
+        return 0 if self.adaptation is None else self.dim * (1 + len(self.group.axes(root).ratios))
+
     def check_averages(self, state: SearchState) -> None:
         """Raise ValueError for averages that are not those of as many axes as the root has."""
-        k = len(self.frame.axes(state.root).ratios)
-        wanted = 0 if self.adaptation is None else self.dim * (1 + k)
+        k, wanted = len(self.group.axes(state.root).ratios), self.averages(state.root)
         if len(state.average_m) != wanted:
             raise ValueError(f"average_m must have {wanted} numbers for {k} axes, got {len(state.average_m)}")
 
     def condition(self, state: SearchState) -> float:
         """Condition number of A A^T."""
-        _, ratios, _ = self.frame.axes(state.root)
+        _, ratios, _ = self.group.axes(state.root)
         lengths = np.append(ratios, 1.0)
         least = float(lengths.min())
         return (float(lengths.max()) / least) ** 2 if least > 0.0 else math.inf
 
     def refresh(self, state: SearchState) -> None:
-        u = self.frame.axes(state.root).directions
+        u = self.group.axes(state.root).directions
         if len(u):
             u[:] = orthonormal(u)
         super().refresh(state)
 
     def _forget_correlations(self, state: SearchState) -> Array:
         state.scale[:] *= np.sqrt(self.group._squared_row_norms(state.root))
-        bulk, ratios, _ = self.frame.axes(state.root)
+        bulk, ratios, _ = self.group.axes(state.root)
         bulk[:], ratios[:], state.path_c[:] = 1.0, 1.0, 0.0
         return state.root.copy()
 
@@ -295,82 +292,58 @@ class FrameEvolution(Evolution):
     # ---- update -------------------------------------------------------------------------------------------------
 
     def update(
-        self, state: SearchState, generation: Generation, order: NDArray[np.int64], tags: Indices | None = None
+        self, state: SearchState, generation: Generation, order: Indices, tags: Indices | None = None
     ) -> None:
-        if self.adaptation is not None:
-            self._update_adapted(state, generation, order, tags, self.adaptation)
-            return
-        common, own = self._constants_for(len(order), len(self.frame.axes(state.root).ratios))
-        former = state.path_s.copy()
-        evolved = Evolved(*self._evolve(state, generation, order, tags, common, 1.0, 1.0))
-        if own is None:
-            self._publish(state, generation, evolved, common)
-        else:
-            self._follow(state, generation, order, evolved, common, own, former)
-        self._refresh_if_due(state)
-
-    def _update_adapted(
-        self,
-        state: SearchState,
-        generation: Generation,
-        order: NDArray[np.int64],
-        tags: Indices | None,
-        adaptation: RateAdaptation,
-    ) -> None:
-        """The same with both learning rates from `RateAdaptation`, for the M of `_squared_norm`."""
-        frame, former, (rate_mean, rate) = self.frame, state.path_s.copy(), state.rates[:2].tolist()
-        u = frame.axes(state.root).directions.copy()
-        common, own = self._constants_for(len(order), len(u))
-        evolved = Evolved(*self._evolve(state, generation, order, tags, common, rate_mean, rate), rate)
-        scale = state.scale.copy()
+        """Move the state by one generation; `RateAdaptation` sees the M of `_squared_norm`."""
+        frame, adaptation, former = self.group, self.adaptation, state.path_s.copy()
+        rate_mean, rate = (1.0, 1.0) if adaptation is None else state.rates[:2].tolist()
+        common, own = self._constants_for(len(order), len(frame.axes(state.root).ratios))
+        evolved = Evolved(*self._evolve(state, generation, order, tags, common, rate_mean, rate), rate, former)
+        before = state if adaptation is None else state._replace(root=state.root.copy(), scale=state.scale.copy())
+        step: Gradient | None
         if own is None:
             step = self._publish(state, generation, evolved, common)
         else:
-            weights = rate * generation.weights
-            inner = np.append(own.inner * weights[:-1], weights[-1])
-            step = frame.gradient(state.root, generation.z, weights, own.shift(evolved), inner)
-            self._follow(state, generation, order, evolved, common, own, former)
-        of_scales = np.log(state.scale / scale) + step.others
-        rows = step.among @ u + step.beside
-        m = np.concatenate([of_scales / rate + evolved.log_step, rows.ravel() / rate])
-        delta = (state.path_s - (1 - common.c_s) * former) / common.gain_s
-        averages = state.rates, state.average_delta, state.average_m
-        adaptation.compare(state.rates, generation.samples, order, tags)
-        adaptation.update(lambda m: _squared_norm(u, m), *averages, delta, m)
-        state.average_m[:] = _carried(state.average_m, u, frame.axes(state.root).directions)
-        state.sigma[0] *= rate_mean / state.rates[0]
+            step = self._follow(state, generation, order, evolved, own)
+        if adaptation is not None and step is not None:
+            u = frame.axes(before.root).directions
+            of_scales = np.log(state.scale / before.scale) + step.others
+            rows = step.among @ u + step.beside
+            m = np.concatenate([of_scales / rate + evolved.log_step, rows.ravel() / rate])
+            delta = (state.path_s - (1 - common.c_s) * former) / common.gain_s
+            adaptation.compare(state.rates, generation.samples, order, tags)
+            adaptation.update(state, delta, m, partial(_squared_norm, u))
+            state.average_m[:] = _carried(state.average_m, u, frame.axes(state.root).directions)
         self._refresh_if_due(state)
 
     def _publish(self, state: SearchState, generation: Generation, evolved: Evolved, common: Constants) -> Gradient:
         """A <- A h(M), the published update; returns M."""
-        (z, _, _, weights, *_), (shift, damped, clip, _, rate), frame = generation, evolved, self.frame
+        (z, _, _, weights, *_), (shift, damped, clip, _, rate, _), frame = generation, evolved, self.group
         step = frame.gradient(state.root, z, rate * weights, rate * shift)
-        if self.decoding is not None:
-            self.decoding.move_scale(frame, state, generation, decoding_step(common, damped, clip, rate))
+        self._decode(state, generation, common, damped, clip, rate)
         state.root[:] = frame.moved(state.root, step)
         state.course[:2] += rate * common.kernel[3], len(weights) - 1
         return step
 
     def _follow(
-        self,
-        state: SearchState,
-        generation: Generation,
-        order: NDArray[np.int64],
-        evolved: Evolved,
-        common: Constants,
-        own: FrameConstants,
-        former: Array,
-    ) -> None:
-        """Move axes and D; look for other axes along the path and the probes, whose tests hold at every rate."""
-        frame, n, rate = self.frame, len(order), evolved.rate
+        self, state: SearchState, generation: Generation, order: Indices, evolved: Evolved, own: FrameConstants
+    ) -> Gradient | None:
+        """Move axes and D; look for other axes along the path and the probes, whose tests hold at every rate.
+
+        Returns M if rates are adapted.
+        """
+        frame, n, rate, step = self.group, len(order), evolved.rate, None
+        z, both, former = generation.z, own.both, evolved.former
+        weights = generation.weights if rate == 1.0 else rate * generation.weights
+        if self.adaptation is not None:
+            inner = np.append(own.inner * weights[:-1], weights[-1])
+            step = frame.gradient(state.root, z, weights, own.shift(evolved), inner)
         pull, decoded = rate * own.c_1d * evolved.damped, float(self.decoding is not None)
         rates_of_d = rate * own.c_mud, rate * own.c_1d, decoded, pull, _SLOPE, own.least
         of_axes = own.inner, own.shift(evolved), rate * own.fading, _LASTING
-        constants = np.array([*rates_of_d, *of_axes, own.eta, own.c_e, common.c_s])
+        constants = np.array([*rates_of_d, *of_axes, own.eta, own.c_e, own.c_s])
         q, e = self._probe_views(state)
         path = generation.y[n].copy()
-        z, both = generation.z, own.both
-        weights = generation.weights if rate == 1.0 else rate * generation.weights
         steps, fisher, trend, scale = state.path_s, state.fisher, state.trend, state.scale
         kernels.generation(
             z, weights, order, both, constants, steps, former, fisher, q, e, trend, scale, state.root, path
@@ -382,6 +355,7 @@ class FrameEvolution(Evolution):
             path = frame._solve(state.root, generation.y[n:])[0]  # its image stays
         state.path_c[:] = path
         state.course[:2] += rate * own.c_c, n
+        return step
 
     def _probe_views(self, state: SearchState) -> tuple[Array, Array]:
         """The probes q (8, dim) and what selection does along them, e (8,)."""
@@ -397,7 +371,7 @@ class FrameEvolution(Evolution):
         """
         if state.course.item(0) < 1.0:
             return state
-        state.course[0], frame = 0.0, self.frame
+        state.course[0], frame = 0.0, self.group
         bulk, ratios, u = frame.axes(state.root)
         if (k := len(ratios)) == 0:
             return state
@@ -426,11 +400,11 @@ class FrameEvolution(Evolution):
 
     def _in_use(self, root: Array) -> int:
         """How many axes differ from the others."""
-        return int((np.abs(np.log(self.frame.axes(root).ratios)) > _IN_USE).sum())
+        return int((np.abs(np.log(self.group.axes(root).ratios)) > _IN_USE).sum())
 
     def _with_axes(self, state: SearchState, root: Array, path: Array) -> SearchState:
         """Return the state with another root, of any number of axes, and the image of the path p_c as it is."""
-        frame = self.frame
+        frame = self.group
         old, new = frame.axes(state.root).directions, frame.axes(root).directions
         averages = _carried(state.average_m, old, new)
         if len(root) == len(state.root):
@@ -454,7 +428,7 @@ class FrameEvolution(Evolution):
         state.course[1] += evaluated
         if axes is None:
             return state
-        frame, (logs, vectors) = self.frame, axes
+        frame, (logs, vectors) = self.group, axes
         u, e = frame.axes(state.root).directions, np.zeros(self.dim)
         vectors = np.eye(self.dim) if vectors is None else vectors
         if self.decoding is not None:
@@ -472,10 +446,6 @@ class FrameEvolution(Evolution):
             root = Frame(self.dim, k + 1)._from_covariance(covariance)
         return self._with_axes(state, root, path)
 
-    def note_held(self, state: SearchState) -> None:
-        """Count a generation after which the distribution would have become too narrow."""
-        state.course[2] += 1.0
-
     def note_median(self, state: SearchState, value: float) -> None:
         """Count the generations since the median of one was less than all before."""
         if value < state.course.item(3):
@@ -485,7 +455,7 @@ class FrameEvolution(Evolution):
 
     def outgrown(self, state: SearchState) -> str | None:
         """Why the full matrix is the better choice from now on, None if it is not, or is too large, or k was given."""
-        if self.frame.k is not None or self.dim > FULL_UP_TO or self.published:
+        if self.group.k is not None or self.dim > FULL_UP_TO or self.published:
             return None
         _, values, held, _, since = state.course.tolist()
         if held >= _HELD:
@@ -507,13 +477,13 @@ class FrameEvolution(Evolution):
 
     def as_full(self, state: SearchState, full: Evolution) -> SearchState:
         """Return the state of the full group with the same distribution, widened if it shrank in noise, and paths."""
-        dense = self.frame._dense(state.root)
+        dense = self.group._dense(state.root)
         other = full.start(state.mean, state.scale * state.sigma)
         for name in ("scale", "sigma", "path_s", "path_c", "fade", "memory", "trend", "rest"):
             getattr(other, name)[:] = getattr(state, name)
         other.root[:] = dense.ravel()
         if self.adaptation is not None:
-            u = self.frame.axes(state.root).directions
+            u = self.group.axes(state.root).directions
             other.rates[:], other.average_delta[:] = state.rates, state.average_delta
             other.average_m[:] = _dense_step(u, state.average_m).ravel()
         other.sigma[0] *= _WIDENED if self._is_fruitless(state) else 1.0
@@ -557,7 +527,7 @@ def _dense_step(u: Array, m: Array) -> Array:
 def _frame_constants(n: int, dim: int, common: Constants) -> FrameConstants:
     better, worse = rates.halves(n)
     mu_eff, both = rates.effective(better), better + worse
-    _, c_c, c_1, c_mu = common.kernel[:4].tolist()
+    c_s, c_c, c_1, c_mu = common.kernel[:4].tolist()
     inner = min(0.5 / c_mu, _INNER) if c_mu > 0 else 1.0
     c_1d, c_mud, least = rates.decoding_rates(dim, mu_eff)
     eta = min(0.5, _TURN * mu_eff / dim)
@@ -576,6 +546,7 @@ def _frame_constants(n: int, dim: int, common: Constants) -> FrameConstants:
         c_e,
         -_SIGNIFICANT * math.sqrt(variance),
         c_c,
+        c_s,
     )
 
 

@@ -23,20 +23,9 @@ from esgroup.checks import Array
 from esgroup.domains.base import Affine, Arrays, Domain, Limits, Place, Shaped
 from esgroup.domains.named import free_domain
 from esgroup.space import Space
-from esgroup.strategies.base import (
-    AT_BOUNDS,
-    PLATEAU,
-    Drawn,
-    Indices,
-    Looking,
-    Relocation,
-    StateView,
-    Strategy,
-    Told,
-    Traits,
-    watching,
-)
+from esgroup.strategies.base import AT_BOUNDS, PLATEAU, Drawn, Indices, Relocation, StateView, Strategy, Told, Traits
 from esgroup.strategies.coordinates import Coordinates, Through
+from esgroup.strategies.criteria import Looking, watching
 
 # A point on the bounds comes every fourth generation, or once in 40 evaluations if popsize is more than 10. Every 2, 3,
 # 4, 5 generations and never, 10 coordinates, popsize 10, medians of 15 seeds to 1e-8: a sphere with its minimum in a
@@ -129,9 +118,11 @@ class Within(Strategy):
 
     def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
         drawn = self.inner.sample(state, n, rng, None if out is None or out.memo is None else out)
-        if drawn.tags is None and not drawn.paired:
+        # hooks that a domain leaves as they are need no mean and no view, which take long where domains are nested
+        if type(self.within).behind is not Domain.behind and drawn.tags is None and not drawn.paired:
             drawn = self._drawn_again(state, drawn, rng)
-        if n >= self.popsize and (self.inner.view(state).age + 1) % self._tries_every == 0:
+        every = self._tries_every
+        if every < math.inf and n >= self.popsize and (self.inner.view(state).age + 1) % every == 0:
             drawn = self._with_tried(state, drawn)
         points = self.within.decode(drawn.points)
         if self.within.is_conditional:
@@ -139,7 +130,7 @@ class Within(Strategy):
         return drawn._replace(points=points)
 
     def _drawn_again(self, state: Any, drawn: Drawn, rng: np.random.Generator) -> Drawn:
-        """Draw samples that are behind a mirror again, if there are mirrors."""
+        """Draw samples that are behind a mirror again."""
         mean = self.inner.mean(state)
         behind = self.within.behind(drawn.points, mean)
         if behind is None or not 0 < behind.mean() <= _AGAIN_SHARE:
@@ -336,9 +327,9 @@ def _is_unlimited(strategy: Strategy) -> bool:
     return type(domain) is Arrays and len(domain.shape) == 1 and domain.rule is None
 
 
-def innermost(strategy: Strategy) -> Strategy:
-    """Return the strategy inside all domains."""
-    while isinstance(strategy, Within):
+def innermost(strategy: Strategy, kind: type[Domain] = Domain) -> Strategy:
+    """Return the strategy inside all domains, or inside those of a kind that are around all others."""
+    while isinstance(strategy, Within) and isinstance(strategy.within, kind):
         strategy = strategy.inner
     return strategy
 

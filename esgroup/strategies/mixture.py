@@ -29,7 +29,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -39,12 +39,13 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture, box_of
 from esgroup.domains.base import Arrays
-from esgroup.domains.box import make_box, parse_bounds
+from esgroup.domains.box import Box, make_box, parse_bounds
 from esgroup.files import states
 from esgroup.files.checked import CheckpointError
 from esgroup.groups import Group, described
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import Criterion, Drawn, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import Drawn, StateView, Strategy, Told, Traits
+from esgroup.strategies.criteria import Criterion
 from esgroup.strategies.mixture_descents import (
     DUEL,
     NO_PROBE,
@@ -122,21 +123,18 @@ class MixtureSearch(Strategy):
     def traits(self) -> Traits:
         names = dict.fromkeys(described(component.group) for component in self._descents.components)
         own = self.count * self._descents.own_popsize
+        box = None if self.bounds is None else make_box(self.bounds[:, 0], self.bounds)
         return Traits(
             size=self.distribution.dim,
             popsize=own if self.popsize_wanted is None else self.popsize_wanted,
             about=f"Mixture of {self.count}, {' and '.join(names)}",
-            domain=Arrays((self.distribution.dim,), self._check),
+            domain=Arrays((self.distribution.dim,), partial(_check, box)),
             criteria=(Criterion("spread", 0, self._spread_reasons), Criterion("own", 0, self._nothing_new)),
             patience=math.inf,  # a new optimum need not be better than the known ones
             every_value=True,
             # Multipliers are those of one optimum. With constraints active at several, descents ended short of them.
             needs_values="basins, each of which would need multipliers of its own",
         )
-
-    def _check(self, name: str, points: Array) -> None:
-        if self.bounds is not None:
-            make_box(self.bounds[:, 0], self.bounds).check(name, points)
 
     @cached_property
     def _weights(self) -> Array:
@@ -325,13 +323,11 @@ class MixtureSearch(Strategy):
         A point of a probe belongs to the component that waits for it. If the probe is over, it is a point like one that
         was not asked for.
         """
-        labels, tags = local[:, 0].astype(np.int64), local[:, 1].copy()
-        rows = np.flatnonzero(local[:, 2] != NO_PROBE)
-        numbers = local[rows, 2].astype(np.int64)
-        owners = numbers % self.count
-        awaited = self._descents.probe_numbers(state)[owners] == numbers
-        labels[rows[awaited]] = owners[awaited]
-        tags[rows[~awaited]] = UNASKED
+        numbers = local[:, 2].astype(np.int64)
+        owners, part = numbers % self.count, numbers != NO_PROBE
+        awaited = part & (self._descents.probe_numbers(state)[owners] == numbers)
+        labels = np.where(awaited, owners, local[:, 0].astype(np.int64))
+        tags = np.where(part & ~awaited, UNASKED, local[:, 1])
         return labels, tags
 
     # ---- results ------------------------------------------------------------------------------------------------
@@ -398,6 +394,11 @@ class MixtureSearch(Strategy):
         if state.known.idle < enough:
             return {}
         return {"modes": f"the last {int(state.known.idle)} descents ended at optima that were known"}
+
+
+def _check(box: Box | None, name: str, points: Array) -> None:
+    if box is not None:
+        box.check(name, points)
 
 
 def _spread(n: int, weights: Array, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -20,7 +20,8 @@ from esgroup.distributions.base import State
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.groups import Group
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import CONDITION, Told
+from esgroup.strategies.base import Told
+from esgroup.strategies.criteria import CONDITION
 from esgroup.strategies.evolution import Generation, SearchState
 from esgroup.strategies.mixture_optima import (
     KnownOptima,

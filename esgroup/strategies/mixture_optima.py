@@ -95,6 +95,7 @@ class Niches:
         if point is not None:
             known.points[slot] = point
 
+
 # ---- two points and the way between them ------------------------------------------------------------------------
 
 

@@ -35,17 +35,8 @@ from esgroup.domains.named import Named
 from esgroup.files import states
 from esgroup.groups import Diagonal, Frame, Full, Group, Kronecker
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import (
-    Drawn,
-    Indices,
-    Looking,
-    Relocation,
-    StateView,
-    Strategy,
-    Told,
-    Traits,
-    watching,
-)
+from esgroup.strategies.base import Drawn, Indices, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.criteria import Looking, watching
 from esgroup.strategies.in_domain import Within, elsewhere, innermost
 from esgroup.strategies.model_state import ABSENT, ASKED, NEW, ModelState, Numbers
 from esgroup.strategies.product import ProductSearch
@@ -118,7 +109,6 @@ class ModelSearch(Strategy):
             in_parts=True,
             every_value=True,
             knows_inner=False,
-            keeps_coordinates=False,
             may_adapt=False,
         )
 
@@ -135,14 +125,6 @@ class ModelSearch(Strategy):
         searches them: they are placed once.
         """
         return self.inner.coordinates(self.inner.start()).takes_steps and all_real(self.plain)
-
-    @cached_property
-    def unnamed(self) -> Strategy:
-        """The search without a surrogate below the names of parameters."""
-        plain = self.plain
-        while isinstance(plain, Within) and isinstance(plain.within, Named):
-            plain = plain.inner
-        return plain
 
     @cached_property
     def rows(self) -> int:
@@ -201,7 +183,7 @@ class ModelSearch(Strategy):
 
     def successor(self, state: ModelState) -> tuple[ModelSearch, ModelState] | None:
         """Return that of the plain search, in whose local coordinates the surrogate is as it was."""
-        found = self.plain.successor(state.plain) if self.plain.traits.keeps_coordinates else None
+        found = self.plain.successor(state.plain) if self.traits.keeps_coordinates else None
         return None if found is None else (ModelSearch(found[0], self.surrogate), state._replace(plain=found[1]))
 
     def relocated(self, to: Relocation) -> ModelSearch | None:

@@ -15,21 +15,12 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.domains.base import UNKNOWN, Arrays, Limits
-from esgroup.strategies.base import (
-    Criterion,
-    Drawn,
-    Indices,
-    Looking,
-    Relocation,
-    StateView,
-    Strategy,
-    Told,
-    Traits,
-    watching,
-)
+from esgroup.strategies.base import Drawn, Indices, Relocation, StateView, Strategy, Told, Traits
 from esgroup.strategies.categorical import CategoricalSearch, CategoricalSearchState
 from esgroup.strategies.coordinates import Coordinates, Through
+from esgroup.strategies.criteria import Criterion, Looking, watching
 from esgroup.strategies.in_domain import elsewhere
+from esgroup.strategies.ranks import in_the_middle
 
 _RARE = 2.0  # times the least probability: up to it a category is rare
 
@@ -165,11 +156,7 @@ class ProductSearch(Strategy):
         places = np.where(categories >= 0, categories, 0).astype(np.int64) + choices.distribution.offsets
         rare = ((q <= _RARE * choices.floor)[places] & (categories >= 0)).any(axis=1)[order]
         rare[: (len(order) + 1) // 2] = False
-        if not rare.any():
-            return order
-        others = order[~rare]
-        middle = (len(others) + 1) // 2
-        return np.concatenate([others[:middle], order[rare], others[middle:]])
+        return in_the_middle(order, rare) if rare.any() else order
 
     # ---- what is known ------------------------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ where the class has an attribute `distribution_class` that says what it searches
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 from esgroup.files import objects
@@ -69,11 +69,11 @@ def register_all() -> None:
     from esgroup.strategies import in_domain, model, product, vector
     from esgroup.surrogates import QuadraticSurrogate
 
-    classes = {_loaded(name) for pair in _OURS.items() for name in pair}
+    classes = {resolve_name(name) for pair in _OURS.items() for name in pair}
     classes |= {gaussian.Gaussian, options.SearchOptions, vector.VectorSearch, in_domain.Within, model.ModelSearch}
     classes |= {product.ProductSearch, QuadraticSurrogate, Space, Real, Integer, Angle}
     classes |= {Affine, Arrays, Box, Fixed, Named, PositiveDefinite, Shaped, restarts.IPOP, restarts.BIPOP}
-    univariate = _loaded("esgroup.distributions.univariate:Univariate")
+    univariate = resolve_name("esgroup.distributions.univariate:Univariate")
     classes |= {value for value in vars(families).values() if isinstance(value, type) and issubclass(value, univariate)}
     for cls in classes - {univariate}:  # which is abstract
         objects.register_class(cls)
@@ -82,18 +82,13 @@ def register_all() -> None:
     _load_entry_points()
 
 
-def _loaded(name: str) -> Any:
-    module, _, inner = name.partition(":")
-    return getattr(import_module(module), inner)
-
-
 def strategy_class(distribution: Any) -> type[Strategy] | None:
     """The class of the strategy for a distribution; None for what is none, or is searched as a vector."""
     kinds = type(distribution).__mro__
     for kind in kinds:
         found = _OURS.get(f"{kind.__module__}:{kind.__qualname__}")
         if found is not None:
-            return _loaded(found)
+            return resolve_name(found)
     if kinds[0].__module__.split(".")[0] in ("builtins", "numpy", "esgroup"):
         return None  # nobody else's: no need to look at what is installed
     _load_entry_points()

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esgroup.checks import Array
+from esgroup.domains.named import Named
 from esgroup.strategies.base import AT_BOUNDS, Indices, Strategy, Told, on_plateau
-from esgroup.strategies.in_domain import Within, to_search
+from esgroup.strategies.in_domain import Within, innermost, to_search
 from esgroup.strategies.model_state import ABSENT, ASKED, COUNTED, NEW, TOLD, ModelState, Numbers
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class SurrogateStep:
             if row >= 0 and self.stages[row] in (NEW, ASKED):
                 self.stages[row], self.outcomes[row] = TOLD, value
                 self.waiting += 1
-            elif row >= 0 and self.stages[row] == TOLD and _same(self.outcomes[row], value):
+            elif row >= 0 and self.stages[row] == TOLD and np.array_equal(self.outcomes[row], value, equal_nan=True):
                 continue  # told again after an interruption
             else:
                 if self.number_others == len(self.others):  # a flood: the archive takes it, the ranks do not
@@ -318,7 +319,8 @@ class SurrogateStep:
                 local, order, widens, tags if tags.any() else None, None, self.before.first, failed, ranked[0],
                 self.best,
             )  # fmt: skip
-            moved = (search.unnamed if search.takes_steps else search.plain).update(moved, told)
+            # what it keeps are vectors, without the names of parameters
+            moved = (innermost(search.plain, Named) if search.takes_steps else search.plain).update(moved, told)
         self._end(moved)
 
     def _end(self, moved: Any) -> None:
@@ -343,7 +345,3 @@ def _explained(z: Array, values: Array) -> tuple[Array, Array]:
 
 def _padded(part: Array, rows: int) -> Array:
     return np.concatenate([part, np.zeros((rows - len(part), *part.shape[1:]))])
-
-
-def _same(one: float, other: float) -> bool:
-    return one == other or (math.isnan(one) and math.isnan(other))

@@ -11,6 +11,7 @@ from esgroup.checks import Array
 from esgroup.groups import Group
 from esgroup.groups.linalg import SingularElementError
 from esgroup.strategies.base import Indices
+from esgroup.strategies.ranks import ranks_of_two
 from esgroup.strategies.step_size import Moved, StepSize
 
 AHEAD, BEHIND = 1, 2  # tags
@@ -58,11 +59,9 @@ class TwoPointStepSize(StepSize):
     def log_step(self, moved: Moved) -> float:
         memory, n = moved.memory, len(moved.order)
         memory[:-1] = moved.shift
-        if moved.tags is None:
+        ranks = ranks_of_two(moved.order, moved.tags, AHEAD, BEHIND)
+        if ranks is None:
             return 0.0
-        ranked = moved.tags[moved.order]
-        ahead, behind = np.flatnonzero(ranked == AHEAD), np.flatnonzero(ranked == BEHIND)
-        if len(ahead) != 1 or len(behind) != 1:
-            return 0.0
-        memory[-1] += self.c * (float(behind[0] - ahead[0]) / (n - 1) - memory[-1])
+        ahead, behind = ranks
+        memory[-1] += self.c * ((behind - ahead) / (n - 1) - memory[-1])
         return min(1.0, float(memory[-1]) / math.sqrt(len(memory) - 1))

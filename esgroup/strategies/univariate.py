@@ -38,7 +38,8 @@ from esgroup.distributions.product import Product
 from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
 from esgroup.domains.base import Arrays, Place
 from esgroup.strategies import rates
-from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits, relative_spread
+from esgroup.strategies.base import Drawn, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.criteria import Criterion, relative_spread
 from esgroup.strategies.recombination import Constants, Cumulative
 from esgroup.strategies.sampling import longest, shortened
 
@@ -54,7 +55,6 @@ class UnivariateSearchState(NamedTuple):
     path_s: Array
     path_c: Array
     fade: Array  # (1 - c_s)^(2 t)
-
 
 
 @dataclass(frozen=True)

@@ -21,23 +21,13 @@ from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
 from esgroup.stopping.values import NARROW
 from esgroup.strategies.adaptation import RateAdaptation
-from esgroup.strategies.base import (
-    AT_BOUNDS,
-    CONDITION,
-    DIVERGENCE,
-    Criterion,
-    Drawn,
-    Indices,
-    Relocation,
-    StateView,
-    Strategy,
-    Told,
-    Traits,
-)
+from esgroup.strategies.base import AT_BOUNDS, Drawn, Indices, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.criteria import CONDITION, DIVERGENCE, Criterion
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
 from esgroup.strategies.frames import Follow, FrameEvolution
 from esgroup.strategies.integers import WIDENED, Widening
+from esgroup.strategies.ranks import in_the_middle
 from esgroup.strategies.recombination import Cumulative, Published, Recombination
 from esgroup.strategies.sampling import Sampling, shortened
 from esgroup.strategies.step_size import CumulativeStepSize, StepSize
@@ -69,7 +59,8 @@ _NO_DEVICES = SearchOptions(decoding=False)
 
 def evolution_of(group: Group, options: SearchOptions, widening: Widening | None = None) -> Evolution:
     """The update in a group with the devices that options ask for; decoding is decided."""
-    kind, cumulative = (FrameEvolution, Follow) if group.follows else (Evolution, Cumulative)
+    kind: type[Evolution] = FrameEvolution if group.follows else Evolution
+    cumulative = Follow if group.follows else Cumulative
     recombination: Recombination = cumulative()
     if options.algorithm == "paper":
         recombination = Published()
@@ -142,14 +133,27 @@ class VectorSearch(Strategy):
 
     @cached_property
     def traits(self) -> Traits:
+        seldom = self.size // 10
+        # Where A^-1 is carried along, "axis" costs 20 us, a tenth of a generation up to 100 coordinates; elsewhere it
+        # inverts A. "condition" decomposes A, though only where a bound on it is near the limit.
+        often = 10 if self.evolution.carries_inverse else 100
+        # each is a pass over the whole root, or a decomposition of it
+        criteria = (
+            Criterion("spread", max(1, seldom), self._spread_reasons, waits_at=NARROWEST),
+            Criterion("axis", max(often, seldom), self._axis_reasons),
+            Criterion("condition", max(min(100, max(often, self.size)), seldom), self._condition_reasons),
+        )
+        patience = 1.0 if self._widening is None else WIDENED
+        if self.options.noise == "adapt":
+            patience = math.inf  # to stand still is its way of averaging
         return Traits(
             size=self.group.dim,
             popsize=self.popsize,
             about=str(self.group),
             structure=self.group,
             note=self.note,
-            criteria=self._criteria,
-            patience=self._patience,
+            criteria=criteria,
+            patience=patience,
             recalls=self._widening is not None,
             knows_inner=True,
             keeps_coordinates=True,
@@ -176,6 +180,8 @@ class VectorSearch(Strategy):
         state = self.evolution.start(self.mean0, self.steps0, self.correlation)
         if self.root is not None:
             state = state._replace(root=self.root.copy())
+            if isinstance(self.evolution, FrameEvolution):
+                state = state._replace(average_m=np.zeros(self.evolution.averages(state.root)))
             self.evolution.refresh(state)
         return state
 
@@ -315,7 +321,7 @@ class VectorSearch(Strategy):
                 self.evolution.refresh(state)
             state.sigma[0] *= NARROWEST / relative.max()
             if isinstance(self.evolution, FrameEvolution):
-                self.evolution.note_held(state)
+                state.course[2] += 1.0  # a generation after which the distribution would have become too narrow
 
     # ---- what is known ------------------------------------------------------------------------------------------
 
@@ -330,25 +336,6 @@ class VectorSearch(Strategy):
         return StateView(lambda: self.stds(state), lambda: self.evolution.axis_ratio(state), age=age)
 
     # ---- when to stop -------------------------------------------------------------------------------------------
-
-    @property
-    def _patience(self) -> float:
-        if self.options.noise == "adapt":
-            return math.inf  # to stand still is its way of averaging
-        return 1.0 if self._widening is None else WIDENED
-
-    @property
-    def _criteria(self) -> tuple[Criterion, ...]:
-        """Each is a pass over the whole root, or a decomposition of it."""
-        seldom = self.size // 10
-        # Where A^-1 is carried along, "axis" costs 20 us, a tenth of a generation up to 100 coordinates; elsewhere it
-        # inverts A. "condition" decomposes A, though only where a bound on it is near the limit.
-        often = 10 if self.evolution.carries_inverse else 100
-        return (
-            Criterion("spread", max(1, seldom), self._spread_reasons, waits_at=NARROWEST),
-            Criterion("axis", max(often, seldom), self._axis_reasons),
-            Criterion("condition", max(min(100, max(often, self.size)), seldom), self._condition_reasons),
-        )
 
     @cached_property
     def shrinking(self) -> NDArray[np.bool_]:
@@ -438,6 +425,4 @@ def _ranked(told: Told) -> Indices:
     order = told.order
     if told.tags is None or not (tried := told.tags[order] >= AT_BOUNDS).any():
         return order
-    others = order[~tried]
-    middle = (len(others) + 1) // 2
-    return np.concatenate([others[:middle], order[tried], others[middle:]])
+    return in_the_middle(order, tried)

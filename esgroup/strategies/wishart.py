@@ -29,7 +29,8 @@ from esgroup.distributions.wishart import Wishart, bartlett, gram
 from esgroup.domains.base import Arrays
 from esgroup.groups import Group, described
 from esgroup.strategies import rates
-from esgroup.strategies.base import Criterion, Drawn, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import Drawn, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.criteria import Criterion
 
 MOST_DOF = 1e15  # there Z - I, of the order n^-1/2, has seven digits left
 _RESCALED = 2.0  # eta

@@ -8,19 +8,17 @@ import pytest
 from esgroup import Searcher
 from esgroup.groups import Circulant, Diagonal, Full, Group, ToeplitzTriangular, Triangular
 from esgroup.strategies.adaptation import NEAR, ONE, RateAdaptation
+from esgroup.strategies.evolution import Evolution, SearchState
 from tests.groups.elements import local
 from tests.groups.laws import close
 
 ADAPTATION = RateAdaptation(alpha=1.3, beta_mean=0.2, beta_root=0.07, gamma=0.15)
 
 
-def started(group: Group) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rates, V and q, E of delta and E of M as they are at the start of a search."""
-    return np.array([1.0, 1.0, 0.0, 0.0, 1.0]), np.zeros(group.dim), np.zeros(group.size)
-
-
-def lowered(group: Group, *steps: np.ndarray) -> None:
-    RateAdaptation().update(group._squared_local_norm, *steps)
+def started(group: Group) -> SearchState:
+    """Return a state as it is at the start of a search, but with q = 1 and sigma = 2."""
+    evolution = Evolution(group, adaptation=RateAdaptation(start=1.0))
+    return evolution.start(np.zeros(group.dim), np.full(group.dim, 2.0))
 
 
 @pytest.mark.parametrize(
@@ -28,24 +26,25 @@ def lowered(group: Group, *steps: np.ndarray) -> None:
 )
 def test_rates_and_averages_written_out(group: Group) -> None:
     rng = np.random.default_rng(1)
-    rates, average_delta, average_m = started(group)
+    state = started(group)
     e_mean, e_root, v_mean, v_root, eta_mean, eta_root = np.zeros(group.dim), 0.0, 0.0, 0.0, 1.0, 1.0
     rising = 0
     for t in range(60):
         steady = 0.0 if t < 30 else 2.0  # noise only, then a signal
         delta, m = rng.standard_normal(group.dim) + steady, local(group, rng) + steady * group._local_identity()
-        ADAPTATION.update(group._squared_local_norm, rates, average_delta, average_m, delta, m)
+        ADAPTATION.update(state, delta, m, group._squared_local_norm)
         dense_m = group.dense_local(m)
         e_mean, v_mean = 0.8 * e_mean + 0.2 * delta, 0.8 * v_mean + 0.2 * (delta**2).sum()
         e_root, v_root = 0.93 * e_root + 0.07 * dense_m, 0.93 * v_root + 0.07 * (dense_m**2).sum()
         before = eta_mean
         eta_mean = next_rate(eta_mean, (e_mean**2).sum(), v_mean, 0.2)
         eta_root = next_rate(eta_root, (e_root**2).sum(), v_root, 0.07)
-        close(rates, [eta_mean, eta_root, v_mean, v_root, 1.0])
-        close(average_delta, e_mean)
-        close(group.dense_local(average_m), e_root)
+        close(state.rates, [eta_mean, eta_root, v_mean, v_root, 1.0])
+        close(state.average_delta, e_mean)
+        close(group.dense_local(state.average_m), e_root)
+        close(state.sigma, 2.0 / eta_mean)
         rising += before < eta_mean
-    assert min(rates[:2]) < 1 and 0 < rising < 60
+    assert min(state.rates[:2]) < 1 and 0 < rising < 60
 
 
 def next_rate(eta: float, signal: float, total: float, beta: float) -> float:
@@ -63,34 +62,32 @@ def test_the_defaults_of_the_rates_are_the_papers() -> None:
 
 def test_equal_steps_keep_the_rates_at_one_and_noise_lowers_them() -> None:
     rng, group = np.random.default_rng(2), Full(4)
-    rates, average_delta, average_m = started(group)
+    state = started(group)
     for _ in range(200):
-        lowered(group, rates, average_delta, average_m, np.ones(4), group.identity())
-    close(rates[:2], [1.0, 1.0])
+        RateAdaptation().update(state, np.ones(4), group.identity(), group._squared_local_norm)
+    close(state.rates[:2], [1.0, 1.0])
     for _ in range(200):
-        lowered(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
-    assert rates[0] < 0.4 and rates[1] < 0.6
+        RateAdaptation().update(state, rng.standard_normal(4), local(group, rng), group._squared_local_norm)
+    assert state.rates[0] < 0.4 and state.rates[1] < 0.6
 
 
 def test_steps_of_zero_leave_the_rates_unchanged() -> None:
     group = Full(3)
-    rates, average_delta, average_m = started(group)
-    lowered(group, rates, average_delta, average_m, np.zeros(3), np.zeros(9))
-    assert np.array_equal(rates, [1.0, 1.0, 0.0, 0.0, 1.0])
+    state = started(group)
+    RateAdaptation().update(state, np.zeros(3), np.zeros(9), group._squared_local_norm)
+    assert np.array_equal(state.rates, [1.0, 1.0, 0.0, 0.0, 1.0])
 
 
 def test_the_rate_of_noise_with_a_signal_settles_at_its_signal_to_noise_ratio() -> None:
     """The fixed point is SNR / alpha: steps signal + N(0, I) with |signal|^2 = 0.35 n have SNR 0.35."""
     rng, group, n = np.random.default_rng(3), Diagonal(200), 200
-    rates, average_delta, average_m = started(group)
+    state = started(group)
     signal = np.full(n, math.sqrt(0.35))
     settled = []
     for t in range(600):
-        lowered(
-            group, rates, average_delta, average_m, signal + rng.standard_normal(n), np.zeros(group.size)
-        )
+        RateAdaptation().update(state, signal + rng.standard_normal(n), np.zeros(group.size), group._squared_local_norm)
         if t >= 300:
-            settled.append(rates[0])
+            settled.append(state.rates[0])
     assert np.mean(settled) == pytest.approx(0.35 / 1.4, rel=0.1)
 
 
@@ -100,17 +97,17 @@ def test_the_rate_of_noise_with_a_signal_settles_at_its_signal_to_noise_ratio() 
 def test_rates_rise_where_near_points_have_near_values() -> None:
     """Below the limit log eta grows by min(gamma eta, beta) whatever the steps are, at it as well; above it falls."""
     rng, group = np.random.default_rng(4), Full(4)
-    rates, average_delta, average_m = started(group)
-    rates[:] = [0.3, 0.6, 0.0, 0.0, 0.8]
-    lowered(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
-    close(rates[:2], [0.3 * math.exp(0.1 * 0.3), 0.6 * math.exp(0.03)])
+    state = started(group)
+    state.rates[:] = [0.3, 0.6, 0.0, 0.0, 0.8]
+    RateAdaptation().update(state, rng.standard_normal(4), local(group, rng), group._squared_local_norm)
+    close(state.rates[:2], [0.3 * math.exp(0.1 * 0.3), 0.6 * math.exp(0.03)])
     for _ in range(50):
-        lowered(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
-    close(rates[:2], [1.0, 1.0])
-    rates[4] = 0.801
+        RateAdaptation().update(state, rng.standard_normal(4), local(group, rng), group._squared_local_norm)
+    close(state.rates[:2], [1.0, 1.0])
+    state.rates[4] = 0.801
     for _ in range(50):
-        lowered(group, rates, average_delta, average_m, rng.standard_normal(4), local(group, rng))
-    assert max(rates[:2]) < 0.8
+        RateAdaptation().update(state, rng.standard_normal(4), local(group, rng), group._squared_local_norm)
+    assert max(state.rates[:2]) < 0.8
 
 
 def test_the_last_sample_lies_halfway_to_the_one_before_it_and_has_its_length() -> None:

@@ -14,9 +14,11 @@ from scipy.stats import norm
 from esgroup.domains.bend import Bend
 from esgroup.domains.box import parse_bounds
 from esgroup.search.searcher import Searcher
+from esgroup.space import Choice, Real, Space
 from esgroup.strategies.base import Drawn
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.in_domain import Within
+from esgroup.strategies.product import ProductSearch
 
 INF = math.inf
 
@@ -512,3 +514,11 @@ def test_folded_samples_are_taken_where_most_are_behind_mirrors() -> None:
     drawn = strategy.sample(strategy.start(), 50, np.random.default_rng(1))
     assert drawn.memo is not None
     assert (np.abs(drawn.points) <= 1).all()
+
+
+def test_names_around_choices_ask_for_no_middle_to_draw_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have no mirrors and no points on bounds; the middle of choices takes a sixth of the time of samples."""
+    search = Searcher(Space({"a": Real(start=1.0), "k": Choice("u", "v")}), rng=1)
+    for hook in ("mean", "view"):
+        monkeypatch.setattr(ProductSearch, hook, None)
+    assert len(search.strategy.sample(search.state, 20, np.random.default_rng(2)).points) == 20

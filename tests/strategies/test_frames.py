@@ -1,6 +1,7 @@
 """The search with a frame: one generation from the formulas on dense matrices, and each device by itself."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ class Twin:
     """One generation on dense matrices, from the formulas in the heads of evolution.py and frames.py."""
 
     def __init__(self, evolution: FrameEvolution, state: SearchState, popsize: int) -> None:
-        n, frame = evolution.dim, evolution.frame
+        n, frame = evolution.dim, evolution.group
         self.n, self.k = n, len(frame.axes(state.root).ratios)
         self.parts = tuple(part.copy() for part in frame.axes(state.root))
         self.mean, self.sigma, self.d = state.mean.copy(), state.sigma.item(), state.scale.copy()
@@ -205,16 +206,16 @@ def test_generations_are_those_of_the_formulas(dim: int, k: int, popsize: int, a
         close(state.mean, twin.mean, 1e-7)
         close(state.sigma[0], twin.sigma, 1e-8)
         close(state.path_s, twin.p_s, 1e-8)
-        close(evolution.frame.apply(state.root, state.path_c), twin.p_c, 1e-6)
+        close(evolution.group.apply(state.root, state.path_c), twin.p_c, 1e-6)
         close(state.scale, twin.d, 1e-7)
-        close(evolution.frame.dense(state.root), twin.a, 1e-5)
+        close(evolution.group.dense(state.root), twin.a, 1e-5)
         q, e = evolution._probe_views(state)
         close(e, twin.e, 1e-8)
         close(q, twin.q, 1e-6)
         if adapted:
             close(state.rates, [twin.eta_mean, twin.eta_root, twin.v_mean, twin.v_root, 0.9], 1e-6)
             close(state.average_delta, twin.e_mean, 1e-8)
-            average = _dense_step(evolution.frame.axes(state.root).directions, state.average_m)
+            average = _dense_step(evolution.group.axes(state.root).directions, state.average_m)
             close(average, np.diag(twin.e_d) + twin.e_p / 2, 1e-5)
     close(state.course[:3], [twin.exchanged, 6 * popsize, 0.0])
     assert (twin.shortened > 0) == (popsize in (8, 60))
@@ -238,7 +239,7 @@ def test_f_is_divided_by_its_mean() -> None:
     rng = np.random.default_rng(2)
     evolution = evolution_of(8, 2)
     state = some_state(evolution, 2, rng)
-    a = evolution.frame.dense(state.root)
+    a = evolution.group.dense(state.root)
     fisher = 1 + np.diagonal(a @ a) * np.diagonal(np.linalg.inv(a @ a))
     close(state.fisher, fisher * math.sqrt(fisher.mean() / 2))
 
@@ -373,6 +374,18 @@ def test_rates_of_a_frame_fall_where_values_are_noise(options: dict[str, str]) -
         assert (mean < 0.3) is is_noise and (root < 0.3) is is_noise, (is_noise, mean, root)
 
 
+@pytest.mark.parametrize("k", [2, 4, 7])
+def test_a_search_with_adapted_rates_begins_with_a_frame_of_any_number_of_axes(k: int, tmp_path: Path) -> None:
+    first = Searcher(np.ones(20), 1.0, structure="frame", rng=1)
+    first.state = first.state._replace(root=Frame.pack(*axes_of(20, k, np.random.default_rng(k))))
+    search = Searcher(first, noise="adapt", rng=2)
+    assert len(search.state.root) == 1 + 21 * k and len(search.state.average_m) == 20 * (1 + k)
+    for _ in range(3):
+        search.tell((search.ask() ** 2).sum(axis=1))
+    search.save(tmp_path / "search.npz")
+    assert np.array_equal(Searcher.load(tmp_path / "search.npz").ask(), search.ask())
+
+
 def test_axes_come_as_slowly_as_rates_are_low_and_keep_what_was_averaged() -> None:
     evolution, rng = evolution_of(20, adapted=True), np.random.default_rng(2)
     state = evolution.start(np.zeros(20), np.ones(20))
@@ -382,16 +395,16 @@ def test_axes_come_as_slowly_as_rates_are_low_and_keep_what_was_averaged() -> No
     close(state.course[0], 0.1 * evolution.constants(8).kernel[1])
     state.root[1:5], state.course[0] = 3.0, 1.0
     state.average_m[:] = rng.standard_normal(len(state.average_m))
-    old, m = evolution.frame.axes(state.root).directions.copy(), state.average_m.copy()
+    old, m = evolution.group.axes(state.root).directions.copy(), state.average_m.copy()
     after = evolution.exchange(state)
-    new = evolution.frame.axes(after.root).directions
+    new = evolution.group.axes(after.root).directions
     assert len(new) == 5 and len(after.average_m) == 20 * 6 > len(before.average_m)
     close(after.average_m, _carried(m, old, new))
 
 
 def test_a_frame_whose_rates_are_adapted_is_not_given_up_to_noise_and_hands_over_its_rates() -> None:
     evolution, rng = evolution_of(20, adapted=True), np.random.default_rng(3)
-    state = some_state(evolution, evolution.frame.first, rng)
+    state = some_state(evolution, evolution.group.first, rng)
     state.course[:] = 0.0, 0.0, 0.0, 1.0, 1e6
     assert evolution.outgrown(state) is None
     state.rates[:] = 0.3, 0.2, 1.0, 2.0, 0.85
@@ -399,7 +412,7 @@ def test_a_frame_whose_rates_are_adapted_is_not_given_up_to_noise_and_hands_over
     full = Evolution(Full(20), Cumulative(), Decoding(), RateAdaptation())
     other = evolution.as_full(state, full)
     assert np.array_equal(other.rates, state.rates) and np.array_equal(other.average_delta, state.average_delta)
-    average = _dense_step(evolution.frame.axes(state.root).directions, state.average_m)
+    average = _dense_step(evolution.group.axes(state.root).directions, state.average_m)
     close(other.average_m.reshape(20, 20), average)
     close(covariance_of(full, other), covariance_of(evolution, state), 1e-8)
 
@@ -418,7 +431,7 @@ def test_generations_of_the_published_update_are_its_formulas(k: int) -> None:
     eta = (3 + math.log(n)) / (5 * math.sqrt(n)) * min(1.0, 1.5 * (n + 1) / min(n * (n + 1) / 2, 1.5 * n * (k + 1)))
     for _ in range(4):
         z, order = rng.standard_normal((popsize, n)), rng.permutation(popsize)
-        parts = tuple(part.copy() for part in evolution.frame.axes(state.root))
+        parts = tuple(part.copy() for part in evolution.group.axes(state.root))
         a, sigma, scale, mean = definition(float(parts[0][0]), *parts[1:]), state.sigma.item(), state.scale, state.mean
         mean = mean + sigma * scale * (a @ (u @ z[order]))
         g = eta * ((z[order].T * u) @ z[order] - u.sum() * np.eye(n))
@@ -427,7 +440,7 @@ def test_generations_of_the_published_update_are_its_formulas(k: int) -> None:
         bulk = float(parts[0][0]) * ((1 + m[first, first] + m[first, first] ** 2 / 2) if k < n else 1.0)
         evolution.update(state, placed(evolution, state, z)[0], order)
         close(state.mean, mean)
-        found = evolution.frame.dense(state.root)
+        found = evolution.group.dense(state.root)
         close(found @ found.T, nearest(moved, k, bulk), 1e-6)
         close([state.sigma.item(), *state.scale], [sigma, *scale])
     close(state.course[:2], [4 * eta, 4 * popsize])
@@ -452,9 +465,9 @@ def test_the_published_update_adds_axes_only_which_change_nothing() -> None:
         u = np.linalg.qr(rng.standard_normal((40, len(ratios))))[0].T
         state = state._replace(root=Frame.pack(1.0, np.array(ratios), u))
         state.path_s[:], state.course[0] = rng.standard_normal(40), 1.0
-        step, before = evolution.frame.apply(state.root, state.path_s), covariance_of(evolution, state)
+        step, before = evolution.group.apply(state.root, state.path_s), covariance_of(evolution, state)
         after = evolution.exchange(state)
-        _, found, directions = evolution.frame.axes(after.root)
+        _, found, directions = evolution.group.axes(after.root)
         assert len(found) == number and after.course[0] == 0.0
         close(covariance_of(evolution, after), before)
         if number == 5:
@@ -492,16 +505,16 @@ def test_a_step_by_a_model_keeps_what_d_and_the_axes_can_hold(k: int) -> None:
     """e from least squares over all entries beside the axes, written out; then the nearest frame of as many axes."""
     n, evolution = 6, evolution_of(6, k)
     before, after, (logs, vectors) = stepped(evolution, k, 11)
-    a, u = evolution.frame.dense(before.root), evolution.frame.axes(before.root).directions
+    a, u = evolution.group.dense(before.root), evolution.group.axes(before.root).directions
     others, t = np.eye(n) - u.T @ u, 2 * (vectors * logs) @ vectors.T
     basis = np.array([(others @ (2 * np.diag(row)) @ others).ravel() for row in np.eye(n)]).T
     e = np.linalg.lstsq(basis, (others @ t @ others).ravel(), rcond=0.01)[0] if k < n else np.zeros(n)
     close(after.scale, before.scale * np.exp(e))
     rest = np.diag(np.exp(-e)) @ a @ (vectors * np.exp(2 * logs)) @ vectors.T @ a @ np.diag(np.exp(-e))
-    found = evolution.frame.dense(after.root)
+    found = evolution.group.dense(after.root)
     wanted = Frame(n, k).dense(Frame(n, k).from_covariance(rest))
     close(found @ found.T, wanted @ wanted.T)
-    close(after.scale * evolution.frame.apply(after.root, after.path_c), before.scale * (a @ before.path_c))
+    close(after.scale * evolution.group.apply(after.root, after.path_c), before.scale * (a @ before.path_c))
     close(after.course[1], 7.0)
 
 
@@ -512,7 +525,7 @@ def test_at_the_ends_of_its_sizes_a_frame_takes_the_steps_of_the_simpler_structu
     close(np.sqrt(evolution_of(6, 0).variances(after)), scales * np.sqrt(evolution_of(6, 0).variances(before)))
     all_axes = evolution_of(6, 6)
     before, after, axes = stepped(all_axes, 6, 13)
-    root = before.sigma * before.scale[:, None] * all_axes.frame.dense(before.root)
+    root = before.sigma * before.scale[:, None] * all_axes.group.dense(before.root)
     root = root @ Full(6).dense(root_step(Full(6), axes))
     close(covariance_of(all_axes, after), root @ root.T)
 
@@ -523,10 +536,18 @@ def test_a_step_by_a_model_may_need_one_axis_more() -> None:
     logs = np.concatenate([np.full(6, 1.0), np.full(34, -0.1)])
     vectors = np.linalg.qr(rng.standard_normal((40, 40)))[0]
     state = evolution.start(np.zeros(40), np.ones(40))
-    found = evolution.stepped(state, Axes(logs, vectors), 5)
-    assert len(evolution.frame.axes(found.root).ratios) == 5
-    assert len(evolution_of(40, 4).stepped(state, Axes(logs, vectors), 5).root) == Frame(40, 4).size
-    assert evolution.stepped(state, None, 5).course[1] == state.course[1]
+    found = evolution.stepped(copied(state), Axes(logs, vectors), 5)
+    assert len(evolution.group.axes(found.root).ratios) == 5
+    assert len(evolution_of(40, 4).stepped(copied(state), Axes(logs, vectors), 5).root) == Frame(40, 4).size
+
+
+def test_a_step_without_a_curvature_only_counts_its_evaluations() -> None:
+    evolution = evolution_of(8, 3)
+    state = some_state(evolution, 3, np.random.default_rng(4))
+    found = evolution.stepped(copied(state), None, 5)
+    assert found.course[1] == state.course[1] + 5
+    for name in set(state._fields) - {"course"}:
+        assert np.array_equal(getattr(found, name), getattr(state, name)), name
 
 
 # ---- directions that come and go ----------------------------------------------------------------------------------
@@ -582,9 +603,9 @@ def exchanged(
 def test_there_is_always_one_more_axis_than_are_in_use() -> None:
     evolution, before, after = exchanged([3.0, 0.3, 1.9, 1.6])
     path = evolution.group.apply(before.root, before.path_c)
-    assert len(evolution.frame.axes(after.root).ratios) == 4  # two of four are in use
+    assert len(evolution.group.axes(after.root).ratios) == 4  # two of four are in use
     evolution, before, after = exchanged([3.0, 0.3, 2.1, 1.6])
-    _, ratios, u = evolution.frame.axes(after.root)
+    _, ratios, u = evolution.group.axes(after.root)
     assert ratios.tolist() == [3.0, 0.3, 2.1, 1.6, 1.0]
     path = evolution.group.apply(before.root, before.path_c)
     rest = path - u[:4].T @ (u[:4] @ path)
@@ -595,15 +616,15 @@ def test_there_is_always_one_more_axis_than_are_in_use() -> None:
 
 def test_axes_out_of_use_leave_one_at_a_time() -> None:
     evolution, _, after = exchanged([3.0, 1.5, 1.6, 1.7, 1.8])
-    assert evolution.frame.axes(after.root).ratios.tolist() == [3.0, 1.6, 1.7, 1.8]
+    assert evolution.group.axes(after.root).ratios.tolist() == [3.0, 1.6, 1.7, 1.8]
     evolution, _, after = exchanged([1.5, 1.6])
-    assert len(evolution.frame.axes(after.root).ratios) == 2  # never fewer
+    assert len(evolution.group.axes(after.root).ratios) == 2  # never fewer
 
 
 def test_an_idle_direction_becomes_that_of_the_path() -> None:
     evolution, before, after = exchanged([3.0, 1.3, 0.2, 0.9])
-    _, ratios, u = evolution.frame.axes(after.root)
-    _, _, old = evolution.frame.axes(before.root)
+    _, ratios, u = evolution.group.axes(after.root)
+    _, _, old = evolution.group.axes(before.root)
     assert ratios.tolist() == [3.0, 1.3, 0.2, 1.0]
     close(u[:3], old[:3])
     assert abs(u[3] @ old[3]) < 0.9 and np.abs(u[:3] @ u[3]).max() < 1e-12
@@ -633,7 +654,7 @@ def test_the_number_of_axes_has_a_limit() -> None:
 def test_the_axes_of_many_coordinates_have_a_million_numbers_or_there_are_eight(dim: int, most: int) -> None:
     for number, expected in ((most - 1, most), (most, most)):
         evolution, _, after = exchanged([3.0] * number, dim=dim)
-        assert len(evolution.frame.axes(after.root).ratios) == expected
+        assert len(evolution.group.axes(after.root).ratios) == expected
 
 
 # ---- hand-over ----------------------------------------------------------------------------------------------------
@@ -729,7 +750,7 @@ def test_refresh_keeps_the_distribution_and_makes_directions_orthonormal() -> No
     state.scale[:] *= 2.0
     evolution.refresh(state)
     close(covariance_of(evolution, state), 4.0 * before)
-    u = evolution.frame.axes(state.root).directions
+    u = evolution.group.axes(state.root).directions
     u += 1e-6 * rng.standard_normal(u.shape)
     evolution.refresh(state)
     close(u @ u.T, np.eye(3))
@@ -739,7 +760,7 @@ def test_refresh_keeps_the_distribution_and_makes_directions_orthonormal() -> No
 def test_an_axis_of_length_zero_is_forgotten() -> None:
     evolution = evolution_of(6)
     state = some_state(evolution, 2, np.random.default_rng(1))
-    evolution.frame.axes(state.root).ratios[0] = 0.0
+    evolution.group.axes(state.root).ratios[0] = 0.0
     variances = evolution.variances(state)
     evolution.refresh(state)
     close(evolution.variances(state), variances)

@@ -17,7 +17,8 @@ from esgroup.files.states import all_finite, flattened, rebuilt, same_shapes
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular
 from esgroup.options import SearchOptions
 from esgroup.search.arguments import generator
-from esgroup.strategies.base import CONDITION, Told
+from esgroup.strategies.base import Told
+from esgroup.strategies.criteria import CONDITION
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.mixture import MixtureSearch

@@ -17,6 +17,7 @@ from esgroup.files.states import flattened
 from esgroup.groups import BlockTriangular, Diagonal, Full, Group, Heisenberg
 from esgroup.running.history import read
 from esgroup.strategies.evolution import SearchState
+from esgroup.strategies.frames import FrameEvolution
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.model_state import ASKED, COUNTED, NEW, Numbers
 from esgroup.strategies.recombination import Published
@@ -588,3 +589,18 @@ def test_a_search_over_positive_definite_matrices_has_a_model_of_their_logarithm
     plain, modelled = (esgroup.minimize(nearness, np.eye(3), model=model, **given) for model in (None, "quadratic"))
     assert plain.success and modelled.success and modelled.nfev < 0.4 * plain.nfev
     assert np.linalg.eigvalsh(modelled.x).min() > 0
+
+
+def test_points_that_are_out_while_a_frame_is_given_up_remain_those_of_the_generation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A search may be told a part of a generation, and hand over, while other points of it are out."""
+    search = Searcher(np.ones(8), 1.0, structure="frame", model="quadratic", rng=1)
+    search.tell([float(x @ x) for x in search.ask()])
+    points, part = search.ask(6), search.strategy.part
+    monkeypatch.setattr(FrameEvolution, "outgrown", lambda self, state: "was given up")
+    search.tell(points[:part], np.full(part, 1e3))  # so bad that the generation goes on
+    assert search.structure == Full(8) and numbers(search).generation == 1.0
+    assert (search.state.stages == ASKED).sum() == 6 - part
+    search.tell(points[part:], np.full(6 - part, 1e3))
+    assert not (search.state.stages == ASKED).any() and numbers(search).others == 0.0
