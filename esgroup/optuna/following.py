@@ -35,6 +35,7 @@ class Run(NamedTuple):
     seed: int = 0
     first: int = _NONE
 
+
 class Sample(NamedTuple):
     """How a trial was asked for, as its system attribute has it: what other workers need to rank it as their own."""
 
