@@ -153,7 +153,8 @@ def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", pro
         fast = jax.jit(function)
 
         def call(*arrays: Any) -> Any:
-            found = fast(*[_as_kind(array, dtype) for array in arrays])
+            # floats in the type of the function; others, integers for example, as they are
+            found = fast(*[array.astype(dtype, copy=False) if array.dtype.kind == "f" else array for array in arrays])
             return tuple(map(np.asarray, found)) if isinstance(found, tuple) else np.asarray(found)
 
         return call
@@ -169,11 +170,6 @@ def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", pro
     both = compiled(over_rows(1, jax.value_and_grad(number)))
     hessp, mean_hessp = compiled(over_rows(2, products)), compiled(mean_products)
     return row_function(RowCalls(compiled(over_rows(1, number)), both, hessp, mean_hessp), dim, probes=probes)
-
-
-def _as_kind(array: Any, dtype: str) -> Any:
-    """An array of floats in the type of the function; others, of integers for example, as they are."""
-    return array.astype(dtype, copy=False) if array.dtype.kind == "f" else array
 
 
 def _imported(name: str, caller: str, title: str, how: str) -> Any:

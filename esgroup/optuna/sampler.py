@@ -170,8 +170,7 @@ class EsgroupSampler(BaseSampler):
             following.follow(trials)
             if self._restarts and following.ended():
                 seed = int(np.random.SeedSequence([self._seed, trial.number]).generate_state(1)[0])
-                following.begin(Run(following.run.number + 1, seed, trial.number))
-                following.follow(trials)
+                following.follow_anew(trials, Run(following.run.number + 1, seed, trial.number))
             params, sample = following.ask(trial.number)
         study._storage.set_trial_system_attr(trial._trial_id, ASKED, list(sample))
         return params

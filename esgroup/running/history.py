@@ -65,7 +65,8 @@ class History(Observer):
         """Open the file."""
         keeps = _has_header(self.path) and self._append
         if keeps:
-            _cut_partial_line(self.path)
+            with self.path.open("r+b") as file:  # cut off what a killed run has left after the last complete line
+                file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
         self._file, self._needs_header = LineFile(self.path, keeps), not keeps
 
     def generation(self, run: View) -> None:
@@ -177,12 +178,6 @@ def _has_header(path: Path) -> bool:
     if first is not None:
         parse_header(first[1], path)
     return first is not None
-
-
-def _cut_partial_line(path: Path) -> None:
-    """Remove what a killed run has left after the last complete line."""
-    with path.open("r+b") as file:
-        file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------
