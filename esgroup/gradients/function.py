@@ -103,10 +103,9 @@ def _check_combination(jac: Any, hessp: Any, hess: Any, hess_diag: Any, hessp_ve
     for name, given in (("hessp", hessp), ("hess", hess)):
         if given is not None and not jac:
             raise ValueError(f"{name} needs the gradient as well: give jac=")
-    if hess is not None and hessp is not None:
-        raise ValueError("hess or hessp must be given, not both: the products follow from hess")
-    if hess is not None and hess_diag is not None:
-        raise ValueError("hess or hess_diag must be given, not both: the diagonal follows from hess")
+    for name, given, follows in (("hessp", hessp, "products follow"), ("hess_diag", hess_diag, "diagonal follows")):
+        if hess is not None and given is not None:
+            raise ValueError(f"hess or {name} must be given, not both: the {follows} from hess")
     if hess_diag is not None and hessp is None:
         raise ValueError("hess_diag needs products with the Hessian as well: give hessp=")
     if hessp_vectorized and hessp is None:
@@ -342,16 +341,11 @@ def with_args(name: str, fun: Any, args: Any) -> Callable[..., Any]:
     must_be_callable(name, fun)
     if not isinstance(args, tuple):
         args = (args,)
-    return _WithArgs(fun, args) if args else fun
+    return partial(_followed, fun, args) if args else fun
 
 
-@dataclass(frozen=True, eq=False)
-class _WithArgs:
-    fun: Callable[..., Any]
-    args: tuple[Any, ...]
-
-    def __call__(self, *first: Any) -> Any:
-        return self.fun(*first, *self.args)
+def _followed(fun: Callable[..., Any], args: tuple[Any, ...], *first: Any) -> Any:
+    return fun(*first, *args)
 
 
 def must_be_callable(name: str, value: Any) -> None:

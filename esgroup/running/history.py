@@ -123,12 +123,11 @@ def _end(search: View, error: BaseException | None) -> dict[str, str]:
 
 def _feasibility(search: View) -> dict[str, Any]:
     """In searches with constraints: the largest violation at the best point, and whether that is within tolerances."""
-    best = search.best_constraints
     if search.constraints is None:
         return {}
-    if best is None:
-        return {"violation": None, "feasible": False}
-    return {"violation": _number(search.constraints.violations(best).max()), "feasible": search.feasible}
+    best = search.best_constraints
+    violation = None if best is None else _number(search.constraints.violations(best).max())
+    return {"violation": violation, "feasible": best is not None and search.feasible}
 
 
 def _is_due(search: View) -> bool:
