@@ -93,13 +93,15 @@ def _line(entry: dict[str, Any]) -> str:
 
 def _generation(search: View) -> dict[str, Any]:
     count = min(search.dim, MOST_COORDINATES)
+    # whether to compute the axis ratio: singular values cost O(d^3), a generation about O(d^2)
+    due = search.nit % max(1, min(search.dim, 100) // 10) == 0 or search.nit <= 1
     return {
         "nit": search.nit,
         "nfev": search.nfev,
         "best_f": _number(search.best_f),
         "gen_best": _number(search.generation_best),
         "sigma": _number(search.sigma),
-        "axis_ratio": _number(search.axis_ratio) if _is_due(search) else None,
+        "axis_ratio": _number(search.axis_ratio) if due else None,
         "restart": getattr(search, "restart", 0),  # a plain Searcher has none
         "elapsed": round(search.seconds, 4),
         "mean": _numbers(search.mean.ravel()[:count]),
@@ -128,11 +130,6 @@ def _feasibility(search: View) -> dict[str, Any]:
     best = search.best_constraints
     violation = None if best is None else _number(search.constraints.violations(best).max())
     return {"violation": violation, "feasible": best is not None and search.feasible}
-
-
-def _is_due(search: View) -> bool:
-    """Whether to compute the axis ratio: singular values cost O(d^3), a generation about O(d^2)."""
-    return search.nit % max(1, min(search.dim, 100) // 10) == 0 or search.nit <= 1
 
 
 def _header(search: View, problem: str | None) -> dict[str, Any]:
