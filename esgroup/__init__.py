@@ -61,35 +61,7 @@ _MODULES = (
     "distributions", "gradients", "groups", "newton", "optuna", "restarts", "stopping", "strategies", "variational",
 )  # fmt: skip
 
-__all__ = [
-    "Angle",
-    "CheckpointError",
-    "Choice",
-    "Gaussian",
-    "Integer",
-    "Likelihood",
-    "MatrixGaussian",
-    "Mixture",
-    "Observer",
-    "Posterior",
-    "Real",
-    "Searcher",
-    "Space",
-    "Wishart",
-    "__version__",
-    "distributions",
-    "fit_posterior",
-    "gradients",
-    "groups",
-    "minimize",
-    "newton",
-    "newton_method",
-    "restarts",
-    "scipy_method",
-    "stopping",
-    "strategies",
-    "variational",
-]
+__all__ = sorted({*_HOMES, *_MODULES} - {"optuna"})  # which needs a package that may be missing
 
 
 if not TYPE_CHECKING:  # a name that is not listed above is an error for type checkers

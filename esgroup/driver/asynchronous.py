@@ -92,10 +92,9 @@ class Asynchronous(SearchRun):
                 return True
             if search.runs is not None and search.runs.is_over:
                 self._waiting = []  # points of the run that has ended
-            if not self._waiting:
-                self._waiting = [(search.ask(1)[0], search.ledger.newest)]
+            x, place = self._waiting.pop(0) if self._waiting else (search.ask(1)[0], search.ledger.newest)
             self._number += 1
-            self._out[self._number] = x, _ = self._waiting.pop(0)
+            self._out[self._number] = x, place
             pool.submit(self._number, own_point(x))
         return False
 

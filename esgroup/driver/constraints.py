@@ -103,7 +103,7 @@ class Constraints:
 
     def beside(self, call: Callable[[Any], Any], *, vectorized: bool) -> Callable[[Any], Any]:
         """The function of a point whose outcome has the constraints beside the value."""
-        return WithConstraints(call, self, vectorized) if self.all else call
+        return partial(_evaluated, self, call, vectorized) if self.all else call
 
     def tolerances(self, tolerance: Any) -> Any:
         """The tolerance of each g, from what a user gives: one number, or one or an array for each constraint."""
@@ -140,23 +140,16 @@ class Constraints:
         return all(one.holds(x) for one in self.all)
 
 
-@dataclass(frozen=True)
-class WithConstraints:
-    """x -> value and constraints of a point; for `vectorized` functions, those of several points."""
-
-    call: Callable[[Any], Any]
-    constraints: Constraints
-    vectorized: bool
-
-    def __call__(self, x: Any) -> Any:
-        if not self.vectorized:
-            g = self.constraints.g(x)  # before the call, which may change x
-            return Evaluated(self.call(x), g)
-        rows = [self.constraints.g(point) for point in x]
-        values = self.call(x)
-        if not one_each(values, len(rows)):
-            return values  # which the caller refuses
-        return [Evaluated(value, g) for value, g in zip(values, rows, strict=True)]
+def _evaluated(constraints: Constraints, call: Callable[[Any], Any], vectorized: bool, x: Any) -> Any:
+    """Return value and constraints of a point; for `vectorized` functions, those of several points."""
+    if not vectorized:
+        g = constraints.g(x)  # before the call, which may change x
+        return Evaluated(call(x), g)
+    rows = [constraints.g(point) for point in x]
+    values = call(x)
+    if not one_each(values, len(rows)):
+        return values  # which the caller refuses
+    return [Evaluated(value, g) for value, g in zip(values, rows, strict=True)]
 
 
 def one_each(values: Any, n: int) -> bool:

@@ -23,7 +23,7 @@ from esgroup.checks import Array
 from esgroup.driver.calling import Call, call_objective, own_point
 from esgroup.driver.constraints import one_each
 from esgroup.driver.executors import OnExecutor, sendable
-from esgroup.driver.failures import Failures, Guarded
+from esgroup.driver.failures import Failures, guarded
 from esgroup.driver.processes import Processes
 from esgroup.driver.worker_pool import TICK, Outcomes, WorkerPool
 from esgroup.files.outage import level_of_the_user
@@ -35,26 +35,15 @@ Evaluate = Callable[[Array, Arrived, ShouldStop | None], None]
 GRACE = 1.0  # seconds that evaluations have to end after another one has raised; longer if they usually take longer
 
 
-@dataclass(frozen=True)
-class Objective:
-    """x -> fun(x, *args); unlike a closure, it can be pickled."""
-
-    fun: Callable[..., Any]
-    args: tuple[Any, ...]
-
-    def __call__(self, x: Array) -> Any:
-        return self.fun(x, *self.args)
+def _with_args(fun: Callable[..., Any], args: tuple[Any, ...], x: Any) -> Any:
+    """fun(x, *args)."""
+    return fun(x, *args)
 
 
-@dataclass(frozen=True)
-class OneRow:
-    """x -> fun([x])[0]: a vectorized function where points are evaluated one by one."""
-
-    fun: Call
-
-    def __call__(self, x: Any) -> Any:
-        values = self.fun(x[None] if hasattr(x, "shape") else [x])
-        return values[0] if one_each(values, 1) else values  # anything else is refused as a value
+def _one_row(fun: Call, x: Any) -> Any:
+    """fun([x])[0]: a vectorized function where points are evaluated one by one."""
+    values = fun(x[None] if hasattr(x, "shape") else [x])
+    return values[0] if one_each(values, 1) else values  # anything else is refused as a value
 
 
 @dataclass(frozen=True)
@@ -102,7 +91,7 @@ class Evaluation:
 
     @property
     def _of_one(self) -> Call:
-        return OneRow(self.call) if self.vectorized else self.call
+        return partial(_one_row, self.call) if self.vectorized else self.call
 
     def pool(self, stack: ExitStack, *, ahead: int = 0) -> WorkerPool:
         """Return those who evaluate in parallel, until the stack is closed."""
@@ -125,7 +114,8 @@ class Evaluation:
         `timed` says whether there is a limit in time: then no point waits where it can no longer be held back.
         """
         if self.executor is None and callable(self.workers):
-            return partial(self._through_map, Guarded(sendable(self.workers, self._of_one), self.failures.caught))
+            call = partial(guarded, sendable(self.workers, self._of_one), self.failures.caught)
+            return partial(self._through_map, call)
         if self.executor is not None or number_of_workers(self.workers) > 1 or self.eval_timeout is not None:
             limits = self.eval_timeout, self.max_pending, self.failures.most
             limited = timed or limits != (None, None, None)
@@ -237,7 +227,7 @@ def objective(fun: Any, args: Any) -> Call:
         called = ": pass the function itself, not its value" if isinstance(fun, (int, float)) else ""
         raise TypeError(f"fun must be a function of a point, got {checks.shown(fun)}{called}")
     args = args if isinstance(args, tuple) else (args,)
-    return Objective(fun, args) if args else fun
+    return partial(_with_args, fun, args) if args else fun  # unlike a closure, it can be pickled
 
 
 def number_of_workers(workers: Any) -> int:

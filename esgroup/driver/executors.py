@@ -77,12 +77,6 @@ class OnExecutor(WorkerPool):
         return min(size, self._max_pending)  # time that a point waits for a worker would count as its evaluation's
 
     @property
-    def free(self) -> float:
-        """How many more points would begin at once, infinite if that is unknown."""
-        slots = self.slots
-        return math.inf if slots is None else max(0, slots - len(self._jobs) - self.lost)
-
-    @property
     def lost(self) -> int:
         """How many slots are occupied by evaluations that took too long."""
         if self._late:

@@ -70,18 +70,12 @@ class Failures:
         return math.nan
 
 
-@dataclass(frozen=True)
-class Guarded:
-    """x -> call(x), or `Failed` if that raises an exception which counts as a failed run; it can be pickled."""
-
-    call: Call
-    caught: tuple[type[Exception], ...]
-
-    def __call__(self, x: Any) -> Any:
-        try:
-            return call_objective(self.call, x)
-        except self.caught as error:
-            return Failed(_text(error))
+def guarded(call: Call, caught: tuple[type[Exception], ...], x: Any) -> Any:
+    """Return call(x), or `Failed` if that raises an exception which counts as a failed run."""
+    try:
+        return call_objective(call, x)
+    except caught as error:
+        return Failed(_text(error))
 
 
 def one_number(value: Any, x: Any) -> float:

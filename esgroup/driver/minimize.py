@@ -227,16 +227,8 @@ def minimize(
     must_differ({"history": history, "checkpoint": checkpoint})
     limits = parse_limits(max_evals, max_iters, max_time, target)
     constrained = _constraints(constraints, x0, bounds)
-    evaluation = Evaluation(
-        constrained.beside(objective(fun, args), vectorized=vectorized),
-        Failures(on_error, max_failures),
-        vectorized,
-        workers,
-        executor,
-        eval_timeout,
-        max_pending,
-        asynchronous,
-    )
+    call, failures = constrained.beside(objective(fun, args), vectorized=vectorized), Failures(on_error, max_failures)
+    evaluation = Evaluation(call, failures, vectorized, workers, executor, eval_timeout, max_pending, asynchronous)
     options = {name: given[name] for name in OPTION_NAMES}
     if space != "vector" or basins is not None:
         rng = generator(rng)

@@ -52,10 +52,8 @@ class Origin(NamedTuple):
     arguments: dict[str, Any]
 
 
-def origin_of_call(path: str | PathLike[str] | None, given: Mapping[str, Any]) -> Origin:
+def origin_of_call(path: str | PathLike[str], given: Mapping[str, Any]) -> Origin:
     """Return the origin of a search that begins with these arguments of `minimize` and this checkpoint."""
-    if path is None:
-        return Origin(None, {})
     known = {name: _comparable(name, given.get(name)) for name in ARGUMENTS}
     problem = path.problem if isinstance(path, CheckpointFile) else None
     return Origin(problem, {name: value for name, value in known.items() if value is not _UNKNOWN})

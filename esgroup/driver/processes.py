@@ -72,11 +72,6 @@ class Processes(WorkerPool):
 
     # ---- the interface -------------------------------------------------------------------------------------------
 
-    @property
-    def free(self) -> int:
-        """How many more points would begin at once, or be the next in the line of a process."""
-        return max(0, self.slots * (1 + self._ahead) - self._unfinished())
-
     def submit(self, key: Hashable, x: Any) -> None:
         """Evaluate a point as soon as a process is free."""
         try:

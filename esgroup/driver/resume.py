@@ -164,9 +164,9 @@ def _differences_of_boxes(saved: Box | None, given: Box | None, *, dim: int) -> 
     for name, none in (("lower", -math.inf), ("upper", math.inf), ("fixed", False), ("integer", False)):
         theirs, ours = (np.full(dim, none) if box is None else getattr(box, name) for box in (saved, given))
         for j in np.flatnonzero(theirs != ours):
-            if name in ("fixed", "integer"):
-                yield f"coordinate {j} of it is {'not ' * bool(ours[j])}{name}"
-            yield f"its {name} bounds differ: that of coordinate {j} is {theirs[j]}, not {ours[j]}"
+            which = f"coordinate {j} of it is {'not ' * bool(ours[j])}{name}"
+            bounds = f"its {name} bounds differ: that of coordinate {j} is {theirs[j]}, not {ours[j]}"
+            yield which if name in ("fixed", "integer") else bounds
 
 
 def _differences_of_vectors(saved: VectorSearch, given: VectorSearch) -> Iterator[str]:

@@ -70,10 +70,7 @@ def scipy_method(
 
     unused = {name: options.pop(name, None) for name in ("jac", "hess", "hessp", "tol")}
     refuse("esgroup.scipy_method", unused)
-    for name, value in (("max_iters", maxiter), ("max_evals", maxfev)):
-        if value is not None:
-            options.setdefault(name, value)
-    options.setdefault("progress", bool(disp))
+    options = _renamed(options, disp, max_iters=maxiter, max_evals=maxfev)
     on_result = scipy_callback(callback)
     on_generation = None if on_result is None else lambda search: on_result(search.result)
     return minimize(fun, x0, args=args, bounds=bounds, constraints=constraints, callback=on_generation, **options)
@@ -141,12 +138,14 @@ def newton_method(
     from esgroup.newton.method import minimize_newton
 
     refuse("esgroup.newton_method", {"bounds": bounds, "constraints": constraints})
-    for name, value in (("gtol", tol), ("max_iters", maxiter), ("max_evals", maxfev)):
-        if value is not None:
-            options.setdefault(name, value)
-    options.setdefault("progress", bool(disp))
+    options = _renamed(options, disp, gtol=tol, max_iters=maxiter, max_evals=maxfev)
     on_result = scipy_callback(callback)
     return minimize_newton(fun, x0, args=args, jac=jac, hess=hess, hessp=hessp, callback=on_result, **options)
+
+
+def _renamed(options: dict[str, Any], disp: bool, **theirs: Any) -> dict[str, Any]:
+    """Options with those that SciPy calls otherwise, if they are given; one under our own name goes first."""
+    return {name: value for name, value in theirs.items() if value is not None} | {"progress": bool(disp)} | options
 
 
 def refuse(method: str, unused: dict[str, Any]) -> None:

@@ -24,14 +24,11 @@ class WorkerPool(Protocol):
     """
 
     _arrived: Outcomes  # what was not yet collected
+    _ahead: int = 0  # how many points may wait in the line of each slot
 
     @property
     def slots(self) -> int | None:
         """How many points are evaluated at a time, now: workers may join and leave; None if that is unknown."""
-
-    @property
-    def free(self) -> float:
-        """How many more points would begin at once, infinite if that is unknown; more can be submitted, and wait."""
 
     @property
     def lost(self) -> int:
@@ -60,6 +57,15 @@ class WorkerPool(Protocol):
     def out(self) -> int:
         """How many points were submitted and not yet collected."""
         return self._unfinished() + len(self._arrived)
+
+    @property
+    def free(self) -> float:
+        """How many more points would begin at once, or be the next in a line, infinite if the slots are unknown.
+
+        More can be submitted, and wait.
+        """
+        slots = self.slots
+        return math.inf if slots is None else max(0, slots * (1 + self._ahead) - self._unfinished() - self.lost)
 
     def collect(self, timeout: float | None = None) -> Outcomes:
         """Return keys and outcomes that have arrived, in any order; wait for the first one, up to `timeout` seconds.

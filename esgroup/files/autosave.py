@@ -11,6 +11,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import combinations
 from typing import Any, Generic, TypeVar
 
@@ -90,12 +91,9 @@ def must_differ(paths: Mapping[str, files.Path | None]) -> None:
 
 def _is_same(one: str, other: str) -> bool:
     """Whether two paths lead to one file, which need not exist yet: through links, folders or another name of it."""
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
-    try:
+    with suppress(OSError):  # one of them does not exist
         return os.path.samefile(one, other)
-    except OSError:  # one of them does not exist
-        return False
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def must_be_new(path: files.Path | None) -> None:

@@ -113,8 +113,7 @@ def _seeds_to_json(seeds: Any) -> dict[str, Any] | None:
     """The arguments that make this `SeedSequence`, or None for other sources of seeds and other pool sizes."""
     if type(seeds) is not np.random.SeedSequence or seeds.pool_size != 4:
         return None
-    parts = {"entropy": seeds.entropy, "spawn_key": seeds.spawn_key, "n_children_spawned": seeds.n_children_spawned}
-    return {name: listed(part) for name, part in parts.items()}
+    return {name: listed(getattr(seeds, name)) for name in ("entropy", "spawn_key", "n_children_spawned")}
 
 
 def _seeds_from_json(stored: Any) -> np.random.SeedSequence:

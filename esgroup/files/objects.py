@@ -19,7 +19,6 @@ from esgroup.groups.base import Group
 from esgroup.groups.sparse import Sparse
 
 Arrays = dict[str, NDArray[Any]]
-GroupType = TypeVar("GroupType", bound=type[Group])
 C = TypeVar("C", bound=type)
 
 
@@ -59,7 +58,7 @@ def build(description: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         raise ValueError("a stored group is nested too deeply") from None
 
 
-def register_serial(cls: GroupType, build: Callable[..., Group] | None = None) -> GroupType:
+def register_serial(cls: C, build: Callable[..., Group] | None = None) -> C:
     """Let groups of a class of your own be stored under its name; usable as a class decorator.
 
     Parameters
@@ -82,10 +81,7 @@ def register_serial(cls: GroupType, build: Callable[..., Group] | None = None) -
     ValueError
         If another class has the name already.
     """
-    if not (isinstance(cls, type) and issubclass(cls, Group)):
-        raise TypeError(f"cls must be a dataclass derived from Group, got {cls!r}")
-    register_class(cls, build)
-    return cls
+    return register_derived(cls, Group, build)
 
 
 def register_class(cls: type, build: Callable[..., Any] | None = None) -> None:
@@ -104,11 +100,11 @@ def register_class(cls: type, build: Callable[..., Any] | None = None) -> None:
     _registered[cls.__name__] = Storable(cls, build or cls)
 
 
-def register_derived(cls: C, base: type) -> C:
+def register_derived(cls: C, base: type, build: Callable[..., Any] | None = None) -> C:
     """Let objects of a class that derives from `base` be stored, as `register_class` does, and return the class."""
     if not (isinstance(cls, type) and issubclass(cls, base)):
-        raise TypeError(f"cls must be a class derived from {base.__name__}, got {cls!r}")
-    register_class(cls)
+        raise TypeError(f"cls must be a dataclass derived from {base.__name__}, got {cls!r}")
+    register_class(cls, build)
     return cls
 
 

@@ -52,9 +52,7 @@ def torch_function(
     ValueError, TypeError
         If an argument is not valid.
     """
-    must_be_callable("f", f)
-    torch: Any = _imported("torch", "torch_function", "PyTorch", "pip install 'esgroup[torch]'")
-    checks.one_of("dtype", dtype, "float32", "float64")
+    torch = _library("torch", "torch_function", "PyTorch", "pip install 'esgroup[torch]'", f, dtype)
     kind = getattr(torch, dtype)
 
     def number(x: Any, *args: Any) -> Any:
@@ -131,9 +129,7 @@ def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", pro
     ValueError, TypeError
         If an argument is not valid, or float64 is not enabled in JAX.
     """
-    must_be_callable("f", f)
-    jax: Any = _imported("jax", "jax_function", "JAX", "pip install jax")
-    checks.one_of("dtype", dtype, "float32", "float64")
+    jax = _library("jax", "jax_function", "JAX", "pip install jax", f, dtype)
     if dtype == "float64" and not jax.config.jax_enable_x64:
         text = "dtype must be 'float32' unless float64 is enabled in JAX, got 'float64'"
         raise ValueError(f"{text}: call jax.config.update('jax_enable_x64', True) first")
@@ -153,7 +149,8 @@ def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", pro
         fast = jax.jit(function)
 
         def call(*arrays: Any) -> Any:
-            found = fast(*[_as_kind(array, dtype) for array in arrays])
+            # floats in the type of the function; others, integers for example, as they are
+            found = fast(*[array.astype(dtype, copy=False) if array.dtype.kind == "f" else array for array in arrays])
             return tuple(map(np.asarray, found)) if isinstance(found, tuple) else np.asarray(found)
 
         return call
@@ -171,16 +168,15 @@ def jax_function(f: Callable[..., Any], dim: int, *, dtype: str = "float64", pro
     return row_function(RowCalls(compiled(over_rows(1, number)), both, hessp, mean_hessp), dim, probes=probes)
 
 
-def _as_kind(array: Any, dtype: str) -> Any:
-    """An array of floats in the type of the function; others, of integers for example, as they are."""
-    return array.astype(dtype, copy=False) if array.dtype.kind == "f" else array
-
-
-def _imported(name: str, caller: str, title: str, how: str) -> Any:
+def _library(name: str, caller: str, title: str, how: str, f: Any, dtype: Any) -> Any:
+    """Import a library for a function that is written in it, and check the arguments that say how it is."""
+    must_be_callable("f", f)
     try:
-        return import_module(name)
+        library = import_module(name)
     except ImportError as error:
         raise ImportError(f"{caller} needs {title}: {how}") from error
+    checks.one_of("dtype", dtype, "float32", "float64")
+    return library
 
 
 def _from_torch(tensor: Any) -> Array:

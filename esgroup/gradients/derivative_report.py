@@ -209,6 +209,5 @@ def _draw_expected(axes: Any, panel: Remainders) -> None:
     positive = np.flatnonzero(np.isfinite(values) & (values > 0))
     if len(positive):
         line = values[positive[0]] * (h / h[positive[0]]) ** panel.order
-        shown = line > axes.get_ylim()[0]
-        style = {"color": RULE, "linewidth": 1.2, "linestyle": (0, (4, 3))}
-        axes.loglog(h[shown], line[shown], label=f"should fall as h^{panel.order}", **style)
+        style = {"color": RULE, "linewidth": 1.2, "linestyle": (0, (4, 3)), "label": f"should fall as h^{panel.order}"}
+        _draw_line(axes, h, np.where(line > axes.get_ylim()[0], line, np.nan), **style)

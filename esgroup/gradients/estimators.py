@@ -15,7 +15,7 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.distributions.base import State, Step
+from esgroup.distributions.base import Samples, State, Step
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.gradients.function import Gradients, Hessians, Products, Values
 
@@ -106,6 +106,11 @@ def must_be_finite(name: str, array: Any) -> Array:
     return checks.real_array(name, array, array.shape)
 
 
+def _drawn(family: Gaussian, state: State, n: int, rng: np.random.Generator) -> Samples:
+    """n samples of q, or the mean alone if n is 0."""
+    return family.sample(state, n, rng) if n else family.points(state, np.zeros((1, family.dim)))
+
+
 # ---- from values ----------------------------------------------------------------------------------------------------
 
 
@@ -170,12 +175,7 @@ class Pathwise(Estimator[Gradients]):
     ) -> Step:
         self.check(function, family.dim)
         m, state = entropy_part(family, entropy_weight), family._checked(state)
-        if self.samples == 0:
-            z = np.zeros((1, family.dim))
-            x = family.points(state, z).x
-        else:
-            drawn = family.sample(state, self.samples, rng)
-            z, x = drawn.z, drawn.x
+        z, x, _ = _drawn(family, state, self.samples, rng)
         y = family._pull(state.root, must_be_finite("jac(x)", function.gradients(x)))
         n, delta = len(z), y.mean(axis=0)
         if n > 1:
@@ -200,11 +200,8 @@ class _AtPoints(Estimator[Needed]):
             raise ValueError(f"samples must be even and at least 2 for antithetic pairs, got {self.samples}")
 
     def _points(self, family: Gaussian, state: State, rng: np.random.Generator) -> Array:
-        """Samples of q as rows, or the mean as the only row."""
-        if self.samples == 0:
-            return family.points(state, np.zeros((1, family.dim))).x
         if not self.antithetic:
-            return family.sample(state, self.samples, rng).x
+            return _drawn(family, state, self.samples, rng).x
         z = family.sample(state, self.samples // 2, rng).z
         return family.points(state, np.concatenate([z, -z])).x
 

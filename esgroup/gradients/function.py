@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,10 +103,9 @@ def _check_combination(jac: Any, hessp: Any, hess: Any, hess_diag: Any, hessp_ve
     for name, given in (("hessp", hessp), ("hess", hess)):
         if given is not None and not jac:
             raise ValueError(f"{name} needs the gradient as well: give jac=")
-    if hess is not None and hessp is not None:
-        raise ValueError("hess or hessp must be given, not both: the products follow from hess")
-    if hess is not None and hess_diag is not None:
-        raise ValueError("hess or hess_diag must be given, not both: the diagonal follows from hess")
+    for name, given, follows in (("hessp", hessp, "products follow"), ("hess_diag", hess_diag, "diagonal follows")):
+        if hess is not None and given is not None:
+            raise ValueError(f"hess or {name} must be given, not both: the {follows} from hess")
     if hess_diag is not None and hessp is None:
         raise ValueError("hess_diag needs products with the Hessian as well: give hessp=")
     if hessp_vectorized and hessp is None:
@@ -194,9 +194,12 @@ class Gradients(Values):
         self.counts.njev += len(points)
         if self.vectorized:
             return checks.real_array("jac(rows)", self.jac(points), points.shape, finite=False)
-        one = (self.dim,)
-        rows = [checks.real_array("jac(x)", self.jac(x), one, finite=False) for x in points]
-        return np.array(rows).reshape(points.shape)
+        return self._row_by_row("jac(x)", self.jac, points)
+
+    def _row_by_row(self, name: str, call: Fun, rows: Array) -> Array:
+        """call(row) for every row, each of the same length."""
+        found = [checks.real_array(name, call(row), (self.dim,), finite=False) for row in rows]
+        return np.array(found).reshape(rows.shape)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -225,9 +228,7 @@ class Products(Gradients):
         self.counts.nhvp += len(rows)
         if self.hessp_vectorized:
             return checks.real_array("hessp(x, rows)", self.hessp(x, rows), rows.shape, finite=False)
-        one = (self.dim,)
-        products = [checks.real_array("hessp(x, v)", self.hessp(x, v), one, finite=False) for v in rows]
-        return np.array(products).reshape(rows.shape)
+        return self._row_by_row("hessp(x, v)", partial(self.hessp, x), rows)
 
     def diagonal(self, x: Array, rng: np.random.Generator) -> Array:
         """Return the diagonal of H, or an unbiased estimate.
@@ -239,8 +240,7 @@ class Products(Gradients):
             self.counts.ndiag += 1
             return checks.real_array("hess_diag(x)", self.hess_diag(x), (self.dim,), finite=False)
         if self.probes >= self.dim:
-            units: Array = np.eye(self.dim)
-            return np.diagonal(self.products(x, units)).copy()
+            return np.diagonal(self.products(x, np.eye(self.dim))).copy()
         signs = (2 * rng.integers(0, 2, size=(self.probes, self.dim)) - 1).astype(np.float64)
         return (signs * self.products(x, signs)).mean(axis=0)
 
@@ -341,16 +341,11 @@ def with_args(name: str, fun: Any, args: Any) -> Callable[..., Any]:
     must_be_callable(name, fun)
     if not isinstance(args, tuple):
         args = (args,)
-    return _WithArgs(fun, args) if args else fun
+    return partial(_followed, fun, args) if args else fun
 
 
-@dataclass(frozen=True, eq=False)
-class _WithArgs:
-    fun: Callable[..., Any]
-    args: tuple[Any, ...]
-
-    def __call__(self, *first: Any) -> Any:
-        return self.fun(*first, *self.args)
+def _followed(fun: Callable[..., Any], args: tuple[Any, ...], *first: Any) -> Any:
+    return fun(*first, *args)
 
 
 def must_be_callable(name: str, value: Any) -> None:

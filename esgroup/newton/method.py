@@ -100,9 +100,9 @@ def minimize_newton(
         Step size of the update of B, 0.9 by default.
     mean_rate : float, optional
         Step size of x: 1 by default, without a line search `rate`.
-    schedule : Schedule, str or callable
-        Factors of both rates: "constant", "linear" (to 0.01 at max_iters), "inverse", "exponential", a `Schedule`, or
-        a function of the iteration t = 1, 2, ...
+    schedule : RateSchedule, str or callable
+        Factors of both rates: "constant", "linear" (to 0.01 at max_iters), "inverse", "exponential", a `RateSchedule`,
+        or a function of the iteration t = 1, 2, ...
     momentum : float
         c in Z_t = (1 - c) g_t + c Z_{t-1}, along which x moves instead of g; at least 0 and below 1.
     line_search : {"armijo", "none"}
@@ -140,9 +140,9 @@ def minimize_newton(
     -------
     NewtonResult
         A `scipy.optimize.OptimizeResult`. It has the best point `x` with `fun` and `jac`, however the run ended; `stop`
-        maps the names of the reasons to stop to
-        their texts, which `message` joins; `success` and `status` are as for searches. `hess_inv` is S^-1 as a linear
-        operator; `nit`, `nfev`, `njev`, `nhvp`, `ndiag` and `nhess` count iterations and evaluations.
+        maps the names of the reasons to stop to their texts, which `message` joins; `success` and `status` are as for
+        searches. `hess_inv` is S^-1 as a linear operator; `nit`, `nfev`, `njev`, `nhvp`, `ndiag` and `nhess` count
+        iterations and evaluations.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from esgroup.gradients.function import PROBES
 from esgroup.groups import Group, as_group
 from esgroup.newton.moving import Moving, moving_precision, parse_moving
 from esgroup.newton.precision import Precision, group_precision
-from esgroup.newton.steps import DAMPING, DECAY, LINE_SEARCHES, LineSearch, RateSchedule, as_schedule
+from esgroup.newton.steps import DAMPING, DECAY, LINE_SEARCHES, RateSchedule, as_schedule
 
 RATE = 0.9  # beta of the groups: 0.5 takes twice the iterations on Rosenbrock and Dixon-Price, 1 as many as 0.9
 ScheduleName = Literal["constant", "linear", "inverse", "exponential"]
@@ -55,22 +55,14 @@ class NewtonSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewtonOptions:
-    """The options of a run, with all defaults filled in."""
+class NewtonOptions(NewtonSettings):
+    """The settings of a run, with all defaults filled in."""
 
     structure: Group | Moving
-    form: Form
     rate: float
     mean_rate: float
     schedule: RateSchedule
-    momentum: float
-    line_search: LineSearch
-    clip: float | None
-    absolute: bool
     damping: float
-    damping_decay: float
-    precision0: float | None
-    gtol: float
 
     def initial_precision(self, dim: int, scale: float) -> Precision:
         """Return the initial estimate of the Hessian: `precision0` I if that was given, otherwise `scale` I."""
@@ -90,21 +82,19 @@ def parse_options(settings: NewtonSettings, structure: Any, dim: int, max_iters:
     rate = _positive("rate", given.rate) or RATE
     plain = given.line_search == "none" and not moving
     damping = (DAMPING if moving else 0.0) if given.damping is None else checks.not_negative("damping", given.damping)
-    return NewtonOptions(
-        structure=chosen,
-        form=given.form,
-        rate=rate,
-        mean_rate=_positive("mean_rate", given.mean_rate) or (rate if plain else 1.0),
-        schedule=as_schedule(given.schedule, max_iters),
-        momentum=checks.not_negative("momentum", given.momentum, below=1),
-        line_search=LINE_SEARCHES[given.line_search],
-        clip=_positive("clip", given.clip),
-        absolute=checks.flag("absolute", given.absolute),
-        damping=damping,
-        damping_decay=checks.not_negative("damping_decay", given.damping_decay, below=1),
-        precision0=_positive("precision0", given.precision0),
-        gtol=checks.not_negative("gtol", given.gtol),
-    )
+    checked = {
+        "rate": rate,
+        "mean_rate": _positive("mean_rate", given.mean_rate) or (rate if plain else 1.0),
+        "schedule": as_schedule(given.schedule, max_iters),
+        "momentum": checks.not_negative("momentum", given.momentum, below=1),
+        "clip": _positive("clip", given.clip),
+        "absolute": checks.flag("absolute", given.absolute),
+        "damping": damping,
+        "damping_decay": checks.not_negative("damping_decay", given.damping_decay, below=1),
+        "precision0": _positive("precision0", given.precision0),
+        "gtol": checks.not_negative("gtol", given.gtol),
+    }
+    return NewtonOptions(**vars(given) | checked, structure=chosen)
 
 
 def _positive(name: str, value: Any) -> float | None:

@@ -25,7 +25,7 @@ from esgroup.newton.precision import (
     finite_or_stop,
     largest_curvature,
 )
-from esgroup.newton.steps import LinePoint, damping_at
+from esgroup.newton.steps import LINE_SEARCHES, LinePoint, damping_at
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.loop import Run
 from esgroup.running.result import NewtonResult
@@ -213,7 +213,7 @@ class NewtonRun(Run[NewtonResult]):
             self.average = (1.0 - c ** (self.nit + 1)) * here.jac
             direction, slope = self._direction(self.average)
         length = self.options.mean_rate * self._rate_factors()[0]
-        search = self.options.line_search
+        search = LINE_SEARCHES[self.options.line_search]
         self._accept(search(self.function.value, LinePoint(here.x, here.fun), direction, slope, length))
 
     def _direction(self, gradient: Array) -> tuple[Array, float]:

@@ -165,7 +165,7 @@ def as_schedule(schedule: Any, max_iters: int | None) -> RateSchedule:
         return names[schedule]()
     if not callable(schedule):
         named = "'constant', 'linear', 'inverse', 'exponential'"
-        raise ValueError(f"schedule must be {named}, a Schedule or a function of t, got {schedule!r}")
+        raise ValueError(f"schedule must be {named}, a RateSchedule or a function of t, got {schedule!r}")
     return FunctionSchedule(schedule)
 
 
@@ -173,7 +173,6 @@ def as_schedule(schedule: Any, max_iters: int | None) -> RateSchedule:
 
 DAMPING = 10.0  # of the moving block: with 1, four of five runs from (-1.2, 1, ...) end in the local minimum near -1
 DECAY = 0.9  # factor of the damping per iteration
-
 
 
 def damping_at(t: int, start: float, decay: float, scale: float, slope_ratio: float) -> float:

@@ -35,6 +35,7 @@ class Run(NamedTuple):
     seed: int = 0
     first: int = _NONE
 
+
 class Sample(NamedTuple):
     """How a trial was asked for, as its system attribute has it: what other workers need to rank it as their own."""
 
@@ -117,8 +118,7 @@ class Following:
         for trial in itertools.chain([trials[number] for number in self.waiting], trials[self.seen :]):
             sample = Sample.of(trial, self.translation.checksum)
             if sample is not None and self._yields_to(sample, trial.number):
-                self.begin(Run(sample.run, sample.seed, trial.number))
-                self.follow(trials)
+                self.follow_anew(trials, Run(sample.run, sample.seed, trial.number))
                 return
             if sample is not None and (sample.run, sample.seed) == self.run[:2] and trial.number < self.run.first:
                 self.run = self.run._replace(first=trial.number)
@@ -133,21 +133,24 @@ class Following:
                 finished.append((_finished_at(trial), trial, sample))
         if len(constraints) > len(self.constraints):
             self.constraints = tuple(sorted(constraints))
-            self.begin(self.run)
-            self.follow(trials)
+            self.follow_anew(trials, self.run)
             return
         finished.sort(key=lambda one: one[0])
         if finished and finished[0][0] < self._latest:
             self._in_order = False
         if not self._in_order and len(trials) >= self._again_at:
-            self.begin(self.run)
-            self._again_at = math.ceil(_MORE * len(trials))
-            self.follow(trials)
+            self.follow_anew(trials, self.run, math.ceil(_MORE * len(trials)))
             return
         for at, trial, sample in finished:
             self._tell(trial, sample)
             self._latest = max(self._latest, at)
         self.waiting, self.seen = waiting, len(trials)
+
+    def follow_anew(self, trials: Sequence[FrozenTrial], run: Run, again_at: int = 0) -> None:
+        """Begin a search and tell it all trials; where their order was wrong, once more when there are `again_at`."""
+        self.begin(run)
+        self._again_at = again_at
+        self.follow(trials)
 
     def _yields_to(self, sample: Sample, trial: int) -> bool:
         """Whether a search that another worker has begun replaces this one: a later one, or the first of equals."""

@@ -164,22 +164,19 @@ class EsgroupSampler(BaseSampler):
         with self._lock:
             self._belong_to(study)
             trials = study.get_trials(deepcopy=False)
-            if not self._has_started(trials):
+            if not self._started:
+                completed = sum(one.state == TrialState.COMPLETE for one in trials)
+                self._started = completed >= self._n_startup_trials
+            if not self._started:
                 return {}
             following = self._followed(study, distributions)
             following.follow(trials)
             if self._restarts and following.ended():
                 seed = int(np.random.SeedSequence([self._seed, trial.number]).generate_state(1)[0])
-                following.begin(Run(following.run.number + 1, seed, trial.number))
-                following.follow(trials)
+                following.follow_anew(trials, Run(following.run.number + 1, seed, trial.number))
             params, sample = following.ask(trial.number)
         study._storage.set_trial_system_attr(trial._trial_id, ASKED, list(sample))
         return params
-
-    def _has_started(self, trials: Sequence[FrozenTrial]) -> bool:
-        if not self._started:
-            self._started = sum(trial.state == TrialState.COMPLETE for trial in trials) >= self._n_startup_trials
-        return self._started
 
     def _followed(self, study: optuna.Study, distributions: dict[str, BaseDistribution]) -> Following:
         """The search over these parameters: a new one, which is told all trials, if it was over others."""

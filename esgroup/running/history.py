@@ -65,7 +65,8 @@ class History(Observer):
         """Open the file."""
         keeps = _has_header(self.path) and self._append
         if keeps:
-            _cut_partial_line(self.path)
+            with self.path.open("r+b") as file:  # cut off what a killed run has left after the last complete line
+                file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
         self._file, self._needs_header = LineFile(self.path, keeps), not keeps
 
     def generation(self, run: View) -> None:
@@ -92,13 +93,15 @@ def _line(entry: dict[str, Any]) -> str:
 
 def _generation(search: View) -> dict[str, Any]:
     count = min(search.dim, MOST_COORDINATES)
+    # whether to compute the axis ratio: singular values cost O(d^3), a generation about O(d^2)
+    due = search.nit % max(1, min(search.dim, 100) // 10) == 0 or search.nit <= 1
     return {
         "nit": search.nit,
         "nfev": search.nfev,
         "best_f": _number(search.best_f),
         "gen_best": _number(search.generation_best),
         "sigma": _number(search.sigma),
-        "axis_ratio": _number(search.axis_ratio) if _is_due(search) else None,
+        "axis_ratio": _number(search.axis_ratio) if due else None,
         "restart": getattr(search, "restart", 0),  # a plain Searcher has none
         "elapsed": round(search.seconds, 4),
         "mean": _numbers(search.mean.ravel()[:count]),
@@ -122,17 +125,11 @@ def _end(search: View, error: BaseException | None) -> dict[str, str]:
 
 def _feasibility(search: View) -> dict[str, Any]:
     """In searches with constraints: the largest violation at the best point, and whether that is within tolerances."""
-    best = search.best_constraints
     if search.constraints is None:
         return {}
-    if best is None:
-        return {"violation": None, "feasible": False}
-    return {"violation": _number(search.constraints.violations(best).max()), "feasible": search.feasible}
-
-
-def _is_due(search: View) -> bool:
-    """Whether to compute the axis ratio: singular values cost O(d^3), a generation about O(d^2)."""
-    return search.nit % max(1, min(search.dim, 100) // 10) == 0 or search.nit <= 1
+    best = search.best_constraints
+    violation = None if best is None else _number(search.constraints.violations(best).max())
+    return {"violation": violation, "feasible": best is not None and search.feasible}
 
 
 def _header(search: View, problem: str | None) -> dict[str, Any]:
@@ -177,12 +174,6 @@ def _has_header(path: Path) -> bool:
     if first is not None:
         parse_header(first[1], path)
     return first is not None
-
-
-def _cut_partial_line(path: Path) -> None:
-    """Remove what a killed run has left after the last complete line."""
-    with path.open("r+b") as file:
-        file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------

@@ -319,7 +319,8 @@ class Searcher(VisibleSearch):
         since = ledger.clock.take_over()
         outcomes = ledger.ranking.outcomes([fitness], None, 1)
         points = place.point[None]
-        found = [place if place.row in place.asked.out else None]
+        known = place.row in place.asked.out or place.asked.run < ledger.run  # of an earlier run, forgotten or not
+        found = [place if known else None]
         ledger.take_back(found)
         self._add(points, outcomes, found)
         ledger.clock.hand_over(since, 1)

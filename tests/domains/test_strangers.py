@@ -95,7 +95,7 @@ def test_points_outside_and_options_that_it_has_itself_are_refused() -> None:
     for name, value in {"bounds": (0, 1), "sigma0": 0.1, "fixed": [0], "integer": True}.items():
         with pytest.raises(ValueError, match=rf"{name} cannot be given with a domain: Simplex"):
             Searcher(Simplex(3), **{name: value})
-    with pytest.raises(TypeError, match=r"cls must be a class derived from Domain, got 3"):
+    with pytest.raises(TypeError, match=r"cls must be a dataclass derived from Domain, got 3"):
         register(3)  # type: ignore[arg-type]
 
 

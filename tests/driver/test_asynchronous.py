@@ -14,7 +14,7 @@ import pytest
 import esgroup
 from esgroup.checks import Array
 from esgroup.restarts import IPOP, Plan
-from esgroup.search import runs
+from esgroup.search import ledger, runs
 from esgroup.search.searcher import Searcher
 from tests.driver.support import X0, Recorder, ellipsoid, same
 from tests.driver.test_failures import POPSIZE, hangs_at
@@ -216,3 +216,22 @@ class TestExecutorsOfUnknownSize:
         executor = Counting(None)
         esgroup.minimize(ellipsoid, X0, **self.OPTIONS, executor=executor, max_pending=12)
         assert executor.most == 12
+
+
+def test_a_value_of_an_earlier_run_moves_nothing_although_its_point_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ledger, "_MOST_OUT", 1)  # of which the ledger remembers two generations all the same
+    search = Searcher(np.zeros(3), 0.5, popsize=4, restarts="ipop", rng=1)
+
+    def place() -> ledger.Found:
+        search.ask(1)
+        return search.ledger.newest
+
+    earlier = [place() for _ in range(12)]
+    search.begin_run(search.strategy, np.random.default_rng(2))
+    for one in [place() for _ in range(4)]:
+        search.tell_place(one, 1.0)
+    assert search.nit == 1 and len(search.ledger.out) < len(earlier)
+    search.tell_place(earlier[0], 2.0)
+    assert search.nfev == 5 and search.ledger.began.nfev == 1 and not search.ledger.pool

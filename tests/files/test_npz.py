@@ -77,6 +77,7 @@ def test_numpy_reads_the_file_without_pickle(path: Path) -> None:
         header = json.loads(file["header"].tobytes())
         assert np.array_equal(file["a"], ARRAYS["a"])
     assert header["format"] == "esgroup" and header["version"] == npz.VERSION and header["kind"] == "thing"
+    assert f'"version": {npz.VERSION},' in (npz.__doc__ or "")
     assert isinstance(header["esgroup"], str) and header["content"] == {"n": 1}
 
 

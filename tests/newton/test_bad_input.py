@@ -49,7 +49,7 @@ def solve(**given):
         ({"damping_decay": 1.5}, "damping_decay must be at least 0 and below 1"),
         ({"precision0": 0.0}, "precision0 must be a positive"),
         ({"gtol": -1.0}, "gtol must be at least 0"),
-        ({"schedule": "cosine"}, "schedule must be 'constant', 'linear', 'inverse', 'exponential'"),
+        ({"schedule": "cosine"}, "schedule must be 'constant', 'linear', 'inverse', 'exponential', a RateSchedule or"),
         ({"schedule": "linear"}, "give max_iters="),
         ({"schedule": lambda t: -1.0}, r"schedule\(t\) must be a positive"),
         ({"max_iters": 0}, "max_iters must be an integer >= 1"),
