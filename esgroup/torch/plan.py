@@ -23,24 +23,19 @@ from esgroup.groups.spelling import parse
 from esgroup.torch.curvature import Curvature
 from esgroup.torch.frames import TensorFrame
 from esgroup.torch.groups import TensorGroup, tensor_group
-from esgroup.torch.layers import (
-    LARGEST_CHANGE,
-    LARGEST_ENTRY,
-    LARGEST_WHITE,
-    SETTLING,
-    SMALLEST_ENTRY,
-    Constants,
-    Factors,
-    Gradients,
-    MatrixLayers,
-    Roots,
-    Side,
-    move,
-    refreshed_vector,
-    shorten,
-)
+from esgroup.torch.layers import Constants, MatrixLayers, Roots, Seen, Side, move, refreshed_vector, shorten
 
 FRAME = 8  # directions of a frame, by default
+#: The largest root mean square of K_B Z K_A^T, in units of what one mini-batch has once S has settled.
+LARGEST_WHITE = 1.0
+#: The same for a single entry of a vector.
+LARGEST_ENTRY = 3.0
+#: A matrix changes by at most this part of its norm in one step, or by the part lr if that is less.
+LARGEST_CHANGE = 0.02
+#: This bound grows over so many first steps, in which S is not yet that of the loss.
+SETTLING = 50
+#: The norm that a matrix of zeros is taken to have, as the root mean square of its entries.
+SMALLEST_ENTRY = 1e-2
 Options = dict[str, Any]
 State = dict[str, Any]
 
@@ -131,7 +126,7 @@ class Stack:
             z, (rows, cols) = self.momentum, self.grams
         return self.layers.rows.gram_left(rows, self.layers.cols.gram_right(cols, z))
 
-    def sides(self, seen: Gradients | Factors, ridge: float) -> list[Side]:
+    def sides(self, seen: Seen, ridge: float) -> list[Side]:
         """Rows and columns, with what was seen of the curvature."""
         local = self.layers.local_curvature(self.roots, seen, ridge)
         groups = (self.layers.rows, self.layers.cols)
@@ -289,11 +284,3 @@ def first_state(options: Options, p: Tensor) -> State:
     roots = layers_of(options, p).first_roots(options["first_precision"], like)
     momentum = torch.zeros(matrix_shape(p), dtype=like.dtype, device=p.device)
     return {"step": step, "momentum": momentum, "rows": roots.rows, "cols": roots.cols}
-
-
-def state_sizes(options: Options, p: Tensor) -> dict[str, tuple[int, ...]]:
-    """The shapes that the state of a parameter has."""
-    if p.ndim < 2:
-        return {"momentum": (p.numel(),), "root": (p.numel(),)}
-    layers = layers_of(options, p)
-    return {"momentum": matrix_shape(p), "rows": (layers.rows.size,), "cols": (layers.cols.size,)}
