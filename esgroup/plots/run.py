@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -157,15 +158,13 @@ def _name_lines(axes: Any, ends: Array, colours: Array, names: Sequence[str]) ->
 def _apart(heights: list[float], gap: float) -> list[float]:
     """Heights in [0, 1], each at least `gap` above the one before it, as close as possible to those given.
 
-    With v_i = height_i - i gap this is least squares under v_1 <= v_2 <= ..., isotonic regression.
+    With v_i = height_i - i gap this is least squares under v_1 <= v_2 <= ..., isotonic regression: the solution is
+    max_{j <= i} min_{k >= i} of the mean of v_j, ..., v_k (Barlow et al., Statistical inference under order
+    restrictions, 1972). SciPy's takes longer to load than a figure to draw.
     """
-    from scipy.optimize import isotonic_regression
-
-    if not heights:
-        return []
-    steps = gap * np.arange(len(heights))
-    flat = np.clip(isotonic_regression(np.array(heights) - steps).x, 0.0, 1.0 - steps[-1])
-    return list(flat + steps)
+    count, v = len(heights), [height - i * gap for i, height in enumerate(heights)]
+    flat = [max(min(fmean(v[j : k + 1]) for k in range(i, count)) for j in range(i + 1)) for i in range(count)]
+    return [min(max(one, 0.0), 1 - gap * (count - 1)) + i * gap for i, one in enumerate(flat)]
 
 
 def _mark_restarts(axes: Any, run: Recorded) -> None:
