@@ -13,7 +13,7 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.files.autosave import must_differ
 from esgroup.files.outage import naming
-from esgroup.plots.axes import coordinate, drawable, log_scale, minus, notebook, positive, shift, short, size, thinned
+from esgroup.plots.axes import coordinate, drawable, head, log_scale, minus, notebook, positive, shift, short, thinned
 from esgroup.plots.style import INK, PALE, RULE, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
@@ -72,12 +72,12 @@ def _draw(figure: Any, recorded: Recorded) -> None:
     _coordinates(stds, run, run.stds, "standard deviations", "log")
     for axes in (value, mean, stds, sigma, ratio):
         notebook(axes, run.nfev[-1], named=axes in (ratio, stds))
-        _mark_restarts(axes, run)
+        for x in _restarts(run):
+            axes.axvline(x, color=RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     _name_restarts(value, run)
     figure.align_ylabels([value, sigma, ratio])
     figure.align_ylabels([mean, stds])
-    style = {"fontsize": 13, "fontweight": "bold", "color": "#222222"}
-    figure.suptitle(_title(run.header), x=0.012, ha="left", parse_math=False, **style)
+    head(figure, [run.header], LONGEST_TITLE)
     value.set_title(_summary(recorded), loc="left", fontsize=9.5, color="#444444")
 
 
@@ -167,11 +167,6 @@ def _apart(heights: list[float], gap: float) -> list[float]:
     return [min(max(one, 0.0), 1 - gap * (count - 1)) + i * gap for i, one in enumerate(flat)]
 
 
-def _mark_restarts(axes: Any, run: Recorded) -> None:
-    for x in _restarts(run):
-        axes.axvline(x, color=RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-
-
 def _restarts(run: Recorded) -> Array:
     """Evaluations at which the search was restarted."""
     return run.nfev[:-1][np.diff(run.restart) > 0]
@@ -193,11 +188,6 @@ def _name_restarts(axes: Any, run: Recorded) -> None:
 
 
 # ---- words ----------------------------------------------------------------------------------------------------------
-
-
-def _title(header: dict[str, Any]) -> str:
-    parts = (header.get("problem"), size(header["dim"], header.get("shape", ())), header.get("structure"))
-    return short("  ·  ".join(str(part) for part in parts if part), LONGEST_TITLE)
 
 
 def _summary(run: Recorded) -> str:
