@@ -418,7 +418,9 @@ def _figure(panel: Panel, course: Course) -> Html:
     shown, values = next(iter(panel.shows.items()))
     now = html("")
     if panel.wide or not panel.legend:
-        now = html('<span data-shows="{}">{}</span>', shown, number(_last_known(values), panel.digits))
+        known = values[np.isfinite(values)]
+        last = float(known[-1]) if len(known) else math.nan
+        now = html('<span data-shows="{}">{}</span>', shown, number(last, panel.digits))
     return html(
         '<figure class="{}"><figcaption><h2>{}</h2>'
         '<span class="now"><span data-at-row></span>{}</span></figcaption>'
@@ -458,11 +460,6 @@ def _described(panel: Panel, course: Course) -> str:
     values = next(iter(panel.shows.values()))
     known = values[np.isfinite(values)]
     return text + (f", from {number(known[0])} to {number(known[-1])}" if len(known) else ", no finite value so far")
-
-
-def _last_known(values: Array) -> float:
-    known = values[np.isfinite(values)]
-    return float(known[-1]) if len(known) else math.nan
 
 
 def _path(x: Array, y: Array, breaks: Any, most: int) -> str:

@@ -145,19 +145,15 @@ def run_all(cells: Sequence[Cell], settings: Settings, jobs: int) -> Iterator[Ru
             for worker in workers:
                 if worker.cell is None and waiting:
                     worker.send(waiting.pop())
-            yield from _ended(workers)
+            by_line = {worker.line: worker for worker in workers if worker.cell is not None}
+            ready = wait_for(by_line, 0.5)
+            for line, worker in by_line.items():
+                run = worker.receive() if line in ready else worker.overdue()
+                if run is not None:
+                    yield run
     finally:
         for worker in workers:
             worker.kill()
-
-
-def _ended(workers: Sequence[Worker]) -> Iterator[RunRecord]:
-    by_line = {worker.line: worker for worker in workers if worker.cell is not None}
-    ready = wait_for(by_line, 0.5)
-    for line, worker in by_line.items():
-        run = worker.receive() if line in ready else worker.overdue()
-        if run is not None:
-            yield run
 
 
 # ---- progress -------------------------------------------------------------------------------------------------------

@@ -183,11 +183,9 @@ class Plan:
         for shape, members in groupby(self.matrices, matrix_shape):  # they are sorted by their shapes
             same = list(members)
             roots = Roots(*(torch.stack([states[p][name] for p in same]) for name in Roots._fields))
-            layers = layers_of(self.options, same[0])
-            end = begin + len(same) * math.prod(shape)
-            momentum = self.momentum[begin:end].view(len(same), *shape)
-            stacks.append(Stack(layers, first, len(same), shape, begin, roots, momentum))
-            first, begin = first + len(same), end
+            momentum = self.momentum[begin : begin + len(same) * math.prod(shape)].view(len(same), *shape)
+            stacks.append(Stack(layers_of(self.options, same[0]), first, len(same), shape, begin, roots, momentum))
+            first, begin = first + len(same), stacks[-1].end
         return stacks
 
     def _share(self, states: Any) -> None:

@@ -99,12 +99,10 @@ def blocks(runs: Sequence[RunRecord]) -> dict[tuple[str, int], Block]:
     If a cell has several runs, the last one counts.
     """
     last = {run.cell: run for run in runs}.values()
-    order = {problem: i for i, problem in enumerate(dict.fromkeys(run.problem for run in runs))}
-    places = sorted({(run.problem, run.dim) for run in last}, key=lambda place: (order[place[0]], place[1]))
-    sorted_runs: dict[tuple[str, int], Block] = {place: {} for place in places}
-    names = {method: i for i, method in enumerate(methods(runs))}
-    for run in sorted(last, key=lambda run: (names[run.method], run.seed)):
-        sorted_runs[run.problem, run.dim].setdefault(run.method, []).append(run)
+    problems, names = list(dict.fromkeys(run.problem for run in runs)), methods(runs)
+    sorted_runs: dict[tuple[str, int], Block] = {}
+    for run in sorted(last, key=lambda run: (problems.index(run.problem), run.dim, names.index(run.method), run.seed)):
+        sorted_runs.setdefault((run.problem, run.dim), {}).setdefault(run.method, []).append(run)
     for place, block in sorted_runs.items():
         _check_targets(place, block)
     return sorted_runs
