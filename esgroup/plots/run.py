@@ -175,16 +175,9 @@ def _restarts(run: Recorded) -> Array:
 def _name_restarts(axes: Any, run: Recorded) -> None:
     places = _restarts(run)
     if 0 < len(places) <= 8:
+        style = {"fontsize": 7.5, "color": RULE, "va": "top", "rotation": 90 if len(places) > 3 else 0}
         for k, x in enumerate(places, start=1):
-            axes.annotate(
-                f" restart {k}",
-                (x, 1.0),
-                xycoords=("data", "axes fraction"),
-                fontsize=7.5,
-                color=RULE,
-                va="top",
-                rotation=90 if len(places) > 3 else 0,
-            )
+            axes.text(x, 1.0, f" restart {k}", transform=axes.get_xaxis_transform(), **style)
 
 
 # ---- words ----------------------------------------------------------------------------------------------------------
