@@ -178,15 +178,12 @@ def _speed(generations: Sequence[Generation]) -> float:
 
 def _time_left(run: Followed) -> str:
     """The time until a budget is used up at the present speed; empty if there is none."""
-    last, limits, left = run.generations[-1], run.limits, [math.inf]
-    speed = _speed(run.generations)
-    if limits.get("max_time") is not None:
-        left.append(limits["max_time"] - last.elapsed)
-    if limits.get("max_evals") is not None and speed > 0:
-        left.append((limits["max_evals"] - last.nfev) / speed)
-    if limits.get("max_iters") is not None and last.elapsed > 0 and last.nit > 0:
-        left.append((limits["max_iters"] - last.nit) * last.elapsed / last.nit)
-    return "" if math.isinf(min(left)) else f"at most about {duration(max(0.0, min(left)))} left"
+    last, speed = run.generations[-1], _speed(run.generations)
+    rounds = last.nit / last.elapsed if last.elapsed > 0 else 0.0  # per second
+    known = (("max_time", last.elapsed, 1.0), ("max_evals", last.nfev, speed), ("max_iters", last.nit, rounds))
+    budgets = [(run.limits.get(name), spent, rate) for name, spent, rate in known if rate > 0]
+    left = min(((most - spent) / rate for most, spent, rate in budgets if most is not None), default=math.inf)
+    return "" if math.isinf(left) else f"at most about {duration(max(0.0, left))} left"
 
 
 def _events(run: Followed) -> Html:

@@ -104,7 +104,10 @@ def _agreed(path: Path, plan: ComparisonPlan, extend: bool) -> ComparisonPlan:
     others = [name for name in plan.fields if plan.fields[name] != earlier.fields[name]]
     can_extend = set(others) <= _EXTENSIBLE
     if extend and can_extend:
-        return _union(earlier, plan)
+        union: dict[str, Any] = {}
+        for name in ("problems", "methods", "seeds"):
+            union[name] = tuple(dict.fromkeys((*earlier.fields[name], *plan.fields[name])))
+        return replace(plan, **union)
     advice = "pass --extend to combine both, or choose another --out" if can_extend else "choose another --out"
     was = "; ".join(f"{name} {_short(earlier.fields[name])}, now {_short(plan.fields[name])}" for name in others)
     raise ValueError(f"{path} contains another comparison ({was}): {advice}")
@@ -122,13 +125,6 @@ def _stored(path: Path) -> ComparisonPlan:
         return ComparisonPlan(problems, tuple(plan["methods"]), tuple(plan["seeds"]), plan["reference"], settings)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{file} cannot be read ({error}): choose another --out") from error
-
-
-def _union(earlier: ComparisonPlan, plan: ComparisonPlan) -> ComparisonPlan:
-    union: dict[str, Any] = {}
-    for name in ("problems", "methods", "seeds"):
-        union[name] = tuple(dict.fromkeys((*getattr(earlier, name), *getattr(plan, name))))
-    return replace(plan, **union)
 
 
 def _short(value: Any) -> str:

@@ -101,16 +101,14 @@ class Worker:
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Limit BLAS to one thread in processes started here: runs share the cores, and times must be comparable."""
-    before = {name: os.environ.get(name) for name in _THREADS}
+    before = {name: os.environ[name] for name in _THREADS if name in os.environ}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in _THREADS:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 # ---- in the process -------------------------------------------------------------------------------------------------

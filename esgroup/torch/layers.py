@@ -46,8 +46,7 @@ class Factors(NamedTuple):
 Seen = Gradients | Factors  # what a curvature has seen of layers
 
 
-@dataclass(frozen=True)
-class Constants:
+class Constants(NamedTuple):
     """The numbers of one step; rates may be tensors without dimensions.
 
     Attributes

@@ -157,10 +157,9 @@ class Plan:
 
     def __init__(self, options: Options, parameters: Sequence[Tensor], states: Any) -> None:
         self.options = options
-        matrices = sorted((p for p in parameters if p.ndim >= 2), key=matrix_shape)
-        vectors = [p for p in parameters if p.ndim < 2]
+        self.matrices = matrices = sorted((p for p in parameters if p.ndim >= 2), key=matrix_shape)
+        self.vectors = vectors = [p for p in parameters if p.ndim < 2]
         self.parameters = [*matrices, *vectors]
-        self.matrices, self.vectors = matrices, vectors
         self.dtype = working_dtype(self.parameters[0])
         for p in self.parameters:
             if not states[p]:
@@ -275,10 +274,8 @@ def _gated(seen: Any, gate: float | Tensor) -> Any:
 def first_state(options: Options, p: Tensor) -> State:
     """The state of a parameter before its first step."""
     like = torch.empty(0, dtype=working_dtype(p), device=p.device)
-    step = torch.zeros((), dtype=like.dtype, device=p.device)
     if p.ndim < 2:
-        root = torch.full((p.numel(),), options["first_precision"] ** -0.5, dtype=like.dtype, device=p.device)
-        return {"step": step, "momentum": torch.zeros_like(root), "root": root}
+        root = like.new_full((p.numel(),), options["first_precision"] ** -0.5)
+        return {"step": like.new_zeros(()), "momentum": torch.zeros_like(root), "root": root}
     roots = layers_of(options, p).first_roots(options["first_precision"], like)
-    momentum = torch.zeros(matrix_shape(p), dtype=like.dtype, device=p.device)
-    return {"step": step, "momentum": momentum, "rows": roots.rows, "cols": roots.cols}
+    return {"step": like.new_zeros(()), "momentum": like.new_zeros(matrix_shape(p)), **roots._asdict()}
