@@ -70,11 +70,12 @@ def _draw(figure: Any, recorded: Recorded) -> None:
     _one_line(ratio, run, run.axis_ratio, "axis ratio")
     _coordinates(mean, run, run.mean, "mean", "linear")
     _coordinates(stds, run, run.stds, "standard deviations", "log")
+    restarts = run.nfev[:-1][np.diff(run.restart) > 0]  # the evaluations at which the search was restarted
     for axes in (value, mean, stds, sigma, ratio):
         notebook(axes, run.nfev[-1], named=axes in (ratio, stds))
-        for x in _restarts(run):
+        for x in restarts:
             axes.axvline(x, color=RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    _name_restarts(value, run)
+    _name_restarts(value, restarts)
     figure.align_ylabels([value, sigma, ratio])
     figure.align_ylabels([mean, stds])
     head(figure, [run.header], LONGEST_TITLE)
@@ -167,13 +168,7 @@ def _apart(heights: list[float], gap: float) -> list[float]:
     return [min(max(one, 0.0), 1 - gap * (count - 1)) + i * gap for i, one in enumerate(flat)]
 
 
-def _restarts(run: Recorded) -> Array:
-    """Evaluations at which the search was restarted."""
-    return run.nfev[:-1][np.diff(run.restart) > 0]
-
-
-def _name_restarts(axes: Any, run: Recorded) -> None:
-    places = _restarts(run)
+def _name_restarts(axes: Any, places: Array) -> None:
     if 0 < len(places) <= 8:
         style = {"fontsize": 7.5, "color": RULE, "va": "top", "rotation": 90 if len(places) > 3 else 0}
         for k, x in enumerate(places, start=1):
