@@ -80,6 +80,8 @@ def _input_errors() -> Iterator[None]:
     """Fail with one line after an exception that wrong arguments raise."""
     try:
         yield
+    except streams.OutputError:
+        raise  # which no argument is to blame for
     except OSError as error:
         _fail(f"{error.strerror}: {error.filename}" if error.strerror and error.filename else error)
     except (ValueError, TypeError, ImportError, OverflowError) as error:

@@ -53,8 +53,7 @@ def fixed(text: str, x0: Sequence[float]) -> dict[int, Any]:
     for word in text.split(","):
         index, equals, value = word.partition("=")
         try:
-            at = int(index)
-            known = float(value) if equals else None
+            at, known = int(index), float(value) if equals else None
         except ValueError:
             wanted = "INDEX or INDEX=VALUE with indices from 0, such as 1=0.5,3"
             raise ValueError(f"--fixed must be {wanted}, got {text!r}") from None

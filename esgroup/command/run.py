@@ -123,7 +123,15 @@ def _run_newton(job: Job) -> Outcome:
         if getattr(job, name):
             raise ValueError(f"--{name} is for searches: leave it out with --method newton")
     task, begin, spent = _with_derivatives(_checked_task(job), job), _loaded(), [0.0]
-    result, interrupted = _minimize_with_newton(job, task, spent)
+    from esgroup.driver.minimize import minimize  # which is loaded by now, while a line said so
+
+    functions: dict[str, Any] = {"fun": task.fun, "jac": task.gradient, "hessp": task.hessian_product}
+    functions["hess_diag"] = task.hessian_diagonal
+    arguments: dict[str, Any] = {name: Timed(Guarded(one), spent) for name, one in functions.items() if one is not None}
+    # arguments of searches, which method="newton" refuses unless they have their defaults
+    arguments |= {name: getattr(job, name) for name in ("sigma0", "bounds", "workers", "on_error")}
+    arguments |= job.passed_on
+    result, interrupted = _until_interrupted(minimize, x0=task.x0, method="newton", progress=True, **arguments)
     seconds = max(0.0, _clock() - begin)
     return NewtonOutcome(task, result, None, max(0.0, seconds - spent[0]), seconds, interrupted, {})
 
@@ -143,21 +151,6 @@ def _with_derivatives(task: Task, job: Job) -> Task:
     if task.x0.ndim != 1:
         raise ValueError(f"{task.name} is a function of matrices, and --method newton is for vectors")
     return replace(task, gradient=gradient, hessian_product=product)
-
-
-def _minimize_with_newton(job: Job, task: Task, spent: list[float]) -> tuple[OptimizeResult, bool]:
-    """Return the result of structured Newton, and whether Ctrl-C ended it; the user's functions add to `spent`."""
-    from esgroup.driver.minimize import minimize
-
-    derivatives = {"jac": task.gradient, "hessp": task.hessian_product, "hess_diag": task.hessian_diagonal}
-    arguments: dict[str, Any] = {
-        name: Timed(Guarded(known), spent) for name, known in derivatives.items() if known is not None
-    }
-    # arguments of searches, which method="newton" refuses unless they have their defaults
-    arguments |= {name: getattr(job, name) for name in ("sigma0", "bounds", "workers", "on_error")}
-    arguments |= job.passed_on
-    fun = Timed(Guarded(task.fun), spent)
-    return _until_interrupted(minimize, fun, task.x0, method="newton", progress=True, **arguments)
 
 
 def _until_interrupted(minimize: Callable[..., Any], *start: Any, **options: Any) -> tuple[OptimizeResult, bool]:

@@ -178,15 +178,12 @@ def _speed(generations: Sequence[Generation]) -> float:
 
 def _time_left(run: Followed) -> str:
     """The time until a budget is used up at the present speed; empty if there is none."""
-    last, limits, left = run.generations[-1], run.limits, [math.inf]
-    speed = _speed(run.generations)
-    if limits.get("max_time") is not None:
-        left.append(limits["max_time"] - last.elapsed)
-    if limits.get("max_evals") is not None and speed > 0:
-        left.append((limits["max_evals"] - last.nfev) / speed)
-    if limits.get("max_iters") is not None and last.elapsed > 0 and last.nit > 0:
-        left.append((limits["max_iters"] - last.nit) * last.elapsed / last.nit)
-    return "" if math.isinf(min(left)) else f"at most about {duration(max(0.0, min(left)))} left"
+    last, speed = run.generations[-1], _speed(run.generations)
+    rounds = last.nit / last.elapsed if last.elapsed > 0 else 0.0  # per second
+    known = (("max_time", last.elapsed, 1.0), ("max_evals", last.nfev, speed), ("max_iters", last.nit, rounds))
+    budgets = [(run.limits.get(name), spent, rate) for name, spent, rate in known if rate > 0]
+    left = min(((most - spent) / rate for most, spent, rate in budgets if most is not None), default=math.inf)
+    return "" if math.isinf(left) else f"at most about {duration(max(0.0, left))} left"
 
 
 def _events(run: Followed) -> Html:
@@ -418,7 +415,9 @@ def _figure(panel: Panel, course: Course) -> Html:
     shown, values = next(iter(panel.shows.items()))
     now = html("")
     if panel.wide or not panel.legend:
-        now = html('<span data-shows="{}">{}</span>', shown, number(_last_known(values), panel.digits))
+        known = values[np.isfinite(values)]
+        last = float(known[-1]) if len(known) else math.nan
+        now = html('<span data-shows="{}">{}</span>', shown, number(last, panel.digits))
     return html(
         '<figure class="{}"><figcaption><h2>{}</h2>'
         '<span class="now"><span data-at-row></span>{}</span></figcaption>'
@@ -458,11 +457,6 @@ def _described(panel: Panel, course: Course) -> str:
     values = next(iter(panel.shows.values()))
     known = values[np.isfinite(values)]
     return text + (f", from {number(known[0])} to {number(known[-1])}" if len(known) else ", no finite value so far")
-
-
-def _last_known(values: Array) -> float:
-    known = values[np.isfinite(values)]
-    return float(known[-1]) if len(known) else math.nan
 
 
 def _path(x: Array, y: Array, breaks: Any, most: int) -> str:

@@ -136,11 +136,6 @@ def _listed(name: str, text: str | None) -> Any:
         raise ValueError(f"--{name} must be numbers such as {example}, got {text!r}") from None
 
 
-def real_numbers(text: str) -> list[float]:
-    """Parse numbers separated by commas."""
-    return [float(word) for word in text.split(",")]
-
-
 def whole_numbers(text: str) -> list[int]:
     """Parse whole numbers and ranges of them, separated by commas: 1,3-5 is 1, 3, 4, 5."""
     numbers: list[int] = []
@@ -166,5 +161,5 @@ _LISTS: dict[str, tuple[Callable[[str], list[Any]], str]] = {
     "dims": (whole_numbers, "10,40,200"),
     "methods": (split, "esgroup,cma"),
     "seeds": (seeds, "5 (the first five), 5-9 or 1,4,7"),
-    "targets": (real_numbers, "1e1,1e-3,1e-8"),
+    "targets": (lambda text: [float(word) for word in text.split(",")], "1e1,1e-3,1e-8"),
 }

@@ -100,7 +100,9 @@ def prepare(cell: Cell, chosen: Chosen, settings: Settings) -> Stage:
         raise ValueError(f"{cell.problem} has constraints, which a comparison does not support")
     rng = np.random.default_rng([cell.seed, zlib.crc32(cell.problem.encode()), cell.dim])
     coordinates = chart(chosen.chart, task.space, task.x0.shape)
-    where = _bounds(task)
+    where = task.bounds
+    if isinstance(where, np.ndarray):  # as pairs, because an array of two pairs could be read in two ways
+        where = [(float(low), float(high)) for low, high in where]
     if where is not None and not chosen.method.bounded:
         raise ValueError(f"{chosen.method.name} does not support bounds, and {cell.problem} has bounds")
     x0 = coordinates.vector(task.x0)
@@ -122,13 +124,6 @@ def _random_start(
         return coordinates.vector(task.start(rng))
     x0: Array = coordinates.vector(task.x0) + steps * rng.standard_normal(len(steps))
     return x0 if limits is None else np.clip(x0, *limits.T)
-
-
-def _bounds(task: Task) -> list[tuple[float, float]] | tuple[float, float] | None:
-    """Bounds as pairs, because an array of two pairs could be read in two ways."""
-    if not isinstance(task.bounds, np.ndarray):
-        return task.bounds
-    return [(float(low), float(high)) for low, high in task.bounds]
 
 
 def _box(task: Task, steps: Array, x0: Array, limits: Array | None) -> Array:

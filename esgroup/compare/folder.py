@@ -42,19 +42,16 @@ class Folder:
         path.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(path)
         self._runs = path / "runs.csv"
+        self._by_cell: dict[Cell, RunRecord] = {}
         try:
             stored = json.dumps({"command": command, "plan": self.plan.fields}, indent=1)
             replace_text(path / "command.json", f"{stored}\n")
-            self._by_cell = self._earlier_runs()
+            if self._runs.exists():
+                mend(self._runs)
+                self._by_cell = {run.cell: run for run in read(self._runs)}
         except BaseException:
             self.close()
             raise
-
-    def _earlier_runs(self) -> dict[Cell, RunRecord]:
-        if not self._runs.exists():
-            return {}
-        mend(self._runs)
-        return {run.cell: run for run in read(self._runs)}
 
     def close(self) -> None:
         """Release the lock of the folder."""
@@ -107,7 +104,10 @@ def _agreed(path: Path, plan: ComparisonPlan, extend: bool) -> ComparisonPlan:
     others = [name for name in plan.fields if plan.fields[name] != earlier.fields[name]]
     can_extend = set(others) <= _EXTENSIBLE
     if extend and can_extend:
-        return _union(earlier, plan)
+        union: dict[str, Any] = {}
+        for name in ("problems", "methods", "seeds"):
+            union[name] = tuple(dict.fromkeys((*earlier.fields[name], *plan.fields[name])))
+        return replace(plan, **union)
     advice = "pass --extend to combine both, or choose another --out" if can_extend else "choose another --out"
     was = "; ".join(f"{name} {_short(earlier.fields[name])}, now {_short(plan.fields[name])}" for name in others)
     raise ValueError(f"{path} contains another comparison ({was}): {advice}")
@@ -118,23 +118,13 @@ def _stored(path: Path) -> ComparisonPlan:
     if not file.exists():
         raise ValueError(f"{path} is not empty and contains no comparison: choose another --out")
     try:
-        return _from_json(json.loads(file.read_text(encoding="utf-8"))["plan"])
+        plan = json.loads(file.read_text(encoding="utf-8"))["plan"]
+        targets = None if plan["targets"] is None else tuple(plan["targets"])
+        settings = Settings(targets, plan["max_evals"], plan["max_time"], plan["starts"])
+        problems = tuple((name, dim) for name, dim in plan["problems"])
+        return ComparisonPlan(problems, tuple(plan["methods"]), tuple(plan["seeds"]), plan["reference"], settings)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{file} cannot be read ({error}): choose another --out") from error
-
-
-def _from_json(stored: dict[str, Any]) -> ComparisonPlan:
-    targets = None if stored["targets"] is None else tuple(stored["targets"])
-    settings = Settings(targets, stored["max_evals"], stored["max_time"], stored["starts"])
-    problems = tuple((name, dim) for name, dim in stored["problems"])
-    return ComparisonPlan(problems, tuple(stored["methods"]), tuple(stored["seeds"]), stored["reference"], settings)
-
-
-def _union(earlier: ComparisonPlan, plan: ComparisonPlan) -> ComparisonPlan:
-    union: dict[str, Any] = {}
-    for name in ("problems", "methods", "seeds"):
-        union[name] = tuple(dict.fromkeys((*getattr(earlier, name), *getattr(plan, name))))
-    return replace(plan, **union)
 
 
 def _short(value: Any) -> str:

@@ -128,9 +128,7 @@ def _check_fits(chosen: Chosen, tasks: Sequence[Task]) -> None:
         chart(chosen.chart, tasks[0].space, tasks[0].x0.shape)
     if chosen.structure is None:
         return
-    sizes: set[int] = set()  # that a structure must have: the number of coordinates, or each side of a matrix
     for task in tasks:
         coordinates = chart(None, task.space, task.x0.shape).vector(task.x0)
-        sizes.update(task.x0.shape if chosen.method.spaces else coordinates.shape)
-    for size in sizes:
-        chosen.method.check_structure(chosen.structure, size)
+        for size in task.x0.shape if chosen.method.spaces else coordinates.shape:  # each side of a matrix, or all
+            chosen.method.check_structure(chosen.structure, size)

@@ -101,16 +101,14 @@ class Worker:
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Limit BLAS to one thread in processes started here: runs share the cores, and times must be comparable."""
-    before = {name: os.environ.get(name) for name in _THREADS}
+    before = {name: os.environ[name] for name in _THREADS if name in os.environ}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in _THREADS:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 # ---- in the process -------------------------------------------------------------------------------------------------
@@ -145,19 +143,15 @@ def run_all(cells: Sequence[Cell], settings: Settings, jobs: int) -> Iterator[Ru
             for worker in workers:
                 if worker.cell is None and waiting:
                     worker.send(waiting.pop())
-            yield from _ended(workers)
+            by_line = {worker.line: worker for worker in workers if worker.cell is not None}
+            ready = wait_for(by_line, 0.5)
+            for line, worker in by_line.items():
+                run = worker.receive() if line in ready else worker.overdue()
+                if run is not None:
+                    yield run
     finally:
         for worker in workers:
             worker.kill()
-
-
-def _ended(workers: Sequence[Worker]) -> Iterator[RunRecord]:
-    by_line = {worker.line: worker for worker in workers if worker.cell is not None}
-    ready = wait_for(by_line, 0.5)
-    for line, worker in by_line.items():
-        run = worker.receive() if line in ready else worker.overdue()
-        if run is not None:
-            yield run
 
 
 # ---- progress -------------------------------------------------------------------------------------------------------

@@ -82,6 +82,19 @@ def notebook(axes: Any, evaluations: float, *, named: bool) -> None:
         axes.set_xlabel("evaluations", fontsize=9.5, color="#222222")
 
 
+def head(figure: Any, headers: Sequence[dict[str, Any]], most: int) -> None:
+    """Write above a figure what all its runs have in common, in at most so many letters."""
+    parts = (
+        {header.get("problem") for header in headers},
+        {size(header["dim"], header.get("shape", ())) for header in headers},
+        {header.get("structure") for header in headers},
+    )
+    common = [str(one) for values in parts if len(values) == 1 and (one := next(iter(values)))]
+    title = short("  ·  ".join(common), most) or f"{len(headers)} runs"
+    look = {"fontsize": 13, "fontweight": "bold", "color": "#222222"}
+    figure.suptitle(title, x=0.012, ha="left", parse_math=False, **look)
+
+
 def size(dim: int, shape: Sequence[int]) -> str:
     """Name the number of variables, or the shape of matrices."""
     return f"{dim:,} variable{'s' * (dim != 1)}" if len(shape) < 2 else " x ".join(map(str, shape))

@@ -11,7 +11,7 @@ import numpy as np
 
 from esgroup.files.autosave import must_differ
 from esgroup.files.outage import naming
-from esgroup.plots.axes import drawable, log_scale, notebook, positive, shift, short, size, thinned
+from esgroup.plots.axes import drawable, head, log_scale, notebook, positive, shift, short, thinned
 from esgroup.plots.style import LINES, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
@@ -87,8 +87,7 @@ def draw(figure: Any, runs: Sequence[Recorded], labels: Sequence[str]) -> None:
         text.set_parse_math(False)  # the name of a file may have dollar signs
     if not np.isfinite(everything).any():
         axes.text(0.5, 0.5, "no finite value so far", transform=axes.transAxes, ha="center", color="#777777")
-    look = {"fontsize": 13, "fontweight": "bold", "color": "#222222"}
-    figure.suptitle(_title(runs), x=0.012, ha="left", parse_math=False, **look)
+    head(figure, [run.header for run in runs], LONGEST_TITLE)
 
 
 def _line(axes: Any, run: Recorded, values: Any, label: str, style: dict[str, Any]) -> None:
@@ -101,15 +100,3 @@ def _line(axes: Any, run: Recorded, values: Any, label: str, style: dict[str, An
     known = np.flatnonzero(np.isfinite(y))
     if len(known):
         axes.plot(x[known[-1]], y[known[-1]], marker="o", markersize=4.5, color=style["color"])
-
-
-def _title(runs: Sequence[Recorded]) -> str:
-    """Name what all runs have in common."""
-    headers = [run.header for run in runs]
-    parts = (
-        {header.get("problem") for header in headers},
-        {size(header["dim"], header.get("shape", ())) for header in headers},
-        {header.get("structure") for header in headers},
-    )
-    common = [str(one) for values in parts if len(values) == 1 and (one := next(iter(values)))]
-    return short("  ·  ".join(common), LONGEST_TITLE) or f"{len(runs)} runs"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.files.autosave import must_differ
 from esgroup.files.outage import naming
-from esgroup.plots.axes import coordinate, drawable, log_scale, minus, notebook, positive, shift, short, size, thinned
+from esgroup.plots.axes import coordinate, drawable, head, log_scale, minus, notebook, positive, shift, short, thinned
 from esgroup.plots.style import INK, PALE, RULE, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
@@ -69,14 +70,15 @@ def _draw(figure: Any, recorded: Recorded) -> None:
     _one_line(ratio, run, run.axis_ratio, "axis ratio")
     _coordinates(mean, run, run.mean, "mean", "linear")
     _coordinates(stds, run, run.stds, "standard deviations", "log")
+    restarts = run.nfev[:-1][np.diff(run.restart) > 0]  # the evaluations at which the search was restarted
     for axes in (value, mean, stds, sigma, ratio):
         notebook(axes, run.nfev[-1], named=axes in (ratio, stds))
-        _mark_restarts(axes, run)
-    _name_restarts(value, run)
+        for x in restarts:
+            axes.axvline(x, color=RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+    _name_restarts(value, restarts)
     figure.align_ylabels([value, sigma, ratio])
     figure.align_ylabels([mean, stds])
-    style = {"fontsize": 13, "fontweight": "bold", "color": "#222222"}
-    figure.suptitle(_title(run.header), x=0.012, ha="left", parse_math=False, **style)
+    head(figure, [run.header], LONGEST_TITLE)
     value.set_title(_summary(recorded), loc="left", fontsize=9.5, color="#444444")
 
 
@@ -157,48 +159,23 @@ def _name_lines(axes: Any, ends: Array, colours: Array, names: Sequence[str]) ->
 def _apart(heights: list[float], gap: float) -> list[float]:
     """Heights in [0, 1], each at least `gap` above the one before it, as close as possible to those given.
 
-    With v_i = height_i - i gap this is least squares under v_1 <= v_2 <= ..., isotonic regression.
+    With v_i = height_i - i gap this is least squares under v_1 <= v_2 <= ..., isotonic regression: the solution is
+    max_{j <= i} min_{k >= i} of the mean of v_j, ..., v_k (Barlow et al., Statistical inference under order
+    restrictions, 1972). SciPy's takes longer to load than a figure to draw.
     """
-    from scipy.optimize import isotonic_regression
-
-    if not heights:
-        return []
-    steps = gap * np.arange(len(heights))
-    flat = np.clip(isotonic_regression(np.array(heights) - steps).x, 0.0, 1.0 - steps[-1])
-    return list(flat + steps)
+    count, v = len(heights), [height - i * gap for i, height in enumerate(heights)]
+    flat = [max(min(fmean(v[j : k + 1]) for k in range(i, count)) for j in range(i + 1)) for i in range(count)]
+    return [min(max(one, 0.0), 1 - gap * (count - 1)) + i * gap for i, one in enumerate(flat)]
 
 
-def _mark_restarts(axes: Any, run: Recorded) -> None:
-    for x in _restarts(run):
-        axes.axvline(x, color=RULE, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-
-
-def _restarts(run: Recorded) -> Array:
-    """Evaluations at which the search was restarted."""
-    return run.nfev[:-1][np.diff(run.restart) > 0]
-
-
-def _name_restarts(axes: Any, run: Recorded) -> None:
-    places = _restarts(run)
+def _name_restarts(axes: Any, places: Array) -> None:
     if 0 < len(places) <= 8:
+        style = {"fontsize": 7.5, "color": RULE, "va": "top", "rotation": 90 if len(places) > 3 else 0}
         for k, x in enumerate(places, start=1):
-            axes.annotate(
-                f" restart {k}",
-                (x, 1.0),
-                xycoords=("data", "axes fraction"),
-                fontsize=7.5,
-                color=RULE,
-                va="top",
-                rotation=90 if len(places) > 3 else 0,
-            )
+            axes.text(x, 1.0, f" restart {k}", transform=axes.get_xaxis_transform(), **style)
 
 
 # ---- words ----------------------------------------------------------------------------------------------------------
-
-
-def _title(header: dict[str, Any]) -> str:
-    parts = (header.get("problem"), size(header["dim"], header.get("shape", ())), header.get("structure"))
-    return short("  ·  ".join(str(part) for part in parts if part), LONGEST_TITLE)
 
 
 def _summary(run: Recorded) -> str:

@@ -140,7 +140,7 @@ class TensorFrame(TensorGroup):
         fs, ds, vs = zip(*(group.parts(one) for group, one in zip(groups, a, strict=True)), strict=True)
         local_fs, local_ds, c_ts = zip(*(g.local_parts(one) for g, one in zip(groups, m, strict=True)), strict=True)
         new_ds = divided_entries(ds, local_ds, less)
-        new_f = torch.cat(list(divided_blocks(fs, local_fs, less).new))
+        new_f = torch.cat(list(divided_blocks(fs, local_fs, less)[0]))
         tangents = [bmm(f.mT, c_t) / d for f, c_t, d in zip(fs, c_ts, ds, strict=True)]  # T^T
         values, vectors = torch.linalg.eigh(torch.cat([bmm(t, t.mT) for t in tangents]))
         scales = (1 + values.clamp_(min=0)).rsqrt().unsqueeze(-2)

@@ -126,16 +126,11 @@ def divided_entries(a: Tensors, m: Tensors, less: float | Tensor) -> list[Tensor
     return like(flat(a).mul_(2).div_(n.square_().add_(1)), a)
 
 
-class DividedBlocks(NamedTuple):
-    """h(M - less I)^-1 A of k x k blocks, with N = M + (1 - less) I and (N^2 + I)^-1, which is half of h^-1."""
+def divided_blocks(a: Tensors, m: Tensors, less: float | Tensor) -> tuple[Tensors, Tensors, Tensors]:
+    """h(M - less I)^-1 A of k x k blocks, N = M + (1 - less) I, and (N^2 + I)^-1, which is half of h^-1.
 
-    new: Tensors
-    n: Tensors
-    inverse: Tensors
-
-
-def divided_blocks(a: Tensors, m: Tensors, less: float | Tensor) -> DividedBlocks:
-    """All blocks at once, from tensors (layers, k, k)."""
+    All of them are computed at once, from tensors (layers, k, k).
+    """
     layers = [len(block) for block in a]
     n = torch.cat(list(m))
     n.diagonal(dim1=-2, dim2=-1).add_(1 - less)
@@ -143,7 +138,7 @@ def divided_blocks(a: Tensors, m: Tensors, less: float | Tensor) -> DividedBlock
     twice.diagonal(dim1=-2, dim2=-1).add_(1)
     inverse = torch.linalg.inv_ex(twice)[0]  # no check, which would wait for the device: M is symmetric
     new = bmm(inverse, torch.cat(list(a))).mul_(2)
-    return DividedBlocks(new.split(layers), n.split(layers), inverse.split(layers))
+    return new.split(layers), n.split(layers), inverse.split(layers)
 
 
 # ---- diagonal -------------------------------------------------------------------------------------------------------

@@ -26,16 +26,6 @@ from esgroup.torch.groups import TensorGroup
 
 #: The largest part of M that comes from the loss, |M|_F: A A^T and B B^T grow at most by h(1)^2 = 6.25 in a refresh.
 LARGEST_LOCAL = 1.0
-#: The largest root mean square of K_B Z K_A^T, in units of what one mini-batch has once S has settled.
-LARGEST_WHITE = 1.0
-#: The same for a single entry of a vector.
-LARGEST_ENTRY = 3.0
-#: A matrix changes by at most this part of its norm in one step, or by the part lr if that is less.
-LARGEST_CHANGE = 0.02
-#: This bound grows over so many first steps, in which S is not yet that of the loss.
-SETTLING = 50
-#: The norm that a matrix of zeros is taken to have, as the root mean square of its entries.
-SMALLEST_ENTRY = 1e-2
 
 
 class Gradients(NamedTuple):
@@ -53,8 +43,10 @@ class Factors(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True)
-class Constants:
+Seen = Gradients | Factors  # what a curvature has seen of layers
+
+
+class Constants(NamedTuple):
     """The numbers of one step; rates may be tensors without dimensions.
 
     Attributes
@@ -102,7 +94,7 @@ class MatrixLayers:
         """K_B^T X K_A: a white matrix becomes a sample of N(0, S^-1), a whitened gradient a natural one."""
         return self.rows.apply_transposed(roots.rows, self.cols.apply_transposed(roots.cols, white).mT).mT
 
-    def local_curvature(self, roots: Roots, seen: Gradients | Factors, ridge: float) -> Roots:
+    def local_curvature(self, roots: Roots, seen: Seen, ridge: float) -> Roots:
         """The parts of M_B / rate and M_A / rate that come from the loss and from the ridge, packed."""
         of_rows, of_cols, d, p = self._seen(roots, seen)
         if ridge:
@@ -111,7 +103,7 @@ class MatrixLayers:
             self.cols.add_gram(of_cols, roots.cols, trace_rows.unsqueeze(-1), ridge / d)
         return Roots(of_rows, of_cols)
 
-    def _seen(self, roots: Roots, seen: Gradients | Factors) -> tuple[Tensor, Tensor, int, int]:
+    def _seen(self, roots: Roots, seen: Seen) -> tuple[Tensor, Tensor, int, int]:
         """The projected curvature of rows, over p, and of columns, over d; d and p."""
         if isinstance(seen, Factors):
             b, a = self.rows.apply(roots.rows, seen.b), self.cols.apply(roots.cols, seen.a)

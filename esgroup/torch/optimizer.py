@@ -18,7 +18,7 @@ from esgroup.distributions.matrix_gaussian import MatrixGaussian
 from esgroup.groups.base import Group
 from esgroup.torch.curvature import Curvature, SquaredGradient
 from esgroup.torch.layers import MatrixLayers, Roots
-from esgroup.torch.plan import Plan, first_state, layers_of, named, state_sizes, working_dtype
+from esgroup.torch.plan import Plan, first_state, layers_of, named, working_dtype
 from esgroup.torch.posterior import as_matrix_gaussian, from_matrix_gaussian
 
 MOST_SKIPPED = 10  # of so many steps in a row that are skipped there is a warning
@@ -249,23 +249,20 @@ class StructuredNGD(Optimizer):
     @torch._disable_dynamo  # type: ignore[attr-defined]  # compiling what is done once costs more than it saves
     def _new_plans(self, number: int, ready: list[Tensor]) -> list[Plan]:
         group = self.param_groups[number]
-        for p in ready:
-            self._check_parameter(group, p)
         kinds: dict[Any, list[Tensor]] = {}
         for p in ready:
-            step = float(self.state[p]["step"]) if self.state[p] else 0.0
+            if not _has_dense_gradient(p):
+                hint = "is sparse=True in its layer?"
+                raise TypeError(f"gradients must be dense, got a sparse one of {named(p)}: {hint}")
+            known = self.state[p]
+            if known and known["momentum"].shape != first_state(group, p)["momentum"].shape:
+                before = tuple(known["momentum"].shape)
+                raise ValueError(f"parameters must keep their shape, got {named(p)} whose state is of shape {before}")
+            step = float(known["step"]) if known else 0.0
             kinds.setdefault((p.device, working_dtype(p), step), []).append(p)
         plans = [Plan(group, members, self.state) for members in kinds.values()]
         self._plans[number] = PlanSet(ready, [p.shape for p in ready], plans)
         return plans
-
-    def _check_parameter(self, group: dict[str, Any], p: Tensor) -> None:
-        if not _has_dense_gradient(p):
-            raise TypeError(f"gradients must be dense, got a sparse one of {named(p)}: is sparse=True in its layer?")
-        known = self.state[p]
-        if known and known["momentum"].shape != state_sizes(group, p)["momentum"]:
-            before = tuple(known["momentum"].shape)
-            raise ValueError(f"parameters must keep their shape, got {named(p)} whose state is of shape {before}")
 
     # ---- the distribution -----------------------------------------------------------------------------------------
 
@@ -451,8 +448,8 @@ def _has_dense_gradient(p: Tensor) -> bool:
 
 
 def _check_state(group: dict[str, Any], p: Tensor, state: dict[str, Any]) -> None:
-    wanted = {"step": (), **state_sizes(group, p)}
-    found = {name: tuple(getattr(value, "shape", ())) for name, value in state.items()}
+    both = (first_state(group, p), state)
+    wanted, found = ({name: tuple(getattr(value, "shape", ())) for name, value in one.items()} for one in both)
     if wanted != found:
         raise ValueError(f"state_dict must fit {named(p)}: its state has the shapes {wanted}, got {found}")
 

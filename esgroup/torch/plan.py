@@ -23,24 +23,19 @@ from esgroup.groups.spelling import parse
 from esgroup.torch.curvature import Curvature
 from esgroup.torch.frames import TensorFrame
 from esgroup.torch.groups import TensorGroup, tensor_group
-from esgroup.torch.layers import (
-    LARGEST_CHANGE,
-    LARGEST_ENTRY,
-    LARGEST_WHITE,
-    SETTLING,
-    SMALLEST_ENTRY,
-    Constants,
-    Factors,
-    Gradients,
-    MatrixLayers,
-    Roots,
-    Side,
-    move,
-    refreshed_vector,
-    shorten,
-)
+from esgroup.torch.layers import Constants, MatrixLayers, Roots, Seen, Side, move, refreshed_vector, shorten
 
 FRAME = 8  # directions of a frame, by default
+#: The largest root mean square of K_B Z K_A^T, in units of what one mini-batch has once S has settled.
+LARGEST_WHITE = 1.0
+#: The same for a single entry of a vector.
+LARGEST_ENTRY = 3.0
+#: A matrix changes by at most this part of its norm in one step, or by the part lr if that is less.
+LARGEST_CHANGE = 0.02
+#: This bound grows over so many first steps, in which S is not yet that of the loss.
+SETTLING = 50
+#: The norm that a matrix of zeros is taken to have, as the root mean square of its entries.
+SMALLEST_ENTRY = 1e-2
 Options = dict[str, Any]
 State = dict[str, Any]
 
@@ -131,7 +126,7 @@ class Stack:
             z, (rows, cols) = self.momentum, self.grams
         return self.layers.rows.gram_left(rows, self.layers.cols.gram_right(cols, z))
 
-    def sides(self, seen: Gradients | Factors, ridge: float) -> list[Side]:
+    def sides(self, seen: Seen, ridge: float) -> list[Side]:
         """Rows and columns, with what was seen of the curvature."""
         local = self.layers.local_curvature(self.roots, seen, ridge)
         groups = (self.layers.rows, self.layers.cols)
@@ -162,10 +157,9 @@ class Plan:
 
     def __init__(self, options: Options, parameters: Sequence[Tensor], states: Any) -> None:
         self.options = options
-        matrices = sorted((p for p in parameters if p.ndim >= 2), key=matrix_shape)
-        vectors = [p for p in parameters if p.ndim < 2]
+        self.matrices = matrices = sorted((p for p in parameters if p.ndim >= 2), key=matrix_shape)
+        self.vectors = vectors = [p for p in parameters if p.ndim < 2]
         self.parameters = [*matrices, *vectors]
-        self.matrices, self.vectors = matrices, vectors
         self.dtype = working_dtype(self.parameters[0])
         for p in self.parameters:
             if not states[p]:
@@ -188,11 +182,9 @@ class Plan:
         for shape, members in groupby(self.matrices, matrix_shape):  # they are sorted by their shapes
             same = list(members)
             roots = Roots(*(torch.stack([states[p][name] for p in same]) for name in Roots._fields))
-            layers = layers_of(self.options, same[0])
-            end = begin + len(same) * math.prod(shape)
-            momentum = self.momentum[begin:end].view(len(same), *shape)
-            stacks.append(Stack(layers, first, len(same), shape, begin, roots, momentum))
-            first, begin = first + len(same), end
+            momentum = self.momentum[begin : begin + len(same) * math.prod(shape)].view(len(same), *shape)
+            stacks.append(Stack(layers_of(self.options, same[0]), first, len(same), shape, begin, roots, momentum))
+            first, begin = first + len(same), stacks[-1].end
         return stacks
 
     def _share(self, states: Any) -> None:
@@ -282,18 +274,8 @@ def _gated(seen: Any, gate: float | Tensor) -> Any:
 def first_state(options: Options, p: Tensor) -> State:
     """The state of a parameter before its first step."""
     like = torch.empty(0, dtype=working_dtype(p), device=p.device)
-    step = torch.zeros((), dtype=like.dtype, device=p.device)
     if p.ndim < 2:
-        root = torch.full((p.numel(),), options["first_precision"] ** -0.5, dtype=like.dtype, device=p.device)
-        return {"step": step, "momentum": torch.zeros_like(root), "root": root}
+        root = like.new_full((p.numel(),), options["first_precision"] ** -0.5)
+        return {"step": like.new_zeros(()), "momentum": torch.zeros_like(root), "root": root}
     roots = layers_of(options, p).first_roots(options["first_precision"], like)
-    momentum = torch.zeros(matrix_shape(p), dtype=like.dtype, device=p.device)
-    return {"step": step, "momentum": momentum, "rows": roots.rows, "cols": roots.cols}
-
-
-def state_sizes(options: Options, p: Tensor) -> dict[str, tuple[int, ...]]:
-    """The shapes that the state of a parameter has."""
-    if p.ndim < 2:
-        return {"momentum": (p.numel(),), "root": (p.numel(),)}
-    layers = layers_of(options, p)
-    return {"momentum": matrix_shape(p), "rows": (layers.rows.size,), "cols": (layers.cols.size,)}
+    return {"step": like.new_zeros(()), "momentum": like.new_zeros(matrix_shape(p)), **roots._asdict()}

@@ -91,11 +91,8 @@ def as_matrix_gaussian(p: Tensor, layers: MatrixLayers, roots: Roots, scale: flo
     mean = _array(p).reshape(matrix_shape(p))
     family = MatrixGaussian(mean, rows=sides[0], cols=sides[1], form="precision")
     packed[0] = packed[0] * np.sqrt(scale)
-    if family.group is sides[0]:
-        return family, State(family.mean, packed[0] * float(packed[1][0]))
-    if family.group is sides[1]:
-        return family, State(family.mean, packed[1] * float(packed[0][0]))
-    return family, State(family.mean, np.concatenate(packed))
+    root = packed[0] * packed[1] if 1 in family.shape else np.concatenate(packed)  # a side of size 1 is one number
+    return family, State(family.mean, root)
 
 
 def from_matrix_gaussian(

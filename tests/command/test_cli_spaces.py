@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from esgroup.command import cli
-from esgroup.plots.run import _title
+from esgroup.plots.axes import size
 from esgroup.running.history import read
 
 
@@ -34,7 +34,7 @@ def test_a_positive_definite_problem_is_searched_by_a_wishart(here: Path) -> Non
     shown = output("run", "metric_nearness", *words)
     assert "metric_nearness, 4 x 4 matrices, structure Wishart, full" in shown
     header = read(here / "run.jsonl").header
-    assert header["shape"] == [4, 4] and "4 x 4" in _title(header)
+    assert header["shape"] == [4, 4] and size(header["dim"], header["shape"]) == "4 x 4"
     rows = [line for line in shown.splitlines() if "[" in line]
     assert len(rows) == 4 and rows[0].startswith("at       [[")
 

@@ -78,7 +78,9 @@ def test_a_comparison_that_nobody_reads_is_done() -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-@pytest.mark.parametrize("words", [f"{RUN} --json", "list"])
+@pytest.mark.parametrize(
+    "words", [f"{RUN} --json", "list", f"{RUN} --history h.jsonl >h.txt && esgroup watch h.jsonl --once"]
+)
 def test_output_that_cannot_be_written_is_an_error_of_one_line(words: str) -> None:
     result = shell(f"esgroup {words} >/dev/full; echo code $?")
     assert result.stdout == "code 1\n"

@@ -62,27 +62,21 @@ def _group_or_auto(structure: str, dim: int) -> None:
         parse(structure, dim)
 
 
-def _method(
-    name: str, run: Callable[..., str], about: str, check_structure: Callable[[str, int], object], **more: Any
-) -> Method:
+def _method(name: str, about: str, run: Callable[..., str], **more: Any) -> Method:
     """A method of this package, whose function takes the structure as an argument."""
-    return Method(
-        name,
-        run,
-        about,
-        packages=("esgroup",),
-        of_structure=lambda structure: partial(run, structure=structure),
-        check_structure=check_structure,
-        **more,
-    )
+
+    def of_structure(structure: str) -> Callable[[Trial], str]:
+        return partial(run, structure=structure)
+
+    return Method(name, run, about, packages=("esgroup",), of_structure=of_structure, **more)
 
 
 def _vector_search(name: str, about: str, **options: Any) -> Method:
-    return _method(name, partial(search, **options), about, _group_or_auto)
+    return _method(name, about, partial(search, **options), check_structure=_group_or_auto)
 
 
 def _matrix_search(name: str, about: str, space: SpaceName) -> Method:
-    return _method(name, partial(search, space=space), about, parse, bounded=False, spaces=(space,))
+    return _method(name, about, partial(search, space=space), bounded=False, spaces=(space,))
 
 
 METHODS = (
@@ -95,9 +89,9 @@ METHODS = (
     _matrix_search("matrix-gaussian", "matrices themselves, with a matrix Gaussian", "matrix"),
     _method(
         "newton",
-        newton,
         "our structured Newton method; a structure may follow, as in newton:diagonal",
-        _check_newton_structure,
+        newton,
+        check_structure=_check_newton_structure,
         bounded=False,
         gradients="needed",
     ),

@@ -80,7 +80,8 @@ def _method(
     return Method(name, run, about, packages=("scipy",), bounded=bounded, gradients=gradients)
 
 
-_DIFFERENCES = "gradients by finite differences"
+_with_hessian = partial(_method, gradients="needed", bounded=False)
+_DIFFERENCES, _HESSIAN = "gradients by finite differences", "with products of the Hessian"
 
 METHODS = (
     _method("bfgs", "SciPy's BFGS", partial(_BFGS, gradient=True), "given", bounded=False),
@@ -89,12 +90,6 @@ METHODS = (
     _method("l-bfgs-b-fd", f"SciPy's L-BFGS-B, {_DIFFERENCES}", _LBFGSB, "differences"),
     _method("nelder-mead", "SciPy's simplex, with adaptive parameters", _SIMPLEX),
     _method("differential-evolution", "SciPy's differential evolution, in a box", differential_evolution),
-    _method("newton-cg", "SciPy's Newton-CG, with products of the Hessian", _NEWTON_CG, "needed", bounded=False),
-    _method(
-        "trust-krylov",
-        "SciPy's trust-region Newton method, with products of the Hessian",
-        _KRYLOV,
-        "needed",
-        bounded=False,
-    ),
+    _with_hessian("newton-cg", f"SciPy's Newton-CG, {_HESSIAN}", _NEWTON_CG),
+    _with_hessian("trust-krylov", f"SciPy's trust-region Newton method, {_HESSIAN}", _KRYLOV),
 )

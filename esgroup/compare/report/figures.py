@@ -10,19 +10,8 @@ import numpy as np
 
 from esgroup.checks import Array
 from esgroup.compare.records import Cost, RunRecord
-from esgroup.compare.report.drawing import (
-    BELOW,
-    INK,
-    Style,
-    blank,
-    line,
-    name_axis,
-    notebook,
-    plain,
-    readable,
-    settled,
-    styles,
-)
+from esgroup.compare.report import drawing
+from esgroup.compare.report.drawing import BELOW, INK, Style
 from esgroup.compare.report.statistics import Curve, curve, ecdf
 from esgroup.compare.report.summary import Block, blocks, known, methods, pairs, targets
 from esgroup.plots.axes import thinned
@@ -54,11 +43,11 @@ def convergence(runs: Sequence[RunRecord], scaled: Mapping[tuple[str, int], str]
     title of a panel repeats it. The label of a figure is convergence, or convergence-1, convergence-2, ... if there are
     several.
     """
-    panels, looks = list(blocks(runs).items()), styles(methods(runs))
+    panels, looks = list(blocks(runs).items()), drawing.styles(methods(runs))
     parts = [panels[i : i + MOST_PANELS] for i in range(0, len(panels), MOST_PANELS)]
     labels = ["convergence"] if len(parts) == 1 else [f"convergence-{k}" for k in range(1, len(parts) + 1)]
     columns = min(_columns(panels), len(panels))
-    with plain():
+    with drawing.plain():
         return [
             _convergence(part, label, columns, looks, scaled or {}) for part, label in zip(parts, labels, strict=True)
         ]
@@ -76,19 +65,19 @@ def _convergence(
 ) -> Figure:
     rows, width = math.ceil(len(panels) / columns), {1: 6.5, 2: 8.0}.get(columns, 11.0)
     note = "best so far: median of the runs, and quartiles; the horizontal line is the last target"
-    figure = blank(label, width, (3.4 if columns == 1 else 2.45) * rows, "Convergence", note, looks)
+    figure = drawing.blank(label, width, (3.4 if columns == 1 else 2.45) * rows, "Convergence", note, looks)
     for i, ((problem, dim), block) in enumerate(panels):
         axes = figure.add_subplot(rows, columns, i + 1)
         shown = _converge(axes, block, looks)
         axes.set_label(f"median {shown}")
         factor = scaled.get((problem, dim))
         title = f"{problem}  ·  d = {dim:,}{f'  ·  {factor}' if factor else ''}"
-        notebook(axes, title, _LONGEST if factor and columns > 2 else len(title))
+        drawing.notebook(axes, title, _LONGEST if factor and columns > 2 else len(title))
         if i % columns == 0 or shown != GAP:
-            name_axis(axes.yaxis, shown)
+            drawing.name_axis(axes.yaxis, shown)
         if i + columns >= len(panels):
-            name_axis(axes.xaxis, _counted(panels))
-    return settled(figure)
+            drawing.name_axis(axes.xaxis, _counted(panels))
+    return drawing.settled(figure)
 
 
 def _counted(panels: Panels) -> str:
@@ -122,7 +111,7 @@ def _band(axes: Any, one: Curve, height: Height, look: Style, *, opacity: float,
     low, middle, high = (np.maximum(part - height.shift, height.floor) for part in one[1:])
     upper = np.minimum(high, height.top)  # it may be inf
     axes.fill_between(one.cost, low, upper, where=low < upper, color=look.colour, alpha=opacity, linewidth=0)
-    readable(line(axes, one.cost, np.where(np.isfinite(middle), middle, np.nan), look, label=label))
+    drawing.readable(drawing.line(axes, one.cost, np.where(np.isfinite(middle), middle, np.nan), look, label=label))
     axes.plot(one.cost[-1:], middle[-1:], look.marker, color=look.colour, markersize=4.2)
 
 
@@ -163,31 +152,31 @@ def profile(runs: Sequence[RunRecord]) -> Figure:
     are several. A target that was not reached counts as inf, and so does a missing run. A cross shows where the longest
     run of a method ended; beyond it the line is thin, because nothing was tried there.
     """
-    all_blocks, looks = blocks(runs), styles(methods(runs))
+    all_blocks, looks = blocks(runs), drawing.styles(methods(runs))
     dims = sorted({dim for _, dim in all_blocks})
     panels = {"all": list(all_blocks.values())}
     if len(dims) > 1:
         panels |= {f"d = {dim:,}": [block for (_, at), block in all_blocks.items() if at == dim] for dim in dims}
-    with plain():
+    with drawing.plain():
         return _profile(panels, {1: 1, 4: 2}.get(len(panels), 3), looks)
 
 
 def _profile(panels: dict[str, list[Block]], columns: int, looks: dict[str, Style]) -> Figure:
     rows, (width, high) = math.ceil(len(panels) / columns), {1: (7.5, 4.2), 2: (11.0, 3.1), 3: (11.0, 2.7)}[columns]
     note = f"{sum(map(pairs, panels['all'])):,} pairs of a run and a target; × where a method's longest run has ended"
-    figure = blank("profile", width, high * rows, "Runtime profiles", note, looks)
+    figure = drawing.blank("profile", width, high * rows, "Runtime profiles", note, looks)
     for i, (name, panel) in enumerate(panels.items()):
         axes: Any = figure.add_subplot(rows, columns, i + 1)
         axes.set(xscale="log", xlim=_reach(panels.values(), looks), ylim=(0, 1.03), label="targets reached")
         axes.set_yticks(np.linspace(0, 1, 5), ["0", "25 %", "50 %", "75 %", "100 %"])
         for method, look in looks.items():
             _distribution(axes, panel, method, look)
-        notebook(axes, name if len(panels) == 1 else f"{name}  ·  {sum(map(pairs, panel)):,} pairs")
+        drawing.notebook(axes, name if len(panels) == 1 else f"{name}  ·  {sum(map(pairs, panel)):,} pairs")
         if i % columns == 0:
-            name_axis(axes.yaxis, "targets reached")
+            drawing.name_axis(axes.yaxis, "targets reached")
         if i + columns >= len(panels):
-            name_axis(axes.xaxis, "evaluations / dimension")
-    return settled(figure)
+            drawing.name_axis(axes.xaxis, "evaluations / dimension")
+    return drawing.settled(figure)
 
 
 def _distribution(axes: Any, panel: list[Block], method: str, look: Style) -> None:
@@ -198,10 +187,10 @@ def _distribution(axes: Any, panel: list[Block], method: str, look: Style) -> No
     kept = thinned(len(x), MOST_STEPS)
     x, share = x[kept], share[kept]
     (left, right), end = axes.get_xlim(), _longest(runs)
-    x, share = np.concatenate([x[:1] if len(x) else [left], x]), np.append(0.0, share)  # starts at zero
-    drawn = line(axes, np.append(x, end), np.append(share, share[-1]), look, label=method, drawstyle="steps-post")
-    drawn.set(marker=look.marker, markersize=3.6, markevery=(0.1, 0.3))
-    readable(drawn)
+    x, share = np.concatenate([x[:1] if len(x) else [left], x, [end]]), np.append(0.0, share)  # starts at zero
+    steps = drawing.line(axes, x, np.append(share, share[-1]), look, label=method, drawstyle="steps-post")
+    steps.set(marker=look.marker, markersize=3.6, markevery=(0.1, 0.3))
+    drawing.readable(steps)
     axes.plot([end, right], [share[-1]] * 2, color=look.colour, linewidth=0.7)
     if share[-1] < 1:
         axes.plot([end], share[-1:], "x", color=look.colour, markersize=7, markeredgewidth=1.6, clip_on=False)

@@ -79,12 +79,11 @@ def _about(folder: Folder, command: str) -> About:
     settings, runs = folder.plan.settings, folder.runs
     packages = ("esgroup", "numpy", "scipy")
     versions = {"Python": platform.python_version(), **{name: installed(name) for name in packages}}
-    for run in runs:
-        for word in filter(None, run.versions.split(", ")):
-            name, _, number = word.partition(" ")
-            known = versions.setdefault(name, number)
-            if number not in known.split(" and "):
-                versions[name] = f"{known} and {number}"
+    words = dict.fromkeys(word for run in runs for word in run.versions.split(", ") if word)
+    for name, _, number in (word.partition(" ") for word in words):
+        known = versions.setdefault(name, number)
+        if number not in known.split(" and "):
+            versions[name] = f"{known} and {number}"
     budget = f"{EVALS_PER_COORDINATE:,} per coordinate" if settings.max_evals is None else f"{settings.max_evals:,}"
     return About(
         command=command,

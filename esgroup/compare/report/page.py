@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from esgroup.compare.records import Cost
 from esgroup.compare.report import words
-from esgroup.compare.report.summary import Overall, Ratio, Row
+from esgroup.compare.report.summary import Overall, Row
 from esgroup.files.markup import content_policy
 
 
@@ -139,20 +139,14 @@ def _reach(rows: Sequence[Row], overall: Sequence[Overall]) -> float:
 
 def _marks(one: Overall, rows: Sequence[Row], reference: str, reach: float) -> dict[str, Any] | None:
     """Positions of the ratios of a method on a logarithmic axis with 1 in the middle: 0 is left, 100 is right."""
-    ratio = words.estimate(one.ratio)
-    if not ratio:
+    of = one.ratio
+    if of is None or not words.estimate(of):
         return None
+    low, high = (_place(min(max(end, 1 / reach), reach), reach) for end in of[1:])  # at the ends of the axis if beyond
+    interval = (low, high) if words.has_interval(of) else None
     cases = [row.ratio.value for row, _ in words.solved_by_both(one.method, reference, rows) if row.ratio]
     places = [_place(case, reach) for case in cases]
-    return {"overall": _place(ratio, reach), "interval": _ends(one.ratio, reach), "cases": places}
-
-
-def _ends(of: Ratio | None, reach: float) -> tuple[float, float] | None:
-    """Positions of the ends of an interval, at the ends of the axis if they are beyond."""
-    if of is None or not words.has_interval(of):
-        return None
-    low, high = (_place(min(max(end, 1 / reach), reach), reach) for end in of[1:])
-    return low, high
+    return {"overall": _place(of.value, reach), "interval": interval, "cases": places}
 
 
 def _place(ratio: float, reach: float) -> float:

@@ -99,14 +99,15 @@ def blocks(runs: Sequence[RunRecord]) -> dict[tuple[str, int], Block]:
     If a cell has several runs, the last one counts.
     """
     last = {run.cell: run for run in runs}.values()
-    order = {problem: i for i, problem in enumerate(dict.fromkeys(run.problem for run in runs))}
-    places = sorted({(run.problem, run.dim) for run in last}, key=lambda place: (order[place[0]], place[1]))
-    sorted_runs: dict[tuple[str, int], Block] = {place: {} for place in places}
-    names = {method: i for i, method in enumerate(methods(runs))}
-    for run in sorted(last, key=lambda run: (names[run.method], run.seed)):
-        sorted_runs[run.problem, run.dim].setdefault(run.method, []).append(run)
+    problems, names = list(dict.fromkeys(run.problem for run in runs)), methods(runs)
+    sorted_runs: dict[tuple[str, int], Block] = {}
+    for run in sorted(last, key=lambda run: (problems.index(run.problem), run.dim, names.index(run.method), run.seed)):
+        sorted_runs.setdefault((run.problem, run.dim), {}).setdefault(run.method, []).append(run)
     for place, block in sorted_runs.items():
-        _check_targets(place, block)
+        different = {run.targets for run in _all(block) if run.targets}
+        if len(different) > 1:
+            lists = " and ".join(str(list(targets)) for targets in sorted(different))
+            raise ValueError(f"targets must be the same in all runs of {place[0]} in dimension {place[1]}, got {lists}")
     return sorted_runs
 
 
@@ -230,13 +231,6 @@ def _solves(block: Block, method: str) -> bool:
 def _check_reference(runs: Sequence[RunRecord], reference: str) -> None:
     if reference not in methods(runs):
         raise ValueError(f"reference must be one of the methods {', '.join(methods(runs))}, got {reference!r}")
-
-
-def _check_targets(place: tuple[str, int], block: Block) -> None:
-    different = {run.targets for run in _all(block) if run.targets}
-    if len(different) > 1:
-        lists = " and ".join(str(list(targets)) for targets in sorted(different))
-        raise ValueError(f"targets must be the same in all runs of {place[0]} in dimension {place[1]}, got {lists}")
 
 
 # ---- relative gaps --------------------------------------------------------------------------------------------------

@@ -31,7 +31,9 @@ def markdown(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = ()
     """
     glance = _at_a_glance(rows)
     details = "" if brief and glance else _by_problem(rows, reference)
-    parts = [_all_problems(rows, totals, reference), glance, details, _marked(rows), _failures(rows)]
+    there = {row.counts for row in rows}
+    notes = "\n".join(f"- {note}" for counts, note in NOTES.items() if counts in there)
+    parts = [_all_problems(rows, totals, reference), glance, details, notes, _failures(rows)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -131,7 +133,7 @@ def _block(rows: list[Row], reference: str, same_target: bool) -> list[list[str]
         line = [
             _cell(row.problem) if i == 0 else "",
             str(row.dim) if i == 0 else "",
-            _method(row.method, row.counts),
+            _cell(row.method) + MARKS[row.counts],
             _evaluations(row, best),
             f"{row.solved}/{row.runs}",
             _ratio(row, reference),
@@ -140,11 +142,6 @@ def _block(rows: list[Row], reference: str, same_target: bool) -> list[list[str]
         target = words.target(row.target, row.known, row.relative) if i == 0 else ""
         lines.append(line if same_target else [*line, target])
     return lines
-
-
-def _marked(rows: Sequence[Row]) -> str:
-    there = {row.counts for row in rows}
-    return "\n".join(f"- {note}" for counts, note in NOTES.items() if counts in there)
 
 
 def _failures(rows: Sequence[Row]) -> str:
@@ -176,10 +173,6 @@ def _ratio(row: Row, reference: str) -> str:
     if row.method == reference and row.solved:
         return "1"
     return NOTHING if row.ratio is None else words.judged(row.ratio)
-
-
-def _method(name: str, counts: Cost) -> str:
-    return _cell(name) + MARKS[counts]
 
 
 def _case(row: Row) -> tuple[str, int]:

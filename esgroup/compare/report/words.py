@@ -203,9 +203,11 @@ def _lead(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
     times, said = ratio(one.ratio), verdict(one.ratio)
     start = [f"{name} needs {said} evaluations than {reference}: {times} times as many, {basis}."]
     if not has_interval(one.ratio):
+        few = min((row.runs for row in runs), default=0) < FEWEST
+        why = f"An interval needs {FEWEST} runs" if few else "These runs set no limit to the ratio"
         start = [
             f"In these runs {name} needs {times} times as many evaluations as {reference}, {basis}.",
-            _no_interval(runs),
+            f"{why}: the difference may be chance.",
         ]
     elif said == UNDECIDED:
         apart = f"These runs do not tell {name} and {reference} apart"
@@ -215,12 +217,6 @@ def _lead(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
         ]
     everything = own == other == len(cases(rows))
     return [*start, *_one_by_one(one, rows, reference), *([] if everything else [f"{each}."])]
-
-
-def _no_interval(runs: Sequence[Row]) -> str:
-    few = min((row.runs for row in runs), default=0) < FEWEST
-    why = f"An interval needs {FEWEST} runs" if few else "These runs set no limit to the ratio"
-    return f"{why}: the difference may be chance."
 
 
 def _one_by_one(one: Overall, rows: Sequence[Row], reference: str) -> list[str]:
