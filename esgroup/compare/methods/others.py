@@ -1,4 +1,4 @@
-"""Evolution strategies of other packages: cma, cmaes, fcmaes and crfmnes."""
+"""Evolution strategies of other packages: cma, cmaes, fcmaes, crfmnes, and nevergrad, which chooses by itself."""
 
 from __future__ import annotations
 
@@ -73,6 +73,21 @@ def crfmnes(trial: Trial) -> str:
         search.one_iteration()
 
 
+def nevergrad(trial: Trial) -> str:
+    """NGOpt of nevergrad, which chooses a method by dimension and budget."""
+    import nevergrad as ng
+
+    space = ng.p.Array(init=trial.x0)
+    space.set_mutation(sigma=trial.sigma0)
+    if trial.bounds is not None:
+        space.set_bounds(*trial.bounds.T)
+    space.random_state = np.random.RandomState(trial.seed)
+    search = ng.optimizers.NGOpt(space, budget=trial.budget)
+    while True:
+        candidate = search.ask()
+        search.tell(candidate, trial.fun(candidate.value))
+
+
 def _popsize(trial: Trial) -> int:
     """The default population size of CMA-ES, 4 + floor(3 log d)."""
     return 4 + int(3 * np.log(len(trial.x0)))
@@ -93,4 +108,5 @@ METHODS = (
     # a search of fcmaes affects the random numbers of the next one
     Method("fcmaes", fcmaes, "CMA-ES in C++, of the package fcmaes", packages=("fcmaes",), extra="bench", traces=True),
     Method("crfmnes", crfmnes, "CR-FM-NES, for many variables", packages=("crfmnes",), extra="bench", bounded=False),
+    Method("nevergrad", nevergrad, "NGOpt of the package nevergrad", packages=("nevergrad",)),
 )
