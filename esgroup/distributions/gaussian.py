@@ -291,9 +291,9 @@ class Gaussian(Distribution):
         g_mean = checks.real_array("g_mean", g_mean, (self.dim,))
         g_covariance = checks.symmetric("g_covariance", g_covariance, self.dim)
         half = np.ascontiguousarray(self._pull(state.root, g_covariance).T)
-        curvature = 2 * self._sign * self._pull(state.root, half)
-        m = self.group._project_dense((curvature + curvature.T) / 2)
-        return Step(self._pull(state.root, g_mean[None])[0], m)
+        pulled = self._pull(state.root, half)
+        local = checks.symmetric("g_covariance in local coordinates", self._sign * (pulled + pulled.T), self.dim)
+        return Step(self._pull(state.root, g_mean[None])[0], self.group._project_dense(local))
 
     def natural_gradient_hvp(
         self,
