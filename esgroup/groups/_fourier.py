@@ -23,7 +23,7 @@ class BlockColumn(Group):
 
     block: int
 
-    def _check_sizes(self) -> None:
+    def __post_init__(self) -> None:
         checks.store_whole_number(self, "dim", least=1)
         checks.store_whole_number(self, "block", least=1)
         if self.dim % self.block:

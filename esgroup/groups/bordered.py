@@ -96,8 +96,8 @@ class Bordered(Group):
     def _h(self, m: Array) -> Array:
         return self._product_h(self._identity(), m)
 
-    def _product_h(self, a: Array, m: Array) -> Array:
-        out = np.empty(self.size)
+    def _product_h(self, a: Array, m: Array, out: Array | None = None) -> Array:
+        out = np.empty(self.size) if out is None else out
         kernels.product_h(a, m, *self.layout[:3], out)
         return out
 
@@ -106,9 +106,7 @@ class Bordered(Group):
     ) -> Array:
         m = self._project(z, z, weights, shift)
         check_bounded(float(np.vdot(m, m)))
-        out = np.empty(self.size) if out is None else out
-        kernels.product_h(a, m, *self.layout[:3], out)
-        return out
+        return self._product_h(a, m, out)
 
     def _apply(self, a: Array, x: Array) -> Array:
         out = np.empty(x.shape)
@@ -188,7 +186,7 @@ class Bordered(Group):
         """
         k, mid, q = self.layout[:3]
         f_at, c_at, end = self._coordinates()
-        f = linalg.cholesky(covariance[f_at, f_at])
+        f = np.linalg.cholesky(covariance[f_at, f_at])
         p_t = linalg.solve_rows(f, np.ascontiguousarray(covariance[c_at, f_at]), "covariance").T  # P = S_cf F^-T
         d = np.sqrt(np.diagonal(covariance)[c_at] - (p_t**2).sum(axis=0))
         if q == 0:
@@ -197,7 +195,7 @@ class Bordered(Group):
         # coefficients W of x_l on (x_f, x_c); then [X, Q] = W [[F, 0], [P, D]]
         w: Array = np.linalg.solve(covariance[np.ix_(before, before)], covariance[before, end]).T
         residual = covariance[end, end] - w @ covariance[before, end]
-        last = linalg.cholesky((residual + residual.T) / 2)
+        last = np.linalg.cholesky((residual + residual.T) / 2)
         return self._pack(f, p_t, d, w[:, k:] * d, w[:, :k] @ f + w[:, k:] @ p_t.T, last)
 
 

@@ -51,9 +51,6 @@ class Circulant(fourier.BlockColumn):
     dim: int
     block: int = 1
 
-    def __post_init__(self) -> None:
-        self._check_sizes()
-
     @property
     def dof(self) -> int:
         # M_0, and M_{q/2} for even q, are symmetric; the others come in pairs M_j, M_{-j} = M_j^T
@@ -93,8 +90,7 @@ class Circulant(fourier.BlockColumn):
         return float(times @ logs)
 
     def _squared_row_norms(self, a: Array) -> Array:
-        norms: Array = (self._blocks(a) ** 2).sum(axis=(0, 2))
-        return np.tile(norms, self.count)
+        return np.tile((self._blocks(a) ** 2).sum(axis=(0, 2)), self.count)
 
     def _squared_norm(self, a: Array) -> float:
         return self.count * float(a @ a)

@@ -133,8 +133,7 @@ class Full(Group):
         """((1 - s) I + sum_i w_i z_i z_i^T)^(1/2), the symmetric root: local coordinates turn as little as possible."""
         check_samples_bounded(z, weights, shift)
         values, vectors = np.linalg.eigh(linalg.moments(z, weights, shift))
-        root: Array = (vectors * np.sqrt(values)) @ vectors.T
-        return root.ravel()
+        return ((vectors * np.sqrt(values)) @ vectors.T).ravel()
 
     def _step_with_inverse(
         self, a: Array, inverse: Array, z: Array, images: Array, pulled: Array, weights: Array, shift: float
@@ -178,7 +177,7 @@ class Full(Group):
         return matrix.ravel().copy()
 
     def _from_covariance(self, covariance: Array) -> Array:
-        return linalg.cholesky(covariance).ravel()
+        return np.linalg.cholesky(covariance).ravel()
 
 
 def _add_product(square: Array, keep: float, left: Array, right: Array, factor: float) -> None:

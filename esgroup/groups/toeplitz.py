@@ -65,7 +65,7 @@ class ToeplitzTriangular(fourier.BlockColumn):
     lower: bool = True
 
     def __post_init__(self) -> None:
-        self._check_sizes()
+        super().__post_init__()
         checks.store_flag(self, "lower")
 
     @property
@@ -156,7 +156,7 @@ class ToeplitzTriangular(fourier.BlockColumn):
         first = np.zeros((self.dim, b))
         first[:b] = np.eye(b)
         column = np.linalg.solve(self._overlaps(covariance), first)  # of Q^-1
-        root = linalg.cholesky(q * (column[:b] + column[:b].T) / 2).T
+        root = np.linalg.cholesky(q * (column[:b] + column[:b].T) / 2).T
         row = np.linalg.solve(root.T, q * column.T)
         return self._inverse(row.reshape(b, q, b).swapaxes(0, 1).flatten())
 

@@ -82,8 +82,8 @@ class Triangular(Group):
         kernels.unpack(a, out)
         return out
 
-    def _pack(self, square: Array) -> Array:
-        out = np.empty(self.size)
+    def _pack(self, square: Array, out: Array | None = None) -> Array:
+        out = np.empty(self.size) if out is None else out
         kernels.pack(square, 0, out)
         return out
 
@@ -111,16 +111,12 @@ class Triangular(Group):
     def _apply_transposed(self, a: Array, x: Array) -> Array:
         return self._flip(blas.dtrmm(1.0, self._square(a).T, self._flip(x).T).T)
 
-    def _solve(self, a: Array, x: Array) -> Array:
-        return self._substitute(a, x, transposed=False)
+    def _solve(self, a: Array, x: Array, *, transposed: bool = False) -> Array:
+        nonzero_diagonal(self._diagonal(a))
+        return self._flip(blas.dtrsm(1.0, self._square(a).T, self._flip(x).T, trans_a=not transposed).T)
 
     def _solve_transposed(self, a: Array, x: Array) -> Array:
-        return self._substitute(a, x, transposed=True)
-
-    def _substitute(self, a: Array, x: Array, *, transposed: bool) -> Array:
-        nonzero_diagonal(self._diagonal(a))
-        solution: Array = blas.dtrsm(1.0, self._square(a).T, self._flip(x).T, trans_a=not transposed).T
-        return self._flip(solution)
+        return self._solve(a, x, transposed=True)
 
     def _inverse(self, a: Array) -> Array:
         nonzero_diagonal(self._diagonal(a))
@@ -159,9 +155,7 @@ class Triangular(Group):
         square += first
         second *= 0.5
         square += second
-        out = np.empty(self.size) if out is None else out
-        kernels.pack(square, 0, out)
-        return out
+        return self._pack(square, out)
 
     def _flow(self, z: Array, weights: Array, shift: float) -> Array:
         """The Cholesky factor of (1 - s) I + sum_i w_i z_i z_i^T."""
@@ -175,7 +169,7 @@ class Triangular(Group):
         return self._pack(self._flip_both(matrix))
 
     def _from_covariance(self, covariance: Array) -> Array:
-        return self._pack(linalg.cholesky(self._flip_both(covariance)))
+        return self._pack(np.linalg.cholesky(self._flip_both(covariance)))
 
 
 def _blocks(dim: int) -> Iterator[slice]:
