@@ -280,3 +280,15 @@ class Group(FromFields, Hooks):
     def _on_rows(self, hook: Callable[[Array, Array], Array], a: Any, x: Any) -> Array:
         a, x = self._element("a", a), checks.points("x", x, self.dim)
         return hook(a, x.reshape(-1, self.dim)).reshape(x.shape)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sized(Group):
+    """Base of groups whose first field is their number of rows; a field `lower` is a flag."""
+
+    dim: int
+
+    def __post_init__(self) -> None:
+        checks.store_whole_number(self, "dim", least=1)
+        if hasattr(self, "lower"):
+            checks.store_flag(self, "lower")

@@ -48,7 +48,6 @@ class Circulant(fourier.BlockColumn):
            [0., 0., 1., 1.]])
     """
 
-    dim: int
     block: int = 1
 
     @property

@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import linalg
-from esgroup.groups.base import Group
+from esgroup.groups.base import Sized
 from esgroup.groups.diagonal import nonzero_diagonal
 from esgroup.groups.hooks import check_samples_bounded
 from esgroup.groups.spelling import register
@@ -24,7 +23,7 @@ _BLOCK = 64  # number of columns that are multiplied at once where M is used wit
 
 @register
 @dataclass(frozen=True)
-class Triangular(Group):
+class Triangular(Sized):
     """Dense triangular matrices, such as Cholesky factors.
 
         lower  [[a, 0],       upper  [[a, b],
@@ -51,12 +50,7 @@ class Triangular(Group):
            [1., 1.]])
     """
 
-    dim: int
     lower: bool = True
-
-    def __post_init__(self) -> None:
-        checks.store_whole_number(self, "dim", least=1)
-        checks.store_flag(self, "lower")
 
     @property
     def size(self) -> int:
