@@ -393,7 +393,11 @@ class Gaussian(Distribution):
         factor = self._sign * checks.real_number("root_rate", root_rate)
         if out is not None:
             self._check_out(out, None if in_place else state)
-        mean = self._mean_shift(state.root, z, samples.images, mean_rate * weights)
+        if samples.images is None:  # mean_rate A sum_i w_i z_i
+            mean = self._outward(state.root, (mean_rate * weights @ z)[None])[0]
+        else:
+            images = checks.real_array("samples.images", samples.images, z.shape, finite=False)
+            mean = (mean_rate * weights).dot(images)
         mean += state.mean
         if not checks.all_finite(mean):  # a NaN anywhere in z shows here
             raise ValueError("samples and weights must give a finite mean: are they finite?")
@@ -412,13 +416,6 @@ class Gaussian(Distribution):
         if state is not None:
             checks.must_not_overlap("out.mean", out.mean, "state.mean", state.mean)
             checks.must_not_overlap("out.root", out.root, "state.root", state.root)
-
-    def _mean_shift(self, root: Array, z: Array, images: Array | None, weights: Array) -> Array:
-        """A sum_i w_i z_i."""
-        if images is None:
-            return self._outward(root, (weights @ z)[None])[0]
-        drift = weights.dot(checks.real_array("samples.images", images, z.shape, finite=False))
-        return drift
 
 
 def standard_ngd(family: Gaussian, state: State, g_mean: Any, g_covariance: Any, rate: float) -> State:

@@ -120,13 +120,11 @@ class Space:
     @cached_property
     def labels(self) -> list[str]:
         """A name for every entry of a row: "C", "w[0]", "m[1, 2]"."""
-        found = []
-        for name, parameter in self.parameters:
-            if parameter.dimensions is None:
-                found.append(name)
-            else:
-                found += [f"{name}[{', '.join(map(str, at))}]" for at in np.ndindex(*parameter.dimensions)]
-        return found
+        return [
+            name if parameter.dimensions is None else f"{name}[{', '.join(map(str, at))}]"
+            for name, parameter in self.parameters
+            for at in np.ndindex(*parameter.dimensions or ())
+        ]
 
     @cached_property
     def columns(self) -> Columns:
@@ -293,5 +291,3 @@ class Space:
         """Numbers for the entries of a row (dim,), as a dict of floats and arrays with all names."""
         parts = zip(self.parameters, self.slices, strict=True)
         return {name: one_by_one.shaped(parameter, entries[part]) for (name, parameter), part in parts}
-
-
