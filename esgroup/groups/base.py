@@ -244,9 +244,8 @@ class Group(FromFields, Hooks):
         gap = np.abs(self._dense(element) - matrix)
         if gap.max(initial=0.0) > 1e-10 * np.abs(matrix).max(initial=0.0):
             i, j = (int(v) for v in np.unravel_index(gap.argmax(), gap.shape))
-            raise ValueError(
-                f"matrix must have the structure of {self}, but its entry ({i}, {j}) is off by {gap[i, j]:.3g}"
-            )
+            off = f"its entry ({i}, {j}) is off by {gap[i, j]:.3g}"
+            raise ValueError(f"matrix must have the structure of {self}, but {off}")
         return element
 
     def from_covariance(self, covariance: Any) -> Array:

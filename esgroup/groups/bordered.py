@@ -186,7 +186,7 @@ class Bordered(Sized):
         """
         k, mid, q = self.layout[:3]
         f_at, c_at, end = self._coordinates()
-        f = np.linalg.cholesky(covariance[f_at, f_at])
+        f = linalg.cholesky(covariance[f_at, f_at])
         p_t = linalg.solve_rows(f, np.ascontiguousarray(covariance[c_at, f_at]), "covariance").T  # P = S_cf F^-T
         d = np.sqrt(np.diagonal(covariance)[c_at] - (p_t**2).sum(axis=0))
         if q == 0:
@@ -195,7 +195,7 @@ class Bordered(Sized):
         # coefficients W of x_l on (x_f, x_c); then [X, Q] = W [[F, 0], [P, D]]
         w: Array = np.linalg.solve(covariance[np.ix_(before, before)], covariance[before, end]).T
         residual = covariance[end, end] - w @ covariance[before, end]
-        last = np.linalg.cholesky((residual + residual.T) / 2)
+        last = linalg.cholesky((residual + residual.T) / 2)
         return self._pack(f, p_t, d, w[:, k:] * d, w[:, :k] @ f + w[:, k:] @ p_t.T, last)
 
 

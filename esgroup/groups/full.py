@@ -172,7 +172,7 @@ class Full(Sized):
         return matrix.ravel().copy()
 
     def _from_covariance(self, covariance: Array) -> Array:
-        return np.linalg.cholesky(covariance).ravel()
+        return linalg.cholesky(covariance).ravel()
 
 
 def _add_product(square: Array, keep: float, left: Array, right: Array, factor: float) -> None:

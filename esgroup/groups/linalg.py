@@ -81,6 +81,11 @@ def moments(z: Array, weights: Array, shift: float) -> Array:
     return matrix
 
 
+def cholesky(covariance: Array) -> Array:
+    """The lower triangular root of a positive-definite matrix."""
+    return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+
+
 def log_abs_det(matrix: Array) -> float:
     """log|det|, -inf for a matrix that `solve_rows` would refuse."""
     if matrix.size == 0:

@@ -150,7 +150,7 @@ class ToeplitzTriangular(fourier.BlockColumn):
         first = np.zeros((self.dim, b))
         first[:b] = np.eye(b)
         column = np.linalg.solve(self._overlaps(covariance), first)  # of Q^-1
-        root = np.linalg.cholesky(q * (column[:b] + column[:b].T) / 2).T
+        root = linalg.cholesky(q * (column[:b] + column[:b].T) / 2).T
         row = np.linalg.solve(root.T, q * column.T)
         return self._inverse(row.reshape(b, q, b).swapaxes(0, 1).flatten())
 

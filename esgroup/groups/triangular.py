@@ -163,7 +163,7 @@ class Triangular(Sized):
         return self._pack(self._flip_both(matrix))
 
     def _from_covariance(self, covariance: Array) -> Array:
-        return self._pack(np.linalg.cholesky(self._flip_both(covariance)))
+        return self._pack(linalg.cholesky(self._flip_both(covariance)))
 
 
 def _blocks(dim: int) -> Iterator[slice]:

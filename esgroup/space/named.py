@@ -173,10 +173,8 @@ class Space:
         if not isinstance(parent, (Choice, Integer)) or parent.dimensions is not None:
             what = f"{parent.noun}{'' if parent.dimensions is None else ' with a shape'}"
             raise ValueError(f"when of {name!r} must name a single choice or whole number, but {other!r} is {what}")
-        values = [wanted]
         is_option = isinstance(parent, Choice) and one_by_one.place_of(parent, wanted) is not None
-        if isinstance(wanted, tuple) and not is_option:
-            values = list(wanted)
+        values = list(wanted) if isinstance(wanted, tuple) and not is_option else [wanted]
         if not values:
             raise ValueError(f"when of {name!r} must have a value of {other!r}, got none")
         index = self.names.index(other)
