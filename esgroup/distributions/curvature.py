@@ -28,9 +28,8 @@ def local_hessian(
     hub = group.hub
     units = np.zeros((len(hub), group.dim))
     units[np.arange(len(hub)), hub] = 1.0
-    outward = group._solve_transposed if precision else group._apply
     pull = group._solve if precision else group._apply_transposed
-    products = _products(hvp, outward(root, units))  # rows H T e_j
+    products = _products(hvp, (group._solve_transposed if precision else group._apply)(root, units))  # rows H T e_j
     rows = pull(root, products)  # X_j
     if len(hub) == group.dim:
         return rows, np.diagonal(rows).copy()

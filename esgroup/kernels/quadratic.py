@@ -177,8 +177,7 @@ def judge(z, values, older, models, constants, slopes, curvatures, rate, judged)
         predict(z, model, constants, slopes, curvatures, predicted)
         for i in range(older, number):
             for j in range(i):
-                agreement = np.sign(values[i] - values[j]) * np.sign(predicted[i] - predicted[j])
-                judged[model, 0] += agreement
+                judged[model, 0] += np.sign(values[i] - values[j]) * np.sign(predicted[i] - predicted[j])
                 judged[model, 1] += 1.0
             far = 0.0
             for c in range(n):
