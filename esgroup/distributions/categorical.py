@@ -158,8 +158,7 @@ class Categorical(Distribution):
     def fisher(self, state: CategoricalState) -> Array:
         """Return the Fisher matrix in local coordinates: diag(q) - q q^T for each choice."""
         q = state.probabilities
-        same = self.owners[:, None] == self.owners
-        return np.diag(q) - np.outer(q, q) * same
+        return np.diag(q) - np.outer(q, q) * (self.owners[:, None] == self.owners)
 
     def natural_gradient(self, state: CategoricalState, points: Any, weights: Any) -> Array:
         """Return m, the natural gradient of sum_i w_i log p(x_i) in local coordinates."""

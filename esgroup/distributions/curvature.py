@@ -28,30 +28,22 @@ def local_hessian(
     hub = group.hub
     units = np.zeros((len(hub), group.dim))
     units[np.arange(len(hub)), hub] = 1.0
-    outward = group._solve_transposed if precision else group._apply
     pull = group._solve if precision else group._apply_transposed
-    products = _products(hvp, outward(root, units))  # rows H T e_j
+    products = _products(hvp, (group._solve_transposed if precision else group._apply)(root, units))  # rows H T e_j
     rows = pull(root, products)  # X_j
     if len(hub) == group.dim:
         return rows, np.diagonal(rows).copy()
     if hessian_diagonal is None:
         raise ValueError(f"hessian_diagonal must be given for {group}: {len(hub)} products do not determine it")
-    return rows, _outer_diagonal(group, root, units, products, rows, hessian_diagonal, precision)
-
-
-def _outer_diagonal(
-    group: Group, root: Array, units: Array, products: Array, columns: Array, hessian_diagonal: Array, precision: bool
-) -> Array:
-    """X_jj outside the hub by the formula in `local_hessian`, zeros inside, where d = 0."""
     inverse_rows = (group._apply if precision else group._solve_transposed)(root, units)  # (T^-1)_J, as rows
     outside = np.ones((1, group.dim))
-    outside[0, group.hub] = 0.0
+    outside[0, hub] = 0.0
     # outside the hub T^-1 is diagonal, so it maps the indicator of the outside to its own diagonal there
     inverse_diagonal = (group._apply_transposed if precision else group._solve)(root, outside)[0]
-    d = np.divide(1.0, inverse_diagonal, out=np.zeros(group.dim), where=outside[0] > 0)
+    d = np.divide(1.0, inverse_diagonal, out=np.zeros(group.dim), where=outside[0] > 0)  # 0 in the hub
     q = -d * inverse_rows
-    corner = columns[:, group.hub]
-    return d**2 * hessian_diagonal + 2 * d * (products * q).sum(axis=0) + (q * (corner @ q)).sum(axis=0)
+    diagonal = d**2 * hessian_diagonal + 2 * d * (products * q).sum(axis=0) + (q * (rows[:, hub] @ q)).sum(axis=0)
+    return rows, diagonal
 
 
 def _products(hvp: Callable[[Array], Any], rows: Array) -> Array:

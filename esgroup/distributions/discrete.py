@@ -107,16 +107,12 @@ def _table(rate: float, power: float) -> _Table:
     """
     reach = 12 * math.sqrt(rate / power) + 40 / min(1.0, power)
     w = np.arange(max(0.0, math.floor(rate - reach)), rate + reach)
-    logs = power * np.append(0.0, np.cumsum(_log_ratios(rate, w[1:])))
+    close = np.abs(rate - w[1:]) < 0.5 * w[1:]  # elsewhere `rate` may be lost in rate - w
+    ratios = np.where(close, np.log1p(np.where(close, rate - w[1:], 0.0) / w[1:]), np.log(rate / w[1:]))
+    logs = power * np.append(0.0, np.cumsum(ratios))
     logs -= special.logsumexp(logs)
     statistics = np.stack([w - w[0], -np.append(0.0, np.cumsum(np.log(w[1:])))])
     return _Table(w, statistics, logs, np.exp(logs))
-
-
-def _log_ratios(rate: float, w: Array) -> Array:
-    """log(rate / w), accurate both where the two are close and where `rate` is lost in rate - w."""
-    close = np.abs(rate - w) < 0.5 * w
-    return np.where(close, np.log1p(np.where(close, rate - w, 0.0) / w), np.log(rate / w))
 
 
 # ---- counts --------------------------------------------------------------------------------------------------------

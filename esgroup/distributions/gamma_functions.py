@@ -166,8 +166,7 @@ def _above(a: Array, g: Array) -> Array:
     logs = np.log1p(t / g[..., None])
     height = (np.log(g) - special.psi(a))[..., None] + logs
     weights = np.exp((a[..., None] - 1) * logs - t)
-    derivative: Array = width * ((height * weights) @ slope)
-    return a / g * derivative - 1.0
+    return a / g * (width * ((height * weights) @ slope)) - 1.0
 
 
 def _expanded(a: Array, excess: Array) -> Array:

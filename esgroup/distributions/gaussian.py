@@ -291,9 +291,9 @@ class Gaussian(Distribution):
         g_mean = checks.real_array("g_mean", g_mean, (self.dim,))
         g_covariance = checks.symmetric("g_covariance", g_covariance, self.dim)
         half = np.ascontiguousarray(self._pull(state.root, g_covariance).T)
-        curvature = 2 * self._sign * self._pull(state.root, half)
-        m = self.group._project_dense((curvature + curvature.T) / 2)
-        return Step(self._pull(state.root, g_mean[None])[0], m)
+        pulled = self._pull(state.root, half)
+        local = checks.symmetric("g_covariance in local coordinates", self._sign * (pulled + pulled.T), self.dim)
+        return Step(self._pull(state.root, g_mean[None])[0], self.group._project_dense(local))
 
     def natural_gradient_hvp(
         self,
@@ -393,7 +393,11 @@ class Gaussian(Distribution):
         factor = self._sign * checks.real_number("root_rate", root_rate)
         if out is not None:
             self._check_out(out, None if in_place else state)
-        mean = self._mean_shift(state.root, z, samples.images, mean_rate * weights)
+        if samples.images is None:  # mean_rate A sum_i w_i z_i
+            mean = self._outward(state.root, (mean_rate * weights @ z)[None])[0]
+        else:
+            images = checks.real_array("samples.images", samples.images, z.shape, finite=False)
+            mean = (mean_rate * weights).dot(images)
         mean += state.mean
         if not checks.all_finite(mean):  # a NaN anywhere in z shows here
             raise ValueError("samples and weights must give a finite mean: are they finite?")
@@ -412,13 +416,6 @@ class Gaussian(Distribution):
         if state is not None:
             checks.must_not_overlap("out.mean", out.mean, "state.mean", state.mean)
             checks.must_not_overlap("out.root", out.root, "state.root", state.root)
-
-    def _mean_shift(self, root: Array, z: Array, images: Array | None, weights: Array) -> Array:
-        """A sum_i w_i z_i."""
-        if images is None:
-            return self._outward(root, (weights @ z)[None])[0]
-        drift = weights.dot(checks.real_array("samples.images", images, z.shape, finite=False))
-        return drift
 
 
 def standard_ngd(family: Gaussian, state: State, g_mean: Any, g_covariance: Any, rate: float) -> State:

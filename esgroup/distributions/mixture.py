@@ -233,8 +233,7 @@ class Mixture(Distribution):
         """sum_k pi_k (Sigma_k + d_k d_k^T) with d_k = mean_k - mean."""
         pi, gaps = self.mixing_weights(state), state.means - self.mean(state)
         within = [g.dense_covariance(s) for g, s in zip(self.components, self.component_states(state), strict=True)]
-        between: Array = (pi * gaps.T) @ gaps
-        return between + np.tensordot(pi, within, 1)
+        return (pi * gaps.T) @ gaps + np.tensordot(pi, within, 1)
 
     # ---- density ------------------------------------------------------------------------------------------------
 

@@ -184,10 +184,8 @@ class Box(Domain):
             j = int(self.free[at])
             where = f"numbers near x0[{j}] = {self.x0[j]:.6g} are {np.spacing(abs(self.x0[j])):.3g} apart"
             if unresolved(self.x0[j], _DEFAULT_SHARE * (self.upper[j] - self.lower[j])):
-                room = f"({self.lower[j]}, {self.upper[j]}) for coordinate {j}"
-                raise ValueError(
-                    f"bounds must leave room to search, or be equal to fix a coordinate, got {room}: {where}"
-                )
+                room = f"({self.lower[j]}, {self.upper[j]}) for coordinate {j}: {where}"
+                raise ValueError(f"bounds must leave room to search, or be equal to fix a coordinate, got {room}")
             raise ValueError(f"sigma0 must be large enough to change x0, got {wanted[at]:.3g}: {where}")
         return self._bend.steps(x0, steps)
 

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.groups.base import Group
+from esgroup.groups.base import Sized
 from esgroup.kernels import toeplitz as kernels
 from esgroup.lazy import fft
 
 Spectrum = NDArray[np.complexfloating[Any, Any]]
 
 
-class BlockColumn(Group):
+class BlockColumn(Sized):
     """Matrices given by q blocks A_0, ..., A_{q-1} of size block x block, packed one after another, each row by row."""
 
     block: int
 
-    def _check_sizes(self) -> None:
-        checks.store_whole_number(self, "dim", least=1)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         checks.store_whole_number(self, "block", least=1)
         if self.dim % self.block:
             raise ValueError(f"dim must be a multiple of block = {self.block}, got {self.dim}")

@@ -244,9 +244,8 @@ class Group(FromFields, Hooks):
         gap = np.abs(self._dense(element) - matrix)
         if gap.max(initial=0.0) > 1e-10 * np.abs(matrix).max(initial=0.0):
             i, j = (int(v) for v in np.unravel_index(gap.argmax(), gap.shape))
-            raise ValueError(
-                f"matrix must have the structure of {self}, but its entry ({i}, {j}) is off by {gap[i, j]:.3g}"
-            )
+            off = f"its entry ({i}, {j}) is off by {gap[i, j]:.3g}"
+            raise ValueError(f"matrix must have the structure of {self}, but {off}")
         return element
 
     def from_covariance(self, covariance: Any) -> Array:
@@ -280,3 +279,15 @@ class Group(FromFields, Hooks):
     def _on_rows(self, hook: Callable[[Array, Array], Array], a: Any, x: Any) -> Array:
         a, x = self._element("a", a), checks.points("x", x, self.dim)
         return hook(a, x.reshape(-1, self.dim)).reshape(x.shape)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sized(Group):
+    """Base of groups whose first field is their number of rows; a field `lower` is a flag."""
+
+    dim: int
+
+    def __post_init__(self) -> None:
+        checks.store_whole_number(self, "dim", least=1)
+        if hasattr(self, "lower"):
+            checks.store_flag(self, "lower")

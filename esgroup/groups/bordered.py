@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import linalg
-from esgroup.groups.base import Group
+from esgroup.groups.base import Sized
 from esgroup.groups.diagonal import nonzero_diagonal
 from esgroup.groups.hooks import check_bounded
 from esgroup.groups.spelling import register
@@ -42,7 +42,7 @@ class Blocks(NamedTuple):
     last: Array
 
 
-class Bordered(Group):
+class Bordered(Sized):
     """[[F, 0, 0], [P, D, 0], [X, Q, L]] with diagonal D, up to the order of the three blocks of coordinates.
 
     Lower and upper, block triangular and Heisenberg differ only in `layout`; the transpose has the blocks in reverse.
@@ -96,8 +96,8 @@ class Bordered(Group):
     def _h(self, m: Array) -> Array:
         return self._product_h(self._identity(), m)
 
-    def _product_h(self, a: Array, m: Array) -> Array:
-        out = np.empty(self.size)
+    def _product_h(self, a: Array, m: Array, out: Array | None = None) -> Array:
+        out = np.empty(self.size) if out is None else out
         kernels.product_h(a, m, *self.layout[:3], out)
         return out
 
@@ -106,9 +106,7 @@ class Bordered(Group):
     ) -> Array:
         m = self._project(z, z, weights, shift)
         check_bounded(float(np.vdot(m, m)))
-        out = np.empty(self.size) if out is None else out
-        kernels.product_h(a, m, *self.layout[:3], out)
-        return out
+        return self._product_h(a, m, out)
 
     def _apply(self, a: Array, x: Array) -> Array:
         out = np.empty(x.shape)
@@ -202,8 +200,7 @@ class Bordered(Group):
 
 
 def _check_widths(group: BlockTriangular | Heisenberg, *names: str) -> None:
-    """Check the sizes of a frozen group and fill in those that were left out."""
-    checks.store_whole_number(group, "dim", least=1)
+    """Check the widths of a frozen group and fill in those that were left out."""
     given = [name for name in names if getattr(group, name) is not None]
     for name in given:
         checks.store_whole_number(group, name, most=group.dim)
@@ -211,7 +208,6 @@ def _check_widths(group: BlockTriangular | Heisenberg, *names: str) -> None:
     for name in names:
         if name not in given:
             object.__setattr__(group, name, max(0, min(4, group.dim // 2, free)))
-    checks.store_flag(group, "lower")
 
 
 @register
@@ -247,11 +243,11 @@ class BlockTriangular(Bordered):
            [1, 0, 0, 1]])
     """
 
-    dim: int
     k: int = None  # type: ignore[assignment]  # min(4, dim // 2)
     lower: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_widths(self, "k")
 
     @cached_property
@@ -294,12 +290,12 @@ class Heisenberg(Bordered):
     (8976, 8964)
     """
 
-    dim: int
     k1: int = None  # type: ignore[assignment]  # min(4, dim // 2)
     k2: int = None  # type: ignore[assignment]  # min(4, dim // 2)
     lower: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_widths(self, "k1", "k2")
         if self.k1 + self.k2 > self.dim:
             raise ValueError(f"k1 + k2 must be at most dim = {self.dim}, got {self.k1} + {self.k2}")

@@ -48,11 +48,7 @@ class Circulant(fourier.BlockColumn):
            [0., 0., 1., 1.]])
     """
 
-    dim: int
     block: int = 1
-
-    def __post_init__(self) -> None:
-        self._check_sizes()
 
     @property
     def dof(self) -> int:
@@ -93,8 +89,7 @@ class Circulant(fourier.BlockColumn):
         return float(times @ logs)
 
     def _squared_row_norms(self, a: Array) -> Array:
-        norms: Array = (self._blocks(a) ** 2).sum(axis=(0, 2))
-        return np.tile(norms, self.count)
+        return np.tile((self._blocks(a) ** 2).sum(axis=(0, 2)), self.count)
 
     def _squared_norm(self, a: Array) -> float:
         return self.count * float(a @ a)

@@ -136,8 +136,6 @@ def _orthogonal(by: Any, dim: int) -> Array:
 
 def _permutation(by: NDArray[Any], dim: int) -> NDArray[np.int64]:
     if by.dtype.kind not in "iu" or by.shape != (dim,) or not np.array_equal(np.sort(by), np.arange(dim)):
-        raise ValueError(
-            f"by must be an orthogonal ({dim}, {dim}) matrix or a permutation of 0 ... {dim - 1}, "
-            f"got an array of shape {by.shape} and dtype {by.dtype}"
-        )
+        wanted = f"an orthogonal ({dim}, {dim}) matrix or a permutation of 0 ... {dim - 1}"
+        raise ValueError(f"by must be {wanted}, got an array of shape {by.shape} and dtype {by.dtype}")
     return by.astype(np.int64)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.groups.base import Group
+from esgroup.groups.base import Sized
 from esgroup.groups.linalg import SingularElementError
 from esgroup.groups.spelling import register
 from esgroup.kernels import diagonal as kernels
@@ -18,7 +18,7 @@ from esgroup.kernels import diagonal as kernels
 
 @register
 @dataclass(frozen=True)
-class Diagonal(Group):
+class Diagonal(Sized):
     """Diagonal matrices: every coordinate has a scale of its own.
 
         [[a1,  0,  0],
@@ -38,11 +38,6 @@ class Diagonal(Group):
     >>> group.apply(group.from_covariance(np.diag([4.0, 9.0, 16.0])), np.ones(3))
     array([2., 3., 4.])
     """
-
-    dim: int
-
-    def __post_init__(self) -> None:
-        checks.store_whole_number(self, "dim", least=1)
 
     @property
     def size(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from esgroup import checks
 from esgroup.checks import Array
-from esgroup.groups.base import Group
+from esgroup.groups.base import Sized
 from esgroup.groups.hooks import check_bounded
 from esgroup.groups.linalg import SingularElementError
 from esgroup.groups.spelling import register
@@ -36,7 +36,7 @@ class Gradient(NamedTuple):
 
 @register
 @dataclass(frozen=True)
-class Frame(Group):
+class Frame(Sized):
     """Axes of any length in k directions, which turn with the search; all other directions are alike.
 
         b (I + U^T (diag(s) - I) U)
@@ -76,11 +76,10 @@ class Frame(Group):
 
     follows = True
 
-    dim: int
     k: int | None = None
 
     def __post_init__(self) -> None:
-        checks.store_whole_number(self, "dim", least=1)
+        super().__post_init__()
         if self.k is not None:
             checks.store_whole_number(self, "k", most=self.dim)
 

@@ -59,10 +59,6 @@ class Kronecker(Composed):
     def transposed(self) -> Kronecker:
         return Kronecker(self.first.transposed, self.second.transposed)
 
-    def factors(self, a: Array) -> tuple[Array, Array]:
-        """Return the packed factors of an element, as views."""
-        return a[: self.first.size], a[self.first.size :]
-
     def _local_identity(self) -> Array:
         return 0.5 * super()._local_identity()
 
@@ -72,7 +68,7 @@ class Kronecker(Composed):
         return np.ascontiguousarray(x.reshape(-1, p1, p2).swapaxes(1, 2)).reshape(-1, p1)
 
     def _act(self, hook: str, a: Array, x: Array) -> Array:
-        (a1, a2), p1, p2 = self.factors(a), self.first.dim, self.second.dim
+        (a1, a2), p1, p2 = self.blocks(a), self.first.dim, self.second.dim
         y: Array = getattr(self.second, hook)(a2, x.reshape(-1, p2))
         y = getattr(self.first, hook)(a1, self._rows_of_first(y))
         return np.ascontiguousarray(y.reshape(-1, p2, p1).swapaxes(1, 2)).reshape(x.shape)
@@ -90,19 +86,19 @@ class Kronecker(Composed):
 
     def _balanced(self, a: Array) -> tuple[float, Array, Array]:
         """Both factors, scaled to sizes near 1, and the square of the scale: one may be huge, the product not."""
-        a1, a2 = self.factors(a)
+        a1, a2 = self.blocks(a)
         size1, size2 = float(np.abs(a1).max()) or 1.0, float(np.abs(a2).max()) or 1.0
         return (size1 * size2) ** 2, self.first._scale(a1, 1 / size1), self.second._scale(a2, 1 / size2)
 
     def _squared_local_norm(self, m: Array) -> float:
         """|M1 (x) I + I (x) M2|^2 = p2 |M1|^2 + p1 |M2|^2 + 2 tr M1 tr M2."""
-        m1, m2 = self.factors(m)
+        m1, m2 = self.blocks(m)
         norm1, norm2 = self.first._squared_local_norm(m1), self.second._squared_local_norm(m2)
         cross = 2 * _trace(self.first, m1) * _trace(self.second, m2)
         return self.second.dim * norm1 + self.first.dim * norm2 + cross
 
     def _log_abs_det(self, a: Array) -> float:
-        a1, a2 = self.factors(a)
+        a1, a2 = self.blocks(a)
         return self.second.dim * self.first._log_abs_det(a1) + self.first.dim * self.second._log_abs_det(a2)
 
     def _project(self, left: Array, right: Array, weights: Array, shift: float) -> Array:
@@ -130,14 +126,14 @@ class Kronecker(Composed):
         p1, p2 = self.first.dim, self.second.dim
         # what `_project` subtracts from both factors, t/4 I, is a further shift by t/2
         common = shift + (weights @ np.vecdot(z, z) / self.dim - shift) / 2
-        a1, a2 = self.factors(a)
+        a1, a2 = self.blocks(a)
         rows1, rows2 = self._rows_of_first(z), z.reshape(-1, p2)
         moved1 = self.first._product_h_samples(a1, rows1, np.repeat(weights / p2, p2), common, None, None)
         moved2 = self.second._product_h_samples(a2, rows2, np.repeat(weights / p1, p1), common, None, None)
         return np.concatenate([moved1, moved2], out=out)
 
     def _dense_local(self, m: Array) -> Array:
-        m1, m2 = self.factors(m)
+        m1, m2 = self.blocks(m)
         left = np.kron(self.first._dense_local(m1), np.eye(self.second.dim))
         return left + np.kron(np.eye(self.first.dim), self.second._dense_local(m2))
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import _fourier as fourier
 from esgroup.groups import linalg
@@ -60,13 +59,8 @@ class ToeplitzTriangular(fourier.BlockColumn):
            [0. , 0. , 0.5, 1. ]])
     """
 
-    dim: int
     block: int = 1
     lower: bool = True
-
-    def __post_init__(self) -> None:
-        self._check_sizes()
-        checks.store_flag(self, "lower")
 
     @property
     def dof(self) -> int:

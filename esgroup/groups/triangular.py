@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from esgroup import checks
 from esgroup.checks import Array
 from esgroup.groups import linalg
-from esgroup.groups.base import Group
+from esgroup.groups.base import Sized
 from esgroup.groups.diagonal import nonzero_diagonal
 from esgroup.groups.hooks import check_samples_bounded
 from esgroup.groups.spelling import register
@@ -24,7 +23,7 @@ _BLOCK = 64  # number of columns that are multiplied at once where M is used wit
 
 @register
 @dataclass(frozen=True)
-class Triangular(Group):
+class Triangular(Sized):
     """Dense triangular matrices, such as Cholesky factors.
 
         lower  [[a, 0],       upper  [[a, b],
@@ -51,12 +50,7 @@ class Triangular(Group):
            [1., 1.]])
     """
 
-    dim: int
     lower: bool = True
-
-    def __post_init__(self) -> None:
-        checks.store_whole_number(self, "dim", least=1)
-        checks.store_flag(self, "lower")
 
     @property
     def size(self) -> int:
@@ -82,8 +76,8 @@ class Triangular(Group):
         kernels.unpack(a, out)
         return out
 
-    def _pack(self, square: Array) -> Array:
-        out = np.empty(self.size)
+    def _pack(self, square: Array, out: Array | None = None) -> Array:
+        out = np.empty(self.size) if out is None else out
         kernels.pack(square, 0, out)
         return out
 
@@ -111,16 +105,12 @@ class Triangular(Group):
     def _apply_transposed(self, a: Array, x: Array) -> Array:
         return self._flip(blas.dtrmm(1.0, self._square(a).T, self._flip(x).T).T)
 
-    def _solve(self, a: Array, x: Array) -> Array:
-        return self._substitute(a, x, transposed=False)
+    def _solve(self, a: Array, x: Array, *, transposed: bool = False) -> Array:
+        nonzero_diagonal(self._diagonal(a))
+        return self._flip(blas.dtrsm(1.0, self._square(a).T, self._flip(x).T, trans_a=not transposed).T)
 
     def _solve_transposed(self, a: Array, x: Array) -> Array:
-        return self._substitute(a, x, transposed=True)
-
-    def _substitute(self, a: Array, x: Array, *, transposed: bool) -> Array:
-        nonzero_diagonal(self._diagonal(a))
-        solution: Array = blas.dtrsm(1.0, self._square(a).T, self._flip(x).T, trans_a=not transposed).T
-        return self._flip(solution)
+        return self._solve(a, x, transposed=True)
 
     def _inverse(self, a: Array) -> Array:
         nonzero_diagonal(self._diagonal(a))
@@ -159,9 +149,7 @@ class Triangular(Group):
         square += first
         second *= 0.5
         square += second
-        out = np.empty(self.size) if out is None else out
-        kernels.pack(square, 0, out)
-        return out
+        return self._pack(square, out)
 
     def _flow(self, z: Array, weights: Array, shift: float) -> Array:
         """The Cholesky factor of (1 - s) I + sum_i w_i z_i z_i^T."""

@@ -106,8 +106,7 @@ def project(left, right, weights, shift, k, mid, q, f, c, l, out):
     at_q = at_d + mid
     at_x = at_q + q * mid
     at_l = at_x + q * k
-    for j in range(out.shape[0]):
-        out[j] = 0.0
+    out[:] = 0.0
     for i in range(n):
         w = weights[i]
         for r in range(k):
@@ -125,8 +124,7 @@ def project(left, right, weights, shift, k, mid, q, f, c, l, out):
     for start in range(0, mid, STRIP):
         width = min(STRIP, mid - start)
         diagonal = out[at_d + start : at_d + start + width]
-        for j in range(width):
-            diagonal[j] = -0.5 * shift
+        diagonal[:] = -0.5 * shift
         for i in range(n):
             w = weights[i]
             half = 0.5 * w

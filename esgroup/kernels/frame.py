@@ -17,9 +17,7 @@ def stretch(root, x, out):
     k = (len(root) - 1) // (dim + 1)
     bulk, u = root[0], root[k + 1 :].reshape(k, dim)
     by = np.dot(x, u.T)
-    for i in range(n):
-        for j in range(k):
-            by[i, j] *= root[1 + j] - 1.0
+    by *= root[1 : k + 1] - 1.0
     for begin in range(0, dim, 2048):
         end = min(dim, begin + 2048)
         more = np.dot(by, np.ascontiguousarray(u[:, begin:end]))
@@ -58,12 +56,9 @@ def turn(s, g, gram, lengths, on_u, on_c):
             inner[i, j] = n_[i, j] + 0.5 * (inner[i, j] + mixed)
         inner[i, i] += 1.0
     squares, vectors = np.linalg.eigh(np.dot(np.dot(t, gram), t.T))
-    rank = 0
-    for j in range(k):
-        if squares[j] > NEGLIGIBLE * squares[k - 1]:
-            rank += 1
+    rank = np.sum(squares > NEGLIGIBLE * squares[k - 1])
     skipped, size = k - rank, k + rank
-    small = np.zeros((size, size))
+    small = np.eye(size)
     for i in range(k):
         for j in range(k):
             small[i, j] = s[i] * inner[i, j]
@@ -73,8 +68,6 @@ def turn(s, g, gram, lengths, on_u, on_c):
                 small[k + j, i] = r
             else:
                 small[i, k + j] = s[i] * r
-    for j in range(rank):
-        small[k + j, k + j] = 1.0
     values, axes = np.linalg.eigh(np.dot(small, small.T))
     logs = 0.5 * np.log(np.maximum(values, ROUNDING * values[-1]))
     kept = np.argsort(-np.abs(logs), kind="mergesort")[:k]
@@ -104,10 +97,7 @@ def move(s, u, g, c, lengths, directions):
     on_u, on_c = np.empty((k, k)), np.empty((k, k))
     turn(s, g / largest, np.dot(c, c.T) / (largest * largest), lengths, on_u, on_c)
     np.dot(on_u, u, directions)
-    moved = np.dot(on_c / largest, c)
-    for i in range(k):
-        for j in range(dim):
-            directions[i, j] += moved[i, j]
+    directions += np.dot(on_c / largest, c)
 
 
 @kernel("in2, in1, in2, in2, in1, float, float, float, out1, out1", inlined=True)
@@ -232,8 +222,7 @@ def generation(z, weights, order, both, constants, path, former, fisher, probes,
         for c in range(dim):
             q[c] += jump / dim * delta[c] - eta * sums[2 * k + i, c]
     orthonormalise(u, root[1 : k + 1], probes)
-    for c in range(dim):
-        image[c] /= root[0]
+    image /= root[0]
     for j in range(k):
         total = 0.0
         for c in range(dim):

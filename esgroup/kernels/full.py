@@ -6,6 +6,7 @@ import numpy as np
 from esgroup.kernels.decoding import move_by_trend
 from esgroup.kernels.jit import kernel
 from esgroup.kernels.search import evolve, orthogonalise
+from esgroup.kernels.search import place as place_points
 
 
 @kernel("in1, in2, in2, in1, float, out1")
@@ -134,13 +135,9 @@ def place(frame, a, path, mean, sigma, scale, z, y, x):
     n, dim = z.shape
     if frame > 1:
         orthogonalise(frame, z)
-    for c in range(dim):
-        z[n - 1, c] = path[c]
+    z[n - 1] = path
     images(z, a.reshape(dim, dim), y)
-    step = sigma[0]
-    for i in range(x.shape[0]):
-        for c in range(dim):
-            x[i, c] = mean[c] + step * scale[c] * y[i, c]
+    place_points(mean, sigma, scale, y, x)
 
 
 @kernel("in1, in2, in2, in1, in1, out1, out1, out1, in2, in2, out2", inlined=True)
@@ -151,15 +148,11 @@ def move_scale(numbers, z, y, weights, report, fisher, trend, scale, inverse, ro
     the step. `fisher` receives F_j sqrt(max F / 2) with F_j = 1 + (A A^T)_jj (A A^T)^-1_jj.
     """
     n, dim = z.shape
-    columns, steps, transposed = np.empty(dim), np.empty(dim), np.empty((dim, n))
-    for r in range(dim):
-        columns[r], steps[r] = 0.0, -numbers[2] - report[2] * numbers[3]
-        for i in range(n):
-            transposed[r, i] = z[i, r]
+    columns, steps = np.zeros(dim), np.full(dim, -numbers[2] - report[2] * numbers[3])
     for r in range(dim):
         for c in range(dim):
             columns[c] += inverse[r, c] * inverse[r, c]
-    add_product(transposed, inverse, 0.0, v)
+    add_product(np.ascontiguousarray(z.T), inverse, 0.0, v)
     for i in range(n):
         w = weights[i] / report[3] * (numbers[1] if i == n - 1 else numbers[0])
         for c in range(dim):
@@ -198,9 +191,7 @@ def generation(order, numbers, both, mean, scale, sigma, fade, path_s, path_c, f
     shift = report[1]
     keep = 1.0 - 0.5 * shift + 0.125 * shift * shift
     cores(z, weights, shift, up, down)
-    for i in range(n):
-        for j in range(n):
-            down[i, j] *= -1.0 / keep
+    down *= -1.0 / keep
     add_product(up, z, 0.0, core)
     add_product(y, core, keep, a)
     add_product(down, v, 0.0, core)

@@ -42,14 +42,14 @@ class Kernel:
         self.inlined = inlined
         self.__doc__ = python.__doc__
         self.__name__ = python.__name__
-        self._compiled: Callable[..., None] | None = None
+        self._compiled: Any = None
         names = self.python.__code__.co_names
         self.called = {name: k for name in names if isinstance(k := self.python.__globals__.get(name), Kernel)}
 
     def __call__(self, *args: Any) -> None:
         (self._compiled or self.compile())(*args)
 
-    def compile(self) -> Callable[..., None]:
+    def compile(self) -> Any:
         """Compile the loop, or load it from the disk cache, and return it."""
         global prepared
         with _lock:
@@ -81,8 +81,7 @@ class Kernel:
     @property
     def _numba_type_(self) -> Any:
         """What Numba asks for when it compiles a call of this kernel."""
-        compiled: Any = self.compile()
-        return compiled._numba_type_
+        return self.compile()._numba_type_
 
     @property
     def fingerprint(self) -> int:
@@ -104,7 +103,7 @@ def kernel(signature: str, *, inlined: bool = False) -> Callable[[Callable[..., 
     return lambda python: Kernel(python, signature, inlined=inlined)
 
 
-def _compile(python: Callable[..., None], signature: str) -> Callable[..., None]:
+def _compile(python: Callable[..., None], signature: str) -> Any:
     import numba
     from numba import types
     from numba.core import event
@@ -132,16 +131,14 @@ def _compile(python: Callable[..., None], signature: str) -> Callable[..., None]
         "float": types.float64,
     }
     types_of_arguments = [types.void(*(kinds[word.strip()] for word in signature.split(",")))]
-    compiled: Callable[..., None]
     with event.install_listener("numba:compile", Watch()):
         try:
-            compiled = numba.njit(types_of_arguments, cache=True, **_OPTIONS)(python)
+            return numba.njit(types_of_arguments, cache=True, **_OPTIONS)(python)
         except (RuntimeError, OSError) as error:
             if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
                 raise
             _warn_that_nothing_is_kept(error)
-            compiled = numba.njit(types_of_arguments, **_OPTIONS)(python)
-    return compiled
+            return numba.njit(types_of_arguments, **_OPTIONS)(python)
 
 
 _warned = False

@@ -49,10 +49,7 @@ def fit(z, y, half, lefts, begins, ends, wide, tolerance, windows, steps, chaine
     values, fits that follow each other find it to the last digits, elsewhere the solution has an error of 1e-7.
     """
     number, n = z.shape
-    products = 0
-    for run in range(lefts.shape[0]):
-        products += ends[run] - begins[run]
-    p = 1 + 2 * n + products
+    p = 1 + 2 * n + np.sum(ends - begins)
     rows = curvatures.shape[0] // constants.shape[0]  # of the curvature of one model
     diagonal = rows < n or n == 1
     padded = (number + 3) // 4 * 4  # in front, so that windows end with the last row
@@ -180,8 +177,7 @@ def judge(z, values, older, models, constants, slopes, curvatures, rate, judged)
         predict(z, model, constants, slopes, curvatures, predicted)
         for i in range(older, number):
             for j in range(i):
-                agreement = np.sign(values[i] - values[j]) * np.sign(predicted[i] - predicted[j])
-                judged[model, 0] += agreement
+                judged[model, 0] += np.sign(values[i] - values[j]) * np.sign(predicted[i] - predicted[j])
                 judged[model, 1] += 1.0
             far = 0.0
             for c in range(n):

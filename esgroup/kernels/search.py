@@ -6,7 +6,7 @@ import numpy as np
 from esgroup.kernels.jit import kernel
 
 
-@kernel("in1, in1, in1, in2, out2")
+@kernel("in1, in1, in1, in2, out2", inlined=True)
 def place(mean, sigma, scale, y, x):
     """x_i = mean + sigma scale (.) y_i for the rows of x; y may have more."""
     n, dim = x.shape
@@ -63,9 +63,7 @@ def evolve(
     """
     n, dim = len(order), z.shape[1]
     c_s, c_c, c_1, c_mu, mass, threshold, rescaled = constants
-    size, delta, image = np.empty(dim), np.empty(dim), np.empty(dim)
-    for c in range(dim):
-        size[c], delta[c], image[c] = 0.0, 0.0, 0.0
+    size, delta, image = np.zeros(dim), np.zeros(dim), np.zeros(dim)
     pull = 0.0
     for r in range(n):
         i = order[r]

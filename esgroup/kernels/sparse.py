@@ -40,22 +40,15 @@ def project(left, right, weights, shift, indptr, indices, coefficient, out):
             out[t] = -shift if indices[t] == r else 0.0
     for i in range(0, n, 4):
         i1, i2, i3 = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
-        w0, w1, w2, w3 = weights[i], weights[i1], weights[i2], weights[i3]
-        # a repeated sample counts once
-        if i + 1 >= n:
-            w1 = 0.0
-        if i + 2 >= n:
-            w2 = 0.0
-        if i + 3 >= n:
-            w3 = 0.0
+        w0, w1 = weights[i], weights[i1] if i + 1 < n else 0.0  # a repeated sample counts once
+        w2, w3 = weights[i2] if i + 2 < n else 0.0, weights[i3] if i + 3 < n else 0.0
         y0, y1, y2, y3 = right[i], right[i1], right[i2], right[i3]
         for r in range(dim):
             f0, f1, f2, f3 = w0 * left[i, r], w1 * left[i1, r], w2 * left[i2, r], w3 * left[i3, r]
             for t in range(indptr[r], indptr[r + 1]):
                 c = indices[t]
                 out[t] += f0 * y0[c] + f1 * y1[c] + f2 * y2[c] + f3 * y3[c]
-    for t in range(out.shape[0]):
-        out[t] *= coefficient[t]
+    out *= coefficient
 
 
 @kernel("in1, in1, idx1, idx1, out1")

@@ -12,9 +12,8 @@ from esgroup.kernels.jit import kernel
 def convolve(columns, x, block, out):
     """out_k = A x_k, column by column of A."""
     n, dim = x.shape
+    out[:] = 0.0
     for k in range(n):
-        for t in range(dim):
-            out[k, t] = 0.0
         for c in range(dim):
             s = c % block
             factor = x[k, c]
@@ -47,9 +46,7 @@ def substitute(columns, block, start, stop, y):
 def correlate(left, right, weights, block, out):
     """out = `columns` of the blocks C_j = sum_k weights_k sum_i left_k[i + j] right_k[i]^T, i and j counting blocks."""
     n, dim = left.shape
-    for s in range(block):
-        for t in range(dim):
-            out[s, t] = 0.0
+    out[:] = 0.0
     for k in range(n):
         for c in range(dim):
             s = c % block

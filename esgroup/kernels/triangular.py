@@ -11,8 +11,7 @@ def unpack(packed, out):
     for i in range(out.shape[0]):
         for j in range(i + 1):
             out[i, j] = packed[at + j]
-        for j in range(i + 1, out.shape[1]):
-            out[i, j] = 0.0
+        out[i, i + 1 :] = 0.0
         at += i + 1
 
 

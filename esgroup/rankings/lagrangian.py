@@ -92,8 +92,7 @@ class LagrangianState(NamedTuple):
     def in_units(self, outcomes: Array) -> Array:
         """Values and constraints divided by their units, once there are any."""
         with np.errstate(over="ignore"):
-            divided: Array = outcomes / np.where(np.isnan(self.units), 1.0, self.units)
-        return divided
+            return outcomes / np.where(np.isnan(self.units), 1.0, self.units)
 
 
 @register
@@ -195,8 +194,7 @@ class AugmentedLagrangian(Ranking):
         """
         violated = self.violations(constraints)
         with np.errstate(over="ignore"):
-            largest: Array = np.where(violated > self.tolerances, violated * self._weights, 0.0).max(axis=1)
-        return largest
+            return np.where(violated > self.tolerances, violated * self._weights, 0.0).max(axis=1)
 
     def feasible(self, outcomes: Array) -> NDArray[np.bool_]:
         return (self.violation(outcomes[:, 1:]) == 0.0) & ~np.isnan(outcomes[:, 0])
@@ -214,8 +212,7 @@ class AugmentedLagrangian(Ranking):
         """Return those in the units of f over those of each constraint."""
         units = np.where(np.isnan(state.units), 1.0, state.units)
         with np.errstate(over="ignore"):  # in this order 0 stays 0
-            found: Array = state.multipliers * units[0] / units[1:]
-        return found
+            return state.multipliers * units[0] / units[1:]
 
     def fields(self, best: Array | None, multipliers: Array | None) -> dict[str, Any]:
         row = np.full(1 + self.number, math.nan) if best is None else best

@@ -120,13 +120,11 @@ class Space:
     @cached_property
     def labels(self) -> list[str]:
         """A name for every entry of a row: "C", "w[0]", "m[1, 2]"."""
-        found = []
-        for name, parameter in self.parameters:
-            if parameter.dimensions is None:
-                found.append(name)
-            else:
-                found += [f"{name}[{', '.join(map(str, at))}]" for at in np.ndindex(*parameter.dimensions)]
-        return found
+        return [
+            name if parameter.dimensions is None else f"{name}[{', '.join(map(str, at))}]"
+            for name, parameter in self.parameters
+            for at in np.ndindex(*parameter.dimensions or ())
+        ]
 
     @cached_property
     def columns(self) -> Columns:
@@ -175,10 +173,8 @@ class Space:
         if not isinstance(parent, (Choice, Integer)) or parent.dimensions is not None:
             what = f"{parent.noun}{'' if parent.dimensions is None else ' with a shape'}"
             raise ValueError(f"when of {name!r} must name a single choice or whole number, but {other!r} is {what}")
-        values = [wanted]
         is_option = isinstance(parent, Choice) and one_by_one.place_of(parent, wanted) is not None
-        if isinstance(wanted, tuple) and not is_option:
-            values = list(wanted)
+        values = list(wanted) if isinstance(wanted, tuple) and not is_option else [wanted]
         if not values:
             raise ValueError(f"when of {name!r} must have a value of {other!r}, got none")
         index = self.names.index(other)
@@ -293,5 +289,3 @@ class Space:
         """Numbers for the entries of a row (dim,), as a dict of floats and arrays with all names."""
         parts = zip(self.parameters, self.slices, strict=True)
         return {name: one_by_one.shaped(parameter, entries[part]) for (name, parameter), part in parts}
-
-

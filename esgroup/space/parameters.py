@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -443,10 +442,10 @@ def entry(before: str, parameter: Any, value: Any) -> float:
         if place is None:
             raise ValueError(f"{before} one of {', '.join(map(repr, parameter.options))}, got {value!r}")
         return float(place)
-    number = math.nan
-    if not isinstance(value, (bool, np.bool_, str, bytes)):
-        with suppress(TypeError, ValueError, OverflowError):
-            number = float(value)
+    try:
+        number = math.nan if isinstance(value, (bool, np.bool_, str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
     if isinstance(parameter, Angle):
         if not math.isfinite(number):
             raise ValueError(f"{before} an angle, a finite number, got {value!r}")

@@ -88,10 +88,8 @@ def _identity(fit: Fit) -> tuple[dict[str, Any], files.Arrays]:
     rate, estimator = fit.schedule.rate, repr(fit.objective.estimator)
     found = {"family": family, "estimator": estimator, "gamma": fit.objective.gamma, "first rate": rate}
     target = fit.objective.target
-    found["data"] = None
-    if isinstance(target, DataTarget):
-        found["data"] = [len(target.data), target.data.size, target.data.checksum]
-    return found, arrays
+    data = [len(target.data), target.data.size, target.data.checksum] if isinstance(target, DataTarget) else None
+    return found | {"data": data}, arrays
 
 
 def _difference(header: dict[str, Any], arrays: files.Arrays, fit: Fit) -> str | None:

@@ -128,8 +128,7 @@ class VariationalObjective:
             return None
         if not (np.isfinite(step.delta).all() and np.isfinite(step.m).all() and np.isfinite(function.seen[0])):
             return None
-        joined = MixtureStep(step.delta[None], step.m, np.zeros(0))
-        return GradientEstimate(joined, -function.seen[0])
+        return GradientEstimate(MixtureStep(step.delta[None], step.m, np.zeros(0)), -function.seen[0])
 
     def _asked(
         self, requests: RecordedRequests, state: MixtureState, rng: np.random.Generator

@@ -109,20 +109,16 @@ class TargetAt:
     def gradients(self, indices: Indices) -> Array:
         """Gradients of f as rows."""
         known = self._function
-        together = isinstance(known, RowFunction)  # values and gradients come from one call
-        once: Array
-        if not (together or self._target.paired):
-            once = known.gradients(self._x[indices])
-            return once
-        if together or known.vectorized:
-            rows, back = np.unique(indices, return_inverse=True)
-            if together:
-                self._values[rows], once = known.values_and_gradients(self._x[rows])
-                self._known[rows] = True
-            else:  # the function remembers its last rows: take their values first, each row once
-                self.values(rows)
-                once = known.gradients(self._x[rows])
+        if not (self._target.paired or isinstance(known, RowFunction)):
+            return known.gradients(self._x[indices])
+        rows, back = np.unique(indices, return_inverse=True)
+        if isinstance(known, RowFunction):  # values and gradients come from one call
+            self._values[rows], once = known.values_and_gradients(self._x[rows])
+            self._known[rows] = True
             return once[back]
+        if known.vectorized:  # the function remembers its last rows: take their values first, each row once
+            self.values(rows)
+            return known.gradients(self._x[rows])[back]
         found = np.empty((len(indices), known.dim))
         for i, index in enumerate(indices):  # both of one point together: the last pair is remembered
             self.values(indices[i : i + 1])
@@ -335,7 +331,7 @@ class LogDensity:
         for k, (gaussian, own) in enumerate(self._members):
             near = self._near[k]
             if len(near):
-                bent = self._pulls[k] ** 2 - precision_diagonal(gaussian, own)
+                bent = self._pulls[k] ** 2 - variances(gaussian, own, inverted=True)
                 total[near] += self.shares[near, k, None] * bent
         return total[indices]
 
@@ -352,23 +348,15 @@ def rows_back(gaussian: Gaussian, state: State, z: Array) -> Array:
     return (group._solve_transposed if gaussian.form == "covariance" else group._apply)(state.root, z)
 
 
-def precision_diagonal(gaussian: Gaussian, state: State) -> Array:
-    """The diagonal of Sigma^-1 = A^-T A^-1, or B B^T in precision form."""
-    return _diagonal(gaussian, state, gaussian.form == "precision")
-
-
-def variances(gaussian: Gaussian, state: State) -> Array:
-    """The diagonal of Sigma = A A^T, or B^-T B^-1 in precision form, without a dense matrix."""
-    return _diagonal(gaussian, state, gaussian.form == "covariance")
+def variances(gaussian: Gaussian, state: State, *, inverted: bool = False) -> Array:
+    """The diagonal of Sigma = A A^T, or B^-T B^-1 in precision form; of Sigma^-1 if `inverted`. No matrix is dense."""
+    group = gaussian.group
+    if (gaussian.form == "precision") == inverted:
+        return group._squared_row_norms(state.root)
+    return group._squared_column_norms(group._inverse(state.root))
 
 
 def component_variances(mixture: Mixture, state: MixtureState) -> Array:
     """The variances of the coordinates under every component, (K, dim)."""
     members = zip(mixture.components, mixture.component_states(state), strict=True)
     return np.array([variances(gaussian, own) for gaussian, own in members])
-
-
-def _diagonal(gaussian: Gaussian, state: State, squared: bool) -> Array:
-    """The diagonal of R R^T for the root R, or of R^-T R^-1."""
-    group = gaussian.group
-    return group._squared_row_norms(state.root) if squared else group._squared_column_norms(group._inverse(state.root))

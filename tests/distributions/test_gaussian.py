@@ -398,6 +398,14 @@ BAD = [
 ]
 
 
+@np.errstate(over="ignore", invalid="ignore")
+def test_a_gradient_that_overflows_in_local_coordinates_is_refused() -> None:
+    family = Gaussian("full", np.zeros(3))
+    wide = family.state()._replace(root=1e200 * family.state().root)
+    with pytest.raises(ValueError, match="g_covariance in local coordinates must be finite, got inf"):
+        family.natural_gradient(wide, np.zeros(3), np.eye(3))
+
+
 @pytest.mark.parametrize(("call", "message"), BAD, ids=[m for _, m in BAD])
 def test_bad_input_is_named(call, message: str) -> None:
     family = Gaussian("full", mean=np.zeros(3))
