@@ -134,8 +134,8 @@ def flag(name: str, value: Any) -> bool:
 
 
 def one_of(name: str, value: Any, *choices: Any) -> None:
-    """Check that `value` is one of the choices, and of its type."""
-    if not any(type(value) is type(choice) and value == choice for choice in choices):
+    """Check that `value` is one of the choices, and of its type; texts may be NumPy's."""
+    if not any((type(value) is type(choice) or isinstance(value, str)) and value == choice for choice in choices):
         raise ValueError(f"{name} must be {' or '.join(repr(choice) for choice in choices)}, got {value!r}")
 
 

@@ -126,6 +126,8 @@ class Univariate(ABC):
 
     def _mean_log_base(self, tau: Tau) -> float:
         """E log b(w), for `entropy` as it stands."""
+        if type(self)._log_base is not Univariate._log_base:
+            raise NotImplementedError(f"{type(self).__name__} must have _mean_log_base: its base is not constant")
         return self.log_base
 
     def _moments(self, tau: Tau) -> tuple[float, float]:

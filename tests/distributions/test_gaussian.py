@@ -540,3 +540,10 @@ def test_a_bad_type_is_named(call, message: str) -> None:
     family = Gaussian("full", mean=np.zeros(3))
     with pytest.raises(TypeError, match=message):
         call(family, family.state())
+
+
+def test_a_form_may_be_a_text_of_numpy_and_must_be_one_of_two() -> None:
+    assert Gaussian("diagonal", np.zeros(2), form=np.str_("precision")).form == "precision"
+    for form in ("cov", True, np.zeros(2)):
+        with pytest.raises(ValueError, match="form must be 'covariance' or 'precision', got"):
+            Gaussian("diagonal", np.zeros(2), form=form)

@@ -115,6 +115,18 @@ def centred_differences(function, x: np.ndarray, step: float) -> np.ndarray:
 # ---- densities ----------------------------------------------------------------------------------------------------
 
 
+def test_a_family_that_says_nothing_of_its_base_has_no_entropy() -> None:
+    """The entropy of a constant base would be wrong without a word."""
+
+    class Squared(Normal):
+        def _log_base(self, w):
+            return -(w**2)
+
+    family = Squared(0.0, 1.0)
+    with pytest.raises(NotImplementedError, match="Squared must have _mean_log_base"):
+        family.entropy(family.state())
+
+
 @on_families
 def test_log_density_moments_and_entropy_are_scipys(family: Univariate) -> None:
     state, found = family.state(), oracle(family)
