@@ -1,6 +1,6 @@
 """Checkpoints: one .npz file of numbers and JSON, always replaced as a whole; reading it never executes code.
 
-The member "header" is JSON text as bytes, {"format": "esgroup", "version": 4, "kind": ..., "esgroup": ..., "arrays":
+The member "header" is JSON text as bytes, {"format": "esgroup", "version": 5, "kind": ..., "esgroup": ..., "arrays":
 [names], "content": ...}; the others are the arrays. All are stored uncompressed, so that no file can unpack to more
 than its own size.
 """
