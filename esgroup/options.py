@@ -75,7 +75,7 @@ class SearchOptions:
     )
     decoding: bool | Auto = _option(
         "auto",
-        'Whether scales of single coordinates are learnt apart from the structure; "auto" does so for dense ones.',
+        'Whether scales of single coordinates are learned apart from the structure; "auto" does so for dense ones.',
         accepts=("auto", True, False),
         stored=True,
     )

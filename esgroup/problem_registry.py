@@ -42,7 +42,7 @@ class Task:
     name
         Name of the problem.
     fun
-        The function to minimise, of one point.
+        The function to minimize, of one point.
     x0
         Where to start: a vector, or a matrix in the spaces of matrices.
     sigma0

@@ -95,7 +95,7 @@ for line in (folder / "peaks" / "table.md").read_text().splitlines():
 #
 # The runs themselves show why some fail.
 
-COLOURS = dict(
+COLORS = dict(
     zip(METHODS, ["#0072B2", "#56B4E9", "#E69F00", "#6b6b6b", "#D55E00"], strict=True)
 )
 LINES = dict(zip(METHODS, ["-", "--", "-.", ":", "-"], strict=True))
@@ -118,14 +118,14 @@ for row, method in enumerate(METHODS):
     left.plot(
         grid,
         np.median([best_so_far(run) for run in mine], axis=0),
-        color=COLOURS[method],
+        color=COLORS[method],
         linestyle=LINES[method],
         linewidth=2,
         label=method,
     )
     final = [run.best for run in mine]
     right.scatter(
-        final, row + np.linspace(-0.25, 0.25, len(final)), color=COLOURS[method], s=30
+        final, row + np.linspace(-0.25, 0.25, len(final)), color=COLORS[method], s=30
     )
     print(f"{method:14}", *(f"{value:8.4f}" for value in sorted(final)))
 left.set(

@@ -57,7 +57,7 @@ def strains(x):
 # The rules are limits from above, but for the load, which is one from below. A fifth rule is of another kind: a weld
 # thicker than the beam cannot be made, and a simulator might not even accept it. It is cheap to check, so
 # ``keep_feasible=True`` checks it before a point is evaluated, and no point that breaks it is ever evaluated. The start
-# must fulfil it; the other rules may be broken at first.
+# must fulfill it; the other rules may be broken at first.
 
 INFINITE = np.inf
 strong = NonlinearConstraint(
@@ -132,10 +132,10 @@ print(
 # A picture of the corner
 # -----------------------
 # The cost wants the beam small; the rules stop it in a corner. Here the weld is cut through at the depth and thickness
-# that were found: shaded is what breaks a rule, and the grey lines are equal cost. Dots are points of the search whose
+# that were found: shaded is what breaks a rule, and the gray lines are equal cost. Dots are points of the search whose
 # beam was nearly the same. The bars show how much of each limit is used.
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#6b6b6b"
+BLUE, ORANGE, GRAY = "#0072B2", "#D55E00", "#6b6b6b"
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(7, 3.6), width_ratios=(1.25, 1), layout="constrained"
 )
@@ -150,7 +150,7 @@ lines = left.contour(
     length,
     cost(grid),
     levels=np.arange(1.3, 2.6, 0.2),
-    colors=GREY,
+    colors=GRAY,
     linewidths=0.8,
 )
 left.clabel(lines, fontsize=8)

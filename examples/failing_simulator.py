@@ -118,7 +118,7 @@ print("the same result as before:", np.array_equal(search.result.x, result.x))
 # %%
 # Where the runs failed, and what was gained:
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#6b6b6b"
+BLUE, ORANGE, GRAY = "#0072B2", "#D55E00", "#6b6b6b"
 
 
 def is_stable(*gains):
@@ -161,7 +161,7 @@ left.legend(loc="lower right")
 figure.colorbar(shown, ax=left, label="evaluation", extend="max")
 minutes = STEP * np.arange(STEPS)
 right.plot(
-    minutes, simulate(START)[0], color=GREY, linestyle="--", label="at the start"
+    minutes, simulate(START)[0], color=GRAY, linestyle="--", label="at the start"
 )
 right.plot(minutes, simulate(result.x)[0], color=BLUE, linewidth=2, label="found")
 right.axhline(1.0, color="black", linewidth=0.8)
@@ -177,22 +177,22 @@ plt.show()
 # %%
 # When everything fails
 # ---------------------
-# A licence server goes down at night, and from then on every run fails. ``max_failures`` ends the search after so many
+# A license server goes down at night, and from then on every run fails. ``max_failures`` ends the search after so many
 # failures in a row; the message has the last one, so that the reason is in the log of the morning.
 
 calls = 0
 
 
-def cost_with_licence(gains):
+def cost_with_license(gains):
     global calls
     calls += 1
     if calls > 150:
-        raise ConnectionError("no licence")
+        raise ConnectionError("no license")
     return cost(gains)
 
 
 night = esgroup.minimize(
-    cost_with_licence,
+    cost_with_license,
     START,
     WIDTHS,
     bounds=BOUNDS,
@@ -240,7 +240,7 @@ print(textwrap.fill(hanging.message, 80))
 # * A failed run should be NaN or an exception, not a large number. Both count as worst, but 1e10 is a value: it is
 #   ranked among the others, it may become "the best value so far", and the number of failures no longer tells you that
 #   something is wrong.
-# * If the first generation fails as a whole, the search has learnt nothing. Start from gains that work, with a smaller
+# * If the first generation fails as a whole, the search has learned nothing. Start from gains that work, with a smaller
 #   first standard deviation.
 # * Failures on one side of a boundary push the search away from it. Where the best point lies at the boundary, a
 #   constraint (``constraints=``) says more than NaN does: it tells how far a point is from being allowed.

@@ -161,14 +161,14 @@ for title in FUNCTIONS:
 
 figure, panels = plt.subplots(1, 2, figsize=(7, 3.6), sharey=True, layout="constrained")
 for panel, title in zip(panels, FUNCTIONS, strict=True):
-    for method, (colour, line) in STYLES.items():
+    for method, (color, line) in STYLES.items():
         runs = curves[title, method]
         evaluations = np.arange(1, runs.shape[1] + 1)
-        panel.plot(evaluations, runs.T, color=colour, linewidth=0.7, alpha=0.5)
+        panel.plot(evaluations, runs.T, color=color, linewidth=0.7, alpha=0.5)
         panel.plot(
             evaluations,
             np.median(runs, axis=0),
-            color=colour,
+            color=color,
             linestyle=line,
             linewidth=2.2,
             label=method,

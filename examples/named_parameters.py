@@ -18,7 +18,7 @@ from esgroup import Choice, Integer, Real
 # %%
 # The space
 # ---------
-# A ``Space`` says what there is to choose, by name. Of the regularisation ``alpha`` and the width ``gamma`` of a kernel
+# A ``Space`` says what there is to choose, by name. Of the regularization ``alpha`` and the width ``gamma`` of a kernel
 # nobody knows the order of magnitude, so they are searched on a logarithmic scale. A linear kernel has no ``gamma``:
 # ``when`` says for which kernels it exists. The degree of a polynomial is a whole number.
 
@@ -84,10 +84,10 @@ for name in ("alpha", "gamma"):
 
 # %%
 # The standard deviations say how exactly each number is determined, for ``log=True`` as that of the natural logarithm.
-# ``gamma`` is known to two per cent. ``alpha`` may be wrong by a factor of ten, since exp(2.6) is 13: regularisation of
+# ``gamma`` is known to two per cent. ``alpha`` may be wrong by a factor of ten, since exp(2.6) is 13: regularization of
 # this size hardly matters here, and the digits of ``alpha`` above mean nothing.
 
-COLOURS = {
+COLORS = {
     "linear": "#6b6b6b",
     "rbf": "#0072B2",
     "laplacian": "#E69F00",
@@ -96,11 +96,11 @@ COLOURS = {
 MARKERS = {"linear": "s", "rbf": "o", "laplacian": "^", "poly": "D"}
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.6), layout="constrained")
 evaluations, *chances = np.array(course).T
-for name, chance in zip(COLOURS, chances, strict=True):
+for name, chance in zip(COLORS, chances, strict=True):
     left.plot(
         evaluations,
         chance,
-        color=COLOURS[name],
+        color=COLORS[name],
         linewidth=2,
         marker=MARKERS[name],
         markevery=4,
@@ -118,11 +118,11 @@ for name in ("rbf", "laplacian", "poly"):
     points = np.array(
         [(p["gamma"], value) for p, value in tried if p["kernel"] == name]
     )
-    right.scatter(*points.T, color=COLOURS[name], marker=MARKERS[name], s=16, alpha=0.8)
+    right.scatter(*points.T, color=COLORS[name], marker=MARKERS[name], s=16, alpha=0.8)
 linear = min(value for p, value in tried if p["kernel"] == "linear")
-right.axhline(linear, color=COLOURS["linear"], linestyle="--", linewidth=1)
+right.axhline(linear, color=COLORS["linear"], linestyle="--", linewidth=1)
 right.text(
-    1.1e-2, linear, "the best linear", color=COLOURS["linear"], ha="center", va="bottom"
+    1.1e-2, linear, "the best linear", color=COLORS["linear"], ha="center", va="bottom"
 )
 right.set(
     xlabel="gamma",

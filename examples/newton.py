@@ -157,10 +157,10 @@ fig, panels = plt.subplots(2, 2, figsize=(7.6, 5.6), sharey=True, layout="constr
 for row, column in np.ndindex(2, 2):
     count, start = ("iterations", "evaluations")[row], list(starts)[column]
     axes = panels[row, column]
-    for method, (colour, line) in METHODS.items():
+    for method, (color, line) in METHODS.items():
         course = np.array(runs[start, method].course)
         values = np.maximum(course[:, 2], TARGET)
-        look = {"color": colour, "linestyle": line, "linewidth": 1.7}
+        look = {"color": color, "linestyle": line, "linewidth": 1.7}
         axes.plot(course[:, row], values, label=method, **look)
     axes.set(yscale="log", xlabel=count, xscale="log" if row else "linear")
     axes.grid(color="#e6e6e6")

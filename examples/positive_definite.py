@@ -25,8 +25,8 @@ rng = np.random.default_rng(3)
 truth = np.array([[2.0, 1.2], [1.2, 1.0]])
 data = rng.multivariate_normal([0, 0], truth, 200)
 data[:40, 1] *= -2.5
-centre = np.median(data, axis=0)
-differences = data - centre
+center = np.median(data, axis=0)
+differences = data - center
 
 # %%
 # The criterion
@@ -87,7 +87,7 @@ circle = 2 * np.column_stack([np.cos(angles), np.sin(angles)])
 
 
 def ellipse(W):
-    return centre + circle @ np.linalg.cholesky(W).T
+    return center + circle @ np.linalg.cholesky(W).T
 
 
 fig, panels = plt.subplots(
@@ -102,11 +102,11 @@ for axes, number in zip(panels, (0, 10, len(generations) - 1), strict=True):
     axes.set_title(f"generation {number + 1}", loc="left", fontsize=10)
     axes.set(xlabel="first coordinate", aspect="equal", xlim=(-6, 6), ylim=(-6.5, 6.5))
 panels[0].set_ylabel("second coordinate")
-for name, colour, line in (
+for name, color, line in (
     ("samples of the search", "#1b6ca8", "-"),
     ("truth", "#222222", (0, (4, 2))),
 ):
-    panels[0].plot([], [], color=colour, linestyle=line, label=name)
+    panels[0].plot([], [], color=color, linestyle=line, label=name)
 panels[0].scatter([], [], s=12, marker="x", color="#c8642b", label="wrong points")
 fig.legend(
     *panels[0].get_legend_handles_labels(),

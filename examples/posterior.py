@@ -114,15 +114,15 @@ both.contourf(
     colors=["#e4e7ea", "#c6cdd3", "#a5b0b9"],
 )
 fits = ((fit, GAUSSIAN, "--", "Gaussian"), (mixture, MIXTURE, "-", "five Gaussians"))
-for found, colour, line, name in fits:
+for found, color, line, name in fits:
     q = np.exp(found.log_density(grid.reshape(-1, 2))).reshape(grid.shape[:2])
     both.contour(
-        a, b, q.T, levels=heights, colors=colour, linestyles=line, linewidths=1.3
+        a, b, q.T, levels=heights, colors=color, linestyles=line, linewidths=1.3
     )
     slope.plot(
         b,
         found.marginal_density(1, b),
-        color=colour,
+        color=color,
         linestyle=line,
         linewidth=1.8,
         label=name,

@@ -107,12 +107,12 @@ plt.show()
 # %%
 # The axes are shown as the temperature that they cause. Blurring makes every picture smooth, so the numbers above are
 # the better evidence: a step along the longest axes changes the temperature more than one along a random direction,
-# where most heaters work against their neighbours. No diagonal matrix can hold such a direction.
+# where most heaters work against their neighbors. No diagonal matrix can hold such a direction.
 #
 # When to say more
 # ----------------
 #
-# A structure says what may be learnt, and learning costs evaluations. So it is worth comparing:
+# A structure says what may be learned, and learning costs evaluations. So it is worth comparing:
 #
 # - ``"diagonal"``: one scale for every heater. A step costs half of a frame's, or less.
 # - ``Kronecker(Diagonal(100), Diagonal(100))``: one scale for every row and every column, 200 numbers.
@@ -144,11 +144,11 @@ looks = (
     ("#444444", (0, (1.2, 1.2))),
     ("#7a5195", (0, (5, 1.5, 1, 1.5))),
 )
-for (name, course), (colour, line) in zip(courses.items(), looks, strict=True):
+for (name, course), (color, line) in zip(courses.items(), looks, strict=True):
     axes.plot(
         course[:, 0],
         course[:, 1],
-        color=colour,
+        color=color,
         linestyle=line,
         linewidth=1.8,
         label=name,

@@ -5,7 +5,7 @@ How sure may a network be?
 A network is trained on 200 points, one label in eight of which is wrong. Does "80 % sure" mean right in 80 of 100
 cases? ``StructuredNGD`` takes the place of Adam and trains a distribution of weights rather than the weights. This
 tutorial trains the same small network with both, and measures. The answer is mixed, and worth knowing before you
-change optimisers.
+change optimizers.
 
 It needs PyTorch, which comes with the extra ``torch``.
 """
@@ -180,7 +180,7 @@ panels[0].set_ylabel("second input")
 fig.colorbar(filled, ax=panels[1], label="probability", ticks=[0, 0.5, 1])
 
 edges = np.linspace(0.5, 1, 8)
-for method, colour, marker in (
+for method, color, marker in (
     ("Adam", "#c8642b", "s"),
     ("StructuredNGD", "#1b6ca8", "o"),
 ):
@@ -192,7 +192,7 @@ for method, colour, marker in (
     panels[2].plot(
         [sure[bins == k].mean() for k in used],
         [right[bins == k].mean() for k in used],
-        color=colour,
+        color=color,
         marker=marker,
         markersize=4,
         linewidth=1.5,
@@ -209,8 +209,8 @@ plt.show()
 #
 # - By calibration error StructuredNGD is ahead on three of four sets. By NLL and by accuracy Adam is ahead on three
 #   of four. NLL counts both being right and being honest about it, so on this problem, with 120 epochs, take Adam.
-# - The training points suggest why: on all four sets their NLL is higher under StructuredNGD. It has learnt less from
-#   the same number of steps, and a network that has learnt less is less sure. A lower calibration error alone is
+# - The training points suggest why: on all four sets their NLL is higher under StructuredNGD. It has learned less from
+#   the same number of steps, and a network that has learned less is less sure. A lower calibration error alone is
 #   therefore no proof of a better network.
 # - Four data sets of 200 points are few. They show that the answer depends on the data, not how large a difference
 #   is.

@@ -60,9 +60,9 @@ def problems(dim: int) -> list[Problem]:
     ]
 
 
-def squares(root: np.ndarray, centre: np.ndarray) -> Values:
+def squares(root: np.ndarray, center: np.ndarray) -> Values:
     """|R (x - c)|^2 for rows x."""
-    return lambda x: (((x - centre) @ root.T) ** 2).sum(axis=1)
+    return lambda x: (((x - center) @ root.T) ** 2).sum(axis=1)
 
 
 def rotated_ellipsoid(dim: int) -> np.ndarray:
@@ -71,9 +71,9 @@ def rotated_ellipsoid(dim: int) -> np.ndarray:
     return np.logspace(0, 2, dim)[:, None] * axes.T
 
 
-def least_squares(root: np.ndarray, centre: np.ndarray) -> float:
+def least_squares(root: np.ndarray, center: np.ndarray) -> float:
     """The minimum of |R (x - c)|^2 within -5 and 5, by SciPy's active sets."""
-    return 2 * float(optimize.lsq_linear(root, root @ centre, (-5, 5), method="bvls", tol=1e-15).cost)
+    return 2 * float(optimize.lsq_linear(root, root @ center, (-5, 5), method="bvls", tol=1e-15).cost)
 
 
 def rosenbrock(x: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
     python scripts/bench_networks.py cost        milliseconds and numbers stored, on the network of `reproduce.py cnn`
     python scripts/bench_networks.py growth      milliseconds over the width of the network
     python scripts/bench_networks.py stable      short trainings over rates, dampings, first scales, batch sizes and
-                                                 initialisations: how many diverge
+                                                 initializations: how many diverge
 
 One thread, batches of 50 images, factors refreshed every 5 steps. Methods take turns in short runs, and the fastest run
 of each counts: what else the machine does then disturbs all alike. "stable" needs Fashion-MNIST, as `cnn` does.
@@ -46,7 +46,7 @@ Made = tuple[torch.nn.Module, torch.optim.Optimizer]
 
 
 def made(scale: int, sides: tuple[str, str] | None) -> Made:
-    """The network with a gradient of one batch, and its optimiser: Adam if there are no structures."""
+    """The network with a gradient of one batch, and its optimizer: Adam if there are no structures."""
     torch.manual_seed(0)
     model = network(1, 28, 10, [scale * w for w in WIDTHS], [scale * w for w in DENSE])
     if sides is None:
@@ -98,7 +98,7 @@ def tensors(found: Any) -> list[torch.Tensor]:
 
 @app.command()
 def cost() -> None:
-    """Milliseconds of the optimiser's step and of a whole training step, and the numbers stored, over Adam's."""
+    """Milliseconds of the optimizer's step and of a whole training step, and the numbers stored, over Adam's."""
     everyone: dict[str, tuple[str, str] | None] = {"Adam": None, **STRUCTURES}
     models = {name: made(1, sides) for name, sides in everyone.items()}
     for model, _ in models.values():

@@ -53,7 +53,7 @@ def problems(n: int) -> list[Standard]:
     turn = np.linalg.qr(np.random.default_rng(3).standard_normal((n, n)))[0]
     root = np.logspace(0, 3, n)[:, None] * turn
 
-    def neighbours(x: Array, before: float, after: float) -> Array:
+    def neighbors(x: Array, before: float, after: float) -> Array:
         padded = np.concatenate([[0.0], x, [0.0]])
         return before * padded[:-2] + after * padded[2:]
 
@@ -82,14 +82,14 @@ def problems(n: int) -> list[Standard]:
         Standard(
             "Broyden tridiagonal",
             -np.ones(n),
-            lambda x: (3 - 2 * x) * x + neighbours(x, -1, -2) + 1,
+            lambda x: (3 - 2 * x) * x + neighbors(x, -1, -2) + 1,
             lambda x: np.diag(3 - 4 * x) - np.eye(n, k=-1) - 2 * np.eye(n, k=1),
             lambda x, r: np.diag(-4 * r),
         ),
         Standard(
             "discrete boundary value",
             h * i * (h * i - 1),
-            lambda x: 2 * x + neighbours(x, -1, -1) + h * h * (x + shift) ** 3 / 2,
+            lambda x: 2 * x + neighbors(x, -1, -1) + h * h * (x + shift) ** 3 / 2,
             lambda x: np.diag(2 + 1.5 * h * h * (x + shift) ** 2) - np.eye(n, k=-1) - np.eye(n, k=1),
             lambda x, r: np.diag(3 * h * h * (x + shift) * r),
         ),

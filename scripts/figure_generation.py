@@ -104,9 +104,9 @@ def _rank(axes: Any, found: Generation) -> None:
     _outline(axes, found, 0, linestyle=(0, (4, 2)), alpha=0.6)
     _ranked(axes, found)
     for rank, index in enumerate(found.order):
-        colour = BETTER if rank < POPSIZE // 2 else PALER
+        color = BETTER if rank < POPSIZE // 2 else PALER
         axes.annotate(str(rank + 1), found.points[index], xytext=(3.5, 2.5), textcoords="offset points", fontsize=8.5,
-                      color=colour, zorder=7)  # fmt: skip
+                      color=color, zorder=7)  # fmt: skip
 
 
 def _move(axes: Any, found: Generation) -> None:
@@ -134,7 +134,7 @@ class Step(NamedTuple):
 STEPS = (
     Step("sample", "points from the distribution", _sample),
     Step("rank", "only the order of values counts", _rank),
-    Step("move the mean", "towards the better half", _move),
+    Step("move the mean", "toward the better half", _move),
     Step("change the shape", "longer where steps were good", _change),
 )
 

@@ -142,14 +142,14 @@ def _panels(panels: list[Any], a: np.ndarray) -> None:
 
 
 def _entries(axes: Any, matrix: np.ndarray) -> None:
-    """Draw the entries by sign and size; those that are zero have a colour of their own."""
+    """Draw the entries by sign and size; those that are zero have a color of their own."""
     from matplotlib.colors import LinearSegmentedColormap
 
     ramp = [NEGATIVE, "#f6d9cb", "#ffffff", "#cfe3f3", POSITIVE]
-    colours = LinearSegmentedColormap.from_list("signed", ramp).with_extremes(bad=ZERO)
+    colors = LinearSegmentedColormap.from_list("signed", ramp).with_extremes(bad=ZERO)
     largest = np.abs(matrix).max()
     shown = np.ma.masked_where(np.abs(matrix) < 1e-12 * largest, np.sign(matrix) * np.sqrt(np.abs(matrix) / largest))
-    axes.imshow(shown, cmap=colours, vmin=-1, vmax=1, interpolation="nearest")
+    axes.imshow(shown, cmap=colors, vmin=-1, vmax=1, interpolation="nearest")
     _grid(axes)
 
 

@@ -32,7 +32,7 @@ DIM, SEEDS, TARGET, BUDGET = 20, 15, 1e-8, 60_000
 GRID_POINTS = 400
 DPI = 200
 CONTOUR, SAMPLE, GOAL, TEXT, PALER = "#c3ccd2", "#e0922f", "#c03a4d", "#222222", "#555555"
-COLOURS = {"esgroup": "#1b6ca8", "cma": "#c8642b"}
+COLORS = {"esgroup": "#1b6ca8", "cma": "#c8642b"}
 STYLES: dict[str, Any] = {"esgroup": "-", "cma": (0, (5, 1.5))}
 
 
@@ -143,7 +143,7 @@ def draw(out: Path, found: Sequence[Stage], runs: dict[str, list[Course]], dim: 
 
 
 def save(figure: Any, out: Path, dpi: int = DPI) -> None:
-    """Write the figure; a PNG with a palette of colours, which takes a third of the bytes and looks the same."""
+    """Write the figure; a PNG with a palette of colors, which takes a third of the bytes and looks the same."""
     if out.suffix.lower() != ".png":
         figure.savefig(out)
         return
@@ -183,12 +183,12 @@ def _courses(axes: Any, runs: dict[str, list[Course]]) -> None:
         evaluations = np.linspace(0, longest, GRID_POINTS)
         low, middle, high = np.maximum(quartiles(own, evaluations), TARGET)
         shown = evaluations <= end
-        colour, seen = COLOURS[name], np.isfinite(high)
-        axes.fill_between(evaluations[seen], low[seen], high[seen], color=colour, alpha=0.22, linewidth=0)
-        axes.plot(evaluations[shown & seen], middle[shown & seen], color=colour, linewidth=1.9, linestyle=STYLES[name])
+        color, seen = COLORS[name], np.isfinite(high)
+        axes.fill_between(evaluations[seen], low[seen], high[seen], color=color, alpha=0.22, linewidth=0)
+        axes.plot(evaluations[shown & seen], middle[shown & seen], color=color, linewidth=1.9, linestyle=STYLES[name])
         half = np.sqrt(TARGET)
         at = evaluations[np.argmax(middle <= half)] if (middle <= half).any() else end
-        label = {"color": colour, "ha": "right", "va": "center"}
+        label = {"color": color, "ha": "right", "va": "center"}
         axes.text(at - 0.03 * longest, 3 * half, name, fontsize=10, fontweight="bold", **label)
         axes.text(at - 0.03 * longest, half / 3, f"{len(needed)} of {len(own)}", fontsize=8.5, **label)
     axes.set(yscale="log", xlim=(0, 1.03 * longest), ylim=(TARGET, None), xlabel="evaluations", ylabel="best value")

@@ -40,7 +40,7 @@ TITLE = "Metric nearness: the positive-definite W that sends Q x back to x"
 NOTE = (
     "f(W) = ½ E |W Q x - x|² over x ~ N(0, I). Thin lines: seeds, each with a Q of its own; thick lines: their medians"
 )
-COLOURS = {"wishart": drawing.COLOURS[0], "log": drawing.COLOURS[1], "cholesky": drawing.COLOURS[2]}
+COLORS = {"wishart": drawing.COLORS[0], "log": drawing.COLORS[1], "cholesky": drawing.COLORS[2]}
 
 
 class Line(NamedTuple):
@@ -158,11 +158,11 @@ def draw_panel(axes: Any, panel: Panel, runs: list[Trace]) -> None:
     """Seeds thin, medians thick, labels beside them."""
     axes.set(yscale="log", xlim=(0, panel.evals), ylim=(FLOOR, 200))
     for line in panel.lines:
-        colour, own = COLOURS[line.method], [run for run in runs if (run.dim, run.method) == (panel.dim, line.method)]
+        color, own = COLORS[line.method], [run for run in runs if (run.dim, run.method) == (panel.dim, line.method)]
         for run in own:
-            axes.plot(run.evals, run.best, color=colour, linewidth=0.7, alpha=0.35)
-        axes.plot(*middle(own), color=colour, linewidth=2.4)
-        look = {"color": colour, "fontsize": 10, "fontweight": "bold", "va": "top", "linespacing": 1.15}
+            axes.plot(run.evals, run.best, color=color, linewidth=0.7, alpha=0.35)
+        axes.plot(*middle(own), color=color, linewidth=2.4)
+        look = {"color": color, "fontsize": 10, "fontweight": "bold", "va": "top", "linespacing": 1.15}
         axes.text(*line.place, line.label, transform=axes.transAxes, **look)
     numbers = panel.dim * (panel.dim + 1) // 2
     drawing.notebook(axes, f"{panel.dim} x {panel.dim}: {numbers:,} numbers")

@@ -86,7 +86,7 @@ def acrobot_change(states: Array, torques: Array) -> Array:
     """Return the derivative of the state of two joined links: their angles a and b, and how fast these change.
 
     The first angle is 0 where the link hangs, and b is the one between the links. All masses, lengths and moments of
-    inertia are 1, centres of mass are in the middle of the links (Sutton and Barto 1998, section 11.3, where f1, f2
+    inertia are 1, centers of mass are in the middle of the links (Sutton and Barto 1998, section 11.3, where f1, f2
     are called phi):
 
         d1 = 7/2 + cos b,  d2 = 5/4 + 1/2 cos b,  f2 = 1/2 g sin(a + b)

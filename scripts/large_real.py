@@ -120,7 +120,7 @@ def missing_for(problem: str) -> str:
 # ---- methods that are written out -----------------------------------------------------------------------------------
 
 
-def centred_ranks(values: Array) -> Array:
+def centerd_ranks(values: Array) -> Array:
     """Return 1/2 for the least value to -1/2 for the largest, in equal steps."""
     ranks = np.empty(len(values))
     ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
@@ -128,7 +128,7 @@ def centred_ranks(values: Array) -> Array:
 
 
 def search_openai(rate: float) -> Search:
-    """Return OpenAI-ES (Salimans, Ho, Chen, Sidor, Sutskever 2017): mirrored samples, centred ranks, Adam.
+    """Return OpenAI-ES (Salimans, Ho, Chen, Sidor, Sutskever 2017): mirrored samples, centerd ranks, Adam.
 
     The standard deviation of the samples is constant, and there is no decay of weights beyond that of the objective.
     """
@@ -137,11 +137,11 @@ def search_openai(rate: float) -> Search:
         rng, n = np.random.default_rng(start.seed), start.popsize or OPENAI_POPSIZE
         mean = start.x0.copy()
         first, second, step = np.zeros(start.dim), np.zeros(start.dim), 0
-        fun.favourite = lambda: mean
+        fun.favorite = lambda: mean
         while True:
             half = rng.standard_normal((n // 2, start.dim))
             noise = np.concatenate([half, -half])
-            good = centred_ranks(fun.batch(mean + start.sigma0 * noise))
+            good = centerd_ranks(fun.batch(mean + start.sigma0 * noise))
             ascent = good @ noise / (n * start.sigma0)
             step += 1
             first += 0.1 * (ascent - first)
@@ -169,7 +169,7 @@ def search_snes(rate: float) -> Search:
     def search(fun: Recorder, start: Start) -> str:
         rng, n = np.random.default_rng(start.seed), start.usual_popsize
         mean, stds, utilities = start.x0.copy(), np.full(start.dim, start.sigma0), snes_utilities(start.usual_popsize)
-        fun.favourite = lambda: mean
+        fun.favorite = lambda: mean
         while True:
             noise = rng.standard_normal((n, start.dim))
             order = np.argsort(fun.batch(mean + stds * noise), kind="stable")
@@ -270,7 +270,7 @@ class RealRecord(NamedTuple):
 
 def noted(problem: RealProblem, fun: Recorder) -> tuple[float, float, float | None]:
     """Return the least value, that of the mean, and the accuracy of the better one."""
-    mean = np.asarray(fun.favourite(), dtype=float)
+    mean = np.asarray(fun.favorite(), dtype=float)
     at_mean = float(problem.values(mean[None])[0])
     better = mean if at_mean < fun.best else fun.best_x
     return fun.best, at_mean, None if problem.accuracy is None else problem.accuracy(better)

@@ -184,7 +184,7 @@ class Recorder:
 
     It raises Finished after the evaluation that reached the last target or spent the budget, so that nothing is counted
     beyond it, whichever method is calling; and in place of the first evaluation after `seconds`, if they are not 0. At
-    the checkpoints it notes what `judge` says of it. A method sets `favourite`, which returns the point that it would
+    the checkpoints it notes what `judge` says of it. A method sets `favorite`, which returns the point that it would
     recommend if it were stopped now, its mean; without it that is the point with the least value.
     """
 
@@ -206,7 +206,7 @@ class Recorder:
         self.hits: list[int] = []  # of the first thresholds; they decrease, so they are reached in their order
         self.best, self.best_x = math.inf, np.empty(0)
         self.course: list[Any] = []  # one entry for each checkpoint that was passed
-        self.favourite: Callable[[], Array] = lambda: self.best_x
+        self.favorite: Callable[[], Array] = lambda: self.best_x
 
     def batch(self, points: Any) -> Array:
         """Return the values of points, which count one after the other; those beyond the budget are not evaluated."""
@@ -424,7 +424,7 @@ def search_ours(structure: Callable[[int], Any]) -> Search:
             rng=start.seed,
             max_evals=start.max_evals,
         )
-        fun.favourite = lambda: searcher.mean
+        fun.favorite = lambda: searcher.mean
         while not searcher.stop():
             searcher.tell(fun.batch(searcher.ask()))
         return "+".join(searcher.stop())
@@ -464,7 +464,7 @@ def search_cma(fun: Recorder, start: Start, vkd: bool = False) -> str:
     search = cma.CMAEvolutionStrategy(
         start.x0, start.sigma0, GaussVkDSampler.extend_cma_options(options) if vkd else options
     )
-    fun.favourite = lambda: search.mean
+    fun.favorite = lambda: search.mean
     while not search.stop():
         points = search.ask()
         search.tell(points, fun.batch(points).tolist())
@@ -487,7 +487,7 @@ def search_crfmnes(fun: Recorder, start: Start) -> str:
     popsize = start.usual_popsize + start.usual_popsize % 2
     search = CRFMNES_C(start.dim, x0=start.x0, input_sigma=start.sigma0, popsize=popsize, rg=rng)
     points = start.x0[None]
-    fun.favourite = lambda: points.mean(axis=0)
+    fun.favorite = lambda: points.mean(axis=0)
     while True:
         found = search.ask()
         if found is None:
@@ -502,7 +502,7 @@ def search_sepcma(fun: Recorder, start: Start) -> str:
     import cmaes
 
     search = cmaes.SepCMA(start.x0.copy(), start.sigma0, seed=start.seed, population_size=start.popsize)
-    fun.favourite = lambda: search.mean
+    fun.favorite = lambda: search.mean
     while not search.should_stop():
         points = [search.ask() for _ in range(search.population_size)]
         search.tell(list(zip(points, fun.batch(points).tolist(), strict=True)))
@@ -523,17 +523,17 @@ def search_pypop7(module: str, kind: str, update: str) -> Search:
             "verbose": 0,
         }
         options |= {} if start.popsize is None else {"n_individuals": start.popsize}
-        optimiser = getattr(importlib.import_module(f"pypop7.optimizers.es.{module}"), kind)(problem, options)
-        plain, mean = getattr(optimiser, update), [start.x0]
+        optimizer = getattr(importlib.import_module(f"pypop7.optimizers.es.{module}"), kind)(problem, options)
+        plain, mean = getattr(optimizer, update), [start.x0]
 
         def updated(*arguments: Any) -> Any:
             found = plain(*arguments)
             mean[0] = found[0]
             return found
 
-        setattr(optimiser, update, updated)
-        fun.favourite = lambda: mean[0]
-        return str(optimiser.optimize()["termination_signal"].name).lower()
+        setattr(optimizer, update, updated)
+        fun.favorite = lambda: mean[0]
+        return str(optimizer.optimize()["termination_signal"].name).lower()
 
     return search
 
@@ -595,7 +595,7 @@ def recorder_of(task: Task, problem: Problem) -> Recorder:
             task.budget,
             seconds=task.seconds,
             checkpoints=grid(task.budget),
-            judge=lambda fun: exact_value(problem, fun.favourite()),
+            judge=lambda fun: exact_value(problem, fun.favorite()),
             noise=np.random.default_rng([7, task.seed]),
         )
     scale = exact_value(problem, np.zeros(task.dim)) if task.relative else 1.0

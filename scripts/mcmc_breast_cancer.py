@@ -27,7 +27,7 @@ OUT = Path(__file__).resolve().parents[1] / "tests" / "variational" / "data" / "
 def whitening() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The data's rows y_i x_i, the mode, and T with T T^T the inverse Hessian there."""
     problem = logistic_breast_cancer()
-    signed, mode = problem.gradient.__self__.signed, problem.minimiser
+    signed, mode = problem.gradient.__self__.signed, problem.minimizer
     hessian = np.array([problem.hessian_product(mode, e) for e in np.eye(len(mode))])
     return signed, mode, np.linalg.inv(np.linalg.cholesky((hessian + hessian.T) / 2)).T
 
@@ -77,8 +77,8 @@ def split_rhat(draws: np.ndarray) -> np.ndarray:
 def effective_size(draws: np.ndarray) -> np.ndarray:
     """Of (chains, draws, dim): n / (1 + 2 sum of autocorrelations), up to the first negative pair (Geyer 1992)."""
     chains, n, dim = draws.shape
-    centred = draws - draws.mean(axis=1, keepdims=True)
-    spectrum = np.abs(np.fft.rfft(centred, 2 * n, axis=1)) ** 2
+    centerd = draws - draws.mean(axis=1, keepdims=True)
+    spectrum = np.abs(np.fft.rfft(centerd, 2 * n, axis=1)) ** 2
     covariances = np.fft.irfft(spectrum, axis=1)[:, :n] / n
     within = covariances[:, 0].mean(axis=0) * n / (n - 1)
     total = within * (n - 1) / n + draws.mean(axis=1).var(axis=0, ddof=1)

@@ -82,7 +82,7 @@ def search_esgroup(task: Task, fun: Recorder, problem: MixedProblem) -> str:
 
 
 def search_cma(task: Task, fun: Recorder, problem: MixedProblem) -> str:
-    """cma with its handling of integers: least standard deviations, centring, a larger population."""
+    """cma with its handling of integers: least standard deviations, centering, a larger population."""
     import cma
 
     options = {

@@ -77,7 +77,7 @@ YIELDS = np.array(
 
 
 def pinene_value(x: Array, seed: int = 0) -> float:
-    """The sum of squared differences between modelled and measured yields of the thermal isomerisation of alpha-pinene.
+    """The sum of squared differences between modeled and measured yields of the thermal isomerisation of alpha-pinene.
 
         y1' = -(k1 + k2) y1                  y4' = k3 y3
         y2' = k1 y1                          y5' = k4 y3 - k5 y5

@@ -41,7 +41,7 @@ class RealRow(NamedTuple):
     asks: int  # generations or parts of them; evaluations of methods that ask for one point at a time
     failed: int  # evaluations that had no value
     ended: str
-    cpu: float  # seconds, evaluations included, judgements of noisy points not
+    cpu: float  # seconds, evaluations included, judgments of noisy points not
     values: tuple[float, ...]  # at the checkpoints within the budget: the value so far, of noisy ones as it is judged
     method: str
     options: str
@@ -142,7 +142,7 @@ class RealRecorder:
     the least one. Of a noisy problem the least value is luck, and no search sees what a point is worth: there it is the
     judged value (`RealProblem.judged`) of the point that the method would return if it were stopped now. Methods that
     have an opinion of their own, the mean of the search distribution, say so by `recommend`; for the others it is the
-    point with the least observed value. Judgements are neither counted nor timed.
+    point with the least observed value. Judgments are neither counted nor timed.
     """
 
     def __init__(self, problem: RealProblem, max_evals: int, seed: int, method: Method) -> None:

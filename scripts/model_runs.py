@@ -233,7 +233,7 @@ def search_newuoa(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
     import nlopt
 
     def once(x: np.ndarray) -> tuple[np.ndarray, str]:
-        optimiser = nlopt.opt(nlopt.LN_NEWUOA, len(x))
+        optimizer = nlopt.opt(nlopt.LN_NEWUOA, len(x))
         stopped: list[Finished] = []
 
         def value(point: np.ndarray, gradient: np.ndarray) -> float:
@@ -243,16 +243,16 @@ def search_newuoa(task: ModelTask, fun: GapRecorder, x0: np.ndarray) -> str:
                 stopped.append(end)
                 raise nlopt.ForcedStop from None
 
-        optimiser.set_min_objective(value)
-        optimiser.set_initial_step(SIGMA0)
-        optimiser.set_xtol_rel(1e-14)
+        optimizer.set_min_objective(value)
+        optimizer.set_initial_step(SIGMA0)
+        optimizer.set_xtol_rel(1e-14)
         try:
-            found = optimiser.optimize(x)
+            found = optimizer.optimize(x)
         except (nlopt.ForcedStop, nlopt.RoundoffLimited, RuntimeError):
             if stopped:
                 raise stopped[0] from None
             return x, "roundoff"
-        return found, str(optimiser.last_optimize_result())
+        return found, str(optimizer.last_optimize_result())
 
     return begin_again(fun, x0, once)
 

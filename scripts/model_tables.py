@@ -63,11 +63,11 @@ def estimate(cells: Sequence[dict[int, list[float]]]) -> Estimate:
         value.append(means.mean())
         if len(means) > 1:
             draws.append(means[rng.integers(len(means), size=(DRAWS, len(means)))].mean(axis=1))
-    centre = math.exp(statistics.fmean(value))
+    center = math.exp(statistics.fmean(value))
     if len(draws) < len(cells):
-        return Estimate(centre)
+        return Estimate(center)
     low, high = np.exp(np.quantile(np.mean(draws, axis=0), [0.025, 0.975]))
-    return Estimate(centre, float(low), float(high))
+    return Estimate(center, float(low), float(high))
 
 
 def solved(rows: Sequence[ModelRow]) -> str:

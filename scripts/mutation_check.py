@@ -425,7 +425,7 @@ FAULTS = [
     Fault("model: points are handed out again", "strategies/model.py", "stages[rows[stages[rows] == NEW]] = ASKED", "stages[rows[stages[rows] == NEW]] = NEW"),
     Fault("model: a failed trial always ends the generation", "strategies/surrogate_step.py", "return better or tau > math.sqrt", "return True or tau > math.sqrt"),
     Fault("model: the first generation moves the mean", "strategies/surrogate_step.py", "                self._fit_if_due(ended=True)\n                self.begin()", "                self._fit_if_due(ended=True)\n                self._step_by_ranks(rows)"),
-    Fault("model: judgements are never forgotten", "surrogates/base.py", "judged * (FORGET, FORGET, 1.0)", "judged * (1.0, 1.0, 1.0)"),
+    Fault("model: judgments are never forgotten", "surrogates/base.py", "judged * (FORGET, FORGET, 1.0)", "judged * (1.0, 1.0, 1.0)"),
     Fault("model: other surrogates are judged in other units", "surrogates/base.py", "/ (size * far[i])", "/ size"),
     Fault("model: of points with other integers", "strategies/vector_coordinates.py", "z[(np.rint(points[:, ~real]) != np.rint(state.mean[~real])).any(axis=1)] = np.nan", "z[:0] = np.nan"),
     Fault("model: of points with other choices", "strategies/product.py", "z[(categories != self.strategy.choices.mean(self.state.choices)).any(axis=1)] = np.nan", "z[:0] = np.nan"),

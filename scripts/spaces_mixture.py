@@ -1,7 +1,7 @@
 """Mixtures as a search for several optima: how many are found in one run, and what the plain natural gradient does.
 
 Functions of two variables from the suite for niching of CEC 2013 (Li, Engelbrecht, Epitropakis: Benchmark functions for
-CEC'2013 special session on niching methods, 2013), negated where the suite maximises. An optimum counts as found if a
+CEC'2013 special session on niching methods, 2013), negated where the suite maximizes. An optimum counts as found if a
 reported mode is within 1e-3 of it in every coordinate. Constants were chosen on seeds 0-9.
 """
 
@@ -25,7 +25,7 @@ Array = np.ndarray
 
 
 class Task(NamedTuple):
-    """A function of rows, its box, and its global minimisers."""
+    """A function of rows, its box, and its global minimizers."""
 
     name: str
     fun: Function
@@ -192,8 +192,8 @@ def _listed(values: Iterable[float]) -> str:
 
 
 def joint_rows(plan: Plan, task: Task, count: int, max_evals: int) -> Iterator[Row]:
-    """One line for fixed weights and one for learnt ones."""
-    for learn, kind in ((False, "fixed"), (True, "learnt")):
+    """One line for fixed weights and one for learned ones."""
+    for learn, kind in ((False, "fixed"), (True, "learned")):
         what = f"{task.name}, plain joint natural gradient, {kind} weights, at most {max_evals:,} evaluations"
         runs = [joint(task, count, seed, max_evals, learn) for seed in plan.each(plan.seeds(5), what)]
         found, largest = _listed(n for n, _ in runs), ", ".join(f"{w:.2f}" for _, w in runs)

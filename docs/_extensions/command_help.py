@@ -13,7 +13,7 @@ WIDTH = 90  # characters
 
 
 def printed(*words: str) -> str:
-    """What the command prints with these words, without colours."""
+    """What the command prints with these words, without colors."""
     from typer import rich_utils
     from typer.testing import CliRunner
 

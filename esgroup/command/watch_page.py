@@ -1,7 +1,7 @@
 """The page of `esgroup watch`: numbers, panels and events of a history, as one HTML file that needs nothing else.
 
 Panels are SVG without text, stretched to their box; their labels are text of the page. So letters keep their size on a
-phone, colours follow the theme, and there is no need for a library that draws.
+phone, colors follow the theme, and there is no need for a library that draws.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from esgroup.files.markup import Html, content_policy, data_block, html, joined
 from esgroup.plots.axes import coordinate, drawable
 from esgroup.running.follow import Followed, Generation
 
-MARK = '<meta name="generator" content="esgroup watch">'  # by which a page is recognised as one of ours
+MARK = '<meta name="generator" content="esgroup watch">'  # by which a page is recognized as one of ours
 MOST_POINTS = 500  # of a line
 MOST_NUMBERS = 15_000  # of all lines of a panel: with many coordinates each has fewer points
 POINTED = 250  # generations whose numbers can be pointed at
@@ -252,7 +252,7 @@ class Course:
 class Line(NamedTuple):
     """One line of a panel; `x` is the course's unless it has its own."""
 
-    kind: str  # the class that gives it its colour
+    kind: str  # the class that gives it its color
     y: Array
     x: Array | None = None
     style: str = ""

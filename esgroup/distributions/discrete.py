@@ -265,8 +265,8 @@ class PoissonPower(Univariate):
 
     def _fisher(self, tau: Tau) -> list[list[float]]:
         table = self._table(tau)
-        centred = table.statistics - (table.statistics @ table.probabilities)[:, None]
-        return ((centred * table.probabilities) @ centred.T).tolist()
+        centerd = table.statistics - (table.statistics @ table.probabilities)[:, None]
+        return ((centerd * table.probabilities) @ centerd.T).tolist()
 
     def entropy(self, state: UnivariateState) -> float:
         """-sum P log P."""
@@ -300,7 +300,7 @@ class PoissonPower(Univariate):
         return WhiteScores((w - self._expectation(tau)[0] - beta * own) / std, 1 - own / fisher)
 
     def _confined(self, tau: Array, margin: float) -> Array:
-        """Keep neighbours of the likeliest count likely: P(k +- 1) / P(k) >= margin for a rate in the middle."""
+        """Keep neighbors of the likeliest count likely: P(k +- 1) / P(k) >= margin for a rate in the middle."""
         rate = max(self._rate(tau.tolist()), 0.5)
         most = max(1.0, 2 * math.log(1 / margin) / math.log1p(1 / rate))
         power = min(max(float(tau[1]), min(1.0, self.power)), most)

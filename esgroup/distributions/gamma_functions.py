@@ -92,7 +92,7 @@ def remainder(y: Array, order: int) -> Array:
     return np.where(y < _SERIES_FROM, direct, series)
 
 
-def log_normaliser(least: float, p: int) -> float:
+def log_normalizer(least: float, p: int) -> float:
     """p x log x - p x - log Gamma_p(x), of the order p^2 log x.
 
     Term by term with y = x - i/2: x log(x / y) - i/2 + (i + 1)/2 log y - log(2 pi)/2 - mu(y).

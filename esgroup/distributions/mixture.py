@@ -161,10 +161,10 @@ class Mixture(Distribution):
         if (bounds is None) == (mean is None):
             raise ValueError(f"either bounds or mean (with sigma0) must be given, got {bounds=!r} and {mean=!r}")
         if bounds is None:
-            centre = checks.real_array("mean", mean, (None,))
-            stds = np.full(len(centre), checks.real_number("sigma0", sigma0, positive=True))
-            shares = np.clip(_even_points(count, len(centre), generator), 1e-12, 1 - 1e-12)
-            means = centre + stds * special.ndtri(shares)  # quantiles of N(0, 1)
+            center = checks.real_array("mean", mean, (None,))
+            stds = np.full(len(center), checks.real_number("sigma0", sigma0, positive=True))
+            shares = np.clip(_even_points(count, len(center), generator), 1e-12, 1 - 1e-12)
+            means = center + stds * special.ndtri(shares)  # quantiles of N(0, 1)
         else:
             if sigma0 is not None:
                 raise ValueError(f"sigma0 must be left out if bounds are given, which set the scale, got {sigma0!r}")
@@ -281,7 +281,7 @@ class Mixture(Distribution):
 
         With z_ik the local coordinates of x_i in component k and r_ik its responsibilities,
         delta_k = sum_i w_i r_ik z_ik / pi_k, M_k = +-C (.) kappa(sum_i w_i r_ik (z_ik z_ik^T - I)) / pi_k, with - in
-        precision form, and rho_k = sum_i w_i (r_ik / pi_k - r_iK / pi_K), which is zero unless weights are learnt.
+        precision form, and rho_k = sum_i w_i (r_ik / pi_k - r_iK / pi_K), which is zero unless weights are learned.
 
         Parameters
         ----------

@@ -296,8 +296,8 @@ class Univariate(ABC):
         """
         points = self.check_points("points", points)
         weights = checks.real_array("weights", weights, points.shape)
-        centred = np.column_stack(self._statistics(points)) - self.expectation(state)
-        return self.natural_gradient(state, weights @ centred)
+        centerd = np.column_stack(self._statistics(points)) - self.expectation(state)
+        return self.natural_gradient(state, weights @ centerd)
 
     def move(self, state: UnivariateState, step: Any) -> UnivariateState:
         """The parameters after a step, lambda + step (paper, eq. uef_ngd); all of them are valid."""

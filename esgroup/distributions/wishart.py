@@ -179,12 +179,12 @@ class Wishart(Distribution):
         """log q(W) of one point or of several.
 
         (n - p - 1)/2 log|W| + n/2 log|S| - tr(S W)/2 - (n p/2) log 2 - log Gamma_p(n/2), written as
-        (n/2) t - (p + 1)/2 log|Z| + (p + 1) log|B| + log_normaliser with t = log|Z| - tr Z + p: stable for large n.
+        (n/2) t - (p + 1)/2 log|Z| + (p + 1) log|B| + log_normalizer with t = log|Z| - tr Z + p: stable for large n.
         """
         factors = self.local(state, points)
         p, least = self.dim, _least(state)
         n = 2 * least + p - 1
-        constant = (p + 1) * self.group.log_abs_det(state.root) + gamma_functions.log_normaliser(least, p)
+        constant = (p + 1) * self.group.log_abs_det(state.root) + gamma_functions.log_normalizer(least, p)
         logs = 2 * np.log(np.diagonal(factors, axis1=-2, axis2=-1)).sum(axis=-1)
         return n / 2 * log_det_excess(factors) - (p + 1) / 2 * logs + constant
 
@@ -193,7 +193,7 @@ class Wishart(Distribution):
         p, least = self.dim, _least(self._checked(state))
         gap, n = gamma_functions.digamma_gap(least, p), 2 * least + p - 1
         volume = (p + 1) * self.group.log_abs_det(state.root)
-        return (n - p - 1) / 2 * gap - volume - gamma_functions.log_normaliser(least, p)
+        return (n - p - 1) / 2 * gap - volume - gamma_functions.log_normalizer(least, p)
 
     # ---- natural gradients --------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from esgroup.driver.calling import own_point
 from esgroup.driver.generations import SearchRun
-from esgroup.search.ledger import Found
+from esgroup.search.ledger import PendingPoint
 from esgroup.stopping.budgets import BUDGETS, budget_reasons
 
 
@@ -29,8 +29,8 @@ class Asynchronous(SearchRun):
         """Make the worker pool ready."""
         self._pool = self.evaluation.pool(stack)
         # points with their places: to be submitted before any new one; submitted and not yet told
-        self._waiting: list[tuple[Any, Found]] = self.unfinished.points_out()
-        self._out: dict[int, tuple[Any, Found]] = {}
+        self._waiting: list[tuple[Any, PendingPoint]] = self.unfinished.points_out()
+        self._out: dict[int, tuple[Any, PendingPoint]] = {}
         self._arrived: deque[tuple[Any, Any]] = deque()  # keys and outcomes that were not yet told
         self._number = 0
         self._told = 0  # since the last generation

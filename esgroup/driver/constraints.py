@@ -73,7 +73,7 @@ class Constraint:
         return sign * self.values(x)[j] - limit
 
     def holds(self, x: Any) -> bool:
-        """Whether x fulfils it."""
+        """Whether x fulfills it."""
         return bool((self.g(x) <= 0).all())
 
     def presented(self, g: Array, multipliers: Array) -> tuple[Array, Array]:
@@ -131,12 +131,12 @@ class Constraints:
 
     @property
     def kept(self) -> Callable[[Any], bool] | None:
-        """The condition that all points must fulfil, if there is one."""
+        """The condition that all points must fulfill, if there is one."""
         kept = tuple(one for one in self.all if one.keep_feasible)
         return Constraints(kept).hold if kept else None
 
     def hold(self, x: Any) -> bool:
-        """Whether x fulfils all of them."""
+        """Whether x fulfills all of them."""
         return all(one.holds(x) for one in self.all)
 
 
@@ -199,7 +199,7 @@ def parse_constraints(constraints: Any, x0: Any, *, bounds: Any = None) -> Const
         _refuse_contradictions(whole.all, bounds)
     for one in whole.all:
         if one.keep_feasible and not one.holds(_own(x0)):
-            raise ValueError(f"x0 must fulfil {one.name}, which has keep_feasible=True, but it does not")
+            raise ValueError(f"x0 must fulfill {one.name}, which has keep_feasible=True, but it does not")
     return whole
 
 
@@ -258,7 +258,7 @@ def _side(name: str, value: Any, number: int) -> Array:
 
 
 def _refuse_contradictions(constraints: Sequence[Constraint], bounds: Any) -> None:
-    """Refuse linear constraints that no point within the bounds fulfils, naming the first that contradicts others."""
+    """Refuse linear constraints that no point within the bounds fulfills, naming the first that contradicts others."""
     linear = [one for one in constraints if one.matrix is not None]
     if not linear:
         return
@@ -273,7 +273,7 @@ def _refuse_contradictions(constraints: Sequence[Constraint], bounds: Any) -> No
         found = milp(np.zeros(dim), bounds=Bounds(lower, upper), constraints=together[: i + 1])
         if found.status == 2:  # infeasible
             with_what = "the bounds or itself" if i == 0 else f"the bounds or {linear[i - 1].name} and those before it"
-            wanted = "must leave a point that fulfils all constraints"
+            wanted = "must leave a point that fulfills all constraints"
             raise ValueError(f"{one.name} {wanted}: it contradicts {with_what}")
 
 

@@ -105,7 +105,7 @@ def minimize(
         minimum, one number or one for each variable. By default it is a quarter of the range between finite bounds,
         elsewhere 0.3 max|x0|, or 1 if x0 is 0. With a `Space`, a mapping of names to widths, or a factor of all widths.
     method : default "search"
-        "search" uses values only. "newton" is a different optimiser, structured Newton, for functions with a gradient;
+        "search" uses values only. "newton" is a different optimizer, structured Newton, for functions with a gradient;
         of the arguments after `newton` it uses structure, rng, the limits, callback and progress.
     args : default ()
         Further arguments of fun.
@@ -126,7 +126,7 @@ def minimize(
         SciPy's NonlinearConstraint and LinearConstraint (lb <= c(x) <= ub, an equality where lb = ub) and SciPy's dicts
         ("ineq": c(x) >= 0, "eq": c(x) = 0), one or a list. A point is evaluated with all its constraints; besides, each
         function is called once at x0, to learn how many values it has. With keep_feasible=True, which needs a cheap
-        inequality and an x0 that fulfils it, no point is evaluated that violates it. Derivatives are not used.
+        inequality and an x0 that fulfills it, no point is evaluated that violates it. Derivatives are not used.
     constraint_tol : default 1e-6
         By how much a constraint may be violated, in its own units, to count as fulfilled: one number; or one for each
         constraint of the list, and for each component of a constraint an array in its place.

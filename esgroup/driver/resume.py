@@ -107,7 +107,7 @@ def _differences(saved: Strategy, given: Strategy) -> Iterator[str]:
 
     Each may be meaningless where one before it is there: only the first is to be asked for.
     """
-    modelled = has_model(saved), has_model(given)
+    modeled = has_model(saved), has_model(given)
     saved, given = unassisted(saved), unassisted(given)
     if _kind(saved) != _kind(given):
         theirs, ours = (f"{_size(one)}, {one.traits.structure}" for one in (saved, given))
@@ -116,9 +116,9 @@ def _differences(saved: Strategy, given: Strategy) -> Iterator[str]:
         yield f"it searches over {theirs}, not over {ours}"
     if saved.shape != given.shape:
         yield f"it has {_size(saved)} and x0 has {_size(given)}"
-    if modelled == (True, False):
+    if modeled == (True, False):
         yield "it has a quadratic model: continue it with model='quadratic'"
-    if modelled == (False, True):
+    if modeled == (False, True):
         yield "it has no quadratic model: continue it with model=None"
     if isinstance(saved.domain, Named) and isinstance(given.domain, Named):
         yield from _differences_of_spaces(saved.domain, given.domain)

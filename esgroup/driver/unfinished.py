@@ -11,7 +11,7 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.files import checked
-from esgroup.search.ledger import Found, Mark
+from esgroup.search.ledger import Mark, PendingPoint
 from esgroup.search.searcher import Searcher
 
 
@@ -79,7 +79,7 @@ class Unfinished:
         if ledger.nit > nit:  # the generation was complete
             self.known = self.before = None
 
-    def points_out(self) -> list[tuple[Any, Found]]:
+    def points_out(self) -> list[tuple[Any, PendingPoint]]:
         """Return the points that are out, as users see them, with their places: nothing of them is to be told again."""
         self.known = self.before = None
         search = self.search

@@ -249,7 +249,7 @@ class Group(FromFields, Hooks):
         return element
 
     def from_covariance(self, covariance: Any) -> Array:
-        """Return the element A whose A A^T is nearest to a covariance: it minimises KL(N(0, Sigma) || N(0, A A^T)).
+        """Return the element A whose A A^T is nearest to a covariance: it minimizes KL(N(0, Sigma) || N(0, A A^T)).
 
         The minimum has a closed form in most groups; in the others it is found by iterating
         A <- A h(beta C (.) kappa(A^-1 Sigma A^-T - I)).

@@ -19,7 +19,7 @@ Pair = tuple[Array, Array]
 def fit_covariance(group: Hooks, covariance: Array, *, tolerance: float = 1e-12, max_iters: int = 5_000) -> Array:
     """A <- A h(beta D) until the natural gradient C (.) kappa(A^-1 Sigma A^-T - I) is below `tolerance`.
 
-    It minimises L(A) = tr(A^-1 Sigma A^-T) / 2 + log|det A|, which is KL(N(0, Sigma) || N(0, A A^T)) up to a constant.
+    It minimizes L(A) = tr(A^-1 Sigma A^-T) / 2 + log|det A|, which is KL(N(0, Sigma) || N(0, A A^T)) up to a constant.
     D is the natural gradient, corrected by the curvature of the last steps (L-BFGS, Nocedal 1980). The local
     coordinates of two elements are compared without transport, since A h(M) is the same map at every A. beta is halved
     until L falls.

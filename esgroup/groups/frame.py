@@ -189,7 +189,7 @@ class Frame(Sized):
         """The element whose A A^T is nearest in the affine-invariant distance, sqrt(sum_i log^2 lambda_i).
 
         lambda_i are the eigenvalues of (A A^T)^-1 Sigma. With the axes of Sigma those in the frame are 1, and for the
-        others log b^2 is the mean of their logarithms. These are dim - k neighbours in the order of their lengths,
+        others log b^2 is the mean of their logarithms. These are dim - k neighbors in the order of their lengths,
         those with the least variance.
         """
         values, vectors = np.linalg.eigh(covariance)

@@ -211,7 +211,7 @@ class Hooks(ABC):
         Then y = rows A z_i, and x = rows mean + sigma scale (.) y_i for as many rows as x has.
         """
         if frame:
-            search_kernels.orthogonalise(frame, z)
+            search_kernels.orthogonalize(frame, z)
         z[-1] = path
         self._apply_into(a, z, y)
         search_kernels.place(mean, sigma, scale, y, x)
@@ -281,5 +281,5 @@ class Hooks(ABC):
         return self._project_columns(np.ascontiguousarray(matrix[:, self.hub]), np.diagonal(matrix).copy())
 
     def _from_covariance(self, covariance: Array) -> Array:
-        """The element A that minimises KL(N(0, covariance) || N(0, A A^T)), by iteration unless it is replaced."""
+        """The element A that minimizes KL(N(0, covariance) || N(0, A A^T)), by iteration unless it is replaced."""
         return fit_covariance(self, covariance)

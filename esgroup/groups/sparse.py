@@ -168,11 +168,11 @@ class Sparse(Group):
         both = np.concatenate([self._rows[loose], self.indices[loose]])
         ends = np.concatenate([self.indices[loose], self._rows[loose]])
         degree = np.bincount(both, minlength=self.dim)
-        neighbours = np.split(ends[np.argsort(both, kind="stable")], np.cumsum(degree)[:-1])
+        neighbors = np.split(ends[np.argsort(both, kind="stable")], np.cumsum(degree)[:-1])
         i = int(degree.argmax())
         while degree[i] > 0:  # one pass for each column of the hub; whoever uses them takes more
             covered[i], degree[i] = True, 0
-            degree[neighbours[i]] -= 1
+            degree[neighbors[i]] -= 1
             i = int(degree.argmax())
         return checks.read_only(np.flatnonzero(covered))
 

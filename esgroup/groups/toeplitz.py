@@ -35,7 +35,7 @@ class ToeplitzTriangular(fourier.BlockColumn):
                 [T1, T0,  0],               [ 0, T0, T1],
                 [T2, T1, T0]]               [ 0,  0, T0]]       Tj is block x block
 
-    Neighbours in time or space interact in the same way everywhere, as in a moving average. Both kinds multiply like
+    Neighbors in time or space interact in the same way everywhere, as in a moving average. Both kinds multiply like
     power series in T; block = dim is Full (Lin et al. 2021, section 4).
 
     Parameters

@@ -123,7 +123,7 @@ def decode(z, weights, u, mixed, fisher, pull, slope, least, trend, scale):
 
 
 @kernel("in2, in1, out2", inlined=True)
-def orthonormalise(kept, lengths, rows):
+def orthonormalize(kept, lengths, rows):
     """Make the rows orthogonal to those of `kept` with lengths above 1, and orthonormal one after the other."""
     number, dim = rows.shape
     for i in range(number):
@@ -151,7 +151,7 @@ def generation(z, weights, order, both, constants, path, former, fisher, probes,
 
     In: the samples z, whose last row is the path, with their weights; ranks, and weights by rank that sum to 0;
     `constants` (rates of D for samples and path, whether there is a D, its coefficient of -1, how the share of its step
-    grows with its trend, the least share, how much faster lengths are learnt, the coefficient of -I, by how much axes
+    grows with its trend, the least share, how much faster lengths are learned, the coefficient of -I, by how much axes
     fade and up to which length, eta of the probes, the rate of their effects, c_s); the path p_s now and before; F.
     `image` is that of the path p_c; it becomes the local path.
     """
@@ -221,7 +221,7 @@ def generation(z, weights, order, both, constants, path, former, fisher, probes,
             jump += q[c] * delta[c]
         for c in range(dim):
             q[c] += jump / dim * delta[c] - eta * sums[2 * k + i, c]
-    orthonormalise(u, root[1 : k + 1], probes)
+    orthonormalize(u, root[1 : k + 1], probes)
     image /= root[0]
     for j in range(k):
         total = 0.0

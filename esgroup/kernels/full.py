@@ -5,7 +5,7 @@ import numpy as np
 
 from esgroup.kernels.decoding import move_by_trend
 from esgroup.kernels.jit import kernel
-from esgroup.kernels.search import evolve, orthogonalise
+from esgroup.kernels.search import evolve, orthogonalize
 from esgroup.kernels.search import place as place_points
 
 
@@ -134,7 +134,7 @@ def place(frame, a, path, mean, sigma, scale, z, y, x):
     """
     n, dim = z.shape
     if frame > 1:
-        orthogonalise(frame, z)
+        orthogonalize(frame, z)
     z[n - 1] = path
     images(z, a.reshape(dim, dim), y)
     place_points(mean, sigma, scale, y, x)

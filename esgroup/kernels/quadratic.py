@@ -1,4 +1,4 @@
-"""The loops of quadratic models: their fit, and their judgement by new values.
+"""The loops of quadratic models: their fit, and their judgment by new values.
 
 The second-order part of a model is passed as two-dimensional arrays, n rows for each model, or one row if it is
 diagonal. Formulas and names are those of `esgroup.surrogates.quadratic_model`.
@@ -39,7 +39,7 @@ def predict(z, model, constants, slopes, curvatures, predicted):
 def fit(z, y, half, lefts, begins, ends, wide, tolerance, windows, steps, chained, constants, slopes, curvatures):
     """Move every model to the last `windows` points by `steps` steps of conjugate gradients, in place.
 
-    From theta, the coefficients of a model, each minimises |half (y - F (theta + P^(1/2) u))|^2 over u from u = 0. The
+    From theta, the coefficients of a model, each minimizes |half (y - F (theta + P^(1/2) u))|^2 over u from u = 0. The
     columns of F are 1, z_i, (z_i^2 - 1) / sqrt(2), and z_i z_j for i in lefts, j from begins to ends; P^(1/2)
     multiplies the first 1 + n numbers, and the mean of the next n, by `wide`. If `chained`, a model begins with the one
     before it.

@@ -17,7 +17,7 @@ def place(mean, sigma, scale, y, x):
 
 
 @kernel("int, out2", inlined=True)
-def orthogonalise(n, z):
+def orthogonalize(n, z):
     """Make the first n rows orthogonal in blocks of at most dim rows, without changing their lengths (Gram-Schmidt)."""
     dim = z.shape[1]
     squares = np.empty(n)

@@ -11,9 +11,9 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from esgroup.optuna.translation import Translation
-from esgroup.search.ledger import Asked, tags_of
+from esgroup.search.ledger import Batch, tags_of
 from esgroup.search.searcher import Searcher
-from esgroup.strategies.base import Drawn
+from esgroup.strategies.base import Proposed
 
 ASKED = "esgroup:asked"  # the system attribute of a trial that holds a `Sample`
 CONSTRAINTS = "constraints"  # Optuna's own: a list, or an attribute "constraints:name" for each
@@ -81,7 +81,7 @@ class Following:
         self._latest = (-math.inf, 0)
         self._in_order, self._again_at = True, 0
         self._looked_at = 0
-        self._drawn: Drawn | None = None
+        self._drawn: Proposed | None = None
         self._drawn_for: list[int] = []
         self._firsts: dict[int, int] = {}  # the first trial of each generation
 
@@ -104,7 +104,7 @@ class Following:
             self._drawn, self._drawn_for = drawn, key
         one = slice(row, row + 1)
         tags = tags_of(self._drawn)[one]
-        drawn = Drawn(self._drawn.points[one].copy(), self._drawn.local[one].copy(), tags)
+        drawn = Proposed(self._drawn.points[one].copy(), self._drawn.local[one].copy(), tags)
         ledger.hand_out(drawn)
         self.own.add(trial)
         local, tag = drawn.local[0].tolist(), int(tags[0])
@@ -198,8 +198,8 @@ class Following:
         """Take a point that another worker has asked for, or this one before it was stopped, as one of this search."""
         ledger = self.search.ledger
         row = self.search.strategy.domain.from_user("X", [point])
-        drawn = Drawn(row, np.array([sample.local]), np.array([sample.tag], dtype=np.int64))
-        ledger.asked.append(Asked(drawn, min(sample.generation, ledger.nit), {0}))
+        drawn = Proposed(row, np.array([sample.local]), np.array([sample.tag], dtype=np.int64))
+        ledger.asked.append(Batch(drawn, min(sample.generation, ledger.nit), {0}))
 
     def ended(self) -> bool:
         """Whether the search should end; it can only say so when a generation has."""

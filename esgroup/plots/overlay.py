@@ -15,13 +15,13 @@ from esgroup.plots.axes import drawable, head, log_scale, notebook, positive, sh
 from esgroup.plots.style import LINES, check_out, new_figure
 from esgroup.running.history import Recorded, read
 
-STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))  # where there are more runs than colours
+STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))  # where there are more runs than colors
 MOST_INSIDE = 8  # names in a legend inside the panel; more are beside it
 LONGEST_NAME, LONGEST_TITLE = 60, 90  # letters
 
 
 def overlay(histories: Sequence[str | PathLike[str]], out: str | PathLike[str]) -> Path:
-    """Draw the best values of several runs over their evaluations, one colour for each history.
+    """Draw the best values of several runs over their evaluations, one color for each history.
 
     With constraints, a line is dotted and thin until there is a feasible point. Needs matplotlib, which comes with the
     extra "plot".

@@ -25,7 +25,7 @@ DRAWN = ("best_f", "gen_best", "sigma", "axis_ratio", "mean", "stds")
 def plot(history: str | PathLike[str], out: str | PathLike[str]) -> Path:
     """Draw a history: best value, step size, axis ratio, mean and standard deviations over evaluations.
 
-    With constraints, the best value is drawn dashed in another colour until there is a feasible point. Needs
+    With constraints, the best value is drawn dashed in another color until there is a feasible point. Needs
     matplotlib, which comes with the extra "plot".
 
     Parameters
@@ -118,16 +118,16 @@ def _coordinates(axes: Any, run: Recorded, values: Array, label: str, scale: str
     from matplotlib import colormaps
 
     count, dim = values.shape[1], run.header["dim"]
-    colours = colormaps["viridis"](np.linspace(0.0, 0.9, count))
+    colors = colormaps["viridis"](np.linspace(0.0, 0.9, count))
     width = 1.4 if count <= 10 else 0.9 if count <= 40 else 0.5
     shown = positive(values) if scale == "log" else values
     for j in range(count):
-        _line(axes, run, shown[:, j], color=colours[j], linewidth=width)
+        _line(axes, run, shown[:, j], color=colors[j], linewidth=width)
     if scale == "log":
         log_scale(axes, values)
     axes.set_ylabel(label if count == dim else f"{label}, first {count} of {dim:,}")
     names = run.header.get("names") or [coordinate(j) for j in range(count)]
-    _name_lines(axes, shown[-1], colours, names)
+    _name_lines(axes, shown[-1], colors, names)
 
 
 # ---- how things are drawn -------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def _line(axes: Any, run: Recorded, values: Array, **style: Any) -> None:
     axes.plot(np.insert(x, breaks, np.nan), np.insert(y, breaks, np.nan), **style)
 
 
-def _name_lines(axes: Any, ends: Array, colours: Array, names: Sequence[str]) -> None:
+def _name_lines(axes: Any, ends: Array, colors: Array, names: Sequence[str]) -> None:
     """Write the names of a few lines at the right edge, moved apart where they would touch."""
     axes.set_ylim(axes.get_ylim())  # heights are final from here
     picked = np.unique(np.linspace(0, len(ends) - 1, min(len(ends), MOST_LABELS)).round().astype(int))
@@ -151,9 +151,9 @@ def _name_lines(axes: Any, ends: Array, colours: Array, names: Sequence[str]) ->
     at = {int(j): float(to_axes.transform((0.0, ends[j]))[1]) for j in picked}
     order = sorted(at, key=lambda j: (round(at[j], 2), -j))
     for j, y in zip(order, _apart([at[j] for j in order], gap=0.07), strict=True):
-        axes.plot([1.0, 1.03], [at[j], y], transform=axes.transAxes, color=colours[j], linewidth=0.7, clip_on=False)
+        axes.plot([1.0, 1.03], [at[j], y], transform=axes.transAxes, color=colors[j], linewidth=0.7, clip_on=False)
         place = {"transform": axes.transAxes, "va": "center", "parse_math": False}  # a name may have dollar signs
-        axes.text(1.035, y, short(names[j], LONGEST_NAME), fontsize=8.5, color=colours[j], **place)
+        axes.text(1.035, y, short(names[j], LONGEST_NAME), fontsize=8.5, color=colors[j], **place)
 
 
 def _apart(heights: list[float], gap: float) -> list[float]:

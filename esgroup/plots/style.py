@@ -1,4 +1,4 @@
-"""What all figures share: file formats, colours, and how an empty figure is made."""
+"""What all figures share: file formats, colors, and how an empty figure is made."""
 
 from __future__ import annotations
 

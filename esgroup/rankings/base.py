@@ -18,7 +18,7 @@ from esgroup.checks import Array
 from esgroup.files import objects
 from esgroup.files.checked import array as stored_array
 from esgroup.rankings.outcomes import rows, values
-from esgroup.strategies.base import Drawn, Indices, Strategy
+from esgroup.strategies.base import Indices, Proposed, Strategy
 
 R = TypeVar("R", bound="type[Ranking]")
 
@@ -103,7 +103,7 @@ class Ranking(ABC):
         """Return the state without what was counted since the mark; no generation was ranked since."""
         return state
 
-    def placed(self, state: Any, drawn: Drawn, strategy: Strategy, distribution: Any) -> Drawn:
+    def placed(self, state: Any, drawn: Proposed, strategy: Strategy, distribution: Any) -> Proposed:
         """Return the samples of a generation, drawn by a strategy in this state, with points of one's own among them.
 
         Samples with tags are what a device of the strategy has marked, and should stay.

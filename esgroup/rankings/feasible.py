@@ -1,4 +1,4 @@
-"""Points that must fulfil a condition before they are evaluated: rejection first, then the way to a feasible point."""
+"""Points that must fulfill a condition before they are evaluated: rejection first, then the way to a feasible point."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.strategies.base import Drawn, Strategy
+from esgroup.strategies.base import Proposed, Strategy
 
 _TRIES = 20  # batches of further samples before points are moved
 _HALVINGS = 30  # of the way from a sample to the mean
@@ -18,10 +18,10 @@ def accepted(
     strategy: Strategy,
     state: Any,
     rng: np.random.Generator,
-    drawn: Drawn,
+    drawn: Proposed,
     accepts: Callable[[Any], bool],
     best: Array | None,
-) -> Drawn:
+) -> Proposed:
     """Return points all of which are accepted: samples in place of those that are not, else points moved to the mean.
 
     A sample that is accepted has the law of the distribution under the condition. Where that is too rare, a sample is
@@ -49,7 +49,7 @@ def accepted(
     for i in bad:
         placed[i] = _moved(strategy, state, z[i], accepts, best)
         local[i] = strategy.shortened(strategy.local(state, placed[i : i + 1]))[0]
-    return Drawn(placed, local, tags)
+    return Proposed(placed, local, tags)
 
 
 def _moved(strategy: Strategy, state: Any, z: Array, accepts: Callable[[Any], bool], best: Array | None) -> Array:
@@ -65,6 +65,6 @@ def _moved(strategy: Strategy, state: Any, z: Array, accepts: Callable[[Any], bo
     if best is not None and accepts(strategy.domain.to_user(best[None])[0]):  # which `at` may miss by rounding
         return best
     raise RuntimeError(
-        "no point near the mean of the search fulfils the constraints with keep_feasible=True: choose a smaller "
+        "no point near the mean of the search fulfills the constraints with keep_feasible=True: choose a smaller "
         "sigma0, or leave keep_feasible out"
     )

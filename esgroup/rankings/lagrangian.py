@@ -12,7 +12,7 @@ coordinates z of the search distribution, x = mean + sigma D A z, the last evalu
 
     a + b^T z + c |z|^2 / 2
 
-by weighted least squares. One number for the curvature is enough where A has learnt the shape of the function. The
+by weighted least squares. One number for the curvature is enough where A has learned the shape of the function. The
 multipliers are those of the quadratic program min_z b_f^T z + c |z|^2 / 2, a_j + b_j^T z <= 0, whose dual is a problem
 of non-negative least squares. All of it is invariant under scaling of f and of each constraint: both are divided by
 powers of two near their sizes in the first generation, so that no unit overflows. What counts as feasible is another
@@ -40,7 +40,7 @@ from esgroup.files.checked import array as stored_array
 from esgroup.files.checked import finite_array
 from esgroup.rankings.base import Ranking, Scored, register
 from esgroup.rankings.least_squares import Models, fitted, non_negative
-from esgroup.strategies.base import INNER, Drawn, Indices, Strategy
+from esgroup.strategies.base import INNER, Indices, Proposed, Strategy
 
 # All constants below were chosen on bbob-constrained, f1, 3, 6, 8, 16, 28, 31, 32, 42 with 5 and 10 coordinates,
 # instances 1-3, and on seven of the engineering designs of the problem zoo, seeds 0-4. Differences of 10 per cent are
@@ -260,7 +260,7 @@ class AugmentedLagrangian(Ranking):
         best = float(outcomes[self.feasible(outcomes), 0].min(initial=math.inf))
         return Scored(after, self.lagrangian(after, outcomes), best)
 
-    def placed(self, state: LagrangianState, drawn: Drawn, strategy: Strategy, distribution: Any) -> Drawn:
+    def placed(self, state: LagrangianState, drawn: Proposed, strategy: Strategy, distribution: Any) -> Proposed:
         """An inner point, if there is one, takes the place of the last sample that no device has marked.
 
         It counts like any other point. Strategies that know its tag give it a middle rank in the update, where its
@@ -389,7 +389,7 @@ class AugmentedLagrangian(Ranking):
     def inner_step(self, state: LagrangianState, models: Models) -> Array | None:
         """Return the z (n,) that solves the quadratic program, moved inwards by the margin; None if it is of no use.
 
-        This is the point nearest to -b_f / c, which is shortened to the length of a sample, among those that fulfil
+        This is the point nearest to -b_f / c, which is shortened to the length of a sample, among those that fulfill
         all linear models with a margin: |z|^2 in the dual is again a problem of non-negative least squares.
         """
         n = models.slopes.shape[1]

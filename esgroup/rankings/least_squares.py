@@ -34,7 +34,7 @@ def fitted(z: Array, others: Array, outcomes: Array) -> Models:
     """Fit a + b^T z + c |z|^2 / 2, and a linear part in `others`, to every column of outcomes.
 
     Evaluations have the weight 1 / (1 + (|z|^2 / 4n)^2); a small ridge, relative to what their number allows, decides
-    where they do not. The columns of |z|^2 are centred and of variance 1 for z ~ N(0, I).
+    where they do not. The columns of |z|^2 are centerd and of variance 1 for z ~ N(0, I).
     """
     n = z.shape[1]
     squares = (z.clip(-1e10, 1e10) ** 2).sum(axis=1)

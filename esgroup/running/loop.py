@@ -13,10 +13,10 @@ from typing import Any, Protocol, TypeVar
 from esgroup.running.interrupts import Interrupts
 from esgroup.running.observers import Observer, watched
 
-Found = TypeVar("Found", covariant=True)
+Result = TypeVar("Result", covariant=True)
 
 
-class Run(Protocol[Found]):
+class Run(Protocol[Result]):
     """A kind of run: it must have `interrupts` and fill the first four methods."""
 
     interrupts: Interrupts
@@ -30,10 +30,10 @@ class Run(Protocol[Found]):
     def stop_for(self, name: str, text: str) -> None:
         """Take note of a reason to stop that is not the run's own."""
 
-    def result(self) -> Found:
+    def result(self) -> Result:
         """Return the result of a run that is over, which may take evaluations."""
 
-    def result_so_far(self) -> Found:
+    def result_so_far(self) -> Result:
         """Return the result at any time, without evaluations."""
         return self.result()
 
@@ -47,7 +47,7 @@ class Run(Protocol[Found]):
         return None
 
 
-def run_to_end(run: Run[Found], observers: Sequence[Observer]) -> Found:
+def run_to_end(run: Run[Result], observers: Sequence[Observer]) -> Result:
     """Run until there is a reason to stop, and return the result."""
     view, interrupts = run.view, run.interrupts
     watching = watched(view, *observers)  # a file that cannot be written fails before the first evaluation

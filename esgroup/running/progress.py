@@ -90,7 +90,7 @@ def line(search: View, speed: Speed | None, limits: Limits, width: int, *, ascii
     if share is not None:
         columns = min(max(width - 70, BAR[0]), BAR[1])
         full = int(share * columns)
-        done, rest = ("#", "-") if ascii_only else ("━", "─")  # they differ without colours, too
+        done, rest = ("#", "-") if ascii_only else ("━", "─")  # they differ without colors, too
         begin = Text.assemble((done * full, "green"), (rest * (columns - full), "bright_black"))
         begin.append(f" {math.floor(100 * share):>2} %  ")
     between, shown = " | " if ascii_only else " · ", ""

@@ -104,7 +104,7 @@ class SearchResult(Result):
     modes
         In searches for several optima: each with point, value and weight, the best first.
     feasible, constr, constr_violation, multipliers
-        In searches with constraints: whether x fulfils all of them within their tolerance; their values at x; the
+        In searches with constraints: whether x fulfills all of them within their tolerance; their values at x; the
         largest violation, in its own units, 0 where all are fulfilled; Lagrange multipliers, positive where a
         constraint is active. `minimize` has a list of arrays, one for each of its constraints c, with multipliers of
         the bound that is active; with ask and tell these are arrays for g <= 0. x is the best feasible point, or that

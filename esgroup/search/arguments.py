@@ -37,7 +37,7 @@ from esgroup.strategies.product import ProductSearch
 from esgroup.strategies.registry import strategy_class
 from esgroup.strategies.vector import VectorSearch, is_decoded
 
-FRAME_FROM = 80  # coordinates from which on "auto" is a frame; below, the full matrix is learnt as fast
+FRAME_FROM = 80  # coordinates from which on "auto" is a frame; below, the full matrix is learned as fast
 _OF_A_BOX = "bounds", "fixed", "integer"
 _DEVICES = "algorithm", "decoding", "mirrored", "noise", "step_size"  # of Gaussians
 _LARGE = 1e300
@@ -61,8 +61,8 @@ def strategy_for(
 ) -> Strategy:
     """Return the strategy for a start: a point, a distribution, a strategy, or another search as `Inherited`."""
     strategy = _strategy(start, sigma0, options, limits, constrained=not ranking.by_values)
-    modelled = has_model(strategy) or options.model == "quadratic"
-    if not ranking.by_values and (needs := "model='quadratic'" if modelled else strategy.traits.needs_values):
+    modeled = has_model(strategy) or options.model == "quadratic"
+    if not ranking.by_values and (needs := "model='quadratic'" if modeled else strategy.traits.needs_values):
         raise ValueError(f"constraints cannot be combined with {needs}: leave one of them out")
     return strategy
 
@@ -281,8 +281,8 @@ def _structure(options: SearchOptions, dim: int, place: Beginning, *, within: bo
         return as_group(options.structure, dim, searched=True), ""
     if place.group is not None:
         return place.group, ""
-    modelled = options.model not in (None, "auto")
-    plain = not modelled and options.noise is None and options.algorithm != "paper"
+    modeled = options.model not in (None, "auto")
+    plain = not modeled and options.noise is None and options.algorithm != "paper"
     if dim >= FRAME_FROM and plain and place.correlation is None and not within:
         return Frame(dim), "Structure 'frame' was chosen"
     if dim <= FULL_UP_TO:

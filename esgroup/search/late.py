@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.search.ledger import Found, PooledSamples
+from esgroup.search.ledger import PendingPoint, PooledSamples
 from esgroup.strategies.base import Strategy
 
 _LATEST = 2.0  # times 1 + the usual age: what is later says nothing of the present distribution
@@ -54,7 +54,7 @@ def generation_size(batch: int, lag: float) -> float:
 
 
 def samples(
-    strategy: Strategy, state: Any, nit: int, points: Array, outcomes: Array, found: Sequence[Found | None]
+    strategy: Strategy, state: Any, nit: int, points: Array, outcomes: Array, found: Sequence[PendingPoint | None]
 ) -> PooledSamples:
     """Points of the present distribution, generation `nit`, as they were drawn; others as they are in it now.
 

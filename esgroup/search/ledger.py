@@ -15,7 +15,7 @@ from esgroup.checks import Array
 from esgroup.kernels import jit
 from esgroup.rankings import Ranking
 from esgroup.stopping.values import Record
-from esgroup.strategies.base import Drawn, Indices
+from esgroup.strategies.base import Indices, Proposed
 
 _MOST_OUT = 10_000  # points that are remembered while they are out,
 _MOST_NUMBERS_OUT = 4_000_000  # and how many numbers they may have
@@ -30,24 +30,24 @@ class PooledSamples(NamedTuple):
 
 
 @dataclass(eq=False)
-class Asked:
+class Batch:
     """Points of one ask, some of which have no value yet."""
 
-    drawn: Drawn
+    drawn: Proposed
     nit: int  # the generation in which they were handed out
     out: set[int]  # rows without a value
     run: int = 0  # that has asked for them
 
     @cached_property
     def keys(self) -> list[bytes]:
-        """A key for each of its points, by which it is recognised."""
+        """A key for each of its points, by which it is recognized."""
         return _keys(self.drawn.points)
 
 
-class Found(NamedTuple):
+class PendingPoint(NamedTuple):
     """A point that is out: where it was asked for."""
 
-    asked: Asked
+    asked: Batch
     row: int
 
     @property
@@ -152,18 +152,18 @@ class Ledger:
         self.set_best(None, None)
         self.record = Record()
         self.clock = Clock()
-        self.asked: list[Asked] = []  # with points that are out, oldest first
-        self.last: Asked | None = None  # whose values tell(fitness) brings
-        self.reserve: Drawn | None = None  # drawn with points that were asked for one by one, and not handed out yet
+        self.asked: list[Batch] = []  # with points that are out, oldest first
+        self.last: Batch | None = None  # whose values tell(fitness) brings
+        self.reserve: Proposed | None = None  # drawn with points that were asked for one by one, and not handed out yet
         self.lag = 0.0  # how many generations late values usually are
         self.pool: list[PooledSamples] = []
         self.injected = np.empty((0, *shape))
-        self._by_point: dict[bytes, list[Found]] = {}  # all that is out: only tell(X, fitness) needs this
+        self._by_point: dict[bytes, list[PendingPoint]] = {}  # all that is out: only tell(X, fitness) needs this
         self._indexed = 0  # how many of the first asks are in it
 
     def __getstate__(self) -> dict[str, Any]:
         # in copies and pickles without the memos of strategies, whose arrays may be parts of each other
-        asked = [Asked(kept.drawn._replace(memo=None), kept.nit, set(kept.out), kept.run) for kept in self.asked]
+        asked = [Batch(kept.drawn._replace(memo=None), kept.nit, set(kept.out), kept.run) for kept in self.asked]
         last = None if self.last is None else asked[self.asked.index(self.last)]
         return self.__dict__ | {"asked": asked, "last": last, "_by_point": {}, "_indexed": 0}
 
@@ -173,9 +173,9 @@ class Ledger:
 
     # ---- asks ---------------------------------------------------------------------------------------------------
 
-    def hand_out(self, drawn: Drawn) -> None:
+    def hand_out(self, drawn: Proposed) -> None:
         """Note points that are now out."""
-        self.last = Asked(drawn, self.nit, set(range(len(drawn.points))), self.run)
+        self.last = Batch(drawn, self.nit, set(range(len(drawn.points))), self.run)
         self.asked.append(self.last)
 
     def ask_again(self) -> None:
@@ -184,17 +184,17 @@ class Ledger:
         last.nit, last.out = self.nit, set(range(len(last.drawn.points)))
 
     @property
-    def out(self) -> list[Found]:
+    def out(self) -> list[PendingPoint]:
         """All points that are out, oldest first."""
-        return [Found(asked, row) for asked in self.asked for row in sorted(asked.out)]
+        return [PendingPoint(asked, row) for asked in self.asked for row in sorted(asked.out)]
 
     @property
-    def newest(self) -> Found:
+    def newest(self) -> PendingPoint:
         """The point that was asked for last."""
         asked = self.asked[-1]
-        return Found(asked, len(asked.drawn.points) - 1)
+        return PendingPoint(asked, len(asked.drawn.points) - 1)
 
-    def drawn_together(self, n: int, batch: int, draw: Callable[[int], Drawn]) -> Drawn:
+    def drawn_together(self, n: int, batch: int, draw: Callable[[int], Proposed]) -> Proposed:
         """n points, of which those of one generation are drawn together: such samples are spread more evenly.
 
         Points are copies: a row that is out does not keep the others in memory, and nobody can write to them.
@@ -203,28 +203,28 @@ class Ledger:
         missing = n - (0 if reserve is None else len(reserve.points))
         if missing > 0:
             drawn = draw(max(batch, missing))
-            drawn = Drawn(drawn.points, drawn.local, tags_of(drawn), ids_of(drawn))
+            drawn = Proposed(drawn.points, drawn.local, tags_of(drawn), ids_of(drawn))
             reserve = drawn if reserve is None else map(np.concatenate, [*zip(reserve, drawn, strict=True)][:4])
         points, local, tags, ids, *_ = reserve
-        self.reserve = Drawn(points[n:], local[n:], tags[n:], ids[n:]) if len(points) > n else None
-        return Drawn(points[:n].copy(), local[:n].copy(), tags[:n].copy(), ids[:n].copy())
+        self.reserve = Proposed(points[n:], local[n:], tags[n:], ids[n:]) if len(points) > n else None
+        return Proposed(points[:n].copy(), local[:n].copy(), tags[:n].copy(), ids[:n].copy())
 
-    def recognised(self, points: Array) -> list[Found | None]:
+    def recognized(self, points: Array) -> list[PendingPoint | None]:
         """Where each point was asked for, None if it is not out; of points asked for twice, the older ask is first."""
         for asked in self.asked[self._indexed :]:
             for row, key in enumerate(asked.keys):
                 if row in asked.out:
-                    self._by_point.setdefault(key, []).append(Found(asked, row))
+                    self._by_point.setdefault(key, []).append(PendingPoint(asked, row))
         self._indexed = len(self.asked)
         seen: dict[bytes, int] = {}
-        found: list[Found | None] = []
+        found: list[PendingPoint | None] = []
         for key in _keys(points):
             places = [place for place in self._by_point.get(key, ()) if place.row in place.asked.out]
             again = seen[key] = seen.get(key, -1) + 1  # the same point, told several times at once
             found.append(places[again] if again < len(places) else None)
         return found
 
-    def take_back(self, found: Iterable[Found | None]) -> None:
+    def take_back(self, found: Iterable[PendingPoint | None]) -> None:
         """These points are no longer out; tell(fitness) is no longer for the last ask if it has some of them."""
         for place in found:
             if place is not None:
@@ -328,12 +328,12 @@ class Ledger:
         del self.pool[mark.pool :]
 
 
-def tags_of(drawn: Drawn) -> Indices:
+def tags_of(drawn: Proposed) -> Indices:
     """The tags of points, 0 where there are none."""
     return np.zeros(len(drawn.points), dtype=np.int64) if drawn.tags is None else drawn.tags
 
 
-def ids_of(drawn: Drawn) -> Indices:
+def ids_of(drawn: Proposed) -> Indices:
     """The ids of points, -1 where there are none."""
     return np.full(len(drawn.points), -1) if drawn.ids is None else drawn.ids
 

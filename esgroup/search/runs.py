@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # have no end of their own within reach: BIPOP made 788,157 evaluations and 53 restarts on a function of 12 variables
 # that its first run had solved, and was not at its end.
 WITHOUT_BUDGET = 10_000
-_PLACES = 1000  # that are tried for one that fulfils what has keep_feasible=True, before there is no other run
+_PLACES = 1000  # that are tried for one that fulfills what has keep_feasible=True, before there is no other run
 
 
 class Next(NamedTuple):
@@ -106,7 +106,7 @@ class Runs:
                 return "the strategy knows no other place to begin at"
             if accepts is None or accepts(_start_of(strategy)):
                 return Next(schedule, plan, strategy, rng)
-        return "no other place was found that fulfils what has keep_feasible=True"
+        return "no other place was found that fulfills what has keep_feasible=True"
 
     def begin(self, search: Searcher) -> None:
         """Begin the next run."""

@@ -17,13 +17,13 @@ from esgroup.options import DEFAULT_MODEL, Algorithm, Auto, Model, Noise, StepSi
 from esgroup.rankings import Ranking, feasible
 from esgroup.restarts import Restarts, as_restarts
 from esgroup.search import arguments, late, models, tell_input
-from esgroup.search.ledger import Found, Ledger, ids_of
+from esgroup.search.ledger import Ledger, PendingPoint, ids_of
 from esgroup.search.runs import Runs
 from esgroup.search.visible import VisibleSearch
 from esgroup.stopping.base import Rule, Stop, as_rules
 from esgroup.stopping.budgets import parse_limits
 from esgroup.stopping.looking import look_at
-from esgroup.strategies.base import Drawn, Indices, Strategy, Told, on_plateau
+from esgroup.strategies.base import Indices, Proposed, Ranked, Strategy, on_plateau
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -91,7 +91,7 @@ class Searcher(VisibleSearch):
 
     rules: tuple[Rule, ...] = ()
     accepts: Callable[[Any], bool] | None = None  # of a point as users see it: all others are not handed out
-    _spare: Drawn | None = None  # whose arrays may be used again
+    _spare: Proposed | None = None  # whose arrays may be used again
     _looked: tuple[Strategy | None, Any] = None, ()  # the rules that it has besides, and for which strategy
 
     def __init__(
@@ -220,7 +220,7 @@ class Searcher(VisibleSearch):
         shown = points[:]  # a view, which cannot be made writeable again
         return strategy.domain.to_user(shown)
 
-    def _draw(self, n: int, spare: Drawn | None = None) -> Drawn:
+    def _draw(self, n: int, spare: Proposed | None = None) -> Proposed:
         """n points of the present distribution, some of which the ranking may have chosen."""
         strategy, ledger = self.strategy, self.ledger
         drawn = strategy.sample(self.state, n, self.rng, spare)
@@ -272,7 +272,7 @@ class Searcher(VisibleSearch):
         self.strategy.domain.check("X", points)
         self.ledger.injected = np.concatenate([self.ledger.injected, points])
 
-    def _with_injected(self, drawn: Drawn) -> Drawn:
+    def _with_injected(self, drawn: Proposed) -> Proposed:
         ledger, n = self.ledger, len(drawn.points)
         taken, ledger.injected = ledger.injected[:n], ledger.injected[n:]
         drawn.points[: len(taken)], drawn.local[: len(taken)] = taken, self._local(taken)
@@ -313,7 +313,7 @@ class Searcher(VisibleSearch):
         self._tell(told, constraints)
         clock.hand_over(since, self.ledger.nfev - before)
 
-    def tell_place(self, place: Found, fitness: Any) -> None:
+    def tell_place(self, place: PendingPoint, fitness: Any) -> None:
         """Tell the value of a point that is known by its place (`ledger.out`), and not by its numbers, as it is now."""
         ledger = self.ledger
         since = ledger.clock.take_over()
@@ -348,7 +348,7 @@ class Searcher(VisibleSearch):
         last.out.clear()
         ledger.last = None
         if ledger.pool or ledger.lag > 1 or last.nit != ledger.nit or len(outcomes) < self.batch_size:
-            self._add(drawn.points, outcomes, [Found(last, row) for row in range(len(outcomes))])
+            self._add(drawn.points, outcomes, [PendingPoint(last, row) for row in range(len(outcomes))])
         else:
             strategy = self.strategy
             if ledger.lag:
@@ -365,13 +365,13 @@ class Searcher(VisibleSearch):
         outcomes = ledger.ranking.outcomes(fitness, constraints, len(points))
         if not len(points):
             return
-        found = ledger.recognised(points)
+        found = ledger.recognized(points)
         if None in found:
             self.strategy.domain.check("X", points)
         ledger.take_back(found)
         self._add(points, outcomes, found)
 
-    def _add(self, points: Array, outcomes: Array, found: Sequence[Found | None]) -> None:
+    def _add(self, points: Array, outcomes: Array, found: Sequence[PendingPoint | None]) -> None:
         """Add points that were asked for, some in earlier generations, and points that were not (None).
 
         Less than a generation is kept; once there is one, the distribution moves with all that is there.
@@ -402,7 +402,7 @@ class Searcher(VisibleSearch):
         self._move(points, local, tags, pooled, samples.outcomes, _ids(found), None)
         ledger.pool = []
 
-    def _keep(self, points: Array, outcomes: Array, found: Sequence[Found | None]) -> None:
+    def _keep(self, points: Array, outcomes: Array, found: Sequence[PendingPoint | None]) -> None:
         """Count outcomes that do not move the distribution, or not yet."""
         ledger = self.ledger
         ledger.standing = ledger.ranking.counted(ledger.standing, points, outcomes)
@@ -413,10 +413,10 @@ class Searcher(VisibleSearch):
     def _tell_values(self, points: Array, outcomes: Array, ids: Any, *, earlier: bool = False) -> None:
         """Tell the strategy values that end no generation."""
         none = np.empty((0, 0)), np.empty(0, dtype=np.int64)
-        told = self._with_values(Told(*none, first=self.first_spread, earlier=earlier), points, outcomes, ids)
+        told = self._with_values(Ranked(*none, first=self.first_spread, earlier=earlier), points, outcomes, ids)
         self.state = self.strategy.update(self.state, told)
 
-    def _with_values(self, told: Told, points: Array, outcomes: Array, ids: Any) -> Told:
+    def _with_values(self, told: Ranked, points: Array, outcomes: Array, ids: Any) -> Ranked:
         """Tell the strategy values besides, infinite where a point is not feasible."""
         values = outcomes[:, 0]
         counts = self.ledger.ranking.feasible(outcomes) | np.isnan(values)
@@ -439,7 +439,7 @@ class Searcher(VisibleSearch):
             failed = 0 if all_succeeded else sum(value != value for value in ranked)
             first, median = self.first_spread, ranked[len(ranked) // 2]
             least = ranked[0] if best is None else best
-            told = Told(local, order, plateau, tags, memo, first, failed, least, record, median)
+            told = Ranked(local, order, plateau, tags, memo, first, failed, least, record, median)
             if strategy.traits.every_value:
                 told = self._with_values(told, points, new, ids)
             self.state = strategy.update(self.state, told, self.state)
@@ -455,7 +455,7 @@ class Searcher(VisibleSearch):
         self.structure_note = strategy.traits.note or self.structure_note
         for asked in self.ledger.asked:
             drawn = asked.drawn
-            asked.drawn = drawn._replace(memo=None) if same else Drawn(drawn.points, self._local(drawn.points))
+            asked.drawn = drawn._replace(memo=None) if same else Proposed(drawn.points, self._local(drawn.points))
         spread = strategy.view(state).spread()
         if spread.shape != self.first_spread.shape:  # it searches other coordinates: the comparison begins here
             self.first_spread = spread
@@ -545,6 +545,6 @@ class Searcher(VisibleSearch):
 
 
 
-def _ids(found: Sequence[Found | None]) -> Indices:
+def _ids(found: Sequence[PendingPoint | None]) -> Indices:
     """The ids of points, -1 for those that were not asked for."""
     return np.array([-1 if place is None else place.id for place in found], dtype=np.int64)

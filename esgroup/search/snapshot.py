@@ -22,11 +22,11 @@ from esgroup.files.checked import (
 from esgroup.files.states import flattened, rebuilt
 from esgroup.rankings import Ranking
 from esgroup.restarts import BIPOP, IPOP, Plan, Schedule, as_restarts
-from esgroup.search.ledger import Asked, Began, Clock, Ledger, PooledSamples, ids_of, tags_of
+from esgroup.search.ledger import Batch, Began, Clock, Ledger, PooledSamples, ids_of, tags_of
 from esgroup.search.runs import Runs
 from esgroup.stopping.budgets import Limits, parse_limits
 from esgroup.stopping.values import Look
-from esgroup.strategies.base import Drawn, Strategy
+from esgroup.strategies.base import Proposed, Strategy
 from esgroup.strategies.registry import register_all
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _runs_to_file(runs: Runs, arrays: Arrays) -> Header:
     }
 
 
-def _drawn_arrays(name: str, drawn: Drawn) -> Arrays:
+def _drawn_arrays(name: str, drawn: Proposed) -> Arrays:
     parts = {"points": drawn.points, "local": drawn.local, "tags": tags_of(drawn), "ids": ids_of(drawn)}
     return {f"{name}/{part}": array for part, array in parts.items()}
 
@@ -194,7 +194,7 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
         if not isinstance(of, list) or len(of) != 2:
             raise CheckpointError(f"asked must be pairs of a generation and a run, got {of!r}")
         nit = checks.whole_number("asked", of[0], most=ledger.nit)
-        ledger.asked.append(Asked(drawn, nit, set(out), checks.whole_number("asked", of[1], most=ledger.run)))
+        ledger.asked.append(Batch(drawn, nit, set(out), checks.whole_number("asked", of[1], most=ledger.run)))
     last = optional_entry(header, "last", int)
     if last is not None:
         ledger.last = ledger.asked[checks.whole_number("last", last, most=len(ledger.asked) - 1)]
@@ -208,11 +208,11 @@ def _ledger(shape: tuple[int, ...], width: int, header: Header, arrays: Arrays) 
     return ledger
 
 
-def _drawn(shape: tuple[int, ...], width: int, name: str, arrays: Arrays) -> Drawn:
+def _drawn(shape: tuple[int, ...], width: int, name: str, arrays: Arrays) -> Proposed:
     points = checks.read_only(array(arrays, f"{name}/points", (None, *shape)))
     local = finite_array(arrays, f"{name}/local", (len(points), width))
     tags = array(arrays, f"{name}/tags", (len(points),), np.int64)
-    return Drawn(points, local, tags, array(arrays, f"{name}/ids", (len(points),), np.int64))
+    return Proposed(points, local, tags, array(arrays, f"{name}/ids", (len(points),), np.int64))
 
 
 def _look(name: str, kept: Any) -> Look:

@@ -131,7 +131,7 @@ class VisibleSearch:
 
     @property
     def feasible(self) -> bool:
-        """Whether the best point fulfils all constraints within their tolerance."""
+        """Whether the best point fulfills all constraints within their tolerance."""
         return self.ledger.feasible
 
     @property

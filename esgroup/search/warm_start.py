@@ -21,7 +21,7 @@ _DENSE = 2000  # up to this many coordinates correlations are estimated, too: a 
 def start_from_data(X: Any, f: Any, sigma0: Any = None, quantile: float = 0.25) -> tuple[Array, Any, Array | None]:
     """Return x0, sigma0 and cov0 of a search that starts from evaluated points.
 
-    They are the mean m and the covariance of the best points, regularised as in warm-started CMA-ES (Nomura et al.
+    They are the mean m and the covariance of the best points, regularized as in warm-started CMA-ES (Nomura et al.
     2021):
 
         x0 = m,   cov0 = 1/k sum (x_i - m)(x_i - m)^T + diag((0.1 s)^2)
@@ -63,8 +63,8 @@ def start_from_data(X: Any, f: Any, sigma0: Any = None, quantile: float = 0.25) 
     least = _ALPHA * np.where(constant, spread.max(), spread)
     if points.shape[1] > _DENSE:
         return mean, _stds(np.sqrt(best.var(axis=0) + least**2), sigma0), None
-    centred = best - mean
-    return mean, sigma0, _sized(centred.T @ centred / len(best) + np.diag(least**2), sigma0)
+    centerd = best - mean
+    return mean, sigma0, _sized(centerd.T @ centerd / len(best) + np.diag(least**2), sigma0)
 
 
 def _sized(covariance: Array, sigma0: Any) -> Array:
@@ -126,8 +126,8 @@ def space_from_data(space: Space, X: Any, f: Any, quantile: float = 0.25) -> Spa
     spread = np.array([u[known[:, j], j].std() if known[:, j].any() else 0.0 for j in range(len(places))])
     least = np.where(spread > 0, _ALPHA * spread, _ALPHA * columns.width)
     least = np.where(counts > 0, least, columns.width)
-    centred = np.where(active, best - mean, 0.0)
-    covariance = centred.T @ centred / number + np.diag(least**2)
+    centerd = np.where(active, best - mean, 0.0)
+    covariance = centerd.T @ centerd / number + np.diag(least**2)
     mean = np.clip(np.where(columns.integer, np.rint(mean), mean), columns.lower, columns.upper)
     chances = []
     for j, first in zip(np.flatnonzero(space.is_choice), space.probabilities, strict=True):

@@ -4,7 +4,7 @@
 of your own known to files and to `Searcher`.
 """
 
-from esgroup.strategies.base import Drawn, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import Proposed, Ranked, Relocation, StateView, Strategy, Traits
 from esgroup.strategies.coordinates import Coordinates
 from esgroup.strategies.criteria import Criterion
 from esgroup.strategies.in_domain import Within, within
@@ -14,12 +14,12 @@ from esgroup.strategies.registry import register
 __all__ = [
     "Coordinates",
     "Criterion",
-    "Drawn",
     "ModelSearch",
+    "Proposed",
+    "Ranked",
     "Relocation",
     "StateView",
     "Strategy",
-    "Told",
     "Traits",
     "Within",
     "register",

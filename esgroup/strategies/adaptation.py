@@ -31,7 +31,7 @@ class RateAdaptation:
 
     as long as q > limit, and eta <- min(1, eta exp(min(gamma eta, beta))) otherwise. The signal-to-noise ratio of steps
     is low on every ill-conditioned function, however smooth: each step points in few of the directions that are still
-    to be learnt. So it does not say that rates are too large. The values do: the last sample of a generation is
+    to be learned. So it does not say that rates are too large. The values do: the last sample of a generation is
 
         z_n = |z_{n-1}| (z_{n-1} + z_n) / |z_{n-1} + z_n|,
 
@@ -58,7 +58,7 @@ class RateAdaptation:
     start: float = 0.9
 
     def mark(self, z: Array, tags: Indices | None) -> Indices | None:
-        """Move the last of the samples z, in place, and tag it and its neighbour.
+        """Move the last of the samples z, in place, and tag it and its neighbor.
 
         Fewer than four are left alone: then q stays as it is, and rates follow the steps alone.
         """

@@ -29,18 +29,18 @@ AT_BOUNDS = 5  # the mean, moved onto bounds
 INNER = 6  # where models of constraints have the best feasible point
 
 
-class Drawn(NamedTuple):
+class Proposed(NamedTuple):
     """Points that a strategy proposes, with what its update will need to know of each."""
 
     points: Array  # (n, *shape)
     local: Array  # (n, m): local coordinates, from which the update is computed
     tags: Indices | None = None  # (n,): what a device recognizes its samples by, 0 for all others; None: all are 0
     ids: Indices | None = None  # (n,): what the strategy knows a point by when its value comes, -1: by nothing
-    memo: Any = None  # handed back by `Told` if these points are told together while the state is the same; not stored
+    memo: Any = None  # handed back by `Ranked` if these points are told together in the same state; not stored
     paired: bool = False  # whether samples belong together, so that none of them may be drawn again
 
 
-class Told(NamedTuple):
+class Ranked(NamedTuple):
     """What is told to a strategy: the values of some points, and the generation that they complete, if they do.
 
     `local` to `median` are those of a generation of any number of points, some of which may have been told before. For
@@ -52,7 +52,7 @@ class Told(NamedTuple):
     order: Indices  # (n,): from best to worst, failed ones last
     plateau: bool = False  # most values are equal, and the distribution is not yet far wider than the first one
     tags: Indices | None = None  # as they were drawn; 0 for points that were not, or not from the present state
-    memo: Any = None  # of `Drawn`, else None
+    memo: Any = None  # of `Proposed`, else None
     first: Array | None = None  # the first `spread` of the search
     failed: int = 0  # how many of the points have no value
     best: float = math.nan  # the least value, with constraints that of feasible points: infinite if there are none
@@ -84,7 +84,7 @@ class Traits:
     #: Whether generations are handed out in parts: `StateView` says how many points, and `asked` sees which are out.
     in_parts: bool = False
     every_value: bool = False  #: whether `update` is told every value at once, and not only complete generations
-    recalls: bool = False  #: whether `Told.record` is of use
+    recalls: bool = False  #: whether `Ranked.record` is of use
     knows_inner: bool = False  #: whether points with the tag INNER have middle ranks in the update
     keeps_coordinates: bool = False  #: whether local coordinates of points remain what they are with a successor
     may_adapt: bool = False  #: whether noise="adapt" exists and was not chosen: what a noisy search is advised to
@@ -154,7 +154,7 @@ class Strategy(ABC):
         """Return the first state; `rng` is for strategies that draw samples apart from `sample`."""
 
     @abstractmethod
-    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
         """Draw n points. `out` are points of an earlier call that nobody needs any longer."""
 
     @abstractmethod
@@ -162,7 +162,7 @@ class Strategy(ABC):
         """Return the local coordinates (n, m) of any points (n, *shape): for those that were not asked for."""
 
     @abstractmethod
-    def update(self, state: Any, told: Told, out: Any = None) -> Any:
+    def update(self, state: Any, told: Ranked, out: Any = None) -> Any:
         """Return the next state, after a generation."""
 
     @abstractmethod

@@ -12,7 +12,7 @@ generation is
 where gamma = E|p|^2 / (K - 1) for values that do not depend on the choice. A choice that matters makes p long, and its
 rate r grows; where it does not matter r falls as 1 / t, so that q stays where it is. This is the adaptive stochastic
 natural gradient (Akimoto et al. 2019, which CatCMA, Hamano et al. 2024, has too) with a rate for each choice rather
-than one for all, and steps that are not normalised: choices matter differently, and many later than others.
+than one for all, and steps that are not normalized: choices matter differently, and many later than others.
 
 The floor leaves every other category a chance: no category is lost for good.
 """
@@ -33,11 +33,11 @@ from esgroup.domains.base import Arrays
 from esgroup.files import states
 from esgroup.options import Algorithm
 from esgroup.strategies import rates
-from esgroup.strategies.base import Drawn, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import Proposed, Ranked, Relocation, StateView, Strategy, Traits
 from esgroup.strategies.coordinates import Coordinates
 from esgroup.strategies.criteria import Criterion
 
-# Tuned on a sphere with choices that cost 1 each (sphere) or 1, 0.1, 0.01, ... (wcom), and a sphere whose centre
+# Tuned on a sphere with choices that cost 1 each (sphere) or 1, 0.1, 0.01, ... (wcom), and a sphere whose center
 # depends on the choices (dep): 10 numbers, 10 choices of 5 categories, evaluations to 1e-8 by success, seeds 0-23. Slow
 # at first, quick to follow: with first rates 0.1 and 0.15, dep succeeds in 20 and 15 of 24 searches, and sphere takes
 # 1,467 and 1,443. With B = 1 and 2 wcom takes 1,768 and 1,644, and dep succeeds 20 times with both. Of 8 searches of
@@ -150,16 +150,16 @@ class CategoricalSearch(Strategy):
     # ---- generations --------------------------------------------------------------------------------------------
 
     def sample(
-        self, state: CategoricalSearchState, n: int, rng: np.random.Generator, out: Drawn | None = None
-    ) -> Drawn:
+        self, state: CategoricalSearchState, n: int, rng: np.random.Generator, out: Proposed | None = None
+    ) -> Proposed:
         points = self.distribution.sample(CategoricalState(state.probabilities), n, rng)
-        return Drawn(points, points.copy())
+        return Proposed(points, points.copy())
 
     def local(self, state: CategoricalSearchState, points: Array) -> Array:
         """The categories themselves: their scores are those of the present distribution."""
         return points.copy()
 
-    def gradient(self, state: CategoricalSearchState, told: Told) -> tuple[Array, float]:
+    def gradient(self, state: CategoricalSearchState, told: Ranked) -> tuple[Array, float]:
         """g of every category, and sum_i w_i^2; `UNKNOWN` in place of a category contributes nothing."""
         chosen, n = self.distribution, len(told.order)
         weights = rates.utilities(n) if self.algorithm == "paper" else _weights(n)
@@ -172,7 +172,7 @@ class CategoricalSearch(Strategy):
         g: Array = hot - state.probabilities * total[chosen.owners]
         return g, float(weights @ weights)
 
-    def update(self, state: CategoricalSearchState, told: Told, out: Any = None) -> CategoricalSearchState:
+    def update(self, state: CategoricalSearchState, told: Ranked, out: Any = None) -> CategoricalSearchState:
         if len(told.order) < 2:
             return state  # the rank of a single point says nothing
         chosen, q = self.distribution, state.probabilities

@@ -30,7 +30,7 @@ class Decoding:
 
     The score of log D_j is (A^-T z)_j (A z)_j - 1 and its Fisher information F_j = 1 + C_jj (C^-1)_jj with C = A A^T:
     2 for independent coordinates, more where they are correlated. Steps are divided by F_j sqrt(max F / 2), so that D
-    moves little where the scales of single coordinates are not what is to be learnt (the idea is that of dd-CMA-ES,
+    moves little where the scales of single coordinates are not what is to be learned (the idea is that of dd-CMA-ES,
     Akimoto and Hansen 2020, whose formulas start from the inverse square root of C).
 
     The rates of D are those that suit a separable function (`rates.decoding_rates`). Elsewhere D would wander at

@@ -342,7 +342,7 @@ class Evolution:
     def _decode(
         self, state: SearchState, generation: Generation, constants: Constants, damped: float, clip: float, rate: float
     ) -> Array | None:
-        """Move D, if it is learnt; returns what `Decoding.move_scale` does.
+        """Move D, if it is learned; returns what `Decoding.move_scale` does.
 
         Its weights are those of A, which were clipped; D has a clipping of its own.
         """

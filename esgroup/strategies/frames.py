@@ -5,10 +5,10 @@ What a generation says about A is read in the coordinates a_i = U z_i of the fra
 one idea: the frame holds those directions in which the distribution differs most from a ball.
 
 An axis is *kept* by the step of the group in which its direction is held (`Frame.step`), after which the k directions
-that differ most remain; so directions turn towards what they lack, and what turned out to be chance grows no further
+that differ most remain; so directions turn toward what they lack, and what turned out to be chance grows no further
 and fades:
 
-    |log s| <- |log s| - 0.3 c_F,     c_F the rate at which lengths are learnt; not for axes with s > 5
+    |log s| <- |log s| - 0.3 c_F,     c_F the rate at which lengths are learned; not for axes with s > 5
 
 An axis *comes* in one of two ways. Long ones come from the path: every 1 / c_c generations the direction of least
 effect, if it has next to none, becomes that of the path p_c beside the frame, with s = 1. Short ones come from probes,
@@ -143,7 +143,7 @@ class FrameConstants(NamedTuple):
 class Follow(Cumulative):
     """The constants of a search with a frame of k axes; in other respects as `Cumulative`.
 
-    The (k + 1) n numbers of the axes and D are learnt at f = max(1, (n + 1) / (3 (k + 1))) times the rates of the full
+    The (k + 1) n numbers of the axes and D are learned at f = max(1, (n + 1) / (3 (k + 1))) times the rates of the full
     group, which has n (n + 1) / 2; the path term at 5 f c_1. The path has a memory of 1 / c_c generations, with
     c_c sqrt(n / (k + 1)) for c_c. The mean moves away from the worse half more than in other searches
     (`_worse_half`), and c_s is that of the better half's mu_eff (n = 80, medians of 3: sphere 4,867 instead of 5,363,
@@ -227,8 +227,8 @@ class FrameEvolution(Evolution):
         """
         found, dim = self._known.get((n, k)), self.dim
         if found is None:
-            learnt = min(dim * (dim + 1), 3 * dim * (k + 1)) // 2 if self.published else k
-            common = self.recombination.constants(n, dim, learnt)
+            learned = min(dim * (dim + 1), 3 * dim * (k + 1)) // 2 if self.published else k
+            common = self.recombination.constants(n, dim, learned)
             own = None if self.published else _frame_constants(n, dim, common)
             found = self._known[n, k] = common, own
         return found

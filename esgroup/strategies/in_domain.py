@@ -23,7 +23,17 @@ from esgroup.checks import Array
 from esgroup.domains.base import Affine, Arrays, Domain, Limits, Place, Shaped
 from esgroup.domains.named import free_domain
 from esgroup.space import Space
-from esgroup.strategies.base import AT_BOUNDS, PLATEAU, Drawn, Indices, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import (
+    AT_BOUNDS,
+    PLATEAU,
+    Indices,
+    Proposed,
+    Ranked,
+    Relocation,
+    StateView,
+    Strategy,
+    Traits,
+)
 from esgroup.strategies.coordinates import Coordinates, Through
 from esgroup.strategies.criteria import Looking, watching
 
@@ -116,7 +126,7 @@ class Within(Strategy):
 
     # ---- points -------------------------------------------------------------------------------------------------
 
-    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
         drawn = self.inner.sample(state, n, rng, None if out is None or out.memo is None else out)
         # hooks that a domain leaves as they are need no mean and no view, which take long where domains are nested
         if type(self.within).behind is not Domain.behind and drawn.tags is None and not drawn.paired:
@@ -129,7 +139,7 @@ class Within(Strategy):
             drawn = drawn._replace(local=np.column_stack([drawn.local, self.within.active(points)]))
         return drawn._replace(points=points)
 
-    def _drawn_again(self, state: Any, drawn: Drawn, rng: np.random.Generator) -> Drawn:
+    def _drawn_again(self, state: Any, drawn: Proposed, rng: np.random.Generator) -> Proposed:
         """Draw samples that are behind a mirror again."""
         mean = self.inner.mean(state)
         behind = self.within.behind(drawn.points, mean)
@@ -154,7 +164,7 @@ class Within(Strategy):
             return math.inf
         return min(_BOUNDS_EVERY, math.ceil(_BOUNDS_SHARE / self.popsize))
 
-    def _with_tried(self, state: Any, drawn: Drawn) -> Drawn:
+    def _with_tried(self, state: Any, drawn: Proposed) -> Proposed:
         """Put a point that samples do not reach in place of one of them.
 
         It counts as one that was evaluated, but not in the update: its local coordinates stay those of the sample. It
@@ -191,7 +201,7 @@ class Within(Strategy):
 
     # ---- values -------------------------------------------------------------------------------------------------
 
-    def update(self, state: Any, told: Told, out: Any = None) -> Any:
+    def update(self, state: Any, told: Ranked, out: Any = None) -> Any:
         record = None
         if told.record is not None and self.traits.recalls:
             record = self._encoded(state, told.record[None])[0]
@@ -207,7 +217,7 @@ class Within(Strategy):
             told = told._replace(plateau=False)
         return self.kept(self.inner.update(state, told, out))
 
-    def _at_one_point(self, state: Any, told: Told) -> bool:
+    def _at_one_point(self, state: Any, told: Ranked) -> bool:
         """Whether the values of a plateau are equal because most samples are rounded to one point, as in a corner.
 
         Wider steps would keep a search that has found its corner from ending. Among integers they are right: there they

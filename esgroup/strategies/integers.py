@@ -41,7 +41,7 @@ class Widening:
     random starts, all get to the optimum; 117 without the last widening; of 80 starts 76 with `fruitless` = 3 instead
     of 79. Variants about the mean, n = 5 and 10, in place of 376 and 308: half the first standard deviations 351, 301;
     4/3 of them 354, 305; half the patience 369, 290; tolerance 1e-10 363, 311. Differences below 20 are chance. Tried
-    alone, in place of this, and no better: centring (samples enter the update at their integers: Marty et al. 2024,
+    alone, in place of this, and no better: centering (samples enter the update at their integers: Marty et al. 2024,
     LB+IC-CMA-ES), in the mean or everywhere, a path of the step size without the integers at rest, least standard
     deviations for 0.3 and 4 times as many flips, twice the population.
     """
@@ -50,7 +50,7 @@ class Widening:
     fruitless: int = 6
     tolerance: float = 1e-12  # what a quadratic function has gained when steps are a millionth of the first ones
     last: float = 0.1  # of the first standard deviations: with them the search comes to rest at the best point
-    widest: float = 0.5  # samples then reach the neighbours of an integer, hardly more
+    widest: float = 0.5  # samples then reach the neighbors of an integer, hardly more
 
     size: ClassVar[int] = 6  # numbers in the memory
 

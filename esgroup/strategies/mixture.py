@@ -1,6 +1,6 @@
 """Search for several optima at once: a mixture of Gaussians, each the search distribution of a basin of its own.
 
-Ranked over the whole mixture, natural gradients keep one basin if weights are learnt, and at most half of the basins if
+Ranked over the whole mixture, natural gradients keep one basin if weights are learned, and at most half of them if
 not: the best one drives the others away. So each component is ranked among its own samples and moves by the update of
 `Evolution`; what the components share is the list of known optima. Each component is in one of four phases, which say
 what its next samples are for:
@@ -44,7 +44,7 @@ from esgroup.files import states
 from esgroup.files.checked import CheckpointError
 from esgroup.groups import Group, described
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import Drawn, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import Proposed, Ranked, StateView, Strategy, Traits
 from esgroup.strategies.criteria import Criterion
 from esgroup.strategies.mixture_descents import (
     DUEL,
@@ -104,7 +104,7 @@ class MixtureSearch(Strategy):
     def __post_init__(self) -> None:
         checks.instance("distribution", self.distribution, Mixture)
         if self.distribution.learn_weights:
-            raise ValueError("distribution must have learn_weights=False, got True: learnt weights keep one optimum")
+            raise ValueError("distribution must have learn_weights=False, got True: learned weights keep one optimum")
         for name, least in (("popsize_wanted", 4), ("most_modes", 1)):
             if getattr(self, name) is not None:
                 checks.store_whole_number(self, name, least=least)
@@ -177,7 +177,7 @@ class MixtureSearch(Strategy):
 
     def mean(self, state: MixtureSearchState) -> Array:
         """Return the mean of the component that had the best sample."""
-        return self._descents.centre(state, int(state.leader)).copy()
+        return self._descents.center(state, int(state.leader)).copy()
 
     def stds(self, state: MixtureSearchState) -> Array:
         """Return the standard deviations of the whole mixture."""
@@ -201,12 +201,14 @@ class MixtureSearch(Strategy):
 
     # ---- samples ------------------------------------------------------------------------------------------------
 
-    def sample(self, state: MixtureSearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(
+        self, state: MixtureSearchState, n: int, rng: np.random.Generator, out: Proposed | None = None
+    ) -> Proposed:
         counts = self._shares(state, n, rng)
         drawn = [self._draw(state, k, int(counts[k]), rng) for k in np.flatnonzero(counts).tolist()]
         points = folded(self.bounds, np.concatenate([part.points for part in drawn]))
         paired = self.options.mirrored or self.options.algorithm == "paper"
-        return Drawn(points, np.concatenate([part.local for part in drawn]), paired=paired)
+        return Proposed(points, np.concatenate([part.local for part in drawn]), paired=paired)
 
     def _shares(self, state: MixtureSearchState, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Points of each component: whole generations, to the components that are furthest behind their share.
@@ -241,7 +243,7 @@ class MixtureSearch(Strategy):
             blocks[k] += 1
         return blocks
 
-    def _draw(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Drawn:
+    def _draw(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Proposed:
         descents, phase = self._descents, int(state.phase[k])
         component, search = descents.components[k], state.searches[k]
         tags, z, probe = np.zeros(n), np.zeros((n, self.size)), descents.probe_numbers(state)[k]
@@ -255,7 +257,7 @@ class MixtureSearch(Strategy):
             points, z, marks, *_ = component.sample(search, n, rng)
             if marks is not None:
                 tags = np.where(marks > 0, UNASKED - marks, 0.0)
-        return Drawn(points, np.column_stack([np.full(n, float(k)), tags, np.full(n, probe), z]))
+        return Proposed(points, np.column_stack([np.full(n, float(k)), tags, np.full(n, probe), z]))
 
     def _anywhere(self, state: MixtureSearchState, k: int, n: int, rng: np.random.Generator) -> Array:
         """Draw n points of the broad distribution that component k has while it scouts; in a box they are uniform."""
@@ -294,7 +296,7 @@ class MixtureSearch(Strategy):
 
     # ---- update -------------------------------------------------------------------------------------------------
 
-    def update(self, state: MixtureSearchState, told: Told, out: Any = None) -> MixtureSearchState:
+    def update(self, state: MixtureSearchState, told: Ranked, out: Any = None) -> MixtureSearchState:
         """Move by ranks, then keep the values for `modes`: the search itself does not use them."""
         if len(told.order):
             state = self._moved(state, told.local, told.order)
@@ -336,7 +338,7 @@ class MixtureSearch(Strategy):
         """Return the optima found, and those that unfinished descents are close to, the best first.
 
         The point of a mode is the best one evaluated near it, with its value; before any value is known there, the
-        centre and NaN. The weight is the share of descents that ended there, where an unfinished one counts as one.
+        center and NaN. The weight is the share of descents that ended there, where an unfinished one counts as one.
         Before there are any optima, the modes are the components. The best point overall, if it is near none of them,
         comes first, with weight 0.
 
@@ -356,10 +358,10 @@ class MixtureSearch(Strategy):
         if len(weights) == 0:  # components that are not scouting; if all are, the one that had the best sample
             others = np.flatnonzero(state.phase != SCOUT).tolist() or [int(state.leader)]
             weights = self._weights[others]
-        places = descents.neighbourhoods(state, known, others)
+        places = descents.neighborhoods(state, known, others)
         best = best_near(places, state.best)
         valued = best.values < np.inf
-        points = np.where(valued[:, None], best.points, places.centres)
+        points = np.where(valued[:, None], best.points, places.centers)
         values, shares = np.where(valued, best.values, np.nan), weights / weights.sum()
         listed = [Mode(*each) for each in zip(points, values.tolist(), shares.tolist(), strict=True)]
         top = float(state.best.values[-1])

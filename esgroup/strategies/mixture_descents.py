@@ -20,12 +20,12 @@ from esgroup.distributions.base import State
 from esgroup.distributions.gaussian import Gaussian
 from esgroup.groups import Group
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import Told
+from esgroup.strategies.base import Ranked
 from esgroup.strategies.criteria import CONDITION
 from esgroup.strategies.evolution import Generation, SearchState
 from esgroup.strategies.mixture_optima import (
     KnownOptima,
-    Neighbourhoods,
+    Neighborhoods,
     Niches,
     ValuedPoints,
     best_near,
@@ -170,10 +170,10 @@ class Descents:
             new[:shared], new[slots:] = old[:shared], old[length:]
         return state._replace(known=known._replace(points=points, hits=hits), best=best)
 
-    def centre(self, state: MixtureSearchState, k: int) -> Array:
+    def center(self, state: MixtureSearchState, k: int) -> Array:
         """Return the mean of component k, mirrored into the box; all points that are rounded to one are one place."""
-        centre = folded(self.box, state.searches[k].mean)
-        return centre if self.whole is None else np.where(self.whole, np.rint(centre), centre)
+        center = folded(self.box, state.searches[k].mean)
+        return center if self.whole is None else np.where(self.whole, np.rint(center), center)
 
     def widths(self, state: MixtureSearchState, k: int) -> Array:
         """Return ten standard deviations of component k: how far its samples reach."""
@@ -186,23 +186,23 @@ class Descents:
         found: list[int] = []
         listed = list(state.known.points[state.known.hits > 0])
         for k in np.flatnonzero(state.phase != SCOUT).tolist():
-            component, search, centre = self.components[k], state.searches[k], self.centre(state, k)
+            component, search, center = self.components[k], state.searches[k], self.center(state, k)
             apart = max(self.niches.resolution, float((self.widths(state, k) / self.niches.scale).max()))
-            near = self.niches.nearest(np.array(listed), centre)[1] <= apart
+            near = self.niches.nearest(np.array(listed), center)[1] <= apart
             if component.shrinkage(search) <= math.sqrt(TOLERANCE) and not near:
                 found.append(k)
-                listed.append(centre)
+                listed.append(center)
         return found
 
-    def neighbourhoods(
+    def neighborhoods(
         self, state: MixtureSearchState, known: Sequence[int], components: Sequence[int]
-    ) -> Neighbourhoods:
+    ) -> Neighborhoods:
         """Return boxes around known optima, as wide as the resolution, and components, as wide as their samples."""
-        own = [[self.centre(state, k), self.widths(state, k)] for k in components]
-        centres, widths = np.reshape(own, (-1, 2, self.dim)).swapaxes(0, 1)
+        own = [[self.center(state, k), self.widths(state, k)] for k in components]
+        centers, widths = np.reshape(own, (-1, 2, self.dim)).swapaxes(0, 1)
         near = np.broadcast_to(self.niches.resolution * self.niches.scale, (len(known), self.dim))
         at = state.known.points[np.asarray(known, dtype=np.int64)]
-        return Neighbourhoods(np.vstack([at, centres]), np.vstack([near, widths]), self.niches.scale)
+        return Neighborhoods(np.vstack([at, centers]), np.vstack([near, widths]), self.niches.scale)
 
     def with_values(self, state: MixtureSearchState, points: Array, values: Array) -> MixtureSearchState:
         """Return the state with the best of these values near every optimum, near every component, and overall.
@@ -213,7 +213,7 @@ class Descents:
         evaluated = ValuedPoints(np.vstack([state.best.points, points]), np.append(state.best.values, values))
         slots, count = len(state.known.hits), len(self.components)
         best, known = ValuedPoints.unknown(slots + count + 1, self.dim), np.flatnonzero(state.known.hits).tolist()
-        at_optima, at_components = self.neighbourhoods(state, known, []), self.neighbourhoods(state, [], range(count))
+        at_optima, at_components = self.neighborhoods(state, known, []), self.neighborhoods(state, [], range(count))
         best.points[known], best.values[known] = best_near(at_optima, evaluated)
         best.points[slots:-1], best.values[slots:-1] = best_near(at_components, evaluated)
         best.points[-1], best.values[-1] = evaluated.best()
@@ -223,12 +223,12 @@ class Descents:
 
     def compared(self, state: MixtureSearchState, k: int, n: int) -> tuple[Array, Array]:
         """Return n points, and their tags, whose ranks tell component k, in PROBE or DUEL, where it is."""
-        centre = self.centre(state, k)
+        center = self.center(state, k)
         if state.phase[k] == PROBE:
-            return segment(centre, state.target[k], n)
+            return segment(center, state.target[k], n)
         capacity = self.niches.capacity
         rivals = (state.known.turn + k * (n - 1) + np.arange(n - 1)) % capacity  # all slots get their turn
-        return np.vstack([state.known.points[rivals.astype(np.int64)], centre]), np.append(rivals, capacity)
+        return np.vstack([state.known.points[rivals.astype(np.int64)], center]), np.append(rivals, capacity)
 
     def probe_numbers(self, state: MixtureSearchState) -> Array:
         """Return for each component the number of the probe that it waits for: k of K has k, k + K, k + 2 K, ..."""
@@ -246,7 +246,7 @@ class Descents:
             self._start_descent(new, k, folded(self.box, self.components[k].placed(search, z[order])))
         elif phase == SEARCH and len(order) >= 2:  # a single point has no rank; what is compared must not move
             marks = np.where(tags < UNASKED, UNASKED - tags, 0.0).astype(np.int64)
-            told = Told(z, order, tags=marks if marks.any() else None)
+            told = Ranked(z, order, tags=marks if marks.any() else None)
             new.searches[k] = self.components[k].update(search, told)
             new.age[k] += 1
             self._probe_if_due(new, k)
@@ -262,9 +262,9 @@ class Descents:
         over = self._is_over(new, k)
         if not over and new.age[k] % self.period:
             return
-        centre = self.centre(new, k)
-        slot, gap = self.niches.nearest_known(new.known, centre)
-        near, near_gap = (centre, math.inf) if over else self._nearest_component(new, k, centre)
+        center = self.center(new, k)
+        slot, gap = self.niches.nearest_known(new.known, center)
+        near, near_gap = (center, math.inf) if over else self._nearest_component(new, k, center)
         if over and gap <= self.niches.resolution:
             self._end_descent(new, k, slot)
         elif near_gap < gap:
@@ -274,11 +274,11 @@ class Descents:
         elif over:
             self._keep_optimum(new, k)
 
-    def _nearest_component(self, state: MixtureSearchState, k: int, centre: Array) -> tuple[Array, float]:
-        """The nearest other component that is not scouting and its distance; its own centre, infinite, without one."""
-        others = [self.centre(state, j) for j in np.flatnonzero(state.phase != SCOUT).tolist() if j != k]
-        i, gap = self.niches.nearest(np.array(others), centre)
-        return (others[i] if others else centre), gap
+    def _nearest_component(self, state: MixtureSearchState, k: int, center: Array) -> tuple[Array, float]:
+        """The nearest other component that is not scouting and its distance; its own center, infinite, without one."""
+        others = [self.center(state, j) for j in np.flatnonzero(state.phase != SCOUT).tolist() if j != k]
+        i, gap = self.niches.nearest(np.array(others), center)
+        return (others[i] if others else center), gap
 
     def _start_probe(self, new: MixtureSearchState, k: int, rival: int, target: Array) -> None:
         new.phase[k], new.rival[k], new.target[k] = PROBE, rival, target
@@ -294,7 +294,7 @@ class Descents:
         if not same and over:
             self._keep_optimum(new, k)
         elif same and over and better:
-            self._end_descent(new, k, slot, self.centre(new, k))
+            self._end_descent(new, k, slot, self.center(new, k))
         elif same and not better:
             self._end_descent(new, k, slot)
 
@@ -311,15 +311,15 @@ class Descents:
             self._start_scouting(new, k)
 
     def _keep_optimum(self, new: MixtureSearchState, k: int, slot: int | None = None) -> None:
-        """Add the centre of component k to the known optima, unless another descent got there since the probe."""
-        centre = self.centre(new, k)
-        nearest, gap = self.niches.nearest_known(new.known, centre)
+        """Add the center of component k to the known optima, unless another descent got there since the probe."""
+        center = self.center(new, k)
+        nearest, gap = self.niches.nearest_known(new.known, center)
         if gap <= self.niches.resolution:
             self._end_descent(new, k, nearest)
         elif slot is None and self.niches.is_full(new.known):
             new.phase[k] = DUEL
         else:
-            self.niches.add(new.known, centre, slot)
+            self.niches.add(new.known, center, slot)
             self._start_scouting(new, k)
 
     def _end_descent(self, new: MixtureSearchState, k: int, slot: int, better: Array | None = None) -> None:

@@ -155,32 +155,32 @@ class ValuedPoints(NamedTuple):
         return self.points[best], float(values[best])
 
 
-class Neighbourhoods(NamedTuple):
-    """Boxes around places: a point is near a place if it is within `widths` of the centre in every coordinate."""
+class Neighborhoods(NamedTuple):
+    """Boxes around places: a point is near a place if it is within `widths` of the center in every coordinate."""
 
-    centres: Array  # (places, dim)
+    centers: Array  # (places, dim)
     widths: Array  # (places, dim)
     scale: Array  # (dim,): the unit of distances
 
 
-def best_near(places: Neighbourhoods, evaluated: ValuedPoints) -> ValuedPoints:
+def best_near(places: Neighborhoods, evaluated: ValuedPoints) -> ValuedPoints:
     """Return the best point near each place; a point counts for the nearest place only, so that no two share it."""
-    found, owners = ValuedPoints.unknown(*places.centres.shape), _owners(places, evaluated.points)
+    found, owners = ValuedPoints.unknown(*places.centers.shape), _owners(places, evaluated.points)
     for place in np.unique(owners[owners >= 0]).tolist():
         mine = owners == place
         found.points[place], found.values[place] = ValuedPoints(evaluated.points[mine], evaluated.values[mine]).best()
     return found
 
 
-def _owners(places: Neighbourhoods, points: Array) -> NDArray[np.int64]:
+def _owners(places: Neighborhoods, points: Array) -> NDArray[np.int64]:
     """For each point the nearest of the places that it is near, by the largest gap in a coordinate; -1 if none."""
     nearest, owners = np.full(len(points), np.inf), np.full(len(points), -1)
     # the first coordinates rule out most pairs; an array of all coordinates of all pairs would be large
-    centres, widths, firsts = (array[:, :_LOOKED_AT_FIRST] for array in (places.centres, places.widths, points))
-    near: NDArray[np.bool_] = np.all(np.abs(firsts - centres[:, None]) <= widths[:, None], axis=2)  # (places, points)
+    centers, widths, firsts = (array[:, :_LOOKED_AT_FIRST] for array in (places.centers, places.widths, points))
+    near: NDArray[np.bool_] = np.all(np.abs(firsts - centers[:, None]) <= widths[:, None], axis=2)  # (places, points)
     for place in np.flatnonzero(near.any(axis=1)).tolist():
         rows = np.flatnonzero(near[place])
-        gaps = np.abs(points[rows] - places.centres[place])
+        gaps = np.abs(points[rows] - places.centers[place])
         inside = (gaps <= places.widths[place]).all(axis=1)
         rows, distances = rows[inside], (gaps[inside] / places.scale).max(axis=1)
         nearer = distances < nearest[rows]

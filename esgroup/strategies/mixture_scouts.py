@@ -2,16 +2,16 @@
 
 Points that are uniform in a box hardly ever fall into narrow basins: the narrowest of Vincent's function in three
 dimensions has one hundred-thousandth of the volume. But narrow basins often lie beside each other. So half of the
-scouts continue the line through two neighbouring optima:
+scouts continue the line through two neighboring optima:
 
     x = a + F (a - b) + noise,    log F ~ U(log 1/2, log 2)
 
-a is a known optimum, and b a neighbour of it on one side: of all known optima the first that a growing ball touches
-which has a on its surface and its centre on a ray from a into a random direction (so b is a neighbour of a in the
+a is a known optimum, and b a neighbor of it on one side: of all known optima the first that a growing ball touches
+which has a on its surface and its center on a ray from a into a random direction (so b is a neighbor of a in the
 Delaunay graph). So steps are as long as the distances between optima are there, in the direction of b.
 
 A scout is drawn again if it is near a known optimum c: nearer than U(0, 1) times the distance of c to its own nearest
-neighbour, so that no place is ruled out for ever.
+neighbor, so that no place is ruled out for ever.
 """
 
 from __future__ import annotations
@@ -64,20 +64,20 @@ def scouts(
 
 
 def beyond(known: Array, scale: Array, n: int, rng: np.random.Generator) -> Array:
-    """Return n points on the far side of known optima, seen from neighbours of these."""
+    """Return n points on the far side of known optima, seen from neighbors of these."""
     scaled = known / scale
     first = rng.integers(len(known), size=n)
-    second = neighbours(scaled, first, rng.standard_normal((n, len(scale))))
+    second = neighbors(scaled, first, rng.standard_normal((n, len(scale))))
     steps = np.exp(rng.uniform(-math.log(2), math.log(2), (n, 1))) * (scaled[first] - scaled[second])
     noise = NOISE * np.sqrt((steps**2).mean(axis=1, keepdims=True)) * rng.standard_normal(steps.shape)
     return (scaled[first] + steps + noise) * scale
 
 
-def neighbours(points: Array, which: NDArray[np.int64], directions: Array) -> NDArray[np.int64]:
-    """Return for each of some points the neighbour in a direction, or the opposite one if there is none.
+def neighbors(points: Array, which: NDArray[np.int64], directions: Array) -> NDArray[np.int64]:
+    """Return for each of some points the neighbor in a direction, or the opposite one if there is none.
 
-    A ball with p on its surface and its centre on the ray p + t u has the radius |q - p|^2 / (2 u . (q - p)) when it
-    touches q: the neighbour is the q with the smallest one.
+    A ball with p on its surface and its center on the ray p + t u has the radius |q - p|^2 / (2 u . (q - p)) when it
+    touches q: the neighbor is the q with the smallest one.
     """
     gaps = points[None] - points[which][:, None]  # (n, m, dim)
     along = np.einsum("nmd,nd->nm", gaps, directions)

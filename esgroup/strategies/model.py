@@ -1,8 +1,8 @@
-"""Search with a surrogate: the function is learnt in the local coordinates of the search distribution itself.
+"""Search with a surrogate: the function is learned in the local coordinates of the search distribution itself.
 
 The search stays what it is. Beside it there are an archive of the last evaluations, a surrogate of them, and how often
 it told right, before it had seen a value, which of two points is better. A generation is handed out in parts: first the
-minimiser z* of the surrogate within a ball, and the samples that it takes for the best. Then,
+minimizer z* of the surrogate within a ball, and the samples that it takes for the best. Then,
 
 - if the surrogate can be trusted, or z* kept its promise, the generation ends with a step by the surrogate: the mean
   moves to the best point, and A to the root that its curvature asks for. With the Hessian H = V e V^T in local
@@ -35,7 +35,7 @@ from esgroup.domains.named import Named
 from esgroup.files import states
 from esgroup.groups import Diagonal, Frame, Full, Group, Kronecker
 from esgroup.options import SearchOptions
-from esgroup.strategies.base import Drawn, Indices, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import Indices, Proposed, Ranked, Relocation, StateView, Strategy, Traits
 from esgroup.strategies.criteria import Looking, watching
 from esgroup.strategies.in_domain import Within, elsewhere, innermost
 from esgroup.strategies.model_state import ABSENT, ASKED, NEW, ModelState, Numbers
@@ -53,10 +53,10 @@ def refuse_without_model(options: SearchOptions, group: Group | None) -> None:
             text = f"{name} cannot be combined with model='quadratic', leave one of them out"
             raise ValueError(f"{text}: got {given[name]!r}")
     if group is not None:
-        QuadraticSurrogate(modelled(group))
+        QuadraticSurrogate(modeled(group))
 
 
-def modelled(group: Group) -> Group:
+def modeled(group: Group) -> Group:
     """The structure of a model for a search in a group: the same, but the full one for a Kronecker product or a frame.
 
     The root keeps of the full model's step what it can hold: the projection, or the nearest frame.
@@ -85,7 +85,7 @@ class ModelSearch(Strategy):
         dim, numbers = real_variables(self.plain), vectors(self.plain)
         if dim == 0:
             raise ValueError(f"plain must search real variables for a surrogate, got {self.plain.about}")
-        group: Group | None = None if numbers is None else modelled(numbers.group)
+        group: Group | None = None if numbers is None else modeled(numbers.group)
         if numbers is not None:
             refuse_without_model(numbers.options, group if self.surrogate is None else None)
         if self.surrogate is None:
@@ -194,7 +194,7 @@ class ModelSearch(Strategy):
 
     # ---- points -------------------------------------------------------------------------------------------------
 
-    def sample(self, state: ModelState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(self, state: ModelState, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
         """The most useful points of the generation that were not handed out yet; beyond them further samples."""
         numbers = Numbers(*state.numbers.tolist())
         rows = np.flatnonzero(state.stages == NEW)
@@ -211,7 +211,7 @@ class ModelSearch(Strategy):
             more = self.plain.sample(state.plain, n - len(rows), rng)
             points, local = np.concatenate([points, more.points]), np.concatenate([local, more.local])
             ids = np.concatenate([ids, np.full(len(more.points), -1)])
-        return Drawn(points, local, ids=ids)
+        return Proposed(points, local, ids=ids)
 
     def asked(self, state: ModelState, ids: Indices) -> ModelState:
         stages = state.stages.copy()
@@ -234,7 +234,7 @@ class ModelSearch(Strategy):
 
     # ---- values -------------------------------------------------------------------------------------------------
 
-    def update(self, state: ModelState, told: Told, out: ModelState | None = None) -> ModelState:
+    def update(self, state: ModelState, told: Ranked, out: ModelState | None = None) -> ModelState:
         """Keep values until there are as many as `StateView.batch` says, then go on.
 
         Points of the generation are used in its order, whatever the order in which they were told.

@@ -15,7 +15,7 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 from esgroup.domains.base import UNKNOWN, Arrays, Limits
-from esgroup.strategies.base import Drawn, Indices, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import Indices, Proposed, Ranked, Relocation, StateView, Strategy, Traits
 from esgroup.strategies.categorical import CategoricalSearch, CategoricalSearchState
 from esgroup.strategies.coordinates import Coordinates, Through
 from esgroup.strategies.criteria import Criterion, Looking, watching
@@ -99,7 +99,7 @@ class ProductSearch(Strategy):
 
     # ---- generations --------------------------------------------------------------------------------------------
 
-    def sample(self, state: ProductState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(self, state: ProductState, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
         drawn = self.numbers.sample(state.numbers, n, rng, out)
         categories = self.choices.sample(state.choices, n, rng).points
         known = categories.copy()
@@ -130,7 +130,7 @@ class ProductSearch(Strategy):
         numbers = self.numbers.coordinates(state.numbers)
         return Beside(self, state, numbers, lambda points: self._split(points)[0], with_choices)
 
-    def update(self, state: ProductState, told: Told, out: ProductState | None = None) -> ProductState:
+    def update(self, state: ProductState, told: Ranked, out: ProductState | None = None) -> ProductState:
         z, categories = self._split(told.local)
         if told.active is not None:
             categories = np.where(told.active[:, self._width :], categories, UNKNOWN)
@@ -143,7 +143,7 @@ class ProductSearch(Strategy):
         numbers = self.numbers.update(state.numbers, of_numbers, None if out is None else out.numbers)
         return ProductState(numbers, self.choices.update(state.choices, told._replace(local=categories)))
 
-    def _order_of_numbers(self, state: ProductState, told: Told, categories: Array) -> Indices:
+    def _order_of_numbers(self, state: ProductState, told: Ranked, categories: Array) -> Indices:
         """The order of a generation in which points that try a rare category, and are bad, have the middle ranks.
 
         It is the category that makes them bad: their z say nothing. With their own ranks the mean would move away from

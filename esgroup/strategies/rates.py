@@ -14,7 +14,7 @@ import numpy as np
 from esgroup import checks
 from esgroup.checks import Array
 
-_MOST_LEARNT = 0.95  # of the covariance in one generation
+_MOST_LEARNED = 0.95  # of the covariance in one generation
 
 
 class RankWeights(NamedTuple):
@@ -67,14 +67,14 @@ def root_rates(dim: int, dof: int, mu_eff: float, gathered: int = 0) -> tuple[fl
     hub's standard deviation grows without bound (measured on the sphere: 160, 320 and 1000 coordinates are stable at
     16, 16 and 20, unstable at 31, 31 and 50).
 
-    c_1 + c_mu is at most 0.95: whatever points a generation consists of, a twentieth of what was learnt before stays.
+    c_1 + c_mu is at most 0.95: whatever points a generation consists of, a twentieth of what was learned before stays.
     """
     boost = min(2.0 if dof > dim else 5.0, dim * (dim + 1) / (2 * dof))
     c_1 = 2 / (2 * dof + 1.6 * dim + 1.7 + mu_eff)
     if gathered:
         c_1 = min(c_1, 16 / gathered**2)
     c_mu = 2 * boost * (mu_eff - 1.75 + 1 / mu_eff) / (2 * dof + 3 * dim + 4 + mu_eff)
-    return c_1, max(0.0, min(_MOST_LEARNT - c_1, c_mu))
+    return c_1, max(0.0, min(_MOST_LEARNED - c_1, c_mu))
 
 
 def expected_norm(dim: int) -> float:

@@ -90,7 +90,7 @@ class Published:
 
     def constants(self, n: int, dim: int, dof: int, gathered: int = 0) -> Constants:
         weights, rate = checks.read_only(rates.utilities(n)), rates.utility_rate(dim, dof)
-        # c_s = 1 and c_1 = 0: p_s is the last step, and there is no other path; the step size is learnt with A
+        # c_s = 1 and c_1 = 0: p_s is the last step, and there is no other path; the step size is learned with A
         numbers = [1.0, 0.0, 0.0, rate, 1.0, 0.0, 0.0]
         _, c_mud, least = rates.decoding_rates(dim, rates.effective(rates.halves(n)[0]))
         decoding = (c_mud / rate, 0.0, c_mud * float(weights.sum()), 0.0, least)

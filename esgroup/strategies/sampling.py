@@ -34,7 +34,7 @@ class Sampling:
         """Write n samples to the first rows of z."""
         drawn = (n + 1) // 2 if self.mirrored else n
         if (orthogonal := self.draw(z, drawn, rng)) > 1:
-            kernels.orthogonalise(orthogonal, z)
+            kernels.orthogonalize(orthogonal, z)
         if self.mirrored:
             np.negative(z[: n - drawn], out=z[drawn:n])
 

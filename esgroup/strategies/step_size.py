@@ -1,7 +1,7 @@
 """How sigma follows the search: a rule says by which factor it changes after a generation.
 
 A rule is a frozen object beside recombination, decoding, adaptation and sampling. It may keep numbers of its own in the
-state (`memory`), may shape some of the samples and recognise them by their tags, and answers with the logarithm of the
+state (`memory`), may shape some of the samples and recognize them by their tags, and answers with the logarithm of the
 factor. The path p_s stays with the update of the mean, which decides by its length when the evolution path p_c pauses
 (h_sigma), whatever the rule.
 """

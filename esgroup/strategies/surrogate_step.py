@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from esgroup.checks import Array
 from esgroup.domains.named import Named
-from esgroup.strategies.base import AT_BOUNDS, Indices, Strategy, Told, on_plateau
+from esgroup.strategies.base import AT_BOUNDS, Indices, Ranked, Strategy, on_plateau
 from esgroup.strategies.in_domain import Within, innermost, to_search
 from esgroup.strategies.model_state import ABSENT, ASKED, COUNTED, NEW, TOLD, ModelState, Numbers
 
@@ -218,7 +218,7 @@ class SurrogateStep:
     def _holds(self, tau: float) -> bool:
         """Whether z* was better than all that was known, or the surrogate is so good that it may err once."""
         better = bool(self.outcomes[self.trial] < self.record)
-        return better or tau > math.sqrt(self.surrogate.judgement(self.model)[2]) + _MARGIN
+        return better or tau > math.sqrt(self.surrogate.judgment(self.model)[2]) + _MARGIN
 
     @property
     def size(self) -> int:
@@ -226,7 +226,7 @@ class SurrogateStep:
         return int((self.stages != ABSENT).sum())
 
     def begin(self) -> None:
-        """Draw the next generation; one of its points may be the minimiser of the surrogate."""
+        """Draw the next generation; one of its points may be the minimizer of the surrogate."""
         search, plain = self.search, self.search.plain
         self.generation += 1
         rng = np.random.Generator(np.random.Philox(key=[self.seed, self.generation]))
@@ -256,7 +256,7 @@ class SurrogateStep:
 
     def _trial(self) -> tuple[Array, Array] | None:
         """z*, with what it promises, and its point; None if there is none."""
-        z, self.promise, self.at_edge = self.surrogate.minimiser(self.model, self.radius * math.sqrt(self.n))
+        z, self.promise, self.at_edge = self.surrogate.minimizer(self.model, self.radius * math.sqrt(self.n))
         self.length = float(np.linalg.norm(z))
         self.record = self._best_near()[1]
         point = self.search.plain.coordinates(self.plain).at_reals(z)
@@ -315,7 +315,7 @@ class SurrogateStep:
         if len(values) >= min(2, self.search.popsize) and ranked[0] == ranked[0]:
             widens = on_plateau(ranked, self.inner, moved, self.before.first)
             failed = int(np.isnan(values).sum())
-            told = Told(
+            told = Ranked(
                 local, order, widens, tags if tags.any() else None, None, self.before.first, failed, ranked[0],
                 self.best,
             )  # fmt: skip

@@ -38,7 +38,7 @@ from esgroup.distributions.product import Product
 from esgroup.distributions.univariate import LARGEST, SMALLEST, Univariate, UnivariateState
 from esgroup.domains.base import Arrays, Place
 from esgroup.strategies import rates
-from esgroup.strategies.base import Drawn, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import Proposed, Ranked, Relocation, StateView, Strategy, Traits
 from esgroup.strategies.criteria import Criterion, relative_spread
 from esgroup.strategies.recombination import Constants, Cumulative
 from esgroup.strategies.sampling import longest, shortened
@@ -175,15 +175,17 @@ class UnivariateSearch(Strategy):
         """The natural parameters of all families."""
         return self.product.natural(UnivariateState(state.unconstrained))
 
-    def sample(self, state: UnivariateSearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(
+        self, state: UnivariateSearchState, n: int, rng: np.random.Generator, out: Proposed | None = None
+    ) -> Proposed:
         points = self.product.sample(UnivariateState(state.unconstrained), n, rng)
-        return Drawn(points, self.local(state, points))
+        return Proposed(points, self.local(state, points))
 
     def local(self, state: UnivariateSearchState, points: Array) -> Array:
         """Return rows (z, y) of 2 k numbers."""
         return np.column_stack(self.product.local(self._tau(state), points))
 
-    def update(self, state: UnivariateSearchState, told: Told, out: Any = None) -> UnivariateSearchState:
+    def update(self, state: UnivariateSearchState, told: Ranked, out: Any = None) -> UnivariateSearchState:
         order = told.order
         if len(order) < 2:
             return state  # the rank of a single point says nothing

@@ -21,7 +21,16 @@ from esgroup.groups.linalg import SingularElementError
 from esgroup.options import SearchOptions
 from esgroup.stopping.values import NARROW
 from esgroup.strategies.adaptation import RateAdaptation
-from esgroup.strategies.base import AT_BOUNDS, Drawn, Indices, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import (
+    AT_BOUNDS,
+    Indices,
+    Proposed,
+    Ranked,
+    Relocation,
+    StateView,
+    Strategy,
+    Traits,
+)
 from esgroup.strategies.criteria import CONDITION, DIVERGENCE, Criterion
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation, SearchState
@@ -78,7 +87,7 @@ def evolution_of(group: Group, options: SearchOptions, widening: Widening | None
 
 
 def is_decoded(group: Group, options: SearchOptions) -> bool:
-    """Whether scales of single coordinates are learnt apart: as asked for, or by default for dense groups."""
+    """Whether scales of single coordinates are learned apart: as asked for, or by default for dense groups."""
     decoded = options.decoding
     if decoded == "auto":
         decoded = options.algorithm != "paper" and isinstance(group, Frame | Full | Triangular)
@@ -219,13 +228,13 @@ class VectorSearch(Strategy):
 
     # ---- generations --------------------------------------------------------------------------------------------
 
-    def sample(self, state: SearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(self, state: SearchState, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
         generation, dim = None if out is None else out.memo, len(state.mean)
         if generation is None or len(generation.samples) != n:
             generation = Generation.empty(n, dim)
         y = np.empty((n, dim))
         tags = self.evolution.sample(state, n, rng, generation, y)
-        return Drawn(y, generation.samples, tags, memo=generation, paired=self._is_paired)
+        return Proposed(y, generation.samples, tags, memo=generation, paired=self._is_paired)
 
     @cached_property
     def _is_paired(self) -> bool:
@@ -246,7 +255,7 @@ class VectorSearch(Strategy):
     def shortened(self, local: Array, then: Array | None = None) -> Array:
         return shortened(local, None if then is None else np.linalg.norm(then, axis=1))
 
-    def update(self, state: SearchState, told: Told, out: SearchState | None = None) -> SearchState:
+    def update(self, state: SearchState, told: Ranked, out: SearchState | None = None) -> SearchState:
         if out is not state:
             state = SearchState(*(array.copy() for array in state))
         if _only_at_bounds(told):
@@ -293,7 +302,7 @@ class VectorSearch(Strategy):
         if first is not None and j is not None and state.sigma.item() * state.scale.item(j) < _NARROW * first.item(j):
             self._keep_width(state, first)
 
-    def _widened_at_rest(self, state: SearchState, told: Told, first: Array, widening: Widening) -> SearchState:
+    def _widened_at_rest(self, state: SearchState, told: Ranked, first: Array, widening: Widening) -> SearchState:
         """Return the state, with its first standard deviations about the best point so far if integers are at rest.
 
         A coordinate whose first one is infinite, as it is not to be compared, keeps its own.
@@ -309,7 +318,7 @@ class VectorSearch(Strategy):
     def _keep_width(self, state: SearchState, first: Array) -> None:
         """Widen a distribution that is narrower than NARROWEST times the first one in all coordinates.
 
-        Along a sharp ridge sigma falls with the distance to the ridge, long before A has learnt its direction. Narrower
+        Along a sharp ridge sigma falls with the distance to the ridge, long before A knows its direction. Narrower
         steps are of no use then, but steps of this size learn the ridge. The search ends when values get no better.
 
         A that shrinks while sigma is held is brought back to its usual size, so that sigma D tells when to look.
@@ -408,14 +417,14 @@ def _precise(relative: Array, part: str) -> dict[str, str]:
     return {"precision": f"{part} no longer changes the mean: it is at full precision"}
 
 
-def _only_at_bounds(told: Told) -> bool:
+def _only_at_bounds(told: Ranked) -> bool:
     """Whether all samples have failed, so that only points put onto bounds, which move nothing, have values."""
     if told.failed == 0 or told.tags is None:
         return False
     return bool((told.tags[told.order[: len(told.order) - told.failed]] >= AT_BOUNDS).all())
 
 
-def _ranked(told: Told) -> Indices:
+def _ranked(told: Ranked) -> Indices:
     """The order of a generation in which points put onto bounds have the middle ranks, whose weights are next to 0.
 
     With ranks and coordinates of their own they would draw the mean to all of their bounds at once, the right ones and,

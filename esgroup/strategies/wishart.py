@@ -29,7 +29,7 @@ from esgroup.distributions.wishart import Wishart, bartlett, gram
 from esgroup.domains.base import Arrays
 from esgroup.groups import Group, described
 from esgroup.strategies import rates
-from esgroup.strategies.base import Drawn, Relocation, StateView, Strategy, Told, Traits
+from esgroup.strategies.base import Proposed, Ranked, Relocation, StateView, Strategy, Traits
 from esgroup.strategies.criteria import Criterion
 
 MOST_DOF = 1e15  # there Z - I, of the order n^-1/2, has seven digits left
@@ -58,7 +58,7 @@ class WishartRates(NamedTuple):
 def wishart_rates(popsize: int, m: int) -> WishartRates:
     """Return utilities and rates for a generation of `popsize` >= 2 values and m degrees of freedom.
 
-    u = log ranks, the better half scaled to sum 1, the worse half to sum -w, centred; mu_eff = 1 / sum u^2.
+    u = log ranks, the better half scaled to sum 1, the worse half to sum -w, centerd; mu_eff = 1 / sum u^2.
     w = m^2 / (m^2 + 35^2): moving away from the worse half helps if there are many degrees of freedom.
     c = (mu_eff + 2) / (m/2 + mu_eff + 15) and
     d = (0.25 + 0.35 (1 - w)) (1 + c + 2 max(0, sqrt((mu_eff - 1) / (m + 1)) - 1)) are c_s and d_s of the tutorial
@@ -181,13 +181,15 @@ class WishartSearch(Strategy):
 
     # ---- generations --------------------------------------------------------------------------------------------
 
-    def sample(self, state: WishartSearchState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(
+        self, state: WishartSearchState, n: int, rng: np.random.Generator, out: Proposed | None = None
+    ) -> Proposed:
         p = self.dim
         factors = bartlett((float(state.dof) - (p - 1)) / 2, p, n, rng)  # F with Z = F F^T
         rows = np.ascontiguousarray(factors.swapaxes(1, 2)).reshape(-1, p)
         images = self.group._apply(state.root, rows).reshape(n, p, p)  # (L F)^T
         points = gram(images)
-        return Drawn(points, (factors @ factors.swapaxes(1, 2)).reshape(n, p * p))
+        return Proposed(points, (factors @ factors.swapaxes(1, 2)).reshape(n, p * p))
 
     def local(self, state: WishartSearchState, points: Array) -> Array:
         p = self.dim
@@ -196,7 +198,7 @@ class WishartSearch(Strategy):
         z = self.group._solve(state.root, rows).reshape(-1, p, p)
         return checks.symmetric_part(z).reshape(-1, p * p)
 
-    def update(self, state: WishartSearchState, told: Told, out: Any = None) -> WishartSearchState:
+    def update(self, state: WishartSearchState, told: Ranked, out: Any = None) -> WishartSearchState:
         order = told.order
         if len(order) < 2:  # a single point has no rank
             return state

@@ -15,7 +15,7 @@ import numpy as np
 from esgroup.checks import Array
 from esgroup.files import objects
 
-UNJUDGED = 0.0, 0.0, 1.0  # the judgement of a surrogate that has predicted nothing
+UNJUDGED = 0.0, 0.0, 1.0  # the judgment of a surrogate that has predicted nothing
 FORGET = 0.7  # of judged pairs, from one frame to the next
 ERROR_RATE = 0.1  # of the mean of squared errors, for each value
 
@@ -83,7 +83,7 @@ class Surrogate(ABC):
         """Return the standard deviation of predictions for z ~ N(0, I), roughly; 0 if nothing is known."""
 
     @abstractmethod
-    def minimiser(self, state: Any, radius: float) -> Minimum:
+    def minimizer(self, state: Any, radius: float) -> Minimum:
         """Return the least prediction over |z| <= radius, as far as it can be found; no worse than that at 0."""
 
     @abstractmethod
@@ -112,7 +112,7 @@ class Surrogate(ABC):
             error += ERROR_RATE * (min(1.0, abs(values[i] - predicted[i]) / (size * far[i])) ** 2 - error)
         return state._replace(judged=np.array([agreement, pairs, error]))
 
-    def judgement(self, state: Any) -> Array:
+    def judgment(self, state: Any) -> Array:
         """Return what `judge` has found: agreeing less other pairs, all pairs, the mean squared error (3,)."""
         return state.judged
 
@@ -126,12 +126,12 @@ class Surrogate(ABC):
 
     def tau(self, state: Any) -> float:
         """Return Kendall's tau out of sample."""
-        agreement, pairs, _ = self.judgement(state)
+        agreement, pairs, _ = self.judgment(state)
         return float(agreement / max(1.0, pairs))
 
 
 def forgotten(judged: Array) -> Array:
-    """Judgements (..., 3) as they count in a new frame."""
+    """Judgments (..., 3) as they count in a new frame."""
     return judged * (FORGET, FORGET, 1.0)
 
 

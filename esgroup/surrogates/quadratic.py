@@ -143,7 +143,7 @@ class QuadraticSurrogate(Surrogate):
         kernels.judge(z, values, len(values) - new, fitted, *models, ERROR_RATE, judged)
         return self._chosen(state._replace(judged=judged, seen=state.seen + new))
 
-    def judgement(self, state: QuadraticState) -> Array:
+    def judgment(self, state: QuadraticState) -> Array:
         return state.judged[int(state.used)]
 
     def fit(self, state: QuadraticState, z: Array, values: Array) -> QuadraticState:
@@ -183,7 +183,7 @@ class QuadraticSurrogate(Surrogate):
     def size(self, state: QuadraticState) -> float:
         return state.model.size
 
-    def minimiser(self, state: QuadraticState, radius: float) -> Minimum:
+    def minimizer(self, state: QuadraticState, radius: float) -> Minimum:
         model = state.model
         z, at_edge = model.least_in_ball(radius)
         return Minimum(z, float(model.values(z[None])[0]), at_edge)
@@ -196,7 +196,7 @@ class QuadraticSurrogate(Surrogate):
         model, p = state.model, self.support.features
         axes, count = model.axes(), int(state.seen)
         share = min(1.0, 0.5 * (p / max(1, min(count, 2 * p))) ** 2)
-        floor = _FLOOR * math.sqrt(self.judgement(state)[2]) * model.size / math.sqrt(self.dim)
+        floor = _FLOOR * math.sqrt(self.judgment(state)[2]) * model.size / math.sqrt(self.dim)
         logs = root_logs(axes.values, share, floor)
         return None if logs is None else axes._replace(values=logs)
 

@@ -75,7 +75,7 @@ class Quadratic(NamedTuple):
         return Axes(_ROOT2 * values, vectors)
 
     def least_in_ball(self, radius: float) -> tuple[Array, bool]:
-        """Return the minimiser of q over |z| <= radius, and whether it is on the boundary.
+        """Return the minimizer of q over |z| <= radius, and whether it is on the boundary.
 
         It is z = -(H + lambda I)^-1 b with the least lambda >= max(0, -min e) that makes |z| <= radius (More and
         Sorensen 1983): Newton's method on the secular equation 1/|z(lambda)| = 1/radius, from the left, where it is
@@ -215,7 +215,7 @@ def fit(
     tolerance: float = 1e-4,
     chained: bool = False,
 ) -> None:
-    """Move models in place towards the minimum of sum_i w_i (y_i - q(z_i))^2, each over the last points of its window.
+    """Move models in place toward the minimum of sum_i w_i (y_i - q(z_i))^2, each over the last points of its window.
 
     At most `steps` steps of conjugate gradients are taken, or until the gradient is `tolerance` times the first one.
     Residuals should be of the size 1. The loop is `esgroup.kernels.quadratic.fit`.

@@ -1,4 +1,4 @@
-"""Networks: the matrix Gaussian as an optimiser in PyTorch (extra "torch"). `import esgroup` does not import this."""
+"""Networks: the matrix Gaussian as an optimizer in PyTorch (extra "torch"). `import esgroup` does not import this."""
 
 try:
     import torch as _torch  # noqa: F401

@@ -13,12 +13,12 @@ from esgroup.torch.layers import Factors, Gradients
 
 
 class Curvature:
-    """What the optimiser asks for when it refreshes its factors. Derived classes say where it comes from.
+    """What the optimizer asks for when it refreshes its factors. Derived classes say where it comes from.
 
     Attributes
     ----------
     wanted : bool
-        Whether the next step will ask: the optimiser sets it, so that nothing is computed in vain.
+        Whether the next step will ask: the optimizer sets it, so that nothing is computed in vain.
     batch_size : int
         The number of examples in a mini-batch; the loss is their mean.
     """

@@ -1,7 +1,7 @@
-"""The groups of structured matrices on tensors: what one step of the optimiser needs of them.
+"""The groups of structured matrices on tensors: what one step of the optimizer needs of them.
 
 An element is packed as in `esgroup.groups`, in the last dimension of a tensor; dimensions before it are layers of one
-shape. Points are rows. The optimiser keeps K = A^-1 of a square root A of the precision: with it a step of the mean
+shape. Points are rows. The optimizer keeps K = A^-1 of a square root A of the precision: with it a step of the mean
 costs two products, and A <- A h(M) is K <- h(M)^-1 K, which needs no inverse larger than the dense blocks of the group.
 
 Layers are small, and what a step costs is mostly the number of operations: elements of several shapes are moved

@@ -90,7 +90,7 @@ class MatrixLayers:
         """What the products with S^-1 need of both sides."""
         return self.rows.gram(roots.rows), self.cols.gram(roots.cols)
 
-    def coloured(self, roots: Roots, white: Tensor) -> Tensor:
+    def colored(self, roots: Roots, white: Tensor) -> Tensor:
         """K_B^T X K_A: a white matrix becomes a sample of N(0, S^-1), a whitened gradient a natural one."""
         return self.rows.apply_transposed(roots.rows, self.cols.apply_transposed(roots.cols, white).mT).mT
 

@@ -1,4 +1,4 @@
-"""An optimiser whose state is a distribution: natural gradients of a matrix Gaussian for every layer."""
+"""An optimizer whose state is a distribution: natural gradients of a matrix Gaussian for every layer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class StructuredNGD(Optimizer):
 
     Every weight matrix of shape (d, p) has a Gaussian with the mean E, which is the parameter, and the precision N S,
     S = (A A^T) (x) (B B^T), whose square roots A (p columns) and B (d rows) lie in matrix groups; convolutions are
-    c_out x (c_in k k) matrices, and vectors (biases, norms) have a diagonal Gaussian. It minimises
+    c_out x (c_in k k) matrices, and vectors (biases, norms) have a diagonal Gaussian. It minimizes
 
         E_q[loss + l2/2 |W|^2] - (entropy / N) H(q),
 
@@ -222,7 +222,7 @@ class StructuredNGD(Optimizer):
         return finite
 
     def _say_skipped(self, in_a_row: int, depth: int) -> None:
-        """Warn of ten skipped steps; the caller of the optimiser is so many calls away (torch wraps `step` twice)."""
+        """Warn of ten skipped steps; the caller of the optimizer is so many calls away (torch wraps `step` twice)."""
         if in_a_row == MOST_SKIPPED:
             text = f"the gradients of the last {in_a_row} steps were not finite: parameters have not changed since then"
             warnings.warn(text, RuntimeWarning, stacklevel=depth)
@@ -295,7 +295,7 @@ class StructuredNGD(Optimizer):
         for group in self.param_groups:
             if any(p is own for own in group["params"]):
                 return group
-        raise ValueError(f"the parameter must belong to this optimiser, got {named(p)}")
+        raise ValueError(f"the parameter must belong to this optimizer, got {named(p)}")
 
     def draw(self, p: Tensor, temperature: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
         """A sample of the distribution of a parameter, at a temperature that multiplies the covariance."""
@@ -307,7 +307,7 @@ class StructuredNGD(Optimizer):
             noise = state["root"] * z
         else:
             roots = Roots(state["rows"][None], state["cols"][None])
-            noise = layers_of(group, p).coloured(roots, z[None])
+            noise = layers_of(group, p).colored(roots, z[None])
         return p.detach() + (noise * scale).reshape(p.shape).to(p.dtype)
 
     @property

@@ -1,7 +1,7 @@
 """Tensors that hold the state of many layers at once, so that a step is a few operations.
 
 All gradients of a plan are one flat tensor, ordered by the shapes of the matrices, with the vectors last. The momentum
-is another one, and what an optimiser stores for a single parameter are views into these.
+is another one, and what an optimizer stores for a single parameter are views into these.
 """
 
 from __future__ import annotations

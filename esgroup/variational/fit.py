@@ -53,7 +53,7 @@ class Fit:
     Attributes
     ----------
     objective : VariationalObjective
-        What is minimised: L = -ELBO, with the mixture, the target and the estimator.
+        What is minimized: L = -ELBO, with the mixture, the target and the estimator.
     schedule : FitSchedule
         How the rate changes and when the fit has converged.
     rng : numpy.random.Generator
@@ -80,7 +80,7 @@ class Fit:
         The parameters averaged over the last window, if that was noise.
     middle : MixtureState or None
         The state in the middle of the current window.
-    travelling : bool
+    traveling : bool
         Whether the steps of the last window led somewhere.
     converged : bool
         Whether the fit has converged.
@@ -112,7 +112,7 @@ class Fit:
     last: WindowSummary | None = None
     averaged: MixtureState | None = None
     middle: MixtureState | None = None
-    travelling: bool = False
+    traveling: bool = False
     converged: bool = False
     message: str = ""
     allowed: AbstractContextManager[None] = field(default_factory=nullcontext)
@@ -190,7 +190,7 @@ class Fit:
             self.message = reason
         self.state, self.last, self.averaged = self.best.state, None, None
         self.rate /= 4
-        self.reach, self.travelling = np.ones_like(self.reach), False
+        self.reach, self.traveling = np.ones_like(self.reach), False
         self.window = empty_window(self.objective.mixture, self.state)
 
     # ---- the end of a window ----------------------------------------------------------------------------------------
@@ -212,11 +212,11 @@ class Fit:
             self.message = UNRESOLVED
             return
         verdict = self.schedule.verdict(found, self.last)
-        self.travelling = verdict == "travelling"
+        self.traveling = verdict == "traveling"
         deltas = (self.window.steps[: self.state.means.size] / self.window.length).reshape(self.state.means.shape)
         self.reach = next_reach(self.reach, mixture, self.rate, deltas)
         before = self.averaged
-        self.averaged = None if verdict == "travelling" or found.noise < 1e-12 else window_average(self.window)
+        self.averaged = None if verdict == "traveling" or found.noise < 1e-12 else window_average(self.window)
         if verdict == "converged" and self.objective.target.takes_batches and not self._agrees_with(before):
             verdict = "noisy"
         if verdict == "noisy":

@@ -30,7 +30,7 @@ KIND = "posterior"  # of checkpoints
 HISTORY_FORMAT = 1
 MOST_COORDINATES = 100  # of the mean, in a line of the history
 # attributes of a fit that are in the header of a checkpoint as they are
-_KEPT = ("nit", "failures", "skipped", "retreats", "rate", "travelling", "converged", "message")
+_KEPT = ("nit", "failures", "skipped", "retreats", "rate", "traveling", "converged", "message")
 
 
 # ---- checkpoints ----------------------------------------------------------------------------------------------------

@@ -81,9 +81,9 @@ def fit_posterior(
     resume: bool = False,
     history: files.Path | None = None,
 ) -> Posterior:
-    """Fit a Gaussian or a mixture of Gaussians with structure to the density exp(logp), which need not be normalised.
+    """Fit a Gaussian or a mixture of Gaussians with structure to the density exp(logp), which need not be normalized.
 
-    It maximises the ELBO E_q[logp] - gamma E_q[log q] over the parameters of `family` by natural-gradient steps
+    It maximizes the ELBO E_q[logp] - gamma E_q[log q] over the parameters of `family` by natural-gradient steps
     (paper, sections 3 and 4). With `likelihood` and `data`, logp is the log prior, and what is fitted is the posterior;
     the log likelihood, a sum over the data, may be estimated from a batch of them at a time.
 
@@ -317,7 +317,7 @@ class _FitRun(Run["Posterior"]):
         message = self.message or self.fit.message
         if not message:
             message = f"the {self.max_iters:,} iterations of max_iters are used up"
-            message += f"; {MOVING}" if self.fit.travelling else ""
+            message += f"; {MOVING}" if self.fit.traveling else ""
         state, found = self.fit.result(self.elbo_samples)
         if not found.failed:
             return self._posterior(state, found, self.fit.converged, message)
@@ -375,7 +375,7 @@ class Posterior:
     --------
     >>> import numpy as np
     >>> import esgroup
-    >>> def logp(w):  # N(1, I), not normalised
+    >>> def logp(w):  # N(1, I), not normalized
     ...     return -0.5 * float((w - 1.0) @ (w - 1.0))
     >>> post = esgroup.fit_posterior(logp, np.zeros(2), jac=lambda w: 1.0 - w, rng=1)
     >>> post.converged, bool(np.allclose(post.mean, 1.0, atol=0.05))

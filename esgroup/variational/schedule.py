@@ -16,7 +16,7 @@ from esgroup.checks import Array
 from esgroup.distributions.mixture import Mixture, MixtureState, MixtureStep
 from esgroup.groups import Group
 
-Verdict = Literal["travelling", "noisy", "converged"]
+Verdict = Literal["traveling", "noisy", "converged"]
 
 MEMORIES = 8  # length of a window in units of 1 / rate: its start is forgotten long before its end
 EXACT = 1e-16  # nats: what L has above its minimum when steps have shrunk to about 1e-8 standard deviations
@@ -151,7 +151,7 @@ class FitSchedule:
     converged only if its averages at two successive rates agree (`Fit` compares them).
 
     At a constant rate the parameters approach the optimum as (1 - rate)^t and then wander about it. So after each
-    window: if the signal exceeds the noise, or the ELBO still rises, the fit is "travelling" and continues; else, if
+    window: if the signal exceeds the noise, or the ELBO still rises, the fit is "traveling" and continues; else, if
     the noise costs less than `tol`, it has "converged"; else it is "noisy", and the rate is halved.
 
     Attributes
@@ -188,9 +188,9 @@ class FitSchedule:
     def verdict(self, found: WindowSummary, before: WindowSummary | None) -> Verdict:
         """Judge a window, given the one before it, which may have had another rate."""
         if found.signal > max(found.noise, EXACT):
-            return "travelling"
+            return "traveling"
         if before is not None and found.elbo - before.elbo > SURE * math.hypot(found.stderr, before.stderr) + self.tol:
-            return "travelling"
+            return "traveling"
         return "converged" if found.noise_of_average <= self.tol else "noisy"
 
 

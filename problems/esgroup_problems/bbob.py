@@ -96,7 +96,7 @@ def make(suite: Suite, number: int, dim: int, seed: int) -> Problem:
         raise ValueError(f"dim must be one of {known} for the suite {suite.name}, got {dim}")
     index = _index(suite, number, dim, seed)
     rows = SuiteFunction(suite.name, number, dim, index)
-    minimum, minimiser = _optimum(suite, number, dim, rows.problem.id_instance)
+    minimum, minimizer = _optimum(suite, number, dim, rows.problem.id_instance)
     return Problem(
         name=_maker_name(suite, number),
         description=_description(suite, number),
@@ -107,7 +107,7 @@ def make(suite: Suite, number: int, dim: int, seed: int) -> Problem:
         sigma0=2.0,
         start_box=(-4.0, 4.0),
         minimum=minimum,
-        minimiser=minimiser,
+        minimizer=minimizer,
     )
 
 
@@ -120,7 +120,7 @@ def _index(suite: Suite, number: int, dim: int, seed: int) -> int:
 
 def _optimum(suite: Suite, number: int, dim: int, instance: int) -> tuple[float, Array | None]:
     # COCO gives the optimum of bbob only. The minimum values of both suites are the same: they depend on the function
-    # and the instance, not on the dimension. The minimisers differ, and asking for 80 dimensions ends the process.
+    # and the instance, not on the dimension. The minimizers differ, and asking for 80 dimensions ends the process.
     twin = _cocoex().BareProblem("bbob", number, dim if suite is BBOB else 2, instance)
     return float(twin.best_value()), np.array(twin.best_parameter()) if suite is BBOB else None
 

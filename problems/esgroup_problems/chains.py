@@ -1,4 +1,4 @@
-"""Two classic functions of any size whose coordinates are coupled to their neighbours, for large dimensions.
+"""Two classic functions of any size whose coordinates are coupled to their neighbors, for large dimensions.
 
 More, Garbow, Hillstrom: Testing unconstrained optimization software (ACM TOMS 7, 1981), problems 22 and 30; both are in
 CUTEst. The chained Rosenbrock function is `rosenbrock`.
@@ -104,7 +104,7 @@ def powell_singular(dim: int = 20) -> Problem:
         raise ValueError(f"dim must be a multiple of 4, got {dim}")
     zero, x0 = np.zeros(dim), np.tile([3.0, -1.0, 0.0, 1.0], dim // 4)
     return making.problem(
-        powell_singular, PowellSingular(), minimiser=zero, x0=x0, box=(-4.0, 5.0), source=_MORE + "22"
+        powell_singular, PowellSingular(), minimizer=zero, x0=x0, box=(-4.0, 5.0), source=_MORE + "22"
     )
 
 
@@ -112,11 +112,11 @@ def powell_singular(dim: int = 20) -> Problem:
 def broyden_tridiagonal(dim: int = 20) -> Problem:
     """Sum of squares of a tridiagonal system of quadratic equations, with a root near -0.7.
 
-    The stated minimiser is that root, up to rounding. Random starts are drawn from (-1, 0), near the usual start -1:
+    The stated minimizer is that root, up to rounding. Random starts are drawn from (-1, 0), near the usual start -1:
     farther away there are local minima.
     """
     dim = checks.whole_number("dim", dim, least=1)
     root, x0 = broyden_root(dim), np.full(dim, -1.0)
     return making.problem(
-        broyden_tridiagonal, BroydenTridiagonal(), minimiser=root, x0=x0, box=(-1.0, 0.0), source=_MORE + "30"
+        broyden_tridiagonal, BroydenTridiagonal(), minimizer=root, x0=x0, box=(-1.0, 0.0), source=_MORE + "30"
     )

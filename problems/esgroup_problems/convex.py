@@ -84,7 +84,7 @@ def one_and_others(first: float, others: float, dim: int) -> Array:
 def problem_at_zero(maker: Callable[..., Problem], function: Function, dim: int, *, source: str) -> Problem:
     """Make a problem with the minimum 0 at 0, with the start region and the step size of the BBOB functions."""
     zero, x0 = np.zeros(dim), np.full(dim, 3.0)
-    return making.problem(maker, function, minimiser=zero, x0=x0, box=(-5.0, 5.0), sigma0=2.0, source=source)
+    return making.problem(maker, function, minimizer=zero, x0=x0, box=(-5.0, 5.0), sigma0=2.0, source=source)
 
 
 @register

@@ -15,7 +15,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.lazy import Lazy
 from esgroup.problem_registry import summary
-from esgroup_problems.making import convex_minimiser, instance_rng
+from esgroup_problems.making import convex_minimizer, instance_rng
 from esgroup_problems.matrices import SPD_SIGMA0, inverse, squares, symmetric_part
 from esgroup_problems.problem import OnPoint, Problem, register
 
@@ -28,10 +28,10 @@ _HIGHAM = (
 
 
 @dataclass(frozen=True, eq=False)
-class PenalisedLikelihood:
+class PenalizedLikelihood:
     """f(W) = -log det W + tr(S W) + 1/2 sum_ij R_ij W_ij^2, and +inf where W is not positive definite.
 
-    It is strictly convex, and grows without bound towards the boundary of the cone and towards infinity.
+    It is strictly convex, and grows without bound toward the boundary of the cone and toward infinity.
     """
 
     moments: Array
@@ -115,10 +115,10 @@ def covariance_selection(dim: int = 10, samples: int | None = None, *, seed: int
     rng = instance_rng("covariance_selection", dim, seed)
     precision = _sparse_precision(dim, rng)
     x = np.linalg.solve(np.linalg.cholesky(precision).T, rng.standard_normal((dim, samples)))  # ~ N(0, precision^-1)
-    function = PenalisedLikelihood(x @ x.T / samples, np.where(precision == 0, 10.0, 0.0))
-    minimiser = convex_minimiser(OnPoint(function.rows), function.gradient, function.solve, np.eye(dim))
-    minimum = OnPoint(function.rows)(minimiser)
-    return _problem(covariance_selection, function, dim, _DEMPSTER, minimum=minimum, minimiser=minimiser)
+    function = PenalizedLikelihood(x @ x.T / samples, np.where(precision == 0, 10.0, 0.0))
+    minimizer = convex_minimizer(OnPoint(function.rows), function.gradient, function.solve, np.eye(dim))
+    minimum = OnPoint(function.rows)(minimizer)
+    return _problem(covariance_selection, function, dim, _DEMPSTER, minimum=minimum, minimizer=minimizer)
 
 
 @register
@@ -141,17 +141,17 @@ def nearest_correlation(dim: int = 10, *, seed: int = 0) -> Problem:
     target = rows @ rows.T - away
     np.fill_diagonal(target, 1.0)
     minimum = 0.5 * float((away**2).sum())
-    return _problem(nearest_correlation, CorrelationDistance(target), dim, _HIGHAM, minimum=minimum, minimiser=None)
+    return _problem(nearest_correlation, CorrelationDistance(target), dim, _HIGHAM, minimum=minimum, minimizer=None)
 
 
 def _problem(
     maker: Callable[..., Problem],
-    function: PenalisedLikelihood | CorrelationDistance,
+    function: PenalizedLikelihood | CorrelationDistance,
     dim: int,
     source: str,
     *,
     minimum: float,
-    minimiser: Array | None,
+    minimizer: Array | None,
 ) -> Problem:
     return Problem(
         name=maker.__name__,
@@ -164,7 +164,7 @@ def _problem(
         hessian_product=function.product,
         x0=np.eye(dim),
         sigma0=SPD_SIGMA0,
-        minimiser=minimiser,
+        minimizer=minimizer,
         minimum=minimum,
     )
 

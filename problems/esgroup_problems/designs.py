@@ -4,7 +4,7 @@ Several variants of most of them circulate, with minima of their own; each maker
 written relative to its limit, as value / limit - 1 <= 0, so that all are numbers of a like size, whatever their units.
 The functions that compute them take one point, (dim,), or several as rows, (n, dim).
 
-The minimisers were computed for this module: by formulas for the three-bar truss and the cantilever, for the others by
+The minimizers were computed for this module: by formulas for the three-bar truss and the cantilever, for the others by
 Newton's method on the conditions of Karush, Kuhn and Tucker, whose multipliers are positive. SLSQP from 200 random
 starts (with integers fixed), SciPy's differential evolution and cma's augmented Lagrangian found nothing better, and
 the minima agree with the published ones in all their digits. For the pressure vessel all pairs of plates were tried.
@@ -39,7 +39,7 @@ def _design(
     *,
     bounds: list[tuple[float, float]],
     x0: list[float],
-    minimiser: list[float],
+    minimizer: list[float],
     minimum: float,
     source: str,
     sigma0: list[float] | None = None,
@@ -57,7 +57,7 @@ def _design(
         bounds=limits,
         x0=np.array(x0),
         sigma0=(high - low) / 4 if sigma0 is None else np.array(sigma0),
-        minimiser=np.array(minimiser),
+        minimizer=np.array(minimizer),
         minimum=minimum,
         integer=integer,
     )
@@ -103,7 +103,7 @@ def spring(dim: int = 3) -> Problem:
         bounds=[(0.05, 2.0), (0.25, 1.3), (2.0, 15.0)],
         x0=[0.07, 0.7, 9.0],
         sigma0=[0.02, 0.2, 3.0],  # the wire's upper bound is forty times what is needed
-        minimiser=[0.051689061082763464, 0.35671773979944105, 11.288965751613329],
+        minimizer=[0.051689061082763464, 0.35671773979944105, 11.288965751613329],
         minimum=0.012665232788319417,
         source=f"Belegundu (1982); Arora: Introduction to optimum design (1989); {_COELLO}",
     )
@@ -159,7 +159,7 @@ def welded_beam(dim: int = 4) -> Problem:
         bounds=[(0.1, 2.0), (0.1, 10.0), (0.1, 10.0), (0.1, 2.0)],
         x0=[0.5, 4.0, 8.0, 0.6],
         sigma0=[0.2, 1.5, 1.5, 0.2],
-        minimiser=[0.20572963978607944, 3.470488665628001, 9.036623910357635, 0.20572963978607944],
+        minimizer=[0.20572963978607944, 3.470488665628001, 9.036623910357635, 0.20572963978607944],
         minimum=1.7248523085973648,
         source=f"Ragsdell, Phillips (Journal of Engineering for Industry 98, 1976); {_COELLO}",
     )
@@ -204,7 +204,7 @@ def pressure_vessel(dim: int = 4) -> Problem:
         bounds=[(1.0, 99.0), (1.0, 99.0), (10.0, 200.0), (10.0, 200.0)],
         x0=[20.0, 12.0, 55.0, 100.0],
         sigma0=[5.0, 4.0, 15.0, 40.0],
-        minimiser=[13.0, 7.0, 42.09844559585492, 176.63659584243942],
+        minimizer=[13.0, 7.0, 42.09844559585492, 176.63659584243942],
         minimum=6059.714335048436,
         integer=(0, 1),
         source="Kannan, Kramer (Journal of Mechanical Design 116, 1994); "
@@ -256,7 +256,7 @@ def speed_reducer(dim: int = 7) -> Problem:
         _reducer_constraints,
         bounds=[(2.6, 3.6), (0.7, 0.8), (17.0, 28.0), (7.3, 8.3), (7.3, 8.3), (2.9, 3.9), (5.0, 5.5)],
         x0=[3.1, 0.75, 22.0, 7.8, 7.8, 3.4, 5.25],
-        minimiser=[3.5, 0.7, 17.0, 7.3, 7.715319911478245, 3.350214666096447, 5.286654464980222],
+        minimizer=[3.5, 0.7, 17.0, 7.3, 7.715319911478245, 3.350214666096447, 5.286654464980222],
         minimum=2994.47106614682,
         integer=(2,),
         source=f"Golinski (Journal of Mechanisms 5, 1970); {_ZHANG}",
@@ -295,7 +295,7 @@ def three_bar_truss(dim: int = 2) -> Problem:
         bounds=[(0.0, 1.0), (0.0, 1.0)],
         x0=[0.9, 0.6],
         sigma0=[0.1, 0.1],
-        minimiser=[(1 + 3**-0.5) / 2, 6**-0.5],
+        minimizer=[(1 + 3**-0.5) / 2, 6**-0.5],
         minimum=100 * (2**0.5 + 6**0.5 / 2),
         source="Nowacki (1974); Ray, Liew: Society and civilization, an optimization algorithm based on the simulation "
         f"of social behavior (IEEE Transactions on Evolutionary Computation 7, 2003); {_ZHANG}",
@@ -333,7 +333,7 @@ def cantilever_beam(dim: int = 5) -> Problem:
         bounds=[(0.01, 100.0)] * 5,
         x0=[5.0] * 5,
         sigma0=[1.0] * 5,
-        minimiser=(roots * roots.sum() ** (1 / 3)).tolist(),
+        minimizer=(roots * roots.sum() ** (1 / 3)).tolist(),
         minimum=float(0.0624 * roots.sum() ** (4 / 3)),
         source="Fleury, Braibant (1986); Svanberg: The method of moving asymptotes (International Journal for "
         "Numerical Methods in Engineering 24, 1987), section 6",
@@ -371,7 +371,7 @@ def himmelblau(dim: int = 5) -> Problem:
         _himmelblau_constraints,
         bounds=[(78.0, 102.0), (33.0, 45.0), (27.0, 45.0), (27.0, 45.0), (27.0, 45.0)],
         x0=[78.62, 33.44, 31.07, 44.18, 35.22],
-        minimiser=[78.0, 33.0, 29.99525602568160, 45.0, 36.77581290578820],
+        minimizer=[78.0, 33.0, 29.99525602568160, 45.0, 36.77581290578820],
         minimum=-30665.53867178332,
         source="Himmelblau: Applied nonlinear programming (1972); Runarsson, Yao: Stochastic ranking for constrained "
         "evolutionary optimization (IEEE Transactions on Evolutionary Computation 4, 2000), g04",
@@ -434,7 +434,7 @@ def ten_bar_truss(dim: int = 10) -> Problem:
         bounds=[(0.1, 35.0)] * 10,
         x0=[20.0] * 10,
         sigma0=[5.0] * 10,
-        minimiser=[
+        minimizer=[
             *(30.521806666353413, 0.1, 23.199887917186533, 15.22290712320598, 0.1),
             *(0.5513555936079158, 7.457200301035998, 21.03642789760314, 21.528441712383913, 0.1),
         ],

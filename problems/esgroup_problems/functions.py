@@ -63,7 +63,7 @@ class Separable(Function):
 
 
 class Banded(Function):
-    """A function that couples neighbouring coordinates only: its Hessian has a few nonzero diagonals."""
+    """A function that couples neighboring coordinates only: its Hessian has a few nonzero diagonals."""
 
     @abstractmethod
     def bands(self, x: Array) -> tuple[Array, ...]:

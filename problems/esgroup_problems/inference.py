@@ -11,7 +11,7 @@ from esgroup import checks
 from esgroup.checks import Array
 from esgroup.problem_registry import summary
 from esgroup_problems.functions import Function
-from esgroup_problems.making import convex_minimiser, fixed_dim, instance_rng, optional_module
+from esgroup_problems.making import convex_minimizer, fixed_dim, instance_rng, optional_module
 from esgroup_problems.problem import OnPoint, Problem, Space, register
 from esgroup_problems.rotations import orthogonal
 
@@ -73,7 +73,7 @@ def logistic_regression(dim: int = 20, *, samples: int | None = None, seed: int 
     scales = np.geomspace(0.1, 1, dim)
     features = rng.standard_normal((samples, dim)) * scales @ orthogonal(1, dim, rng)[0]
     weights = 3 / np.sqrt((scales**2).sum()) * rng.standard_normal(dim)  # x_i^T w has a standard deviation of about 3
-    return _problem(logistic_regression, _labelled(features, weights, rng), _JAAKKOLA)
+    return _problem(logistic_regression, _labeled(features, weights, rng), _JAAKKOLA)
 
 
 @register
@@ -86,7 +86,7 @@ def logistic_regression_1d(dim: int = 1, *, samples: int = 20, seed: int = 0) ->
     dim = fixed_dim("logistic_regression_1d", dim, 1)
     rng = instance_rng("logistic_regression_1d", dim, seed)
     features = rng.standard_normal((checks.whole_number("samples", samples, least=1), dim))
-    return _problem(logistic_regression_1d, _labelled(features, np.full(dim, 2.0), rng), _FIGURE, space="scalar")
+    return _problem(logistic_regression_1d, _labeled(features, np.full(dim, 2.0), rng), _FIGURE, space="scalar")
 
 
 @register
@@ -106,7 +106,7 @@ def logistic_breast_cancer(dim: int = 31) -> Problem:
     return _problem(logistic_breast_cancer, np.where(benign, 1.0, -1.0)[:, None] * with_ones, _STREET)
 
 
-def _labelled(features: Array, weights: Array, rng: np.random.Generator) -> Array:
+def _labeled(features: Array, weights: Array, rng: np.random.Generator) -> Array:
     # y_i x_i with P(y_i = 1) = 1 / (1 + exp(-x_i^T w))
     positive = rng.logistic(size=len(features)) < features @ weights
     return np.where(positive, 1.0, -1.0)[:, None] * features
@@ -115,7 +115,7 @@ def _labelled(features: Array, weights: Array, rng: np.random.Generator) -> Arra
 def _problem(maker: Callable[..., Problem], signed: Array, source: str, *, space: Space = "vector") -> Problem:
     function = LogisticPosterior(signed)
     start = np.zeros(signed.shape[1])
-    minimiser = convex_minimiser(OnPoint(function.rows), function.gradient, function.solve, start)
+    minimizer = convex_minimizer(OnPoint(function.rows), function.gradient, function.solve, start)
     return Problem(
         name=maker.__name__,
         description=summary(maker),
@@ -129,6 +129,6 @@ def _problem(maker: Callable[..., Problem], signed: Array, source: str, *, space
         x0=start,
         sigma0=1.0,
         start_box=(-2.0, 2.0),
-        minimiser=minimiser,
-        minimum=OnPoint(function.rows)(minimiser),
+        minimizer=minimizer,
+        minimum=OnPoint(function.rows)(minimizer),
     )

@@ -22,7 +22,7 @@ def problem(
     maker: Callable[..., Problem],
     function: Function,
     *,
-    minimiser: Array,
+    minimizer: Array,
     box: tuple[float, float],
     source: str,
     minimum: float = 0.0,
@@ -43,9 +43,9 @@ def problem(
         gradient=function.gradient,
         hessian_product=function.product,
         hessian_diagonal=function.diagonal,
-        minimiser=minimiser,
+        minimizer=minimizer,
         minimum=minimum,
-        x0=spread(len(minimiser), box) if x0 is None else x0,
+        x0=spread(len(minimizer), box) if x0 is None else x0,
         sigma0=(box[1] - box[0]) / 4 if sigma0 is None else sigma0,
         start_box=box,
         bounds=bounds,
@@ -85,13 +85,13 @@ def optional_module(module: str, *, package: str, extra: str, who: str) -> Any:
 # ---- minima of convex functions -------------------------------------------------------------------------------------
 
 
-def convex_minimiser(
+def convex_minimizer(
     fun: Callable[[Array], float],
     gradient: Callable[[Array], Array],
     solve: Callable[[Array, Array], Array],
     x: Array,
 ) -> Array:
-    """Minimise a strictly convex function to machine precision, by Newton's method with halved steps from x.
+    """Minimize a strictly convex function to machine precision, by Newton's method with halved steps from x.
 
     `solve(x, g)` is the inverse Hessian at x times g. The method ends after the step at which the Newton decrement
     g^T H^-1 g is below 1e-20: that step squares an error that is already about 1e-10. Below 1e-8 the full step is taken

@@ -86,14 +86,14 @@ class TwoSided:
     """f(X) = 1/2 |A (X - C) B|_F^2: the Hessian is the Kronecker product of A^T A on rows and B B^T on columns."""
 
     left: Array
-    centre: Array
+    center: Array
     right: Array
 
     def rows(self, x: Array) -> Array:
-        return 0.5 * squares(self.left @ (x - self.centre) @ self.right)
+        return 0.5 * squares(self.left @ (x - self.center) @ self.right)
 
     def gradient(self, x: Array) -> Array:
-        return self.product(x, x - self.centre)
+        return self.product(x, x - self.center)
 
     def product(self, x: Array, v: Array) -> Array:
         return self.left.T @ (self.left @ v @ self.right) @ self.right.T
@@ -121,7 +121,7 @@ def metric_nearness(dim: int = 10, samples: int | None = None, *, seed: int = 0)
 def metric_nearness_minibatch(dim: int = 10, samples: int = 12_500, batch_size: int = 100, *, seed: int = 0) -> Problem:
     """Metric nearness on 100 of 12,500 samples, drawn again for every call: noisy.
 
-    The matrices of one call share their mini-batch. The noise is zero at the minimiser, where every term is zero.
+    The matrices of one call share their mini-batch. The noise is zero at the minimizer, where every term is zero.
     `noiseless` and the derivatives are those of all samples: `metric_nearness` with the same arguments.
     """
     size = checks.whole_number("batch_size", batch_size, least=1)
@@ -173,7 +173,7 @@ def kronecker_ellipsoid(dim: int = 30, columns: int | None = None, *, seed: int 
         x0=np.zeros((dim, columns)),
         sigma0=1.0,
         start_box=(-2.0, 2.0),
-        minimiser=function.centre,
+        minimizer=function.center,
         minimum=0.0,
     )
 
@@ -195,7 +195,7 @@ def _undoing(
         hessian_product=function.product,
         x0=np.eye(len(q)),
         sigma0=SPD_SIGMA0,
-        minimiser=inverse(q),
+        minimizer=inverse(q),
         minimum=0.0,
     )
 

@@ -18,7 +18,7 @@ _PAPER = (
     "Lin, Nielsen, Khan, Schmidt: Tractable structured natural-gradient descent (ICML 2021), section 5.2; after "
     "Lin, Schmidt, Khan: Handling the positive-definite constraint in the Bayesian learning rule (ICML 2020)"
 )
-_SPREAD = 20.0  # the paper's s: every coordinate of a centre is uniform in (-s, s)
+_SPREAD = 20.0  # the paper's s: every coordinate of a center is uniform in (-s, s)
 _DEGREES = 2.0  # the paper's alpha
 
 
@@ -26,16 +26,16 @@ _DEGREES = 2.0  # the paper's alpha
 class StudentMixture(Function):
     """f(x) = -log(1/C sum_c T(x | u_c, V_c, a)), T being Student's t with location u, shape V and a degrees of freedom.
 
-    `centres` are the u_c, (C, dim), `precisions` the V_c^-1, (C, dim, dim), `heights` log(T(u_c | u_c, V_c, a) / C).
+    `centers` are the u_c, (C, dim), `precisions` the V_c^-1, (C, dim, dim), `heights` log(T(u_c | u_c, V_c, a) / C).
     """
 
-    centres: Array
+    centers: Array
     precisions: Array
     heights: Array
     degrees: float
 
     def rows(self, x: Array) -> Array:
-        gaps = x - self.centres[:, None, :]  # (C, n, dim)
+        gaps = x - self.centers[:, None, :]  # (C, n, dim)
         logs = self._logs((gaps @ self.precisions * gaps).sum(axis=-1).T)
         top = logs.max(axis=1)
         return -top - np.log(np.exp(logs - top[:, None]).sum(axis=1))
@@ -57,15 +57,15 @@ class StudentMixture(Function):
         return shares @ (ahead - (1 + 1 / self._power) * pulls**2) + (shares @ pulls) ** 2
 
     def mode(self, x: Array) -> Array:
-        """Local minimiser that mean-shift steps reach from x; no step increases f.
+        """Local minimizer that mean-shift steps reach from x; no step increases f.
 
-        Each step minimises a quadratic above f: x <- (sum_c w_c P_c)^-1 sum_c w_c P_c u_c with w_c = share_c strength_c
+        Each step minimizes a quadratic above f: x <- (sum_c w_c P_c)^-1 sum_c w_c P_c u_c with w_c = share_c strength_c
         (Carreira-Perpinan: Gaussian mean-shift is an EM algorithm, IEEE Transactions PAMI 29, 2007).
         """
         for _ in range(1000):
             shares, _, strengths = self._at(x)
             weighted = (shares * strengths)[:, None, None] * self.precisions
-            new = np.linalg.solve(weighted.sum(axis=0), np.einsum("cij,cj->i", weighted, self.centres))
+            new = np.linalg.solve(weighted.sum(axis=0), np.einsum("cij,cj->i", weighted, self.centers))
             x, moved = new, np.abs(new - x).max()
             if moved < 1e-12 * _SPREAD:
                 break
@@ -73,15 +73,15 @@ class StudentMixture(Function):
 
     @property
     def _power(self) -> float:
-        return (self.degrees + len(self.centres[0])) / 2
+        return (self.degrees + len(self.centers[0])) / 2
 
     def _logs(self, distances: Array) -> Array:
-        # log(T_c(x) / C) from the squared distances of x to all centres, which are on the last axis
+        # log(T_c(x) / C) from the squared distances of x to all centers, which are on the last axis
         return self.heights - self._power * np.log1p(distances / self.degrees)
 
     def _at(self, x: Array) -> tuple[Array, Array, Array]:
         # per component: its share of the density at x; its pull -grad log T_c = strength_c P_c (x - u_c); the strength
-        gaps = x - self.centres
+        gaps = x - self.centers
         ahead = np.einsum("cij,cj->ci", self.precisions, gaps)
         distances = (ahead * gaps).sum(axis=1)
         logs = self._logs(distances)
@@ -90,34 +90,34 @@ class StudentMixture(Function):
         return shares / shares.sum(), strengths[:, None] * ahead, strengths
 
 
-def student_mixture_function(centres: Array, precisions: Array, degrees: float) -> StudentMixture:
+def student_mixture_function(centers: Array, precisions: Array, degrees: float) -> StudentMixture:
     """Make the function of these components, all with the same weight."""
-    count, dim = centres.shape
+    count, dim = centers.shape
     gammas = math.lgamma((degrees + dim) / 2) - math.lgamma(degrees / 2)
     constant = gammas - dim / 2 * math.log(degrees * math.pi) - math.log(count)
-    return StudentMixture(centres, precisions, constant + 0.5 * np.linalg.slogdet(precisions)[1], degrees)
+    return StudentMixture(centers, precisions, constant + 0.5 * np.linalg.slogdet(precisions)[1], degrees)
 
 
 @register
 def student_t_mixture(dim: int = 20, *, components: int = 10, narrow: bool = False, seed: int = 0) -> Problem:
     """Negative log density of ten Student's t distributions: ten basins, heavy tails.
 
-    There are two degrees of freedom. Centres are uniform in (-20, 20)^dim; the shape matrices are V = A^T A + I with
+    There are two degrees of freedom. Centers are uniform in (-20, 20)^dim; the shape matrices are V = A^T A + I with
     normal A of variance 0.1 dim. The text of the paper is ambiguous about the latter: in the code published with the
     article of 2020 A has the standard deviation 0.1 dim and A^T A + I is the inverse of V, which is the variant
     `narrow=True`.
 
-    The stated minimum is the lowest of the local minima that descents from all centres reach.
+    The stated minimum is the lowest of the local minima that descents from all centers reach.
     """
     dim = checks.whole_number("dim", dim, least=1)
     components, narrow = checks.whole_number("components", components, least=1), checks.flag("narrow", narrow)
     rng = instance_rng("student_t_mixture", dim, seed)
-    centres = rng.uniform(-_SPREAD, _SPREAD, (components, dim))
+    centers = rng.uniform(-_SPREAD, _SPREAD, (components, dim))
     a = (0.1 * dim if narrow else math.sqrt(0.1 * dim)) * rng.standard_normal((components, dim, dim))
     shapes = a.swapaxes(1, 2) @ a + np.eye(dim)
     precisions = shapes if narrow else np.asarray(np.linalg.inv(shapes), dtype=np.float64)
-    function = student_mixture_function(centres, precisions, _DEGREES)
-    lowest = min(OnPoint(function.rows)(function.mode(centre)) for centre in centres)
+    function = student_mixture_function(centers, precisions, _DEGREES)
+    lowest = min(OnPoint(function.rows)(function.mode(center)) for center in centers)
     return Problem(
         name=student_t_mixture.__name__,
         description=summary(student_t_mixture),

@@ -106,7 +106,7 @@ class Lunacek(Function):
     """
 
     dim: int
-    deep: float = 2.5  # m: the centre of the better bowl
+    deep: float = 2.5  # m: the center of the better bowl
 
     @property
     def width(self) -> float:
@@ -115,7 +115,7 @@ class Lunacek(Function):
 
     @property
     def shallow(self) -> float:
-        """n: the centre of the second bowl; the two meet at 0 on the diagonal."""
+        """n: the center of the second bowl; the two meet at 0 on the diagonal."""
         return -math.sqrt((self.deep**2 - 1) / self.width)
 
     def rows(self, x: Array) -> Array:
@@ -123,8 +123,8 @@ class Lunacek(Function):
         return np.minimum(*self._bowls(x)) + waves
 
     def gradient(self, x: Array) -> Array:
-        scale, centre = self._bowl_at(x)
-        return 2 * scale * (x - centre) + 20 * np.pi * np.sin(2 * np.pi * (x - self.deep))
+        scale, center = self._bowl_at(x)
+        return 2 * scale * (x - center) + 20 * np.pi * np.sin(2 * np.pi * (x - self.deep))
 
     def product(self, x: Array, v: Array) -> Array:
         return self.diagonal(x) * v
@@ -138,7 +138,7 @@ class Lunacek(Function):
         return near, self.dim + self.width * far
 
     def _bowl_at(self, x: Array) -> tuple[float, float]:
-        """Scale and centre of the bowl that is lower at x."""
+        """Scale and center of the bowl that is lower at x."""
         near, far = self._bowls(x)
         return (1.0, self.deep) if near <= far else (self.width, self.shallow)
 
@@ -148,7 +148,7 @@ def ackley(dim: int = 20) -> Problem:
     """A nearly flat plain of small waves with a deep funnel at zero."""
     dim = checks.whole_number("dim", dim, least=1)
     source = "Ackley: A connectionist machine for genetic hillclimbing (1987)"
-    return making.problem(ackley, Ackley(), minimiser=np.zeros(dim), box=(-32.768, 32.768), source=source)
+    return making.problem(ackley, Ackley(), minimizer=np.zeros(dim), box=(-32.768, 32.768), source=source)
 
 
 @register
@@ -156,7 +156,7 @@ def griewank(dim: int = 20) -> Problem:
     """A wide bowl with fine waves that fade as the dimension grows."""
     dim = checks.whole_number("dim", dim, least=1)
     source = "Griewank: Generalized descent for global optimization (JOTA 34, 1981)"
-    return making.problem(griewank, Griewank(), minimiser=np.zeros(dim), box=(-600.0, 600.0), source=source)
+    return making.problem(griewank, Griewank(), minimizer=np.zeros(dim), box=(-600.0, 600.0), source=source)
 
 
 @register
@@ -165,4 +165,4 @@ def lunacek(dim: int = 20) -> Problem:
     dim = checks.whole_number("dim", dim, least=2)
     function = Lunacek(dim)
     source = "Lunacek, Whitley, Sutton: The impact of global structure on search (PPSN X, 2008)"
-    return making.problem(lunacek, function, minimiser=np.full(dim, 2.5), box=(-5.0, 5.0), source=source)
+    return making.problem(lunacek, function, minimizer=np.full(dim, 2.5), box=(-5.0, 5.0), source=source)

@@ -36,7 +36,7 @@ class Noisy:
 def noisy(problem: Problem, *, additive: float = 0.0, relative: float = 0.0, seed: int = 0) -> Problem:
     """Add normal noise to the values of a problem, with standard deviations `additive` and `relative` times the value.
 
-    `noiseless`, minimum and minimiser of the new problem are those of the function without noise; it has no
+    `noiseless`, minimum and minimizer of the new problem are those of the function without noise; it has no
     derivatives. Its `fun` and `batch` draw from one stream of its own; the given problem is not changed.
     """
     if problem.noiseless is not None:
@@ -64,7 +64,7 @@ def noisy_sphere(dim: int = 20, *, seed: int = 0) -> Problem:
 
 @register
 def noisy_ellipsoid(dim: int = 20, *, seed: int = 0) -> Problem:
-    """The ellipsoid with normal noise of 30 % of the value, which vanishes towards the minimum."""
+    """The ellipsoid with normal noise of 30 % of the value, which vanishes toward the minimum."""
     return noisy(ellipsoid(dim), relative=0.3, seed=seed)
 
 

@@ -77,7 +77,7 @@ def lynx_hare(dim: int = 6) -> Problem:
     about 10^-9 in f.
     """
     fixed_dim("lynx_hare", dim, 6)
-    minimiser = np.array([-0.61589175, -3.60581275, -0.22767123, -3.74250649, 3.54392375, 1.7655021])
+    minimizer = np.array([-0.61589175, -3.60581275, -0.22767123, -3.74250649, 3.54392375, 1.7655021])
     return Problem(
         name=lynx_hare.__name__,
         description=summary(lynx_hare),
@@ -86,6 +86,6 @@ def lynx_hare(dim: int = 6) -> Problem:
         batch=lynx_hare_rows,
         x0=np.log([1.0, 0.05, 1.0, 0.05, 20.0, 10.0]),
         sigma0=0.5,
-        minimiser=minimiser,
-        minimum=OnPoint(lynx_hare_rows)(minimiser),
+        minimizer=minimizer,
+        minimum=OnPoint(lynx_hare_rows)(minimizer),
     )

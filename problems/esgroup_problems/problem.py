@@ -1,4 +1,4 @@
-"""What a problem is: a function to minimise, where to start, and what is known about its minimum.
+"""What a problem is: a function to minimize, where to start, and what is known about its minimum.
 
 The table of problems is at the end.
 """
@@ -26,7 +26,7 @@ _AXES = {"vector": 1, "spd": 2, "matrix": 2, "scalar": 1}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """A function to minimise, where to start, and what is known about it.
+    """A function to minimize, where to start, and what is known about it.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class Problem:
         "vector", "spd" (positive-definite matrices), "matrix" or "scalar".
     bounds
         A pair (low, high), or one such pair per coordinate as rows.
-    minimiser, minimum
-        A global minimiser and its value, if they are known; with constraints, the best of the feasible points.
+    minimizer, minimum
+        A global minimizer and its value, if they are known; with constraints, the best of the feasible points.
     targets
         Values worth reaching, the largest first, for problems whose minimum is not known.
     gradient, hessian_product, hessian_diagonal
@@ -67,7 +67,7 @@ class Problem:
     Raises
     ------
     ValueError
-        If space is unknown, or x0, sigma0, minimiser or integer do not fit it.
+        If space is unknown, or x0, sigma0, minimizer or integer do not fit it.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Problem:
     source: str
     space: Space = "vector"
     bounds: Bounds = None
-    minimiser: Array | None = None
+    minimizer: Array | None = None
     minimum: float | None = None
     targets: tuple[float, ...] = ()
     gradient: Callable[[Array], Array] | None = None
@@ -96,8 +96,8 @@ class Problem:
             raise ValueError(f"space must be one of {', '.join(get_args(Space))}, got {self.space!r}")
         self._store("x0", checks.real_array("x0", self.x0, (None,) * _AXES[self.space]))
         self._store("sigma0", _steps(self.sigma0, self.x0.shape))
-        if self.minimiser is not None:
-            self._store("minimiser", checks.real_array("minimiser", self.minimiser, self.x0.shape))
+        if self.minimizer is not None:
+            self._store("minimizer", checks.real_array("minimizer", self.minimizer, self.x0.shape))
         if self.space == "spd":
             checks.covariance("x0", self.x0, self.dim)
         if not set(self.integer) <= set(range(self.dim)):

@@ -79,7 +79,7 @@ def rotation(dim: int, rng: np.random.Generator) -> BlockMatrix:
 def block_rotation(dim: int, size: int, rng: np.random.Generator) -> BlockMatrix:
     """Draw rotations of blocks of `size` randomly chosen coordinates, and of the smaller block left over: O(dim size).
 
-    The second shuffle mixes scales: without it a block of neighbours would have nearly equal weights.
+    The second shuffle mixes scales: without it a block of neighbors would have nearly equal weights.
     Ait ElHara, Auger, Hansen: Permuted orthogonal block-diagonal transformation matrices for large scale optimization
     benchmarking (GECCO 2016); they shuffle less, by swaps of limited range.
     """

@@ -38,7 +38,7 @@ class ItakuraSaito(Separable):
 
 @register
 def itakura_saito(dim: int = 1) -> Problem:
-    """Itakura-Saito divergence of a positive number from 2: steep towards zero, flat above 2.
+    """Itakura-Saito divergence of a positive number from 2: steep toward zero, flat above 2.
 
     f(x) = 2/x - log(2/x) - 1 on [10^-6, 100], with the minimum 0 at 2 and an inflection at 4.
     """
@@ -57,6 +57,6 @@ def itakura_saito(dim: int = 1) -> Problem:
         x0=np.full(fixed_dim("itakura_saito", dim, 1), 12.0),
         sigma0=5.0,
         start_box=(0.1, 20.0),
-        minimiser=np.array([function.y]),
+        minimizer=np.array([function.y]),
         minimum=0.0,
     )

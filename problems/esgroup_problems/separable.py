@@ -13,11 +13,11 @@ from esgroup_problems.functions import Separable
 from esgroup_problems.problem import Problem, register
 
 #: The largest value of x sin sqrt(x) in (-500, 500) is at x = s^2, where tan s = -s/2 with s between 6 pi and 7 pi.
-SCHWEFEL_MINIMISER = 420.96874635998205
+SCHWEFEL_MINIMIZER = 420.96874635998205
 SCHWEFEL_HEIGHT = 418.9828872724337
 
 #: The smallest root of 4 x^3 - 32 x + 5, the derivative of x^4 - 16 x^2 + 5 x.
-STYBLINSKI_TANG_MINIMISER = -2.903534027771177
+STYBLINSKI_TANG_MINIMIZER = -2.903534027771177
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class StyblinskiTang(Separable):
 class Levy(Separable):
     """f(x) = sin^2 pi u_1 + sum_{i<d} u_i^2 [1 + 10 sin^2(pi u_i + 1)] + u_d^2 [1 + sin^2 2 pi u_d], u = (x - 1)/4.
 
-    The usual formula has w = 1 + u: sin^2 has the period pi, and u is exact near the minimiser. Each coordinate
+    The usual formula has w = 1 + u: sin^2 has the period pi, and u is exact near the minimizer. Each coordinate
     contributes a sin^2 pi u + u^2 [1 + b sin^2(c pi u + s)], with its own a, b, c, s.
     """
 
@@ -105,7 +105,7 @@ def rastrigin(dim: int = 20) -> Problem:
     """A bowl with a regular lattice of local minima, one near every point with integer coordinates."""
     dim = checks.whole_number("dim", dim, least=1)
     source = "Rastrigin: Systems of extremal control (1974); Muehlenbein, Schomisch, Born (Parallel Computing 17, 1991)"
-    return making.problem(rastrigin, Rastrigin(), minimiser=np.zeros(dim), box=(-5.12, 5.12), source=source)
+    return making.problem(rastrigin, Rastrigin(), minimizer=np.zeros(dim), box=(-5.12, 5.12), source=source)
 
 
 @register
@@ -115,19 +115,19 @@ def schwefel(dim: int = 20) -> Problem:
     The minimum is that within the bounds; there are lower values outside.
     """
     dim = checks.whole_number("dim", dim, least=1)
-    there, box = np.full(dim, SCHWEFEL_MINIMISER), (-500.0, 500.0)
+    there, box = np.full(dim, SCHWEFEL_MINIMIZER), (-500.0, 500.0)
     source = "Schwefel: Numerical optimization of computer models (1981), function 2.26"
-    return making.problem(schwefel, Schwefel(), minimiser=there, box=box, bounds=box, source=source)
+    return making.problem(schwefel, Schwefel(), minimizer=there, box=box, bounds=box, source=source)
 
 
 @register
 def styblinski_tang(dim: int = 20) -> Problem:
     """Two minima per coordinate, 2^dim in all; the lowest value is -39.166165703771 per coordinate."""
     dim = checks.whole_number("dim", dim, least=1)
-    there, function = np.full(dim, STYBLINSKI_TANG_MINIMISER), StyblinskiTang()
+    there, function = np.full(dim, STYBLINSKI_TANG_MINIMIZER), StyblinskiTang()
     minimum = float(function.rows(there[None])[0])
     source = "Styblinski, Tang: Experiments in nonconvex optimization (Neural Networks 3, 1990)"
-    return making.problem(styblinski_tang, function, minimiser=there, minimum=minimum, box=(-5.0, 5.0), source=source)
+    return making.problem(styblinski_tang, function, minimizer=there, minimum=minimum, box=(-5.0, 5.0), source=source)
 
 
 @register
@@ -135,4 +135,4 @@ def levy(dim: int = 20) -> Problem:
     """Waves on a bowl, with the lowest point at (1, ..., 1)."""
     dim = checks.whole_number("dim", dim, least=1)
     source = "Laguna, Marti: Experimental testing of advanced scatter search designs (J. Global Optimization 33, 2005)"
-    return making.problem(levy, Levy(dim), minimiser=np.ones(dim), box=(-10.0, 10.0), source=source)
+    return making.problem(levy, Levy(dim), minimizer=np.ones(dim), box=(-10.0, 10.0), source=source)

@@ -84,7 +84,7 @@ class DixonPrice(Banded):
         return main / self.divisor, -8 * i * tail / self.divisor
 
 
-def dixon_price_minimiser(dim: int) -> Array:
+def dixon_price_minimizer(dim: int) -> Array:
     """x_i = 2^(-(2^i - 2)/2^i), from x_1 = 1 and 2 x_i^2 = x_{i-1}; the last coordinate may have either sign."""
     return np.exp2(np.exp2(1.0 - np.arange(1, dim + 1)) - 1.0)  # 2^i itself would overflow
 
@@ -127,13 +127,13 @@ def dixon_price_sum(dim: int = 20) -> Problem:
 
 def _rosenbrock(maker: Callable[..., Problem], dim: int, function: Rosenbrock, source: str) -> Problem:
     one, x0 = np.ones(dim), np.zeros(dim)
-    made = making.problem(maker, function, minimiser=one, x0=x0, box=(0.0, 2.0), source=source)
+    made = making.problem(maker, function, minimizer=one, x0=x0, box=(0.0, 2.0), source=source)
     return replace(made, scaled=_scaled(function))
 
 
 def _dixon_price(maker: Callable[..., Problem], dim: int, function: DixonPrice, source: str) -> Problem:
-    there, x0 = dixon_price_minimiser(dim), np.ones(dim)
-    made = making.problem(maker, function, minimiser=there, x0=x0, box=(0.0, 2.0), source=source)
+    there, x0 = dixon_price_minimizer(dim), np.ones(dim)
+    made = making.problem(maker, function, minimizer=there, x0=x0, box=(0.0, 2.0), source=source)
     return replace(made, scaled=_scaled(function))
 
 

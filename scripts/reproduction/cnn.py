@@ -115,7 +115,7 @@ def _rows(task: Task, found: dict[str, Any]) -> Iterator[Row]:
     for part in ("validation loss", "validation accuracy", "seconds"):
         for epoch, value in enumerate(found[part], 1):
             yield Row(part, case, name, epoch, value)
-    for part in ("optimiser ms", "step ms"):
+    for part in ("optimizer ms", "step ms"):
         yield Row(part, "", name, task.seed, found[part])
     for kind in ("mean", "samples"):
         for part, value in found.get(kind, {}).items():

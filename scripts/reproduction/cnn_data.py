@@ -1,6 +1,6 @@
 """Images for the networks, from files that are on this machine already: nothing is ever downloaded.
 
-A set is recognised by its files. Pixels are divided by 255 and, once a seed has its training images, standardised by
+A set is recognized by its files. Pixels are divided by 255 and, once a seed has its training images, standardized by
 their mean and deviation in each channel.
 """
 
@@ -40,7 +40,7 @@ class Images(NamedTuple):
 
 
 class Split(NamedTuple):
-    """What one seed has: standardised images, and their labels."""
+    """What one seed has: standardized images, and their labels."""
 
     x: Array
     y: Array
@@ -93,7 +93,7 @@ def split(images: Images, train: int, valid: int, test: int, seed: int) -> Split
 
 
 def fashion_mnist(folder: Path) -> Images:
-    """70,000 grey images of clothes, 28 x 28 (Xiao, Rasul and Vollgraf, 2017)."""
+    """70,000 gray images of clothes, 28 x 28 (Xiao, Rasul and Vollgraf, 2017)."""
     x, y, test_x, test_y = map(read_idx, _idx_files(folder))
     for images, labels in ((x, y), (test_x, test_y)):
         if images.ndim != 3 or labels.shape != images.shape[:1]:
@@ -113,7 +113,7 @@ def digits() -> Images:
 
 
 def cifar_10(folder: Path, suffix: str) -> Images:
-    """60,000 colour images, 32 x 32 (Krizhevsky, 2009): Python's batches, or the binary version."""
+    """60,000 color images, 32 x 32 (Krizhevsky, 2009): Python's batches, or the binary version."""
     read = _binary_batch if suffix else _pickled_batch
     *train, (test_x, test_y) = [read(folder / (name + suffix)) for name in BATCHES]
     x, y = (np.concatenate(parts) for parts in zip(*train, strict=True))
@@ -121,7 +121,7 @@ def cifar_10(folder: Path, suffix: str) -> Images:
 
 
 def stl_10(folder: Path) -> Images:
-    """13,000 colour images, 96 x 96 (Coates, Lee and Ng, 2011), as means of 3 x 3 pixels; stored by columns."""
+    """13,000 color images, 96 x 96 (Coates, Lee and Ng, 2011), as means of 3 x 3 pixels; stored by columns."""
 
     def images(name: str) -> Array:
         raw = _whole(folder / name, 3 * 96 * 96).reshape(-1, 3, 96, 96).swapaxes(2, 3)

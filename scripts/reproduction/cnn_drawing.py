@@ -13,14 +13,14 @@ from reproduction.figures import drawing, headed
 
 #: Methods with a line, in the order of the legend; the others are in the last panel only.
 LOOKS = {
-    "Adam": drawing.Style(drawing.COLOURS[4], (), "o"),
-    "SGD": drawing.Style(drawing.COLOURS[6], (5.0, 1.6), "s"),
-    "SINGD": drawing.Style(drawing.COLOURS[3], (1.3, 1.3), "^"),
-    "SOAP": drawing.Style(drawing.COLOURS[1], (6.0, 1.5, 1.3, 1.5), "D"),
-    "ours, Tri-low": drawing.Style(drawing.COLOURS[3], (6.0, 1.5, 1.3, 1.5), "X"),
-    "ours, k = 4": drawing.Style(drawing.COLOURS[5], (5.0, 1.6), "v"),
-    "ours, k = 16": drawing.Style(drawing.COLOURS[2], (1.3, 1.3), "P"),
-    "ours, dense": drawing.Style(drawing.COLOURS[0], (), "o"),
+    "Adam": drawing.Style(drawing.COLORS[4], (), "o"),
+    "SGD": drawing.Style(drawing.COLORS[6], (5.0, 1.6), "s"),
+    "SINGD": drawing.Style(drawing.COLORS[3], (1.3, 1.3), "^"),
+    "SOAP": drawing.Style(drawing.COLORS[1], (6.0, 1.5, 1.3, 1.5), "D"),
+    "ours, Tri-low": drawing.Style(drawing.COLORS[3], (6.0, 1.5, 1.3, 1.5), "X"),
+    "ours, k = 4": drawing.Style(drawing.COLORS[5], (5.0, 1.6), "v"),
+    "ours, k = 16": drawing.Style(drawing.COLORS[2], (1.3, 1.3), "P"),
+    "ours, dense": drawing.Style(drawing.COLORS[0], (), "o"),
 }
 PARTS = {"validation loss": "validation loss", "validation accuracy": "validation accuracy in %"}
 
@@ -64,7 +64,7 @@ def _panel(axes: Any, table: Table, names: list[str], part: str, over: str) -> N
         mean = values.mean(axis=0)
         half = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
         drawing.line(axes, x, mean, look, marker=look.marker, markersize=3)
-        axes.fill_between(x, mean - half, mean + half, color=look.colour, alpha=0.13, linewidth=0)
+        axes.fill_between(x, mean - half, mean + half, color=look.color, alpha=0.13, linewidth=0)
         ends.append(mean[min(1, len(mean) - 1) :])
     if ends:  # the first epoch of slow methods would hide the differences at the end
         low, high = min(part.min() for part in ends), max(part.max() for part in ends)
@@ -80,7 +80,7 @@ def _legend(axes: Any, names: list[str]) -> None:
     handles = []
     for name in names:
         look = LOOKS[name]
-        handles.append(Line2D([], [], color=look.colour, marker=look.marker, markersize=4, linewidth=1.5, label=name))
+        handles.append(Line2D([], [], color=look.color, marker=look.marker, markersize=4, linewidth=1.5, label=name))
         handles[-1].set_dashes(look.dashes)
     axes.legend(handles=handles, frameon=False, fontsize=8, labelcolor=drawing.INK, handlelength=3.2)
 
@@ -99,10 +99,10 @@ def _gains(axes: Any, table: Table) -> None:
                 look = {"ha": "center", "va": "center", "fontsize": 8.5, "color": drawing.INK}
                 axes.text(0, height, f"{failed[name]} runs failed", **look, backgroundcolor="white")
                 continue
-            colour = LOOKS[name].colour if name in LOOKS else drawing.INK
+            color = LOOKS[name].color if name in LOOKS else drawing.INK
             low, high = (float(np.clip(value, -2 * reach, 2 * reach)) for value in (one.low, one.high))
-            axes.plot([low, high], [height, height], color=colour, linewidth=1.5)
-            axes.plot([one.mean], [height], color=colour, marker="o", markersize=5)
+            axes.plot([low, high], [height, height], color=color, linewidth=1.5)
+            axes.plot([one.mean], [height], color=color, marker="o", markersize=5)
         axes.set_xlim(-reach, reach)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)

@@ -1,6 +1,6 @@
 """The methods of the experiment with networks: how each is made from a setting, and its grid of eight settings.
 
-All minimise the mean cross-entropy plus l2 / 2 times the squared weights, whose gradient each sees; AdamW has decoupled
+All minimize the mean cross-entropy plus l2 / 2 times the squared weights, whose gradient each sees; AdamW has decoupled
 decay instead, which is its point. A grid has four rates and two values of l2: with 1e-4 most of these methods overfit
 in ten epochs, the faster the sooner, so that it decides more than anything else that could be tuned. What is fixed
 below was compared in runs of three epochs on the seed of the tuning.
@@ -30,18 +30,18 @@ Setting = dict[str, float]
 class Running:
     """A method at work on a network. `gradient` surrounds the computation of a gradient, `step` uses it."""
 
-    def __init__(self, optimiser: Any, network: Module) -> None:
-        self.optimiser, self.network = optimiser, network
+    def __init__(self, optimizer: Any, network: Module) -> None:
+        self.optimizer, self.network = optimizer, network
 
     def gradient(self) -> AbstractContextManager[Any]:
         return nullcontext()
 
     def step(self) -> None:
-        self.optimiser.step()
+        self.optimizer.step()
 
     def predict(self, x: Tensor) -> Tensor:
         """Probabilities, (n, classes): the mean over samples of the weights, where there is a posterior."""
-        raise NotImplementedError(f"{type(self.optimiser).__name__} has no posterior")
+        raise NotImplementedError(f"{type(self.optimizer).__name__} has no posterior")
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ def at_edge(grid: tuple[Setting, ...], setting: Setting) -> bool:
 class _WithL2(Running):
     """For those whose own decay is decoupled: l2 times the weights is added to the gradient."""
 
-    def __init__(self, optimiser: Any, network: Module, l2: float) -> None:
-        super().__init__(optimiser, network)
+    def __init__(self, optimizer: Any, network: Module, l2: float) -> None:
+        super().__init__(optimizer, network)
         self.l2 = l2
 
     def step(self) -> None:
@@ -94,19 +94,19 @@ class _WithL2(Running):
         weights = [w for w in self.network.parameters() if w.grad is not None]
         with torch.no_grad():
             torch._foreach_add_([w.grad for w in weights], weights, alpha=self.l2)
-        self.optimiser.step()
+        self.optimizer.step()
 
 
 class _Ivon(Running):
     def gradient(self) -> AbstractContextManager[Any]:
-        return self.optimiser.sampled_params(train=True)  # type: ignore[no-any-return]
+        return self.optimizer.sampled_params(train=True)  # type: ignore[no-any-return]
 
     def predict(self, x: Tensor) -> Tensor:
         import torch
 
         total: Any = 0.0
         for _ in range(SAMPLES):
-            with self.optimiser.sampled_params(), torch.no_grad():
+            with self.optimizer.sampled_params(), torch.no_grad():
                 total = total + torch.softmax(self.network(x), dim=1)
         return total / SAMPLES
 
@@ -134,7 +134,7 @@ def _singd(network: Module, setting: Setting, data: int, batch: int) -> Running:
     """Dense factors: its diagonal ones were worse, and not numbers after 64 steps when they moved in every step."""
     from singd.optim.optimizer import SINGD
 
-    # Its documentation advises normalised steps of the factors if the first ones are unstable. With its own rate of
+    # Its documentation advises normalized steps of the factors if the first ones are unstable. With its own rate of
     # 0.01 every 10 steps the factors hardly move in so short a run: validation loss 0.45 after two epochs, 0.36 with
     # 0.1 every 5 steps, and 0.35 with 0.05 in every step, which takes three times as long. With 0.1 more runs fail.
     factors = {"T": 5, "lr_cov": 0.05, "normalize_lr_cov": True, "damping": 1e-3}
@@ -162,10 +162,10 @@ class _Sampled(Running):
     """Gradients at one sample of the weights, as the formula says; at the mean, as the paper does, otherwise."""
 
     def gradient(self) -> AbstractContextManager[Any]:
-        return self.optimiser.sampled(TEMPERATURE)  # type: ignore[no-any-return]
+        return self.optimizer.sampled(TEMPERATURE)  # type: ignore[no-any-return]
 
     def predict(self, x: Tensor) -> Tensor:
-        return self.optimiser.predict(self.network, x, SAMPLES, temperature=TEMPERATURE)  # type: ignore[no-any-return]
+        return self.optimizer.predict(self.network, x, SAMPLES, temperature=TEMPERATURE)  # type: ignore[no-any-return]
 
 
 def _ours(

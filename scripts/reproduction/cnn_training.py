@@ -119,7 +119,7 @@ def train(split: Split, made: nn.Module, method: Method, setting: Setting, seed:
         found["validation accuracy"].append(now["accuracy"])
         found["seconds"].append(clock.training)
     found["failed"] = failed
-    found["optimiser ms"], found["step ms"] = (
+    found["optimizer ms"], found["step ms"] = (
         1000 * seconds / max(clock.steps, 1) for seconds in (clock.stepping, clock.training)
     )
     nothing = np.array([[math.nan]])
@@ -139,9 +139,9 @@ def _epoch(
     for chosen in shuffled[: len(x) // batch * batch].split(batch):
         images, labels = x[chosen], y[chosen]
         begin = time.process_time()
-        for group in running.optimiser.param_groups:
+        for group in running.optimizer.param_groups:
             group["lr"] = lr * (1 + math.cos(math.pi * clock.steps / total)) / 2
-        running.optimiser.zero_grad()
+        running.optimizer.zero_grad()
         with running.gradient():
             loss = cross_entropy(running.network(images), labels)
             loss.backward()

@@ -150,7 +150,7 @@ def _like_adam(table: Table) -> Verdict:
     have, absent = _ran(table, PAPERS, "Adam")
     why, outcomes = {}, {}
     for structure in have:
-        whole, own = (_ratio(table, part, f"ours, {structure}", "Adam") for part in ("step ms", "optimiser ms"))
+        whole, own = (_ratio(table, part, f"ours, {structure}", "Adam") for part in ("step ms", "optimizer ms"))
         outcomes[structure] = below(whole, COST)
         words = f"whole iteration {whole.words(2, '', '')} times Adam's, its own part {own.mean:.1f}"
         why[structure] = f"{structure}: {words}"
@@ -271,7 +271,7 @@ def notes(table: Table) -> list[str]:
         f"for every seed, {size['test']:,} for the test; {size['epochs']} epochs in batches of {size['batch']}, "
         f"{size['seeds']} seeds. Network: {network.case}, {network.value:,.0f} weights; Kaiming's first weights. The "
         "paper has CIFAR-10 and STL-10, batches of 20 and a network whose widths it does not give.",
-        "All minimise the mean cross-entropy plus l2 / 2 times the squared weights; AdamW has decoupled decay instead. "
+        "All minimize the mean cross-entropy plus l2 / 2 times the squared weights; AdamW has decoupled decay instead. "
         "The paper's weight is 0.01, without the loss it belongs to; with the mean it is too strong for this network.",
         "Square brackets are intervals of 95 % (Student's t, paired over the seeds). Cannot be told apart: the "
         "interval has zero in it. Seconds are CPU time on one thread, without validation; ms are of the whole "
@@ -290,7 +290,7 @@ def _ends(table: Table) -> str:
     for name in table.series("test accuracy"):
         epochs = len(table.curve("seconds", table.cases("seconds")[0], name)[1]) or 1
         per_epoch = np.mean(list(last(table, "seconds", name).values())) / epochs
-        ms = [np.mean(list(by_seed(table, part, name, "").values())) for part in ("step ms", "optimiser ms")]
+        ms = [np.mean(list(by_seed(table, part, name, "").values())) for part in ("step ms", "optimizer ms")]
         for kind in ("mean", "samples"):
             if not (found := by_seed(table, "test accuracy", name, kind)):
                 continue

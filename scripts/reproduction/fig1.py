@@ -1,6 +1,6 @@
 """Figure 1 (III): Bayesian logistic regression with one weight, and gradient descent in several parameterisations.
 
-q = N(mu, sigma^2) minimises L = E_q f + E_q log q (ELBO = -L), where f is the negative log posterior. Expectations are
+q = N(mu, sigma^2) minimizes L = E_q f + E_q log q (ELBO = -L), where f is the negative log posterior. Expectations are
 Gauss-Hermite sums. With G = dL/d log sigma and a parameter theta(sigma) of slope J = d theta / d log sigma:
 
     GD      mu - beta dL/dmu            theta - beta G / J
@@ -175,7 +175,7 @@ def distance(path: list[Point], reference: list[Point]) -> float:
 
 
 def optimum(objective: Objective) -> Point:
-    """The minimiser of L: NGD has a linear rate, so that 500 steps are enough."""
+    """The minimizer of L: NGD has a linear rate, so that 500 steps are enough."""
     at, method = Point(0.0, 1.0), Local("covariance", "exp")
     for _ in range(500):
         at = method(objective, at, 0.3)

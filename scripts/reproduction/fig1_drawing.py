@@ -11,7 +11,7 @@ from esgroup.compare.report import drawing
 from reproduction.experiment import Table
 from reproduction.figures import INK, headed, label_at
 
-OURS, NGD, GD = drawing.COLOURS[0], drawing.COLOURS[2], drawing.COLOURS[1]
+OURS, NGD, GD = drawing.COLORS[0], drawing.COLORS[2], drawing.COLORS[1]
 FLOOR = 1e-12
 
 

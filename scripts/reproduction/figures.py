@@ -45,7 +45,7 @@ def label_at(
     x: np.ndarray,
     y: np.ndarray,
     text: str,
-    colour: str,
+    color: str,
     level: float,
     angle: float = 0.0,
     left: bool = False,
@@ -54,7 +54,7 @@ def label_at(
     from matplotlib.patheffects import withStroke
 
     below = np.flatnonzero(y <= level)
-    look = {"color": colour, "fontsize": 8.5, "textcoords": "offset points", "va": "center", "rotation": angle}
+    look = {"color": color, "fontsize": 8.5, "textcoords": "offset points", "va": "center", "rotation": angle}
     look |= {"path_effects": [withStroke(linewidth=3, foreground="white")], "zorder": 10}
     if not below.size:
         axes.annotate(text, (x[-1], y[-1]), xytext=(-4, 7), ha="right", **look)

@@ -1,6 +1,6 @@
 """Section 5.2: mixtures of Gaussians with structured precisions, fitted to mixtures of Student's t distributions.
 
-The target is a normalised density, so the ELBO is -KL(q || target). Its marginals are mixtures of Student's t as well:
+The target is a normalized density, so the ELBO is -KL(q || target). Its marginals are mixtures of Student's t as well:
 their distances to those of q (Kolmogorov-Smirnov, the largest gap of the distribution functions) are exact. The paper's
 text does not fix the shapes V_c: they are A^T A + I here ("wide"), or its inverse, with a larger A, as in the code
 published with the article of 2020 that it refers to ("narrow"). K components begin with uniform means and S = I / 100.
@@ -34,7 +34,7 @@ from reproduction.mixture_verdicts import notes, verdicts
 
 FIRST_REPORT = 100
 SAMPLES = 10
-SPREAD = 20.0  # the paper's s, of centres and of first means
+SPREAD = 20.0  # the paper's s, of centers and of first means
 STEPS = np.linspace(-6.0, 6.0, 61)  # in deviations of a component, where distribution functions are compared
 COORDINATES = (0, 1)
 SHOWN = 1500  # points of a density
@@ -54,7 +54,7 @@ class Setting:
 
     dim: int
     components: int
-    centres: int
+    centers: int
     k: int
     iterations: int
     seeds: int
@@ -75,7 +75,7 @@ class Target:
     """A mixture of Student's t distributions: log density and gradients of rows, and its marginals."""
 
     def __init__(self, setting: Setting, narrow: bool, seed: int) -> None:
-        problem = student_t_mixture(setting.dim, components=setting.centres, narrow=narrow, seed=seed)
+        problem = student_t_mixture(setting.dim, components=setting.centers, narrow=narrow, seed=seed)
         self.problem = problem
         self.function = cast(StudentMixture, problem.batch.__self__)  # type: ignore[attr-defined]
         shapes = np.linalg.inv(self.function.precisions)
@@ -86,7 +86,7 @@ class Target:
 
     def gradients(self, x: Array) -> Array:
         """Of the log density, of all rows at once: sum_c share_c strength_c P_c (u_c - x)."""
-        found, gaps = self.function, x - self.function.centres[:, None, :]
+        found, gaps = self.function, x - self.function.centers[:, None, :]
         ahead = gaps @ found.precisions
         distances = (ahead * gaps).sum(axis=-1)
         total = found.degrees + x.shape[1]
@@ -95,17 +95,17 @@ class Target:
         weights = shares / shares.sum(axis=0) * total / (found.degrees + distances)
         return -np.einsum("cn,cni->ni", weights, ahead)
 
-    def standardised(self, coordinate: int, x: Array) -> Array:
-        return (x[:, None] - self.function.centres[:, coordinate]) / self.scales[:, coordinate]
+    def standardized(self, coordinate: int, x: Array) -> Array:
+        return (x[:, None] - self.function.centers[:, coordinate]) / self.scales[:, coordinate]
 
     def distribution(self, coordinate: int, x: Array) -> Array:
         """P(x_j <= x): with two degrees of freedom Student's is 1/2 + z / (2 sqrt(2 + z^2))."""
-        z = self.standardised(coordinate, x)
+        z = self.standardized(coordinate, x)
         return (0.5 + z / (2 * np.sqrt(2 + z**2))).mean(axis=1)
 
     def density(self, coordinate: int, x: Array) -> Array:
         """The derivative of that."""
-        z = self.standardised(coordinate, x)
+        z = self.standardized(coordinate, x)
         return ((2 + z**2) ** -1.5 / self.scales[:, coordinate]).mean(axis=1)
 
 
@@ -124,7 +124,7 @@ def marginal_distances(found: Posterior, target: Target) -> Array:
     weights = family.mixing_weights(state)
     gaps = []
     for j in range(family.dim):
-        middles = np.concatenate([state.means[:, j], target.function.centres[:, j]])
+        middles = np.concatenate([state.means[:, j], target.function.centers[:, j]])
         widths = np.concatenate([stds[:, j], target.scales[:, j]])
         x = (middles[:, None] + widths[:, None] * STEPS).ravel()
         ours = ndtr((x[:, None] - state.means[:, j]) / stds[:, j]) @ weights
@@ -187,7 +187,7 @@ def _last_rise(fit: Fit, states: dict[int, MixtureState], draws: int, seed: int)
 def _marginals(found: Posterior, target: Target, case: str, structure: str, first: bool) -> Iterator[Row]:
     """Densities of some coordinates; those of the target with the first structure."""
     for j in COORDINATES:
-        middles, reach = target.function.centres[:, j], 4 * target.scales[:, j]
+        middles, reach = target.function.centers[:, j], 4 * target.scales[:, j]
         x = np.linspace((middles - reach).min(), (middles + reach).max(), SHOWN)
         lines = {structure: found.marginal_density(j, x)}
         if first:

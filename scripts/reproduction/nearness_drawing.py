@@ -12,13 +12,13 @@ from reproduction.experiment import Array, Table
 from reproduction.figures import INK, headed, label_at
 
 LOWEST = 1e-14  # below that, rounding
-COLOURS = {
-    "RGD": drawing.COLOURS[5],
-    "our-mean": drawing.COLOURS[0],
-    "our-rep": drawing.COLOURS[2],
-    "our-fixed-rep": drawing.COLOURS[3],
-    "Adam, Cholesky": drawing.COLOURS[1],
-    "Adam, logarithm": drawing.COLOURS[4],
+COLORS = {
+    "RGD": drawing.COLORS[5],
+    "our-mean": drawing.COLORS[0],
+    "our-rep": drawing.COLORS[2],
+    "our-fixed-rep": drawing.COLORS[3],
+    "Adam, Cholesky": drawing.COLORS[1],
+    "Adam, logarithm": drawing.COLORS[4],
 }
 # Differences from RGD: their labels, at which point, and where, in points from there.
 ORDERS = {
@@ -27,12 +27,12 @@ ORDERS = {
     ("100 iterations", "h, geodesic"): ("100 iterations", 2, (-8, 4)),
 }
 # The losses at which lines have their labels; the others have them at their ends.
-UNSTEADY = ("Adam, Cholesky",)  # labelled at the highest point of its second half
+UNSTEADY = ("Adam, Cholesky",)  # labeled at the highest point of its second half
 LEVELS = {"RGD": 3e-12, "our-mean": 1e-13, "our-rep": 1e-13, "Adam, logarithm": 1e-13}
 
 
-def colour(name: str) -> str:
-    return COLOURS[name.split(", n")[0]]
+def color(name: str) -> str:
+    return COLORS[name.split(", n")[0]]
 
 
 def figure(table: Table, path: Path) -> None:
@@ -52,13 +52,13 @@ def _losses(axes: Any, table: Table) -> None:
     for name in names:
         curves = [table.curve("test loss", case, name) for case in table.cases("test loss")]
         x, middle = curves[0][0], np.median([y for _, y in curves], axis=0)
-        look = {"color": colour(name), "zorder": 3 if name != "RGD" else 2}
+        look = {"color": color(name), "zorder": 3 if name != "RGD" else 2}
         for _, y in curves:
             axes.plot(*_shown(x, y), linewidth=0.7, alpha=0.35, **look)
         dashes = {"linestyle": (0, (4, 2)), "linewidth": 4.5, "alpha": 0.6} if name == "RGD" else {"linewidth": 2.0}
         axes.plot(*_shown(x, middle), **dashes, **look)
         end = len(x) // 2 + int(np.argmax(middle[len(x) // 2 :])) + 1 if name in UNSTEADY else len(x)
-        label_at(axes, x[:end], middle[:end], name, colour(name), LEVELS.get(name, 0.0))
+        label_at(axes, x[:end], middle[:end], name, color(name), LEVELS.get(name, 0.0))
     axes.set_xlim(0, x[-1])
     drawing.notebook(axes, "")
     axes.xaxis.set_major_formatter(lambda value, position: f"{value:,.0f}")
@@ -77,7 +77,7 @@ def _order(axes: Any, table: Table) -> None:
     axes.set(xscale="log", yscale="log")
     for i, ((case, series), (label, point, offset)) in enumerate(ORDERS.items()):
         x, y = table.curve("order", case, series)
-        shade = drawing.COLOURS[(0, 5, 7)[i]]
+        shade = drawing.COLORS[(0, 5, 7)[i]]
         axes.plot(x, y, color=shade, marker=drawing.MARKERS[i], markersize=4)
         look = {"textcoords": "offset points", "fontsize": 8.5, "ha": "right" if offset[0] < 0 else "left"}
         axes.annotate(label, (x[point], y[point]), xytext=offset, color=shade, **look)

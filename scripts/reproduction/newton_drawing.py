@@ -10,12 +10,12 @@ import numpy as np
 from reproduction.experiment import Array, Table
 from reproduction.figures import drawing, headed
 
-COLOURS = {
-    "Hs-low": drawing.COLOURS[0],
-    "moving block": drawing.COLOURS[2],
-    "diagonal": drawing.COLOURS[7],
-    "BFGS": drawing.COLOURS[1],
-    "Adam": drawing.COLOURS[4],
+COLORS = {
+    "Hs-low": drawing.COLORS[0],
+    "moving block": drawing.COLORS[2],
+    "diagonal": drawing.COLORS[7],
+    "BFGS": drawing.COLORS[1],
+    "Adam": drawing.COLORS[4],
 }
 TITLES = {"rosenbrock": "Rosenbrock", "dixon_price": "Dixon-Price"}
 
@@ -40,8 +40,8 @@ def _panel(axes: Any, table: Table, case: str) -> None:
     ends = {}
     for name in names:
         x, y = table.curve("path", case, name)
-        axes.plot(x[1:], np.maximum(y[1:], goal / 2), color=COLOURS[name], linewidth=1.8)
-        axes.plot(x[-1:], np.maximum(y[-1:], goal / 2), color=COLOURS[name], marker="o", markersize=4)
+        axes.plot(x[1:], np.maximum(y[1:], goal / 2), color=COLORS[name], linewidth=1.8)
+        axes.plot(x[-1:], np.maximum(y[-1:], goal / 2), color=COLORS[name], marker="o", markersize=4)
         ends[name] = (x[-1], max(y[-1], goal / 2))
     _label(axes, table, case, ends, goal)
     drawing.notebook(axes, f"{TITLES[function]} from {kind}")
@@ -61,10 +61,10 @@ def _label(axes: Any, table: Table, case: str, ends: dict[str, tuple[float, floa
         x, y = table.curve("path", case, name)
         level = goal * (4.0, 40.0, 400.0)[i % 3]
         at = _crossing(x, y, level)
-        axes.annotate(name, (at, level), xytext=(4, 0), va="center", color=COLOURS[name], **look)
+        axes.annotate(name, (at, level), xytext=(4, 0), va="center", color=COLORS[name], **look)
     lost = sorted((name for name in ends if ends[name][1] > goal), key=lambda name: ends[name][1])
     for name, height in zip(lost, _apart([ends[name][1] for name in lost]), strict=True):
-        axes.annotate(name, (ends[name][0], height), xytext=(5, 0), va="center", color=COLOURS[name], **look)
+        axes.annotate(name, (ends[name][0], height), xytext=(5, 0), va="center", color=COLORS[name], **look)
 
 
 def _crossing(x: Array, y: Array, level: float) -> float:

@@ -210,9 +210,9 @@ def _draw_example(axes: Any, table: Table) -> None:
     axes.set_yticks(range(6), names)
     axes.tick_params(length=0, labelsize=8.5)
     for column in (0, 3):  # the equal ones
-        look = {"fill": False, "edgecolor": drawing.COLOURS[1], "linewidth": 2, "clip_on": False}
+        look = {"fill": False, "edgecolor": drawing.COLORS[1], "linewidth": 2, "clip_on": False}
         axes.add_patch(_box(column - 0.5, -0.5, 1, 6, look))
-    axes.set_xlabel("framed: two equal columns", fontsize=8.5, color=drawing.COLOURS[1])
+    axes.set_xlabel("framed: two equal columns", fontsize=8.5, color=drawing.COLORS[1])
 
 
 def _box(x: float, y: float, width: float, height: float, look: dict[str, Any]) -> Any:
@@ -226,9 +226,9 @@ def _draw_dims(axes: Any, table: Table) -> None:
     places = {"v v' + Diag(d^2)": (0.3, 0.62), "v v' + d^2 I": (0.3, 0.8), "group B_low(1)": (0.3, 0.97)}
     for i, name in enumerate(table.cases("eigenvalue ratio")):
         x, y = table.curve("eigenvalue ratio", name, "median")
-        axes.plot(x, y, color=drawing.COLOURS[i], marker=drawing.MARKERS[i], markersize=4)
+        axes.plot(x, y, color=drawing.COLORS[i], marker=drawing.MARKERS[i], markersize=4)
         axes.text(
-            *places[name], name.replace("^2", "²"), transform=axes.transAxes, color=drawing.COLOURS[i], fontsize=9
+            *places[name], name.replace("^2", "²"), transform=axes.transAxes, color=drawing.COLORS[i], fontsize=9
         )
     drawing.notebook(axes, "random v and d")
     drawing.name_axis(axes.xaxis, "p")
@@ -237,7 +237,7 @@ def _draw_dims(axes: Any, table: Table) -> None:
 
 def _draw_third(axes: Any, table: Table) -> None:
     axes.set(xscale="log", yscale="log")
-    axes.plot(*table.curve("third entry", "p = 3", "v = (1, 1, t)"), color=drawing.COLOURS[0], marker="o", markersize=4)
+    axes.plot(*table.curve("third entry", "p = 3", "v = (1, 1, t)"), color=drawing.COLORS[0], marker="o", markersize=4)
     drawing.notebook(axes, "v = (1, 1, t), d = (1, 1, 1)")
     drawing.name_axis(axes.xaxis, "t")
 

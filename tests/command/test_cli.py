@@ -191,7 +191,7 @@ def test_the_options_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {name: seen[name] for name in expected} == expected
 
 
-def test_a_function_of_ones_own_is_minimised() -> None:
+def test_a_function_of_ones_own_is_minimized() -> None:
     found = run("rig:bowl", "--dim", "3", "--seed", "1", "--target", "1e-9")
     np.testing.assert_allclose(found["x"], np.ones(3), atol=1e-4)
     assert (found["problem"], found["known_minimum"], found["success"]) == ("rig:bowl", None, True)

@@ -204,13 +204,13 @@ def test_a_method_looks_the_same_in_all_figures() -> None:
     looks = drawing.styles(["cma", "ours"])
     drawn = [axes for figure in (*figures.convergence(runs), figures.profile(runs)) for axes in figure.axes]
     found = {(one.get_label(), one.get_color()) for axes in drawn for one in axes.lines if one.get_label() in looks}
-    assert found == {(name, look.colour) for name, look in looks.items()}
+    assert found == {(name, look.color) for name, look in looks.items()}
 
 
-def test_thirty_methods_differ_with_and_without_colour() -> None:
+def test_thirty_methods_differ_with_and_without_color() -> None:
     looks = list(drawing.styles(f"method {i}" for i in range(30)).values())
     assert len({look[1:] for look in looks}) == len({look[:2] for look in looks}) == 30
-    assert len({look.colour for look in looks[:7]}) == 7
+    assert len({look.color for look in looks[:7]}) == 7
 
 
 # Machado, Oliveira and Fernandes, A physiologically-based model for simulation of color vision deficiency, 2009
@@ -223,19 +223,19 @@ _MISSING = {
 
 
 @pytest.mark.parametrize("missing", _MISSING)
-def test_colours_differ_for_all_kinds_of_colour_vision(missing: str) -> None:
-    seen = [_lab(np.clip(np.array(_MISSING[missing]) @ _linear(colour), 0, 1)) for colour in drawing.COLOURS]
+def test_colors_differ_for_all_kinds_of_color_vision(missing: str) -> None:
+    seen = [_lab(np.clip(np.array(_MISSING[missing]) @ _linear(color), 0, 1)) for color in drawing.COLORS]
     assert min(math.dist(a, b) for a, b in itertools.combinations(seen, 2)) > 10  # 2.3 is just noticeable
 
 
-def test_colours_can_be_seen_on_white_and_on_black() -> None:
-    for colour in drawing.COLOURS:
-        luminance = float(_linear(colour) @ [0.2126, 0.7152, 0.0722])
+def test_colors_can_be_seen_on_white_and_on_black() -> None:
+    for color in drawing.COLORS:
+        luminance = float(_linear(color) @ [0.2126, 0.7152, 0.0722])
         assert 1.05 / (luminance + 0.05) > 2 and (luminance + 0.05) / 0.05 > 3
 
 
-def _linear(colour: str) -> np.ndarray:
-    parts = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+def _linear(color: str) -> np.ndarray:
+    parts = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
 
 
@@ -250,7 +250,7 @@ def _lab(linear: np.ndarray) -> list[float]:
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_svg_for_a_page_has_the_colour_of_the_text_and_no_background() -> None:
+def test_an_svg_for_a_page_has_the_color_of_the_text_and_no_background() -> None:
     for figure in (*figures.convergence(several()), figures.profile(several())):
         svg = drawing.to_svg(figure)
         root = ElementTree.fromstring(svg)

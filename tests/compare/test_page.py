@@ -206,7 +206,7 @@ def test_a_row_says_everything():
     ]
 
 
-def test_ratios_are_told_apart_without_colour():
+def test_ratios_are_told_apart_without_color():
     ratios = {"a": around(0.5), "b": around(1.0), "c": around(2.0), "d": None, "cma": None}
     lines = table_cells(read(sample(rows=[row(method, ratio=ratio) for method, ratio in ratios.items()])), 1)
     assert [line[6] for line in lines[1:]] == [

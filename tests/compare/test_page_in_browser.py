@@ -5,7 +5,7 @@ import pytest
 from esgroup.compare import records
 from esgroup.compare.report import drawing, figures
 from esgroup.compare.report.page import Picture
-from esgroup.compare.report.summary import Ratio, overall, summarise
+from esgroup.compare.report.summary import Ratio, overall, summarize
 from tests.compare.browser import Browser, installed
 from tests.compare.stand_ins import ABOUT, EXPECTED, SVG, row, sample, total
 from tests.compare.test_summary import a_run
@@ -38,15 +38,15 @@ CHOOSE = """
 # the contrast of every text with what is behind it (WCAG 2.2: relative luminance)
 CONTRAST = """
 (() => {
-  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
   const linear = (c) => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
-  const light = (colour) => {
-    const [r, g, b] = numbers(colour).map((c) => linear(c / 255));
+  const light = (color) => {
+    const [r, g, b] = numbers(color).map((c) => linear(c / 255));
     return .2126 * r + .7152 * g + .0722 * b;
   };
   const behind = (element) => {
-    const colour = getComputedStyle(element).backgroundColor, opacity = numbers(colour)[3] ?? 1;
-    return opacity > 0 || !element.parentElement ? colour : behind(element.parentElement);
+    const color = getComputedStyle(element).backgroundColor, opacity = numbers(color)[3] ?? 1;
+    return opacity > 0 || !element.parentElement ? color : behind(element.parentElement);
   };
   const hasText = (element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
   return [...document.querySelectorAll("main *")].filter((e) => !e.closest("svg") && hasText(e)).map((e) => {
@@ -211,7 +211,7 @@ def drawn(tmp_path_factory):
     found = [*figures.convergence(runs), figures.profile(runs)]
     pictures = [Picture("a figure", "a figure", drawing.to_svg(figure), drawing.panels(figure)) for figure in found]
     path = tmp_path_factory.mktemp("drawn") / "index.html"
-    rows, totals = summarise(runs, "theirs"), overall(runs, "theirs")
+    rows, totals = summarize(runs, "theirs"), overall(runs, "theirs")
     path.write_text(sample(rows=rows, overall=totals, pictures=pictures, reference="theirs"), encoding="utf-8")
     return path
 
@@ -228,7 +228,7 @@ def test_no_script_of_a_file_of_runs_runs_neither_by_names_nor_as_markup(browser
     runs = records.read(tmp_path / "runs.csv")
     found = [*figures.convergence(runs), figures.profile(runs)]
     pictures = [Picture(HOSTILE, HOSTILE, drawing.to_svg(one), drawing.panels(one)) for one in found]
-    rows, totals = summarise(runs, "theirs"), overall(runs, "theirs")
+    rows, totals = summarize(runs, "theirs"), overall(runs, "theirs")
     text = sample(title=HOSTILE, rows=rows, overall=totals, pictures=pictures, reference="theirs")
     for name, page in (("names", text), ("markup", text.replace("<main", HOSTILE.partition(">")[2] + "<main", 1))):
         (tmp_path / f"{name}.html").write_text(page, encoding="utf-8")

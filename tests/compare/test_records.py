@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from esgroup.compare.records import COLUMNS, Cell, Ended, append, from_line, mend, read, to_line
-from esgroup.compare.report.summary import overall, summarise
+from esgroup.compare.report.summary import overall, summarize
 from tests.compare.samples import failure, run
 
 
@@ -170,7 +170,7 @@ def test_any_one_other_field_is_read_or_refused_with_its_place(tmp_path: Path) -
             csv.writer(file).writerows(lines)
         try:
             runs = read(path)
-            summarise(runs, runs[0].method)
+            summarize(runs, runs[0].method)
             overall(runs, runs[0].method)
             read_well += 1
         except ValueError as error:

@@ -7,7 +7,7 @@ import pytest
 
 from esgroup.compare.records import Cost, Ended, Improvement, RunRecord
 from esgroup.compare.report import statistics, summary
-from esgroup.compare.report.summary import Overall, Ratio, overall, summarise
+from esgroup.compare.report.summary import Overall, Ratio, overall, summarize
 
 INF = math.inf
 
@@ -51,7 +51,7 @@ def failed(method: str = "ours", *, seed: int = 0, message: str = "ValueError: b
 
 def test_a_row_has_the_statistics_of_its_runs() -> None:
     runs = [a_run(seed=0, hit=100), a_run(seed=1, hit=300), a_run(seed=2, hit=INF, used=500)]
-    (row,) = summarise(runs, "ours")
+    (row,) = summarize(runs, "ours")
     assert (row.problem, row.dim, row.method, row.counts) == ("bowl", 4, "ours", Cost.VALUES)
     assert (row.runs, row.solved, row.target, row.known) == (3, 2, 0.1, True)
     assert row.median == 300 and row.expected == (100 + 300 + 500) / 2
@@ -63,25 +63,25 @@ def test_time_is_of_all_runs_per_evaluation_with_and_without_the_function() -> N
         a_run(seed=0, hit=100, gradients=50, cpu=3.0, cpu_fun=1.0),
         a_run(seed=1, hit=350, cpu=7.0, cpu_fun=4.0),
     ]
-    (row,) = summarise(runs, "ours")
+    (row,) = summarize(runs, "ours")
     assert row.cpu == (2.0 + 3.0) / 500 and row.cpu_whole == 10.0 / 500
 
 
 def test_runs_without_a_time_or_without_evaluations_do_not_spoil_the_time_of_others() -> None:
     runs = [a_run(seed=0, hit=100, cpu=3.0, cpu_fun=1.0), a_run(seed=1, cpu=math.nan), failed(seed=2, evals=0, cpu=0.0)]
-    assert summarise(runs, "ours")[0].cpu == pytest.approx((2.0 - 0.001) / 100)
-    assert math.isnan(summarise([failed(evals=0)], "ours")[0].cpu)
+    assert summarize(runs, "ours")[0].cpu == pytest.approx((2.0 - 0.001) / 100)
+    assert math.isnan(summarize([failed(evals=0)], "ours")[0].cpu)
 
 
 def test_rows_are_by_problem_as_they_appear_then_dimension_then_method() -> None:
     cells = [("z", 8, "b"), ("z", 2, "a"), ("y", 8, "a"), ("z", 8, "a"), ("y", 8, "b"), ("z", 2, "b")]
-    rows = summarise([a_run(method, problem=problem, dim=dim) for problem, dim, method in cells], "a")
+    rows = summarize([a_run(method, problem=problem, dim=dim) for problem, dim, method in cells], "a")
     found = [(row.problem, row.dim, row.method) for row in rows]
     assert found == [("z", 2, "b"), ("z", 2, "a"), ("z", 8, "b"), ("z", 8, "a"), ("y", 8, "b"), ("y", 8, "a")]
 
 
 def test_of_runs_of_the_same_cell_the_last_one_counts() -> None:
-    (row,) = summarise([a_run(hit=100), a_run(seed=1, hit=40), a_run(hit=60)], "ours")
+    (row,) = summarize([a_run(hit=100), a_run(seed=1, hit=40), a_run(hit=60)], "ours")
     assert row.runs == 2 and row.median == 50
 
 
@@ -89,7 +89,7 @@ def test_ratios_are_to_the_reference_in_pairs_of_the_same_seed() -> None:
     costs, order = {0: 100, 1: 900, 2: 400, 3: 50, 4: 70}, (2, 0, 4, 1, 3)
     runs = [a_run("theirs", seed=seed, hit=costs[seed]) for seed in costs]
     runs += [a_run(seed=seed, hit=costs[seed] * 3) for seed in order]  # in another order: seeds make the pairs
-    theirs, ours = summarise(runs, "theirs")
+    theirs, ours = summarize(runs, "theirs")
     assert theirs.ratio is None
     assert ours.ratio == Ratio(3.0, 3.0, 3.0)
 
@@ -99,25 +99,25 @@ def test_ratios_of_runs_with_other_seeds_are_not_paired() -> None:
     runs += [a_run(seed=seed + 1, hit=100 + 50 * seed) for seed in range(4)]
     costs = [100, 150, 200, 250]
     sides = statistics.Sides(costs, costs, costs, costs, paired=False)
-    assert summarise(runs, "theirs")[1].ratio == statistics.ratio(sides)
+    assert summarize(runs, "theirs")[1].ratio == statistics.ratio(sides)
 
 
 def test_there_is_no_ratio_where_either_never_got_there() -> None:
     good, bad = [a_run("a"), a_run("b", hit=INF)], [a_run("a", dim=5, hit=INF), a_run("b", dim=5)]
-    assert [row.ratio for row in summarise(good + bad, "a")] == [None] * 4
-    assert [row.ratio for row in summarise([a_run("a"), a_run("b", dim=5)], "a")] == [None] * 2
+    assert [row.ratio for row in summarize(good + bad, "a")] == [None] * 4
+    assert [row.ratio for row in summarize([a_run("a"), a_run("b", dim=5)], "a")] == [None] * 2
 
 
 def test_messages_of_runs_that_went_wrong_are_grouped() -> None:
     runs = [failed(seed=0), failed(seed=1, message="", ended=Ended.KILLED), failed(seed=2), a_run(seed=3, message="no")]
-    assert summarise(runs, "ours")[0].failures == ("ValueError: bad (2 runs)", "killed (1 run)")
+    assert summarize(runs, "ours")[0].failures == ("ValueError: bad (2 runs)", "killed (1 run)")
 
 
 def test_what_is_left_is_a_value_where_the_minimum_is_not_known() -> None:
     runs = [
         a_run(seed=seed, hit=INF, minimum=math.nan, trajectory=(), best=best) for seed, best in enumerate((3, -7, 5))
     ]
-    (row,) = summarise(runs, "ours")
+    (row,) = summarize(runs, "ours")
     assert not row.known and row.best == 3
 
 
@@ -129,7 +129,7 @@ def test_what_is_left_of_a_run_is_its_last_gap_or_else_nothing() -> None:
 
 def test_a_method_counts_gradients_if_any_of_its_runs_does() -> None:
     runs = [a_run(seed=0), a_run(seed=1, cost=Cost.GRADIENTS)]
-    assert summarise(runs, "ours")[0].counts is Cost.GRADIENTS
+    assert summarize(runs, "ours")[0].counts is Cost.GRADIENTS
     assert overall(runs, "ours")[0].counts == (Cost.VALUES, Cost.GRADIENTS)
 
 
@@ -137,10 +137,10 @@ def test_a_run_that_nothing_is_known_of_changes_neither_target_nor_minimum() -> 
     lost = a_run(
         seed=1, ended=Ended.KILLED, message="gone", targets=(), hits=(), trajectory=(), minimum=math.nan, used=0
     )
-    (row,) = summarise([lost, a_run(seed=0, hit=300)], "ours")
+    (row,) = summarize([lost, a_run(seed=0, hit=300)], "ours")
     assert (row.target, row.known, row.solved, row.runs) == (0.1, True, 1, 2)
     assert row.expected == 600  # it is charged with the longest run
-    (only,) = summarise([lost], "ours")
+    (only,) = summarize([lost], "ours")
     assert math.isnan(only.target) and only.solved == 0
     assert overall([lost, a_run(seed=0)], "ours")[0].pairs == 4
 
@@ -150,12 +150,12 @@ def test_targets_must_agree_on_a_problem() -> None:
     with pytest.raises(
         ValueError, match=r"the same in all runs of bowl in dimension 4, got \[1.0, 0.1\] and \[1.0, 0.2\]"
     ):
-        summarise(runs, "ours")
-    summarise([runs[0], runs[1]._replace(dim=5)], "ours")
+        summarize(runs, "ours")
+    summarize([runs[0], runs[1]._replace(dim=5)], "ours")
 
 
 def test_the_reference_must_be_one_of_the_methods() -> None:
-    for function in (summarise, overall):
+    for function in (summarize, overall):
         with pytest.raises(ValueError, match="reference must be one of the methods a, b, got 'c'"):
             function([a_run("a"), a_run("b")], "c")
 
@@ -179,17 +179,17 @@ def test_all_together_is_the_geometric_mean_over_what_both_solve() -> None:
 def test_all_together_has_the_interval_of_its_only_case() -> None:
     hits = {"ref": (100, 140, 90, 200, 130), "ours": (80, 150, 60, 100, 110)}
     runs = [a_run(method, seed=seed, hit=hit) for method, row in hits.items() for seed, hit in enumerate(row)]
-    assert overall(runs, "ref")[1].ratio == summarise(runs, "ref")[1].ratio
+    assert overall(runs, "ref")[1].ratio == summarize(runs, "ref")[1].ratio
 
 
 def test_a_case_is_solved_by_more_than_half_of_the_runs() -> None:
     runs = [a_run("ref", seed=seed) for seed in range(4)]
     runs += [a_run(seed=seed, hit=50 if seed < 2 else INF) for seed in range(4)]
-    row = summarise(runs, "ref")[1]
+    row = summarize(runs, "ref")[1]
     assert (row.solved, row.solves) == (2, False) and row.ratio is not None
     assert overall(runs, "ref")[1].cells_both == 0
     more = [*runs[:-2], a_run(seed=2, hit=70), runs[-1]]
-    assert summarise(more, "ref")[1].solves and overall(more, "ref")[1].cells_both == 1
+    assert summarize(more, "ref")[1].solves and overall(more, "ref")[1].cells_both == 1
 
 
 def test_all_together_has_no_ratio_without_a_common_success() -> None:

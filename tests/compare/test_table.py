@@ -7,7 +7,7 @@ import pytest
 
 from esgroup.compare.records import Cost
 from esgroup.compare.report import words
-from esgroup.compare.report.summary import Overall, Ratio, Row, overall, summarise
+from esgroup.compare.report.summary import Overall, Ratio, Row, overall, summarize
 from esgroup.compare.report.table import markdown
 from tests.compare.test_summary import a_run, failed
 
@@ -22,11 +22,11 @@ def cells(text: str, heading: str) -> list[list[str]]:
 
 
 def table_of(runs: list, reference: str = "ours") -> list[list[str]]:
-    return cells(markdown(summarise(runs, reference), reference), "Each problem")
+    return cells(markdown(summarize(runs, reference), reference), "Each problem")
 
 
 def a_row(**fields: object) -> Row:
-    (row,) = summarise([a_run()], "ours")
+    (row,) = summarize([a_run()], "ours")
     return row._replace(**fields)  # type: ignore[arg-type]
 
 
@@ -51,7 +51,7 @@ def test_a_target_that_is_never_reached_shows_what_is_left() -> None:
 def test_an_interval_may_be_open() -> None:
     runs = [a_run("cma", seed=seed) for seed in range(5)]
     runs += [a_run(seed=seed, hit=100 if seed == 0 else INF, used=100) for seed in range(5)]
-    found = summarise(runs, "cma")[1].ratio
+    found = summarize(runs, "cma")[1].ratio
     assert found is not None and math.isinf(found.high)
     assert table_of(runs, "cma")[2][5] == words.ratio(found)
 
@@ -77,11 +77,11 @@ def test_nothing_is_bold_where_there_is_nothing_to_compare() -> None:
 
 def test_methods_that_count_gradients_or_differences_are_marked_and_the_marks_explained() -> None:
     runs = [a_run("a"), a_run("newton", cost=Cost.GRADIENTS), a_run("fd", cost=Cost.DIFFERENCES)]
-    text = markdown(summarise(runs, "a"), "a", overall(runs, "a"))
+    text = markdown(summarize(runs, "a"), "a", overall(runs, "a"))
     for heading, column in (("All problems together", 0), ("Each problem", 2)):
         assert [line[column] for line in cells(text, heading)[1:]] == ["a", "newton¹", "fd²"]
     assert "\n- ¹ uses gradients" in text and "\n- ² takes gradients by finite differences" in text
-    assert "¹" not in markdown(summarise(runs[:1], "a"), "a")
+    assert "¹" not in markdown(summarize(runs[:1], "a"), "a")
 
 
 def test_all_problems_together_come_first() -> None:
@@ -102,7 +102,7 @@ def test_all_problems_together_come_first() -> None:
 def test_an_interval_that_includes_1_is_undecided_in_words() -> None:
     runs = [a_run("cma", seed=seed, hit=100 + 40 * seed) for seed in range(5)]
     runs += [a_run(seed=seed, hit=260 - 40 * seed) for seed in range(5)]
-    text = markdown(summarise(runs, "cma"), "cma", overall(runs, "cma"))
+    text = markdown(summarize(runs, "cma"), "cma", overall(runs, "cma"))
     for heading, column in (("All problems together", 1), ("Each problem", 5)):
         assert re.fullmatch(r"1\.00 \[0\.\d\d, \d\.\d\d\] undecided", cells(text, heading)[2][column])
     assert text.count("Undecided means that the interval includes 1") == 2
@@ -136,17 +136,17 @@ def test_problem_and_dimension_are_named_at_the_head_of_their_block() -> None:
 def test_messages_are_listed_by_method_each_once() -> None:
     runs = [failed("b", dim=dim, seed=seed) for dim in (4, 5) for seed in (0, 1)]
     runs += [failed("a", message="a | <b> `x`"), a_run("a", seed=1), a_run("c")]
-    text = markdown(summarise(runs, "c"), "c").split("## Runs that went wrong\n\n")[1]
+    text = markdown(summarize(runs, "c"), "c").split("## Runs that went wrong\n\n")[1]
     assert text.splitlines() == [
         "- b: `ValueError: bad (2 runs)` in bowl d = 4, bowl d = 5",
         "- a: ``a | <b> `x` (1 run)`` in bowl d = 4",
     ]
-    assert "went wrong" not in markdown(summarise([a_run()], "ours"), "ours")
+    assert "went wrong" not in markdown(summarize([a_run()], "ours"), "ours")
 
 
 def test_the_source_is_aligned() -> None:
     runs = [a_run("a", problem="a_long_name_of_a_problem"), a_run("esgroup:heisenberg:k1=4", dim=20, hit=123456)]
-    text = markdown(summarise(runs, "a"), "a", overall(runs, "a"))
+    text = markdown(summarize(runs, "a"), "a", overall(runs, "a"))
     for heading in ("All problems together", "Each problem"):
         lines = [line for line in text.split(f"## {heading}\n")[1].split("\n## ")[0].splitlines() if line[:1] == "|"]
         bars = {tuple(i for i, letter in enumerate(line) if letter == "|") for line in lines}
@@ -179,7 +179,7 @@ def test_at_a_glance_problems_go_down_and_methods_across() -> None:
     runs += [a_run(seed=seed, hit=1234 if seed else INF) for seed in range(3)]
     runs += [a_run("cma", problem="other", hit=7), a_run(problem="other", hit=INF)]
     runs += [a_run("newton", problem="other", hit=2, cost=Cost.GRADIENTS)]
-    head, *lines = cells(markdown(summarise(runs, "cma"), "cma"), "Evaluations to the target")
+    head, *lines = cells(markdown(summarize(runs, "cma"), "cma"), "Evaluations to the target")
     assert head == ["problem", "d", "cma", "ours", "newton¹"]
     assert lines == [["bowl", "4", "**1,000**", "1,234 (2/3)", "-"], ["other", "4", "**7**", "- (0/1)", "2"]]
 
@@ -187,7 +187,7 @@ def test_at_a_glance_problems_go_down_and_methods_across() -> None:
 def test_a_method_that_counts_differently_is_marked_in_its_cells() -> None:
     runs = [a_run("cma"), a_run(hit=7, cost=Cost.GRADIENTS), a_run("cma", problem="other")]
     runs += [a_run(problem="other", hit=9, cost=Cost.DIFFERENCES)]
-    text = markdown(summarise(runs, "cma"), "cma", overall(runs, "cma"))
+    text = markdown(summarize(runs, "cma"), "cma", overall(runs, "cma"))
     head, *lines = cells(text, "Evaluations to the target")
     assert head[3] == "ours" and [line[3] for line in lines] == ["7¹", "**9**²"]
     assert cells(text, "All problems together")[2][0] == "ours¹²"
@@ -195,13 +195,13 @@ def test_a_method_that_counts_differently_is_marked_in_its_cells() -> None:
 
 def test_one_problem_or_one_method_needs_no_glance() -> None:
     for runs in ([a_run("cma"), a_run()], [a_run(), a_run(problem="other")]):
-        assert "Evaluations to the target\n" not in markdown(summarise(runs, "ours"), "ours")
+        assert "Evaluations to the target\n" not in markdown(summarize(runs, "ours"), "ours")
 
 
 def test_in_brief_there_is_one_table_of_the_problems() -> None:
-    several = summarise([a_run("cma"), a_run(), a_run("cma", problem="other"), a_run(problem="other")], "cma")
+    several = summarize([a_run("cma"), a_run(), a_run("cma", problem="other"), a_run(problem="other")], "cma")
     text = markdown(several, "cma", brief=True)
     assert "## Evaluations to the target" in text and "## Each problem" not in text
-    one = summarise([a_run("cma"), failed()], "cma")
+    one = summarize([a_run("cma"), failed()], "cma")
     text = markdown(one, "cma", brief=True)
     assert "## Each problem" in text and "## Runs that went wrong" in text

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from esgroup.compare.report import table, terminal
-from esgroup.compare.report.summary import overall, summarise
+from esgroup.compare.report.summary import overall, summarize
 from tests.compare.samples import failure, run
 
 METHODS = ("esgroup", "esgroup:heisenberg:k1=4,k2=4", "cma", "bfgs-fd", "a|b*c", "nelder-mead")
@@ -22,7 +22,7 @@ def markdown() -> str:
         for seed in range(2)
     ]
     runs.append(failure("the `rig` | is *broken*", seed=7))
-    return table.markdown(summarise(runs, "cma"), "cma", overall(runs, "cma"), brief=True)
+    return table.markdown(summarize(runs, "cma"), "cma", overall(runs, "cma"), brief=True)
 
 
 def shown(width: int, **options: object) -> str:
@@ -57,7 +57,7 @@ def test_a_table_in_parts_names_its_lines_in_each_of_them() -> None:
     assert len([line for line in shown(200).splitlines() if line.startswith("problem ")]) == 1
 
 
-def test_bold_is_bold_and_in_colour_on_a_terminal_that_has_colours() -> None:
+def test_bold_is_bold_and_in_color_on_a_terminal_that_has_colors() -> None:
     text = shown(120, force_terminal=True, color_system="standard")
     best = re.search(r"\*\*([\d,]+)\*\*", markdown())
     assert best is not None and re.search(rf"\x1b\[1;32m{best[1]}\x1b\[0m", text)

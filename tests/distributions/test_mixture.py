@@ -66,8 +66,8 @@ def test_mean_and_covariance_are_those_of_the_samples() -> None:
     x = mixture.sample(state, n, rng).x
     sigma = mixture.dense_covariance(state)
     assert np.abs((x.mean(axis=0) - mixture.mean(state)) / np.sqrt(np.diagonal(sigma) / n)).max() < 5
-    centred = x - x.mean(axis=0)
-    products = centred[:, :, None] * centred[:, None, :]
+    centerd = x - x.mean(axis=0)
+    products = centerd[:, :, None] * centerd[:, None, :]
     assert np.abs((products.mean(axis=0) - sigma) / (products.std(axis=0) / np.sqrt(n))).max() < 5
 
 
@@ -208,13 +208,13 @@ def test_components_that_coincide_have_the_natural_score_of_one_gaussian() -> No
         close(mixture._part(step.ms, k), alone.m)
 
 
-def test_weights_stay_unless_they_are_learnt() -> None:
+def test_weights_stay_unless_they_are_learned() -> None:
     mixture, state, rng = some(PARTS, PI, 7, learn=False)
     step = mixture.natural_score(state, rng.standard_normal((4, 2)), rng.standard_normal(4))
     assert not step.logits.any()
     close(mixture.mixing_weights(mixture.move(state, step)), PI)
-    learnt, state, _ = some(PARTS, PI, 7, learn=True)
-    assert np.abs(learnt.natural_score(state, rng.standard_normal((4, 2)), rng.standard_normal(4)).logits).min() > 0
+    learned, state, _ = some(PARTS, PI, 7, learn=True)
+    assert np.abs(learned.natural_score(state, rng.standard_normal((4, 2)), rng.standard_normal(4)).logits).min() > 0
 
 
 def test_a_move_adds_to_the_logits_and_moves_every_gaussian() -> None:

@@ -106,7 +106,7 @@ def state_at(family: Univariate, tau) -> UnivariateState:
     return UnivariateState(unconstrained(np.asarray(tau, dtype=float), family.signs))
 
 
-def centred_differences(function, x: np.ndarray, step: float) -> np.ndarray:
+def centerd_differences(function, x: np.ndarray, step: float) -> np.ndarray:
     """d function / d x_j as rows j."""
     moves = step * np.maximum(1.0, np.abs(x))[:, None] * np.eye(len(x))
     return np.array([(function(x + m) - function(x - m)) / (2 * m.max()) for m in moves])
@@ -180,9 +180,9 @@ def test_the_statistics_have_the_moments_of_the_log_partition(family: Univariate
 @on_families
 def test_expectations_and_fisher_matrices_are_derivatives_of_the_log_partition(family: Univariate) -> None:
     tau = family.natural(family.state())
-    first = centred_differences(lambda t: family.log_partition(state_at(family, t)), tau, 1e-5)
+    first = centerd_differences(lambda t: family.log_partition(state_at(family, t)), tau, 1e-5)
     close(family.expectation(family.state()), first, 1e-7)
-    second = centred_differences(lambda t: family.expectation(state_at(family, t)), tau, 1e-5)
+    second = centerd_differences(lambda t: family.expectation(state_at(family, t)), tau, 1e-5)
     close(family.fisher(family.state()), second, 1e-7)
 
 
@@ -195,7 +195,7 @@ def test_the_natural_score_is_the_slope_of_scipys_log_density_over_its_fisher_ma
     state, rng = family.state(), np.random.default_rng(3)
 
     def slope(w):
-        return centred_differences(
+        return centerd_differences(
             lambda v: log_density(family.at(UnivariateState(v)), w), state.unconstrained, 1e-5
         )  # (K, n)
 
@@ -327,12 +327,12 @@ def test_scores_of_location_and_concentration_are_those_of_their_definition(fami
     direction = np.array(family._location(tau.tolist()))
     close(direction @ fisher @ direction, 1.0, 1e-9)
     w = family.sample(state, 8, np.random.default_rng(4))
-    centred = family.statistics(w) - m
+    centerd = family.statistics(w) - m
     found = family._local(tau.tolist(), w)
-    close(found.z, centred @ direction, 1e-9)
+    close(found.z, centerd @ direction, 1e-9)
     if k == 2:
         close(direction @ fisher @ tau / np.abs(fisher @ tau).max(), 0.0, 1e-9)
-        close(found.y, 1 - centred @ tau / (tau @ fisher @ tau), 1e-8)
+        close(found.y, 1 - centerd @ tau / (tau @ fisher @ tau), 1e-8)
         assert expected(family, lambda w: family._local(tau.tolist(), np.atleast_1d(w)).y) == pytest.approx(1, abs=1e-6)
 
 

@@ -356,8 +356,8 @@ def test_gaps_are_those_of_scipys_functions(p: int) -> None:
         x = least + (p - 1) / 2
         y = x - np.arange(p) / 2
         close(gamma_functions.shapes(least, p), y)
-        normaliser = p * x * np.log(x) - p * x - special.multigammaln(x, p)
-        assert gamma_functions.log_normaliser(least, p) == pytest.approx(normaliser, rel=1e-9, abs=1e-9)
+        normalizer = p * x * np.log(x) - p * x - special.multigammaln(x, p)
+        assert gamma_functions.log_normalizer(least, p) == pytest.approx(normalizer, rel=1e-9, abs=1e-9)
         assert gamma_functions.digamma_gap(least, p) == pytest.approx(
             p * np.log(x) - special.psi(y).sum(), rel=1e-9, abs=0
         )
@@ -377,7 +377,7 @@ def test_gaps_keep_their_digits_up_to_1e15_degrees_of_freedom(p: int) -> None:
         assert gamma_functions.trigamma_gap(least, p) == pytest.approx(trigamma, rel=1e-12, abs=0)
         assert gamma_functions.trigamma_gap(least, p) == pytest.approx(p * (p + 1) / n**2, rel=100 / n + 1e-15, abs=0)
         h = 0.01 * least
-        rise = (gamma_functions.log_normaliser(least + h, p) - gamma_functions.log_normaliser(least - h, p)) / (2 * h)
+        rise = (gamma_functions.log_normalizer(least + h, p) - gamma_functions.log_normalizer(least - h, p)) / (2 * h)
         assert rise == pytest.approx(gamma_functions.digamma_gap(least, p), rel=1e-3, abs=0)
 
 

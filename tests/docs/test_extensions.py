@@ -79,7 +79,7 @@ def test_addresses_elsewhere_are_left_alone() -> None:
     assert repository_links.LINK.search("[a](https://example.org/b) and [c](#d)") is None
 
 
-def test_the_help_of_every_command_is_there_without_colours() -> None:
+def test_the_help_of_every_command_is_there_without_colors() -> None:
     assert {"run", "compare", "plot", "list"} <= set(command_help.commands())
     text = command_help.printed("run")
     assert "Usage: esgroup run" in text and "--max-evals" in text and "\x1b" not in text

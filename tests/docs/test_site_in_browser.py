@@ -54,21 +54,21 @@ PALE = """
 (() => {
   const context = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
   const cache = new Map();
-  const rgba = (colour) => {                       // of any notation of CSS
-    if (!cache.has(colour)) {
+  const rgba = (color) => {                       // of any notation of CSS
+    if (!cache.has(color)) {
       context.clearRect(0, 0, 1, 1);
-      context.fillStyle = colour;
+      context.fillStyle = color;
       context.fillRect(0, 0, 1, 1);
       const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data;
-      cache.set(colour, [r, g, b, a / 255]);
+      cache.set(color, [r, g, b, a / 255]);
     }
-    return cache.get(colour);
+    return cache.get(color);
   };
   const over = ([r, g, b, a], [R, G, B]) => [r * a + R * (1 - a), g * a + G * (1 - a), b * a + B * (1 - a), 1];
   const behind = (e) => {
     if (!e) return [255, 255, 255, 1];
-    const colour = rgba(getComputedStyle(e).backgroundColor);
-    return colour[3] === 1 ? colour : over(colour, behind(e.parentElement));
+    const color = rgba(getComputedStyle(e).backgroundColor);
+    return color[3] === 1 ? color : over(color, behind(e.parentElement));
   };
   const linear = (c) => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
   const light = ([r, g, b]) => .2126 * linear(r / 255) + .7152 * linear(g / 255) + .0722 * linear(b / 255);
@@ -142,7 +142,7 @@ def test_the_search_works_from_disk(browser):
 
 
 def test_dark_pages_are_dark_and_light_ones_light(browser):
-    """The other tests of colours would pass on one theme alone."""
+    """The other tests of colors would pass on one theme alone."""
     tab = browser.open(SITE / "start.html", dark=True)
     ground = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
     assert max(tab.evaluate(ground)) < 60

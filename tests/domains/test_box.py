@@ -448,13 +448,13 @@ def test_random_starts_are_uniform_between_bounds_and_normal_elsewhere() -> None
 
 def test_a_search_over_integers_and_real_numbers_finds_both() -> None:
     dim, weights = 8, 10.0 ** np.linspace(0, 3, 8)
-    centre = np.array([3.0, -7.0, 10.0, 0.0, 0.3, -0.2, 5.5, 1.0])
+    center = np.array([3.0, -7.0, 10.0, 0.0, 0.3, -0.2, 5.5, 1.0])
     for seed in range(3):
         search = Searcher(np.zeros(dim), bounds=(-10, 10), integer=range(4), rng=seed)
         while not search.best_f <= 1e-8:
             points = search.ask()
             assert np.array_equal(points[:, :4], np.rint(points[:, :4]))
-            search.tell(((points - centre) ** 2) @ weights)
+            search.tell(((points - center) ** 2) @ weights)
             assert search.nfev < 4000
         assert search.best_x[:4].tolist() == [3, -7, 10, 0]
 

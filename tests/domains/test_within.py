@@ -10,7 +10,7 @@ import esgroup
 from esgroup import Angle, Choice, Integer, Real, Searcher, Space
 from esgroup.domains import Affine, Arrays, Box, Fixed, Place
 from esgroup.domains.box import make_box
-from esgroup.strategies import Relocation, Told, Within, register, within
+from esgroup.strategies import Ranked, Relocation, Within, register, within
 from esgroup.strategies.in_domain import elsewhere, innermost, relocated, to_search
 from esgroup.strategies.vector import VectorSearch
 from tests.search.test_strangers import OnePlusOne, Plain, sphere
@@ -211,7 +211,7 @@ def test_a_number_that_is_inactive_in_all_points_stays_where_it_is() -> None:
     drawn = strategy.sample(state, 12, np.random.default_rng(3))
     local = drawn.local.copy()
     local[:, 3:] = [0.0, 1.0, 1.0]  # x is inactive in all of them
-    moved = strategy.update(state, Told(local, np.arange(12)))
+    moved = strategy.update(state, Ranked(local, np.arange(12)))
     before, after = state.numbers, moved.numbers
     assert after.mean[0] == before.mean[0] and after.mean[1] != before.mean[1]
 

@@ -62,18 +62,18 @@ class Wall:
 class Objective:
     """A rugged function, NaN in a corner."""
 
-    centre: float
+    center: float
     fails: bool
     forks: bool = False
 
     def __call__(self, x: Any) -> float:
         if self.forks:
             child = os.fork()
-            if child == 0 and np.ravel(numbers_of(x))[0] > self.centre:
+            if child == 0 and np.ravel(numbers_of(x))[0] > self.center:
                 sys.exit(3)  # as some libraries do; below, the child returns as well
             if child:
                 os.waitpid(child, 0)
-        z = numbers_of(x) - self.centre
+        z = numbers_of(x) - self.center
         if self.fails and z[0] > 1.0:
             return math.nan
         return float(z @ z + 0.3 * np.sum(1 - np.cos(5 * z)))
@@ -243,7 +243,7 @@ def _check_history(result: Any, history: Path, rng: Rng) -> None:
 def check_forks(seed: int) -> None:
     """Objectives that fork, in processes: each value is that of its point, and no process is left."""
     run = random_run(seed)
-    forking = Objective(run.objective.centre, run.objective.fails, forks=True)
+    forking = Objective(run.objective.center, run.objective.fails, forks=True)
     options = run.options | {"max_evals": min(20, run.options["max_evals"])}
     before = _children()
     result = solve(Run(**{**vars(run), "options": options}), forking, workers=2, eval_timeout=60)

@@ -224,7 +224,7 @@ def test_a_value_of_an_earlier_run_moves_nothing_although_its_point_is_forgotten
     monkeypatch.setattr(ledger, "_MOST_OUT", 1)  # of which the ledger remembers two generations all the same
     search = Searcher(np.zeros(3), 0.5, popsize=4, restarts="ipop", rng=1)
 
-    def place() -> ledger.Found:
+    def place() -> ledger.PendingPoint:
         search.ask(1)
         return search.ledger.newest
 

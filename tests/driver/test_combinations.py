@@ -1,6 +1,6 @@
 """Every pair of options in docs/how-to/combinations.md does what the table says: it works, or is refused by name.
 
-`python -m tests.driver.test_combinations` prints the table that today's behaviour gives, for a comparison by eye.
+`python -m tests.driver.test_combinations` prints the table that today's behavior gives, for a comparison by eye.
 """
 
 import inspect
@@ -283,7 +283,7 @@ def test_a_search_refuses_what_only_newton_has(name: str) -> None:
 
 
 def print_table() -> None:
-    """Print the table that today's behaviour gives; faults are marked with the exception."""
+    """Print the table that today's behavior gives; faults are marked with the exception."""
     cells: dict[tuple[str, str], str] = {}
     with ThreadPoolExecutor(2) as pool, tempfile.TemporaryDirectory() as place:
         for i, names in enumerate(itertools.combinations(GIVEN, 2)):

@@ -90,7 +90,7 @@ def test_no_constraint_is_a_search_without_constraints(nothing: Any) -> None:
     assert np.array_equal(result.x, plain.x) and "constr" not in result
 
 
-def test_values_and_multipliers_fulfil_the_conditions_of_karush_kuhn_and_tucker() -> None:
+def test_values_and_multipliers_fulfill_the_conditions_of_karush_kuhn_and_tucker() -> None:
     """grad f = sum of multipliers times grad c at lower bounds, the negative of it at upper bounds and equalities."""
 
     def fun(x: Array) -> float:
@@ -144,7 +144,7 @@ def test_values_and_multipliers_fulfil_the_conditions_of_karush_kuhn_and_tucker(
         (LinearConstraint(np.ones((1, 4)), 3.0), "3 columns"),
         (LinearConstraint(np.array([[1.0, np.nan, 1.0]]), 3.0), r"constraints\.A"),
         (NonlinearConstraint(total, 3.0, 3.0, keep_feasible=True), "equality"),
-        (LinearConstraint(ROW, 8.0, keep_feasible=True), "x0 must fulfil constraints"),
+        (LinearConstraint(ROW, 8.0, keep_feasible=True), "x0 must fulfill constraints"),
         ([LinearConstraint(ROW, 3.0), NonlinearConstraint(total, 8, 9, keep_feasible=True)], r"x0.*constraints\[1\]"),
     ],
 )

@@ -20,7 +20,7 @@ import esgroup
 from esgroup.checks import Array
 from esgroup.driver.executors import OnExecutor
 from esgroup.driver.worker_pool import TRIES, Unavailable
-from esgroup.search.ledger import Found
+from esgroup.search.ledger import PendingPoint
 from esgroup.search.searcher import Searcher
 from tests.driver.support import evaluator
 from tests.driver.worker_pool_laws import PATIENCE, meets, point, until, waits
@@ -97,7 +97,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     points: list[bytes] = []
     original = Searcher.tell_place
 
-    def tell_place(self: Searcher, place: Found, value: Any) -> None:
+    def tell_place(self: Searcher, place: PendingPoint, value: Any) -> None:
         original(self, place, value)
         points.append(place.point.tobytes())
 

@@ -451,7 +451,7 @@ class TestMaxPending:
     @pytest.mark.parametrize("where", ["workers", "threads"])
     def test_no_more_points_are_under_way(self, where: str, asynchronous: bool, tmp_path: Path) -> None:
         """Four could be; each evaluation looks how many there are while it runs."""
-        fun = partial(counts_its_neighbours, tmp_path)
+        fun = partial(counts_its_neighbors, tmp_path)
         options: dict[str, Any] = {"asynchronous": asynchronous, "max_pending": 2, "popsize": 8, "max_evals": 24}
         with ThreadPoolExecutor(4) as pool:
             options |= {"workers": 4} if where == "workers" else {"executor": pool}
@@ -459,7 +459,7 @@ class TestMaxPending:
         assert max(int(path.name.split()[1]) for path in tmp_path.glob("most *")) == 2
 
 
-def counts_its_neighbours(place: Path, x: Array) -> float:
+def counts_its_neighbors(place: Path, x: Array) -> float:
     mine = place / f"call {nth(place)}"
     time.sleep(0.02)
     (place / f"most {calls(place) - len(list(place.glob('end *')))}").touch()

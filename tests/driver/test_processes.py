@@ -248,7 +248,7 @@ class TestWhatIsSent:
         with Processes(Unloadable(), 1) as worker_pool:
             worker_pool.submit("key", point(0))
             outcome = collect_all(worker_pool)["key"]
-        assert isinstance(outcome, TypeError) and "cannot load fun (no licence)" in str(outcome)
+        assert isinstance(outcome, TypeError) and "cannot load fun (no license)" in str(outcome)
 
     def test_no_point_starts_no_process(self) -> None:
         before = set(multiprocessing.active_children())
@@ -264,8 +264,8 @@ def locked(x: Array) -> Any:
     return threading.Lock() if x[0] == 0 else total(x)
 
 
-def _no_licence() -> Call:
-    raise OSError("no licence")
+def _no_license() -> Call:
+    raise OSError("no license")
 
 
 def _load_later(place: Path) -> Call:
@@ -293,7 +293,7 @@ class Unloadable:
         return total(x)
 
     def __reduce__(self) -> Any:
-        return _no_licence, ()
+        return _no_license, ()
 
 
 class TestProgramsThatObjectivesStart:

@@ -8,7 +8,7 @@ from esgroup.groups import Conjugate, Group
 from esgroup.groups.hooks import Hooks
 from tests.groups import oracle
 from tests.groups.elements import covariance, element, frozen, local
-from tests.kernels.naive_search import orthogonalised
+from tests.kernels.naive_search import orthogonalized
 
 Rng = np.random.Generator
 
@@ -163,7 +163,7 @@ class GroupLaws:
         for orthogonal in (0, 3):
             z, y, x = given.copy(), np.full((4, group.dim), np.nan), np.full((3, group.dim), np.nan)
             group._place(orthogonal, a, path, mean, np.array([0.7]), scale, z, y, x)
-            close(z, np.vstack([orthogonalised(given[:3]) if orthogonal else given[:3], path]), 1e-8)
+            close(z, np.vstack([orthogonalized(given[:3]) if orthogonal else given[:3], path]), 1e-8)
             images = z @ group.dense(a).T
             close(y, images)
             close(x, mean + 0.7 * scale * images[:3])

@@ -95,6 +95,6 @@ def test_to_first_order_the_flow_is_a_step_of_h() -> None:
     assert gaps[1] < 0.02 * gaps[0]  # of second order
 
 
-def test_the_rate_keeps_the_share_that_is_not_learnt() -> None:
+def test_the_rate_keeps_the_share_that_is_not_learned() -> None:
     for shift in (-0.3, 1e-15, 0.1, 0.95):
         assert np.exp(-flow_rate(shift) * shift) == pytest.approx(1 - shift, rel=1e-14)

@@ -9,7 +9,7 @@ def place(mean: Array, sigma: float, scale: Array, y: Array) -> Array:
     return np.array([mean + sigma * scale * row for row in y])
 
 
-def orthogonalised(z: Array) -> Array:
+def orthogonalized(z: Array) -> Array:
     """Each row less its projections on those before it in its block, at its old length."""
     dim, rows = z.shape[1], []
     for i, row in enumerate(z):

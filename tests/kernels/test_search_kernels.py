@@ -108,10 +108,10 @@ def test_place(n: int, dim: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "dim"), [(6, 4), (4, 9), (12, 3), (9, 2), (8, 7), (9, 40)])
-def test_orthogonalise(n: int, dim: int) -> None:
+def test_orthogonalize(n: int, dim: int) -> None:
     z = np.random.default_rng(3).standard_normal((n + 2, dim))
-    expected = np.vstack([naive.orthogonalised(z[:n]), z[n:]])
-    search.orthogonalise(n, z)
+    expected = np.vstack([naive.orthogonalized(z[:n]), z[n:]])
+    search.orthogonalize(n, z)
     close(z, expected, 1e-9)
 
 
@@ -287,7 +287,7 @@ def test_place_of_dense_roots(n: int, dim: int, orthogonal: bool) -> None:
     z, y, x = np.vstack([given, np.full(dim, np.nan)]), np.empty((n + 1, dim)), np.empty((n, dim))
     sigma, scale = np.array([0.7]), rng.uniform(0.5, 2.0, dim)
     full.place(n * orthogonal, frozen(a.ravel()), frozen(path), frozen(mean), sigma, frozen(scale), z, y, x)
-    close(z, np.vstack([naive.orthogonalised(given) if orthogonal else given, path]), 1e-9)
+    close(z, np.vstack([naive.orthogonalized(given) if orthogonal else given, path]), 1e-9)
     close(y, z @ a.T)
     close(x, naive.place(mean, 0.7, scale, y[:n]))
 

@@ -76,13 +76,13 @@ class Quadratic:
     """(x - c)^T H (x - c) / 2."""
 
     matrix: Array
-    centre: Array
+    center: Array
 
     def fun(self, x: Array) -> float:
-        return float((x - self.centre) @ self.matrix @ (x - self.centre) / 2)
+        return float((x - self.center) @ self.matrix @ (x - self.center) / 2)
 
     def jac(self, x: Array) -> Array:
-        return self.matrix @ (x - self.centre)
+        return self.matrix @ (x - self.center)
 
     def hess(self, x: Array) -> Array:
         return self.matrix

@@ -64,7 +64,7 @@ def test_a_parabola_is_solved_as_by_newtons_method(structure: str) -> None:
     bowl = Quadratic(positive_definite(DIM, rng), rng.standard_normal(DIM))
     found = solve(bowl, structure=structure, gtol=1e-10)
     assert found.success
-    np.testing.assert_allclose(found.x, bowl.centre, atol=1e-8)
+    np.testing.assert_allclose(found.x, bowl.center, atol=1e-8)
 
 
 def test_a_moving_block_of_all_coordinates_needs_one_step_on_a_parabola() -> None:

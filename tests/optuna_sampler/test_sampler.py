@@ -22,7 +22,7 @@ from esgroup.files.states import flattened  # noqa: E402
 from esgroup.optuna import EsgroupSampler  # noqa: E402
 from esgroup.optuna.following import ASKED, Following, Run, constraints_of  # noqa: E402
 from esgroup.optuna.translation import Number, Translation, searchable  # noqa: E402
-from esgroup.strategies.base import INNER, Drawn  # noqa: E402
+from esgroup.strategies.base import INNER, Proposed  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -180,11 +180,11 @@ def test_a_study_is_ask_and_tell_by_hand() -> None:
         assert search.strategy.domain.to_user(drawn.points)[row] == trial.params
         part = slice(row, row + 1)
         tags = None if drawn.tags is None else drawn.tags[part]
-        search.ledger.hand_out(Drawn(drawn.points[part].copy(), drawn.local[part].copy(), tags))
+        search.ledger.hand_out(Proposed(drawn.points[part].copy(), drawn.local[part].copy(), tags))
         search.tell([trial.params], [trial.value])
 
 
-def test_to_maximise_is_to_minimise_the_negative() -> None:
+def test_to_maximize_is_to_minimize_the_negative() -> None:
     low = studied(mixed, 40)
     high = studied(lambda trial: -mixed(trial), 40, direction="maximize")
     assert [trial.params for trial in low.trials] == [trial.params for trial in high.trials]
@@ -574,7 +574,7 @@ def test_a_study_with_constraints_is_ask_and_tell_by_hand() -> None:
             _, _, _, generation, tag, local = trial.system_attrs[ASKED]
             assert generation == search.nit
             point = search.strategy.domain.from_user("X", [trial.params])
-            search.ledger.hand_out(Drawn(point, np.array([local]), np.array([tag])))
+            search.ledger.hand_out(Proposed(point, np.array([local]), np.array([tag])))
         x, y = trial.params.values()
         search.tell([trial.params], [x + y], constraints=[[4 - x * y]])
     mine = study.sampler._following

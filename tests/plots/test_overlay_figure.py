@@ -21,7 +21,7 @@ def lines(axes: Any) -> dict[str, Any]:
     return {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
 
 
-def test_each_history_is_a_line_with_its_own_colour_and_name(tmp_path: Path) -> None:
+def test_each_history_is_a_line_with_its_own_color_and_name(tmp_path: Path) -> None:
     a = write_history(tmp_path / "a.jsonl", [9.0, 3.0, 1.0])
     b = write_history(tmp_path / "b.jsonl", [8.0, 2.0])
     axes = drawn(a, b)
@@ -54,7 +54,7 @@ def test_a_restart_does_not_break_a_line_and_what_is_not_feasible_is_dotted(tmp_
     np.testing.assert_array_equal(dotted[0].get_ydata(), [4, np.nan, np.nan])
 
 
-def test_more_runs_than_colours_differ_in_the_kind_of_their_lines(tmp_path: Path) -> None:
+def test_more_runs_than_colors_differ_in_the_kind_of_their_lines(tmp_path: Path) -> None:
     paths = [write_history(tmp_path / f"{i}.jsonl", [2.0, 1.0]) for i in range(3 * len(style.LINES))]
     there = lines(drawn(*paths))
     kinds = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in there.values()}

@@ -61,8 +61,8 @@ def points(problem: zoo.Problem, n: int, seed: int = 1) -> Array:
     return read_only(np.stack([problem.start(rng) for _ in range(n)]))
 
 
-def near(problem: zoo.Problem, centre: Array, size: float, n: int, rng: np.random.Generator) -> Array:
-    """Points around `centre` at a distance of about `size` sigma0, in the bounds.
+def near(problem: zoo.Problem, center: Array, size: float, n: int, rng: np.random.Generator) -> Array:
+    """Points around `center` at a distance of about `size` sigma0, in the bounds.
 
     For positive-definite problems: of less than `size` of the smallest eigenvalue, so that they stay positive definite.
     """
@@ -70,8 +70,8 @@ def near(problem: zoo.Problem, centre: Array, size: float, n: int, rng: np.rando
     if problem.space == "spd":
         steps = (steps + steps.swapaxes(-1, -2)) / 2
         steps /= np.linalg.norm(steps, ord=2, axis=(-2, -1), keepdims=True)
-        return centre + size * np.linalg.eigvalsh(centre)[0] * steps
-    return inside(problem, centre + size * problem.sigma0 * steps)
+        return center + size * np.linalg.eigvalsh(center)[0] * steps
+    return inside(problem, center + size * problem.sigma0 * steps)
 
 
 def inside(problem: zoo.Problem, x: Array) -> Array:

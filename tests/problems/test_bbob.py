@@ -31,8 +31,8 @@ def test_a_function_is_that_of_ioh_with_its_optimum(number: int) -> None:
         x = rng.uniform(-5, 5, (3, dim))
         np.testing.assert_allclose(problem.batch(x), [twin(row) for row in x], rtol=1e-9)
         assert problem.minimum == pytest.approx(twin.optimum.y, abs=1e-13)
-        np.testing.assert_allclose(problem.minimiser, twin.optimum.x, atol=1e-9)
-        assert problem.fun(problem.minimiser) == pytest.approx(problem.minimum, abs=1e-12)
+        np.testing.assert_allclose(problem.minimizer, twin.optimum.x, atol=1e-9)
+        assert problem.fun(problem.minimizer) == pytest.approx(problem.minimum, abs=1e-12)
         assert [problem.fun(row) for row in x] == problem.batch(x).tolist()
 
 

@@ -18,7 +18,7 @@ def test_powells_function_at_its_usual_start_has_the_published_values() -> None:
 def test_the_hessian_of_powells_function_is_in_blocks_and_singular_at_the_minimum() -> None:
     problem = zoo.get("powell_singular", 8)
     at_start, at_zero = (
-        np.stack([problem.hessian_product(x, e) for e in np.eye(8)]) for x in (problem.x0, problem.minimiser)
+        np.stack([problem.hessian_product(x, e) for e in np.eye(8)]) for x in (problem.x0, problem.minimizer)
     )
     block = [[482, 20, 0, -480], [20, 212, -24, 0], [0, -24, 58, -10], [-480, 0, -10, 490]]
     np.testing.assert_array_equal(at_start, np.kron(np.eye(2), block))
@@ -40,10 +40,10 @@ def test_broydens_function_at_its_usual_start() -> None:
 def test_broydens_root_is_scipys() -> None:
     for dim in (1, 2, 9):
         root = fsolve(BroydenTridiagonal().residuals, -np.ones(dim), xtol=1e-14)
-        np.testing.assert_allclose(zoo.get("broyden_tridiagonal", dim).minimiser, root, rtol=1e-10)
+        np.testing.assert_allclose(zoo.get("broyden_tridiagonal", dim).minimizer, root, rtol=1e-10)
 
 
 def test_broydens_root_is_constant_inside_a_long_chain() -> None:
     problem = zoo.get("broyden_tridiagonal", 2000)
-    np.testing.assert_allclose(problem.minimiser[100:-100], -(0.5**0.5), rtol=1e-14)
-    assert problem.fun(problem.minimiser) < 1e-27
+    np.testing.assert_allclose(problem.minimizer[100:-100], -(0.5**0.5), rtol=1e-14)
+    assert problem.fun(problem.minimizer) < 1e-27

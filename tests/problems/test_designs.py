@@ -52,7 +52,7 @@ def test_every_design_is_in_the_table_with_its_published_minimum() -> None:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_local_search_finds_the_minimum_and_nothing_better(name: str) -> None:
     problem = zoo.get(name)
-    assert best_nearby(problem, problem.minimiser) == pytest.approx(problem.minimum, rel=1e-7)
+    assert best_nearby(problem, problem.minimizer) == pytest.approx(problem.minimum, rel=1e-7)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -143,7 +143,7 @@ def test_the_reducer_with_a_longer_shaft_has_the_other_published_minimum() -> No
     problem = zoo.get("speed_reducer")
     bounds = np.array(problem.bounds)
     bounds[4, 0] = 7.8
-    assert best_nearby(problem, problem.minimiser, bounds) == pytest.approx(2996.348165, abs=1e-5)
+    assert best_nearby(problem, problem.minimizer, bounds) == pytest.approx(2996.348165, abs=1e-5)
 
 
 def test_the_reducer_at_a_round_point() -> None:
@@ -177,10 +177,10 @@ def test_the_cantilever_at_svanbergs_start_and_minimum() -> None:
     problem = zoo.get("cantilever_beam")
     assert problem.fun(problem.x0) == pytest.approx(1.56)
     assert problem.constraints(problem.x0) == pytest.approx([0.0])  # 125 / 5^3 = 1
-    assert problem.minimiser == pytest.approx([6.016, 5.309, 4.494, 3.502, 2.153], abs=1e-3)
+    assert problem.minimizer == pytest.approx([6.016, 5.309, 4.494, 3.502, 2.153], abs=1e-3)
 
 
-def test_himmelblaus_quantities_at_the_published_minimiser() -> None:
+def test_himmelblaus_quantities_at_the_published_minimizer() -> None:
     problem = zoo.get("himmelblau")
     x = np.array([78, 33, 29.9952560256815985, 45, 36.7758129057882073])
     g = problem.constraints(x)

@@ -31,9 +31,9 @@ def mixture(problem: zoo.Problem) -> StudentMixture:
 def test_the_mixture_is_that_of_scipys_densities(dim: int, narrow: bool) -> None:
     problem = student_t_mixture(dim, components=4, narrow=narrow, seed=2)
     function = mixture(problem)
-    x = np.concatenate([RNG.uniform(-20, 20, (5, dim)), function.centres])
-    parts = zip(function.centres, np.linalg.inv(function.precisions), strict=True)
-    logs = [multivariate_t(centre, shape, df=2).logpdf(x) for centre, shape in parts]
+    x = np.concatenate([RNG.uniform(-20, 20, (5, dim)), function.centers])
+    parts = zip(function.centers, np.linalg.inv(function.precisions), strict=True)
+    logs = [multivariate_t(center, shape, df=2).logpdf(x) for center, shape in parts]
     np.testing.assert_allclose(problem.batch(x), -(logsumexp(logs, axis=0) - np.log(4)), rtol=1e-11)
 
 
@@ -50,25 +50,25 @@ def test_shapes_have_the_size_that_is_told(narrow: bool, deviation: float) -> No
     matrices = function.precisions if narrow else np.linalg.inv(function.precisions)
     assert np.trace(matrices, axis1=1, axis2=2).mean() == pytest.approx(900 * deviation**2 + 30, rel=0.05)
     assert np.linalg.eigvalsh(matrices).min() > 1 - 1e-9
-    assert function.centres.shape == (10, 30) and 19 < np.abs(function.centres).max() < 20
+    assert function.centers.shape == (10, 30) and 19 < np.abs(function.centers).max() < 20
 
 
-def test_the_curvature_at_the_centre_of_one_component_is_known() -> None:
+def test_the_curvature_at_the_center_of_one_component_is_known() -> None:
     # log T = const - (a + d)/2 log(1 + q / a) has the Hessian -(a + d)/a P at q = 0
     g = RNG.standard_normal((3, 3))
-    p, centre, v = g @ g.T + np.eye(3), RNG.standard_normal(3), RNG.standard_normal(3)
-    function = student_mixture_function(centre[None], p[None], degrees=2.0)
-    np.testing.assert_allclose(function.product(centre, v), 2.5 * p @ v, rtol=1e-12)
-    np.testing.assert_allclose(function.diagonal(centre), 2.5 * np.diag(p), rtol=1e-12)
+    p, center, v = g @ g.T + np.eye(3), RNG.standard_normal(3), RNG.standard_normal(3)
+    function = student_mixture_function(center[None], p[None], degrees=2.0)
+    np.testing.assert_allclose(function.product(center, v), 2.5 * p @ v, rtol=1e-12)
+    np.testing.assert_allclose(function.diagonal(center), 2.5 * np.diag(p), rtol=1e-12)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 20])
 def test_the_minimum_is_the_lowest_of_the_modes(dim: int) -> None:
     problem = student_t_mixture(dim, seed=3)
     function = mixture(problem)
-    modes = np.array([function.mode(centre) for centre in function.centres])
+    modes = np.array([function.mode(center) for center in function.centers])
     assert max(np.abs(problem.gradient(mode)).max() for mode in modes) < 1e-8
-    assert (problem.batch(modes) <= problem.batch(function.centres) + 1e-12).all()
+    assert (problem.batch(modes) <= problem.batch(function.centers) + 1e-12).all()
     assert problem.minimum == pytest.approx(problem.batch(modes).min(), rel=1e-14)
     assert problem.batch(RNG.uniform(-20, 20, (500, dim))).min() > problem.minimum
 
@@ -103,8 +103,8 @@ def test_the_minimum_of_the_posterior_is_that_of_scipy() -> None:
     signed = problem.batch.__self__.signed
     found = minimize(plain_posterior, np.zeros(6), args=(signed,), method="BFGS", options={"gtol": 1e-6})
     assert problem.minimum == pytest.approx(found.fun, abs=1e-10)
-    np.testing.assert_allclose(problem.minimiser, found.x, atol=1e-5)
-    assert np.abs(problem.gradient(problem.minimiser)).max() < 1e-12
+    np.testing.assert_allclose(problem.minimizer, found.x, atol=1e-5)
+    assert np.abs(problem.gradient(problem.minimizer)).max() < 1e-12
 
 
 def test_large_weights_do_not_overflow() -> None:
@@ -116,8 +116,8 @@ def test_large_weights_do_not_overflow() -> None:
 def test_labels_come_from_the_model() -> None:
     # with many samples the prior and the noise fade: the weight is 2 +- 1/sqrt(information)
     problem = logistic_regression_1d(samples=20_000, seed=4)
-    deviation = problem.hessian_diagonal(problem.minimiser)[0] ** -0.5
-    assert abs(problem.minimiser[0] - 2) < 5 * deviation < 0.2
+    deviation = problem.hessian_diagonal(problem.minimizer)[0] ** -0.5
+    assert abs(problem.minimizer[0] - 2) < 5 * deviation < 0.2
 
 
 def test_one_weight_is_a_scalar() -> None:
@@ -136,7 +136,7 @@ def test_breast_cancer_has_the_optimum_of_scikit_learn() -> None:
     weights = model.fit(labels[:, None] * signed, labels).coef_[0]
     assert signed.shape == (569, 31) and (labels == 1).sum() == 357
     assert problem.fun(weights) == pytest.approx(problem.minimum, abs=1e-8)
-    np.testing.assert_allclose(problem.minimiser, weights, atol=1e-4)
+    np.testing.assert_allclose(problem.minimizer, weights, atol=1e-4)
     np.testing.assert_allclose((labels[:, None] * signed)[:, :30].std(axis=0), 1, rtol=1e-12)
 
 

@@ -36,7 +36,7 @@ def test_blocks_have_their_size_and_are_shuffled() -> None:
     coupled = (dense != 0).astype(int)
     assert sorted(coupled.sum(axis=0)) == sorted(coupled.sum(axis=1)) == [3] * 3 + [10] * 20
     first = np.flatnonzero(coupled[0])
-    assert first[-1] - first[0] > 10  # columns of a block are not neighbours
+    assert first[-1] - first[0] > 10  # columns of a block are not neighbors
     assert not (coupled[:10] == coupled[0]).all()  # nor are its rows
 
 
@@ -80,7 +80,7 @@ def test_blocks_of_one_are_permutations() -> None:
 
 def test_a_block_of_all_coordinates_is_the_dense_rotation_up_to_order() -> None:
     problem = zoo.PROBLEMS["block_rotated_powers"](4, block=100)
-    assert problem.fun(problem.minimiser) == 0
+    assert problem.fun(problem.minimizer) == 0
     assert np.count_nonzero(problem.gradient(np.array([1.0, 0.0, 0.0, 0.0]))) == 4
 
 
@@ -99,6 +99,6 @@ def test_a_hundred_thousand_coordinates_are_no_trouble(name: str) -> None:
 @pytest.mark.parametrize("name", sorted({*LINEAR, *DENSE} - COUPLED))
 def test_one_coordinate_is_enough_for_most(name: str) -> None:
     problem = zoo.get(name, 1)
-    assert problem.fun(problem.minimiser) == pytest.approx(problem.minimum, abs=1e-30)
+    assert problem.fun(problem.minimizer) == pytest.approx(problem.minimum, abs=1e-30)
     assert problem.fun(problem.x0) > problem.minimum or name.startswith("dixon_price")  # that begins at 1
     assert problem.hessian_product(problem.x0, np.ones(1)) == pytest.approx(problem.hessian_diagonal(problem.x0))

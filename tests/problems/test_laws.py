@@ -25,10 +25,10 @@ def limited(name: str) -> list[zoo.Problem]:
 
 
 @every_problem
-def test_the_minimum_is_the_value_at_the_minimiser(name: str) -> None:
+def test_the_minimum_is_the_value_at_the_minimizer(name: str) -> None:
     for problem in laws.instances(name):
-        if problem.minimiser is not None and problem.minimum is not None:
-            there = laws.clean(problem)(problem.minimiser[None])[0]
+        if problem.minimizer is not None and problem.minimum is not None:
+            there = laws.clean(problem)(problem.minimizer[None])[0]
             assert there == pytest.approx(problem.minimum, rel=1e-10, abs=1e-12)
             for start in laws.feasible(problem, problem.x0[None]):
                 assert laws.clean(problem)(start[None])[0] > problem.minimum + 1e-3 * abs(problem.minimum)
@@ -41,8 +41,8 @@ def test_no_value_is_below_the_minimum(name: str) -> None:
         if problem.minimum is None:
             continue
         tried = [laws.points(problem, 100)]
-        if problem.minimiser is not None:
-            tried += [laws.near(problem, problem.minimiser, size, 20, rng) for size in (0.9, 1e-1, 1e-2, 1e-3, 1e-4)]
+        if problem.minimizer is not None:
+            tried += [laws.near(problem, problem.minimizer, size, 20, rng) for size in (0.9, 1e-1, 1e-2, 1e-3, 1e-4)]
         found = laws.feasible(problem, np.concatenate(tried))
         assert len(found) >= 5
         lowest = laws.clean(problem)(found).min()
@@ -50,19 +50,19 @@ def test_no_value_is_below_the_minimum(name: str) -> None:
 
 
 @every_problem
-def test_the_constraints_hold_at_the_minimiser_and_some_are_active(name: str) -> None:
+def test_the_constraints_hold_at_the_minimizer_and_some_are_active(name: str) -> None:
     for problem in limited(name):
-        there = problem.constraints(problem.minimiser)
+        there = problem.constraints(problem.minimizer)
         assert there.shape == (problem.n_constraints,)
         assert there.max() == pytest.approx(0, abs=1e-9)  # they are relative to their limits
-        assert (problem.minimiser[list(problem.integer)] % 1 == 0).all()
+        assert (problem.minimizer[list(problem.integer)] % 1 == 0).all()
 
 
 @every_problem
-def test_the_minimiser_is_a_stationary_point_with_multipliers_of_the_right_sign(name: str) -> None:
+def test_the_minimizer_is_a_stationary_point_with_multipliers_of_the_right_sign(name: str) -> None:
     # Karush, Kuhn, Tucker: -grad f is a combination, with positive factors, of the gradients of what is active
     for problem in limited(name):
-        x = problem.minimiser
+        x = problem.minimizer
         free = [i for i in range(problem.dim) if i not in problem.integer]
         low, high = np.asarray(problem.bounds).T
         bounds = [-np.eye(problem.dim)[i] for i in free if x[i] == low[i]]
@@ -87,11 +87,11 @@ def test_several_points_have_the_constraints_of_each(name: str) -> None:
 
 
 @every_problem
-def test_the_gradient_is_zero_at_the_minimiser(name: str) -> None:
+def test_the_gradient_is_zero_at_the_minimizer(name: str) -> None:
     for problem in smooth(name, "gradient"):
-        if problem.minimiser is not None:
+        if problem.minimizer is not None:
             usual = min(np.abs(problem.gradient(x)).max() for x in laws.points(problem, 5))
-            assert np.abs(problem.gradient(problem.minimiser)).max() < 1e-6 * usual
+            assert np.abs(problem.gradient(problem.minimizer)).max() < 1e-6 * usual
 
 
 @every_problem
@@ -214,7 +214,7 @@ def test_random_beginnings_differ_and_are_in_the_bounds(name: str) -> None:
         first, second = (problem.start(np.random.default_rng(seed)) for seed in (1, 2))
         assert first.shape == second.shape == problem.x0.shape
         assert problem.space == "spd" or (first != second).all()
-        for x in (first, second, problem.x0, *([] if problem.minimiser is None else [problem.minimiser])):
+        for x in (first, second, problem.x0, *([] if problem.minimizer is None else [problem.minimizer])):
             assert (laws.inside(problem, x) == x).all()
 
 

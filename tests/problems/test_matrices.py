@@ -58,9 +58,9 @@ def test_the_matrices_of_a_call_meet_the_same_points_and_those_of_the_next_call_
     assert first == second != noisy.fun(w)
 
 
-def test_there_is_no_noise_at_the_minimiser() -> None:
+def test_there_is_no_noise_at_the_minimizer() -> None:
     noisy = metric_nearness_minibatch(6, seed=4)
-    assert max(noisy.fun(noisy.minimiser) for _ in range(20)) < 1e-25
+    assert max(noisy.fun(noisy.minimizer) for _ in range(20)) < 1e-25
 
 
 def test_a_noisy_problem_goes_on_with_the_same_points_after_pickling() -> None:
@@ -78,7 +78,7 @@ def test_the_derivatives_of_a_noisy_problem_are_those_of_all_samples() -> None:
 
 def test_infinitely_many_samples_have_the_identity_as_second_moments() -> None:
     problem, w = metric_nearness(7, seed=2), positive(7, 1)[0]
-    q = np.linalg.inv(problem.minimiser)
+    q = np.linalg.inv(problem.minimizer)
     assert problem.fun(w) == pytest.approx(0.5 * np.linalg.norm(w @ q - np.eye(7)) ** 2, rel=1e-12)
     assert np.linalg.eigvalsh(q)[0] > 0.1 - 1e-12  # Q = G G^T / dim + 0.1 I
     assert metric_nearness(7, 100_000, seed=2).fun(w) == pytest.approx(problem.fun(w), rel=0.03)
@@ -87,9 +87,9 @@ def test_infinitely_many_samples_have_the_identity_as_second_moments() -> None:
 def test_the_matrix_to_invert_has_condition_100() -> None:
     problem = matrix_inversion(5, seed=3)
     eigenvalues = np.array([0.1, 10**-0.5, 1, 10**0.5, 10])
-    np.testing.assert_allclose(np.linalg.eigvalsh(np.linalg.inv(problem.minimiser)), eigenvalues, rtol=1e-10)
+    np.testing.assert_allclose(np.linalg.eigvalsh(np.linalg.inv(problem.minimizer)), eigenvalues, rtol=1e-10)
     assert problem.fun(np.eye(5)) == pytest.approx(0.5 * ((eigenvalues - 1) ** 2).sum(), rel=1e-12)
-    assert abs(problem.minimiser[0, 1]) > 1e-3
+    assert abs(problem.minimizer[0, 1]) > 1e-3
 
 
 @pytest.mark.parametrize("name", ["metric_nearness", "matrix_inversion", "covariance_selection", "nearest_correlation"])
@@ -123,9 +123,9 @@ def dense_hessian(product: Callable[[Array, Array], Array], shape: tuple[int, in
 
 
 def test_a_two_sided_quadratic_has_a_kronecker_product_as_hessian() -> None:
-    left, centre, right, x = (RNG.standard_normal(shape) for shape in [(3, 3), (3, 4), (4, 4), (3, 4)])
-    function = matrices.TwoSided(left, centre, right)
-    dense, gap = np.kron(left.T @ left, right @ right.T), (x - centre).ravel()
+    left, center, right, x = (RNG.standard_normal(shape) for shape in [(3, 3), (3, 4), (4, 4), (3, 4)])
+    function = matrices.TwoSided(left, center, right)
+    dense, gap = np.kron(left.T @ left, right @ right.T), (x - center).ravel()
     np.testing.assert_allclose(dense_hessian(function.product, (3, 4)), dense, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(function.diagonal(x).ravel(), np.diag(dense), rtol=1e-12)
     np.testing.assert_allclose(function.gradient(x).ravel(), dense @ gap, rtol=1e-12)
@@ -149,17 +149,17 @@ def test_the_kronecker_ellipsoid_is_square_unless_told_otherwise() -> None:
 
 def test_without_penalties_it_is_the_gaussian_log_likelihood() -> None:
     data, w = RNG.standard_normal((40, 3)) @ RNG.standard_normal((3, 3)), positive(3, 1)[0]
-    function = covariances.PenalisedLikelihood(data.T @ data / 40, np.zeros((3, 3)))
+    function = covariances.PenalizedLikelihood(data.T @ data / 40, np.zeros((3, 3)))
     logs = multivariate_normal(np.zeros(3), np.linalg.inv(w)).logpdf(data)
     assert function.rows(w[None])[0] == pytest.approx(-2 * logs.mean() - 3 * np.log(2 * np.pi), rel=1e-12)
-    found = making.convex_minimiser(zoo.OnPoint(function.rows), function.gradient, function.solve, np.eye(3))
+    found = making.convex_minimizer(zoo.OnPoint(function.rows), function.gradient, function.solve, np.eye(3))
     np.testing.assert_allclose(found, np.linalg.inv(function.moments), rtol=1e-10)
 
 
 def test_the_penalty_counts_both_halves_of_the_matrix() -> None:
     penalties = np.array([[0.0, 10.0], [10.0, 0.0]])
     w = np.array([[2.0, 0.5], [0.5, 1.0]])
-    value = covariances.PenalisedLikelihood(np.eye(2), penalties).rows(w[None])[0]
+    value = covariances.PenalizedLikelihood(np.eye(2), penalties).rows(w[None])[0]
     assert value == pytest.approx(-np.log(1.75) + 3 + 10 * 0.25)
 
 
@@ -176,15 +176,15 @@ def test_the_minimum_of_covariance_selection_is_that_of_another_method() -> None
     assert found.fun == pytest.approx(problem.minimum, abs=1e-9)
 
 
-def test_the_minimiser_of_covariance_selection_is_exact_and_small_off_the_graph() -> None:
+def test_the_minimizer_of_covariance_selection_is_exact_and_small_off_the_graph() -> None:
     problem = zoo.PROBLEMS["covariance_selection"](12, seed=3)
-    function: covariances.PenalisedLikelihood = problem.batch.__self__
+    function: covariances.PenalizedLikelihood = problem.batch.__self__
     off = function.penalties > 0
-    assert np.abs(problem.gradient(problem.minimiser)).max() < 1e-13
+    assert np.abs(problem.gradient(problem.minimizer)).max() < 1e-13
     assert 0.4 < off.mean() < 0.9 and not off.diagonal().any()
     free = np.linalg.inv(function.moments)
-    assert np.abs(problem.minimiser[off]).max() < 0.2 * np.abs(free[off]).max()
-    assert np.abs(problem.minimiser[~off & ~np.eye(12, dtype=bool)]).min() > np.abs(problem.minimiser[off]).mean()
+    assert np.abs(problem.minimizer[off]).max() < 0.2 * np.abs(free[off]).max()
+    assert np.abs(problem.minimizer[~off & ~np.eye(12, dtype=bool)]).min() > np.abs(problem.minimizer[off]).mean()
 
 
 def test_a_matrix_outside_the_cone_is_infinitely_bad_and_leaves_others_alone() -> None:
@@ -235,7 +235,7 @@ def test_a_diagonal_that_is_not_positive_has_no_correlations() -> None:
 
 def test_newtons_method_says_when_it_does_not_end() -> None:
     with pytest.raises(RuntimeError, match="100 steps"):
-        making.convex_minimiser(lambda x: float(x[0]), lambda x: np.ones(1), lambda x, g: g, np.zeros(1))
+        making.convex_minimizer(lambda x: float(x[0]), lambda x: np.ones(1), lambda x, g: g, np.zeros(1))
 
 
 # ---- one number --------------------------------------------------------------------------------------------------

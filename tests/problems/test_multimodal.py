@@ -1,4 +1,4 @@
-"""Functions with many minima: values by hand, minimisers by root finding, and their published text written out."""
+"""Functions with many minima: values by hand, minimizers by root finding, and their published text written out."""
 
 import math
 
@@ -36,10 +36,10 @@ def test_schwefel_by_hand() -> None:
     assert problem.bounds == (-500, 500)
 
 
-def test_the_minimiser_of_schwefel_is_the_best_of_the_whole_box() -> None:
+def test_the_minimizer_of_schwefel_is_the_best_of_the_whole_box() -> None:
     root = brentq(lambda s: math.sin(s) + s / 2 * math.cos(s), 20, 21, xtol=1e-15, rtol=1e-15) ** 2
     problem = zoo.get("schwefel", 1)
-    assert problem.minimiser == pytest.approx([root], rel=1e-14)
+    assert problem.minimizer == pytest.approx([root], rel=1e-14)
     grid = np.linspace(-500, 500, 200_001)
     values = problem.batch(grid[:, None])
     assert grid[values.argmin()] == pytest.approx(root, abs=0.005)
@@ -54,7 +54,7 @@ def test_styblinski_tang_by_hand() -> None:
 
 def test_the_minimum_of_styblinski_tang_is_at_the_least_root() -> None:
     problem, roots = zoo.get("styblinski_tang", 3), np.roots([4, 0, -32, 5])
-    np.testing.assert_allclose(problem.minimiser, roots.min(), rtol=1e-14)
+    np.testing.assert_allclose(problem.minimizer, roots.min(), rtol=1e-14)
     values = (roots**4 - 16 * roots**2 + 5 * roots) / 2
     assert (
         problem.minimum

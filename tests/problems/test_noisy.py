@@ -54,7 +54,7 @@ def test_the_clean_function_is_left_alone() -> None:
     assert clean.fun(X) == clean.batch(X[None])[0] == zoo.rosenbrock(3).fun(X)
     assert clean.gradient is not None and problem.gradient is None
     assert problem.hessian_product is None and problem.hessian_diagonal is None
-    assert (problem.minimum, problem.minimiser.tolist()) == (0, [1, 1, 1])
+    assert (problem.minimum, problem.minimizer.tolist()) == (0, [1, 1, 1])
     assert problem.start_box == clean.start_box and problem.name == "noisy_rosenbrock"
 
 

@@ -25,8 +25,8 @@ def test_the_start_is_a_copy_that_cannot_be_written_to() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"minimiser must have shape \(3,\), got \(2,\)"):
-        dataclasses.replace(zoo.sphere(3), minimiser=np.zeros(2))
+    with pytest.raises(ValueError, match=r"minimizer must have shape \(3,\), got \(2,\)"):
+        dataclasses.replace(zoo.sphere(3), minimizer=np.zeros(2))
     with pytest.raises(ValueError, match="sigma0 must be a positive finite number, got 0"):
         dataclasses.replace(zoo.sphere(3), sigma0=0.0)
     with pytest.raises(ValueError, match="x0 must be finite, got nan at index 1"):
@@ -74,7 +74,7 @@ def test_without_a_box_random_beginnings_are_around_x0_and_in_the_bounds() -> No
 
 
 def test_positive_definite_problems_begin_at_x0() -> None:
-    problem = dataclasses.replace(zoo.sphere(2), space="spd", x0=np.diag([1.0, 2.0]), minimiser=None)
+    problem = dataclasses.replace(zoo.sphere(2), space="spd", x0=np.diag([1.0, 2.0]), minimizer=None)
     assert problem.start(np.random.default_rng(1)).tolist() == [[1, 0], [0, 2]]
     assert problem.dim == 2
 
@@ -85,7 +85,7 @@ def test_spaces_are_checked() -> None:
     with pytest.raises(ValueError, match=r"x0 must have shape \(n, n\), got \(2,\)"):
         dataclasses.replace(zoo.sphere(2), space="matrix")
     with pytest.raises(ValueError, match="x0 must be positive definite, but its smallest eigenvalue is -1"):
-        dataclasses.replace(zoo.sphere(2), space="spd", x0=np.diag([1.0, -1.0]), minimiser=None)
+        dataclasses.replace(zoo.sphere(2), space="spd", x0=np.diag([1.0, -1.0]), minimizer=None)
 
 
 def test_the_default_beginning_has_no_pattern() -> None:

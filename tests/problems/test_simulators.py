@@ -100,7 +100,7 @@ def residuals(weights: Array) -> Array:
 
 def test_the_misfit_is_that_of_the_textbook_model() -> None:
     problem = lynx_hare()
-    for x in (problem.x0, problem.minimiser + 0.1):
+    for x in (problem.x0, problem.minimizer + 0.1):
         assert problem.fun(x) == pytest.approx((residuals(x) ** 2).sum(), rel=1e-7)
 
 
@@ -113,10 +113,10 @@ def test_in_equilibrium_the_populations_stay() -> None:
 
 def test_the_minimum_is_that_of_least_squares() -> None:
     problem = lynx_hare()
-    found = least_squares(residuals, problem.minimiser + 0.03, xtol=1e-10, ftol=1e-12)
+    found = least_squares(residuals, problem.minimizer + 0.03, xtol=1e-10, ftol=1e-12)
     assert 2 * found.cost == pytest.approx(problem.minimum, abs=1e-7)
     assert problem.minimum == pytest.approx(2.0186612, abs=1e-7)
-    np.testing.assert_allclose(found.x, problem.minimiser, atol=1e-5)
+    np.testing.assert_allclose(found.x, problem.minimizer, atol=1e-5)
 
 
 def test_what_cannot_be_integrated_has_no_value(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,13 +53,13 @@ def test_the_sum_is_the_mean_times_the_dimension(name: str) -> None:
     )
 
 
-def test_the_minimiser_of_dixon_price_has_the_published_exponents() -> None:
+def test_the_minimizer_of_dixon_price_has_the_published_exponents() -> None:
     exponents = [-Fraction(2**i - 2, 2**i) for i in range(1, 31)]
-    np.testing.assert_allclose(zoo.dixon_price(30).minimiser, [2.0 ** float(e) for e in exponents], rtol=1e-15)
+    np.testing.assert_allclose(zoo.dixon_price(30).minimizer, [2.0 ** float(e) for e in exponents], rtol=1e-15)
 
 
-def test_the_minimiser_of_dixon_price_does_not_overflow() -> None:
-    assert zoo.dixon_price(5000).minimiser[-1] == 0.5
+def test_the_minimizer_of_dixon_price_does_not_overflow() -> None:
+    assert zoo.dixon_price(5000).minimizer[-1] == 0.5
 
 
 def test_dixon_price_has_a_local_minimum_near_zero() -> None:

@@ -420,7 +420,7 @@ def test_newtons_method_for_many_constraints_finds_what_nnls_finds(seed: int, ki
     assert (few[0] > 0).sum() > 1 and (kind == "equal" or (few[0] == 0).any())
 
 
-def test_newtons_method_fulfils_the_conditions_of_a_minimum_among_a_thousand_constraints() -> None:
+def test_newtons_method_fulfills_the_conditions_of_a_minimum_among_a_thousand_constraints() -> None:
     """gradient = B y + w (w l - wanted) is 0 where l > 0, and not negative where l = 0."""
     rng, m = np.random.default_rng(5), 1000
     slopes, weights, wanted = rng.standard_normal((m, 6)), 10.0 ** rng.uniform(-2, 1, m), rng.standard_normal(m)
@@ -439,7 +439,7 @@ def test_newtons_method_refuses_numbers_beyond_all_bounds() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_inner_step_is_the_nearest_point_that_fulfils_the_linear_models_with_the_margin(seed: int) -> None:
+def test_the_inner_step_is_the_nearest_point_that_fulfills_the_linear_models_with_the_margin(seed: int) -> None:
     rng, n, m = np.random.default_rng(seed), 5, 3
     rule = AugmentedLagrangian(m, (2,))
     slopes, sizes = rng.standard_normal((1 + m, n)), np.array([1.0, 1e-3, 50.0])

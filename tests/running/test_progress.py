@@ -89,7 +89,7 @@ def test_durations_are_in_words() -> None:
 def test_nothing_is_written_where_no_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     stderr = io.StringIO()
     monkeypatch.setattr("sys.stderr", stderr)
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as build servers have it: colours are welcome, a live line is not
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as build servers have it: colors are welcome, a live line is not
     with watched(None, shown := Progress()):
         shown.generation(search())
     assert stderr.getvalue() == ""

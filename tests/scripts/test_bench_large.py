@@ -120,17 +120,17 @@ def test_a_failure_is_an_end_after_the_first_evaluation_only() -> None:
     assert runs.how_it_ended(fail, fun) == "error: ZeroDivisionError: by nothing"
 
 
-def test_with_noise_the_method_sees_noise_and_the_favourite_is_judged_without() -> None:
+def test_with_noise_the_method_sees_noise_and_the_favorite_is_judged_without() -> None:
     problem = runs.own_problem("noisy_sphere", 3, 1)
     fun = runs.recorder_of(Task(OWN, "noisy_sphere", 3, 1, "full", 1000), problem)
     assert problem.noisy and fun.thresholds == [] and fun.checkpoints == [100, 200, 500, 1000]
     points = np.random.default_rng(1).uniform(-4, 4, (400, 3))
-    favourite = np.array([1.0, 2.0, 3.0])
-    fun.favourite = lambda: favourite
+    favorite = np.array([1.0, 2.0, 3.0])
+    fun.favorite = lambda: favorite
     noise = fun.batch(points) - problem.values(points)
     assert abs(noise.mean()) < 5 / math.sqrt(400) and noise.std() == pytest.approx(1.0, rel=0.2)
-    assert fun.course == [runs.exact_value(problem, favourite)] * 2
-    favourite = np.zeros(3)
+    assert fun.course == [runs.exact_value(problem, favorite)] * 2
+    favorite = np.zeros(3)
     fun.fill_course()
     assert fun.course[2:] == [runs.exact_value(problem, np.zeros(3))] * 2
 
@@ -684,8 +684,8 @@ def test_unknown_networks_are_refused() -> None:
         real.real_problem("cart_pole77", 1)
 
 
-def test_ranks_are_centred_and_utilities_are_those_of_the_paper() -> None:
-    assert real.centred_ranks(np.array([3.0, 1.0, 2.0])).tolist() == [-0.5, 0.5, 0.0]
+def test_ranks_are_centerd_and_utilities_are_those_of_the_paper() -> None:
+    assert real.centerd_ranks(np.array([3.0, 1.0, 2.0])).tolist() == [-0.5, 0.5, 0.0]
     utilities = real.snes_utilities(4)
     raw = [math.log(3), math.log(3) - math.log(2), 0.0, 0.0]
     assert utilities == pytest.approx([one / sum(raw) - 0.25 for one in raw]) and abs(utilities.sum()) < 1e-12
@@ -713,7 +713,7 @@ def test_the_first_step_of_openai_goes_by_the_rate_along_the_signs_of_the_gradie
     fun = Recorder(lambda points: points @ [1.0, -2.0, 3.0], 401)
     with pytest.raises(Finished):
         real.search_openai(0.05)(fun, start)
-    assert fun.favourite() == pytest.approx([-0.05, 0.05, -0.05], rel=1e-4)  # Adam's first step, bias corrected
+    assert fun.favorite() == pytest.approx([-0.05, 0.05, -0.05], rel=1e-4)  # Adam's first step, bias corrected
 
 
 def real_record(method: str, values: Sequence[float], rate: float | None = None, seed: int = 1) -> RealRecord:

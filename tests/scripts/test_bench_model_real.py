@@ -75,9 +75,9 @@ def test_the_reaction_loses_no_matter() -> None:
     rates[:, 0] = -k1 - k2, k1, k2, 0, 0
     rates[:, 2] = 0, 0, -k3 - k4, k3, k4
     rates[:, 4] = 0, 0, k5, 0, -k5
-    modelled = np.array([100 * expm(rates * t)[:, 0] for t in problems.MINUTES]).T
-    np.testing.assert_allclose(modelled.sum(axis=0), 100)
-    assert problems.pinene_value(x) == pytest.approx(((modelled - problems.YIELDS) ** 2).sum(), rel=1e-6)
+    modeled = np.array([100 * expm(rates * t)[:, 0] for t in problems.MINUTES]).T
+    np.testing.assert_allclose(modeled.sum(axis=0), 100)
+    assert problems.pinene_value(x) == pytest.approx(((modeled - problems.YIELDS) ** 2).sum(), rel=1e-6)
 
 
 def test_the_loss_of_the_tuning_depends_on_the_seed_alone() -> None:

@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.scripts
 
 
-def test_a_generation_starts_with_a_circle_and_moves_towards_better_points() -> None:
+def test_a_generation_starts_with_a_circle_and_moves_toward_better_points() -> None:
     found = figure_generation.generation()
     old, new = found.means
     np.testing.assert_allclose(np.linalg.norm(found.ellipses[0] - old, axis=1), figure_generation.SIGMA0)
@@ -22,7 +22,7 @@ def test_a_generation_starts_with_a_circle_and_moves_towards_better_points() -> 
     assert (new - old) @ (better - old) > 0 and figure_generation.valley(new) < figure_generation.valley(old)
 
 
-def test_the_figure_shows_all_points_and_a_shape_that_has_turned_towards_the_valley() -> None:
+def test_the_figure_shows_all_points_and_a_shape_that_has_turned_toward_the_valley() -> None:
     found = figure_generation.generation()
     (left, right), (low, high) = figure_generation.VIEW
     assert (found.points > [left, low]).all() and (found.points < [right, high]).all()

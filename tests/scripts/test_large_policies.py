@@ -100,8 +100,8 @@ def test_random_policies_go_through_the_same_steps_as_in_gymnasium(name: str) ->
 
 
 def test_a_pole_that_is_balanced_stays_up_for_as_long_as_in_gymnasium() -> None:
-    towards = np.array([0.1, 0.3, 1.0, 0.5])  # position, velocity, angle, its velocity
-    steady = np.concatenate([-towards, towards, [0.0, 0.0]])
+    toward = np.array([0.1, 0.3, 1.0, 0.5])  # position, velocity, angle, its velocity
+    steady = np.concatenate([-toward, toward, [0.0, 0.0]])
     blind = np.concatenate([np.zeros(8), [0.0, 1.0]])  # always to the right
     late = np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])  # by the angle alone
     played = agree("cart_pole", np.stack([blind, steady, late]), ((2, 4),))

@@ -68,7 +68,7 @@ def test_a_broken_idx_file_is_refused(tmp_path: Path, raw: bytes, message: str) 
         cnn_data.read_idx(tmp_path / "bad")
 
 
-def test_a_folder_is_recognised_by_its_files(clothes: Path) -> None:
+def test_a_folder_is_recognized_by_its_files(clothes: Path) -> None:
     found = cnn_data.load(str(clothes))
     assert found.name == "Fashion-MNIST" and found.x.shape == (12, 1, 6, 6) and found.test_x.shape == (5, 1, 6, 6)
     assert found.y.tolist() == [0, 1, 2] * 4 and 0 <= found.x.min() < found.x.max() <= 1
@@ -168,7 +168,7 @@ def made_up(names: tuple[str, ...] = ALL, noise: float = 0.001, **changes: dict[
                 rows.append(Row("validation loss", f"seed {seed}", name, epoch, loss))
                 rows.append(Row("validation accuracy", f"seed {seed}", name, epoch, 1 - loss))
                 rows.append(Row("seconds", f"seed {seed}", name, epoch, epoch * number["ms"] / 5))
-            rows.append(Row("optimiser ms", "", name, seed, number["own"] + offset))
+            rows.append(Row("optimizer ms", "", name, seed, number["own"] + offset))
             rows.append(Row("step ms", "", name, seed, number["ms"] + offset))
             ends = {"accuracy": number["accuracy"], "NLL": number["NLL"], "ECE": 0.03}
             rows += [Row(f"test {part}", "mean", name, seed, value + offset) for part, value in ends.items()]
@@ -431,7 +431,7 @@ def test_calibration_is_the_gap_between_confidence_and_accuracy() -> None:
 
 @pytest.mark.parametrize("name", ["Adam", "SGD", "SINGD", "SOAP"])
 def test_the_penalty_is_part_of_every_gradient(name: str) -> None:
-    """With gradients of zero, only the penalty moves the weights: towards zero, and not at all without it."""
+    """With gradients of zero, only the penalty moves the weights: toward zero, and not at all without it."""
     torch = pytest.importorskip("torch", reason="networks need torch")
     method = cnn_methods.METHODS[name]
     if not method.available:
@@ -442,7 +442,7 @@ def test_the_penalty_is_part_of_every_gradient(name: str) -> None:
         running = method.make(made, method.grid[0] | {"l2": penalty}, 10, 5)
         before = made[0].weight.detach().clone()
         for _ in range(3):
-            running.optimiser.zero_grad()
+            running.optimizer.zero_grad()
             (0.0 * made(torch.ones(5, 3))).sum().backward()
             running.step()
         moved = made[0].weight.detach() - before

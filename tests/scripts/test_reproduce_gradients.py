@@ -214,7 +214,7 @@ def test_the_marginals_of_the_target_are_mixtures_of_students(target: mixture.Ta
     x = np.linspace(-30, 30, 50)
     parts = [
         t(2, loc=u[1], scale=np.sqrt(np.linalg.inv(precision)[1, 1]))
-        for u, precision in zip(target.function.centres, target.function.precisions, strict=True)
+        for u, precision in zip(target.function.centers, target.function.precisions, strict=True)
     ]
     np.testing.assert_allclose(target.distribution(1, x), np.mean([part.cdf(x) for part in parts], axis=0), rtol=1e-10)
     np.testing.assert_allclose(target.density(1, x), np.mean([part.pdf(x) for part in parts], axis=0), rtol=1e-10)
@@ -222,10 +222,10 @@ def test_the_marginals_of_the_target_are_mixtures_of_students(target: mixture.Ta
 
 def students(target: mixture.Target, n: int, rng: np.random.Generator) -> np.ndarray:
     """Draws of the target: u_c + V_c^1/2 z sqrt(2 / chi^2_2)."""
-    chosen = rng.integers(len(target.function.centres), size=n)
+    chosen = rng.integers(len(target.function.centers), size=n)
     roots = np.linalg.cholesky(np.linalg.inv(target.function.precisions))[chosen]
     z = rng.standard_normal((n, 6)) * np.sqrt(2 / rng.chisquare(2, n))[:, None]
-    return target.function.centres[chosen] + np.einsum("nij,nj->ni", roots, z)
+    return target.function.centers[chosen] + np.einsum("nij,nj->ni", roots, z)
 
 
 def test_distances_of_marginals_are_those_of_samples() -> None:

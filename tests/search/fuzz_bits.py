@@ -11,7 +11,7 @@ import numpy as np
 from esgroup import Searcher
 from esgroup.files.objects import describe
 from esgroup.search.ledger import Ledger
-from esgroup.strategies import Drawn, Strategy
+from esgroup.strategies import Proposed, Strategy
 from esgroup.strategies.registry import register_all
 
 
@@ -23,7 +23,7 @@ def frozen(value: Any) -> Any:
     if isinstance(value, np.random.Generator):
         bits = value.bit_generator
         return type(bits).__name__, frozen(bits.state), getattr(bits.seed_seq, "n_children_spawned", None)
-    if isinstance(value, Drawn):
+    if isinstance(value, Proposed):
         tags = np.zeros(len(value.points), dtype=np.int64) if value.tags is None else value.tags
         return "drawn", frozen(value.points), frozen(value.local), frozen(tags)
     if isinstance(value, Strategy):
@@ -72,7 +72,7 @@ def everything(search: Searcher) -> dict[str, Any]:
     out = [getattr(asked, "drawn", asked).points for asked in search.ledger.asked]
     if out and len(keys(np.concatenate(out))) > len(set(keys(np.concatenate(out)))):
         probe = copy.deepcopy(search)
-        probe.ledger.last = None  # or else it would not have to recognise points
+        probe.ledger.last = None  # or else it would not have to recognize points
         for points in out:
             rule = probe.constraints
             g = None if rule is None else np.zeros((len(points), rule.number))
@@ -84,7 +84,7 @@ def everything(search: Searcher) -> dict[str, Any]:
 
 
 def keys(points: Any) -> list[Any]:
-    """What points are recognised by: words as they are, dicts as their texts, numbers without negative zeros."""
+    """What points are recognized by: words as they are, dicts as their texts, numbers without negative zeros."""
     return [_key(point) for point in points]
 
 

@@ -155,10 +155,10 @@ def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
     kind = str(rng.choice(["none", "two-sided", "one-sided", "mixed", "narrow"]))
     if whole.all() and rng.random() < 0.7:
         kind = "narrow"  # so that points are equal
-    centre = np.where(whole, np.rint(rng.normal(0, 3, dim)), rng.normal(0, 3, dim))
-    lower, upper = centre - rng.uniform(1, 4, dim), centre + rng.uniform(1, 4, dim)
+    center = np.where(whole, np.rint(rng.normal(0, 3, dim)), rng.normal(0, 3, dim))
+    lower, upper = center - rng.uniform(1, 4, dim), center + rng.uniform(1, 4, dim)
     if kind == "narrow":
-        lower, upper = centre - 1.0, centre + np.where(whole, 1.0, 0.001)
+        lower, upper = center - 1.0, center + np.where(whole, 1.0, 0.001)
     open_below = {"none": 1.0, "one-sided": 0.5, "mixed": 0.5}.get(kind, 0.0)
     below = rng.random(dim) < open_below
     above = ~below if kind == "one-sided" else rng.random(dim) < open_below
@@ -167,7 +167,7 @@ def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
     if np.isfinite([*lower, *upper]).any():
         options["bounds"] = list(zip(lower.tolist(), upper.tolist(), strict=True))
     if fixed.any():
-        by_index = {j: float(centre[j]) for j in np.flatnonzero(fixed).tolist()}
+        by_index = {j: float(center[j]) for j in np.flatnonzero(fixed).tolist()}
         options["fixed"] = fixed.tolist() if rng.random() < 0.5 else by_index
     if rng.random() < 0.3:
         options["popsize"] = int(rng.integers(2, 15))
@@ -177,31 +177,31 @@ def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
     if rng.random() < 0.2:
         root = rng.normal(size=(dim, dim))
         options["cov0"] = root @ root.T + np.eye(dim)
-    if "constraints" not in limits and rng.random() < 0.5 and _takes(centre, options | {"model": "quadratic"}):
+    if "constraints" not in limits and rng.random() < 0.5 and _takes(center, options | {"model": "quadratic"}):
         options["model"] = "quadratic"
     sigma0 = [None, 0.5, 10.0, rng.uniform(0.1, 2.0, dim)][int(rng.integers(4))]
     lower, upper = np.where(whole, np.ceil(lower), lower), np.where(whole, np.floor(upper), upper)
 
     def good(x: np.ndarray) -> bool:
         inside = ((x >= lower) & (x <= upper)).all() and (x[whole] == np.rint(x[whole])).all()
-        return bool(np.isfinite(x).all() and inside and (x[fixed] == centre[fixed]).all())
+        return bool(np.isfinite(x).all() and inside and (x[fixed] == center[fixed]).all())
 
     def foreign(rng: Rng, n: int) -> np.ndarray:
         far = rng.choice([1.0, 1.0, 1e6, 1e100, 1e200])
-        x = centre + np.clip(rng.normal(0, 2, (n, dim)) * far, np.maximum(lower, -1e300) - centre, upper - centre)
+        x = center + np.clip(rng.normal(0, 2, (n, dim)) * far, np.maximum(lower, -1e300) - center, upper - center)
         x = np.clip(np.where(whole, np.rint(x), x), lower, upper)
-        return np.where(fixed, centre, x)
+        return np.where(fixed, center, x)
 
     def bad(rng: Rng) -> Any:
         j = int(rng.integers(dim))
-        wrong = [_broken(rng, centre), _with(centre, j, lower[j] - 1e-9 * max(1.0, abs(lower[j])))]
-        wrong += [_with(centre, j, upper[j] + 1.0)]
+        wrong = [_broken(rng, center), _with(center, j, lower[j] - 1e-9 * max(1.0, abs(lower[j])))]
+        wrong += [_with(center, j, upper[j] + 1.0)]
         if whole.any():
             j = int(rng.choice(np.flatnonzero(whole)))
-            wrong += [_with(centre, j, centre[j] + 0.5)]
+            wrong += [_with(center, j, center[j] + 0.5)]
         if fixed.any():
             j = int(rng.choice(np.flatnonzero(fixed)))
-            wrong += [_with(centre, j, centre[j] + (1.0 if whole[j] else 1e-6))]
+            wrong += [_with(center, j, center[j] + (1.0 if whole[j] else 1e-6))]
         return wrong[int(rng.integers(len(wrong)))]
 
     seeds = limits.pop("rng")
@@ -215,12 +215,12 @@ def vectors(rng: Rng, limits: dict[str, Any]) -> Case:
     def make() -> Searcher:
         if data is not None:
             return Searcher.from_data(*data, rng=seeds(), **options, **limits)
-        return Searcher(centre, sigma0, rng=seeds(), **options, **limits)
+        return Searcher(center, sigma0, rng=seeds(), **options, **limits)
 
     best = None
     if data is not None and "constraints" not in limits:  # of which the data do not tell
         best = (data[0][int(data[1].argmin())], float(data[1].min()))
-    text = f"Searcher({'from data' if data else centre.tolist()}, {sigma0!r}, {options}, {limits})"
+    text = f"Searcher({'from data' if data else center.tolist()}, {sigma0!r}, {options}, {limits})"
     return Case(text, make, good, foreign, bad, best, fixed)
 
 

@@ -14,9 +14,9 @@ from esgroup import Searcher
 from esgroup.domains.base import Domain
 from esgroup.groups import BlockDiagonal, Conjugate, Diagonal, Full, Group, Kronecker, Sparse, Triangular
 from esgroup.search import snapshot
-from esgroup.search.ledger import Asked, Ledger, ids_of, tags_of
+from esgroup.search.ledger import Batch, Ledger, ids_of, tags_of
 from esgroup.stopping.values import Record
-from esgroup.strategies.base import Drawn, Strategy
+from esgroup.strategies.base import Proposed, Strategy
 
 Array = np.ndarray
 Function = Callable[[Array], float]
@@ -138,11 +138,11 @@ def anatomy(part: Any) -> Any:
         return str(part.dtype), part.shape, np.ascontiguousarray(part).tobytes()
     if isinstance(part, np.random.Generator):
         return repr(part.bit_generator.state)
-    if isinstance(part, Drawn):
+    if isinstance(part, Proposed):
         return [anatomy(one) for one in (part.points, part.local, tags_of(part), ids_of(part))]
     if isinstance(part, (list, tuple, deque)):
         return [anatomy(one) for one in part]
-    if isinstance(part, (Searcher, Ledger, Asked, Record, Strategy, Domain)):
+    if isinstance(part, (Searcher, Ledger, Batch, Record, Strategy, Domain)):
         kinds = type(part).__mro__
         derived = {name for kind in kinds for name, what in vars(kind).items() if isinstance(what, cached_property)}
         not_stored = {"correlation", "root", "note"}

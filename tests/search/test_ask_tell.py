@@ -220,13 +220,13 @@ def test_a_very_large_generation_is_no_trouble(options: dict[str, object]) -> No
 
 
 def test_part_told_counts_with_the_rest() -> None:
-    """Two values that were kept take part in the move: the mean moves towards the best of all points."""
+    """Two values that were kept take part in the move: the mean moves toward the best of all points."""
     search = searcher()
     X = search.ask()
     search.tell(X[:2], [-1e9, -1e8])
     search.tell(X[2:], np.arange(5.0))
-    towards = (X[0] - [1, 2, 3]) @ (search.mean - [1, 2, 3])
-    assert towards > 0 and search.best_f == -1e9
+    toward = (X[0] - [1, 2, 3]) @ (search.mean - [1, 2, 3])
+    assert toward > 0 and search.best_f == -1e9
 
 
 @pytest.mark.parametrize("structure", STRUCTURES.values(), ids=STRUCTURES)
@@ -237,7 +237,7 @@ def test_late_points_have_the_local_coordinates_that_they_would_be_sampled_with(
     X = search.ask()
     asked = search.ledger.asked[-1].drawn.local
     assert np.allclose(local_coordinates(search, X), asked, rtol=1e-8, atol=1e-10)
-    recalled = [place.local for place in search.ledger.recognised(X)]
+    recalled = [place.local for place in search.ledger.recognized(X)]
     assert np.array_equal(recalled, asked)
 
 

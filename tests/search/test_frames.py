@@ -150,7 +150,7 @@ def test_a_space_with_a_frame_hands_over_beside_its_choices(tmp_path: Path) -> N
     assert "Full" in search.strategy.traits.about
 
 
-def test_a_search_with_a_model_hands_over_what_the_model_has_learnt() -> None:
+def test_a_search_with_a_model_hands_over_what_the_model_has_learned() -> None:
     search = Searcher(np.ones(12), 1.0, structure="frame", model="quadratic", rng=2, max_evals=3000)
     while isinstance(search.structure, Frame):
         before, asked = search.state.surrogate, search.ask()

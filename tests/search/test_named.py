@@ -13,7 +13,7 @@ import pytest
 import esgroup
 from esgroup import Angle, Choice, Integer, Real, Searcher, Space, minimize
 from esgroup.files.states import flattened
-from esgroup.strategies.base import Told
+from esgroup.strategies.base import Ranked
 from esgroup.strategies.in_domain import innermost
 from esgroup.strategies.model_state import Numbers
 from esgroup.strategies.product import ProductSearch
@@ -297,7 +297,7 @@ def test_an_inactive_choice_has_no_part_in_the_update() -> None:
     other = local.copy()
     other[local[:, 5] == 0, 2] = 2.0
     assert not np.array_equal(local, other)
-    found = [strategy.update(state, Told(each, np.arange(10))).choices.probabilities for each in (local, other)]
+    found = [strategy.update(state, Ranked(each, np.arange(10))).choices.probabilities for each in (local, other)]
     assert np.array_equal(*found)
 
 
@@ -314,8 +314,8 @@ def test_numbers_that_are_inactive_move_by_the_share_of_points_in_which_they_are
     order = np.argsort(drawn.points[:, 1] ** 2)
     for active in (0, 3, 10):
         local[:, 5] = np.arange(10) < active  # after x, y, z and a: whether x, y, z and a are active
-        plain = numbers.update(before, Told(local[:, :3].copy(), order))
-        found = strategy.update(state, Told(local, order)).numbers
+        plain = numbers.update(before, Ranked(local[:, :3].copy(), order))
+        found = strategy.update(state, Ranked(local, order)).numbers
         share = active / 10
         moved = numbers.view(plain).spread()[1]
         assert found.mean[1] == pytest.approx(mean + share * (plain.mean[1] - mean))
@@ -330,7 +330,7 @@ def test_bad_points_with_a_rare_option_have_the_middle_ranks_of_the_numbers() ->
     product = innermost(strategy)
     assert isinstance(product, ProductSearch)
     categories = np.array([0, 1, 0, 1, 0, 0, 0, 1], dtype=float)[:, None]
-    told_ = Told(np.zeros((8, 3)), np.array([1, 0, 2, 4, 3, 5, 7, 6]))
+    told_ = Ranked(np.zeros((8, 3)), np.array([1, 0, 2, 4, 3, 5, 7, 6]))
     found = product._order_of_numbers(state, told_, categories)
     assert found.tolist() == [1, 0, 2, 3, 7, 4, 5, 6]  # the good one, 1, keeps its rank
     common = product._order_of_numbers(state, told_, np.zeros((8, 1)))

@@ -165,7 +165,7 @@ def test_failed_runs_and_budgets_are_as_everywhere(space: Any) -> None:
     before = search.state
     search.ask()
     search.tell([np.nan] * search.popsize)
-    assert search.state is before  # nothing was learnt
+    assert search.state is before  # nothing was learned
 
 
 # ---- what results have besides -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 
 import esgroup
 from esgroup import Searcher
-from esgroup.strategies import Drawn, Relocation, StateView, Strategy, Told, Traits, register
+from esgroup.strategies import Proposed, Ranked, Relocation, StateView, Strategy, Traits, register
 
 PACKAGE = Path(__file__).parent / "their_package"
 ROOT = Path(__file__).parents[2]
@@ -48,14 +48,14 @@ class Plain(Strategy):
     def start(self, rng: Any = None) -> Any:
         return State(np.full(self.dim, 3.0), np.array(1.0))
 
-    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
         z = rng.standard_normal((n, self.dim))
-        return Drawn(state.mean + state.sigma * z, z)
+        return Proposed(state.mean + state.sigma * z, z)
 
     def local(self, state: Any, points: np.ndarray) -> np.ndarray:
         return (points - state.mean) / state.sigma
 
-    def update(self, state: Any, told: Told, out: Any = None) -> Any:
+    def update(self, state: Any, told: Ranked, out: Any = None) -> Any:
         step = told.local[told.order[: len(told.order) // 2]].mean(axis=0)
         return state._replace(mean=state.mean + state.sigma * step, sigma=state.sigma * 0.95)
 
@@ -126,13 +126,13 @@ class OnePlusOne(Plain):
     def start(self, rng: Any = None) -> Any:
         return State(np.full(self.dim, 3.0), np.array([1.0, np.inf]))  # sigma, and the value of the mean
 
-    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
         return super().sample(state._replace(sigma=state.sigma[0]), n, rng)
 
     def local(self, state: Any, points: np.ndarray) -> np.ndarray:
         return (points - state.mean) / state.sigma[0]
 
-    def update(self, state: Any, told: Told, out: Any = None) -> Any:
+    def update(self, state: Any, told: Ranked, out: Any = None) -> Any:
         sigma, value = state.sigma
         if told.best >= value:
             return state._replace(sigma=np.array([sigma * 1.5**-0.25, value]))
@@ -214,7 +214,7 @@ class Remembering(Plain):
     def start(self, rng: Any = None) -> Archive:
         return Archive(*super().start(), np.empty((0, self.dim)), np.empty(0))
 
-    def update(self, state: Archive, told: Told, out: Any = None) -> Archive:
+    def update(self, state: Archive, told: Ranked, out: Any = None) -> Archive:
         moved = super().update(state, told) if len(told.order) else state
         return moved._replace(
             points=np.concatenate([state.points, told.points]), values=np.concatenate([state.values, told.values])
@@ -319,7 +319,7 @@ def test_a_strategy_that_can_begin_elsewhere_is_restarted() -> None:
 class Reusing(Plain):
     """Expects its own points as `out`, and searches one number more than it shows."""
 
-    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
         assert out is None or out.memo == "mine"
         return super().sample(state, n, rng)._replace(memo="mine")
 
@@ -344,11 +344,11 @@ class Tagging(Plain):
 
     seen: list[Any] = field(default_factory=list)
 
-    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
         drawn = super().sample(state, n, rng)
         return drawn._replace(tags=np.where(np.arange(n) < 2, np.arange(n) + 1, 0))
 
-    def update(self, state: Any, told: Told, out: Any = None) -> Any:
+    def update(self, state: Any, told: Ranked, out: Any = None) -> Any:
         self.seen.append(None if told.tags is None else told.tags.tolist())
         return super().update(state, told)
 
@@ -381,10 +381,10 @@ def test_points_that_are_late_injected_or_foreign_have_no_tag() -> None:
 class Equal(Tagging):
     """All samples are the same point."""
 
-    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(self, state: Any, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
         drawn = super().sample(state, n, rng)
         z = rng.standard_normal((n, 2))
-        return Drawn(np.tile(state.mean, (n, 1)), z, drawn.tags)
+        return Proposed(np.tile(state.mean, (n, 1)), z, drawn.tags)
 
 
 def test_of_equal_points_the_oldest_ask_is_told_first() -> None:

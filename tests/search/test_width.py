@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
-from esgroup.strategies.base import Told
+from esgroup.strategies.base import Ranked
 from esgroup.strategies.vector import NARROWEST
 from tests.groups.laws import close
 
@@ -35,8 +35,8 @@ def test_only_the_size_of_a_narrow_distribution_is_changed() -> None:
     X = search.ask()
     order = np.argsort(np.abs(X).sum(axis=1))
     local, first = search.ledger.asked[-1].drawn.local, search.strategy.view(search.strategy.start()).spread()
-    free = search.strategy.update(search.state, Told(local, order))
-    held = search.strategy.update(search.state, Told(local, order, first=first))
+    free = search.strategy.update(search.state, Ranked(local, order))
+    held = search.strategy.update(search.state, Ranked(local, order, first=first))
     assert held.sigma[0] > 100 * free.sigma[0]
     for name in ("mean", "scale", "root", "path_s", "path_c"):
         close(getattr(held, name), getattr(free, name))
@@ -72,7 +72,7 @@ def test_a_smooth_minimum_of_zero_ends_on_tolx_as_soon_as_the_distribution_is_na
 
 
 def test_a_sharp_ridge_is_followed_to_its_end() -> None:
-    """f = x_1^2 + 100 |x_2 ... x_n| in rotated coordinates, whose best steps shrink before the ridge is learnt."""
+    """f = x_1^2 + 100 |x_2 ... x_n| in rotated coordinates, whose best steps shrink before the ridge is learned."""
     rng, n = np.random.default_rng(5), 12
     q = np.linalg.qr(rng.standard_normal((n, n)))[0]
 

@@ -37,13 +37,13 @@ def test_evaluations_exceed_their_budget_by_less_than_a_generation(max_evals: in
     assert list(search.stop()) == ["max_evals"]
 
 
-def test_failed_evaluations_count_towards_the_budget() -> None:
+def test_failed_evaluations_count_toward_the_budget() -> None:
     search = searcher(max_evals=14)
     run(search, lambda x: math.nan)
     assert search.nfev == 14 and "max_evals" in search.stop()
 
 
-def test_points_never_asked_count_towards_the_budget() -> None:
+def test_points_never_asked_count_toward_the_budget() -> None:
     search = searcher(max_evals=2)
     search.tell([[1, 2, 3], [3, 2, 1]], [1.0, 2.0])
     assert list(search.stop()) == ["max_evals"] and search.nit == 0

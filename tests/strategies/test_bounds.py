@@ -15,7 +15,7 @@ from esgroup.domains.bend import Bend
 from esgroup.domains.box import parse_bounds
 from esgroup.search.searcher import Searcher
 from esgroup.space import Choice, Real, Space
-from esgroup.strategies.base import Drawn
+from esgroup.strategies.base import Proposed
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.in_domain import Within
 from esgroup.strategies.product import ProductSearch
@@ -405,8 +405,8 @@ def evaluations(function, target: float, bounds, dim: int, seed: int) -> int:
     return search.nfev
 
 
-def ellipsoid(weights, centre):
-    return lambda points: ((points - centre) ** 2) @ weights
+def ellipsoid(weights, center):
+    return lambda points: ((points - center) ** 2) @ weights
 
 
 @cache
@@ -423,7 +423,7 @@ INSIDE = np.linspace(-1, 2, DIM)
 
 
 @pytest.mark.parametrize(
-    "weights, centre, most",
+    "weights, center, most",
     [
         pytest.param(SPHERE, INSIDE, 1.1, id="sphere inside"),
         pytest.param(SPHERE, np.where(HALF, 5.0, INSIDE), 1.4, id="sphere, half of its minimum at the bounds"),
@@ -437,9 +437,9 @@ INSIDE = np.linspace(-1, 2, DIM)
         pytest.param(CIGARS, np.where(HALF, 7.0, INSIDE), 1.4, id="ellipsoid, half of its minimum beyond the bounds"),
     ],
 )
-def test_bounds_cost_little_wherever_the_minimum_is(weights, centre, most) -> None:
-    function = ellipsoid(weights, centre)
-    least = function(np.clip(centre, -5, 5)[None]).item()
+def test_bounds_cost_little_wherever_the_minimum_is(weights, center, most) -> None:
+    function = ellipsoid(weights, center)
+    least = function(np.clip(center, -5, 5)[None]).item()
     with_bounds = sum(evaluations(function, least + 1e-8, (-5, 5), DIM, seed) for seed in range(4))
     assert with_bounds <= most * evaluations_without_bounds(tuple(weights))
 
@@ -475,18 +475,18 @@ def test_bounds_that_are_never_touched_change_nothing() -> None:
 
 
 def test_a_step_size_far_beyond_the_range_does_not_get_lost_between_the_mirrors() -> None:
-    weights, centre = np.array([1.0, 1e6]), np.array([7.0, 2.0])  # a case in which a search without limits got lost
+    weights, center = np.array([1.0, 1e6]), np.array([7.0, 2.0])  # a case in which a search without limits got lost
     for seed in range(10):
         search = Searcher(np.zeros(2), 1e4, bounds=(-5, 5), rng=seed)
         while search.best_f - 4.0 > 1e-8 or not search.nfev:
-            search.tell(ellipsoid(weights, centre)(search.ask()))
+            search.tell(ellipsoid(weights, center)(search.ask()))
             assert search.nfev < 1000
 
 
 # ---- samples behind mirrors ---------------------------------------------------------------------------------------
 
 
-def drawn_in_a_box(n: int, sigma0: float, seed: int = 3) -> tuple[Within, SearchState, Drawn]:
+def drawn_in_a_box(n: int, sigma0: float, seed: int = 3) -> tuple[Within, SearchState, Proposed]:
     strategy = Searcher(np.zeros(4), sigma0, bounds=(-1, 1), popsize=n).strategy
     assert isinstance(strategy, Within)
     state = strategy.start()

@@ -9,7 +9,7 @@ import esgroup
 from esgroup import Searcher
 from esgroup.distributions.families import Categorical
 from esgroup.strategies import categorical
-from esgroup.strategies.base import Told
+from esgroup.strategies.base import Ranked
 from esgroup.strategies.categorical import CategoricalSearch, CategoricalSearchState
 
 Q = ((0.2, 0.3, 0.5), (0.4, 0.6))
@@ -28,7 +28,7 @@ def test_one_generation_is_the_update_written_out() -> None:
     state = CategoricalSearchState(np.concatenate(Q), path, rate, expected, np.zeros(1))
     local = np.array([[0, 1], [2, 1], [1, 0], [2, -1], [0, 0], [2, 1]], dtype=float)
     order = np.array([3, 0, 5, 1, 2, 4])
-    found = strategy.update(state, Told(local, order))
+    found = strategy.update(state, Ranked(local, order))
     w = weights_by_rank(6)
     mass = sum(v * v for v in w)
     start = 0
@@ -61,7 +61,7 @@ def test_the_plain_update_is_a_step_along_the_natural_gradient() -> None:
     eta = (3 + math.log(3)) / (5 * math.sqrt(3))
     ranked = zip(utilities, order, strict=True)
     expected = np.array(Q[0]) + eta * sum(u * np.eye(3)[int(local[i, 0])] for u, i in ranked)
-    found = strategy.update(strategy.start(), Told(local, order)).probabilities[:3]
+    found = strategy.update(strategy.start(), Ranked(local, order)).probabilities[:3]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -71,7 +71,7 @@ def test_values_that_say_nothing_leave_probabilities_where_they_are_on_average()
     state, rng = strategy.start(), np.random.default_rng(1)
     for _ in range(5):
         drawn = strategy.sample(state, 8, rng)
-        state = strategy.update(state, Told(drawn.local, rng.permutation(8)))
+        state = strategy.update(state, Ranked(drawn.local, rng.permutation(8)))
     q = state.probabilities.reshape(300, 3)
     error = q.std(axis=0) / math.sqrt(300)
     assert (np.abs(q.mean(axis=0) - [0.2, 0.3, 0.5]) < 5 * error).all() and (error > 0).all()
@@ -82,7 +82,7 @@ def test_the_expected_length_of_the_path_is_that_of_values_that_say_nothing() ->
     strategy = CategoricalSearch(Categorical([[0.2, 0.3, 0.5]] * 2000), 8)
     state, rng = strategy.start(), np.random.default_rng(2)
     drawn = strategy.sample(state, 8, rng)
-    state = strategy.update(state, Told(drawn.local, rng.permutation(8)))
+    state = strategy.update(state, Ranked(drawn.local, rng.permutation(8)))
     lengths = (state.path.reshape(-1, 3) ** 2).sum(axis=1) / 2
     # n draws as even as these have 8 / 7 of the covariance of independent ones about their own mean
     ratio = lengths.mean() / state.expected[0]

@@ -9,7 +9,7 @@ import pytest
 
 from esgroup import Searcher
 from esgroup.strategies import adaptation, two_point, vector
-from esgroup.strategies.base import AT_BOUNDS, Told
+from esgroup.strategies.base import AT_BOUNDS, Ranked
 from esgroup.strategies.evolution import SearchState
 from esgroup.strategies.in_domain import Within, innermost
 from esgroup.strategies.vector import _ranked
@@ -113,11 +113,11 @@ def test_such_points_have_the_middle_ranks() -> None:
     for row in range(5):
         tags = np.where(np.arange(5) == row, AT_BOUNDS, 0)
         others = [i for i in order.tolist() if i != row]
-        assert _ranked(Told(np.zeros((5, 2)), order, False, tags)).tolist() == [*others[:2], row, *others[2:]]
+        assert _ranked(Ranked(np.zeros((5, 2)), order, False, tags)).tolist() == [*others[:2], row, *others[2:]]
     two = np.array([0, AT_BOUNDS, 1, 2, AT_BOUNDS])
-    assert _ranked(Told(np.zeros((5, 2)), order, False, two)).tolist() == [2, 0, 4, 1, 3]
+    assert _ranked(Ranked(np.zeros((5, 2)), order, False, two)).tolist() == [2, 0, 4, 1, 3]
     for tags in (None, np.array([0, 1, 2, 0, 0])):
-        assert _ranked(Told(np.zeros((5, 2)), order, False, tags)) is order
+        assert _ranked(Ranked(np.zeros((5, 2)), order, False, tags)) is order
 
 
 @pytest.mark.parametrize("options", [{}, {"structure": "triangular"}, {"noise": "adapt"}, {"popsize": 41}], ids=str)
@@ -170,7 +170,7 @@ def test_of_an_odd_number_the_middle_one_has_weight_zero(popsize: int) -> None:
     drawn, order = search.ledger.asked[-1].drawn, np.arange(popsize)[::-1]
     other = drawn.local.copy()
     other[-1] *= -0.3
-    moved = [search.strategy.update(search.state, Told(z, order, False, drawn.tags)) for z in (drawn.local, other)]
+    moved = [search.strategy.update(search.state, Ranked(z, order, False, drawn.tags)) for z in (drawn.local, other)]
     for name, a, b in zip(SearchState._fields, *moved, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14, err_msg=name)
 
@@ -198,7 +198,7 @@ def widened(mean: float, std: float, **options: Any) -> float:
     strategy, rng = search.strategy, np.random.default_rng(2)
     state = innermost(strategy).evolution.start(strategy.domain.encode(np.full((1, 4), mean))[0], np.full(4, std))
     z, order = rng.standard_normal((search.popsize, 4)), np.arange(search.popsize)
-    told = Told(z, order, True)
+    told = Ranked(z, order, True)
     sigma = [strategy.update(state, told._replace(plateau=plateau)).sigma.item() for plateau in (False, True)]
     return sigma[1] / sigma[0]
 

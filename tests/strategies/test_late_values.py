@@ -252,7 +252,7 @@ def test_a_limited_number_of_points_is_remembered_the_newest_ones() -> None:
         search.tell(np.arange(float(POPSIZE)))
     asked = search.ledger.asked
     assert [len(kept.out) for kept in asked] == [900] * 11 and np.array_equal(asked[-1].drawn.points, last)
-    assert search.ledger.recognised(first) == [None] * 100 and None not in search.ledger.recognised(last)
+    assert search.ledger.recognized(first) == [None] * 100 and None not in search.ledger.recognized(last)
     nfev = search.nfev
     search.tell(first, [uneven(x) for x in first])  # as points that were never asked for
     assert search.nfev == nfev + 100 and search.nit == 16
@@ -296,14 +296,14 @@ def test_of_equal_points_of_several_generations_the_oldest_is_told_first() -> No
         generation(search)
     for remaining in ([3, 4, 5], [4, 5], [5]):
         assert [asked.nit for asked in search.ledger.asked if 0 in asked.out] == remaining
-        place = search.ledger.recognised(mine)[0]
+        place = search.ledger.recognized(mine)[0]
         assert place is not None and place.asked.nit == remaining[0]
         search.tell(mine, [1.0])
-    assert search.ledger.recognised(mine) == [None]
+    assert search.ledger.recognized(mine) == [None]
     several = searcher()
     several.inject(np.repeat(mine, 3, axis=0))
     several.ask()
-    places = several.ledger.recognised(np.repeat(mine, 4, axis=0))
+    places = several.ledger.recognized(np.repeat(mine, 4, axis=0))
     assert [place and place.row for place in places] == [0, 1, 2, None]
 
 

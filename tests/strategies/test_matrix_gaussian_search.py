@@ -12,7 +12,7 @@ from scipy.optimize import Bounds
 from esgroup import Searcher, minimize
 from esgroup.distributions.matrix_gaussian import MatrixGaussian
 from esgroup.groups import Diagonal, Full, Group, Heisenberg, Kronecker, Triangular
-from esgroup.strategies.base import Strategy, Told
+from esgroup.strategies.base import Ranked, Strategy
 from esgroup.strategies.evolution import Evolution, SearchState
 from esgroup.strategies.in_domain import Within, elsewhere, innermost
 from esgroup.strategies.vector import VectorSearch
@@ -47,7 +47,7 @@ def search(strategy: Strategy, f: Callable, seed: int, max_evals: int, target: f
         drawn = strategy.sample(state, strategy.popsize, rng)
         values = f(drawn.points)
         evals, best = evals + len(values), min(best, float(values.min()))
-        state = strategy.update(state, Told(drawn.local, np.argsort(values, kind="stable")))
+        state = strategy.update(state, Ranked(drawn.local, np.argsort(values, kind="stable")))
     return evals, best
 
 
@@ -60,7 +60,7 @@ def assert_same_search(strategy: Strategy, vector: Searcher, generations: int = 
         close(drawn.points.reshape(asked.shape), asked, 1e-9)
         values = two_sided(asked.reshape(-1, *shape))
         vector.tell(values)
-        state = strategy.update(state, Told(drawn.local, np.argsort(values, kind="stable")))
+        state = strategy.update(state, Ranked(drawn.local, np.argsort(values, kind="stable")))
     close(strategy.mean(state).ravel(), vector.mean, 1e-9)
     close(strategy.stds(state).ravel(), vector.stds, 1e-9)
     close(strategy.view(state).fields()["sigma"], vector.sigma, 1e-9)
@@ -101,8 +101,8 @@ def test_the_transposed_problem_has_the_transposed_search(algorithm: str) -> Non
     a, b = one.start(), two.start()
     for _ in range(5):
         z, order = rng.standard_normal((9, 3, 4)), rng.permutation(9)
-        a = one.update(a, Told(z.reshape(9, 12), order))
-        b = two.update(b, Told(z.transpose(0, 2, 1).reshape(9, 12), order))
+        a = one.update(a, Ranked(z.reshape(9, 12), order))
+        b = two.update(b, Ranked(z.transpose(0, 2, 1).reshape(9, 12), order))
     close(two.mean(b), one.mean(a).T)
     close(two.stds(b), one.stds(a).T)
 
@@ -116,7 +116,7 @@ def test_the_precision_form_is_searched_in_the_transposed_groups(rows: Group, co
     a, b, order = precise.start(), plain.start(), np.random.default_rng(2).permutation(8)
     z = np.random.default_rng(1).standard_normal((8, mean.size))
     for _ in range(3):
-        a, b = precise.update(a, Told(z, order)), plain.update(b, Told(z, order))
+        a, b = precise.update(a, Ranked(z, order)), plain.update(b, Ranked(z, order))
     for one, two in zip(a, b, strict=True):
         close(one, two)
 
@@ -139,7 +139,7 @@ def test_the_published_update_is_a_natural_gradient_step_with_utilities(form: st
     u, dof = u / u.sum() - 1 / 7, m * (m + 1) // 2 + k * (k + 1) // 2 - 1
     eta = (3 + np.log(m * k)) / (5 * np.sqrt(m * k)) * min(1, 3 * (m * k + 1) / (2 * dof))
     expected = family.move(first, family.natural_score(z[order], u).scaled(1.0, eta))
-    moved = strategy.update(state, Told(z.reshape(7, -1), order))
+    moved = strategy.update(state, Ranked(z.reshape(7, -1), order))
     close(strategy.mean(moved), expected.mean)
     row, column = family.covariances(expected)
     close(strategy.stds(moved), np.sqrt(np.outer(np.diagonal(row), np.diagonal(column))))
@@ -156,7 +156,7 @@ def test_a_generation_of_matrices_is_the_formula_on_dense_matrices() -> None:
     for scale in (1.0, 0.5, 3.0):
         z, order = scale * rng.standard_normal((popsize, 6)), rng.permutation(popsize)
         close(strategy.local(state, twin.points(z).reshape(-1, 2, 3)), z, 1e-8)
-        state = strategy.update(state, Told(z, order))
+        state = strategy.update(state, Ranked(z, order))
         twin.move(z, order)
         close(strategy.mean(state).ravel(), twin.mean, 1e-8)
         spread = twin.sigma * twin.d[:, None] * twin.a
@@ -174,7 +174,7 @@ def test_the_approximate_gradient_steps_twice_as_far_in_the_scale() -> None:
     steps = []
     for exact in (True, False):
         strategy = searching(replace(family, exact=exact), algorithm="paper")
-        moved = strategy.update(strategy.start(), Told(z, order))
+        moved = strategy.update(strategy.start(), Ranked(z, order))
         steps.append(evolution_of(strategy).group.log_abs_det(moved.root))
     assert steps[0] < 0
     assert steps[1] / steps[0] == pytest.approx(2, rel=0.02)
@@ -198,8 +198,9 @@ def test_the_methods_are_pure(form: str, shape: tuple[int, int]) -> None:
         frozen(drawn.local)
         order = np.argsort(two_sided(drawn.points))
         order.flags.writeable = False
-        once, twice = strategy.update(state, Told(drawn.local, order)), strategy.update(state, Told(drawn.local, order))
-        other = searching(family).update(state, Told(drawn.local, order))
+        ranked = Ranked(drawn.local, order)
+        once, twice = strategy.update(state, ranked), strategy.update(state, ranked)
+        other = searching(family).update(state, ranked)
         for name, a, b, c in zip(SearchState._fields, once, twice, other, strict=True):
             assert a.dtype == np.float64
             assert np.array_equal(a, b) and np.array_equal(a, c), name
@@ -218,7 +219,7 @@ def test_local_coordinates_undo_sampling(form: str) -> None:
         drawn = strategy.sample(state, n, rng)
         assert drawn.points.shape == (n, 3, 4)
         close(strategy.local(state, drawn.points), drawn.local, 1e-9)
-        state = strategy.update(state, Told(drawn.local, rng.permutation(n)))
+        state = strategy.update(state, Ranked(drawn.local, rng.permutation(n)))
     points = np.asfortranarray(rng.standard_normal((5, 3, 4)))
     r = evolution_of(strategy).group.dense(state.root) * state.sigma[0]
     close(strategy.mean(state).ravel() + strategy.local(state, points) @ r.T, points.reshape(5, 12), 1e-9)
@@ -255,7 +256,7 @@ def test_samples_too_large_for_float64_are_refused() -> None:
     z = np.ones((6, 6))
     z[1, 1] = 1e60
     with pytest.raises(ValueError, match="1e50 standard deviations"):
-        strategy.update(frozen_state(strategy.start()), Told(z, np.arange(6)))
+        strategy.update(frozen_state(strategy.start()), Ranked(z, np.arange(6)))
 
 
 # ---- bounds, fixed and integer entries --------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
-from esgroup.strategies.base import Drawn, Told
+from esgroup.strategies.base import Proposed, Ranked
 from esgroup.strategies.mixture import MixtureSearch
 from esgroup.strategies.mixture_descents import PROBE, SCOUT, SEARCH, MixtureSearchState
 from tests.groups.laws import close
@@ -23,18 +23,18 @@ def probing(strategy: MixtureSearch) -> MixtureSearchState:
     return state
 
 
-def told_late(strategy: MixtureSearch, state: MixtureSearchState, drawn: Drawn) -> np.ndarray:
+def told_late(strategy: MixtureSearch, state: MixtureSearchState, drawn: Proposed) -> np.ndarray:
     """Local coordinates of points that were drawn from an earlier state."""
     return strategy.shortened(strategy.local(state, drawn.points), drawn.local)
 
 
-def of_component(drawn: Drawn, k: int) -> Drawn:
+def of_component(drawn: Proposed, k: int) -> Proposed:
     rows = drawn.local[:, 0] == k
-    return Drawn(drawn.points[rows], drawn.local[rows])
+    return Proposed(drawn.points[rows], drawn.local[rows])
 
 
 def ranked(strategy: MixtureSearch, state: MixtureSearchState, local: np.ndarray, points: np.ndarray):
-    return strategy.update(state, Told(local, np.argsort(wells(points), kind="stable")))
+    return strategy.update(state, Ranked(local, np.argsort(wells(points), kind="stable")))
 
 
 def tell_others(search: Searcher, n: int = 12) -> None:
@@ -112,7 +112,7 @@ def test_late_points_of_a_probe_that_is_over_do_not_count_in_the_next_one() -> N
     strategy, rng = pair(bounds=BOX), np.random.default_rng(0)
     state = probing(strategy)
     late, drawn = (of_component(strategy.sample(state, 12, rng), 0) for _ in range(2))
-    over = strategy.update(state, Told(drawn.local, np.array([0, 5, 4, 3, 2, 1])))  # a hill: the descent goes on
+    over = strategy.update(state, Ranked(drawn.local, np.array([0, 5, 4, 3, 2, 1])))  # a hill: the descent goes on
     assert list(over.phase) == [SEARCH, SEARCH]
     after = ranked(strategy, over, told_late(strategy, over, late), late.points)
     assert list(after.phase) == [SEARCH, SEARCH]

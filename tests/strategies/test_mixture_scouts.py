@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from esgroup.strategies.mixture_scouts import beyond, neighbours, scouts
+from esgroup.strategies.mixture_scouts import beyond, neighbors, scouts
 from tests.groups.laws import close
 
 SCALE = np.array([1.0, 10.0])
@@ -13,25 +13,25 @@ GRID = np.array(list(itertools.product(range(5), range(0, 50, 10))), dtype=float
 BOX = np.array([(-0.5, 4.5), (-5.0, 45.0)])
 
 
-def test_a_neighbour_is_the_first_point_that_a_growing_ball_touches() -> None:
+def test_a_neighbor_is_the_first_point_that_a_growing_ball_touches() -> None:
     rng = np.random.default_rng(0)
     points, directions = rng.standard_normal((40, 3)), rng.standard_normal((60, 3))
     which = rng.integers(40, size=60)
-    found = neighbours(points, which, directions)
+    found = neighbors(points, which, directions)
     for i, j, u in zip(which, found, directions, strict=True):
         gaps = points - points[i]
         u = u if (gaps @ u > 0).any() else -u
-        radius = (gaps[j] @ gaps[j]) / (2 * gaps[j] @ u)  # of a ball with centre p + radius u, in units of |u|
+        radius = (gaps[j] @ gaps[j]) / (2 * gaps[j] @ u)  # of a ball with center p + radius u, in units of |u|
         assert j != i and radius > 0
         distances = np.linalg.norm(gaps - radius * u, axis=1)
         assert (distances >= radius * np.linalg.norm(u) * (1 - 1e-9)).all()
         close(distances[[i, j]], radius * np.linalg.norm(u))
 
 
-def test_without_a_neighbour_on_one_side_that_of_the_other_side_is_taken() -> None:
+def test_without_a_neighbor_on_one_side_that_of_the_other_side_is_taken() -> None:
     points = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0]])
     directions = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
-    assert list(neighbours(points, np.array([0, 2, 1, 1]), directions)) == [1, 1, 0, 2]
+    assert list(neighbors(points, np.array([0, 2, 1, 1]), directions)) == [1, 1, 0, 2]
 
 
 def test_points_beyond_two_optima_are_on_their_line_at_half_to_twice_their_distance() -> None:

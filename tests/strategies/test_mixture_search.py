@@ -17,13 +17,13 @@ from esgroup.files.states import all_finite, flattened, rebuilt, same_shapes
 from esgroup.groups import Diagonal, Frame, Full, Group, Heisenberg, Triangular
 from esgroup.options import SearchOptions
 from esgroup.search.arguments import generator
-from esgroup.strategies.base import Told
+from esgroup.strategies.base import Ranked
 from esgroup.strategies.criteria import CONDITION
 from esgroup.strategies.decoding import Decoding
 from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.mixture import MixtureSearch
 from esgroup.strategies.mixture_descents import DUEL, PROBE, SCOUT, SEARCH, MixtureSearchState
-from esgroup.strategies.mixture_optima import Neighbourhoods, ValuedPoints, best_near, folded, segment, valley
+from esgroup.strategies.mixture_optima import Neighborhoods, ValuedPoints, best_near, folded, segment, valley
 from esgroup.strategies.vector import VectorSearch
 from tests.groups.elements import covariance
 from tests.groups.laws import close
@@ -36,7 +36,7 @@ HIMMELBLAU = np.array(
 
 def valued(strategy: MixtureSearch, state: Any, points: np.ndarray, values: np.ndarray) -> Any:
     """The state after values that end no generation."""
-    return strategy.update(state, Told(np.empty((0, 0)), np.empty(0, dtype=np.int64), points=points, values=values))
+    return strategy.update(state, Ranked(np.empty((0, 0)), np.empty(0, dtype=np.int64), points=points, values=values))
 
 
 def same(one: Any, other: Any) -> bool:
@@ -69,7 +69,7 @@ def bowl(x: np.ndarray) -> np.ndarray:
 
 def generation(strategy: MixtureSearch, state, fun, rng: np.random.Generator, n: int | None = None):
     drawn = strategy.sample(state, strategy.popsize if n is None else n, rng)
-    return strategy.update(state, Told(drawn.local, np.argsort(fun(drawn.points), kind="stable")))
+    return strategy.update(state, Ranked(drawn.local, np.argsort(fun(drawn.points), kind="stable")))
 
 
 def run(strategy: MixtureSearch, fun, seed: int, max_evals: int) -> tuple[MixtureSearchState, int]:
@@ -114,7 +114,7 @@ def test_one_component_is_the_evolution_of_its_gaussian_step_for_step(group: Gro
         evolution.sample(expected, n, rngs[1], samples, x)
         close(drawn.points, x)
         order = np.argsort(bowl(x), kind="stable")
-        state = strategy.update(state, Told(drawn.local, order))
+        state = strategy.update(state, Ranked(drawn.local, order))
         evolution.update(expected, samples, order)
         search = state.searches[0]
         for found, wanted in zip(search, expected, strict=True):
@@ -173,7 +173,7 @@ def test_components_get_points_by_their_weights() -> None:
             labels = drawn.local[:, 0].astype(int)
             counts += np.bincount(labels, minlength=3)
             # only what the update does to the shares matters here
-            credit = strategy.update(state, Told(drawn.local, np.arange(n))).credit
+            credit = strategy.update(state, Ranked(drawn.local, np.arange(n))).credit
             state = state._replace(credit=credit)
         close(counts / counts.sum(), [0.6, 0.3, 0.1], 0.02)
 
@@ -205,7 +205,7 @@ def test_a_probe_drawn_one_by_one_is_that_of_a_generation() -> None:
     ones = one_by_one(strategy, state, 200, rng)
     assert {(*one.local[0, :2], *one.points[0]) for one in ones} == expected
     points, local = np.concatenate([one.points for one in ones]), np.concatenate([one.local for one in ones])
-    state = strategy.update(state, Told(local, np.argsort(wells(points), kind="stable")))
+    state = strategy.update(state, Ranked(local, np.argsort(wells(points), kind="stable")))
     assert list(state.phase) == [SCOUT, SEARCH]  # the second is beyond the hill
 
 
@@ -246,7 +246,7 @@ def test_components_are_ranked_among_their_own_samples() -> None:
     drawn = strategy.sample(state, 12, rng)
     first = drawn.local[:, 0] == 0
     values = wells(drawn.points)
-    moved = [strategy.update(state, Told(drawn.local, np.argsort(values + c * first))) for c in (-100.0, 0.0, 100.0)]
+    moved = [strategy.update(state, Ranked(drawn.local, np.argsort(values + c * first))) for c in (-100.0, 0.0, 100.0)]
     for other in moved[1:]:
         assert same(moved[0].searches, other.searches)
     assert not same(moved[0].searches, state.searches)
@@ -264,8 +264,8 @@ def test_a_component_with_a_frame_is_the_search_with_this_frame() -> None:
     for _ in range(60):
         drawn = strategy.sample(state, strategy.popsize, rng)
         order = np.argsort(drawn.points**2 @ np.array([1e4, *np.ones(dim - 1)]))
-        state = strategy.update(state, Told(drawn.local, order))
-        other = alone.update(other, Told(np.ascontiguousarray(drawn.local[:, 3:]), order))
+        state = strategy.update(state, Ranked(drawn.local, order))
+        other = alone.update(other, Ranked(np.ascontiguousarray(drawn.local[:, 3:]), order))
         assert same(state.searches[0], other)
         sizes.add(len(other.root))
     assert len(sizes) > 1 and state.phase[0] == SEARCH
@@ -280,7 +280,7 @@ def test_an_update_changes_neither_the_state_nor_the_samples() -> None:
             array.flags.writeable = False
         drawn = strategy.sample(state, strategy.popsize, rng)
         drawn.local.flags.writeable = False
-        state = strategy.update(state, Told(drawn.local, np.argsort(himmelblau(drawn.points))))
+        state = strategy.update(state, Ranked(drawn.local, np.argsort(himmelblau(drawn.points))))
     assert (state.known.hits > 0).any()
 
 
@@ -308,7 +308,7 @@ def test_generations_of_any_size_and_foreign_points_are_accepted() -> None:
         stray = rng.uniform(-6, 6, (t % 3, 2))
         local = np.concatenate([drawn.local[keep], strategy.local(state, stray)])
         values = himmelblau(np.concatenate([drawn.points[keep], stray]))
-        state = strategy.update(state, Told(local, np.argsort(values)))
+        state = strategy.update(state, Ranked(local, np.argsort(values)))
     all_finite(state._replace(best=state.known))  # no values are known
     assert number_found(HIMMELBLAU, state, 1e-3) == (state.known.hits > 0).sum() > 0
 
@@ -332,19 +332,19 @@ def test_a_descent_in_the_basin_of_a_known_optimum_is_abandoned() -> None:
     assert state.rival[0] == 0
     drawn = strategy.sample(state, 12, rng)
     probes = drawn.points[drawn.local[:, 0] == 0]
-    close(probes[-1], strategy._descents.centre(state, 0))
+    close(probes[-1], strategy._descents.center(state, 0))
     close(probes[-2], [-1.0122, 0.0])
-    state = strategy.update(state, Told(drawn.local, np.argsort(wells(drawn.points), kind="stable")))
+    state = strategy.update(state, Ranked(drawn.local, np.argsort(wells(drawn.points), kind="stable")))
     assert list(state.phase) == [SCOUT, SEARCH]
     assert state.known.hits[0] == 2
     assert state.known.idle == 1
     scouted = strategy.sample(state, 12, rng)
     scouts = scouted.points[scouted.local[:, 0] == 0]
     values = wells(scouted.points)
-    state = strategy.update(state, Told(scouted.local, np.argsort(values, kind="stable")))
+    state = strategy.update(state, Ranked(scouted.local, np.argsort(values, kind="stable")))
     assert list(state.phase) == [PROBE, SEARCH]  # the way to the known optimum comes first
     close(state.target[0], [-1.0122, 0.0])
-    close(strategy._descents.centre(state, 0), scouts[np.argmin(wells(scouts))])
+    close(strategy._descents.center(state, 0), scouts[np.argmin(wells(scouts))])
     assert state.age[0] == 0
 
 
@@ -355,10 +355,10 @@ def test_a_component_beyond_a_hill_continues() -> None:
     state = generation(strategy, state, wells, rng)
     assert state.phase[0] == PROBE
     state.phase[1] = SCOUT  # so that it does not end at the known optimum
-    before = strategy._descents.centre(state, 0).copy()
+    before = strategy._descents.center(state, 0).copy()
     state = generation(strategy, state, wells, rng)
     assert state.phase[0] == SEARCH
-    close(strategy._descents.centre(state, 0), before)
+    close(strategy._descents.center(state, 0), before)
     assert state.known.hits[0] == 1
 
 
@@ -431,7 +431,7 @@ def test_no_optimum_is_forgotten_unless_the_new_one_was_compared_with_others() -
         state = at_age(strategy, 3, [[6.0, 0.0], [5.0, 0.0], [4.0, 0.0]])
         state.phase[0], before = DUEL, state.known.points.copy()
         local = np.column_stack([np.zeros(len(tags)), tags, np.full(len(tags), -1.0), np.zeros((len(tags), 2))])
-        after = strategy.update(state, Told(local, np.arange(len(tags))))
+        after = strategy.update(state, Ranked(local, np.arange(len(tags))))
         changed = np.flatnonzero((after.known.points != before).any(axis=1)).tolist()
         assert changed == ([] if forgotten is None else [forgotten])
         assert after.phase[0] == (DUEL if forgotten is None else SCOUT)
@@ -503,9 +503,9 @@ def test_points_not_asked_for_do_not_count_in_the_shares() -> None:
     strategy, rng = pair(), np.random.default_rng(0)
     state = strategy.start()
     stray = strategy.local(state, rng.standard_normal((5, 2)) - [3, 0])
-    assert np.array_equal(strategy.update(state, Told(stray, np.arange(5))).credit, [0, 0])
+    assert np.array_equal(strategy.update(state, Ranked(stray, np.arange(5))).credit, [0, 0])
     drawn = strategy.sample(state, 12, rng)
-    close(strategy.update(state, Told(drawn.local[:6], np.arange(6))).credit, [-3, 3])
+    close(strategy.update(state, Ranked(drawn.local[:6], np.arange(6))).credit, [-3, 3])
 
 
 def test_scouted_descents_are_as_wide_as_a_fifth_of_the_way_to_the_nearest_optimum() -> None:
@@ -533,7 +533,7 @@ def test_a_descent_does_not_start_at_a_known_optimum() -> None:
     assert state.phase[0] == SCOUT and state.known.hits[0] == 1
     strategy._descents._start_descent(state, 0, np.array([[1.0, 0.0], [1.0 + 1e-6, 0.0], [2.0, 0.0], [3.0, 0.0]]))
     assert state.phase[0] == PROBE
-    close(strategy._descents.centre(state, 0), [2.0, 0.0])
+    close(strategy._descents.center(state, 0), [2.0, 0.0])
 
 
 # ---- results ----------------------------------------------------------------------------------------------------
@@ -620,17 +620,17 @@ def test_two_components_in_one_place_are_one_mode_with_the_better_value() -> Non
 @pytest.mark.parametrize("dim", [2, 12])
 def test_a_point_counts_for_the_nearest_place_that_it_is_near(dim: int) -> None:
     rng = np.random.default_rng(dim)
-    centres, points, values = rng.random((5, dim)), rng.random((300, dim)), rng.random(300)
+    centers, points, values = rng.random((5, dim)), rng.random((300, dim)), rng.random(300)
     widths, scale = rng.uniform(0.4, 0.9, (5, dim)), np.logspace(-1, 1, dim)
     values[::7] = np.nan
     expected = np.full(5, np.inf)
     for point, value in zip(points, values, strict=True):
-        gaps = np.abs(point - centres)
+        gaps = np.abs(point - centers)
         distances = np.where((gaps <= widths).all(axis=1), (gaps / scale).max(axis=1), np.inf)
         nearest = distances.argmin()
         if distances[nearest] < np.inf and value < expected[nearest]:
             expected[nearest] = value
-    found = best_near(Neighbourhoods(centres, widths, scale), ValuedPoints(points, values))
+    found = best_near(Neighborhoods(centers, widths, scale), ValuedPoints(points, values))
     assert np.array_equal(found.values, expected)
     rows = [int(np.flatnonzero(values == value)[0]) for value in expected]
     assert len(set(rows)) == 5 and np.array_equal(found.points, points[rows])
@@ -690,7 +690,7 @@ def test_no_array_of_a_mixture_of_diagonal_gaussians_is_as_large_as_a_matrix(bou
         drawn = strategy.sample(state, strategy.popsize, rng)
         values = (drawn.points**2).sum(axis=1)
         state.known.hits[:] = 1  # a full list
-        state = strategy.update(state, Told(drawn.local, np.argsort(values), points=drawn.points, values=values))
+        state = strategy.update(state, Ranked(drawn.local, np.argsort(values), points=drawn.points, values=values))
         assert strategy.modes(state)[0].value == values.min()
         assert tracemalloc.get_traced_memory()[1] < 8 * dim**2
     finally:
@@ -752,7 +752,7 @@ def test_a_full_list_is_kept_with_points_asked_for_one_at_a_time() -> None:
         ones = one_by_one(strategy, state, strategy.popsize, rng)
         duels += int((state.phase == DUEL).any())
         order = np.argsort(rastrigin(np.concatenate([one.points for one in ones])), kind="stable")
-        state = strategy.update(state, Told(np.concatenate([one.local for one in ones]), order))
+        state = strategy.update(state, Ranked(np.concatenate([one.local for one in ones]), order))
     assert duels > 0
     assert (np.sort(rastrigin(state.known.points)) < 2.1).all()  # at 0, 1 and 2 there are nine optima
 
@@ -785,7 +785,7 @@ def test_bad_options_are_refused_with_their_name_and_value(options: dict, messag
         pair(**options)
 
 
-def test_a_distribution_of_another_kind_or_with_learnt_weights_is_refused() -> None:
+def test_a_distribution_of_another_kind_or_with_learned_weights_is_refused() -> None:
     with pytest.raises(TypeError, match=r"distribution .*Mixture"):
         MixtureSearch(Gaussian("full", [0.0]))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"distribution .*learn_weights=False.* True"):

@@ -285,7 +285,7 @@ def test_no_point_is_handed_out_twice_whatever_is_asked_for() -> None:
     assert len(np.unique(asked, axis=0)) == 27
 
 
-def test_the_minimiser_of_the_model_comes_first_and_then_what_it_takes_for_the_best() -> None:
+def test_the_minimizer_of_the_model_comes_first_and_then_what_it_takes_for_the_best() -> None:
     search = searcher()
     run(search, ellipsoid, 40)
     state, strategy = search.state, search.strategy
@@ -358,7 +358,7 @@ def test_generations_without_any_value_are_followed_by_others() -> None:
     assert search.best_f < 1e-3
 
 
-def test_a_minimiser_whose_evaluation_fails_has_broken_its_promise() -> None:
+def test_a_minimizer_whose_evaluation_fails_has_broken_its_promise() -> None:
     search = searcher()
     run(search, ellipsoid, 40)
     row = int(numbers(search).trial)
@@ -576,9 +576,9 @@ def test_a_matrix_search_learns_its_factors_from_a_model_of_all_entries(structur
         return float(np.sum((np.diag([1.0, 3.0, 10.0]) @ (W - np.eye(3)[:, :2])) ** 2))
 
     start, given = np.full((3, 2), 1.5), {"space": "matrix", "structure": structure, "target": 1e-8, "rng": 2}
-    plain, modelled = (esgroup.minimize(distance, start, model=model, **given) for model in (None, "quadratic"))
-    assert plain.success and modelled.success and modelled.nfev < 0.2 * plain.nfev
-    assert modelled.structure == plain.structure
+    plain, modeled = (esgroup.minimize(distance, start, model=model, **given) for model in (None, "quadratic"))
+    assert plain.success and modeled.success and modeled.nfev < 0.2 * plain.nfev
+    assert modeled.structure == plain.structure
 
 
 def test_a_search_over_positive_definite_matrices_has_a_model_of_their_logarithms() -> None:
@@ -586,9 +586,9 @@ def test_a_search_over_positive_definite_matrices_has_a_model_of_their_logarithm
         return float(np.sum((W @ np.diag([1.0, 2.0, 5.0]) - np.eye(3)) ** 2))
 
     given = {"space": "spd", "target": 1e-8, "rng": 2}
-    plain, modelled = (esgroup.minimize(nearness, np.eye(3), model=model, **given) for model in (None, "quadratic"))
-    assert plain.success and modelled.success and modelled.nfev < 0.4 * plain.nfev
-    assert np.linalg.eigvalsh(modelled.x).min() > 0
+    plain, modeled = (esgroup.minimize(nearness, np.eye(3), model=model, **given) for model in (None, "quadratic"))
+    assert plain.success and modeled.success and modeled.nfev < 0.4 * plain.nfev
+    assert np.linalg.eigvalsh(modeled.x).min() > 0
 
 
 def test_points_that_are_out_while_a_frame_is_given_up_remain_those_of_the_generation(

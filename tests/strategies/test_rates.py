@@ -149,7 +149,7 @@ def test_rates_of_a_group_follow_from_its_degrees_of_freedom(n: int) -> None:
         assert c_mu == pytest.approx(min(0.95 - c_1, raw), rel=1e-13)  # a twentieth of the covariance stays
 
 
-def test_fewer_degrees_of_freedom_are_learnt_faster_and_never_too_fast() -> None:
+def test_fewer_degrees_of_freedom_are_learned_faster_and_never_too_fast() -> None:
     for n in (1, 4, 30):
         for popsize in (2, 3, 8, 60, 3000):
             mu_eff = mu_effective(positive_and_negative(popsize)[0])

@@ -104,9 +104,9 @@ def test_equal_seeds_give_equal_samples_and_others_do_not(sampling: Sampling) ->
 
 def test_a_sample_in_the_span_of_those_before_it_gets_a_direction_of_its_own() -> None:
     """The nearer to it, the more of its length comes from rounding; 1e-6 of it leaves nine digits."""
-    from esgroup.kernels.search import orthogonalise
+    from esgroup.kernels.search import orthogonalize
 
     z = np.array([[1.0, 2.0, 2.0], [2.0, -1.0, 0.5], [3.0, 1.0, 2.5 + 1e-6]])
     lengths = np.linalg.norm(z, axis=1)
-    orthogonalise(3, z)
+    orthogonalize(3, z)
     np.testing.assert_allclose(z @ z.T, np.diag(lengths**2), atol=3e-8)

@@ -23,7 +23,7 @@ from esgroup.distributions.families import (
 from esgroup.groups import Diagonal
 from esgroup.search.searcher import Searcher
 from esgroup.strategies import rates
-from esgroup.strategies.base import Told
+from esgroup.strategies.base import Ranked
 from esgroup.strategies.evolution import Evolution, Generation
 from esgroup.strategies.in_domain import elsewhere
 from esgroup.strategies.univariate import UnivariateSearch, UnivariateSearchState
@@ -44,7 +44,7 @@ def searched(strategy: UnivariateSearch, f, seed: int, max_evals: int, target: f
         drawn = strategy.sample(state, strategy.popsize, rng)
         values = f(drawn.points)
         evals, best = evals + len(values), min(best, float(values.min()))
-        state = strategy.update(state, Told(drawn.local, np.argsort(values, kind="stable")))
+        state = strategy.update(state, Ranked(drawn.local, np.argsort(values, kind="stable")))
     return evals, best, state
 
 
@@ -70,7 +70,7 @@ def test_normals_are_searched_as_by_a_gaussian_with_the_diagonal_group_step_by_s
         local = strategy.local(state, x)
         close(local, np.hstack([generation.z[:n], generation.z[:n] ** 2]), 1e-9)
         evolution.update(other, generation, order)
-        state = strategy.update(state, Told(local, order))
+        state = strategy.update(state, Ranked(local, order))
         close(state.path_s, other.path_s, 1e-9)
         close(state.path_c, other.path_c, 1e-9)
         close(strategy.mean(state), other.mean, 1e-9)
@@ -84,7 +84,7 @@ def test_one_generation_is_the_published_update_in_the_coordinates_of_the_famili
     state = strategy.start()
     state = state._replace(path_s=rng.standard_normal(3), path_c=rng.standard_normal(3), fade=np.array(0.3))
     points, order = strategy.sample(state, n, rng).points, rng.permutation(n)
-    moved = strategy.update(state, Told(strategy.local(state, points), order))
+    moved = strategy.update(state, Ranked(strategy.local(state, points), order))
 
     k = dense.numbers(3, n, 3, 0.5 - 1 / 3, rates.damping_factor(3, dense.numbers(3, n, 3).mu_eff))
     rate = 0.5 * (3 + math.log(5)) / (5 * math.sqrt(5))
@@ -99,13 +99,13 @@ def test_one_generation_is_the_published_update_in_the_coordinates_of_the_famili
         if isinstance(family, Wald):
             direction = np.array([1.0, 0.0])
         direction = direction / math.sqrt(direction @ fisher @ direction)
-        centred = family.statistics(w) - m
-        z = centred @ direction
+        centerd = family.statistics(w) - m
+        z = centerd @ direction
         change = (k.u @ z) * direction * (1.0 if len(tau) == 2 else rate)
         shifts.append(tau + change if isinstance(family, Bernoulli) else tau * np.exp(change / tau))
         if len(tau) == 2:
             zs.append(-z if isinstance(family, (Gamma, Wald)) else z)  # a larger w is a larger z
-            ys.append(1 - centred @ tau / (tau @ fisher @ tau))
+            ys.append(1 - centerd @ tau / (tau @ fisher @ tau))
     z, y = np.array(zs).T, np.array(ys).T
     delta = k.u @ z
     path_s = (1 - k.c_s) * state.path_s + math.sqrt(k.c_s * (2 - k.c_s) * k.mean_mu_eff) * delta
@@ -139,13 +139,13 @@ def test_an_update_changes_none_of_its_arguments() -> None:
     state = strategy.start()
     drawn = strategy.sample(state, 9, rng)
     before = [array.copy() for array in (*state, *drawn[:2])]
-    after = strategy.update(state, Told(drawn.local, np.arange(9)))
+    after = strategy.update(state, Ranked(drawn.local, np.arange(9)))
     for array, copy in zip((*state, *drawn[:2]), before, strict=True):
         assert np.array_equal(array, copy)
     assert not np.array_equal(after.unconstrained, state.unconstrained)
     assert all(array.dtype == np.float64 for array in after)
     close(strategy.local(state, drawn.points), drawn.local, 1e-12)
-    assert strategy.update(state, Told(drawn.local[:1], np.arange(1))) is state  # a single point has no rank
+    assert strategy.update(state, Ranked(drawn.local[:1], np.arange(1))) is state  # a single point has no rank
 
 
 @pytest.mark.parametrize("make", [
@@ -160,7 +160,7 @@ def test_another_unit_changes_nothing_but_the_unit(make) -> None:
         drawn = [s.sample(state, 6, rng) for s, state, rng in zip(strategies, states, rngs, strict=True)]
         np.testing.assert_allclose(drawn[1].points / unit, drawn[0].points, rtol=1e-6)
         order = np.argsort(np.abs(drawn[0].points[:, 0] - 2.7), kind="stable")
-        states = [s.update(x, Told(d.local, order)) for s, x, d in zip(strategies, states, drawn, strict=True)]
+        states = [s.update(x, Ranked(d.local, order)) for s, x, d in zip(strategies, states, drawn, strict=True)]
 
 
 def test_without_selection_paths_keep_unit_variance_and_locations_do_not_drift() -> None:
@@ -172,7 +172,7 @@ def test_without_selection_paths_keep_unit_variance_and_locations_do_not_drift()
     paths, shifts = np.empty((count, 3)), np.empty((count, 3))
     for i in range(count):
         placed = state._replace(path_s=rng.standard_normal(3), fade=np.zeros(()))
-        moved = strategy.update(placed, Told(strategy.sample(placed, n, rng).local, np.arange(n)))
+        moved = strategy.update(placed, Ranked(strategy.sample(placed, n, rng).local, np.arange(n)))
         paths[i] = moved.path_s
         shifts[i] = np.log(strategy.mean(moved) / strategy.mean(state))
     for zero in (paths, paths**2 - 1):
@@ -191,7 +191,7 @@ def test_points_from_far_away_move_the_search_but_do_not_break_it() -> None:
     near = [1e-30, 1e-30, 1e30, 1e12, 0.0, 0.0, 1e-30, 1.0, 0.5, 0.0, 0.0]
     for _ in range(50):
         local = strategy.local(state, np.array([far, near, far, near]))
-        state = strategy.update(state, Told(local, np.arange(4)))
+        state = strategy.update(state, Ranked(local, np.arange(4)))
         assert all(np.isfinite(array).all() for array in state)
         assert np.isfinite(strategy.stds(state)).all()
         strategy.domain.check("X", strategy.sample(state, 20, np.random.default_rng(0)).points)

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from esgroup.distributions.wishart import Wishart, WishartState
 from esgroup.groups import BlockTriangular, Diagonal, Full, Group, Triangular
 from esgroup.search.searcher import Searcher
-from esgroup.strategies.base import Told
+from esgroup.strategies.base import Ranked
 from esgroup.strategies.in_domain import elsewhere
 from esgroup.strategies.wishart import MOST_DOF, WishartSearch, WishartSearchState, wishart_rates
 from esgroup_problems.matrices import matrix_inversion, metric_nearness
@@ -61,7 +61,7 @@ def search(strategy: WishartSearch, f, rng: Rng, max_evals: int, target: float, 
         values = f(drawn.points)
         evals, best = evals + len(values), min(best, values.min())
         order = np.argsort(values + noise * rng.standard_normal(len(values)), kind="stable")
-        state = strategy.update(state, Told(drawn.local, order))
+        state = strategy.update(state, Ranked(drawn.local, order))
         dofs.append(float(state.dof))
     return evals, best, dofs
 
@@ -84,7 +84,7 @@ def test_one_generation_is_the_formula_written_out(group: Group, popsize: int) -
     state = some_state(strategy, rng)
     n, root, path = float(state.dof), strategy.group.dense(state.root), strategy.group.dense_local(state.path)
     drawn, order = strategy.sample(state, popsize, rng), rng.permutation(popsize)
-    next_state = strategy.update(state, Told(drawn.local, order))
+    next_state = strategy.update(state, Ranked(drawn.local, order))
 
     m = group.dof
     ranks = [math.log((popsize + 1) / 2) - math.log(k + 1) for k in range(popsize)]
@@ -114,7 +114,7 @@ def test_the_step_is_that_of_the_distribution_to_first_order(
     distribution, group = strategy.distribution, strategy.group
     state = state._replace(dof=np.array(1e9))
     drawn, order = strategy.sample(state, 5, rng), rng.permutation(5)
-    moved = strategy.mean(strategy.update(state, Told(drawn.local, order)))
+    moved = strategy.mean(strategy.update(state, Ranked(drawn.local, order)))
     weights = np.empty(5)
     weights[order] = wishart_rates(5, group.dof).utilities
     b = WishartState(np.array(5e8), group.transpose(group.inverse(state.root)))
@@ -154,8 +154,8 @@ def test_a_change_of_coordinates_changes_nothing_else() -> None:
         a, b = strategy.sample(here, 7, first), strategy.sample(there, 7, second)
         fa, fb = f(a.points), f(inverse @ b.points @ inverse.T)
         close(fa, fb, 1e-7)
-        here = strategy.update(here, Told(a.local, np.argsort(fa)))
-        there = strategy.update(there, Told(b.local, np.argsort(fb)))
+        here = strategy.update(here, Ranked(a.local, np.argsort(fa)))
+        there = strategy.update(there, Ranked(b.local, np.argsort(fb)))
     close(here.dof, there.dof, 1e-7)
 
 
@@ -168,7 +168,7 @@ def test_without_selection_the_path_has_unit_variance_at_every_concentration(gro
         for generation in range(1500):
             state = state._replace(dof=np.array(n))
             drawn = strategy.sample(state, 6, rng)
-            state = strategy.update(state, Told(drawn.local, rng.permutation(6)))
+            state = strategy.update(state, Ranked(drawn.local, rng.permutation(6)))
             if generation >= 100:
                 path = strategy.group.dense_local(state.path)
                 squares.append(np.sum((path + path.T) ** 2))
@@ -185,7 +185,7 @@ def test_without_selection_the_concentration_falls_slowly() -> None:
         rng, state = np.random.default_rng(seed), strategy.start()._replace(dof=np.array(1e10))
         for _ in range(300):
             drawn = strategy.sample(state, 6, rng)
-            state = strategy.update(state, Told(drawn.local, rng.permutation(6)))
+            state = strategy.update(state, Ranked(drawn.local, rng.permutation(6)))
         ends.append(math.log10(float(state.dof)) - 10)
     assert -5 < np.mean(ends) < -0.5
 
@@ -194,9 +194,9 @@ def test_the_order_of_points_does_not_matter_but_their_ranks_do() -> None:
     strategy, rng = WishartSearch(Wishart(np.eye(3))), np.random.default_rng(5)
     state = some_state(strategy, rng)
     drawn, values, shuffle = strategy.sample(state, 6, rng), rng.standard_normal(6), rng.permutation(6)
-    first = strategy.update(state, Told(drawn.local, np.argsort(values)))
-    second = strategy.update(state, Told(drawn.local[shuffle], np.argsort(values[shuffle])))
-    reverse = strategy.update(state, Told(drawn.local, np.argsort(-values)))
+    first = strategy.update(state, Ranked(drawn.local, np.argsort(values)))
+    second = strategy.update(state, Ranked(drawn.local[shuffle], np.argsort(values[shuffle])))
+    reverse = strategy.update(state, Ranked(drawn.local, np.argsort(-values)))
     for a, b in zip(first, second, strict=True):
         close(a, b, 1e-12)
     assert not np.allclose(first.root, reverse.root)
@@ -208,10 +208,10 @@ def test_an_update_changes_none_of_its_arguments() -> None:
     drawn = strategy.sample(state, 6, rng)
     for array in (*state, drawn.local):
         array.flags.writeable = False
-    next_state = strategy.update(state, Told(drawn.local, np.arange(6)))
+    next_state = strategy.update(state, Ranked(drawn.local, np.arange(6)))
     assert all(array.dtype == np.float64 for array in next_state)
     assert next_state.dof.shape == ()
-    alone = strategy.update(state, Told(drawn.local[:1], np.arange(1)))
+    alone = strategy.update(state, Ranked(drawn.local[:1], np.arange(1)))
     assert alone is state  # a single value has no rank
 
 
@@ -220,7 +220,7 @@ def test_points_from_far_away_do_not_spoil_the_search() -> None:
     state = strategy.start()
     points = np.stack([1e12 * np.eye(3), np.eye(3), 1e-12 * np.eye(3), np.diag([1e9, 1.0, 1.0])])
     for order in ([0, 1, 2, 3], [2, 1, 3, 0], [3, 2, 1, 0]):
-        moved = strategy.update(state, Told(strategy.local(state, points), np.array(order)))
+        moved = strategy.update(state, Ranked(strategy.local(state, points), np.array(order)))
         eigenvalues = np.linalg.eigvalsh(strategy.mean(moved))
         assert 0.05 < eigenvalues.min() <= eigenvalues.max() < 10
         assert strategy.least_dof <= moved.dof <= MOST_DOF

@@ -14,7 +14,7 @@ from esgroup.surrogates.base import UNJUDGED, forgotten
 class RadialState(NamedTuple):
     """The coordinates of the fit, u = shift + turn z, stay what they are when those of the search move."""
 
-    centres: Array  # (capacity, n), those without a weight are not there
+    centers: Array  # (capacity, n), those without a weight are not there
     weights: Array  # (capacity,)
     tail: Array  # (1 + n,)
     shift: Array
@@ -54,17 +54,17 @@ class Radial(Surrogate):
         matrix = np.block([[cubes, linear], [linear.T, np.zeros((1 + n, 1 + n))]])
         solution = np.linalg.lstsq(matrix, np.concatenate([values, np.zeros(1 + n)]))[0]
         new = self.start()
-        new.centres[:m], new.weights[:m], new.tail[:] = z, solution[:m], solution[m:]
+        new.centers[:m], new.weights[:m], new.tail[:] = z, solution[:m], solution[m:]
         return new._replace(judged=state.judged)
 
     def predict(self, state: RadialState, z: Array) -> Array:
         u = state.shift + z @ state.turn.T
-        cubes = np.linalg.norm(u[:, None] - state.centres, axis=2) ** 3
+        cubes = np.linalg.norm(u[:, None] - state.centers, axis=2) ** 3
         predicted: Array = cubes @ state.weights + state.tail[0] + u @ state.tail[1:]
         return predicted
 
     def _gradient(self, state: RadialState, z: Array) -> Array:
-        apart = state.shift + state.turn @ z - state.centres
+        apart = state.shift + state.turn @ z - state.centers
         pulls = 3 * state.weights * np.linalg.norm(apart, axis=1)
         gradient: Array = (pulls @ apart + state.tail[1:]) @ state.turn
         return gradient
@@ -73,8 +73,8 @@ class Radial(Surrogate):
         axes = math.sqrt(self.dim) * np.eye(self.dim)
         return float(self.predict(state, np.concatenate([axes, -axes])).std())
 
-    def minimiser(self, state: RadialState, radius: float) -> Minimum:
-        """Descend along the gradient from the centre of the ball, with steps that are halved where they are no use."""
+    def minimizer(self, state: RadialState, radius: float) -> Minimum:
+        """Descend along the gradient from the center of the ball, with steps that are halved where they are no use."""
         z, step = np.zeros(self.dim), radius
         value = float(self.predict(state, z[None])[0])
         for _ in range(60):

@@ -57,8 +57,8 @@ def test_it_knows_nothing_at_first_and_of_too_few_points(name: str) -> None:
     z = points(surrogate, surrogate.least - 1)
     for state in (surrogate.start(), learned(surrogate, z, bowl(z)), learned(surrogate, z[:0], np.empty(0))):
         assert surrogate.size(state) == 0.0 and not surrogate.predict(state, z).any()
-        assert surrogate.judgement(state).tolist() == list(UNJUDGED) and surrogate.tau(state) == 0.0
-        assert not surrogate.minimiser(state, 1.0).z.any()
+        assert surrogate.judgment(state).tolist() == list(UNJUDGED) and surrogate.tau(state) == 0.0
+        assert not surrogate.minimizer(state, 1.0).z.any()
 
 
 @EACH
@@ -85,22 +85,22 @@ def test_a_change_of_frame_keeps_predictions_and_forgets_a_part_of_what_was_judg
     moved, here = surrogate.moved(state, shift, T if dense else turn), points(surrogate, 7, seed=4)
     expected = surrogate.predict(state, shift + here @ T.T)
     assert np.allclose(surrogate.predict(moved, here), expected, rtol=1e-9, atol=1e-9)
-    agreement, pairs, error = surrogate.judgement(state)
-    assert np.allclose(surrogate.judgement(moved), [FORGET * agreement, FORGET * pairs, error]) and pairs > 0
+    agreement, pairs, error = surrogate.judgment(state)
+    assert np.allclose(surrogate.judgment(moved), [FORGET * agreement, FORGET * pairs, error]) and pairs > 0
 
 
 @EACH
 @pytest.mark.parametrize("radius", [0.1, 1.0, 10.0])
-def test_the_minimiser_is_in_the_ball_and_promised_to_be_no_worse_than_the_centre(name: str, radius: float) -> None:
+def test_the_minimizer_is_in_the_ball_and_promised_to_be_no_worse_than_the_center(name: str, radius: float) -> None:
     surrogate = SURROGATES[name]
     for seed in range(5):
         z = points(surrogate, surrogate.capacity, seed)
         state = learned(surrogate, z, np.random.default_rng(seed).standard_normal(len(z)))
-        found, centre = surrogate.minimiser(state, radius), np.zeros((1, surrogate.dim))
+        found, center = surrogate.minimizer(state, radius), np.zeros((1, surrogate.dim))
         length = float(np.linalg.norm(found.z))
         assert length <= radius * (1 + 1e-9) and found.at_edge == (length > 0.999 * radius)
         assert found.value == pytest.approx(float(surrogate.predict(state, found.z[None])[0]))
-        assert found.value <= surrogate.predict(state, centre)[0] + 1e-12
+        assert found.value <= surrogate.predict(state, center)[0] + 1e-12
 
 
 @EACH
@@ -111,7 +111,7 @@ def test_it_is_judged_by_pairs_and_errors_of_values_that_are_new_to_it(name: str
     new = 2.0 * points(surrogate, 6, seed=5)
     predicted, size = surrogate.predict(state, new), surrogate.size(state)
     values = predicted + 0.5 * size * np.random.default_rng(6).standard_normal(6)
-    agreement, pairs, error = surrogate.judgement(state)
+    agreement, pairs, error = surrogate.judgment(state)
     for i in (4, 5):
         for j in range(i):
             agreement += math.copysign(1.0, (values[i] - values[j]) * (predicted[i] - predicted[j]))
@@ -122,7 +122,7 @@ def test_it_is_judged_by_pairs_and_errors_of_values_that_are_new_to_it(name: str
     judged = surrogate.judge(state, new, values, 2)
     if isinstance(judged, QuadraticState):
         judged = judged._replace(used=state.used)  # of several models it may now use another one
-    assert surrogate.judgement(judged) == pytest.approx([agreement, pairs, error])
+    assert surrogate.judgment(judged) == pytest.approx([agreement, pairs, error])
     assert all(map(np.array_equal, state, before))
 
 
@@ -135,6 +135,6 @@ def test_no_method_writes_to_a_state(name: str) -> None:
     surrogate.fit(state, z, -bowl(z))
     surrogate.judge(state, z, -bowl(z), 3)
     surrogate.moved(state, np.ones(surrogate.dim), np.full(surrogate.dim, 2.0))
-    surrogate.minimiser(state, 1.0)
+    surrogate.minimizer(state, 1.0)
     surrogate.curvature(state)
     assert all(map(np.array_equal, state, before))

@@ -1,4 +1,4 @@
-"""Quadratic models in local coordinates: fits are least squares, changes of frame are exact, minimisers are minima."""
+"""Quadratic models in local coordinates: fits are least squares, changes of frame are exact, minimizers are minima."""
 
 import math
 
@@ -263,7 +263,7 @@ def test_a_change_of_frame_drops_what_the_support_cannot_hold_and_nothing_else()
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("radius", [0.3, 2.0, 20.0])
-def test_the_minimiser_in_a_ball_is_that_of_brute_force(seed: int, radius: float) -> None:
+def test_the_minimizer_in_a_ball_is_that_of_brute_force(seed: int, radius: float) -> None:
     rng = np.random.default_rng(seed)
     model = some_model(Support.of(Full(2)), rng)
     if seed % 3 == 0:  # convex
@@ -281,7 +281,7 @@ def test_the_minimiser_in_a_ball_is_that_of_brute_force(seed: int, radius: float
 
 @pytest.mark.parametrize("group", [Full(6), Diagonal(6), Heisenberg(6, 1, 1)], ids=str)
 @pytest.mark.parametrize("radius", [0.1, 1.0, 50.0])
-def test_the_minimiser_in_a_ball_fulfils_the_conditions_of_more_and_sorensen(group: Group, radius: float) -> None:
+def test_the_minimizer_in_a_ball_fulfills_the_conditions_of_more_and_sorensen(group: Group, radius: float) -> None:
     for seed in range(20):
         model = some_model(Support.of(group), np.random.default_rng(seed))
         z, at_edge = model.least_in_ball(radius)

@@ -1,4 +1,4 @@
-"""Small networks, data and gradients for the tests of the optimiser."""
+"""Small networks, data and gradients for the tests of the optimizer."""
 
 from __future__ import annotations
 

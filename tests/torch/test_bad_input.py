@@ -1,4 +1,4 @@
-"""What the optimiser refuses, by name, with nothing changed; and gradients that are not finite."""
+"""What the optimizer refuses, by name, with nothing changed; and gradients that are not finite."""
 
 import pytest
 
@@ -106,7 +106,7 @@ def test_one_of_batch_size_and_curvature_must_be_given() -> None:
         (lambda p: StructuredNGD([{"params": p}, {"params": []}], batch_size=2), ValueError, "group 1 must have.*none"),
     ],
 )
-def test_what_an_optimiser_is_made_of_is_checked(make, error, message) -> None:
+def test_what_an_optimizer_is_made_of_is_checked(make, error, message) -> None:
     with pytest.raises(error, match=message):
         make(layer().parameters())
 
@@ -421,10 +421,10 @@ def test_the_number_of_samples_is_a_whole_number(samples, error) -> None:
         optimizer.predict(model, networks.images()[0], samples)
 
 
-def test_parameters_of_another_optimiser_are_refused() -> None:
+def test_parameters_of_another_optimizer_are_refused() -> None:
     model, optimizer = used_optimizer(data_size=50)
     for ask in (optimizer.draw, optimizer.matrix_gaussian):
-        with pytest.raises(ValueError, match=r"parameter must belong to this optimiser.*\(3, 4\)"):
+        with pytest.raises(ValueError, match=r"parameter must belong to this optimizer.*\(3, 4\)"):
             ask(layer().weight)
     with pytest.raises(ValueError, match=r"parameter must have at least two dimensions.*\(4,\)"):
         optimizer.matrix_gaussian(model[0].bias)

@@ -402,7 +402,7 @@ KINDS = {"kronecker": KroneckerFactors, "examples": lambda model: PerExampleGrad
     "way", [copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))], ids=["deepcopy", "pickle"]
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_copy_of_a_model_and_its_optimiser_sees_its_own_curvature(kind, way) -> None:
+def test_a_copy_of_a_model_and_its_optimizer_sees_its_own_curvature(kind, way) -> None:
     model = networks.network()
     optimizer = StructuredNGD(model.parameters(), curvature=KINDS[kind](model), refresh=2)
     steps_with(model, optimizer, range(3))

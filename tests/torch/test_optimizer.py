@@ -1,4 +1,4 @@
-"""The optimiser in the place of Adam: groups, schedulers, stored states, all kinds of parameters."""
+"""The optimizer in the place of Adam: groups, schedulers, stored states, all kinds of parameters."""
 
 import copy
 import io
@@ -93,7 +93,7 @@ def test_zero_grad_makes_the_next_step_do_nothing() -> None:
 
 
 def test_groups_of_parameters_have_options_of_their_own() -> None:
-    """Two groups in one optimiser move as in two optimisers with these options."""
+    """Two groups in one optimizer move as in two optimizers with these options."""
     options = (
         {"lr": 0.03, "rows": "triangular", "cols": "block_triangular:k=2", "refresh": 2, "momentum": 0.5},
         {"lr": 0.01, "rows": "diagonal", "cols": "frame:k=2", "refresh": 3, "l2": 0.1, "warm_up": 0.9},
@@ -178,7 +178,7 @@ SCHEDULERS = {
 @pytest.mark.parametrize("tensor", [False, True], ids=["number", "tensor"])
 @pytest.mark.parametrize("kind", SCHEDULERS)
 def test_schedulers_change_the_step(kind, tensor) -> None:
-    """With a scheduler the parameters are those of an optimiser whose lr is set by hand to what the formula says."""
+    """With a scheduler the parameters are those of an optimizer whose lr is set by hand to what the formula says."""
     model, other = networks.network(), networks.network()
     lr = torch.tensor(0.02, dtype=torch.float64) if tensor else 0.02
     optimizer = StructuredNGD(model.parameters(), lr=lr, batch_size=5)
@@ -254,7 +254,7 @@ def test_a_state_of_another_precision_is_converted() -> None:
     assert {value.dtype for p in narrow.parameters() for value in loaded.state[p].values()} == {torch.float32}
 
 
-def test_an_optimiser_that_was_used_before_takes_a_stored_state() -> None:
+def test_an_optimizer_that_was_used_before_takes_a_stored_state() -> None:
     model, other = networks.network(), networks.network()
     optimizer, used = (StructuredNGD(m.parameters(), batch_size=12, refresh=3) for m in (model, other))
     train(model, optimizer, 0, 4)
@@ -270,7 +270,7 @@ def test_an_optimiser_that_was_used_before_takes_a_stored_state() -> None:
 @pytest.mark.parametrize(
     "way", [copy.deepcopy, lambda pair: pickle.loads(pickle.dumps(pair))], ids=["deepcopy", "pickle"]
 )
-def test_a_copy_of_a_model_and_its_optimiser_continues_the_same_way(way, name) -> None:
+def test_a_copy_of_a_model_and_its_optimizer_continues_the_same_way(way, name) -> None:
     model = networks.network()
     optimizer = StructuredNGD(model.parameters(), batch_size=12, refresh=3, data_size=70, **STRUCTURES[name])
     train(model, optimizer, 0, 4)
@@ -284,7 +284,7 @@ def test_a_copy_of_a_model_and_its_optimiser_continues_the_same_way(way, name) -
     assert repr(copied) == repr(optimizer)
 
 
-def test_a_copy_of_an_optimiser_alone_is_independent() -> None:
+def test_a_copy_of_an_optimizer_alone_is_independent() -> None:
     model = networks.network()
     optimizer = StructuredNGD(model.parameters(), batch_size=12)
     train(model, optimizer, 0, 3)
@@ -299,7 +299,7 @@ def test_a_copy_of_an_optimiser_alone_is_independent() -> None:
 
 @on_all_structures
 def test_layers_of_one_shape_move_as_if_alone(structure) -> None:
-    """Layers of one shape are one batch in the optimiser: the same as an optimiser for every layer."""
+    """Layers of one shape are one batch in the optimizer: the same as an optimizer for every layer."""
     model, other = (
         filled(nn.Sequential(nn.Linear(5, 5), nn.Linear(5, 5), nn.Linear(4, 5), nn.Linear(5, 5)), 3).double()
         for _ in range(2)
@@ -344,7 +344,7 @@ def test_parameters_without_gradients_are_left_alone() -> None:
 
 
 def test_which_parameters_have_gradients_may_change() -> None:
-    """Every parameter moves as in an optimiser of its own, which makes a step only when there is a gradient."""
+    """Every parameter moves as in an optimizer of its own, which makes a step only when there is a gradient."""
     model, other = (filled(nn.Sequential(*(nn.Linear(4, 4) for _ in range(3))), 3).double() for _ in range(2))
     together = StructuredNGD(model.parameters(), batch_size=8, refresh=1)
     alone = {p: StructuredNGD([p], batch_size=8, refresh=1) for p in other.parameters()}

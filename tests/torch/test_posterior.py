@@ -303,7 +303,7 @@ def test_a_layer_comes_back_from_its_distribution(structure, shape) -> None:
 
 @on_all_structures
 def test_another_distribution_of_the_same_groups_is_taken_over(structure) -> None:
-    """The mean and the roots of a layer that was trained further, in an optimiser that has made no step."""
+    """The mean and the roots of a layer that was trained further, in an optimizer that has made no step."""
     model, optimizer = trained(structure, steps=0)
     further, other = trained(structure, steps=0)
     family, state = other.matrix_gaussian(further.weight)

@@ -37,7 +37,7 @@ def known_of(target: Mixture) -> dict:
 
 
 @pytest.mark.parametrize("form", ["covariance", "precision"])
-def test_a_mixture_with_learnt_weights_becomes_the_mixture_that_is_its_target(form: str) -> None:
+def test_a_mixture_with_learned_weights_becomes_the_mixture_that_is_its_target(form: str) -> None:
     target = normal_mixture()
     start = tuple(Gaussian("full", m, form=form) for m in ([-1.0, 0.0], [1.5, 0.0]))
     known = known_of(target)
@@ -49,7 +49,7 @@ def test_a_mixture_with_learnt_weights_becomes_the_mixture_that_is_its_target(fo
     np.testing.assert_allclose(found.covariance(), target.dense_covariance(target.state()), rtol=0, atol=1e-5)
 
 
-def test_weights_stay_as_they_are_unless_they_are_learnt() -> None:
+def test_weights_stay_as_they_are_unless_they_are_learned() -> None:
     known = known_of(normal_mixture())
     start = Mixture((Gaussian("full", [-1.0, 0.0]), Gaussian("full", [1.5, 0.0])), [0.5, 0.5])
     found = fit_posterior(known.pop("logp"), family=start, rng=0, max_iters=100, **known)

@@ -53,7 +53,7 @@ def objective(target: NormalTarget, family: Gaussian, state: State) -> float:
 
 @pytest.mark.parametrize("form", ["covariance", "precision"])
 @pytest.mark.parametrize("group", GROUPS, ids=str)
-def test_the_fit_is_stationary_and_lowest_among_its_neighbours(group: Group, form: str) -> None:
+def test_the_fit_is_stationary_and_lowest_among_its_neighbors(group: Group, form: str) -> None:
     family = Gaussian(group, form=form)
     found = fit_posterior(TARGET.logp, np.zeros(DIM), family=family, rng=0, samples=2, **TARGET.all_known())
     assert found.converged, found.message

@@ -81,7 +81,7 @@ def test_a_trend_is_not_taken_for_noise() -> None:
     for t in range(schedule.length(rate)):  # steps of a fit without noise, each half of the one before
         step = MixtureStep(np.full((1, DIM), 0.5**t), np.zeros(DIM), np.zeros(0))
         window = extended_window(window, mixture, mixture.state(), step, 0.0)
-    assert schedule.verdict(window_summary(window, mixture, mixture.state(), rate), None) == "travelling"
+    assert schedule.verdict(window_summary(window, mixture, mixture.state(), rate), None) == "traveling"
 
 
 def test_the_verdict_weighs_signal_noise_and_the_rise_of_the_elbo() -> None:
@@ -89,11 +89,11 @@ def test_the_verdict_weighs_signal_noise_and_the_rise_of_the_elbo() -> None:
     quiet = WindowSummary(elbo=-5.0, stderr=0.01, signal=1e-4, noise=0.02, noise_of_average=0.005)
     assert schedule.verdict(quiet, None) == "converged"
     assert schedule.verdict(quiet._replace(noise_of_average=0.02), None) == "noisy"
-    assert schedule.verdict(quiet._replace(signal=0.03), None) == "travelling"
-    assert schedule.verdict(quiet, quiet._replace(elbo=-5.1)) == "travelling"
+    assert schedule.verdict(quiet._replace(signal=0.03), None) == "traveling"
+    assert schedule.verdict(quiet, quiet._replace(elbo=-5.1)) == "traveling"
     assert schedule.verdict(quiet, quiet._replace(elbo=-5.03)) == "converged"
     exact = WindowSummary(-5.0, 0.0, 1e-12, 0.0, 0.0)
-    assert schedule.verdict(exact, None) == "travelling"
+    assert schedule.verdict(exact, None) == "traveling"
     assert schedule.verdict(exact._replace(signal=1e-17), None) == "converged"
 
 

@@ -19,11 +19,11 @@ from esgroup.files.outage import naming
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INK = "#22272b"  # everything but the lines of methods; `to_svg` replaces it. Greys are this colour with less opacity
-# Okabe and Ito's colours without black and yellow, a brown and a violet: they differ for all kinds of colour vision,
-# and are visible on white and on black. The numbers of colours and dashes have no common factor, nor have those of
+INK = "#22272b"  # everything but the lines of methods; `to_svg` replaces it. Grays are this color with less opacity
+# Okabe and Ito's colors without black and yellow, a brown and a violet: they differ for all kinds of color vision,
+# and are visible on white and on black. The numbers of colors and dashes have no common factor, nor have those of
 # dashes and markers, so that pairs repeat late.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b5a2b", "#7b4fd8")
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8b5a2b", "#7b4fd8")
 DASHES = ((), (5.0, 1.6), (1.3, 1.3), (6.0, 1.5, 1.3, 1.5), (3.0, 1.2, 1.0, 1.2, 1.0, 1.2))
 MARKERS = ("o", "s", "^", "D", "v", "P")
 BELOW = 0.6  # the lower end of a logarithmic axis, as a multiple of the lowest value that is drawn
@@ -31,9 +31,9 @@ _CURVE = "curve-"
 
 
 class Style(NamedTuple):
-    """How the lines of a method look. Dashes and markers distinguish them without colour."""
+    """How the lines of a method look. Dashes and markers distinguish them without color."""
 
-    colour: str
+    color: str
     dashes: tuple[float, ...]  # lengths of strokes and gaps, empty for a solid line
     marker: str
 
@@ -41,7 +41,7 @@ class Style(NamedTuple):
 def styles(names: Iterable[str]) -> dict[str, Style]:
     """Choose a style for each method: the same methods in the same order have the same styles in all figures."""
     return {
-        name: Style(COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
+        name: Style(COLORS[i % len(COLORS)], DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
         for i, name in enumerate(dict.fromkeys(names))
     }
 
@@ -68,7 +68,7 @@ def blank(label: str, width: float, body: float, title: str, note: str, looks: d
     figure.text(0.1 / width, 1 - 0.37 / height, note, va="top", fontsize=9, color=INK, alpha=0.75)
     look = {"frameon": False, "fontsize": 9, "labelcolor": INK, "handlelength": 3.2, "ncols": columns}
     samples = [
-        Line2D([], [], color=one.colour, dashes=one.dashes, marker=one.marker, markersize=4, label=name)
+        Line2D([], [], color=one.color, dashes=one.dashes, marker=one.marker, markersize=4, label=name)
         for name, one in looks.items()
     ]
     figure.legend(handles=samples, loc="upper left", bbox_to_anchor=(0.0, 1 - 0.52 / height), **look)
@@ -76,7 +76,7 @@ def blank(label: str, width: float, body: float, title: str, note: str, looks: d
 
 
 def line(axes: Any, x: Array, y: Array, look: Style, **style: Any) -> Any:
-    (line,) = axes.plot(x, y, color=look.colour, dashes=look.dashes, linewidth=1.5, **style)
+    (line,) = axes.plot(x, y, color=look.color, dashes=look.dashes, linewidth=1.5, **style)
     return line
 
 
@@ -136,7 +136,7 @@ def save(figure: Figure, path: str | PathLike[str]) -> Path:
 
 
 def to_svg(figure: Figure) -> str:
-    """Convert a figure to an SVG element of a page: transparent, with its ink in the colour of the text around it.
+    """Convert a figure to an SVG element of a page: transparent, with its ink in the color of the text around it.
 
     All names in it start with the figure's label, so that several figures on one page do not conflict. Text stays
     text, in the page's sans-serif font. A readable line has a title, which browsers show under the pointer.
@@ -155,7 +155,7 @@ def panels(figure: Figure) -> list[dict[str, Any]]:
 
     A panel is described as it lies in the SVG: positions in units of its viewBox, and the numbers at the ends of its
     axes. The x axis is logarithmic; where y is logarithmic as well, values below `floor` are drawn there. Of each line
-    there is how its name in the SVG ends, its label, and its colour.
+    there is how its name in the SVG ends, its label, and its color.
     """
     return [_panel(axes, *(72 * figure.get_size_inches())) for axes in figure.axes]
 
@@ -174,7 +174,7 @@ def _panel(axes: Any, width: float, height: float) -> dict[str, Any]:
         "x_label": _x_label(axes),
         "y_label": str(axes.get_label()),
         "lines": [
-            {"name": one.get_gid(), "label": one.get_label(), "colour": one.get_color()} for one in _readable(axes)
+            {"name": one.get_gid(), "label": one.get_label(), "color": one.get_color()} for one in _readable(axes)
         ],
     }
 

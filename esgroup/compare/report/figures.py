@@ -110,9 +110,9 @@ def _curve(runs: list[RunRecord], target: float) -> Curve:
 def _band(axes: Any, one: Curve, height: Height, look: Style, *, opacity: float, label: str) -> None:
     low, middle, high = (np.maximum(part - height.shift, height.floor) for part in one[1:])
     upper = np.minimum(high, height.top)  # it may be inf
-    axes.fill_between(one.cost, low, upper, where=low < upper, color=look.colour, alpha=opacity, linewidth=0)
+    axes.fill_between(one.cost, low, upper, where=low < upper, color=look.color, alpha=opacity, linewidth=0)
     drawing.readable(drawing.line(axes, one.cost, np.where(np.isfinite(middle), middle, np.nan), look, label=label))
-    axes.plot(one.cost[-1:], middle[-1:], look.marker, color=look.colour, markersize=4.2)
+    axes.plot(one.cost[-1:], middle[-1:], look.marker, color=look.color, markersize=4.2)
 
 
 class Height(NamedTuple):
@@ -191,9 +191,9 @@ def _distribution(axes: Any, panel: list[Block], method: str, look: Style) -> No
     steps = drawing.line(axes, x, np.append(share, share[-1]), look, label=method, drawstyle="steps-post")
     steps.set(marker=look.marker, markersize=3.6, markevery=(0.1, 0.3))
     drawing.readable(steps)
-    axes.plot([end, right], [share[-1]] * 2, color=look.colour, linewidth=0.7)
+    axes.plot([end, right], [share[-1]] * 2, color=look.color, linewidth=0.7)
     if share[-1] < 1:
-        axes.plot([end], share[-1:], "x", color=look.colour, markersize=7, markeredgewidth=1.6, clip_on=False)
+        axes.plot([end], share[-1:], "x", color=look.color, markersize=7, markeredgewidth=1.6, clip_on=False)
 
 
 def _reach(panels: Iterable[list[Block]], names: Iterable[str]) -> tuple[float, float]:

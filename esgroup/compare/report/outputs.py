@@ -46,7 +46,7 @@ def write(folder: Folder, title: str, command: str) -> str:
     about = _about(folder, command)
     runs, reference, here = measured(folder.runs), folder.plan.reference, folder.path
     try:
-        rows, totals = summary.summarise(runs, reference), summary.overall(runs, reference)
+        rows, totals = summary.summarize(runs, reference), summary.overall(runs, reference)
     except ValueError as error:  # of runs that are missing, or do not belong together
         raise ValueError(f"{here / 'runs.csv'}: {error}") from error
     scaled = {case: _scaled(*case) for case in summary.blocks(runs)}

@@ -71,7 +71,7 @@ class Overall(NamedTuple):
 Block = dict[str, list[RunRecord]]  # the runs of each method, by seed, on one problem in one dimension
 
 
-def summarise(runs: Sequence[RunRecord], reference: str) -> list[Row]:
+def summarize(runs: Sequence[RunRecord], reference: str) -> list[Row]:
     """Return the rows by problem, dimension and method, in the order of `blocks`, with ratios to the reference."""
     _check_reference(runs, reference)
     return [
@@ -82,7 +82,7 @@ def summarise(runs: Sequence[RunRecord], reference: str) -> list[Row]:
 
 
 def overall(runs: Sequence[RunRecord], reference: str) -> list[Overall]:
-    """Summarise all problems together, for each method."""
+    """Summarize all problems together, for each method."""
     _check_reference(runs, reference)
     sorted_runs = blocks(runs)
     return [_overall(method, list(sorted_runs.values()), reference) for method in methods(runs)]

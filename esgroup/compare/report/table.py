@@ -25,7 +25,7 @@ UNDECIDED = (
 
 
 def markdown(rows: Sequence[Row], reference: str, totals: Sequence[Overall] = (), *, brief: bool = False) -> str:
-    """Format the rows of `summarise`, after those of `overall` if given, in GitHub's Markdown.
+    """Format the rows of `summarize`, after those of `overall` if given, in GitHub's Markdown.
 
     In brief, for a terminal, there are no details where one table shows all problems.
     """

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from esgroup.domains import Domain
-from esgroup.strategies import Drawn, Strategy, Told, Traits
+from esgroup.strategies import Proposed, Ranked, Strategy, Traits
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,15 @@ class WordSearch(Strategy):
         weights = np.exp(state.logits - state.logits.max(axis=1, keepdims=True))
         return 0.98 * weights / weights.sum(axis=1, keepdims=True) + 0.02 / len(self.words.letters)
 
-    def sample(self, state: WordsState, n: int, rng: np.random.Generator, out: Drawn | None = None) -> Drawn:
+    def sample(self, state: WordsState, n: int, rng: np.random.Generator, out: Proposed | None = None) -> Proposed:
         columns = [rng.choice(len(p), n, p=p) for p in self._probabilities(state)]
         points = np.array(columns, dtype=float).T.copy()
-        return Drawn(points, points.copy())
+        return Proposed(points, points.copy())
 
     def local(self, state: WordsState, points: np.ndarray) -> np.ndarray:
         return points.copy()
 
-    def update(self, state: WordsState, told: Told, out: Any = None) -> WordsState:
+    def update(self, state: WordsState, told: Ranked, out: Any = None) -> WordsState:
         best = told.local[told.order[: max(1, len(told.order) // 4)]].astype(int)
         share = np.array([np.bincount(column, minlength=len(self.words.letters)) for column in best.T]) / len(best)
         return WordsState(state.logits + share - self._probabilities(state))
