@@ -19,6 +19,7 @@ from esgroup.files import objects
 Mask = NDArray[np.bool_]
 D = TypeVar("D", bound="Domain")
 _BLOCK = 1_000_000  # numbers that are decoded at once
+_CLOSE = 1e-6  # relative and absolute difference of a point from its image that counts as rounding
 UNKNOWN = -1.0  # in place of the category of a choice that has no part in the value of a point
 
 
@@ -65,8 +66,17 @@ class Domain(ABC):
     # ---- may: points --------------------------------------------------------------------------------------------
 
     def check(self, name: str, points: Array) -> None:
-        """Refuse points (n, *shape) outside the domain with a ValueError that names them."""
-        checks.real_array(name, points, (None, *self.shape))
+        """Refuse points (n, *shape) outside the domain with a ValueError that names them.
+
+        As it stands, those that `decode(encode(points))` does not give back, but for rounding.
+        """
+        points = checks.real_array(name, points, (None, *self.shape))
+        with np.errstate(all="ignore"):  # outside, formulas may not hold
+            back = self.decode(self.encode(points))
+        good = np.isclose(back, points, rtol=_CLOSE, atol=_CLOSE).reshape(len(points), -1).all(axis=1)
+        if not good.all():
+            i = int(good.argmin())
+            raise ValueError(f"{name} must be points of {self}, but {name}[{i}] is {points[i].tolist()}")
 
     def inside(self, points: Array) -> Mask:
         """Return which points are in the domain."""
@@ -238,6 +248,9 @@ class Affine(Domain):
     @property
     def size(self) -> int:
         return len(self.shift)
+
+    def check(self, name: str, points: Array) -> None:
+        checks.real_array(name, points, (None, *self.shape))
 
     def decode(self, y: Array) -> Array:
         return self.shift + self.scale * y

@@ -138,7 +138,7 @@ def minimize(
     stop : default ()
         Further reasons to stop, one or a list: rules of `esgroup.stopping`, such as TolX(1e-6), or functions of the
         Searcher that return a text or True to end it. They are looked at after the first generation. With restarts
-        they look at the present run and end that one. A resumed run needs them again.
+        tolerances end the present run, all others the search. A resumed run needs them again.
     restarts : default None
         "ipop", "bipop", or `IPOP(...)`, `BIPOP(...)` of `esgroup.restarts`: when a search ends short of the target and
         of its budgets, another one begins elsewhere. `xmean` and `stds` of the result are those of the last one.

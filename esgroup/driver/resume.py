@@ -57,7 +57,7 @@ class SearchWriter(CheckpointWriter[Searcher]):
             not_given = path.not_given if isinstance(path, CheckpointFile) else ()
             difference = (
                 origin_difference(origin._replace(arguments={}), self._origin)  # the problem first
-                or self._difference(search.strategy, given.strategy)
+                or self._difference(search, given)
                 or given.ranking.difference(search.ranking)
                 or self._popsize_difference(search, given)
                 or origin_difference(origin, self._origin, not_given)
@@ -70,11 +70,12 @@ class SearchWriter(CheckpointWriter[Searcher]):
         problem = self._origin.problem if origin.problem is None else origin.problem
         self._origin = origin._replace(problem=problem)
 
-    def _difference(self, saved: Strategy, given: Strategy) -> str | None:
-        """Compare the strategies; with model="auto" the search goes on as it has begun, with a model or without."""
+    def _difference(self, saved: Searcher, given: Searcher) -> str | None:
+        """Compare the strategies of the first runs; with model="auto" the file decides whether there is a model."""
+        first, other = saved.strategy if saved.runs is None else saved.runs.first, given.strategy
         if self._given.get("model") == "auto":
-            saved, given = unassisted(saved), unassisted(given)
-        return next(_differences(saved, given), None)
+            first, other = unassisted(first), unassisted(other)
+        return next(_differences(first, other), None)
 
     def _popsize_difference(self, saved: Searcher, given: Searcher) -> str | None:
         """Compare the popsize of the first run, if it is given: restarts choose those of later runs."""

@@ -30,6 +30,7 @@ class Storable(NamedTuple):
 
 
 _registered: dict[str, Storable] = {}
+_OF_GROUPS = "esgroup.files.objects.register_serial"
 
 
 def describe(stored: Any, name: str = "group") -> tuple[dict[str, Any], Arrays]:
@@ -132,8 +133,8 @@ def _describe_object(stored: Any, path: str, arrays: Arrays) -> dict[str, Any]:
     name = type(stored).__name__
     known = _known().get(name)
     if known is None or known.cls is not type(stored):
-        group = isinstance(stored, Group)
-        register = "esgroup.files.objects.register_serial" if group else "esgroup.strategies.register"
+        rooms = [base.__module__.split(".")[1] for base in type(stored).__mro__ if base.__module__[:8] == "esgroup."]
+        register = f"esgroup.{rooms[0]}.register" if rooms and not isinstance(stored, Group) else _OF_GROUPS
         raise TypeError(f"{stored!r} cannot be stored: give its class {type(stored)} to {register} first")
     fields = {field: _describe(getattr(stored, field), f"{path}/{field}", arrays) for field in _fields(known.cls)}
     return {"class": name, "fields": fields}
@@ -143,7 +144,7 @@ def _describe(value: Any, path: str, arrays: Arrays) -> Any:
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return {"array": path}
-    if isinstance(value, Group) or type(value).__name__ in _registered:
+    if isinstance(value, Group) or type(value).__name__ in _registered or dataclasses.is_dataclass(value):
         return _describe_object(value, path, arrays)
     if isinstance(value, (tuple, list)):
         return [_describe(part, f"{path}/{i}", arrays) for i, part in enumerate(value)]

@@ -14,6 +14,8 @@ from esgroup.files.checked import CheckpointError, array
 def flattened(name: str, state: Any) -> dict[str, NDArray[Any]]:
     """Return the arrays of a state, those of its field mean as name/mean, those of a state in it as name/field/mean."""
     if (parts := _parts(state)) is None:
+        if np.asarray(state).dtype != np.float64:
+            raise TypeError(f"{name} must be an array of float64 to be stored, got {np.asarray(state).dtype}")
         return {name: np.asarray(state)}
     found: dict[str, NDArray[Any]] = {}
     for field, part in parts.items():

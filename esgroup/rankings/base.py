@@ -84,7 +84,10 @@ class Ranking(ABC):
         return rows(fitness, beside, n, self.columns)
 
     def feasible(self, outcomes: Array) -> NDArray[np.bool_]:
-        """Return which rows (n,) can be the answer; where not all can, those that failed cannot."""
+        """Return which rows (n,) can be the answer; where not all can, those that failed cannot.
+
+        All others reach no `target`.
+        """
         return np.ones(len(outcomes), dtype=bool)
 
     def start(self, shape: tuple[int, ...]) -> Any:

@@ -107,6 +107,7 @@ def _taken_apart(fitness: Any, n: int, m: int) -> tuple[list[Any], list[tuple[fl
         if not isinstance(one, Evaluated):
             value = number(one)
             if value is None or not math.isnan(value):
-                raise ValueError(f"constraints must be told beside values, as an array of shape ({n}, {m}), got None")
+                wanted = f"constraints must be told beside values, as an array of shape ({n}, {m}), got None"
+                raise ValueError(f"{wanted}: a function returns esgroup.rankings.Evaluated(value, beside)")
             told[i] = Evaluated(one, (math.nan,) * m)
     return [one.value for one in told], [one.beside for one in told]

@@ -16,7 +16,7 @@ from esgroup.checks import Array
 from esgroup.distributions import Gaussian
 from esgroup.distributions.categorical import Categorical
 from esgroup.distributions.matrix_gaussian import MatrixGaussian
-from esgroup.domains.base import Domain, Place, Shaped
+from esgroup.domains.base import Arrays, Domain, Place, Shaped
 from esgroup.domains.box import Box, Fixed, bounds_of_entries, make_box, moved_inside, parse_bounds
 from esgroup.domains.named import Named, free_domain
 from esgroup.groups import Diagonal, Frame, Full, Group, as_group, spell
@@ -61,8 +61,8 @@ def strategy_for(
 ) -> Strategy:
     """Return the strategy for a start: a point, a distribution, a strategy, or another search as `Inherited`."""
     strategy = _strategy(start, sigma0, options, limits, constrained=not ranking.by_values)
-    modeled = has_model(strategy) or options.model == "quadratic"
-    if not ranking.by_values and (needs := "model='quadratic'" if modeled else strategy.traits.needs_values):
+    model = "model='quadratic'" if options.model == "quadratic" else "a model" if has_model(strategy) else ""
+    if not ranking.by_values and (needs := model or strategy.traits.needs_values):
         raise ValueError(f"constraints cannot be combined with {needs}: leave one of them out")
     return strategy
 
@@ -122,6 +122,8 @@ def refuse_start(start: Any, bounds: Any = None, *, matrices: bool = False) -> N
         start = next(one for one in start if isinstance(one, Parameter))
     if isinstance(start, Parameter):
         raise ValueError(f"{wanted}, got a parameter without a name: write esgroup.Space({{'x': {spelled(start)}}})")
+    if isinstance(start, type):
+        raise ValueError(f"{wanted}, got the class {start.__name__}: write {start.__name__}(...)")
     if callable(start) and strategy_class(start) is None:
         raise ValueError(f"{wanted}, got {start!r}: a function is fun, the first argument of minimize")
     if isinstance(start, (int, float)):
@@ -157,7 +159,7 @@ def _over(domain: Domain, given: dict[str, Any], options: SearchOptions) -> Stra
     """Return a search over vectors within a domain of somebody's own."""
     for name in ("sigma0", "bounds", "fixed", "integer"):
         if name in given:
-            raise ValueError(f"{name} cannot be given with a domain: {type(domain).__name__} says what its points are")
+            raise ValueError(f"{name} cannot be given with a domain: {type(domain).__name__} and its `begin` say it")
     place = domain.begin() or Place(np.zeros(domain.size), np.ones(domain.size))
     vectors = _vector_search(place.mean, place.steps, options)
     moved = relocated(vectors, Relocation(vectors.popsize, place, domain.limits(vectors.popsize)))
@@ -435,7 +437,8 @@ def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
         if isinstance(start.strategy, ModelSearch):
             start = Inherited(start.strategy.plain, start.state.plain)
         if not _is_over_vectors(start.strategy):
-            text = f"a search that is the start must be one over vectors, got one over {start.strategy.about}"
+            over = f"{start.strategy.about} in a domain of the kind {type(start.strategy.domain).__name__}"
+            text = f"a search that is the start must be one with a Gaussian over vectors, got {over}"
             raise ValueError(f"{text}: start from a distribution, or save and load the search")
         return _at_search(start.strategy, start.state, sigma0, bounds, fixed, integer, cov0)
     if isinstance(start, Gaussian):
@@ -448,8 +451,7 @@ def _place(start: Any, sigma0: Any, bounds: Any, fixed: Any, integer: Any, cov0:
 
 
 def _is_over_vectors(strategy: Strategy) -> bool:
-    domain = strategy.domain
-    return isinstance(innermost(strategy), VectorSearch) and not isinstance(domain, Named | Shaped)
+    return isinstance(innermost(strategy), VectorSearch) and type(strategy.domain) in (Arrays, Box)
 
 
 class Inherited(NamedTuple):

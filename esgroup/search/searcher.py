@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from esgroup.search import arguments, late, models, tell_input
 from esgroup.search.ledger import Ledger, PendingPoint, ids_of
 from esgroup.search.runs import Runs
 from esgroup.search.visible import VisibleSearch
+from esgroup.space import Space
 from esgroup.stopping.base import Rule, Stop, as_rules
 from esgroup.stopping.budgets import parse_limits
 from esgroup.stopping.looking import look_at
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from esgroup.running.result import SearchResult
-    from esgroup.space import Space
 
 
 @checks.explained
@@ -48,7 +49,8 @@ class Searcher(VisibleSearch):
     start
         A point; a `Space` of named parameters, whose points are dicts; a `Gaussian` or another distribution
         (`Wishart`, `MatrixGaussian`, `Mixture`, `Categorical`, a family of scalars);
-        another Searcher, whose distribution and bounds are taken; or a `Strategy`. Which of the options below they
+        another Searcher over vectors, whose distribution and bounds are taken; a `Strategy`, which takes bounds, fixed
+        and integer if it is over vectors; or a `Domain`, which takes all but these and sigma0. Which options the others
         take is in docs/how-to/combinations.md.
     sigma0 : default None
         Standard deviation of the first points: about a quarter of the width of the region in which you expect the
@@ -168,6 +170,7 @@ class Searcher(VisibleSearch):
         if "cov0" in options:
             raise TypeError("from_data() has no argument 'cov0': the points have a covariance, sigma0= rescales it")
         if space is not None:
+            checks.instance("space", space, Space)
             search = cls(warm_start.space_from_data(space, X, f), sigma0, **options)
             points, values = warm_start.feasible_named(search.strategy, X, f)
         else:
@@ -542,6 +545,9 @@ class Searcher(VisibleSearch):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_spare": None, "_looked": (None, ())}
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)  # two searches with one state and one generator would be none
 
 
 

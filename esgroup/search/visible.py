@@ -52,12 +52,12 @@ class VisibleSearch:
     @property
     def mean(self) -> Array:
         """The mean of the distribution, as a feasible point: an array; `result.xmean` is as users see points."""
-        return self.strategy.mean(self.state)
+        return self.strategy.mean(self.state).copy()
 
     @property
     def stds(self) -> Array:
         """Standard deviation of every entry of a point, 0 where it is fixed."""
-        return self.strategy.stds(self.state)
+        return self.strategy.stds(self.state).copy()
 
     @property
     def labels(self) -> list[str] | None:

@@ -57,6 +57,8 @@ def look_at(search: Any) -> dict[str, str]:
                 found["tolx"] = text
     for rule in search.rules if nit else ():
         if answer := rule.look(search):
+            if not isinstance(answer, str | dict):
+                raise TypeError(f"the rule {rule.name!r} must return a text, a dict or None, got {answer!r}")
             found |= _by_name(rule.name, answer)
     return found
 

@@ -60,7 +60,7 @@ class Ranked(NamedTuple):
     median: float = math.nan  # by which points were ranked; of an even number the upper one
     active: NDArray[np.bool_] | None = None  # (n, size): which numbers have a part in the values; None: all
     points: Array | None = None  # (k, *shape): of the values that are new
-    values: Array | None = None  # (k,), NaN for failed ones
+    values: Array | None = None  # (k,), NaN for failed ones, infinite where a ranking says that they are not feasible
     ids: Indices | None = None  # (k,): as they were drawn, -1 for points that were not
     earlier: bool = False  # whether these are evaluations from before the search, which are no part of it
 

@@ -84,7 +84,8 @@ class ModelSearch(Strategy):
         checks.instance("plain", self.plain, Strategy)
         dim, numbers = real_variables(self.plain), vectors(self.plain)
         if dim == 0:
-            raise ValueError(f"plain must search real variables for a surrogate, got {self.plain.about}")
+            why = ", which sees every value itself" * self.plain.traits.every_value
+            raise ValueError(f"plain must search real variables for a surrogate, got {self.plain.about}{why}")
         group: Group | None = None if numbers is None else modeled(numbers.group)
         if numbers is not None:
             refuse_without_model(numbers.options, group if self.surrogate is None else None)
@@ -174,11 +175,12 @@ class ModelSearch(Strategy):
         )
 
     def checked(self, state: ModelState) -> ModelState:
-        states.same_shapes(state, self.start(), besides=("plain",))
+        states.same_shapes(state, self.start(), besides=("plain", "surrogate"))
         self.plain.checked(state.plain)
+        self.surrogate.checked(state.surrogate)
         # evaluations may have failed, and there may be no best value near the mean
         numbers, values = np.array(Numbers(*state.numbers.tolist())._replace(record=0.0)), np.empty(0)
-        states.all_finite(state._replace(numbers=numbers, outcomes=values, other_values=values))
+        states.all_finite(state._replace(numbers=numbers, surrogate=values, outcomes=values, other_values=values))
         return state
 
     def successor(self, state: ModelState) -> tuple[ModelSearch, ModelState] | None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from esgroup.checks import Array
-from esgroup.files import objects
+from esgroup.files import objects, states
 
 UNJUDGED = 0.0, 0.0, 1.0  # the judgment of a surrogate that has predicted nothing
 FORGET = 0.7  # of judged pairs, from one frame to the next
@@ -44,8 +44,9 @@ class Minimum(NamedTuple):
 class Surrogate(ABC):
     """A model of a function of z: a frozen object of sizes and constants, a dataclass if searches are to be saved.
 
-    What changes is the state, a NamedTuple of float64 arrays, which the search keeps and its files hold. Methods are
-    pure. `judge` as it stands keeps its numbers in a field `judged` of the state, an array that begins as `UNJUDGED`.
+    What changes is the state, a NamedTuple of float64 arrays, which the search keeps and its files hold; where their
+    shapes change or they may hold NaN, `checked` must be replaced. Methods are pure. `judge` as it stands keeps its
+    numbers in a field `judged` of the state, an array that begins as `UNJUDGED`.
     """
 
     dim: int  #: number of coordinates
@@ -123,6 +124,15 @@ class Surrogate(ABC):
         ranks only.
         """
         return None
+
+    def checked(self, state: Any) -> Any:
+        """Return a state from a file if it can be one of this surrogate, else raise ValueError.
+
+        As it stands, every array must be finite, and of the shape that it has in the first state.
+        """
+        states.same_shapes(state, self.start())
+        states.all_finite(state)
+        return state
 
     def tau(self, state: Any) -> float:
         """Return Kendall's tau out of sample."""

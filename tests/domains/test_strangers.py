@@ -39,11 +39,6 @@ class Simplex(Domain):
         logs = np.log(np.maximum(points, 1e-300))
         return logs[:, :-1] - logs[:, -1:]
 
-    def check(self, name: str, points: Array) -> None:
-        super().check(name, points)
-        if (points <= 0).any() or not np.allclose(points.sum(axis=-1), 1.0):
-            raise ValueError(f"{name} must be shares above 0 with sum 1, got {points}")
-
 
 WANTED = np.array([0.5, 0.3, 0.15, 0.05])
 
@@ -90,7 +85,7 @@ def test_standard_deviations_are_those_of_samples_where_the_map_is_nearly_linear
 
 def test_points_outside_and_options_that_it_has_itself_are_refused() -> None:
     search = Searcher(Simplex(3))
-    with pytest.raises(ValueError, match=r"X must be shares above 0 with sum 1, got \[\[0.5 0.5 0.5\]\]"):
+    with pytest.raises(ValueError, match=r"X must be points of Simplex\(dim=3\), but X\[0\] is \[0.5, 0.5, 0.5\]"):
         search.tell([[0.5, 0.5, 0.5]], [1.0])
     for name, value in {"bounds": (0, 1), "sigma0": 0.1, "fixed": [0], "integer": True}.items():
         with pytest.raises(ValueError, match=rf"{name} cannot be given with a domain: Simplex"):
@@ -111,3 +106,25 @@ def test_standard_deviations_of_large_points_take_little_memory() -> None:
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert result.stds.shape == (60, 60) and most < 150e6  # a matrix of 3600 x 3600 has 104e6
+
+
+@pytest.mark.parametrize("point", [[-0.5, 1.0, 0.4, 0.1], [0.6, 0.6, 0.6, 0.6], [2.0, -1.0, 0.0, 0.0]])
+def test_points_outside_are_refused_and_leave_the_search_as_it_was(point: list[float]) -> None:
+    search = Searcher(Simplex(4), rng=1)
+    for call in (lambda: search.tell([point], [-1.0]), lambda: search.inject([point])):
+        with pytest.raises(ValueError, match=r"X must be points of Simplex\(dim=4\), but X\[0\] is \["):
+            call()
+    assert search.nfev == 0 and search.best_x is None and search.inject([[0.4, 0.3, 0.2, 0.1]]) is None
+
+
+def test_a_search_in_a_domain_is_no_start_of_another_one() -> None:
+    with pytest.raises(ValueError, match=r"Gaussian over vectors, got Full.* in a domain of the kind Simplex"):
+        Searcher(Searcher(Simplex(4)))
+
+
+def test_what_is_not_registered_is_told_where(tmp_path: Path) -> None:
+    class Nobodys(Simplex):
+        pass
+
+    with pytest.raises(TypeError, match=r"Nobodys.* cannot be stored: .* to esgroup\.domains\.register first"):
+        Searcher(Nobodys(4)).save(tmp_path / "run.npz")

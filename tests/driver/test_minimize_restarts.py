@@ -1,6 +1,8 @@
 """Restarts of `minimize`: what the runs share, how they differ, and how the result combines them."""
 
 import math
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +13,11 @@ from esgroup.checks import Array
 from esgroup.restarts import BIPOP, IPOP
 from esgroup.search import runs
 from esgroup.search.searcher import Searcher
+from esgroup.stopping import Rule
+from esgroup.strategies import register
 from tests.driver.support import X0, Recorder, by_hand, ellipsoid, rastrigin, same
 from tests.search.support import first_spread
+from tests.search.test_strangers import Plain
 
 
 class SeenRun(NamedTuple):
@@ -173,3 +178,28 @@ class TestRestarts:
         search = by_hand(ellipsoid, rng=1, max_iters=10)
         result = esgroup.minimize(ellipsoid, search, rng=2, max_iters=1)
         assert result.fun < ellipsoid(X0) / 10
+
+
+@dataclass(frozen=True)
+class Early(Rule):
+    """Ends every run after five generations."""
+
+    name = "early"
+    of_run = True
+
+    def look(self, view: Any) -> str | None:
+        return "five generations" if view.nit >= 5 * (view.restart + 1) else None
+
+
+@pytest.mark.parametrize("restarts", ["ipop", "bipop"])
+@pytest.mark.parametrize("options", [{}, {"bounds": (-5, 5)}], ids=str)
+def test_a_stranger_is_resumed_after_restarts(restarts: Any, options: dict[str, Any], tmp_path: Path) -> None:
+    """Without bounds its later runs are moved by a map, and are other strategies than the first one."""
+    given: Any = {"rng": 1, "restarts": restarts, "stop": Early(), **options}
+    path = tmp_path / "run.npz"
+    register(Plain)
+    begun = esgroup.minimize(ellipsoid, Plain(dim=3), max_evals=70, checkpoint=path, **given)
+    resumed = esgroup.minimize(ellipsoid, Plain(dim=3), max_evals=150, checkpoint=path, resume=True, **given)
+    whole = esgroup.minimize(ellipsoid, Plain(dim=3), max_evals=150, **given)
+    assert 0 < begun.restarts < resumed.restarts == whole.restarts
+    assert np.array_equal(resumed.x, whole.x) and np.array_equal(resumed.xmean, whole.xmean)

@@ -160,3 +160,8 @@ def test_a_class_that_is_not_registered_cannot_be_saved(tmp_path: Path) -> None:
 def test_a_model_of_values_does_not_rank_by_anything_else() -> None:
     with pytest.raises(ValueError, match=r"constraints .*model='quadratic'"):
         Searcher([0.0, 1.0], constraints=Domination(), model="quadratic")
+
+
+def test_a_function_that_returns_a_plain_value_is_told_what_to_return() -> None:
+    with pytest.raises(ValueError, match=r"constraints must be told.* esgroup\.rankings\.Evaluated\(value, beside\)"):
+        esgroup.minimize(lambda x: two(x)[0], np.zeros(3), 0.5, constraints=Domination(), max_evals=50)

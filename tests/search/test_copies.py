@@ -12,6 +12,7 @@ import esgroup
 from esgroup import Angle, Choice, Integer, Real, Searcher, Space
 from tests.search.support import OPTIONS, STRUCTURES, X0
 from tests.search.test_spaces import SPACES
+from tests.search.test_strangers import OnePlusOne
 
 REALS = Space({"a": Real(0, 1), "b": Real(1e-3, 1, log=True), "c": Angle()})
 MIXED = Space(
@@ -104,3 +105,23 @@ def test_a_callback_copies_the_search(x0: Any, more: dict[str, Any], restarts: A
     options |= {"restarts": restarts, "max_evals": 60, "callback": callback, "rng": 1}
     esgroup.minimize(lambda x: round(value(x), 1), x0, **options)
     assert len(seen) >= 3
+
+
+def test_a_shallow_copy_is_another_search() -> None:
+    search = Searcher(X0, 0.5, rng=1)
+    other = copy.copy(search)
+    for _ in range(3):
+        other.tell([x @ x for x in other.ask()])
+    assert (search.nfev, search.nit) == (0, 0) and np.array_equal(search.mean, X0)
+
+
+def test_writing_to_what_is_seen_changes_nothing() -> None:
+    """A strategy may show its own arrays."""
+
+    class Careless(OnePlusOne):
+        def mean(self, state: Any) -> np.ndarray:
+            return state.mean
+
+    search, other = (Searcher(Careless(dim=3), rng=1) for _ in range(2))
+    search.mean[:], search.stds[:] = 99.0, 99.0
+    assert np.array_equal(search.ask(), other.ask())

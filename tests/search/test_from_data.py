@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from esgroup import Searcher
+from esgroup.domains import Arrays
 from esgroup.domains.box import moved_inside
 from esgroup.groups import Diagonal
 from esgroup.search.warm_start import feasible_rows, start_from_data
@@ -235,3 +236,8 @@ def test_a_search_from_data_is_saved_with_its_best_point(tmp_path: Path) -> None
     search.save(tmp_path / "run.npz")
     loaded = Searcher.load(tmp_path / "run.npz")
     assert np.array_equal(loaded.best_x, search.best_x) and loaded.best_f == search.best_f and loaded.nfev == 0
+
+
+def test_a_space_of_another_kind_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"space must be .*Space, got .*Arrays"):
+        Searcher.from_data(X, F, space=Arrays((3,)))

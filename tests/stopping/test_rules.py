@@ -290,3 +290,15 @@ def test_a_resumed_run_ends_as_the_uninterrupted_one(restarts: Any, tmp_path: Pa
     resumed = esgroup.minimize(valley, **given, max_evals=10**6, resume=True)
     assert (resumed.nfev, resumed.nit, resumed.stop) == (whole.nfev, whole.nit, whole.stop)
     assert np.array_equal(resumed.x, whole.x) and resumed.restarts == whole.restarts
+
+
+@pytest.mark.parametrize("answer", [True, 5, ["text"]])
+def test_a_rule_answers_with_a_text(answer: Any) -> None:
+    class Wrong(Rule):
+        name = "wrong"
+
+        def look(self, view: Any) -> Any:
+            return answer
+
+    with pytest.raises(TypeError, match="rule 'wrong' must return a text, a dict or None, got"):
+        esgroup.minimize(lambda x: float(x @ x), [1.0, 2.0], 0.5, stop=Wrong(), rng=1)

@@ -2,8 +2,9 @@
 
 import statistics
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from esgroup.files.states import flattened
 from esgroup.strategies import Strategy, register, within
 from esgroup.strategies.model import ModelSearch
 from esgroup.strategies.wishart import WishartSearch
-from esgroup.surrogates import Surrogate
+from esgroup.surrogates import Minimum, Surrogate
 from esgroup.surrogates import register as register_surrogate
+from esgroup.surrogates.base import UNJUDGED, forgotten
 from tests.search.test_strangers import OnePlusOne, Plain
 from tests.surrogates.strangers import Radial
 
@@ -130,3 +132,73 @@ def test_what_has_no_surrogate_is_refused() -> None:
         ModelSearch(vectors(3), 7)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"cls .*Surrogate.* 3"):
         register_surrogate(3)  # type: ignore[type-var]
+
+
+class Kept(NamedTuple):
+    """A state whose size changes, and that may hold NaN."""
+
+    z: np.ndarray
+    values: np.ndarray
+    judged: np.ndarray
+
+
+@register_surrogate
+@dataclass(frozen=True)
+class Nearest(Surrogate):
+    """The value of the nearest point."""
+
+    dim: int
+    kind: str = "float64"
+    capacity = 30
+    least = 2
+
+    def start(self) -> Kept:
+        return Kept(np.zeros((0, self.dim)), np.zeros(0, dtype=self.kind), np.array(UNJUDGED))
+
+    def fit(self, state: Kept, z: np.ndarray, values: np.ndarray) -> Kept:
+        return state._replace(z=np.vstack([z, np.full(self.dim, np.nan)]), values=values.astype(self.kind))
+
+    def predict(self, state: Kept, z: np.ndarray) -> np.ndarray:
+        if not len(state.values):
+            return np.zeros(len(z))
+        return state.values[np.linalg.norm(z[:, None] - state.z[:-1], axis=2).argmin(axis=1)].astype(float)
+
+    def size(self, state: Kept) -> float:
+        return float(state.values.std()) if len(state.values) else 0.0
+
+    def minimizer(self, state: Kept, radius: float) -> Minimum:
+        return Minimum(np.zeros(self.dim), 0.0, False)
+
+    def moved(self, state: Kept, shift: np.ndarray, turn: np.ndarray) -> Kept:
+        return state._replace(judged=forgotten(state.judged))
+
+    def checked(self, state: Kept) -> Kept:
+        if state.z.shape[1:] != (self.dim,):
+            raise ValueError(f"z must have {self.dim} columns")
+        return state
+
+
+def test_a_surrogate_whose_state_grows_and_holds_nan_checks_it_itself(tmp_path: Path) -> None:
+    register(Plain)
+    search = Searcher(ModelSearch(Plain(dim=3), Nearest(3)), rng=1)
+    for _ in range(8):
+        search.tell([float(x @ x) for x in search.ask()])
+    search.save(tmp_path / "run.npz")
+    assert np.isnan(search.state.surrogate.z).any()
+    assert np.array_equal(Searcher.load(tmp_path / "run.npz").ask(), search.ask())
+
+
+def test_a_state_that_no_file_can_hold_is_refused_when_it_is_saved(tmp_path: Path) -> None:
+    register(Plain)
+    search = Searcher(ModelSearch(Plain(dim=3), Nearest(3, "bool")), rng=1)
+    with pytest.raises(TypeError, match="state/surrogate/values must be an array of float64 to be stored, got bool"):
+        search.save(tmp_path / "run.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_strategy_that_sees_every_value_itself_has_no_surrogate() -> None:
+    class Curious(Plain):
+        every_value = True
+
+    with pytest.raises(ValueError, match="real variables for a surrogate, got plain, which sees every value itself"):
+        ModelSearch(Curious(dim=3))
